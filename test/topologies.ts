@@ -107,4 +107,5 @@ export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly 
   { files: ['test/browser/console-silent.test.ts'], reason: 'opens nodes over Redis itself, whatever the topology' },
   { files: ['test/browser/console-build.test.ts'], reason: 'builds files: no relay is opened' },
   { files: ['test/browser/graphiql.test.ts'], reason: 'loads a page, which asks no store' },
+  { files: ['test/browser/console-advertised.test.ts'], reason: 'replaces what the relay answers about actions' },
 ];

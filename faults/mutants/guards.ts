@@ -1,5 +1,6 @@
 /** Joins the lists of guard mutants: mistakes that each leave out one check of the relay. */
 import { AUDIT_GUARDS } from './guards-audit.ts';
+import { ADVERTISED_GUARDS } from './guards-advertised.ts';
 import { GRAPHQL_GUARDS } from './guards-graphql.ts';
 import { HTTP_GUARDS } from './guards-http.ts';
 import { JSON_GUARDS } from './guards-json.ts';
@@ -21,4 +22,5 @@ export const GUARD_MUTANTS: readonly GuardMutant[] = [
   ...AUDIT_GUARDS,
   ...REDIS_GUARDS,
   ...REDIS_HISTORY_GUARDS,
+  ...ADVERTISED_GUARDS,
 ];

@@ -3,6 +3,7 @@
  * person.
  */
 import type { Clock } from '../clients/link/clock.ts';
+import { visibleLine, visibleText } from '../protocol/visible-text.ts';
 
 /** The parts of the process that a command may use. bin.ts provides them; tests provide their own. */
 export type Io = {
@@ -17,9 +18,29 @@ export type Io = {
   readonly clock?: Clock;
   /** Whether standard output is a terminal, whose screen may be cleared. */
   readonly screen?: boolean;
+  /** Clears the screen of the terminal. Absent if standard output is not a terminal. `main` provides it. */
+  readonly clearScreen?: () => void;
   /** Asks a person and resolves with the line that was typed. Absent if no person can be asked. */
   readonly ask?: (question: string) => Promise<string>;
 };
+
+/** The control sequence that moves to the first line of the terminal and clears everything below. */
+const CLEAR = '\u001b[H\u001b[J';
+
+/**
+ * Returns the parts of the process whose every output shows hidden characters as their codes, such as `\u202e`. Clients
+ * choose many of the texts that a command prints, and a control sequence among them would steer the terminal.
+ */
+export function withVisibleText(io: Io): Io {
+  const { print, complain, ask, screen } = io;
+  return {
+    ...io,
+    print: (text) => print(visibleText(text)),
+    complain: (text) => complain(visibleText(text)),
+    ...(ask && { ask: (question: string) => ask(visibleLine(question)) }),
+    ...(screen && { clearScreen: () => print(CLEAR) }),
+  };
+}
 
 /** The error for wrong usage of the command line. The process exits with code 2. */
 export class UsageError extends Error {

@@ -2,7 +2,7 @@
 import { CallboardError } from '../core/errors.ts';
 import { VERSION } from '../version.ts';
 import { helpText } from './help.ts';
-import { EXIT, UsageError, type Io } from './io.ts';
+import { EXIT, UsageError, withVisibleText, type Io } from './io.ts';
 import { NOUNS } from './operator/nouns.ts';
 
 type Run = (argv: readonly string[], io: Io) => Promise<void>;
@@ -26,7 +26,8 @@ const OTHERS = [...Object.keys(COMMANDS), 'help', 'version'];
  * Runs one command to its end and returns the exit code: 0, 1 on failure, 2 for wrong usage. The operator's commands
  * have further codes. Never throws.
  */
-export async function main(argv: readonly string[], io: Io): Promise<number> {
+export async function main(argv: readonly string[], process: Io): Promise<number> {
+  const io = withVisibleText(process);
   const [name = 'help', ...rest] = argv;
   if (isOperators(argv)) return (await import('./operator/app.ts')).runOperator(argv, io);
   if (name === '__complete') return complete(rest, io);

@@ -2,8 +2,10 @@
 import { render } from 'preact';
 import { redeemTicketOfUrl } from './session/ticket.ts';
 import { App } from './shell/app.tsx';
+import { showHiddenCharacters } from './ui/shown-text.ts';
 import './styles/index.css';
 
 const root = document.querySelector('#root');
 if (!root) throw new Error('The page has no element #root.');
+showHiddenCharacters();
 void redeemTicketOfUrl().then(() => render(<App />, root));

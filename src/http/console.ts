@@ -32,8 +32,13 @@ const POLICY = [
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
+  // A worker checks the arguments of calls: invoke/use-check.ts of the console creates the one policy.
+  "worker-src 'self'",
   "require-trusted-types-for 'script'",
+  'trusted-types callboard-worker',
 ].join('; ');
+/** The policy of the console's files. It applies to the worker, which loads nothing and generates no code. */
+const FILE_POLICY = "default-src 'none'";
 
 const TYPES: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
@@ -77,6 +82,7 @@ export function createConsole({ folder, basePath, label }: ConsoleOptions): Buil
       if (!asset) throw new CallboardError('not_found', 'The console has no such file. Load its page again.');
       // The name contains a digest of the content.
       info.response.setHeader('cache-control', 'public, max-age=31536000, immutable');
+      info.response.setHeader('content-security-policy', FILE_POLICY);
       sendFile(info, asset);
     },
   };

@@ -37,14 +37,17 @@ export function readSource(folder = 'src'): readonly SourceFile[] {
     .map((path) => ({ path, ...importsOf(path, readFileSync(join(ROOT, folder, path), 'utf8')) }));
 }
 
-/** Returns what a file imports and re-exports, including `import()` with a literal. Comments are removed first. */
+/**
+ * Returns what a file imports and re-exports, including `import()` with a literal. Comments are removed first, and the
+ * query by which the console's build makes a file a worker (`?worker&url`).
+ */
 export function importsOf(path: string, text: string): Omit<SourceFile, 'path'> {
   const code = text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/(^|[^:])\/\/.*$/gm, '$1');
   const names = [...code.matchAll(IMPORT)].map((match) => match[1] ?? match[2] ?? match[3] ?? '');
   const own = names.filter((name) => name.startsWith('.'));
   return {
     text,
-    own: own.map((name) => posix.normalize(posix.join(posix.dirname(path), name))),
+    own: own.map((name) => posix.normalize(posix.join(posix.dirname(path), name.replace(/\?.*$/, '')))),
     foreign: names.filter((name) => !name.startsWith('.')),
   };
 }

@@ -55,7 +55,13 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
   // their parsers of JSON and of event streams.
   {
     of: 'console/',
-    may: ['generated/console.ts', 'clients/site/sse.ts', 'protocol/json-scan.ts', 'clients/build.ts'],
+    may: [
+      'generated/console.ts',
+      'clients/site/sse.ts',
+      'protocol/json-scan.ts',
+      'protocol/visible-text.ts',
+      'clients/build.ts',
+    ],
   },
   { of: 'generated/', may: [] },
   { of: 'settings-shares.ts', may: ['core/shares/bounds.ts'] },
@@ -145,6 +151,7 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
         'clients/site/sse.ts',
         'generated/cli',
         'protocol/codes.ts',
+        'protocol/visible-text.ts',
       ],
       ...['platform/log.ts', 'platform/clock.ts', 'platform/trace-roots.ts'],
       ...['core/clock.ts', 'core/errors.ts', 'core/ids.ts', 'core/limits.ts'],

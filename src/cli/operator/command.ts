@@ -4,6 +4,7 @@
  */
 import { buildCommand, type Command, type CommandContext } from '@stricli/core';
 import { systemClock } from '../../clients/link/clock.ts';
+import { visibleLine } from '../../protocol/visible-text.ts';
 import type { Io } from '../io.ts';
 import { readContexts } from './contexts-file.ts';
 import { OPERATOR_EXIT, OperatorFailure, type OperatorExit } from './failure.ts';
@@ -158,6 +159,8 @@ function complain(error: unknown, output: Output, io: Io): OperatorExit {
   const code = known ? error.code : 'unexpected';
   const message = error instanceof Error ? error.message : String(error);
   const problem = (known && error.problem) || { code, detail: message };
-  io.complain(output === 'table' || output === 'ids' ? `${code}: ${message}\n` : `${JSON.stringify(problem)}\n`);
+  io.complain(
+    output === 'table' || output === 'ids' ? `${visibleLine(`${code}: ${message}`)}\n` : `${JSON.stringify(problem)}\n`,
+  );
   return exit;
 }

@@ -1,4 +1,5 @@
 /** Lays out columns of text for a terminal. */
+import { visibleLine } from '../../protocol/visible-text.ts';
 
 /** Returns a table with a header. The header is there even without rows. */
 export function tableText(names: readonly string[], rows: readonly (readonly string[])[]): string {
@@ -24,13 +25,11 @@ export function growingTable(names: readonly string[]): (cells: readonly string[
   };
 }
 
-/**
- * Returns one value as text. Control characters come from clients and could steer a terminal, so they are shown as `?`.
- */
+/** Returns one value as text on one line, with hidden characters as their codes. */
 export function cellOf(value: unknown): string {
   if (value === null || value === undefined) return '-';
   const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return text.replaceAll(/[\p{Cc}\p{Bidi_Control}]/gu, '?');
+  return visibleLine(text);
 }
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });

@@ -1,17 +1,16 @@
 /** Shows a form made from the JSON Schema of an action. The file is loaded when an action with a schema is opened. */
 import RjsfForm from '@rjsf/core';
-import type { RJSFSchema } from '@rjsf/utils';
 import { useMemo } from 'preact/hooks';
-import type { ParamsFault } from '../invoke/check.ts';
+import type { ParamsFault } from '../invoke/checker.ts';
+import type { FormSchema } from './form-schema.ts';
 import { JsonField } from './json-field.tsx';
 import { errorSchemaOf } from './faults.ts';
 import { TEMPLATES } from './templates.tsx';
-import { uiSchemaOf } from './ui-schema.ts';
 import { validator } from './validator.ts';
 import { WIDGETS } from './widgets.tsx';
 
 type SchemaFormProps = {
-  readonly schema: RJSFSchema;
+  readonly form: FormSchema;
   /** The value of the form, as JSON text. */
   readonly text: string;
   readonly faults: readonly ParamsFault[];
@@ -21,8 +20,7 @@ type SchemaFormProps = {
 const FIELDS = { JsonField };
 
 /** Shows the value as a form. Parts that a form cannot show become fields of JSON text, so that nothing is hidden. */
-export function SchemaForm({ schema, text, faults, onChange }: SchemaFormProps) {
-  const uiSchema = useMemo(() => uiSchemaOf(schema), [schema]);
+export function SchemaForm({ form: { schema, uiSchema }, text, faults, onChange }: SchemaFormProps) {
   const extraErrors = useMemo(() => errorSchemaOf(faults), [faults]);
   const value: unknown = JSON.parse(text);
   return (

@@ -1,8 +1,9 @@
 /** Shows the arguments of a call as a form made from the schema, or as JSON text. Both show the same value. */
 import { ErrorBoundary, lazy } from 'preact-iso';
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
+import { formSchemaOf, valueFault } from '../form/form-schema.ts';
 import { Icon } from '../ui/icon.tsx';
-import type { ParamsFault } from './check.ts';
+import type { ParamsFault } from './checker.ts';
 
 const SchemaForm = lazy(() => import('../form/form.tsx').then((room) => room.SchemaForm));
 
@@ -12,19 +13,25 @@ type ArgumentsProps = {
   /** The arguments of the call, as JSON text. */
   readonly text: string;
   readonly faults: readonly ParamsFault[];
+  /** Why the arguments were not checked here. Null: they were. */
+  readonly unchecked: string | null;
   readonly onChange: (text: string) => void;
 };
 
-export function ArgumentsEditor({ schema, text, faults, onChange }: ArgumentsProps) {
-  const hasForm = typeof schema === 'object' && schema !== null;
+export function ArgumentsEditor({ schema, text, faults, unchecked, onChange }: ArgumentsProps) {
+  const hasSchema = typeof schema === 'object' && schema !== null;
+  const made = useMemo(() => (hasSchema ? formSchemaOf(schema) : null), [schema]);
+  const form = made !== null && made.why === null ? made : null;
   const [asJson, setAsJson] = useState(false);
   const broken = faults.some(({ syntax }) => syntax);
-  const shownAsJson = asJson || !hasForm || broken;
+  const why = made?.why ?? (form && !broken ? valueFault(form, JSON.parse(text)) : null);
+  const withForm = form !== null && why === null;
+  const shownAsJson = asJson || !withForm || broken;
   return (
     <>
       <div class="sec-head">
         <h2>Arguments</h2>
-        {hasForm && (
+        {withForm && (
           <div class="switch" role="radiogroup" aria-label="Show as">
             <label>
               <input
@@ -43,11 +50,17 @@ export function ArgumentsEditor({ schema, text, faults, onChange }: ArgumentsPro
           </div>
         )}
       </div>
+      {why !== null && <p class="hint hint-above">The arguments are written as JSON: {why}.</p>}
+      {unchecked !== null && (
+        <p class="hint hint-above" role="status">
+          {unchecked}
+        </p>
+      )}
       {shownAsJson ? (
-        <JsonField text={text} faults={faults} hasSchema={hasForm} onChange={onChange} />
+        <JsonField text={text} faults={faults} hasSchema={hasSchema} onChange={onChange} />
       ) : (
         <ErrorBoundary>
-          <SchemaForm schema={schema} text={text} faults={faults} onChange={onChange} />
+          <SchemaForm form={form} text={text} faults={faults} onChange={onChange} />
         </ErrorBoundary>
       )}
     </>

@@ -2,17 +2,18 @@
  * Shows the form of one call: its arguments and time limits, the checks of the input, and the calls that this form has
  * sent.
  */
-import { useMemo, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { CopyAction } from '../ui/id.tsx';
 import { shortId } from '../ui/format.ts';
 import { ArgumentsEditor } from './arguments.tsx';
 import { Budgets, DEFAULT_BUDGETS, type BudgetValues } from './budgets.tsx';
-import { checkParams, type ParamsFault } from './check.ts';
+import type { ParamsFault } from './checker.ts';
 import type { TargetAction } from './target.ts';
 import { curlLine, commandLine } from './lines.ts';
 import { Preflight } from './preflight.tsx';
 import { createCommandId, sendCall, type Sent } from './sending.ts';
 import { SentCalls } from './sent.tsx';
+import { useCheck } from './use-check.ts';
 
 type CallFormProps = {
   readonly userId: string;
@@ -29,7 +30,7 @@ export function CallForm({ userId, clientId, actionName, action, onBack }: CallF
   const [commandId, setCommandId] = useState(() => createCommandId(Date.now()));
   const [sent, setSent] = useState<readonly Sent[]>([]);
   const schema = action?.schema ?? null;
-  const faults = useMemo(() => checkParams(schema, params), [schema, params]);
+  const { faults, unchecked } = useCheck(schema, params);
   const broken = faults.some(({ syntax }) => syntax);
   const call = { userId, clientId, action: actionName, commandId, ...budgets };
   const submit = (): void => {
@@ -49,7 +50,7 @@ export function CallForm({ userId, clientId, actionName, action, onBack }: CallF
     <>
       <div class="drawer-body" onKeyDown={onKeyDown}>
         <section aria-label="Arguments">
-          <ArgumentsEditor schema={schema} text={params} faults={faults} onChange={setParams} />
+          <ArgumentsEditor schema={schema} text={params} faults={faults} unchecked={unchecked} onChange={setParams} />
           <Budgets values={budgets} onChange={setBudgets} />
         </section>
         <section aria-label="What the relay says">

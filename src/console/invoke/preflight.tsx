@@ -15,7 +15,7 @@ import { Section } from '../ui/page.tsx';
 import { Shape, type ShapeName } from '../ui/shape.tsx';
 import { StateMark } from '../ui/status.tsx';
 import { capitalWord } from '../ui/words.ts';
-import type { ParamsFault } from './check.ts';
+import type { ParamsFault } from './checker.ts';
 import type { CallInput } from './sending.ts';
 
 type Layer = PreflightQuery['preflightInvocation']['layers'][number];

@@ -10,40 +10,18 @@ import type { Verb } from '../../../src/cli/operator/verb.ts';
 import { VERBS } from '../../../src/cli/operator/verbs/table.ts';
 import { VERSION } from '../../../src/version.ts';
 import { ADMIN } from '../../http/kit/http-relay.ts';
-import { until } from '../../relay/kit/test-relay.ts';
-import { ACTION, startGoldenRelay, type GoldenRelay } from './kit/golden-relay.ts';
+import {
+  ARGUMENTS,
+  callOnce,
+  changeActions,
+  EVENTS,
+  LAST,
+  repeated,
+  startGoldenRelay,
+  type GoldenRelay,
+} from './kit/golden-relay.ts';
 import { operatorOf, type Ended } from './kit/operator.ts';
 
-/** The arguments with which each verb is run. Verbs that change something come last within their noun. */
-const ARGUMENTS: Readonly<Record<string, string>> = {
-  top: '--count 1',
-  'nodes drain': 'node-a --yes --within 1s',
-  'clients get': 'alice/desk',
-  'clients actions': 'alice/desk',
-  'clients watch': '--count 1',
-  'clients disconnect': 'alice/desk --yes',
-  'users get': 'alice',
-  'sites get': 'alice/board',
-  call: 'alice/desk lamp.set on:=true --id c1',
-  preflight: 'alice/desk lamp.set on:=true',
-  'calls get': 'alice/desk/c2',
-  'calls await': 'alice/desk/c3 --within 0ms',
-  'calls cancel': 'alice/desk/c1',
-  'calls tail': '--outcome completed --count 1',
-  'calls reveal': 'alice/desk/c1 --subject params --reason golden-output',
-  'waits watch': '--older 1s --count 1',
-  'streams ls': 'alice',
-  'messages ls': 'alice/clients/desk',
-  'messages tail': 'alice/clients/desk --count 2',
-  'context add': 'prod https://relay.example --token-command pass',
-  'context use': 'prod',
-  'context rm': 'prod',
-  completion: 'fish',
-};
-/** The verbs that need events while they run, because they print nothing else. */
-const EVENTS = ['clients watch', 'calls tail'];
-/** The verbs that are run after all others, because they change what the others show. */
-const LAST = ['clients disconnect', 'nodes drain'];
 const FORMS = ['table', 'json', 'jsonl', 'ids'];
 /** Matches the ids of calls that are made repeatedly until an event arrives. */
 const REPEATED = /\bt\d{4}\b/g;
@@ -93,14 +71,6 @@ describe('the output', () => {
 
   it.each(others.map((verb) => [verb.name, verb]))('of %s', (_, verb) => compare(verb));
 
-  /** Repeats `act` until the run has ended, since a subscription begins some time after its request. */
-  async function repeated(running: Promise<Ended>, act: () => Promise<unknown>): Promise<Ended> {
-    let over = false;
-    void running.finally(() => (over = true));
-    while (!over) await act();
-    return running;
-  }
-
   it.each([
     ['calls tail', callOnce],
     ['clients watch', changeActions],
@@ -123,24 +93,3 @@ describe('the output', () => {
     expect(VERBS.filter(({ name }) => !covered.has(name))).toEqual([]);
   });
 });
-
-let made = 0;
-
-async function callOnce({ relay, desk }: GoldenRelay): Promise<void> {
-  const command_id = `t${String(++made).padStart(4, '0')}`;
-  const answered = relay.post('/connections/alice/desk/actions/lamp.set', { command_id });
-  await desk.next('command');
-  desk.send({ type: 'result', command_id }, null);
-  await answered;
-}
-
-/** Changes the actions of the client and restores them, so that events occur. */
-async function changeActions({ relay, desk }: GoldenRelay): Promise<void> {
-  for (const actions of [[], [ACTION]]) {
-    desk.send({ type: 'actions' }, { actions });
-    const names = JSON.stringify(actions.map(({ name }) => name));
-    await until(async () => JSON.stringify((await relay.data(NAMES))['connection'].actionNames) === names);
-  }
-}
-
-const NAMES = '{ connection(userId: "alice", clientId: "desk") { actionNames } }';

@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { HttpAnswer } from '../../../clients/link/relay-request.ts';
+import { visibleLine } from '../../../protocol/visible-text.ts';
 import { exitOfCommand, OPERATOR_EXIT, OperatorFailure, type OperatorExit } from '../failure.ts';
 import { listText, objectText } from '../output.ts';
 import { readAddress, readParams } from '../params.ts';
@@ -107,7 +108,7 @@ async function afterBreak(run: OperatorRun, ids: Ids, error: unknown): Promise<n
 async function lookAfter(run: OperatorRun, ids: Ids, answer: HttpAnswer): Promise<OperatorExit> {
   const { io, relay, stopped } = run;
   const { code, detail } = answer.body;
-  io.complain(`${String(code)}: ${String(detail)}\n`);
+  io.complain(`${visibleLine(`${String(code)}: ${String(detail)}`)}\n`);
   const found = await relay.request(commandPath(ids), { signal: stopped }).catch(() => null);
   const exit = found && exitOfCommand(found.body);
   if (found && exit !== null) return report(run, ids, found, exit);

@@ -13,8 +13,6 @@ const INTERVAL_MIN_MS = 500;
 const ROWS = 15;
 const SHOWN = ['user_id', 'client_id', 'client_type', 'node_id', 'in_flight', 'queued', 'oldest_wait_ms'];
 const SORTS = { inflight: 'in_flight', queued: 'queued', wait: 'oldest_wait_ms' } as const;
-/** The control sequence that moves to the first line of the terminal and clears everything below. */
-const CLEAR = '\u001b[H\u001b[J';
 
 export const top: RunVerb = async (run) => {
   const { flags, stopped, clock } = run;
@@ -37,7 +35,8 @@ function print({ io, output }: OperatorRun, report: DeploymentReport, clients: r
     SHOWN,
     clients.map((row) => cellsOf(row, SHOWN)),
   );
-  io.print(`${io.screen ? CLEAR : ''}${headText(report)}\n${table}${io.screen ? '' : '\n'}`);
+  io.clearScreen?.();
+  io.print(`${headText(report)}\n${table}${io.clearScreen ? '' : '\n'}`);
 }
 
 function headText(report: DeploymentReport): string {

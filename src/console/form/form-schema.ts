@@ -1,0 +1,312 @@
+/**
+ * Prepares the JSON Schema of an action for the forms library. Any client can advertise a schema, and the library
+ * expands references, merges alternatives and fills lists on the page's main thread without a bound. So the library
+ * gets a copy that has no references, no expressions to run, and at most FORM_PARTS parts. Parts that a form cannot
+ * show become fields of JSON text.
+ */
+import type { RJSFSchema, UiSchema } from '@rjsf/utils';
+
+/** The maximum number of parts of a form, where each reference counts as often as it is used. */
+export const FORM_PARTS = 200;
+/** The maximum number of fields that a form shows, with the entries of its lists. Ten choices count as one field. */
+export const FORM_FIELDS = 400;
+/** The maximum number of names, references and choices that are read of one schema. */
+const FORM_STEPS = 5_000;
+/** The maximum number of characters of all choices, constants and defaults of one schema. Each value counts as eight. */
+const FORM_VALUE_CHARS = 16_000;
+/**
+ * The deepest level that a form shows. Deeper parts are fields of JSON text, so that a schema that refers to itself
+ * ends somewhere.
+ */
+const FORM_DEPTH = 8;
+const TITLE_CHARS = 120;
+const DESCRIPTION_CHARS = 1_000;
+/** The maximum number of steps of a reference such as `#/$defs/line`. */
+const POINTER_STEPS = 16;
+/** The maximum number of references that lead to one part. */
+const HOPS = 8;
+
+export type FormSchema = { readonly schema: RJSFSchema; readonly uiSchema: UiSchema };
+/** What the console shows for a schema: a form, or JSON text and a clause that says why. */
+export type FormOrReason = (FormSchema & { readonly why: null }) | { readonly why: string };
+
+/** Returns the copy for the forms library, or why there is no form. Reads at most a bounded part of the schema. */
+export function formSchemaOf(schema: unknown): FormOrReason {
+  const left: Budget = { parts: FORM_PARTS, steps: FORM_STEPS, chars: FORM_VALUE_CHARS };
+  try {
+    const form = copyPart(schema, { root: schema, depth: 0, left });
+    return fieldsOf(form.schema, {}) > FORM_FIELDS ? { why: TOO_MANY_FIELDS } : { ...form, why: null };
+  } catch (error) {
+    if (error instanceof TooLarge) return { why: error.message };
+    throw error;
+  }
+}
+
+const TOO_MANY_FIELDS = `the form would have more than ${FORM_FIELDS} fields`;
+
+/** Returns why a value cannot be shown in the form: it has too many entries. Null if it can be shown. */
+export function valueFault({ schema }: FormSchema, value: unknown): string | null {
+  return fieldsOf(schema, value) > FORM_FIELDS ? TOO_MANY_FIELDS : null;
+}
+
+/** Thrown when a schema exceeds a budget. The message completes "The arguments are written as JSON: ...". */
+class TooLarge extends Error {
+  override readonly name = 'TooLarge';
+}
+
+type Budget = { parts: number; steps: number; chars: number };
+type Place = { readonly root: unknown; readonly depth: number; readonly left: Budget };
+type Schema = Readonly<Record<string, unknown>>;
+
+function spend({ left }: Place, steps: number): void {
+  left.steps -= steps;
+  if (left.steps < 0) throw new TooLarge(`the schema has more than ${FORM_STEPS} names and references`);
+}
+
+/** The keywords that a form cannot show. */
+const NOT_FORMABLE = [
+  ...['prefixItems', 'patternProperties', 'if', 'not', 'dependentSchemas', 'dependencies', 'unevaluatedProperties'],
+  ...['contains', '$dynamicRef', '$recursiveRef'],
+];
+const NUMBERS = [
+  ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
+  ...['minLength', 'maxLength', 'minItems', 'maxItems'],
+] as const;
+const FLAGS = ['readOnly', 'uniqueItems'] as const;
+const TEXTS = { title: TITLE_CHARS, description: DESCRIPTION_CHARS, format: 40, pattern: 80 } as const;
+const VALUES = ['const', 'default'] as const;
+const OPTIONS = ['oneOf', 'anyOf'] as const;
+/** All keywords that the copy has. A keyword that is not listed does not reach the forms library. */
+const COPIED = [
+  ...['type', 'enum', 'properties', 'required', 'items', 'additionalProperties', 'allOf'],
+  ...[...NUMBERS, ...FLAGS, ...Object.keys(TEXTS), ...VALUES, ...OPTIONS, ...NOT_FORMABLE],
+];
+
+function copyPart(given: unknown, place: Place): FormSchema {
+  const { left, depth } = place;
+  if (--left.parts < 0) throw new TooLarge(`the schema has more than ${FORM_PARTS} parts`);
+  const schema = resolve(given, place);
+  const copy: RJSFSchema = {};
+  for (const name of ['title', 'description'] as const) {
+    const text = schema?.[name];
+    if (typeof text === 'string') copy[name] = cut(text, TEXTS[name]);
+  }
+  if (schema === null || depth > FORM_DEPTH || !isFormable(schema, place)) {
+    if (depth === 0) throw new TooLarge('the schema says more than a form can show');
+    if (schema?.['default'] !== undefined) copy.default = copyValue(schema['default'], place);
+    // The forms library draws nothing for a schema without keywords.
+    copy.$comment = 'shown as JSON';
+    return { schema: copy, uiSchema: { 'ui:field': 'JsonField' } };
+  }
+  copyPlain(schema, copy, place);
+  return { schema: copy, uiSchema: copyParts(schema, copy, { ...place, depth: depth + 1 }) };
+}
+
+/** Copies the keywords that hold no schemas. */
+function copyPlain(schema: Schema, copy: RJSFSchema, place: Place): void {
+  const { type, enum: choices, required } = schema;
+  if (isTypeName(type)) copy.type = type;
+  else if (Array.isArray(type)) copy.type = type.filter(isTypeName);
+  for (const name of NUMBERS) if (typeof schema[name] === 'number') copy[name] = schema[name];
+  for (const name of FLAGS) if (typeof schema[name] === 'boolean') copy[name] = schema[name];
+  for (const name of ['format', 'pattern'] as const) {
+    const text = schema[name];
+    if (typeof text === 'string' && !isReserved(text)) copy[name] = cut(text, TEXTS[name]);
+  }
+  for (const name of VALUES) if (schema[name] !== undefined) copy[name] = copyValue(schema[name], place);
+  if (Array.isArray(choices)) {
+    spend(place, choices.length);
+    copy.enum = choices.map((choice) => copyValue(choice, place));
+  }
+  if (Array.isArray(required)) {
+    spend(place, required.length);
+    copy.required = required.filter((name) => typeof name === 'string');
+  }
+}
+
+/** Copies the parts below a schema into its copy, and returns how the form shows them. */
+function copyParts(schema: Schema, copy: RJSFSchema, below: Place): UiSchema {
+  const uiSchema: UiSchema = {};
+  const { properties, items, additionalProperties } = schema;
+  if (isRecord(properties)) {
+    const parts = namesOf(properties, below).map((name) => [name, copyPart(properties[name], below)] as const);
+    copy.properties = Object.fromEntries(parts.map(([name, part]) => [name, part.schema]));
+    for (const [name, part] of parts) uiSchema[name] = part.uiSchema;
+  }
+  if (items !== undefined) {
+    const part = copyPart(items, below);
+    copy.items = part.schema;
+    uiSchema['items'] = part.uiSchema;
+  }
+  if (typeof additionalProperties === 'boolean') copy.additionalProperties = additionalProperties;
+  else if (additionalProperties !== undefined) {
+    const part = copyPart(additionalProperties, below);
+    copy.additionalProperties = part.schema;
+    uiSchema['additionalProperties'] = part.uiSchema;
+  }
+  for (const keyword of OPTIONS) {
+    const options = schema[keyword];
+    if (!Array.isArray(options)) continue;
+    const parts = options.map((option) => copyPart(option, below));
+    copy[keyword] = parts.map((part) => part.schema);
+    uiSchema[keyword] = parts.map((part) => part.uiSchema);
+  }
+  return uiSchema;
+}
+
+/** Whether the form has a control for this schema. */
+function isFormable(schema: Schema, place: Place): boolean {
+  if (NOT_FORMABLE.some((keyword) => schema[keyword] !== undefined)) return false;
+  const { type, properties } = schema;
+  if (isRecord(properties) && namesOf(properties, place).some(isReserved)) return false;
+  if (schema['enum'] !== undefined || schema['const'] !== undefined) return true;
+  if (schema['oneOf'] !== undefined || schema['anyOf'] !== undefined) return true;
+  if (Array.isArray(type)) return type.length < 8 && type.filter((name) => name !== 'null').length === 1;
+  if (type === 'array') return schema['items'] !== undefined && typeof schema['items'] !== 'boolean';
+  return isTypeName(type) || (type === undefined && isRecord(properties));
+}
+
+/**
+ * Returns the keywords of a schema, of the schema that its `$ref` names, and of all members of its `allOf`, as one
+ * schema. Null for a reference outside the document, and for keywords that contradict each other.
+ */
+function resolve(given: unknown, place: Place, hops = 0): Schema | null {
+  spend(place, 1);
+  if (!isRecord(given) || hops > HOPS) return null;
+  const found: Record<string, unknown> = {};
+  for (const keyword of COPIED) if (Object.hasOwn(given, keyword)) found[keyword] = given[keyword];
+  const { $ref } = given;
+  const { allOf, ...own } = found;
+  const others = [
+    ...($ref === undefined ? [] : [resolve(targetOf($ref, place), place, hops + 1)]),
+    ...(Array.isArray(allOf) ? allOf.map((member) => resolve(member, place, hops + 1)) : []),
+  ];
+  return others.reduce<Schema | null>((merged, other) => merged && other && mergeTwo(merged, other, place), own);
+}
+
+/** Returns the part of the root schema that a reference names; undefined for any other reference. */
+function targetOf(reference: unknown, { root }: Place): unknown {
+  if (reference === '#') return root;
+  if (typeof reference !== 'string' || !reference.startsWith('#/')) return undefined;
+  const steps = reference.slice(2).split('/', POINTER_STEPS + 1);
+  if (steps.length > POINTER_STEPS) return undefined;
+  let found = root;
+  for (const step of steps) {
+    const name = decoded(step).replaceAll('~1', '/').replaceAll('~0', '~');
+    found = (isRecord(found) || Array.isArray(found)) && Object.hasOwn(found, name) ? Reflect.get(found, name) : null;
+  }
+  return found;
+}
+
+function decoded(step: string): string {
+  try {
+    return decodeURIComponent(step);
+  } catch {
+    return step;
+  }
+}
+
+/** Joins the keywords of two schemas that a value must both fit. Null if that takes more than joining them. */
+function mergeTwo(first: Schema, second: Schema, place: Place): Schema | null {
+  const merged: Record<string, unknown> = { ...first };
+  for (const [keyword, value] of Object.entries(second)) {
+    const was = first[keyword];
+    if (was === undefined) merged[keyword] = value;
+    else if (keyword === 'properties' && isRecord(was) && isRecord(value)) {
+      const [known, added] = [namesOf(was, place), namesOf(value, place)];
+      if (added.some((name) => Object.hasOwn(was, name))) return null;
+      merged[keyword] = Object.fromEntries([
+        ...known.map((name) => [name, was[name]] as const),
+        ...added.map((name) => [name, value[name]] as const),
+      ]);
+    } else if (keyword === 'required' && Array.isArray(was) && Array.isArray(value)) {
+      spend(place, was.length + value.length);
+      merged[keyword] = [...was, ...value];
+    } else if (was !== value && !['title', 'description', 'default'].includes(keyword)) return null;
+  }
+  return merged;
+}
+
+function namesOf(record: Schema, place: Place): readonly string[] {
+  const names = Object.keys(record);
+  spend(place, names.length);
+  return names;
+}
+
+type Json = Exclude<RJSFSchema['default'], undefined>;
+
+/** Returns a value of a schema for the form. Throws TooLarge for a long one, and for names that objects inherit. */
+function copyValue(value: unknown, place: Place, depth = 0): Json {
+  const { left } = place;
+  left.chars -= typeof value === 'string' ? value.length + 8 : 8;
+  if (left.chars < 0 || depth > FORM_DEPTH)
+    throw new TooLarge(
+      `the choices, constants and defaults of the schema are longer than ${FORM_VALUE_CHARS} characters`,
+    );
+  if (Array.isArray(value)) return value.map((item) => copyValue(item, place, depth + 1));
+  if (isRecord(value)) {
+    const entries = Object.entries(value).map(([name, member]) => {
+      if (isReserved(name)) throw new TooLarge(`a form cannot hold the name ${name}`);
+      left.chars -= name.length;
+      return [name, copyValue(member, place, depth + 1)] as const;
+    });
+    return Object.fromEntries(entries);
+  }
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : null;
+}
+
+/**
+ * Returns the number of fields that the form shows for a value, or any number above FORM_FIELDS. `filled` is what the
+ * defaults of the parts above have at this place.
+ */
+function fieldsOf(schema: RJSFSchema, value: unknown, filled?: unknown): number {
+  const preset: unknown = filled ?? schema.default;
+  const shown = value ?? preset;
+  let fields = 1 + (schema.enum?.length ?? 0) / 10;
+  const add = (part: RJSFSchema | boolean | undefined, at: unknown, otherwise?: unknown): void => {
+    if (fields <= FORM_FIELDS && typeof part === 'object') fields += fieldsOf(part, at, otherwise);
+  };
+  const { properties = {}, items, additionalProperties, minItems = 0 } = schema;
+  for (const [name, part] of Object.entries(properties)) add(part, memberOf(shown, name), memberOf(preset, name));
+  if (isRecord(shown) && additionalProperties !== false) {
+    const others = Object.keys(shown).filter((name) => !Object.hasOwn(properties, name));
+    fields += others.length;
+    for (const name of others) add(additionalProperties, shown[name]);
+  }
+  if (typeof items === 'object' && !Array.isArray(items)) {
+    const entries = Array.isArray(shown) ? shown : [];
+    for (const entry of entries.slice(0, FORM_FIELDS + 1)) add(items, entry);
+    const missing = Math.max(0, minItems - entries.length);
+    if (missing > 0) fields += missing * fieldsOf(items, undefined);
+  }
+  for (const option of [...(schema.oneOf ?? []), ...(schema.anyOf ?? [])]) add(option, value, filled);
+  return fields;
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return isRecord(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+}
+
+/** Cuts a long text, never inside a character. */
+function cut(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, most).replace(/[\ud800-\udbff]$/, '')}…`;
+}
+
+type TypeName = 'string' | 'number' | 'integer' | 'boolean' | 'object' | 'array' | 'null';
+const TYPE_NAMES: readonly unknown[] = ['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'];
+
+function isTypeName(name: unknown): name is TypeName {
+  return TYPE_NAMES.includes(name);
+}
+
+/**
+ * Whether the forms library cannot hold a value at this name: every object has such a member (`constructor`,
+ * `__proto__`), or the library keeps something of its own there.
+ */
+export function isReserved(name: string): boolean {
+  return name in {} || name === '__errors' || name.startsWith('ui:');
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
