@@ -4,16 +4,27 @@ import { SUBPROTOCOL } from '../../../src/protocol/frame.ts';
 import { freshToken, HOSTILE, linkUrl, type Site } from '../site.ts';
 import type { AttackContext } from './attack.ts';
 
-export type Hello = { readonly clientId?: string; readonly payload?: string; readonly token?: string };
+export type Hello = {
+  readonly clientId?: string;
+  readonly clientType?: 'web' | 'browser';
+  readonly payload?: string;
+  readonly token?: string;
+};
 
 /**
  * Opens a bare link of the hostile user, which only answers pings. Resolves after the welcome; rejects when the relay
  * refuses the link.
  */
-export async function openLink(site: Site, n: number, { clientId, payload, token }: Hello = {}): Promise<WebSocket> {
-  const socket = new WebSocket(linkUrl(site, n), SUBPROTOCOL, { perMessageDeflate: false });
-  const client = clientId !== undefined && { client_id: clientId, instance_id: `${clientId}-${n}`, client_type: 'web' };
+export async function openLink(site: Site, n: number, hello: Hello = {}): Promise<WebSocket> {
+  const { clientId, clientType = 'web', payload, token } = hello;
+  const client = clientId !== undefined && {
+    client_id: clientId,
+    instance_id: `${clientId}-${n}`,
+    client_type: clientType,
+  };
   const shown = token ?? (await freshToken(HOSTILE));
+  // The socket may open before a token is signed, so the token comes first.
+  const socket = new WebSocket(linkUrl(site, n), SUBPROTOCOL, { perMessageDeflate: false });
   const header = JSON.stringify({ type: 'hello', token: shown, ...client });
   const { promise, resolve, reject } = Promise.withResolvers<WebSocket>();
   socket.on('open', () => socket.send(payload === undefined ? header : `${header}\n${payload}`));
@@ -21,9 +32,10 @@ export async function openLink(site: Site, n: number, { clientId, payload, token
     const text = String(data);
     if (text.startsWith('{"type":"ping"')) socket.send('{"type":"pong"}');
     else if (text.startsWith('{"type":"welcome"')) resolve(socket);
+    else if (text.startsWith('{"type":"refused"')) reject(new Error(text));
   });
   socket.on('error', reject);
-  socket.on('close', () => reject(new Error('closed')));
+  socket.on('close', (code, reason) => reject(new Error(`closed: ${code} ${String(reason)}`)));
   return promise;
 }
 
