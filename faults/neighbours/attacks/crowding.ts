@@ -13,14 +13,18 @@ const DESCRIPTORS = 4_096;
 const SOCKETS = 4_000;
 /** The sockets without a token that one address keeps open. */
 const SOCKETS_WITHOUT_TOKEN = 300;
-/** A request in progress sends a byte of its body this often, in milliseconds, so that no silence ends it. */
-const BYTE_MS = 2_000;
+/** An open socket sends something this often, in milliseconds. The relay closes one that is silent for ten seconds. */
+const DRIP_MS = 5_000;
+const DRIP_PARTS = 50;
+/** How long the sockets may take to be open, in milliseconds. */
+const FILL_MS = 30_000;
+/** The lanes in which sockets are opened to one relay, and the pause of a lane after each socket, in milliseconds. */
+const LANES = 8;
+const LANE_MS = 5;
 /** The operations of one event stream, and the event streams, with which one user asks for all feeds of a node. */
 const OPERATIONS = 100;
 const STREAMS = 4;
 const ACCOUNTS = 5;
-/** The params of one command that fills the share of queued bytes, in bytes. */
-const QUEUED_BYTES = MIB - 2_000;
 
 /** Text of the first part of a request of `/healthz`, whose socket stays open afterwards. */
 const health = (token: string | null): string =>
@@ -32,38 +36,56 @@ const slow = (token: string): string =>
 
 type Crowd = {
   readonly sockets: number;
-  readonly text: () => Promise<string>;
+  readonly text: string;
   readonly from?: string;
-  /** Called for each open socket once every BYTE_MS. */
-  readonly drip?: (socket: Socket) => void;
+  /** The text that each open socket sends once every DRIP_MS, so that its silence does not end it. */
+  readonly drip?: string;
 };
 
-/** Keeps `sockets` open on each relay, and opens another for each one that the relay closes. */
-async function crowd(context: AttackContext, { sockets, text, from, drip }: Crowd): Promise<void> {
-  const { site, signal, count } = context;
-  const timer = drip && setInterval(() => open.forEach((all) => all.forEach(drip)), BYTE_MS);
-  const open = site.urls.map(() => new Set<Socket>());
-  const fill = async (all: Set<Socket>, n: number): Promise<void> => {
-    for (let opened = 1; !signal.aborted; opened++) {
-      // A relay that accepts no socket leaves it waiting: it is not opened again until the relay decides.
-      if (all.size >= sockets) await pause(20);
-      else {
-        const socket = await openRaw(site, n, await text(), from).catch(() => null);
-        count(socket ? 'sockets' : 'sockets refused');
-        if (!socket) await pause(50);
-        else {
-          all.add(socket);
-          // Answers are read, so that the relay has no reason to close the socket.
-          socket.resume();
-          socket.on('end', () => socket.destroy());
-          socket.on('close', () => all.delete(socket));
-        }
-      }
-      if (opened % 20 === 0) await pause(10);
+/**
+ * Keeps `sockets` open on each relay, and opens another for each one that the relay closes. Resolves when each relay
+ * has that many, or after FILL_MS, and goes on until the attack is over.
+ */
+async function crowd(context: AttackContext, of: Crowd): Promise<void> {
+  const all = context.site.urls.map(() => new Set<Socket>());
+  all.forEach((open, n) => {
+    for (let lane = 0; lane < LANES; lane++) void fill(context, { ...of, open, n });
+  });
+  let part = 0;
+  const drip = setInterval(() => {
+    // A part of the sockets at a time, so that their requests do not arrive together: the attack is their number.
+    part = (part + 1) % DRIP_PARTS;
+    const sockets = all.flatMap((open) => [...open]).filter((_, i) => i % DRIP_PARTS === part);
+    for (const socket of sockets) if (of.drip !== undefined) socket.write(of.drip);
+  }, DRIP_MS / DRIP_PARTS);
+  context.signal.addEventListener('abort', () => clearInterval(drip));
+  const late = performance.now() + FILL_MS;
+  while (all.some(({ size }) => size < of.sockets) && performance.now() < late) await pause(100);
+  context.count('sockets held', Math.max(...all.map(({ size }) => size)));
+}
+
+async function fill(
+  { site, signal, count }: AttackContext,
+  { open, n, sockets, text, from }: Crowd & { readonly open: Set<Socket>; readonly n: number },
+): Promise<void> {
+  while (!signal.aborted) {
+    if (open.size >= sockets) {
+      await pause(20);
+      continue;
     }
-  };
-  await Promise.all(open.map(fill));
-  clearInterval(timer);
+    const socket = await openRaw(site, n, text, from).catch(() => null);
+    count(socket ? 'sockets' : 'sockets refused');
+    if (!socket) {
+      await pause(50);
+      continue;
+    }
+    open.add(socket);
+    // Answers are read, so that the relay has no reason to close the socket.
+    socket.resume();
+    socket.on('end', () => socket.destroy());
+    socket.on('close', () => open.delete(socket));
+    await pause(LANE_MS);
+  }
 }
 
 /** Opens event streams and asks each for as many different feeds as a stream may carry. */
@@ -88,40 +110,60 @@ async function takeFeeds({ site, count, signal }: AttackContext, n: number, stre
   }
 }
 
-/** Returns an advertisement of about 900 KB. */
-const advertised = JSON.stringify({
-  actions: Array.from({ length: 15 }, (_, i) => ({ name: `action${i}`, description: 'd'.repeat(60 * KIB) })),
-});
+/** Returns an advertisement of about this many bytes. */
+const advertised = (bytes: number): string =>
+  JSON.stringify({
+    actions: Array.from({ length: 15 }, (_, i) => ({ name: `action${i}`, description: 'd'.repeat(bytes / 15) })),
+  });
 
-/** Fills three shares in the name of one account, until it is refused each time. */
+/**
+ * Repeats an act that takes as many bytes as it is given, until the attack is over. After a refusal it takes half as
+ * many, until it has also taken the smallest rest of the share.
+ */
+async function takeAll(
+  { signal }: AttackContext,
+  act: (n: number, bytes: number) => Promise<boolean>,
+  filled: () => void,
+): Promise<void> {
+  let bytes = MIB - 100 * KIB;
+  for (let n = 0; !signal.aborted; n++) {
+    const taken = await act(n, bytes).catch(() => false);
+    if (taken) continue;
+    if (bytes <= KIB) filled();
+    bytes = Math.max(KIB, bytes / 2);
+    if (bytes === KIB) await pause(100);
+  }
+}
+
+/** Fills three shares in the name of one account. Resolves when each was refused, and goes on until the attack is over. */
 async function fillShares(context: AttackContext, account: string): Promise<void> {
-  const { site, signal, count } = context;
+  const { site, count } = context;
   const token = await freshToken(account);
-  const links = async (hello: (n: number) => object, name: string): Promise<void> => {
-    for (let n = 0; !signal.aborted; n++) {
-      const opened = await openLink(site, n, { token, ...hello(n) }).catch(() => null);
-      count(opened ? name : `${name} refused`);
-      // A refused account tries again, so that it takes each place that becomes free.
-      await pause(opened ? 1 : 250);
-    }
+  const counted = (name: string, taken: boolean): boolean => {
+    count(taken ? name : `${name} refused`);
+    return taken;
   };
-  const queue = async (): Promise<void> => {
-    for (let n = 0; !signal.aborted; n++) {
-      const params = { filler: 'p'.repeat(QUEUED_BYTES) };
-      const status = await post(site, n, {
-        path: `/connections/${account}/absent-${n % 20}/actions/echo`,
-        body: JSON.stringify({ params, wait_for: 'admitted', connect_within_ms: 300_000 }),
-        token,
-      });
-      count(status < 300 ? 'commands parked' : 'commands refused');
-      await pause(status < 300 ? 5 : 250);
-    }
+  const link = async (n: number, hello: object, name: string): Promise<boolean> =>
+    counted(name, (await openLink(site, n, { token, ...hello }).catch(() => null)) !== null);
+  const park = async (n: number, bytes: number): Promise<boolean> => {
+    const params = { filler: 'p'.repeat(bytes) };
+    const status = await post(site, n, {
+      path: `/connections/${account}/absent-${n % 20}/actions/echo`,
+      body: JSON.stringify({ params, wait_for: 'admitted', connect_within_ms: 300_000 }),
+      token,
+    });
+    return counted('commands parked', status < 300);
   };
-  await Promise.all([
-    links((n) => ({ clientId: `boaster-${n}`, payload: advertised }), 'advertisements'),
-    links(() => ({}), 'links'),
-    queue(),
-  ]);
+  const fillings = [
+    (n: number, bytes: number) => link(n, { clientId: `boaster-${n}`, payload: advertised(bytes) }, 'advertisements'),
+    (n: number) => link(n, {}, 'links'),
+    park,
+  ].map((act) => {
+    const filled = Promise.withResolvers<void>();
+    void takeAll(context, act, filled.resolve);
+    return filled.promise;
+  });
+  await Promise.race([Promise.all(fillings), pause(FILL_MS)]);
 }
 
 const accounts = (): readonly string[] => Array.from({ length: ACCOUNTS }, (_, i) => `${HOSTILE}-${i}`);
@@ -133,29 +175,27 @@ export const CROWDING: readonly Attack[] = [
     name: 'sockets-with-token',
     says: 'up to 4000 idle sockets a relay with a valid token, where a relay has 4096 descriptors',
     descriptors: DESCRIPTORS,
-    async run(context) {
-      const token = await freshToken(HOSTILE);
-      await crowd(context, { sockets: SOCKETS, text: async () => health(token) });
+    async prepare(context) {
+      const text = health(await freshToken(HOSTILE));
+      await crowd(context, { sockets: SOCKETS, text, drip: text });
     },
+    run: held,
   },
   {
     name: 'slow-requests',
     says: 'up to 4000 requests in progress a relay, whose bodies arrive byte by byte, where a relay has 4096 descriptors',
     descriptors: DESCRIPTORS,
-    async run(context) {
-      const token = await freshToken(HOSTILE);
-      await crowd(context, {
-        sockets: SOCKETS,
-        text: async () => slow(token),
-        drip: (socket) => void socket.write(' '),
-      });
+    async prepare(context) {
+      await crowd(context, { sockets: SOCKETS, text: slow(await freshToken(HOSTILE)), drip: ' ' });
     },
+    run: held,
   },
   {
     name: 'sockets-without-token',
     says: '300 idle sockets without a token, from the address of the honest user and the operator',
-    run: (context) =>
-      crowd(context, { sockets: SOCKETS_WITHOUT_TOKEN, text: async () => health(null), from: SHARED_ADDRESS }),
+    prepare: (context) =>
+      crowd(context, { sockets: SOCKETS_WITHOUT_TOKEN, text: health(null), drip: health(null), from: SHARED_ADDRESS }),
+    run: held,
   },
   {
     name: 'all-feeds',
@@ -172,8 +212,9 @@ export const CROWDING: readonly Attack[] = [
     says: 'five accounts that each fill their shares of links, advertisements and queued params',
     // Four guarantees fill the total, as they do for the shares in bytes.
     env: { CALLBOARD_LINKS_SHARE: '500', CALLBOARD_LINKS_MAX: '2000' },
-    async run(context) {
+    async prepare(context) {
       await Promise.all(accounts().map((account) => fillShares(context, account)));
     },
+    run: held,
   },
 ];

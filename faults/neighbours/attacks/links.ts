@@ -1,42 +1,20 @@
 /** Opens links for attacks, and floods them with frames. */
 import { WebSocket } from 'ws';
-import { SUBPROTOCOL } from '../../../src/protocol/frame.ts';
+import { openBareLink } from '../../lib/link.ts';
 import { freshToken, HOSTILE, linkUrl, type Site } from '../site.ts';
 import type { AttackContext } from './attack.ts';
 
-export type Hello = {
+export type HostileHello = {
   readonly clientId?: string;
-  readonly clientType?: 'web' | 'browser';
   readonly payload?: string;
   readonly token?: string;
 };
 
-/**
- * Opens a bare link of the hostile user, which only answers pings. Resolves after the welcome; rejects when the relay
- * refuses the link.
- */
-export async function openLink(site: Site, n: number, hello: Hello = {}): Promise<WebSocket> {
-  const { clientId, clientType = 'web', payload, token } = hello;
-  const client = clientId !== undefined && {
-    client_id: clientId,
-    instance_id: `${clientId}-${n}`,
-    client_type: clientType,
-  };
-  const shown = token ?? (await freshToken(HOSTILE));
-  // The socket may open before a token is signed, so the token comes first.
-  const socket = new WebSocket(linkUrl(site, n), SUBPROTOCOL, { perMessageDeflate: false });
-  const header = JSON.stringify({ type: 'hello', token: shown, ...client });
-  const { promise, resolve, reject } = Promise.withResolvers<WebSocket>();
-  socket.on('open', () => socket.send(payload === undefined ? header : `${header}\n${payload}`));
-  socket.on('message', (data) => {
-    const text = String(data);
-    if (text.startsWith('{"type":"ping"')) socket.send('{"type":"pong"}');
-    else if (text.startsWith('{"type":"welcome"')) resolve(socket);
-    else if (text.startsWith('{"type":"refused"')) reject(new Error(text));
-  });
-  socket.on('error', reject);
-  socket.on('close', (code, reason) => reject(new Error(`closed: ${code} ${String(reason)}`)));
-  return promise;
+/** Opens a bare link of the hostile user to the n-th relay. Rejects when the relay refuses the link. */
+export async function openLink(site: Site, n: number, hello: HostileHello = {}): Promise<WebSocket> {
+  const { clientId, token = await freshToken(HOSTILE) } = hello;
+  const instance = clientId !== undefined && { instanceId: `${clientId}-${n}` };
+  return openBareLink(linkUrl(site, n), { ...hello, token, ...instance });
 }
 
 /** Sends a frame and resolves when it has left this process. */
