@@ -32,6 +32,9 @@ export type CostInput = {
   show(): string;
 };
 
+/** What `prepare` of an input rejects with if the relay does not let it be sent now. */
+export class NotPrepared extends Error {}
+
 /** Inputs that the relay handles in the same way: one route, one type of frame, or one root field. */
 export type CostKind = {
   readonly family: Family;

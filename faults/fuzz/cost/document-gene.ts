@@ -40,6 +40,8 @@ export type DocumentGene = {
 export type KnownValues = (name: string, draw: Draw) => string | null;
 
 const COPIES_MAX = 100;
+/** The fields of the largest documents that are made: more than the relay's limit of tokens allows. */
+const FIELDS_MAX = 5_000;
 const PAGES = [1, 10, 100, 1_000];
 /** The number of levels of fields that a new selection has. */
 const LEVELS = 2;
@@ -141,8 +143,16 @@ function isComposite(name: string): boolean {
 /** Returns the document with one to three changes, of which most make it larger. */
 export function growDocument(draw: Draw, gene: DocumentGene, known: KnownValues): DocumentGene {
   let grown = gene;
-  for (let left = draw.int(1, 3); left > 0; left--) grown = changeOnce(draw, grown, known);
+  for (let left = draw.int(1, 3); left > 0; left--) {
+    const changed = changeOnce(draw, grown, known);
+    if (countOf(changed.roots) <= FIELDS_MAX) grown = changed;
+  }
   return grown;
+}
+
+/** Counts the fields that the document selects. Copies of fields with selections multiply. */
+function countOf(selections: readonly Selection[]): number {
+  return selections.reduce((sum, { copies, subs }) => sum + copies * (1 + countOf(subs)), 0);
 }
 
 function changeOnce(draw: Draw, gene: DocumentGene, known: KnownValues): DocumentGene {

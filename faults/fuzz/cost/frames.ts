@@ -4,7 +4,7 @@ import { UP } from '../../../src/protocol/frames.ts';
 import { openBareLink } from '../../lib/link.ts';
 import { contextsReport, windowsReport } from '../../lib/stored-data.ts';
 import type { Draw } from '../random.ts';
-import type { CostInput, CostKind } from './cost.ts';
+import { NotPrepared, type CostInput, type CostKind } from './cost.ts';
 import { drawJson, growJson, jsonOf, showJson, type JsonGene } from './json-gene.ts';
 import { OWNER, type CostTarget } from './target.ts';
 
@@ -83,8 +83,9 @@ function inputOf(target: CostTarget, gene: FrameGene): CostInput {
   const { type, payload, before } = gene;
   const open: WebSocket[] = [];
   const link = async (clientId: string, hello?: string): Promise<WebSocket> => {
-    const socket = await openBareLink(target.linkUrl, {
-      ...{ token: target.token('user'), clientId, ...(hello !== undefined && { payload: hello }) },
+    const opened = { token: target.token('user'), clientId, ...(hello !== undefined && { payload: hello }) };
+    const socket = await openBareLink(target.linkUrl, opened).catch((error: unknown) => {
+      throw new NotPrepared(String(error).slice(0, 80));
     });
     open.push(socket);
     socket.on('error', () => {});
@@ -127,7 +128,8 @@ function inputOf(target: CostTarget, gene: FrameGene): CostInput {
 /** Calls the client of a link and returns the id of the command once the client has received it. */
 async function commandFor(target: CostTarget, socket: WebSocket, clientId: string): Promise<string> {
   const received = Promise.withResolvers<string>();
-  const late = setTimeout(() => received.reject(new Error('the client received no command')), COMMAND_MS);
+  received.promise.catch(() => {});
+  const late = setTimeout(() => received.reject(new NotPrepared('the client received no command')), COMMAND_MS);
   socket.on('message', (data) => {
     const [, id] = /^\{"type":"command".*?"command_id":"([^"]+)"/.exec(String(data)) ?? [];
     if (id !== undefined) received.resolve(id);
@@ -146,7 +148,7 @@ async function commandFor(target: CostTarget, socket: WebSocket, clientId: strin
 }
 
 async function send(socket: WebSocket, text: string): Promise<void> {
-  if (socket.readyState !== socket.OPEN) throw new Error('the link is closed');
+  if (socket.readyState !== socket.OPEN) throw new NotPrepared('the link is closed');
   await new Promise<void>((done, failed) => socket.send(text, (error) => (error ? failed(error) : done())));
 }
 

@@ -12,7 +12,7 @@ export type CostRunOptions = {
   readonly families: readonly Family[];
   /** Only kinds whose name contains this text. */
   readonly match: string;
-  /** How long the search lasts, in seconds, besides the storing before it and the repetitions after it. */
+  /** How long the search lasts, in seconds, besides storing and warming up before it and the repetitions after it. */
   readonly seconds: number;
   readonly amounts?: Amounts;
   readonly source?: string | undefined;
@@ -21,7 +21,7 @@ export type CostRunOptions = {
 };
 
 export type CostRun = {
-  /** The dearest input of each kind, dearest first. */
+  /** The dearest inputs of the kinds that came near a bound, dearest first. */
   readonly finalists: readonly Finalist[];
   readonly measured: number;
   /** The lines that the relay logged as errors. */
@@ -33,7 +33,7 @@ export async function runCost(options: CostRunOptions): Promise<CostRun> {
   await using target = await openCostTarget({ mode, amounts, source, ...(onProgress && { onProgress }) });
   const kinds = kindsOf(target, families).filter(({ name }) => name.includes(match));
   onProgress?.(`${kinds.length} kinds`);
-  const began = performance.now();
+  let began: number | null = null;
   let measured = 0;
   const finalists = await searchDearest({
     ...{ seed, kinds },
@@ -41,7 +41,7 @@ export async function runCost(options: CostRunOptions): Promise<CostRun> {
       measured++;
       return target.measure(input);
     },
-    progress: () => (performance.now() - began) / (seconds * 1000),
+    progress: () => (performance.now() - (began ??= performance.now())) / (seconds * 1000),
     ...(onFinalist && { onFinalist }),
   });
   return { finalists, measured, errors: await target.errors() };

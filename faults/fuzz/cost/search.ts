@@ -10,13 +10,13 @@ export type SearchOptions = {
   readonly kinds: readonly CostKind[];
   /** Sends an input once and returns what it cost. */
   measure(input: CostInput): Promise<Cost>;
-  /** Returns the part of the search that is over, from 0 to 1. The finalists are measured after it. */
+  /** Returns the part of the search that is over, from 0 to 1. The search begins with the first call. */
   progress(): number;
   readonly onFinalist?: (finalist: Finalist) => void;
 };
 
 /** The number of inputs of a kind that are sent first and not counted, so that its code is compiled and cached. */
-const WARM_UP = 6;
+const WARM_UP = 3;
 /** The number of dear inputs that are kept of each kind. */
 const KEPT = 4;
 /** The number of inputs of one kind that are sent one after the other, before the next kind. */
@@ -26,14 +26,22 @@ const EVEN_PART = 0.6;
 /** The number of kinds that grow in the last part. */
 const DEAREST_KINDS = 8;
 /** The chance that an input is a mutant of a dear one, and not a new one. */
-const GROWN = 0.75;
+const GROWN = 0.85;
+/** Kinds whose dearest input is this near to a bound are measured again, and at least so many kinds. */
+const FINAL_DEARNESS = 0.25;
+const FINAL_KINDS = 10;
+/** The number of dear inputs of a kind that are measured again. */
+const FINAL_INPUTS = 2;
 /** The measurements of a finalist, of which the median counts. */
 export const REPETITIONS = 5;
 
-type Tried = { readonly input: CostInput; readonly dear: number; readonly cost: Cost };
+type Tried = { readonly input: CostInput; readonly shown: string; readonly dear: number };
 type Pool = { readonly kind: CostKind; readonly draw: Draw; best: readonly Tried[]; refused: boolean };
 
-/** Searches until `progress` returns 1, then measures the dearest input of each kind again. Dearest first. */
+/**
+ * Warms up each kind, searches until `progress` returns 1, then measures the dearest inputs of the kinds that came near
+ * a bound again. Returns them, dearest first.
+ */
 export async function searchDearest(options: SearchOptions): Promise<readonly Finalist[]> {
   const { seed, kinds, measure, progress, onFinalist = () => {} } = options;
   const pools = kinds.map((kind): Pool => ({
@@ -58,7 +66,8 @@ export async function searchDearest(options: SearchOptions): Promise<readonly Fi
     if (chosen.length === 0) break;
   }
   const finalists: Finalist[] = [];
-  for (const pool of open) {
+  const byDearness = [...open].sort((a, b) => dearOf(b) - dearOf(a));
+  for (const pool of byDearness.filter((pool, i) => i < FINAL_KINDS || dearOf(pool) >= FINAL_DEARNESS)) {
     const finalist = await measureAgain(pool, measure);
     if (!finalist) continue;
     finalists.push(finalist);
@@ -73,9 +82,13 @@ async function tryOne(pool: Pool, measure: SearchOptions['measure']): Promise<vo
   const { kind, draw, best } = pool;
   const parent = best.length > 0 && draw.chance(GROWN) ? draw.pick(best) : null;
   const input = parent ? parent.input.mutate(draw) : kind.draw(draw);
-  const cost = await measure(input);
-  const tried = { input, cost, dear: dearness(cost, kind.sender) };
-  pool.best = [...best, tried].sort((a, b) => b.dear - a.dear).slice(0, KEPT);
+  let dear = dearness(await measure(input), kind.sender);
+  // A garbage collection makes any input dear once. A new dearest must be dear twice.
+  if (dear > dearOf(pool)) dear = Math.min(dear, dearness(await measure(input), kind.sender));
+  const shown = input.show();
+  const others = best.filter((one) => one.shown !== shown);
+  // Of inputs that cost the same the newest is kept: most mutants are larger, and the cost may only show later.
+  pool.best = [{ input, shown, dear }, ...others].sort((a, b) => b.dear - a.dear).slice(0, KEPT);
 }
 
 /**
@@ -84,7 +97,7 @@ async function tryOne(pool: Pool, measure: SearchOptions['measure']): Promise<vo
  */
 async function measureAgain({ kind, best }: Pool, measure: SearchOptions['measure']): Promise<Finalist | null> {
   let dearest: Finalist | null = null;
-  for (const { input } of best) {
+  for (const { input } of best.slice(0, FINAL_INPUTS)) {
     const costs: Cost[] = [];
     for (let n = 0; n < REPETITIONS; n++) costs.push(await measure(input));
     const cost = medianOf(costs);
