@@ -4,7 +4,8 @@
  */
 import { namesOf, positiveNumber, readOptions, wholeNumber } from '../lib/options.ts';
 import { runCost } from './cost/run.ts';
-import { MODES } from './cost/target.ts';
+import { writePart } from '../lib/page.ts';
+import { MODES, type Mode } from './cost/target.ts';
 import { costFaults, costTable } from './cost/verdict.ts';
 import { TURN_MS } from './engine.ts';
 import { fuzz } from './fuzz.ts';
@@ -24,6 +25,7 @@ const OPTIONS = {
   mode: { type: 'string', takes: 'm', says: `only these modes: ${MODES.join(', ')}` },
   seconds: { type: 'string', default: '600', takes: 'n', says: 'length of the search in each mode' },
   match: { type: 'string', default: '', takes: 't', says: 'only kinds whose name contains this text' },
+  write: { type: 'boolean', default: false, says: 'replaces the table of these modes in docs/limits.md' },
   rows: { type: 'string', default: '30', takes: 'n', says: 'rows of the table of each mode' },
 } as const;
 
@@ -47,6 +49,7 @@ const asked = readOptions({ program: 'npm run fuzz', about: null, options: OPTIO
           seconds: positiveNumber('seconds', values.seconds),
           match: values.match,
           rows: wholeNumber('rows', values.rows),
+          isWritten: values.write,
         }
       : null,
   };
@@ -62,8 +65,8 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => pr
 const { seed } = asked;
 write(`seed ${seed}`);
 if (asked.cost) {
-  const { modes, rows, ...search } = asked.cost;
-  const tables: string[] = [];
+  const { modes, rows, isWritten, ...search } = asked.cost;
+  const tables = new Map<Mode, string>();
   const faults: string[] = [];
   for (const mode of modes) {
     const { finalists, measured, errors } = await runCost({
@@ -73,9 +76,12 @@ if (asked.cost) {
     write(`${mode}: ${measured} inputs measured`);
     faults.push(...costFaults(finalists).map((fault) => `${mode}: ${fault}`));
     faults.push(...errors.map((error) => `${mode}: logged: ${error.trim().slice(0, 300)}`));
-    tables.push(costTable(mode, finalists, rows));
+    tables.set(mode, costTable(mode, finalists, rows));
   }
-  write(`\n${tables.join('\n\n')}\n`);
+  write(`\n${[...tables.values()].join('\n\n')}\n`);
+  // The table of each mode has a place of its own, so that a run of one mode leaves the other as it is.
+  for (const [mode, table] of isWritten ? tables : [])
+    await writePart('docs/limits.md', `npm run fuzz -- --cost --write, ${mode}`, () => table);
   for (const fault of faults) write(`FOUND  ${fault}`);
   write(faults.length === 0 ? 'green' : 'RED');
   process.exit(faults.length === 0 ? 0 : 1);

@@ -20,7 +20,7 @@ const WARM_UP = 3;
 /** The number of dear inputs that are kept of each kind. */
 const KEPT = 4;
 /** The number of inputs of one kind that are sent one after the other, before the next kind. */
-const ROUND = 8;
+const ROUND = 3;
 /** The part of the search in which all kinds get the same number of inputs; then only the dearest kinds grow. */
 const EVEN_PART = 0.6;
 /** The number of kinds that grow in the last part. */
