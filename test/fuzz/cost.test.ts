@@ -18,7 +18,7 @@ function growing(name: string, send: (size: number) => Promise<string>, most: nu
   const input = (size: number): CostInput => ({
     prepare: async () => () => send(size),
     finish: async () => {},
-    mutate: (draw) => input(Math.min(most, size * draw.pick([2, 8]))),
+    mutate: () => input(Math.min(most, size * 8)),
     show: () => `${name} ${size}`,
   });
   return { family: 'requests', name, sender: 'user', draw: () => input(1) };
@@ -59,7 +59,7 @@ describe('the search', () => {
     const finalists = await searchDearest({
       ...{ seed: 2, kinds: [kind] },
       measure: async () => ({ ...CHEAP, cpuMs: sent++ === 10 ? 5_000 : 2 }),
-      progress: () => sent / 40,
+      progress: () => sent / 60,
     });
     expect(finalists.map(({ cost }) => cost.cpuMs)).toEqual([2]);
   });
@@ -69,7 +69,7 @@ describe('the search', () => {
     const finalists = await searchDearest({
       ...{ seed: 3, kinds: [growing('secret', async () => '', 64)] },
       measure: async () => ({ ...CHEAP, answer: sent++ < 1_000 ? 'forbidden' : '200' }),
-      progress: () => sent / 40,
+      progress: () => sent / 60,
     });
     expect(finalists).toEqual([]);
   });
@@ -95,7 +95,7 @@ test('a handler that burns CPU is found in its process, and the judge refuses it
       sent++;
       return measureInput(input, probe, null);
     },
-    progress: () => sent / 40,
+    progress: () => sent / 60,
   });
   const [dearest] = finalists;
   expect(dearest?.kind.name).toBe('burning');

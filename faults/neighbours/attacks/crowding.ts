@@ -17,7 +17,7 @@ const SOCKETS_WITHOUT_TOKEN = 300;
 const DRIP_MS = 5_000;
 const DRIP_PARTS = 50;
 /** How long the sockets may take to be open, in milliseconds. */
-const FILL_MS = 30_000;
+const FILL_MS = 60_000;
 /** The lanes in which sockets are opened to one relay, and the pause of a lane after each socket, in milliseconds. */
 const LANES = 8;
 const LANE_MS = 5;
