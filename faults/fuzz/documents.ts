@@ -30,7 +30,7 @@ const CORPUS = readRestDocuments().map(({ text }) => text);
 const USER_STREAM = 'user-0/clients/desk';
 
 /** The forms of documents whose cost to parse, validate or execute grows with `n`. */
-const GROWING: readonly ((n: number) => string)[] = [
+export const GROWING_DOCUMENTS: readonly ((n: number) => string)[] = [
   (n) => `{ ${many(n, (i) => `a${i}: __typename`)} }`,
   (n) => `{ ${many(n, () => '__typename')} }`,
   (n) => `{ users { nodes { ${many(n, (i) => `a${i}: id`)} } } }`,
@@ -85,7 +85,7 @@ function source(draw: Draw, seed: number, index: number): { readonly text: strin
     return { text, variables: variablesOf(draw, text) };
   }
   if (kind === 8 && draw.chance(0.5)) return { text: draw.pick(FILTERED), variables: `{"f":${filterText(draw)}}` };
-  return { text: draw.pick(GROWING)(draw.size(draw.chance(0.2) ? 20 * KIB : 200)), variables: '{}' };
+  return { text: draw.pick(GROWING_DOCUMENTS)(draw.size(draw.chance(0.2) ? 20 * KIB : 200)), variables: '{}' };
 }
 
 /** The operations that take an input object as a variable. */

@@ -29,22 +29,21 @@ const KEYS: readonly string[] = [
   'id',
 ];
 
-/** The forms of JSON whose cost grows with its size. */
-const GROWING: readonly ((draw: Draw, bytes: number) => string)[] = [
-  (_, n) => `{${list(n / 9, (i) => `"k${i}":${i % 10}`)}}`,
-  (_, n) => `[${list(n / 2, () => '0')}]`,
-  (_, n) => `[${list(n / 3, () => '{}')}]`,
-  (_, n) => `{${list(n / 6, () => '"a":1')}}`,
-  (_, n) => `{${list(n / 9, (i) => `"${n - i}":0`)}}`,
-  (_, n) => '['.repeat(n / 2) + ']'.repeat(n / 2),
-  (_, n) => '{"a":'.repeat(n / 6) + '1' + '}'.repeat(n / 6),
-  (_, n) => '9'.repeat(n),
-  (_, n) => `"${'\\u0041'.repeat(n / 6)}"`,
-  (_, n) => `"${'\\\\'.repeat(n / 2)}"`,
-  (_, n) => `"${'x'.repeat(n)}"`,
-  (_, n) => ' '.repeat(n) + '1',
-  (_, n) => '\n'.repeat(n) + '{}',
-  (draw) => JSON.stringify(hostileText(draw)),
+/** The forms of JSON whose cost grows with its size, in bytes. */
+export const GROWING_JSON: readonly ((bytes: number) => string)[] = [
+  (n) => `{${list(n / 9, (i) => `"k${i}":${i % 10}`)}}`,
+  (n) => `[${list(n / 2, () => '0')}]`,
+  (n) => `[${list(n / 3, () => '{}')}]`,
+  (n) => `{${list(n / 6, () => '"a":1')}}`,
+  (n) => `{${list(n / 9, (i) => `"${n - i}":0`)}}`,
+  (n) => '['.repeat(n / 2) + ']'.repeat(n / 2),
+  (n) => '{"a":'.repeat(n / 6) + '1' + '}'.repeat(n / 6),
+  (n) => '9'.repeat(n),
+  (n) => `"${'\\u0041'.repeat(n / 6)}"`,
+  (n) => `"${'\\\\'.repeat(n / 2)}"`,
+  (n) => `"${'x'.repeat(n)}"`,
+  (n) => ' '.repeat(n) + '1',
+  (n) => '\n'.repeat(n) + '{}',
 ];
 
 function list(count: number, item: (i: number) => string): string {
@@ -56,8 +55,8 @@ function list(count: number, item: (i: number) => string): string {
  * write. Some texts are large, up to `max` bytes.
  */
 export function jsonText(draw: Draw, max: number): string {
-  if (draw.chance(0.1)) return draw.pick(GROWING)(draw, draw.size(max));
-  if (draw.chance(0.04)) return draw.pick(GROWING)(draw, 200);
+  if (draw.chance(0.1)) return growing(draw, () => draw.size(max));
+  if (draw.chance(0.04)) return growing(draw, () => 200);
   return value(draw, draw.int(0, 4));
 }
 
@@ -65,6 +64,13 @@ export function jsonText(draw: Draw, max: number): string {
 export function objectText(draw: Draw, max: number): string {
   if (draw.chance(0.15)) return `{${list(draw.size(max) / 9, (i) => `"k${i}":${i % 10}`)}}`;
   return members(draw, draw.int(0, 3));
+}
+
+/** Draws one of the growing forms, or a hostile text. The size is drawn after the form. */
+function growing(draw: Draw, bytes: () => number): string {
+  const form = draw.pick([...GROWING_JSON, null]);
+  const size = bytes();
+  return form === null ? JSON.stringify(hostileText(draw)) : form(size);
 }
 
 function value(draw: Draw, depth: number): string {

@@ -1,8 +1,12 @@
 /**
  * `npm run fuzz`: hostile frames, HTTP requests and GraphQL documents, made from a seed, against a relay in a process
- * of its own.
+ * of its own. With `--cost` it searches the inputs that cost most.
  */
-import { namesOf, readOptions, wholeNumber } from '../lib/options.ts';
+import { namesOf, positiveNumber, readOptions, wholeNumber } from '../lib/options.ts';
+import { runCost } from './cost/run.ts';
+import { writePart } from '../lib/page.ts';
+import { MODES, type Mode } from './cost/target.ts';
+import { costFaults, costTable } from './cost/verdict.ts';
 import { TURN_MS } from './engine.ts';
 import { fuzz } from './fuzz.ts';
 import { KIND_NAMES, type KindName } from './kinds.ts';
@@ -17,6 +21,12 @@ const OPTIONS = {
   findings: { type: 'string', default: '20', takes: 'n', says: 'stops after so many findings' },
   warm: { type: 'string', default: '4000', takes: 'n', says: 'inputs before the memory is first measured' },
   source: { type: 'string', takes: 'f', says: 'the relay runs from there instead of from src' },
+  cost: { type: 'boolean', default: false, says: 'searches the dearest inputs instead, with the options below' },
+  mode: { type: 'string', takes: 'm', says: `only these modes: ${MODES.join(', ')}` },
+  seconds: { type: 'string', default: '600', takes: 'n', says: 'length of the search in each mode' },
+  match: { type: 'string', default: '', takes: 't', says: 'only kinds whose name contains this text' },
+  write: { type: 'boolean', default: false, says: 'replaces the table of these modes in docs/limits.md' },
+  rows: { type: 'string', default: '30', takes: 'n', says: 'rows of the table of each mode' },
 } as const;
 
 const asked = readOptions({ program: 'npm run fuzz', about: null, options: OPTIONS }, (values) => {
@@ -32,6 +42,16 @@ const asked = readOptions({ program: 'npm run fuzz', about: null, options: OPTIO
     most: wholeNumber('findings', values.findings),
     source: values.source,
     warmUp: one ? 0 : wholeNumber('warm', values.warm),
+    cost: values.cost
+      ? {
+          families: namesOf('only', values.only, KIND_NAMES),
+          modes: namesOf('mode', values.mode, MODES),
+          seconds: positiveNumber('seconds', values.seconds),
+          match: values.match,
+          rows: wholeNumber('rows', values.rows),
+          isWritten: values.write,
+        }
+      : null,
   };
 });
 
@@ -44,6 +64,28 @@ const groups = new Map<string, number>();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1));
 const { seed } = asked;
 write(`seed ${seed}`);
+if (asked.cost) {
+  const { modes, rows, isWritten, ...search } = asked.cost;
+  const tables = new Map<Mode, string>();
+  const faults: string[] = [];
+  for (const mode of modes) {
+    const { finalists, measured, errors } = await runCost({
+      ...{ ...search, seed, mode, source: asked.source },
+      onProgress: (line) => write(`${mode}: ${line}`),
+    });
+    write(`${mode}: ${measured} inputs measured`);
+    faults.push(...costFaults(finalists).map((fault) => `${mode}: ${fault}`));
+    faults.push(...errors.map((error) => `${mode}: logged: ${error.trim().slice(0, 300)}`));
+    tables.set(mode, costTable(mode, finalists, rows));
+  }
+  write(`\n${[...tables.values()].join('\n\n')}\n`);
+  // The table of each mode has a place of its own, so that a run of one mode leaves the other as it is.
+  for (const [mode, table] of isWritten ? tables : [])
+    await writePart('docs/limits.md', `npm run fuzz -- --cost --write, ${mode}`, () => table);
+  for (const fault of faults) write(`FOUND  ${fault}`);
+  write(faults.length === 0 ? 'green' : 'RED');
+  process.exit(faults.length === 0 ? 0 : 1);
+}
 const { heap, green } = await fuzz({
   ...asked,
   onFinding: ({ kind, index, what, input }) => {

@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { serveActs } from './acts.ts';
 import { openSecondServer } from './second-server.ts';
 import { SteppedClock } from './stepped-clock.ts';
+import { createCostProbe } from './cost-probe.ts';
 import { createTurnMeter } from './turns.ts';
 import { RELAY_OPTIONS } from './relay.ts';
 
@@ -28,6 +29,7 @@ const callboard = await openCallboard({
 const url = await callboard.listen();
 const second = options.secondServer && clock ? await openSecondServer(at, { callboard, clock }) : null;
 const meter = createTurnMeter();
+const probe = createCostProbe(meter);
 
 /**
  * Collects garbage several times, and returns the smallest heap that was left. The memory is read directly after a
@@ -62,6 +64,11 @@ serveActs({
     const { user, system } = process.cpuUsage();
     return (user + system) / 1000;
   },
+  costBegin() {
+    probe.begin();
+    return null;
+  },
+  costEnd: (given) => probe.end(z.object({ withinMs: z.number() }).parse(given).withinMs),
   async memory() {
     const { rss, heapUsed, external, arrayBuffers } = await afterCollections();
     meter.take();

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { signToken } from '../../src/http/token.ts';
 import { startChild, type Child } from './child.ts';
+import { PROBED, type Probed } from './cost-probe.ts';
 
 export const SECRET = 'a secret of the hostile runs, long enough for HS256';
 export const ADMIN_TOKEN = 'the-administrator-of-the-hostile-runs';
@@ -64,6 +65,10 @@ export interface Relay extends AsyncDisposable {
   run(factor: number): Promise<void>;
   /** Returns the CPU time, user and system, since the process started, in milliseconds. */
   cpuMs(): Promise<number>;
+  /** Begins to measure the cost of what is sent from now on. */
+  costBegin(): Promise<void>;
+  /** Waits until the main thread is idle, at most `withinMs`, and returns what it did since `costBegin`. */
+  costEnd(withinMs: number): Promise<Probed>;
   /** Measures the memory after garbage collections. */
   memory(): Promise<Memory>;
   token(user: string, scopes?: readonly string[]): Promise<string>;
@@ -98,6 +103,8 @@ export async function startRelay(given: Partial<RelayOptions> = {}): Promise<Rel
     advance: (ms) => command(child, 'advance', { ms }),
     run: (factor) => command(child, 'run', { factor }),
     cpuMs: () => child.ask('cpu', null, z.number()),
+    costBegin: async () => void (await child.ask('costBegin', null, z.null())),
+    costEnd: (withinMs) => child.ask('costEnd', { withinMs }, PROBED, withinMs + LONG_MS),
     memory: () => child.ask('memory', null, MEMORY, LONG_MS),
     token: (user, scopes = ['connect', 'invoke', 'host']) =>
       signToken({ secret: options.secret, user, scopes, ttlSeconds: TOKEN_SECONDS, now }),

@@ -52,7 +52,8 @@ export function createTurnMeter(): TurnMeter {
   };
 }
 
-function threadMicros(): number {
+/** Returns the CPU time that the main thread has used, in microseconds. */
+export function threadMicros(): number {
   const { user, system } = process.threadCpuUsage();
   return user + system;
 }

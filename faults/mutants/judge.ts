@@ -62,15 +62,15 @@ export async function failsUnharmed(mutants: readonly GuardMutant[], source?: st
 }
 
 /**
- * Runs test files in the copy, up to the first failing test. Test files that cannot be loaded prove nothing about the
- * guard.
+ * Copies the tests to the copy, except for files with a mutant that are there already, and runs them in it, up to the first
+ * failing test. Test files that cannot be loaded prove nothing about the guard.
  */
 async function failingTests(
   files: readonly string[],
   { folder, root }: { readonly folder: string; readonly root: string },
 ): Promise<string | null> {
   for (const name of FOR_TESTS.filter((name) => existsSync(join(root, name))))
-    cpSync(join(root, name), join(folder, name), { recursive: true, force: true });
+    cpSync(join(root, name), join(folder, name), { recursive: true, force: false });
   const vitest = join(ROOT, 'node_modules', 'vitest', 'vitest.mjs');
   const report = join(folder, 'report.json');
   const where = ['--root', folder, '--project', 'direct*', '--reporter=json', `--outputFile.json=${report}`];

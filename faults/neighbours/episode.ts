@@ -2,7 +2,6 @@
  * Runs one attack beside an honest user, with its own relays and its own Redis, and collects what the honest user
  * measured.
  */
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,6 +12,7 @@ import { startRelay, type Relay } from '../outages/processes/relays.ts';
 import { startRedis, type RedisServer } from '../../test/kit/redis.ts';
 import { startChild } from '../lib/child.ts';
 import { attackOf } from './attacks/attacks.ts';
+import type { Attack } from './attacks/attack.ts';
 import { OPERATION_COUNTS, PHASE, WHOLENESS } from './figures.ts';
 import type { Site } from './site.ts';
 import type { Episode } from './verdict.ts';
@@ -36,6 +36,8 @@ export type EpisodeOptions = {
 const MEMORY_MS = 250;
 /** The longest time that a phase may exceed its length, in milliseconds: its last call may wait that long. */
 const REST_MS = 60_000;
+/** The time limit of what an attack stores before it begins, in milliseconds. */
+const PREPARE_MS = 180_000;
 /** The time limit of the check of the honest user's data, in milliseconds. The check repeats each command. */
 const CHECK_MS = 600_000;
 const file = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
@@ -46,7 +48,7 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   const attack = attackOf(name);
   const folder = mkdtempSync(join(tmpdir(), 'callboard-neighbours-'));
   const redis = mode === 'shared' ? await startRedis() : null;
-  const relays = await startRelays(options, folder, redis);
+  const relays = await startRelays(options, attack, { folder, redis });
   try {
     const site: Site = { urls: relays.map(({ url }) => url) };
     await using honest = await startChild(file('honest.ts'), { args: [JSON.stringify(site)] });
@@ -55,11 +57,9 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
     await honest.ask('ready', null, z.null());
     const alone = await phase('alone', aloneSeconds);
     await honest.ask('note', null, z.null(), CHECK_MS);
-    for (const { proc } of attack.descriptors === undefined ? [] : relays)
-      execFileSync('prlimit', ['--pid', String(proc.pid), `--nofile=${attack.descriptors}`]);
     const memory = watchMemory(relays);
     await using hostile = await startChild(file('hostile.ts'), { args: [JSON.stringify(site), name] });
-    await hostile.ask('begin', null, z.null());
+    await hostile.ask('begin', null, z.null(), PREPARE_MS);
     const beside = await phase('beside', seconds);
     const operations = await hostile.ask('end', null, OPERATION_COUNTS);
     const peaks = memory.stop();
@@ -74,14 +74,15 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   }
 }
 
-function startRelays(options: EpisodeOptions, folder: string, redis: RedisServer | null): Promise<readonly Relay[]> {
+function startRelays(
+  { source, env }: EpisodeOptions,
+  attack: Attack,
+  { folder, redis }: { readonly folder: string; readonly redis: RedisServer | null },
+): Promise<readonly Relay[]> {
   const names = redis ? ['a', 'b'] : ['a'];
-  const env = { CALLBOARD_LOG_LEVEL: 'error', ...(redis && { CALLBOARD_DURABILITY: 'memory' }), ...options.env };
-  return Promise.all(
-    names.map((name) =>
-      startRelay({ name, folder, redisUrl: redis?.url ?? null, namespace: 'neighbours', source: options.source, env }),
-    ),
-  );
+  const all = { CALLBOARD_LOG_LEVEL: 'error', ...(redis && { CALLBOARD_DURABILITY: 'memory' }), ...attack.env, ...env };
+  const of = { folder, redisUrl: redis?.url ?? null, namespace: 'neighbours', source, env: all };
+  return Promise.all(names.map((name) => startRelay({ name, ...of, descriptors: attack.descriptors })));
 }
 
 /** Samples the resident memory of each relay until it is stopped. */

@@ -15,6 +15,17 @@ export const PHASE = z.object({
   reads: z.number(),
   readsWrong: z.array(z.string()),
   readP99: z.number(),
+  /** The number of requests of /healthz. `healthWrong` has those that were not answered with 200. */
+  health: z.number(),
+  healthWrong: z.array(z.string()),
+  /** The longest time until an answer of /healthz. */
+  healthMax: z.number(),
+  /**
+   * The number of trials: a user who has used nothing connects a client and calls it, or the operator subscribes to
+   * events. `trialsWrong` has those that failed.
+   */
+  trials: z.number(),
+  trialsWrong: z.array(z.string()),
 });
 export type Phase = z.infer<typeof PHASE>;
 

@@ -1,6 +1,6 @@
 /**
- * Runs the honest user in a process: one client, callers over HTTP and over a link at ten calls a second, and the reads
- * of an operator once a second. Argument: the site as JSON.
+ * Runs the honest user in a process: one client, callers over HTTP and over a link at ten calls a second, the reads of
+ * an operator once a second, and trials of what is new to the relay (`trials.ts`). Argument: the site as JSON.
  */
 import { randomBytes } from 'node:crypto';
 import { get } from 'node:http';
@@ -11,6 +11,7 @@ import { isFault, parseDown } from '../../src/protocol/frames.ts';
 import { serveActs } from '../lib/acts.ts';
 import { percentile, type Phase, type Wholeness } from './figures.ts';
 import { ADMIN_TOKEN, freshToken, HONEST, linkUrl, relayUrl, SITE } from './site.ts';
+import { operatorWatches, newcomerCalls } from './trials.ts';
 
 /** The number of calls per second of the honest user. */
 const CALLS_A_SECOND = 10;
@@ -26,6 +27,9 @@ const RESPOND_MS = 10_000;
 const READ_MS = 10_000;
 /** The maximum size of an operator's answer, in bytes. It must not grow with one user's advertisements. */
 const READ_BYTES = 32 * 1024 * 1024;
+/** The number of calls between two requests of /healthz, and between two trials. */
+const CALLS_A_HEALTH = 2;
+const CALLS_A_TRIAL = 20;
 const READS = ['/healthz', '/metrics', '/users?limit=10', '/actions', '/connections?limit=1000'];
 
 const site = SITE.parse(JSON.parse(process.argv[2] ?? ''));
@@ -88,13 +92,13 @@ async function call(caller: Caller, commandId: string, n: number): Promise<strin
 }
 
 /**
- * Reads a path as the operator and returns the fault, if any. It opens a new connection, so that it fails when the
- * relay accepts none.
+ * Reads a path of the n-th relay, as the operator or without a token, and returns the fault, if any. It opens a new
+ * connection, so that it fails when the relay accepts none.
  */
-async function read(path: string): Promise<string | null> {
+async function read(path: string, n: number, token: string | null): Promise<string | null> {
   const { promise, resolve, reject } = Promise.withResolvers<string | null>();
-  const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
-  const sent = get(relayUrl(site, 0) + path, { agent: false, headers, timeout: READ_MS }, (response) => {
+  const headers = token === null ? {} : { authorization: `Bearer ${token}` };
+  const sent = get(relayUrl(site, n) + path, { agent: false, headers, timeout: READ_MS }, (response) => {
     let bytes = 0;
     response.on('data', (chunk: Buffer) => (bytes += chunk.length));
     response.on('error', reject);
@@ -115,6 +119,10 @@ async function phase(given: unknown): Promise<Phase> {
   const readTimes: number[] = [];
   const wrong: string[] = [];
   const readsWrong: string[] = [];
+  const healthTimes: number[] = [];
+  const healthWrong: string[] = [];
+  const trialTimes: number[] = [];
+  const trialsWrong: string[] = [];
   const open: Promise<void>[] = [];
   const measure = async (into: number[], bad: string[], act: () => Promise<string | null>): Promise<void> => {
     const began = performance.now();
@@ -126,8 +134,16 @@ async function phase(given: unknown): Promise<Phase> {
   for (let n = 0; n < seconds * CALLS_A_SECOND; n++) {
     await sleep(Math.max(0, began + (n * 1000) / CALLS_A_SECOND - performance.now()));
     open.push(measure(times, wrong, () => call(n % 2 === 0 ? http : link, `${name}-${n}`, n)));
-    const path = READS[Math.floor(n / CALLS_A_SECOND) % READS.length] ?? '/metrics';
-    if (n % CALLS_A_SECOND === 0) open.push(measure(readTimes, readsWrong, () => read(path)));
+    const second = Math.floor(n / CALLS_A_SECOND);
+    const path = READS[second % READS.length] ?? '/metrics';
+    if (n % CALLS_A_SECOND === 0) open.push(measure(readTimes, readsWrong, () => read(path, second, ADMIN_TOKEN)));
+    if (n % CALLS_A_HEALTH === 1)
+      open.push(measure(healthTimes, healthWrong, () => read('/healthz', (n - 1) / CALLS_A_HEALTH, null)));
+    if (n % CALLS_A_TRIAL === 5) {
+      const trial = Math.floor(n / CALLS_A_TRIAL);
+      open.push(measure(trialTimes, trialsWrong, () => newcomerCalls(site, trial, `${name}-${n}`)));
+      open.push(measure(trialTimes, trialsWrong, () => operatorWatches(site, trial)));
+    }
   }
   await Promise.all(open);
   return {
@@ -138,6 +154,11 @@ async function phase(given: unknown): Promise<Phase> {
     reads: readTimes.length,
     readsWrong,
     readP99: percentile(readTimes, 0.99),
+    health: healthTimes.length,
+    healthWrong,
+    healthMax: Math.max(0, ...healthTimes),
+    trials: trialTimes.length,
+    trialsWrong,
   };
 }
 

@@ -20,9 +20,11 @@ process.on('uncaughtException', () => (operations['broken'] = (operations['broke
 process.on('unhandledRejection', () => (operations['broken'] = (operations['broken'] ?? 0) + 1));
 
 serveActs({
-  begin() {
+  async begin() {
     const count = (name: string, by = 1): void => void (operations[name] = (operations[name] ?? 0) + by);
-    void attack.run({ site, signal: over.signal, count });
+    const context = { site, signal: over.signal, count };
+    await attack.prepare?.(context);
+    void attack.run(context);
     return null;
   },
   /** Ends the attack and returns the counts of its actions. Its resources are held until the process ends. */

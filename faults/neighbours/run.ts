@@ -3,6 +3,7 @@
  * relays must not notice the attacks.
  */
 import { namesOf, positiveNumber, readOptions } from '../lib/options.ts';
+import { mergeTables, writePart } from '../lib/page.ts';
 import { ATTACKS } from './attacks/attacks.ts';
 import { runEpisode } from './episode.ts';
 import { faultsOf, tableOf, type Episode } from './verdict.ts';
@@ -20,9 +21,10 @@ const OPTIONS = {
     says: 'length of the time before each attack in which the honest user is alone',
   },
   source: { type: 'string', takes: 'f', says: 'the relays run from there instead of from src' },
+  write: { type: 'boolean', default: false, says: 'replaces the rows of these attacks in docs/neighbours.md' },
 } as const;
 
-const { attacks, modes, timing } = readOptions(
+const { attacks, modes, timing, isWritten } = readOptions(
   { program: 'npm run neighbours', about: 'Prints a table in Markdown for docs/neighbours.md.', options: OPTIONS },
   (values) => ({
     attacks: namesOf('attack', values.attack, NAMES),
@@ -32,6 +34,7 @@ const { attacks, modes, timing } = readOptions(
       aloneSeconds: positiveNumber('alone', values.alone),
       source: values.source,
     },
+    isWritten: values.write,
   }),
 );
 
@@ -52,5 +55,12 @@ for (const mode of modes) {
   }
 }
 write(`\n${tableOf(episodes, TIMING)}\n`);
+if (isWritten) {
+  const keys = MODES.flatMap((mode) => NAMES.map((name) => `${name} ${mode}`));
+  const keyOf = ([attack = '', mode = '']: readonly string[]): string => `${attack} ${mode}`;
+  await writePart('docs/neighbours.md', 'npm run neighbours -- --write', (old) =>
+    mergeTables(old, tableOf(episodes, TIMING), { keyOf, keys }),
+  );
+}
 write(green ? 'green' : 'RED');
 process.exitCode = green ? 0 : 1;

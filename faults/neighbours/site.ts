@@ -12,6 +12,8 @@ export type Site = z.infer<typeof SITE>;
 
 export const HONEST = 'honest';
 export const HOSTILE = 'hostile';
+/** A user who holds nothing until it connects a client during the attack. */
+export const NEWCOMER = 'newcomer';
 export { ADMIN_TOKEN };
 
 /** How long tokens are valid, in seconds: longer than any episode. */

@@ -34,6 +34,8 @@ const SLACK = 1.3;
  */
 const P99_MS = 100;
 const P99_TIMES = 5;
+/** The limit of the longest time until an answer of /healthz, in milliseconds. */
+const HEALTH_MS = 250;
 
 /** Returns the sum of the totals of all shares (limits of what users may hold), in bytes. */
 export function totalOfShares(): number {
@@ -56,18 +58,23 @@ export function faultsOf(episode: Episode, { timing }: { readonly timing: boolea
     ...ended.map((reason) => `a relay ended: ${reason}`),
     ...listed('calls did not end as they should', beside.wrong),
     ...listed("operator's reads failed", beside.readsWrong),
+    ...listed('requests of /healthz failed', beside.healthWrong),
+    ...listed('trials of a new user or of the operator failed', beside.trialsWrong),
     ...listed('ids were not kept', wholeness.idsBroken),
     ...listed('commands lost rows', wholeness.rowsMissing),
   ];
   const bound = p99Bound(alone.p99);
   if (timing && beside.p99 > bound) faults.push(`p99 ${beside.p99.toFixed(0)} ms, at most ${bound.toFixed(0)}`);
+  if (timing && beside.healthMax > HEALTH_MS)
+    faults.push(`/healthz took ${beside.healthMax.toFixed(0)} ms, at most ${HEALTH_MS}`);
   for (const { base, peak } of memory) {
     const most = base + SLACK * totalOfShares();
     if (peak > most) faults.push(`${mib(peak)} MiB resident, at most ${mib(most)}`);
   }
   if (Object.values(operations).every((count) => count === 0))
     faults.push('the attack did nothing, so this proves nothing');
-  if (beside.calls === 0 || wholeness.ids === 0) faults.push('the honest user did nothing, so this proves nothing');
+  const honest = [beside.calls, beside.reads, beside.health, beside.trials, wholeness.ids];
+  if (honest.includes(0)) faults.push('the honest user did nothing, so this proves nothing');
   return faults;
 }
 
@@ -86,6 +93,8 @@ const COLUMNS = [
   'as they should',
   'p99 alone',
   'p99 beside',
+  '/healthz at most',
+  'reads and trials',
   'ids kept',
   'rows kept',
   'resident',
@@ -97,6 +106,8 @@ const COLUMNS = [
 export function tableOf(episodes: readonly Episode[], timing: { readonly timing: boolean }): string {
   const rows = episodes.map((episode) => {
     const { attack, mode, alone, beside, wholeness, operations, memory } = episode;
+    const failed = beside.readsWrong.length + beside.healthWrong.length + beside.trialsWrong.length;
+    const served = beside.reads + beside.health + beside.trials - failed;
     return [
       attack,
       mode,
@@ -104,6 +115,8 @@ export function tableOf(episodes: readonly Episode[], timing: { readonly timing:
       beside.calls - beside.wrong.length,
       `${alone.p99.toFixed(0)} ms`,
       `${beside.p99.toFixed(0)} ms`,
+      `${beside.healthMax.toFixed(0)} ms`,
+      `${served} of ${beside.reads + beside.health + beside.trials}`,
       `${wholeness.ids - wholeness.idsBroken.length} of ${wholeness.ids}`,
       wholeness.rowsMissing.length === 0 ? 'all' : `${wholeness.rowsMissing.length} lost some`,
       memory.map(({ base, peak }) => `${mib(base)} to ${mib(peak)} MiB`).join(', '),

@@ -17,9 +17,13 @@ export type AttackContext = {
 export type Attack = {
   readonly name: string;
   readonly says: string;
+  /** Stores what the attack needs, before the honest user is measured beside it. It takes a minute at most. */
+  readonly prepare?: (context: AttackContext) => Promise<void>;
   readonly run: (context: AttackContext) => Promise<void>;
-  /** The limit of file descriptors that each relay gets before the attack, for attacks that use up all descriptors. */
+  /** The limit of open files that each relay starts with, for attacks that use up all descriptors. */
   readonly descriptors?: number;
+  /** Settings of the relays, as variables of their environment, that differ from the defaults. */
+  readonly env?: Readonly<Record<string, string>>;
 };
 
 /**

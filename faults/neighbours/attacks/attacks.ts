@@ -1,11 +1,13 @@
 /** Joins the lists of attacks of a hostile user, and finds an attack by its name. */
 import type { Attack } from './attack.ts';
 import { COMPUTING } from './computing.ts';
+import { CROWDING } from './crowding.ts';
 import { HOLDING } from './holding.ts';
+import { READING } from './reading.ts';
 import { STORING } from './storing.ts';
 import { TOKENS } from './tokens.ts';
 
-export const ATTACKS: readonly Attack[] = [...COMPUTING, ...HOLDING, ...STORING, ...TOKENS];
+export const ATTACKS: readonly Attack[] = [...COMPUTING, ...HOLDING, ...STORING, ...TOKENS, ...READING, ...CROWDING];
 
 /** Returns the attack with this name. Throws if there is none. */
 export function attackOf(name: string): Attack {

@@ -1,30 +1,20 @@
 /** Opens links for attacks, and floods them with frames. */
 import { WebSocket } from 'ws';
-import { SUBPROTOCOL } from '../../../src/protocol/frame.ts';
+import { openBareLink } from '../../lib/link.ts';
 import { freshToken, HOSTILE, linkUrl, type Site } from '../site.ts';
 import type { AttackContext } from './attack.ts';
 
-export type Hello = { readonly clientId?: string; readonly payload?: string; readonly token?: string };
+export type HostileHello = {
+  readonly clientId?: string;
+  readonly payload?: string;
+  readonly token?: string;
+};
 
-/**
- * Opens a bare link of the hostile user, which only answers pings. Resolves after the welcome; rejects when the relay
- * refuses the link.
- */
-export async function openLink(site: Site, n: number, { clientId, payload, token }: Hello = {}): Promise<WebSocket> {
-  const socket = new WebSocket(linkUrl(site, n), SUBPROTOCOL, { perMessageDeflate: false });
-  const client = clientId !== undefined && { client_id: clientId, instance_id: `${clientId}-${n}`, client_type: 'web' };
-  const shown = token ?? (await freshToken(HOSTILE));
-  const header = JSON.stringify({ type: 'hello', token: shown, ...client });
-  const { promise, resolve, reject } = Promise.withResolvers<WebSocket>();
-  socket.on('open', () => socket.send(payload === undefined ? header : `${header}\n${payload}`));
-  socket.on('message', (data) => {
-    const text = String(data);
-    if (text.startsWith('{"type":"ping"')) socket.send('{"type":"pong"}');
-    else if (text.startsWith('{"type":"welcome"')) resolve(socket);
-  });
-  socket.on('error', reject);
-  socket.on('close', () => reject(new Error('closed')));
-  return promise;
+/** Opens a bare link of the hostile user to the n-th relay. Rejects when the relay refuses the link. */
+export async function openLink(site: Site, n: number, hello: HostileHello = {}): Promise<WebSocket> {
+  const { clientId, token = await freshToken(HOSTILE) } = hello;
+  const instance = clientId !== undefined && { instanceId: `${clientId}-${n}` };
+  return openBareLink(linkUrl(site, n), { ...hello, token, ...instance });
 }
 
 /** Sends a frame and resolves when it has left this process. */

@@ -1,7 +1,7 @@
 /** Copies the sources and plants one mutant in the copy. The project's own files are never changed. */
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 import type { Edit, Plant } from './mutant.ts';
 
@@ -36,9 +36,17 @@ export function copySources(from: string = join(ROOT, 'src')): SourceCopy {
   };
 }
 
-/** Copies the sources and plants one mistake in the copy. */
-export function plantMutant(mutant: Plant, from?: string): SourceCopy {
+/**
+ * Copies the sources and plants one mistake in the copy. A file outside the sources, such as `../faults/x.ts`, is
+ * copied to the same place beside them.
+ */
+export function plantMutant(mutant: Plant, from: string = join(ROOT, 'src')): SourceCopy {
   const copy = copySources(from);
-  for (const edit of editsOf(mutant)) writeFileSync(join(copy.source, edit.file), mutate(edit, copy.source));
+  for (const edit of editsOf(mutant)) {
+    const file = join(copy.source, edit.file);
+    mkdirSync(dirname(file), { recursive: true });
+    if (!existsSync(file)) cpSync(join(from, edit.file), file);
+    writeFileSync(file, mutate(edit, copy.source));
+  }
   return copy;
 }

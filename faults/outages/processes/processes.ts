@@ -27,6 +27,8 @@ export type Start = {
   readonly folder: string;
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** The limit of open files that the process starts with. Absent: that of this process. Works on Linux only. */
+  readonly descriptors?: number | undefined;
 };
 
 export type Started = { readonly proc: Proc; readonly firstLine: string };
@@ -44,10 +46,13 @@ const COMPLAINT_CHARS = 2_000;
  * Starts this Node on `args` and resolves with its first line of output. Its standard error is written to
  * `<name>.<boot>.err`.
  */
-export async function start({ name, boot, folder, args, env }: Start): Promise<Started> {
+export async function start({ name, boot, folder, args, env, descriptors }: Start): Promise<Started> {
   const complaints = join(folder, `${name}.${boot}.err`);
   const errors = openSync(complaints, 'a');
-  const child = spawn(process.execPath, [...args], {
+  const limited = descriptors === undefined ? [] : ['prlimit', `--nofile=${descriptors}`];
+  // prlimit becomes the process that it starts, so the process id stays the same.
+  const [program = process.execPath, ...rest] = [...limited, process.execPath, ...args];
+  const child = spawn(program, rest, {
     env: { PATH: process.env['PATH'], ...env },
     stdio: ['pipe', 'pipe', errors],
   });

@@ -37,6 +37,8 @@ export type RelayOptions = {
    * memory.
    */
   readonly heapMiB?: number;
+  /** The limit of open files that the process starts with. Absent: that of this process. */
+  readonly descriptors?: number | undefined;
 };
 
 export async function startRelay(options: RelayOptions): Promise<Relay> {
@@ -68,11 +70,12 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
 const SENTINELS_MS = 500;
 
 async function boot(options: RelayOptions, port: number, count: number) {
-  const { name, folder, redisUrl, namespace, source, env, heapMiB } = options;
+  const { name, folder, redisUrl, namespace, source, env, heapMiB, descriptors } = options;
   const { proc } = await start({
     name,
     boot: count,
     folder,
+    descriptors,
     args: [
       ...(heapMiB === undefined ? [] : [`--max-old-space-size=${heapMiB}`]),
       join(source ?? SOURCE, 'bin.ts'),

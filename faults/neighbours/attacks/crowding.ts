@@ -1,0 +1,220 @@
+/** Lists the attacks that take all places of a kind: sockets, requests in progress, feeds, and whole guarantees. */
+import type { Socket } from 'node:net';
+import { freshToken, HOSTILE, relayUrl, type Site } from '../site.ts';
+import { held, pause, type Attack, type AttackContext } from './attack.ts';
+import { openLink } from './links.ts';
+import { openRaw, post, SHARED_ADDRESS } from './requests.ts';
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+/** The limit of open files of the relays whose sockets are attacked. */
+const DESCRIPTORS = 4_096;
+/** The sockets that the hostile user keeps open on each relay. */
+const SOCKETS = 4_000;
+/** The sockets without a token that one address keeps open. */
+const SOCKETS_WITHOUT_TOKEN = 300;
+/** An open socket sends something this often, in milliseconds. The relay closes one that is silent for ten seconds. */
+const DRIP_MS = 5_000;
+const DRIP_PARTS = 50;
+/** How long the sockets may take to be open, in milliseconds. */
+const FILL_MS = 60_000;
+/** The lanes in which sockets are opened to one relay, and the pause of a lane after each socket, in milliseconds. */
+const LANES = 8;
+const LANE_MS = 5;
+/** The operations of one event stream, and the event streams, with which one user asks for all feeds of a node. */
+const OPERATIONS = 100;
+const STREAMS = 4;
+const ACCOUNTS = 5;
+
+/** Text of the first part of a request of `/healthz`, whose socket stays open afterwards. */
+const health = (token: string | null): string =>
+  `GET /healthz HTTP/1.1\r\nHost: x\r\n${token === null ? '' : `Authorization: Bearer ${token}\r\n`}\r\n`;
+
+/** Text of a request whose body of 60,000 bytes is not sent yet. */
+const slow = (token: string): string =>
+  `POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 60000\r\nAuthorization: Bearer ${token}\r\n\r\n{`;
+
+type Crowd = {
+  readonly sockets: number;
+  readonly text: string;
+  readonly from?: string;
+  /** The text that each open socket sends once every DRIP_MS, so that its silence does not end it. */
+  readonly drip?: string;
+};
+
+/**
+ * Keeps `sockets` open on each relay, and opens another for each one that the relay closes. Resolves when each relay
+ * has that many, or after FILL_MS, and goes on until the attack is over.
+ */
+async function crowd(context: AttackContext, of: Crowd): Promise<void> {
+  const all = context.site.urls.map(() => new Set<Socket>());
+  all.forEach((open, n) => {
+    for (let lane = 0; lane < LANES; lane++) void fill(context, { ...of, open, n });
+  });
+  let part = 0;
+  const drip = setInterval(() => {
+    // A part of the sockets at a time, so that their requests do not arrive together: the attack is their number.
+    part = (part + 1) % DRIP_PARTS;
+    const sockets = all.flatMap((open) => [...open]).filter((_, i) => i % DRIP_PARTS === part);
+    for (const socket of sockets) if (of.drip !== undefined) socket.write(of.drip);
+  }, DRIP_MS / DRIP_PARTS);
+  context.signal.addEventListener('abort', () => clearInterval(drip));
+  const late = performance.now() + FILL_MS;
+  while (all.some(({ size }) => size < of.sockets) && performance.now() < late) await pause(100);
+  context.count('sockets held', Math.max(...all.map(({ size }) => size)));
+}
+
+async function fill(
+  { site, signal, count }: AttackContext,
+  { open, n, sockets, text, from }: Crowd & { readonly open: Set<Socket>; readonly n: number },
+): Promise<void> {
+  while (!signal.aborted) {
+    if (open.size >= sockets) {
+      await pause(20);
+      continue;
+    }
+    const socket = await openRaw(site, n, text, from).catch(() => null);
+    count(socket ? 'sockets' : 'sockets refused');
+    if (!socket) {
+      await pause(50);
+      continue;
+    }
+    open.add(socket);
+    // Answers are read, so that the relay has no reason to close the socket.
+    socket.resume();
+    socket.on('end', () => socket.destroy());
+    socket.on('close', () => open.delete(socket));
+    await pause(LANE_MS);
+  }
+}
+
+/** Opens event streams and asks each for as many different feeds as a stream may carry. */
+async function takeFeeds({ site, count, signal }: AttackContext, n: number, stream: number): Promise<void> {
+  const url = `${relayUrl(site, n)}/graphql/stream`;
+  const authorization = `Bearer ${await freshToken(HOSTILE)}`;
+  const reserved = await fetch(url, { method: 'PUT', headers: { authorization } });
+  const token = await reserved.text();
+  const headers = { authorization, 'x-graphql-event-stream-token': token };
+  const events = await fetch(url, { headers: { ...headers, accept: 'text/event-stream' }, signal });
+  void events.body?.pipeTo(new WritableStream()).catch(() => {});
+  for (let i = 0; i < OPERATIONS; i++) {
+    const query = `subscription{commandEvents(filter:{action:"a${stream}-${i}"}){stage}}`;
+    const operation = JSON.stringify({ query, extensions: { operationId: `o${i}` } });
+    const asked = await fetch(url, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: operation,
+    });
+    await asked.arrayBuffer();
+    count(`feeds: ${asked.status}`);
+  }
+}
+
+/** Returns an advertisement of about this many bytes. */
+const advertised = (bytes: number): string =>
+  JSON.stringify({
+    actions: Array.from({ length: 15 }, (_, i) => ({ name: `action${i}`, description: 'd'.repeat(bytes / 15) })),
+  });
+
+/**
+ * Repeats an act that takes as many bytes as it is given, until the attack is over. After a refusal it takes half as
+ * many, until it has also taken the smallest rest of the share.
+ */
+async function takeAll(
+  { signal }: AttackContext,
+  act: (n: number, bytes: number) => Promise<boolean>,
+  filled: () => void,
+): Promise<void> {
+  let bytes = MIB - 100 * KIB;
+  for (let n = 0; !signal.aborted; n++) {
+    const taken = await act(n, bytes).catch(() => false);
+    if (taken) continue;
+    if (bytes <= KIB) filled();
+    bytes = Math.max(KIB, bytes / 2);
+    if (bytes === KIB) await pause(100);
+  }
+}
+
+/** Fills three shares in the name of one account. Resolves when each was refused, and goes on until the attack is over. */
+async function fillShares(context: AttackContext, account: string): Promise<void> {
+  const { site, count } = context;
+  const token = await freshToken(account);
+  const counted = (name: string, taken: boolean): boolean => {
+    count(taken ? name : `${name} refused`);
+    return taken;
+  };
+  const link = async (n: number, hello: object, name: string): Promise<boolean> =>
+    counted(name, (await openLink(site, n, { token, ...hello }).catch(() => null)) !== null);
+  const park = async (n: number, bytes: number): Promise<boolean> => {
+    const params = { filler: 'p'.repeat(bytes) };
+    const status = await post(site, n, {
+      path: `/connections/${account}/absent-${n % 20}/actions/echo`,
+      body: JSON.stringify({ params, wait_for: 'admitted', connect_within_ms: 300_000 }),
+      token,
+    });
+    return counted('commands parked', status < 300);
+  };
+  const fillings = [
+    (n: number, bytes: number) => link(n, { clientId: `boaster-${n}`, payload: advertised(bytes) }, 'advertisements'),
+    (n: number) => link(n, {}, 'links'),
+    park,
+  ].map((act) => {
+    const filled = Promise.withResolvers<void>();
+    void takeAll(context, act, filled.resolve);
+    return filled.promise;
+  });
+  await Promise.race([Promise.all(fillings), pause(FILL_MS)]);
+}
+
+const accounts = (): readonly string[] => Array.from({ length: ACCOUNTS }, (_, i) => `${HOSTILE}-${i}`);
+const perRelay = ({ urls }: Site): readonly number[] => urls.map((_, n) => n);
+
+/** The attacks that leave others no place. */
+export const CROWDING: readonly Attack[] = [
+  {
+    name: 'sockets-with-token',
+    says: 'up to 4000 idle sockets a relay with a valid token, where a relay has 4096 descriptors',
+    descriptors: DESCRIPTORS,
+    async prepare(context) {
+      const text = health(await freshToken(HOSTILE));
+      await crowd(context, { sockets: SOCKETS, text, drip: text });
+    },
+    run: held,
+  },
+  {
+    name: 'slow-requests',
+    says: 'up to 4000 requests in progress a relay, whose bodies arrive byte by byte, where a relay has 4096 descriptors',
+    descriptors: DESCRIPTORS,
+    async prepare(context) {
+      await crowd(context, { sockets: SOCKETS, text: slow(await freshToken(HOSTILE)), drip: ' ' });
+    },
+    run: held,
+  },
+  {
+    name: 'sockets-without-token',
+    says: '300 idle sockets without a token, from the address of the honest user and the operator',
+    prepare: (context) =>
+      crowd(context, { sockets: SOCKETS_WITHOUT_TOKEN, text: health(null), drip: health(null), from: SHARED_ADDRESS }),
+    run: held,
+  },
+  {
+    name: 'all-feeds',
+    says: 'feeds of commandEvents with 400 different filters on each relay',
+    async prepare(context) {
+      for (const n of perRelay(context.site))
+        for (let stream = 0; stream < STREAMS; stream++)
+          await takeFeeds(context, n, stream).catch(() => context.count('streams refused'));
+    },
+    run: held,
+  },
+  {
+    name: 'five-accounts',
+    says: 'five accounts that each fill their shares of links, advertisements and queued params',
+    // Four guarantees fill the total, as they do for the shares in bytes.
+    env: { CALLBOARD_LINKS_SHARE: '500', CALLBOARD_LINKS_MAX: '2000' },
+    async prepare(context) {
+      await Promise.all(accounts().map((account) => fillShares(context, account)));
+    },
+    run: held,
+  },
+];
