@@ -5,6 +5,7 @@
 -- the row as a flat list}}
 -- class: allow_oom
 -- grouped: yes
+-- rows: 15
 acts['connections-get'] = function(a)
   local over = fact('nodes over', '', function() return call('ZRANGEBYSCORE', key('nodes'), '-inf', text(now), 'WITHSCORES') end)
   local reply = { text(now), over }
