@@ -53,8 +53,8 @@ const NAME = `"${INSIDE_STRING}"${SPACE}:${SPACE}`;
 const MEMBER = `${NAME}${ITEM}`;
 /** The inside of a string up to its end or, if it has more escapes, up to one of them. */
 const STRING_PART = new RegExp(INSIDE_STRING, 'y');
-/** The name of a member, up to its value. */
-const MEMBER_NAME = new RegExp(NAME, 'y');
+/** The name of a member, up to its value, or nothing. */
+const MEMBER_NAME = new RegExp(`(?:${NAME})?`, 'y');
 /** Items and members whose values are neither objects nor arrays. */
 const SCALAR_ITEMS = listOf(ITEM);
 const SCALAR_MEMBERS = listOf(MEMBER);
@@ -63,7 +63,10 @@ function listOf(element: string): RegExp {
   return new RegExp(`(?:${element}(?:${SPACE},${SPACE}${element}){0,200})?`, 'y');
 }
 
-/** Returns the position after what the regular expression matches at `at`; `at` if that is nothing. */
+/**
+ * Returns the position after what the regular expression matches at `at`; `at` if that is nothing. The expression must
+ * match an empty text.
+ */
 function endOfMatch(of: RegExp, text: string, at: number): number {
   of.lastIndex = at;
   of.test(text);
