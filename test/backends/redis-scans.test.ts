@@ -118,10 +118,12 @@ describe('scans over Redis', () => {
     it('stop between two calls once their answer is given up', async () => {
       await admitMany(3 * NAMES);
       const { seen } = watchActs();
-      const stopped = (): boolean => seen.length >= 2;
-      const page = list({ action: 'rare' }, { first: 10, after: null, stopped });
-      await expect(page).rejects.toMatchObject({ code: 'store_unavailable', message: 'The answer was given up.' });
-      expect(seen).toHaveLength(2);
+      for (const most of [1, 2]) {
+        seen.length = 0;
+        const page = list({ action: 'rare' }, { first: 10, after: null, stopped: () => seen.length >= most });
+        await expect(page).rejects.toMatchObject({ code: 'store_unavailable', message: 'The answer was given up.' });
+        expect(seen).toHaveLength(most);
+      }
     });
 
     it('read many records of one tick in calls of MAX_ROWS at most', async () => {

@@ -93,7 +93,12 @@ export function getLoads(store: Store, clients: readonly ClientKey[]): Promise<r
     most: COUNT_BATCH,
     async ask(partition, some) {
       const hashes = some.map(({ userId, clientId }) => store.hash(userId, clientId));
-      const counts = listOf(await store.act(partition, 'commands-loads', hashes)).map(Number);
+      const counts: number[] = [];
+      // An act counts the clients that one call may count, and the next one continues.
+      while (counts.length < 2 * hashes.length) {
+        const left = hashes.slice(counts.length / 2);
+        counts.push(...listOf(await store.act(partition, 'commands-loads', left)).map(Number));
+      }
       return some.map((_, i) => ({ inFlight: counts[2 * i] ?? 0, queued: counts[2 * i + 1] ?? 0 }));
     },
   });
