@@ -78,4 +78,12 @@ export const JSON_GUARDS: readonly GuardMutant[] = [
     replace: 'params : JSON.stringify(JSON.parse(params));',
     judge: { test: 'test/clients/raw-json-with-relay.test.ts' },
   },
+  {
+    name: 'json-checked-again',
+    says: 'parts of a checked text are checked once more when they are read',
+    file: 'protocol/json-scan.ts',
+    find: '  if (!isNested(first)) return endOfScalar(text, at);',
+    replace: '  if (true) return endOfValue(text, at, 0);',
+    judge: { test: 'test/core/json-scan.test.ts' },
+  },
 ];

@@ -217,4 +217,28 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
     replace: 'SKIP',
     judge: { test: 'test/core/dispatch-claims.test.ts' },
   },
+  {
+    name: 'rows-of-a-call-unbounded',
+    says: 'all reads of one tick run in one script',
+    file: 'backends/redis/store/batches.ts',
+    find: ' || rows + own > MAX_ROWS)',
+    replace: ')',
+    judge: { test: 'test/backends/redis-scans.test.ts' },
+  },
+  {
+    name: 'records-sent-unfiltered',
+    says: 'Redis sends the records that a filter leaves out',
+    file: `${COMMANDS}/read.lua`,
+    find: 'whole and lib.commands_may_match(whole, stage, texts) and whole or false',
+    replace: 'whole or false',
+    judge: { test: 'test/backends/redis-scans.test.ts' },
+  },
+  {
+    name: 'scan-read-on',
+    says: 'a page of commands is read to its end although its answer was given up',
+    file: 'backends/redis/inspector/fill.ts',
+    find: '      checkStopped(page);\n      const some',
+    replace: '      const some',
+    judge: { test: 'test/backends/redis-scans.test.ts' },
+  },
 ];

@@ -6,8 +6,8 @@ import {
   BRACE,
   BRACKET,
   endOfArray,
+  endOfChecked,
   endOfObject,
-  endOfValue,
   QUOTE,
   skipSpace,
   STOPPED,
@@ -63,7 +63,7 @@ class ShapedReader {
 
   #leaf(at: number, shape: 'plain' | 'text' | 'skipped'): number {
     const json = this.#json;
-    const end = endOfValue(json, at, 0);
+    const end = endOfChecked(json, at);
     if (shape === 'skipped') return end;
     const text = trustJson(ownSlice(json, at, end));
     if (shape === 'text') {

@@ -2,6 +2,7 @@
  * Paging by position. A row's position is its sort tuple, and a page starts after a position, not at an offset. So rows
  * that are added or removed between two pages neither repeat nor hide other rows.
  */
+import { CallboardError } from './errors.ts';
 
 /** The sort tuple of a row, as texts that are compared one by one by UTF-16 code units. */
 export type Position = readonly string[];
@@ -11,7 +12,18 @@ export type PageRequest = {
   readonly first: number;
   /** The position after which the page starts; null: it starts at the first row. */
   readonly after: Position | null;
+  /**
+   * Whether the answer was given up, because its requester hung up or its time is over. A store that needs several
+   * calls for a page asks before each of them, and rejects with `store_unavailable` once it is true. Absent: the page
+   * is read to its end.
+   */
+  readonly stopped?: (() => boolean) | undefined;
 };
+
+/** Throws `store_unavailable` if the answer to this page was given up. A store calls it before each of its calls. */
+export function checkStopped({ stopped }: Pick<PageRequest, 'stopped'>): void {
+  if (stopped?.()) throw new CallboardError('store_unavailable', 'The answer was given up.');
+}
 
 export type IncompleteReason = 'limit_reached' | 'node_silent' | 'store_unavailable' | 'evicted' | 'not_supported';
 export type EvidenceSource =

@@ -49,9 +49,12 @@ const ESCAPE = String.raw`\\(?:["\\/bfnrt]|u[\da-fA-F]{4})`;
 const INSIDE_STRING = `${PLAIN}(?:${ESCAPE}${PLAIN}){0,1000}`;
 const NUMBER = String.raw`-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?`;
 const ITEM = `(?:"${INSIDE_STRING}"|${NUMBER}|true|false|null)`;
-const MEMBER = `"${INSIDE_STRING}"${SPACE}:${SPACE}${ITEM}`;
+const NAME = `"${INSIDE_STRING}"${SPACE}:${SPACE}`;
+const MEMBER = `${NAME}${ITEM}`;
 /** The inside of a string up to its end or, if it has more escapes, up to one of them. */
 const STRING_PART = new RegExp(INSIDE_STRING, 'y');
+/** The name of a member, up to its value, or nothing. */
+const MEMBER_NAME = new RegExp(`(?:${NAME})?`, 'y');
 /** Items and members whose values are neither objects nor arrays. */
 const SCALAR_ITEMS = listOf(ITEM);
 const SCALAR_MEMBERS = listOf(MEMBER);
@@ -60,7 +63,10 @@ function listOf(element: string): RegExp {
   return new RegExp(`(?:${element}(?:${SPACE},${SPACE}${element}){0,200})?`, 'y');
 }
 
-/** Returns the position after what the regular expression matches at `at`; `at` if that is nothing. */
+/**
+ * Returns the position after what the regular expression matches at `at`; `at` if that is nothing. The expression must
+ * match an empty text.
+ */
 function endOfMatch(of: RegExp, text: string, at: number): number {
   of.lastIndex = at;
   of.test(text);
@@ -77,6 +83,34 @@ export function endOfValue(text: string, at: number, depth: number): number {
   if (unit === BRACE) return endOfObject(text, at, depth + 1, null);
   if (unit === BRACKET) return endOfArray(text, at, depth + 1, null);
   return endOfScalar(text, at);
+}
+
+/**
+ * Returns the position after the value that begins at `at`, in a text that was checked before. It only counts brackets,
+ * which takes a fifth of the time of a check. Returns SYNTAX at the end of the text.
+ */
+export function endOfChecked(text: string, at: number): number {
+  const first = text.charCodeAt(at);
+  if (first === QUOTE) return endOfString(text, at);
+  if (!isNested(first)) return endOfScalar(text, at);
+  let depth = 0;
+  for (let i = at; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit === QUOTE) i = endOfQuoted(text, i) - 1;
+    else if (isNested(unit)) depth++;
+    else if ((unit === BRACKET_END || unit === BRACE_END) && --depth === 0) return i + 1;
+  }
+  return SYNTAX;
+}
+
+/** Returns the position after a string of a text that was checked before. Faster than an expression if it is short. */
+function endOfQuoted(text: string, start: number): number {
+  for (let i = start + 1; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit === QUOTE) return i + 1;
+    if (unit === BACKSLASH) i++;
+  }
+  return text.length;
 }
 
 /** Does the same as `endOfValue`, for a number, `true`, `false` or `null`. */
@@ -98,8 +132,7 @@ export function endOfObject(text: string, start: number, depth: number, read: Re
   let at = skipSpace(text, start + 1);
   if (text.charCodeAt(at) === BRACE_END) return at + 1;
   for (;;) {
-    const scalars = read === null ? endOfMatch(SCALAR_MEMBERS, text, at) : at;
-    const to = scalars > at ? scalars : endOfMember(text, at, depth, read);
+    const to = read === null ? endOfMembers(text, at, depth) : endOfMember(text, at, depth, read);
     if (to < 0) return to;
     at = skipSpace(text, to);
     const unit = text.charCodeAt(at);
@@ -107,6 +140,18 @@ export function endOfObject(text: string, start: number, depth: number, read: Re
     if (unit !== COMMA) return SYNTAX;
     at = skipSpace(text, at + 1);
   }
+}
+
+/**
+ * Returns the position after the member at `at`, if its value is an object or an array, or else after it and the scalar
+ * members that follow. The expression for these is not tried in vain, since that costs as much as reading a name.
+ */
+function endOfMembers(text: string, at: number, depth: number): number {
+  const from = endOfMatch(MEMBER_NAME, text, at);
+  if (from === at) return endOfMember(text, at, depth, null);
+  if (isNested(text.charCodeAt(from))) return endOfValue(text, from, depth);
+  const scalars = endOfMatch(SCALAR_MEMBERS, text, at);
+  return scalars > at ? scalars : endOfValue(text, from, depth);
 }
 
 function endOfMember(text: string, at: number, depth: number, read: ReadMember | null): number {
@@ -124,7 +169,7 @@ export function endOfArray(text: string, start: number, depth: number, read: Rea
   let at = skipSpace(text, start + 1);
   if (text.charCodeAt(at) === BRACKET_END) return at + 1;
   for (;;) {
-    const scalars = read === null ? endOfMatch(SCALAR_ITEMS, text, at) : at;
+    const scalars = read === null && !isNested(text.charCodeAt(at)) ? endOfMatch(SCALAR_ITEMS, text, at) : at;
     const to = scalars > at ? scalars : read === null ? endOfValue(text, at, depth) : read(at);
     if (to < 0) return to;
     at = skipSpace(text, to);
@@ -172,6 +217,10 @@ export function skipSpace(text: string, start: number): number {
     if (!(unit <= 0x20) || (unit !== 0x20 && unit !== 0x0a && unit !== 0x0d && unit !== 0x09)) return at;
     at++;
   }
+}
+
+function isNested(unit: number): boolean {
+  return unit === BRACKET || unit === BRACE;
 }
 
 function isDigit(unit: number): boolean {

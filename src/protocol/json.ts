@@ -9,6 +9,7 @@ import {
   COMMA,
   DEPTH,
   endOfArray,
+  endOfChecked,
   endOfObject,
   endOfString,
   endOfValue,
@@ -60,13 +61,16 @@ export type Members = ReadonlyMap<string, JsonText>;
  * `members`. Null: the text is JSON, but not an object.
  */
 export function readMembers(text: string, most: number): Members | JsonFault | null {
-  const start = skipSpace(text, 0);
-  if (text.charCodeAt(start) !== BRACE) return jsonFault(text);
+  if (text.charCodeAt(skipSpace(text, 0)) !== BRACE) return jsonFault(text);
+  return splitMembers(text, most, (from) => endOfValue(text, from, 1));
+}
+
+function splitMembers(text: string, most: number, endOf: (from: number) => number): Members | JsonFault {
   const members = new Map<string, JsonText>();
   let count = 0;
-  const end = endOfObject(text, start, 1, (nameStart, nameEnd, from) => {
+  const end = endOfObject(text, skipSpace(text, 0), 1, (nameStart, nameEnd, from) => {
     if (++count > most) return STOPPED;
-    const to = endOfValue(text, from, 1);
+    const to = endOf(from);
     if (to >= 0) members.set(nameOf(text, nameStart, nameEnd), cut(text, from, to));
     return to;
   });
@@ -75,8 +79,9 @@ export function readMembers(text: string, most: number): Members | JsonFault | n
 
 /** Returns the members of an object; null when it has more than `most`, or is not an object. */
 export function membersOf(object: JsonText, most: number): Members | null {
-  const members = readMembers(object, most);
-  return members === null || typeof members === 'string' ? null : members;
+  if (!isObjectText(object)) return null;
+  const members = splitMembers(object, most, (from) => endOfChecked(object, from));
+  return typeof members === 'string' ? null : members;
 }
 
 /** Returns the original text of one member of an object; undefined when the object has no such member. */
@@ -91,7 +96,7 @@ export function memberOf(object: JsonText, name: string): JsonText | undefined {
 /** Calls `visit` for each member of an object, in order, with its name and the start and end of its value. */
 export function forEachName(object: JsonText, visit: (name: string, from: number, to: number) => void): void {
   endOfObject(object, skipSpace(object, 0), 1, (nameStart, nameEnd, from) => {
-    const to = endOfValue(object, from, 1);
+    const to = endOfChecked(object, from);
     visit(nameOf(object, nameStart, nameEnd), from, to);
     return to;
   });
@@ -102,7 +107,7 @@ export function itemsOf(array: JsonText, most: number): readonly JsonText[] | nu
   const items: JsonText[] = [];
   const end = endOfArray(array, skipSpace(array, 0), 1, (from) => {
     if (items.length >= most) return STOPPED;
-    const to = endOfValue(array, from, 1);
+    const to = endOfChecked(array, from);
     items.push(cut(array, from, to));
     return to;
   });

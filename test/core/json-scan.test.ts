@@ -1,6 +1,6 @@
 /** Tests that the scanner of JSON text accepts what JSON.parse accepts, and finds the same members. */
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import {
   checkedJson,
   countParts,
@@ -14,7 +14,9 @@ import {
   readMembers,
   trustJson,
 } from '../../src/core/json.ts';
+import { readShaped } from '../../src/core/json-shape.ts';
 import { JSON_DEPTH } from '../../src/core/limits.ts';
+import { endOfChecked, endOfValue } from '../../src/protocol/json-scan.ts';
 
 /** The options of random runs: enough runs to reach every rule, and a fixed seed, which makes the result repeatable. */
 const RUNS = { numRuns: 20_000, seed: 9 };
@@ -211,5 +213,34 @@ describe('the scanner', () => {
     expect(countParts(trustJson('[{"a":1,"b":[1,2]},",,,{"]'), 100)).toBe(3);
     expect(countParts(trustJson(JSON.stringify('",",'.repeat(100))), 100)).toBe(0);
     expect(countParts(trustJson(`[${'1,'.repeat(500)}1]`), 10)).toBe(11);
+  });
+});
+
+describe('the end of a value in a checked text', () => {
+  it('is where a check finds it', () => {
+    fc.assert(
+      fc.property(json, space, fc.constantFrom('', ',1]', '}', ' ,"a":2}'), (value, gap, rest) => {
+        fc.pre(parses(value));
+        const text = `${gap}${value.trim()}${rest}`;
+        expect(endOfChecked(text, gap.length)).toBe(endOfValue(text, gap.length, 0));
+      }),
+      RUNS,
+    );
+  });
+
+  it('is found without the expressions of a check, which run once for each text that arrives', () => {
+    const checked = trustJson(`{"a":[${'[1],{"b":"\\"c"},'.repeat(500)}[]]}`);
+    const tests = vi.spyOn(RegExp.prototype, 'test');
+    expect(jsonFault(checked)).toBe(null);
+    const once = tests.mock.calls.length;
+    expect(once).toBeLessThan(4_000);
+    tests.mockClear();
+    membersOf(checked, 10);
+    memberOf(checked, 'a');
+    readShaped(checked, { members: new Map([['a', 'text']]), others: 'skipped' }, 10);
+    readShaped(checked, { members: new Map(), others: 'skipped' }, 10);
+    const again = tests.mock.calls.length;
+    tests.mockRestore();
+    expect(again).toBeLessThan(50);
   });
 });

@@ -3,6 +3,7 @@
 -- class: allow_oom
 -- needs: lib-commands, lib-record
 -- grouped: yes
+-- rows: 3
 reads['commands-get'] = function(a)
   for i = 1, #a, 3 do lib.commands_want(a[i], a[i + 1], a[i + 2]) end
 end

@@ -9,8 +9,8 @@ import { listOf } from '../replies.ts';
 import { scattered } from '../store/scatter.ts';
 import type { Store } from '../store/store.ts';
 
-/** The most records that one act reads. Redis answers no other request while an act runs. */
-const READ_BATCH = 64;
+/** The most records that one act reads as they are stored. Such a call takes 2 to 5 ms (see commands/read.lua). */
+export const READ_BATCH = 256;
 
 /**
  * The most clients whose commands one act counts: as many as a page of connections has. The limits of capacity scopes
@@ -18,21 +18,45 @@ const READ_BATCH = 64;
  */
 const COUNT_BATCH = 250;
 
+type ReadParts = Pick<RedisParts, 'store' | 'retentionMs'>;
+
+/** Reads the records of commands, one answer per key, in the order of the keys. */
+export function getCommands(parts: ReadParts, keys: readonly CommandKey[]): Promise<readonly (Command | null)[]> {
+  const [first] = keys;
+  if (first !== undefined && keys.length === 1) return getCommand(parts, first).then((command) => [command]);
+  return readMatching(parts, keys, ANY_RECORD);
+}
+
+/** Reads one record. This act can be grouped with those that change commands, so it costs little beside them. */
+async function getCommand({ store, retentionMs }: ReadParts, key: CommandKey): Promise<Command | null> {
+  const reply = await store.act(store.partitionOfUser(key.userId), 'commands-get', nameArgs(store, key));
+  const [now, record] = listOf(reply);
+  const command = decodeCommandOr(record ?? null);
+  return command && retained(command, { now, retentionMs });
+}
+
+/** The stage (null: any) and the texts that the text of a record must have. */
+export type RecordTest = { readonly stage: string | null; readonly texts: readonly string[] };
+
+export const ANY_RECORD: RecordTest = { stage: null, texts: [] };
+
 /**
- * Reads the records of commands, one answer per key, in the order of the keys. Takes one round trip in each partition
- * concerned.
+ * Reads the records of commands, one answer per key, in the order of the keys; null if there is none, or it fails the
+ * test. Redis leaves out what fails, so this process does not decode it.
  */
-export function getCommands(
-  { store, retentionMs }: Pick<RedisParts, 'store' | 'retentionMs'>,
+export function readMatching(
+  parts: ReadParts,
   keys: readonly CommandKey[],
+  test: RecordTest,
 ): Promise<readonly (Command | null)[]> {
-  return scattered(store, keys, {
+  return scattered(parts.store, keys, {
     most: READ_BATCH,
     ask: (partition, some) =>
-      getNamed(
-        { store, retentionMs },
+      readNamed(
+        parts,
         partition,
-        some.map((key) => nameArgs(store, key)),
+        some.map((key) => nameArgs(parts.store, key)),
+        test,
       ),
   });
 }
@@ -40,26 +64,21 @@ export function getCommands(
 /** The name of a command in acts: the hash of its client, its id, and the hash of its user. */
 export type CommandName = ReturnType<typeof nameArgs>;
 
-/**
- * Reads records in one partition, one answer per name, in the order of the names. Each act reads at most READ_BATCH
- * records.
- */
-export async function getNamed(
-  { store, retentionMs }: Pick<RedisParts, 'store' | 'retentionMs'>,
+/** Does the same as `readMatching`, for at most READ_BATCH names in one partition. */
+export async function readNamed(
+  { store, retentionMs }: ReadParts,
   partition: number,
   names: readonly CommandName[],
-): Promise<(Command | null)[]> {
-  const parts = Array.from({ length: Math.ceil(names.length / READ_BATCH) }, (_, i) =>
-    names.slice(i * READ_BATCH, (i + 1) * READ_BATCH),
+  test: RecordTest,
+): Promise<readonly (Command | null)[]> {
+  if (names.length === 0) return [];
+  const [now, ...records] = listOf(
+    await store.act(partition, 'commands-read', [test.stage, test.texts.length, ...test.texts, ...names.flat()]),
   );
-  const read = async (some: readonly CommandName[]): Promise<(Command | null)[]> => {
-    const [now, ...records] = listOf(await store.act(partition, 'commands-get', some.flat()));
-    return some.map((_, i) => {
-      const command = decodeCommandOr(records[i] ?? null);
-      return command && retained(command, { now, retentionMs });
-    });
-  };
-  return (await Promise.all(parts.map(read))).flat();
+  return names.map((_, i) => {
+    const command = decodeCommandOr(records[i] ?? null);
+    return command && retained(command, { now, retentionMs });
+  });
 }
 
 /** Lists the keys of a client's commands that have not ended. */
@@ -74,7 +93,12 @@ export function getLoads(store: Store, clients: readonly ClientKey[]): Promise<r
     most: COUNT_BATCH,
     async ask(partition, some) {
       const hashes = some.map(({ userId, clientId }) => store.hash(userId, clientId));
-      const counts = listOf(await store.act(partition, 'commands-loads', hashes)).map(Number);
+      const counts: number[] = [];
+      // An act counts the clients that one call may count, and the next one continues.
+      while (counts.length < 2 * hashes.length) {
+        const left = hashes.slice(counts.length / 2);
+        counts.push(...listOf(await store.act(partition, 'commands-loads', left)).map(Number));
+      }
       return some.map((_, i) => ({ inFlight: counts[2 * i] ?? 0, queued: counts[2 * i + 1] ?? 0 }));
     },
   });

@@ -9,6 +9,7 @@
 -- instance ran, the last place of this part, or false if it was the last part}.
 -- class: allow_oom
 -- needs: lib-commands, lib-due, lib-record
+-- rows: all
 lib.commands_bind = function(a)
   local bound = lib.commands_link(a[1])
   local boundEpoch, epoch = bound and tonumber(bound.epoch), tonumber(a[4])

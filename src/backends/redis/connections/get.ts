@@ -27,14 +27,25 @@ export function getConnections(parts: GetParts, keys: readonly ClientKey[]): Pro
   return scattered(store, keys, {
     most: READ_BATCH,
     async ask(partition, some) {
-      const before = some.map((key) => known.last(key));
-      const args = some.flatMap(({ userId, clientId }, i) => {
-        const one = before[i];
-        return [store.hash(userId, clientId), one ? one.epoch : '', one ? revisionOf(one.actions) : ''];
-      });
-      const [now, over, ...rows] = listOf(await store.act(partition, 'connections-get', args));
-      const leases = leaseViewOf(now, over);
-      return some.map((_, i) => read({ known, leases, before: before[i] ?? null }, rows[i] ?? null));
+      const found = new Map<ClientKey, Connection | null>();
+      // An act returns the rows that one call may return, and the next one continues.
+      for (let left = some; left.length > 0;) {
+        const before = left.map((key) => known.last(key));
+        const args = left.flatMap(({ userId, clientId }, i) => {
+          const one = before[i];
+          return [store.hash(userId, clientId), one ? one.epoch : '', one ? revisionOf(one.actions) : ''];
+        });
+        const [now, over, ...rows] = listOf(await store.act(partition, 'connections-get', args));
+        const leases = leaseViewOf(now, over);
+        const later: ClientKey[] = [];
+        left.forEach((key, i) => {
+          const row = rows[i] ?? null;
+          if (listOf(row)[0] === 'later') later.push(key);
+          else found.set(key, read({ known, leases, before: before[i] ?? null }, row));
+        });
+        left = later;
+      }
+      return some.map((key) => found.get(key) ?? null);
     },
   });
 }

@@ -8,6 +8,10 @@
 lib.history_few = 16
 -- The most places that the ZSET of a command has.
 lib.history_command_rows = 100000
+-- The most rows of which one call removes the places, give or take the rows of one read. Each takes 10 to 20 us, and
+-- Redis answers no other request while a call runs.
+lib.history_places_most = 512
+lib.history_places_left = lib.history_places_most
 
 lib.history_more_key = function(uh, commandId)
   return key('cmdmore', uh .. ':' .. redis.sha1hex(commandId))
@@ -51,12 +55,16 @@ end
 
 -- Removes the places of the rows in a stream's oldest blocks, which the caller is about to remove. `to`: the last of
 -- these blocks, as the end of an XRANGE. `row`: its user, suffix and hashes, and its `retentionMs` if blocks may be
--- removed because of their age. Reads no more blocks than history_trim; the places that are left go with their span.
+-- removed because of their age. A call removes the places of about `history_places_most` rows. Those that are left name
+-- no message, so readers skip them, and they go with their span.
 lib.history_remove_places = function(row, to)
   local from = row.retentionMs and text(math.max(0, now - row.retentionMs + 1)) or '-'
   for _ = 1, lib.history_ahead_most do
+    if lib.history_places_left <= 0 then return end
     local blocks = call('XRANGE', key('stream', row.sth), from, to, 'COUNT', lib.history_ahead)
-    lib.history_remove_places_of(row, lib.history_indexed_rows(row, blocks))
+    local rows = lib.history_indexed_rows(row, blocks)
+    lib.history_remove_places_of(row, rows)
+    lib.history_places_left = lib.history_places_left - #rows
     if #blocks < lib.history_ahead then return end
     from = '(' .. blocks[#blocks][1]
   end

@@ -8,7 +8,7 @@ lib.history_placed = function(place)
 end
 
 -- The most streams that one read forgets.
-lib.history_due = 500
+lib.history_due = 100
 
 -- Lists the places of a command's rows in the HASHes of its user, from a time on. Each place has the same form as in
 -- `cmdmore`.

@@ -1,33 +1,38 @@
 /** Reads pages of the messages of a stream, or of a command, from Redis. */
+import { setImmediate } from 'node:timers/promises';
 import type { Message } from '../../../core/history/message.ts';
 import { PAGE_READ_BYTES } from '../../../core/limits-queries.ts';
 import type { HistoryStore, MessageFilter, MessagePage } from '../../../core/history/store.ts';
-import { SCAN_BUDGET, sortable, type PageRequest, type Position, type Scan } from '../../../core/page.ts';
+import { checkStopped, SCAN_BUDGET, sortable, type Position, type Scan } from '../../../core/page.ts';
 import { blockAt, scanCommand } from './places.ts';
 import {
-  decodeBlocks,
+  decodeRows,
   gapsOf,
   leastSeq,
+  mayHaveKind,
   placeOf,
+  rawBlocks,
   streamHash,
-  type Block,
   type HistoryParts,
-  type StoredMessage,
+  type RawBlock,
   type StreamName,
 } from './rows.ts';
 import { listOf } from '../replies.ts';
 
-/** The most blocks that are read at once. */
+/** The most blocks that one read gets. A block has up to 64 rows, and up to 32 KiB if it has several. */
 const BATCH = 256;
-/**
- * The most blocks in the first read of a page. A block has up to 64 rows. The rows and bytes of these blocks decide how
- * many the next reads get.
- */
+/** The most blocks in the first read of a page. Their rows and bytes decide how many the next reads get. */
 const FIRST_BATCH = 2;
-/** The payload bytes that each later read should have: Redis and this process block while they handle a read. */
+/** How many times as many blocks as the last read got the next one gets at most, since later blocks may be larger. */
+const GROWTH = 8;
+/**
+ * The rows and the bytes that each later read should get: Redis and this process block while they handle a read, each
+ * for about 2 ms.
+ */
+const BATCH_ROWS = 1024;
 const BATCH_BYTES = 1024 * 1024;
-
-type Found = { readonly row: Message; readonly position: Position };
+/** After so many rows of one reply, other work of this process has its turn. */
+const TURN_ROWS = 1024;
 
 /**
  * Creates the reads of the messages of a stream and of a command. A short act finds where the messages are, and plain
@@ -42,9 +47,8 @@ export function createMessageReads(parts: HistoryParts): Pick<HistoryStore, 'mes
       // incomplete page, not that there is no such stream.
       if (!exists) return gaps.length > 0 ? { rows: [], next: null, gaps } : null;
       const range = rangeOf(filter, page, now - parts.retentionMs);
-      const { first, order } = page;
-      const rows = range ? rowsOf(parts, { userId, suffix }, { ...range, filter, first, order, least }) : [];
-      return { ...(await takePage(rows, filter, page)), gaps };
+      if (range === null) return { rows: [], next: null, gaps };
+      return { ...(await scanStream(parts, { userId, suffix }, { ...range, filter, page, least })), gaps };
     },
     ofCommand: (userId, commandId, page) => scanCommand(parts, { userId, commandId }, page),
   };
@@ -102,75 +106,133 @@ function unsorted(text: string): number {
   return Number.parseInt(text, 36) || 0;
 }
 
-type Asked = Range & Pick<MessagePage, 'first' | 'order'> & { readonly filter: MessageFilter; readonly least: number };
+type Asked = Range & { readonly filter: MessageFilter; readonly page: MessagePage; readonly least: number };
 
-async function* rowsOf(parts: HistoryParts, name: StreamName, asked: Asked): AsyncGenerator<StoredMessage> {
-  const { store } = parts;
-  const partition = store.partitionOfUser(name.userId);
-  const stream = store.key(partition, 'stream', streamHash(store, name));
+/**
+ * Reads blocks until the page is full. The page ends early once SCAN_BUDGET rows or PAGE_READ_BYTES of payloads were
+ * read; with a filter of kinds, the text of whole blocks counts instead of the payloads.
+ */
+async function scanStream(
+  { store }: HistoryParts,
+  name: StreamName,
+  asked: Asked,
+): Promise<Pick<Scan<Message>, 'rows' | 'next' | 'cut'>> {
+  const stream = store.key(store.partitionOfUser(name.userId), 'stream', streamHash(store, name));
+  const taking = new Taking(name, asked);
   const seen = { rows: 0, blocks: 0, bytes: 0 };
-  const backwards = asked.order === 'newest_first';
+  const backwards = asked.page.order === 'newest_first';
   let { start, end } = asked;
   // The block with the last row of the page before may have further rows.
   const { at, seq } = placeOf(start.slice(1));
   const reads = asked.beyond === null || backwards ? [] : [blockAt(stream, at, seq)];
-  for (;;) {
-    const wanted = asked.filter.kinds === null ? asked.first + 1 - seen.rows : Infinity;
-    const count = batchOf(wanted, seen);
+  for (let count = FIRST_BATCH; ; count = batchOf(taking.wanted, seen, count)) {
+    checkStopped(asked.page);
     const [command, from, to] = backwards ? (['XREVRANGE', end, start] as const) : (['XRANGE', start, end] as const);
     const replies = await store.read([...reads.splice(0), [command, stream, from, to, 'COUNT', count]]);
-    const blocks = replies.flatMap((reply) => decodeBlocks(name, reply));
+    const blocks = replies.flatMap((reply) => rawBlocks(reply));
+    let turn = 0;
     for (const block of blocks) {
-      const rows = shownOf(block, asked);
-      yield* backwards ? rows.toReversed() : rows;
+      if (turn >= TURN_ROWS) {
+        await setImmediate();
+        turn = 0;
+      }
+      if (!taking.take(block)) return taking.page();
+      turn += block.rows;
       seen.blocks++;
-      seen.rows += rows.length;
-      seen.bytes += bytesOf(block);
+      seen.rows += block.rows;
+      seen.bytes += block.text.length;
     }
     const last = blocks.at(-1);
-    if (!last || listOf(replies.at(-1)).length < count) return;
+    if (!last || listOf(replies.at(-1)).length < count) return { rows: taking.rows, next: null };
     if (backwards) end = `(${last.entryId}`;
     else start = `(${last.entryId}`;
   }
 }
 
-function shownOf({ rows }: Block, { least, beyond, order }: Asked): readonly StoredMessage[] {
-  return rows.filter(({ message: { seq } }) => {
-    if (seq < least) return false;
-    return beyond === null || (order === 'newest_first' ? seq < beyond : seq > beyond);
-  });
-}
-
-type Seen = { rows: number; blocks: number; bytes: number };
+type Seen = { readonly rows: number; readonly blocks: number; readonly bytes: number };
 
 /** Returns how many blocks to read next for this many more rows, by the blocks read so far. At least one. */
-function batchOf(wanted: number, { rows, blocks, bytes }: Seen): number {
-  if (blocks === 0) return FIRST_BATCH;
-  const needed = Math.ceil(wanted / Math.max(1, rows / blocks));
+function batchOf(wanted: number, { rows, blocks, bytes }: Seen, before: number): number {
+  const needed = Math.ceil(Math.min(wanted, BATCH_ROWS) / Math.max(1, rows / Math.max(1, blocks)));
   const fitting = Math.floor((BATCH_BYTES * blocks) / Math.max(1, bytes));
-  return Math.max(1, Math.min(needed, fitting, BATCH));
+  return Math.max(1, Math.min(needed, fitting, before * GROWTH, BATCH));
 }
 
-function bytesOf({ rows }: Block): number {
-  return rows.reduce((sum, { message }) => sum + (message.payload === null ? 0 : message.payloadBytes), 0);
-}
+type Found = { readonly row: Message; readonly position: Position };
 
-/** Fills one page. Ends it early once SCAN_BUDGET rows or PAGE_READ_BYTES of payloads were read. */
-async function takePage(
-  stored: AsyncIterable<StoredMessage> | Iterable<StoredMessage>,
-  { kinds }: MessageFilter,
-  { first }: PageRequest,
-): Promise<Pick<Scan<Message>, 'rows' | 'next'>> {
-  const rows: Found[] = [];
-  const seen = { rows: 0, bytes: 0 };
-  let last: Position | null = null;
-  for await (const { message } of stored) {
-    const full = rows.length === first || seen.rows === SCAN_BUDGET || seen.bytes >= PAGE_READ_BYTES;
-    if (full) return { rows, next: last };
-    seen.rows++;
-    if (message.payload !== null) seen.bytes += message.payloadBytes;
-    last = [sortable(message.seq), sortable(message.at)];
-    if (kinds === null || kinds.includes(message.kind)) rows.push({ row: message, position: last });
+/** Takes rows of blocks into a page, in the order of the page. */
+class Taking {
+  readonly rows: Found[] = [];
+  readonly #name: StreamName;
+  readonly #asked: Asked;
+  #scanned = 0;
+  #bytes = 0;
+  #last: { readonly seq: number; readonly at: number } | null = null;
+
+  constructor(name: StreamName, asked: Asked) {
+    this.#name = name;
+    this.#asked = asked;
   }
-  return { rows, next: null };
+
+  /** How many more rows the page needs to be full, and to know whether any follow. */
+  get wanted(): number {
+    const { page, filter } = this.#asked;
+    return filter.kinds === null ? page.first + 1 - this.#scanned : Infinity;
+  }
+
+  /** The page, of which more rows follow. */
+  page(): Pick<Scan<Message>, 'rows' | 'next' | 'cut'> {
+    const next = this.#last && [sortable(this.#last.seq), sortable(this.#last.at)];
+    const cut = this.#scanned === SCAN_BUDGET && this.rows.length < this.#asked.page.first;
+    return { rows: this.rows, next, ...(cut && { cut }) };
+  }
+
+  /** Takes the rows of a block that are shown. Returns false if the page is full before one of them. */
+  take(block: RawBlock): boolean {
+    const { filter, page } = this.#asked;
+    const { from, to } = this.#shownOf(block);
+    if (from >= to) return true;
+    if (filter.kinds !== null && !mayHaveKind(block, filter.kinds)) return this.#skip(block, from, to);
+    const backwards = page.order === 'newest_first';
+    const found = decodeRows(this.#name, block, { from, to, kinds: filter.kinds });
+    const upcoming = (backwards ? found.toReversed() : found).values();
+    let next = upcoming.next().value;
+    for (let i = 0; i < to - from; i++) {
+      if (this.#full) return false;
+      const seq = block.seq + (backwards ? to - 1 - i : from + i);
+      this.#scanned++;
+      this.#last = { seq, at: block.at };
+      if (next?.message.seq !== seq) continue;
+      const { message } = next;
+      if (filter.kinds === null && message.payload !== null) this.#bytes += message.payloadBytes;
+      this.rows.push({ row: message, position: [sortable(seq), sortable(message.at)] });
+      next = upcoming.next().value;
+    }
+    if (filter.kinds !== null) this.#bytes += block.text.length;
+    return true;
+  }
+
+  /** Counts rows that the filter leaves out, without decoding them. */
+  #skip({ seq, at, text }: RawBlock, from: number, to: number): boolean {
+    if (this.#full) return false;
+    const most = Math.min(to - from, SCAN_BUDGET - this.#scanned);
+    this.#scanned += most;
+    this.#bytes += text.length;
+    this.#last = { seq: seq + (this.#asked.page.order === 'newest_first' ? to - most : from + most - 1), at };
+    return most === to - from;
+  }
+
+  get #full(): boolean {
+    const { first } = this.#asked.page;
+    return this.rows.length === first || this.#scanned === SCAN_BUDGET || this.#bytes >= PAGE_READ_BYTES;
+  }
+
+  /** The rows of a block that the page may show, counted from the first row of the block; `to` is excluded. */
+  #shownOf({ seq, rows }: RawBlock): { readonly from: number; readonly to: number } {
+    const { least, beyond, page } = this.#asked;
+    const backwards = page.order === 'newest_first';
+    const from = beyond === null || backwards ? least : Math.max(least, beyond + 1);
+    const to = beyond !== null && backwards ? beyond - seq : rows;
+    return { from: Math.max(0, from - seq), to: Math.min(rows, to) };
+  }
 }

@@ -4,6 +4,7 @@
 -- the stream, `<at>-<seq>`}.
 -- class: allow_oom
 -- needs: lib-history, lib-history-reads
+-- rows: all
 acts['history-newest'] = function(a)
   lib.history_sweep(tonumber(a[1]), lib.history_due)
   local evicted = call('ZREVRANGE', key('evicted'), 0, 0, 'WITHSCORES')

@@ -4,7 +4,14 @@
 import type { Message } from '../../../core/history/message.ts';
 import { PAGE_READ_BYTES } from '../../../core/limits-queries.ts';
 import type { MessagePage } from '../../../core/history/store.ts';
-import { SCAN_BUDGET, sortable, type ObservedSource, type Position, type Scan } from '../../../core/page.ts';
+import {
+  checkStopped,
+  SCAN_BUDGET,
+  sortable,
+  type ObservedSource,
+  type Position,
+  type Scan,
+} from '../../../core/page.ts';
 import { decodeBlocks, gapsOf, headOf, leastSeq, streamHash, type HistoryParts } from './rows.ts';
 import { listOf } from '../replies.ts';
 import type { ReadCommand, Reply } from '../types.ts';
@@ -29,6 +36,7 @@ export async function scanCommand(parts: HistoryParts, name: CommandName, page: 
   let after = page.after;
   let [scanned, bytes] = [0, 0];
   for (;;) {
+    checkStopped(page);
     const count = Math.min(BATCH, page.first - rows.length + 1);
     const { places, gaps } = await readIndex(parts, name, { first: count, after, order: page.order });
     const messages = await readPlaces(parts, name, places);

@@ -70,25 +70,62 @@ export function streamHash(store: Store, { userId, suffix }: StreamName): string
 /** A block: the id of its entry, and its rows, which have the same time. */
 export type Block = { readonly entryId: string; readonly rows: readonly StoredMessage[] };
 
-/**
- * Decodes the blocks in a reply to XRANGE or XREVRANGE, each with its rows in order of `seq` (see
- * history/lib-history-blocks.lua).
- */
-export function decodeBlocks({ userId, suffix }: StreamName, reply: Reply | undefined): readonly Block[] {
+/** A block as it was read: its rows are not decoded. The `seq` of its rows has no gaps. */
+export type RawBlock = {
+  readonly entryId: string;
+  readonly at: number;
+  /** The `seq` of its first row. */
+  readonly seq: number;
+  readonly rows: number;
+  readonly text: string;
+};
+
+/** Reads the blocks in a reply to XRANGE or XREVRANGE (see history/lib-history-blocks.lua). */
+export function rawBlocks(reply: Reply | undefined): readonly RawBlock[] {
   return listOf(reply).map((entry) => {
     const [id, flat] = listOf(entry);
-    const entryId = String(id);
-    const { at, seq } = placeOf(entryId);
-    const [, text = ''] = listOf(flat).map(String);
-    const fields = text.split('\0');
-    const rows: StoredMessage[] = [];
-    for (let from = 0; from + FIELDS < fields.length; from += FIELDS) {
-      const place = { at, seq: seq + rows.length };
-      const message = { userId, suffix, ...place, ...membersOf(fields.slice(from, from + FIELDS)) };
-      rows.push({ entryId: `${place.at}-${place.seq}`, message });
-    }
-    return { entryId, rows };
+    const [rows, text] = listOf(flat).map(String);
+    return { entryId: String(id), ...placeOf(String(id)), rows: Number(rows), text: text ?? '' };
   });
+}
+
+/** Whether a block may have a row of one of these kinds. Costs much less than decoding it. */
+export function mayHaveKind({ text }: RawBlock, kinds: readonly MessageKind[]): boolean {
+  // Rows of a kind that this version does not know are events.
+  return kinds.some((kind) => kind === UNKNOWN_KIND || text.includes(`\0${kind}\0`));
+}
+
+/** The rows to decode: from `from` to before `to`, counted from the first row of the block, and of these kinds. */
+export type RowsWanted = {
+  readonly from: number;
+  readonly to: number;
+  /** Null: rows of every kind. */
+  readonly kinds: readonly MessageKind[] | null;
+};
+
+/** Decodes rows of a block, in order of `seq`. Rows of other kinds are not decoded. */
+export function decodeRows({ userId, suffix }: StreamName, block: RawBlock, wanted: RowsWanted): StoredMessage[] {
+  const { at, seq, text } = block;
+  const fields = text.split('\0');
+  const to = Math.min(wanted.to, Math.floor(fields.length / FIELDS));
+  const rows: StoredMessage[] = [];
+  for (let i = wanted.from; i < to; i++) {
+    const first = i * FIELDS;
+    const kind = kindOf(fields[first + 1] ?? '');
+    if (wanted.kinds !== null && !wanted.kinds.includes(kind)) continue;
+    const place = { at, seq: seq + i };
+    const message = { userId, suffix, ...place, ...membersOf(fields.slice(first, first + FIELDS)) };
+    rows.push({ entryId: `${place.at}-${place.seq}`, message });
+  }
+  return rows;
+}
+
+/** Decodes the blocks in a reply to XRANGE or XREVRANGE, each with its rows in order of `seq`. */
+export function decodeBlocks(name: StreamName, reply: Reply | undefined): readonly Block[] {
+  return rawBlocks(reply).map((block) => ({
+    entryId: block.entryId,
+    rows: decodeRows(name, block, { from: 0, to: Infinity, kinds: null }),
+  }));
 }
 
 /** Reads how many rows an entry has, and the time and `seq` of its first row. */
@@ -149,8 +186,10 @@ function membersOf(fields: readonly string[]): Omit<Message, 'userId' | 'suffix'
   };
 }
 
+const UNKNOWN_KIND = 'event' satisfies MessageKind;
+
 function kindOf(text: string): MessageKind {
-  return MESSAGE_KINDS.find((kind) => kind === text) ?? 'event';
+  return MESSAGE_KINDS.find((kind) => kind === text) ?? UNKNOWN_KIND;
 }
 
 /** Parses JSON that our own acts wrote. */

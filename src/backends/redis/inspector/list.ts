@@ -5,15 +5,13 @@ import type { Command } from '../../../core/delivery/command.ts';
 import { matchesRecord, type DeliveryFilter, type DeliveryInspector } from '../../../core/delivery/inspector.ts';
 import { clientKeyText, type ClientKey } from '../../../core/ids.ts';
 import type { MaybePromise } from '../../../core/maybe-promise.ts';
-import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../../core/page.ts';
-import { getCommands } from '../commands/get.ts';
+import type { PageRequest } from '../../../core/page.ts';
+import { readMatching } from '../commands/get.ts';
 import type { RedisParts } from '../parts.ts';
 import { listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
-import { listNewest, type CommandListing, type MatchesAll } from './newest.ts';
-
-/** The number of names that a filtered listing reads at once. */
-const STEP = 1000;
+import { fillPage, testOf } from './fill.ts';
+import { listNewest, type KeepMatching } from './newest.ts';
 
 export type InspectorListParts = Pick<RedisParts, 'store' | 'retentionMs' | 'idempotencyWindowMs'> & {
   /** Reads the connections of clients as they are now, one answer per key. */
@@ -23,41 +21,27 @@ export type InspectorListParts = Pick<RedisParts, 'store' | 'retentionMs' | 'ide
 /** Creates the listing of commands. Each page reads names from an index, in order, then the records of these names. */
 export function createInspectorList(parts: InspectorListParts): DeliveryInspector['list'] {
   return (filter, page) => {
-    const matches: MatchesAll = (commands) => matching(parts, filter, commands);
-    const listing = { filter, page, matches };
-    return page.order === 'newest' ? listNewest(parts, listing) : listByKey(parts, listing);
+    const keep: KeepMatching = (commands) => matching(parts, filter, commands);
+    if (page.order === 'newest') return listNewest(parts, { filter, page, keep });
+    const { userId, clientId, ...others } = filter;
+    const test = testOf(filter);
+    return fillPage(
+      {
+        names: (part) => namesAfter(parts.store, filter, part),
+        positionOf: (name) => name.split('\0'),
+        commands: async (names) => keep(await readMatching(parts, names.map(keyOfName), test)),
+        plain: Object.values(others).every((value) => value === null) && (userId !== null || clientId === null),
+      },
+      page,
+    );
   };
-}
-
-async function listByKey(parts: InspectorListParts, { filter, page, matches }: CommandListing): Promise<Scan<Command>> {
-  const { store } = parts;
-  const { userId, clientId, ...others } = filter;
-  const filtered = Object.values(others).some((value) => value !== null) || (userId === null && clientId !== null);
-  const step = filtered ? STEP : page.first + 1;
-  const rows: { row: Command; position: Position }[] = [];
-  let scanned = 0;
-  let last = page.after;
-  for (;;) {
-    const names = await namesAfter(store, filter, { first: step, after: last });
-    const commands = await getCommands(parts, names.map(keyOfName));
-    const kept = await matches(commands);
-    for (const [i, name] of names.entries()) {
-      if (rows.length === page.first) return { rows, next: last, gaps: [] };
-      if (scanned === SCAN_BUDGET) return { rows, next: last, gaps: [], cut: true };
-      scanned++;
-      last = name.split('\0');
-      const command = commands[i];
-      if (command && kept[i]) rows.push({ row: command, position: last });
-    }
-    if (names.length < step) return { rows, next: null, gaps: [] };
-  }
 }
 
 /** Reads the next names of commands of one client, of one user or of all, merged over the partitions. */
 async function namesAfter(
   store: Store,
   { userId, clientId }: DeliveryFilter,
-  page: PageRequest,
+  page: Pick<PageRequest, 'first' | 'after'>,
 ): Promise<readonly string[]> {
   const all = userId === null ? [...Array(store.partitions).keys()] : [store.partitionOfUser(userId)];
   const whose = userId === null ? [null, null, null] : [userId, store.hash(userId), clientId];
@@ -75,17 +59,17 @@ function keyOfName(name: string): { userId: string; clientId: string; commandId:
   return { userId, clientId, commandId };
 }
 
-/** Says for each command whether it exists and matches. Reads connections only if the filter has labels. */
+/** Returns the commands, null for those that do not match. Reads connections only if the filter has labels. */
 async function matching(
   { connections }: InspectorListParts,
   filter: DeliveryFilter,
   commands: readonly (Command | null)[],
-): Promise<readonly boolean[]> {
+): Promise<readonly (Command | null)[]> {
   const { labels } = filter;
   const found = commands.map((command) => (command && matchesRecord(filter, command) ? command : null));
-  if (labels === null) return found.map((command) => command !== null);
+  if (labels === null) return found;
   const clients = new Map(found.flatMap((command) => (command ? [[clientKeyText(command), command] as const] : [])));
   const rows = await connections([...clients.values()]);
   const labelled = new Set([...clients.keys()].filter((_, i) => hasLabels(rows[i] ?? null, labels)));
-  return found.map((command) => command !== null && labelled.has(clientKeyText(command)));
+  return found.map((command) => (command && labelled.has(clientKeyText(command)) ? command : null));
 }

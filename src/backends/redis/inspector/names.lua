@@ -5,6 +5,7 @@
 -- Returns the names (user NUL client NUL command), each once, in no particular order.
 -- class: allow_oom
 -- needs: lib-ended, lib-spans
+-- rows: all
 
 -- Adds the first `most` names of a user within the bounds to `found`.
 lib.inspector_names_of = function(userId, uh, bounds, found)

@@ -4,6 +4,7 @@
 -- Returns each name (user hash, client hash, id) followed by its time. Commands that are gone may be among them.
 -- class: allow_oom
 -- needs: lib-newest
+-- rows: all
 
 -- Says whether the bytes of a text come before those of another. Lua's own comparison depends on the server's locale.
 lib.newest_before = function(a, b)

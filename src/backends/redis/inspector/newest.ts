@@ -2,14 +2,13 @@
 import type { Command } from '../../../core/delivery/command.ts';
 import type { DeliveryFilter } from '../../../core/delivery/inspector.ts';
 import { CONNECT_WITHIN_MS, RESPOND_WITHIN_MS, TERMINAL_MS } from '../../../core/limits.ts';
-import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../../core/page.ts';
-import { getNamed, type CommandName } from '../commands/get.ts';
+import type { PageRequest, Scan } from '../../../core/page.ts';
+import { readNamed, type CommandName, type RecordTest } from '../commands/get.ts';
 import type { RedisParts } from '../parts.ts';
 import { listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
+import { fillPage, testOf } from './fill.ts';
 
-/** The number of names that a filtered listing reads at once. */
-const STEP = 1000;
 /** The length of a hash in a name, in characters. */
 const HASH = 22;
 /**
@@ -22,42 +21,30 @@ const LIFE_MS = CONNECT_WITHIN_MS.max + RESPOND_WITHIN_MS.max + 60_000;
 type Admitted = { readonly partition: number; readonly name: string; readonly at: number };
 
 type NewestParts = Pick<RedisParts, 'store' | 'retentionMs' | 'idempotencyWindowMs'>;
-/** Says for each command, in order, whether it matches the filter. */
-export type MatchesAll = (commands: readonly (Command | null)[]) => Promise<readonly boolean[]>;
+/** Returns the commands in order, null for those that do not match the filter. */
+export type KeepMatching = (commands: readonly (Command | null)[]) => Promise<readonly (Command | null)[]>;
 
-/** A request for a page of commands. */
-export type CommandListing = {
-  readonly filter: DeliveryFilter;
-  readonly page: PageRequest;
-  readonly matches: MatchesAll;
-};
+type Request = { readonly filter: DeliveryFilter; readonly page: PageRequest; readonly keep: KeepMatching };
 
 /** Reads one page. A position is a time of admission and a name. */
-export async function listNewest(
-  parts: NewestParts,
-  { filter, page, matches }: CommandListing,
-): Promise<Scan<Command>> {
-  const { store } = parts;
-  const prefix = prefixOf(store, filter);
-  const rows: { row: Command; position: Position }[] = [];
-  let scanned = 0;
-  let last = page.after;
-  for (;;) {
-    const found = await admittedAfter(parts, filter, { first: STEP, after: last });
-    const wanted = found.filter(({ name }) => name.startsWith(prefix));
-    const commands = await recordsOf(parts, wanted);
-    const kept = await matches(commands);
-    const shown = new Map(wanted.map((one, i) => [one, kept[i] ? commands[i] : null]));
-    for (const one of found) {
-      if (rows.length === page.first) return { rows, next: last, gaps: [] };
-      if (scanned === SCAN_BUDGET) return { rows, next: last, gaps: [], cut: true };
-      scanned++;
-      last = [String(one.at), one.name];
-      const row = shown.get(one);
-      if (row) rows.push({ row, position: last });
-    }
-    if (found.length < STEP) return { rows, next: null, gaps: [] };
-  }
+export function listNewest(parts: NewestParts, { filter, page, keep }: Request): Promise<Scan<Command>> {
+  const prefix = prefixOf(parts.store, filter);
+  const test = testOf(filter);
+  return fillPage(
+    {
+      names: (part) => admittedAfter(parts, filter, part),
+      positionOf: ({ at, name }) => [String(at), name],
+      async commands(found) {
+        const wanted = found.filter(({ name }) => name.startsWith(prefix));
+        const kept = await keep(await recordsOf(parts, wanted, test));
+        const shown = new Map(wanted.map((one, i) => [one, kept[i] ?? null]));
+        return found.map((one) => shown.get(one) ?? null);
+      },
+      // The index has the commands of all users.
+      plain: false,
+    },
+    page,
+  );
 }
 
 /** Returns the text with which the names of the wanted commands begin; '' if the filter has no user. */
@@ -70,7 +57,7 @@ function prefixOf(store: Store, { userId, clientId }: DeliveryFilter): string {
 async function admittedAfter(
   { store, idempotencyWindowMs = TERMINAL_MS }: NewestParts,
   { userId, admittedAfter: after, admittedBefore: before }: DeliveryFilter,
-  page: PageRequest,
+  page: Pick<PageRequest, 'first' | 'after'>,
 ): Promise<readonly Admitted[]> {
   const all = userId === null ? [...Array(store.partitions).keys()] : [store.partitionOfUser(userId)];
   const bounds = [after === null ? null : Math.floor(after), before === null ? null : Math.ceil(before)];
@@ -89,15 +76,19 @@ async function admittedAfter(
   return merged.slice(0, page.first);
 }
 
-/** Reads the records of these commands; null if a record is gone, or its id was admitted again since. */
-async function recordsOf(parts: NewestParts, found: readonly Admitted[]): Promise<readonly (Command | null)[]> {
+/**
+ * Reads the records of these commands; null if a record is gone, fails the test, or has an id that was
+ * admitted again since.
+ */
+async function recordsOf(
+  parts: NewestParts,
+  found: readonly Admitted[],
+  test: RecordTest,
+): Promise<readonly (Command | null)[]> {
   const records = new Map<Admitted, Command | null>();
   const read = async (partition: number, some: readonly Admitted[]): Promise<void> => {
-    const commands = await getNamed(
-      parts,
-      partition,
-      some.map(({ name }) => nameOf(name)),
-    );
+    const names = some.map(({ name }) => nameOf(name));
+    const commands = await readNamed(parts, partition, names, test);
     some.forEach((one, i) => {
       const command = commands[i] ?? null;
       records.set(one, command?.admittedAt === one.at ? command : null);

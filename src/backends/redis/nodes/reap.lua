@@ -7,6 +7,7 @@
 -- this act found lost}.
 -- class: allow_oom
 -- needs: lib-nodes-reap
+-- rows: all
 acts['nodes-reap'] = function(a)
   local node, boot = a[1], given(a[2])
   local lease = call('ZSCORE', key('nodes'), node)

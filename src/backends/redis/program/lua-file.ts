@@ -17,14 +17,32 @@ export type LuaFile = {
   readonly actClass: ActClass | null;
   /** `-- grouped: yes`: the act may leave its writes to the end of the call, together with those of other acts. */
   readonly grouped: boolean;
+  /**
+   * `-- rows: 3`: each three arguments make the act take as long as reading one record. `-- rows: all`: the act may take
+   * as long as a whole call. Null: its work does not depend on its arguments. See MAX_ROWS of store/batches.ts.
+   */
+  readonly rows: number | 'all' | null;
 };
 
-/** Reads a Lua file. Throws if its header names an unknown class. */
+/** Reads a Lua file. Throws if its header is not understood. */
 export function readLuaFile(file: URL, name: string): LuaFile {
   const text = readFileSync(file, 'utf8');
   const stated = (header: string): string | null => new RegExp(`^-- ${header}: (.+)$`, 'm').exec(text)?.[1] ?? null;
   const actClass = stated('class');
   if (actClass !== null && actClass !== 'grow' && actClass !== 'allow_oom')
     throw new Error(`${name}.lua: "${actClass}" is not a class of acts`);
-  return { name, text, needs: stated('needs')?.split(', ') ?? [], actClass, grouped: stated('grouped') === 'yes' };
+  return {
+    name,
+    text,
+    needs: stated('needs')?.split(', ') ?? [],
+    actClass,
+    grouped: stated('grouped') === 'yes',
+    rows: rowsOf(name, stated('rows')),
+  };
+}
+
+function rowsOf(name: string, stated: string | null): LuaFile['rows'] {
+  if (stated === null || stated === 'all') return stated;
+  if (!/^[1-9]\d?$/.test(stated)) throw new Error(`${name}.lua: "${stated}" is not how many arguments are a row`);
+  return Number(stated);
 }

@@ -11,6 +11,8 @@ export type Program = { readonly source: string; readonly sha: string };
  */
 export type Programs = {
   readonly classOf: ReadonlyMap<string, ActClass>;
+  /** What each act states about the rows that it reads; see LuaFile. */
+  readonly rowsOf: ReadonlyMap<string, LuaFile['rows']>;
   /**
    * Returns the program for a call of these acts, which must be of one class. For one act, the program contains
    * only that act. For several, it contains all grouped acts if all of these are grouped (`-- grouped: yes`), else all
@@ -41,6 +43,7 @@ export function loadPrograms(root: URL = OWN): Programs {
   };
   return {
     classOf,
+    rowsOf: new Map([...acts].map(([name, { rows }]) => [name, rows])),
     programFor(names) {
       const [first = ''] = names;
       const actClass = classOf.get(first) ?? fail(`There is no act "${first}".`);

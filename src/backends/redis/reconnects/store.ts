@@ -1,6 +1,6 @@
 /** Core's ReconnectStore over Redis: counts how often clients reconnected in the last hour. */
 import { compareReconnects, type ReconnectStore } from '../../../core/connections/reconnects.ts';
-import { RECONNECT_CLIENTS } from '../../../core/limits.ts';
+import { RECONNECT_CLIENTS, RECONNECT_SLOTS } from '../../../core/limits.ts';
 import type { RedisParts } from '../parts.ts';
 import { listOf } from '../replies.ts';
 import { scattered } from '../store/scatter.ts';
@@ -29,12 +29,20 @@ export function createRedisReconnects({ store }: Pick<RedisParts, 'store'>): Rec
       const partitions = [...Array(store.partitions).keys()];
       const found = await Promise.all(
         partitions.map(async (partition) => {
-          const [all, ...flat] = listOf(await store.act(partition, 'reconnects-top', [LEADERS, RECONNECT_CLIENTS]));
-          const rows = Array.from({ length: flat.length / 2 }, (_, i) => {
-            const [userId = '', clientId = ''] = String(flat[2 * i]).split('\0');
-            return { userId, clientId, reconnects: Number(flat[2 * i + 1]) };
+          const counts = new Map<string, number>();
+          let complete = true;
+          // One call for each slot, one after the other, so that Redis answers others in between.
+          for (let slot = 1; slot <= RECONNECT_SLOTS; slot++) {
+            const args = [LEADERS, RECONNECT_CLIENTS, slot];
+            const [all, ...flat] = listOf(await store.act(partition, 'reconnects-top', args));
+            if (all !== '1') complete = false;
+            for (let i = 0; i + 1 < flat.length; i += 2) counts.set(String(flat[i]), Number(flat[i + 1]));
+          }
+          const rows = [...counts].map(([name, reconnects]) => {
+            const [userId = '', clientId = ''] = name.split('\0');
+            return { userId, clientId, reconnects };
           });
-          return { rows, complete: all === '1' };
+          return { rows, complete };
         }),
       );
       const rows = found.flatMap((one) => one.rows).sort(compareReconnects);

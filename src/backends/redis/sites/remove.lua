@@ -4,6 +4,7 @@
 -- such site.
 -- class: allow_oom
 -- needs: lib-sites
+-- rows: all
 acts['sites-remove'] = function(a)
   local name, kept = key('site', a[1]), tonumber(a[3])
   local found = call('HMGET', name, 'definition', 'registeredAt')

@@ -1,0 +1,61 @@
+/** Fills pages of commands: reads their names in parts, and then the records of each part. Changes nothing. */
+import type { Command } from '../../../core/delivery/command.ts';
+import type { DeliveryFilter } from '../../../core/delivery/inspector.ts';
+import { checkStopped, SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../../core/page.ts';
+import { READ_BATCH, type RecordTest } from '../commands/get.ts';
+
+/** The most names that one call reads. Such a call takes about 1 ms, and Redis answers others before the next one. */
+export const NAMES = 256;
+
+/** The names of a listing, in its order. */
+export type NamedListing<N> = {
+  /** Reads the next `first` names after a position; fewer if no more follow. */
+  readonly names: (page: Pick<PageRequest, 'first' | 'after'>) => Promise<readonly N[]>;
+  readonly positionOf: (name: N) => Position;
+  /** Reads the commands with these names, at most READ_BATCH; null for those that are gone or do not match. */
+  readonly commands: (names: readonly N[]) => Promise<readonly (Command | null)[]>;
+  /** Whether every name is of a command that matches, except for those that are gone. */
+  readonly plain: boolean;
+};
+
+/**
+ * Fills one page. At most SCAN_BUDGET names are read. No call reads more than NAMES names or READ_BATCH records, and
+ * each begins when the one before has been answered.
+ */
+export async function fillPage<N>(listing: NamedListing<N>, page: PageRequest): Promise<Scan<Command>> {
+  const { names, positionOf, commands, plain } = listing;
+  const rows: { row: Command; position: Position }[] = [];
+  const step = plain ? Math.min(NAMES, page.first + 1) : NAMES;
+  let scanned = 0;
+  let last = page.after;
+  for (;;) {
+    checkStopped(page);
+    const found = await names({ first: step, after: last });
+    for (let from = 0; from < found.length; from += READ_BATCH) {
+      if (rows.length === page.first) return { rows, next: last, gaps: [] };
+      checkStopped(page);
+      const some = found.slice(from, from + READ_BATCH);
+      const read = await commands(some);
+      for (const [i, name] of some.entries()) {
+        if (rows.length === page.first) return { rows, next: last, gaps: [] };
+        if (scanned === SCAN_BUDGET) return { rows, next: last, gaps: [], cut: true };
+        scanned++;
+        last = positionOf(name);
+        const row = read[i];
+        if (row) rows.push({ row, position: last });
+      }
+    }
+    if (found.length < step) return { rows, next: null, gaps: [] };
+  }
+}
+
+/**
+ * Returns a test that the records of all matching commands pass. Records of others may pass it too, because a text may
+ * be in another field, so the caller still compares each command with the filter.
+ */
+export function testOf({ clientId, stage, outcome, nodeId, action, code, clientType }: DeliveryFilter): RecordTest {
+  const fields = [clientId, outcome, nodeId, action, clientType].filter((value) => value !== null);
+  // A code is inside the JSON of an error, where other characters may be escaped.
+  const errors = code !== null && /^[\w.:-]+$/.test(code) ? [`"code":"${code}"`] : [];
+  return { stage, texts: [...fields.map((value) => `\0${value}\0`), ...errors] };
+}

@@ -1,0 +1,218 @@
+/** Tests how much one call of a scan over Redis reads, and that scans end, stop and continue where they should. */
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { ANY_COMMAND, type DeliveryFilter } from '../../src/core/delivery/inspector.ts';
+import type { Message } from '../../src/core/history/message.ts';
+import type { MessagePage } from '../../src/core/history/store.ts';
+import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../src/core/page.ts';
+import { NAMES } from '../../src/backends/redis/inspector/fill.ts';
+import { READ_BATCH } from '../../src/backends/redis/commands/get.ts';
+import { MAX_ROWS } from '../../src/backends/redis/store/batches.ts';
+import { admission, ALICE, BOUND, dispatched, ending, keyFor } from '../contract/kit/bench.ts';
+import { newMessage } from '../contract/kit/history-model.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
+
+const EVERY = { afterTime: null, beforeTime: null };
+/** The most blocks of one read. */
+const MOST_BLOCKS = 256;
+
+describe('scans over Redis', () => {
+  let bench: RedisBench;
+  beforeEach(async () => {
+    bench = await redisBench({ partitions: 1, streamMessages: 20_000 });
+  });
+  afterEach(async () => {
+    vi.restoreAllMocks();
+    await bench.close();
+  });
+
+  /** Notes the acts that run, and how many of them run at the same time. */
+  const watchActs = () => {
+    const seen: { name: string; args: readonly unknown[] }[] = [];
+    const running = { now: 0, most: 0 };
+    const { act } = bench.store;
+    vi.spyOn(bench.store, 'act').mockImplementation((partition, name, args) => {
+      seen.push({ name, args });
+      running.most = Math.max(running.most, ++running.now);
+      return act(partition, name, args).finally(() => running.now--);
+    });
+    return { seen, running };
+  };
+  const admitMany = async (count: number, from = 0): Promise<void> => {
+    const request = (i: number) =>
+      admission(`c${String(i).padStart(5, '0')}`, {
+        ...{ clientId: `t${i % 20}`, connectWithinMs: 300_000, scopeLimit: 50_000, params: null },
+        kept: { payload: null, spill: null },
+      });
+    for (let at = 0; at < count; at += 500)
+      await Promise.all(
+        Array.from({ length: Math.min(500, count - at) }, (_, i) =>
+          bench.backend.commands.admit(request(from + at + i)),
+        ),
+      );
+  };
+  const list = async (filter: Partial<DeliveryFilter>, page: PageRequest & { order?: 'newest' | 'key' }) =>
+    bench.backend.inspector.list({ ...ANY_COMMAND, ...filter }, page);
+
+  describe('of commands', () => {
+    for (const order of ['key', 'newest'] as const)
+      it(`read a bounded part in each call, one after the other, in the order ${order}`, async () => {
+        await admitMany(3 * NAMES);
+        const { seen, running } = watchActs();
+        const page = await list({ action: 'rare' }, { first: 10, after: null, order });
+        expect([page.rows, page.next]).toEqual([[], null]);
+        const reads = seen.filter(({ name }) => name === 'commands-read');
+        const named = seen.filter(({ name }) => name.startsWith('inspector-'));
+        expect(named.length).toBeGreaterThan(2);
+        for (const { name, args } of named) expect(Number(name === 'inspector-names' ? args[6] : args[0])).toBe(NAMES);
+        const rows = reads.map(({ args }) => (args.length - 2 - Number(args[1])) / 3);
+        expect(rows.reduce((sum, one) => sum + one, 0)).toBe(3 * NAMES);
+        expect(Math.max(...rows)).toBeLessThanOrEqual(READ_BATCH);
+        expect(running.most).toBe(1);
+      });
+
+    it('leave out in Redis what cannot match, so that the relay does not decode it', async () => {
+      await bench.backend.commands.rebind(ALICE, BOUND, 'up');
+      const failure = { code: 'no_such_tab', message: 'There is no such tab.' };
+      for (const id of ['a', 'b', 'c']) {
+        await dispatched(bench, id, { action: id === 'b' ? 'rare' : 'open' });
+        await bench.backend.commands.finish(keyFor(id), ending({ kind: 'error', error: failure, payload: null }));
+      }
+      // Decoding the record of a command that failed parses the JSON of its error and of its sightings.
+      const parse = vi.spyOn(JSON, 'parse');
+      for (const filter of [
+        { action: 'other' },
+        { outcome: 'completed' },
+        { code: 'other' },
+        { stage: 'queued' },
+      ] as const)
+        for (const order of ['key', 'newest'] as const)
+          expect((await list(filter, { first: 10, after: null, order })).rows).toEqual([]);
+      expect(parse).not.toHaveBeenCalled();
+      const rare = await list({ action: 'rare', code: 'no_such_tab', stage: 'terminal' }, { first: 10, after: null });
+      expect(rare.rows.map(({ row }) => row.commandId)).toEqual(['b']);
+      expect(parse).toHaveBeenCalledTimes(2);
+    });
+
+    it('show each command that stays exactly once, while others are admitted and end', async () => {
+      await admitMany(2 * NAMES + 10);
+      for (const order of ['key', 'newest'] as const) {
+        const found: string[] = [];
+        let after: Position | null = null;
+        for (let turn = 0; ; turn++) {
+          const page: Awaited<ReturnType<typeof list>> = await list(
+            { stage: 'admitted' },
+            { first: 100, after, order },
+          );
+          found.push(...page.rows.map(({ row }) => row.commandId));
+          after = page.next;
+          if (after === null) break;
+          await bench.advance(1);
+          await admitMany(3, 10_000 + 100 * turn + (order === 'key' ? 0 : 50));
+        }
+        const stayed = found.filter((id) => id < 'c10000');
+        expect(new Set(found).size).toBe(found.length);
+        expect(stayed).toHaveLength(2 * NAMES + 10);
+      }
+    });
+
+    it('stop between two calls once their answer is given up', async () => {
+      await admitMany(3 * NAMES);
+      const { seen } = watchActs();
+      for (const most of [1, 2]) {
+        seen.length = 0;
+        const page = list({ action: 'rare' }, { first: 10, after: null, stopped: () => seen.length >= most });
+        await expect(page).rejects.toMatchObject({ code: 'store_unavailable', message: 'The answer was given up.' });
+        expect(seen).toHaveLength(most);
+      }
+    });
+
+    it('read many records of one tick in calls of MAX_ROWS at most', async () => {
+      const names = Array.from({ length: MAX_ROWS }, (_, i) => [
+        bench.store.hash('a', 'b'),
+        `c${i}`,
+        bench.store.hash('a'),
+      ]);
+      const before = bench.store.roundTrips;
+      await Promise.all(Array.from({ length: 4 }, () => bench.store.act(0, 'commands-get', names.flat())));
+      expect(bench.store.roundTrips - before).toBe(4);
+      const few = bench.store.roundTrips;
+      await Promise.all(Array.from({ length: 4 }, () => bench.store.act(0, 'commands-get', names[0] ?? [])));
+      expect(bench.store.roundTrips - few).toBe(1);
+      const alone = bench.store.roundTrips;
+      await Promise.all(Array.from({ length: 3 }, () => bench.store.act(0, 'history-sweep', [1000, 1])));
+      expect(bench.store.roundTrips - alone).toBe(1);
+      const whole = bench.store.roundTrips;
+      const args = [null, null, null, null, null, null, 1];
+      await Promise.all(Array.from({ length: 3 }, () => bench.store.act(0, 'inspector-names', args)));
+      expect(bench.store.roundTrips - whole).toBe(3);
+    });
+  });
+
+  describe('of messages', () => {
+    const ROWS = SCAN_BUDGET + 300;
+    const error = { code: 'no_such_tab', message: 'There is no such tab.' };
+    const retain = (id: string, kind: Message['kind'] = 'error') =>
+      bench.backend.history.retain(newMessage({ id, kind, error: kind === 'error' ? error : null, payload: null }));
+    const fill = async (): Promise<void> => {
+      for (let at = 0; at < ROWS; at += 500)
+        await Promise.all(
+          Array.from({ length: Math.min(500, ROWS - at) }, (_, i) => {
+            const kind = at + i === 5_000 || at + i === ROWS - 5 ? 'progress' : 'error';
+            return retain(`m${at + i}`, kind);
+          }),
+        );
+    };
+    const page = async (kinds: readonly Message['kind'][] | null, request: MessagePage) => {
+      const scan = await bench.backend.history.messages('alice', 'clients/tab', { ...EVERY, kinds }, request);
+      if (scan === null) throw new Error('There is no such stream.');
+      return scan;
+    };
+
+    it('end a page at SCAN_BUDGET rows, say so, and continue exactly there, without decoding other rows', async () => {
+      await fill();
+      const parse = vi.spyOn(JSON, 'parse');
+      const { read } = bench.store;
+      const counts: number[] = [];
+      vi.spyOn(bench.store, 'read').mockImplementation((commands) => {
+        for (const [name, ...args] of commands)
+          if (name.startsWith('X') && args.length > 3) counts.push(Number(args[4]));
+        return read(commands);
+      });
+      for (const order of ['oldest_first', 'newest_first'] as const) {
+        const absent = await page(['cancel'], { first: 10, after: null, order });
+        expect([absent.rows, absent.cut, absent.next === null]).toEqual([[], true, false]);
+        // The row after the cut is the first of the next page.
+        const rest = await page(null, { first: 1000, after: absent.next, order });
+        expect(rest.rows).toHaveLength(300);
+        parse.mockClear();
+        const [first, second] = await pagesOf(['progress'], order);
+        const ids = order === 'oldest_first' ? ['m5000', `m${ROWS - 5}`] : [`m${ROWS - 5}`, 'm5000'];
+        expect([...(first ?? []), ...(second ?? [])]).toEqual(ids);
+        expect(parse).not.toHaveBeenCalled();
+      }
+      expect(Math.max(...counts)).toBeLessThanOrEqual(MOST_BLOCKS);
+      expect(counts.length).toBeGreaterThan(8);
+    });
+
+    const pagesOf = async (kinds: readonly Message['kind'][], order: MessagePage['order']): Promise<string[][]> => {
+      const pages: string[][] = [];
+      let after: Position | null = null;
+      do {
+        const scan: Scan<Message> = await page(kinds, { first: 10, after, order });
+        pages.push(scan.rows.map(({ row }) => row.id));
+        after = scan.next;
+      } while (after !== null);
+      return pages;
+    };
+
+    it('stop between two reads once their answer is given up', async () => {
+      for (let i = 0; i < 40; i++) await retain(`m${i}`);
+      const read = vi.spyOn(bench.store, 'read');
+      const given = page(['cancel'], { first: 10, after: null, stopped: () => read.mock.calls.length > 0 });
+      await expect(given).rejects.toMatchObject({ code: 'store_unavailable' });
+      expect(read).toHaveBeenCalledTimes(1);
+      const ofCommand = bench.backend.history.ofCommand('alice', 'c1', { first: 10, after: null, stopped: () => true });
+      await expect(ofCommand).rejects.toMatchObject({ code: 'store_unavailable' });
+    });
+  });
+});
