@@ -31,6 +31,22 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
     judge: { test: 'test/core/byte-rate.test.ts' },
   },
   {
+    name: 'lost-said-to-be-closed',
+    says: 'a link whose socket ended without a close frame is shown as closed by its client',
+    file: 'gateway/close.ts',
+    find: "if (error === null) return 'lost';",
+    replace: "if (error === null) return 'client_closed';",
+    judge: { test: 'test/gateway/closing.test.ts' },
+  },
+  {
+    name: 'reset-said-to-be-lost',
+    says: 'a reset is shown as an end of the socket',
+    file: 'gateway/link.ts',
+    find: 'causeOfSocket(this.#socket.errored)',
+    replace: 'causeOfSocket(null)',
+    judge: { test: 'test/gateway/closing.test.ts' },
+  },
+  {
     name: 'silence-of-a-client-that-left',
     says: 'a client that has left is announced as silent',
     file: 'core/delivery/link-session.ts',

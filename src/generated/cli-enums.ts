@@ -363,6 +363,9 @@ export const ENUM_WORDS = {
   },
   "DisconnectCause": {
     "CLIENT_CLOSED": "client_closed",
+    "LOST": "lost",
+    "RESET": "reset",
+    "ERROR": "error",
     "REPLACED": "replaced",
     "HEARTBEAT_LOST": "heartbeat_lost",
     "TOKEN_EXPIRED": "token_expired",
