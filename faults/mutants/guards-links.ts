@@ -47,6 +47,14 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
     judge: { test: 'test/gateway/closing.test.ts' },
   },
   {
+    name: 'progress-of-the-end',
+    says: 'the update of an end carries the progress of an earlier report',
+    file: 'core/delivery/delivery.ts',
+    find: 'if (progress !== null && isTerminal(command)) {',
+    replace: 'if (false) {',
+    judge: { test: 'test/core/delivery.test.ts' },
+  },
+  {
     name: 'silence-of-a-client-that-left',
     says: 'a client that has left is announced as silent',
     file: 'core/delivery/link-session.ts',
