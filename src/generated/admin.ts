@@ -302,6 +302,8 @@ export type PendingRpcFilter = {
 export type RefusalCode =
   /** `action_not_advertised`, HTTP status 404. The client is connected and does not advertise this action. */
   | 'ACTION_NOT_ADVERTISED'
+  /** `ambiguous`, HTTP status 409. Several rows fit the request; the message names the parameter that selects one. */
+  | 'AMBIGUOUS'
   /** `approval_denied`, HTTP status 200. Refused: the command was not approved. */
   | 'APPROVAL_DENIED'
   /** `arguments_invalid`, HTTP status 200. Refused: the params do not match the action’s schema. */

@@ -275,6 +275,8 @@ export type PayloadState =
 export type RefusalCode =
   /** `action_not_advertised`, HTTP status 404. The client is connected and does not advertise this action. */
   | 'action_not_advertised'
+  /** `ambiguous`, HTTP status 409. Several rows fit the request; the message names the parameter that selects one. */
+  | 'ambiguous'
   /** `approval_denied`, HTTP status 200. Refused: the command was not approved. */
   | 'approval_denied'
   /** `arguments_invalid`, HTTP status 200. Refused: the params do not match the action’s schema. */
@@ -795,7 +797,7 @@ export type GetSiteQueryVariables = Exact<{
 }>;
 
 
-export type GetSiteQuery = { site: { owner: string | null, mode: string, title: string | null, actions: Array<string>, site_id: string, event_names: Array<string>, client_id: string | null, host_connected: boolean, registered_at: string | null, capability_profile: { sharing: boolean, action_invocation: boolean } } | null };
+export type GetSiteQuery = { site: { owner: string | null, mode: string, title: string | null, actions: Array<string>, site_id: string, event_names: Array<string>, client_id: string | null, host_connected: boolean, registered_at: string | null, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> }, capability_profile: { sharing: boolean, action_invocation: boolean } } | null };
 
 export type SiteDefinitionFragment = { owner: string | null, mode: string, title: string | null, actions: Array<string>, site_id: string, event_names: Array<string>, client_id: string | null, host_connected: boolean, registered_at: string | null, capability_profile: { sharing: boolean, action_invocation: boolean } };
 
@@ -2352,9 +2354,24 @@ export const GetSiteDocument = new TypedDocumentString(`
     query GetSite($site_id: ID!, $owner: ID) {
   site(owner: $owner, siteId: $site_id) {
     ...SiteDefinition
+    completeness {
+      ...Observed
+    }
   }
 }
-    fragment SiteDefinition on Site {
+    fragment Observed on Completeness {
+  complete
+  sources {
+    source
+    node_id: nodeId
+    complete
+    observed
+    limit
+    reason
+    as_of: asOf
+  }
+}
+fragment SiteDefinition on Site {
   site_id: siteId
   owner
   mode
