@@ -121,6 +121,22 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
     judge: { test: 'test/http/key-set.test.ts' },
   },
   {
+    name: 'window-guessed',
+    says: 'the window of the first of several clients is shown without a hint',
+    file: 'core/contexts/contexts.ts',
+    find: "if (other) fail('ambiguous',",
+    replace: "if (false) fail('ambiguous',",
+    judge: { test: 'test/rest/contexts.test.ts' },
+  },
+  {
+    name: 'session-surely-active',
+    says: 'one session has no gap while the node of its host is silent',
+    file: 'core/sites/registry.ts',
+    find: 'if (site === null || site.hostNodeId === null)',
+    replace: 'if (true)',
+    judge: { test: 'test/core/silence.test.ts' },
+  },
+  {
     name: 'hosts-of-which-one-counts',
     says: 'a request may have two Host headers',
     file: 'http/request-form.ts',
