@@ -13,6 +13,11 @@ export type LinkDetails = {
    */
   readonly cause: DisconnectCause | null;
   /**
+   * In the row of an end: the code of the client's close frame; null if it sent no frame or no code. Always null in the
+   * row of an opening.
+   */
+  readonly closeCode: number | null;
+  /**
    * How long the link was open, in milliseconds; null in the row of an opening. If the link was lost with its node, the
    * time counts until the node's lease ended or until the client's last sign of life.
    */

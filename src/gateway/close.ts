@@ -9,6 +9,9 @@ import type { DownHeader } from '../protocol/frames.ts';
 
 const REASON_OF_CAUSE: Readonly<Record<DisconnectCause, CloseReason>> = {
   client_closed: 'internal',
+  lost: 'internal',
+  reset: 'internal',
+  error: 'internal',
   replaced: 'replaced',
   heartbeat_lost: 'heartbeat_lost',
   token_expired: 'unauthenticated',
@@ -73,6 +76,15 @@ export function reasonOfCause(cause: DisconnectCause): CloseReason {
 
 export function causeOfReason(reason: CloseReason): DisconnectCause {
   return CAUSE_OF_REASON[reason];
+}
+
+/** The errors with which a socket fails because its peer, or a machine between, has reset the connection. */
+const RESETS: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED']);
+
+/** Returns why a socket that ended without a close frame is gone. `error`: what it failed with; null: it only ended. */
+export function causeOfSocket(error: Error | null): DisconnectCause {
+  if (error === null) return 'lost';
+  return 'code' in error && RESETS.has(error.code) ? 'reset' : 'error';
 }
 
 export function reasonOfRefusal(code: Code): CloseReason {

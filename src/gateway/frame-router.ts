@@ -1,6 +1,6 @@
 /** Passes each frame of a welcomed link to the part that handles it, and answers a frame that fails with a refusal. */
 import { requireUser, subjectOf, type Principal } from '../core/auth/principal.ts';
-import type { DisconnectCause } from '../core/connections/connection.ts';
+import type { LinkEnd } from '../core/connections/connection.ts';
 import type { LinkSession } from '../core/delivery/link.ts';
 import { CallboardError, fail } from '../core/errors.ts';
 import { toJson } from '../core/json.ts';
@@ -143,22 +143,23 @@ export class FrameRouter {
   }
 
   /** Releases the share and ends the waits and the session, once. Resolves when core recorded the end, or failed to. */
-  async end(cause: DisconnectCause): Promise<void> {
+  async end(end: LinkEnd): Promise<void> {
     this.#holdings.release('links', 1);
     this.#callers?.leaveAll();
-    if (!this.#session) return this.#callerLeft(cause);
+    if (!this.#session) return this.#callerLeft(end);
     try {
-      await this.#session.closed(cause);
+      await this.#session.closed(end.cause, end.closeCode);
     } catch (error) {
       this.#parts.log.error({ err: error }, 'the end of a link could not be recorded');
     }
   }
 
-  #callerLeft(cause: DisconnectCause): void {
+  #callerLeft({ cause, closeCode }: LinkEnd): void {
     const { clock, core, log, metrics } = this.#parts;
     metrics.count('links_closed', cause);
     const durationMs = clock.monotonic() - this.#openedAt;
-    log.debug({ requester: subjectOf(this.#principal), nodeId: core.nodeId, cause, durationMs }, 'caller link closed');
+    const requester = subjectOf(this.#principal);
+    log.debug({ requester, nodeId: core.nodeId, cause, closeCode, durationMs }, 'caller link closed');
   }
 
   #ensureCallers(): Callers {

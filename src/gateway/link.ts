@@ -1,12 +1,12 @@
 /** Runs one WebSocket from its upgrade to its end: timers, phases, order of events. frame-router.ts handles frames. */
 import type { Duplex } from 'node:stream';
 import type { RawData } from 'ws';
-import type { DisconnectCause } from '../core/connections/connection.ts';
+import type { DisconnectCause, LinkEnd } from '../core/connections/connection.ts';
 import { HEADER_CHARS, HELLO_MS } from '../core/limits.ts';
 import type { CloseReason } from '../protocol/close.ts';
 import { isFault, parseUp, type UpFrame } from '../protocol/frames.ts';
 import { SocketLink, type SocketLinkOwner } from './client-link.ts';
-import { causeOfReason, reasonOfRefusal } from './close.ts';
+import { causeOfReason, causeOfSocket, reasonOfRefusal } from './close.ts';
 import { FrameLimits, isHeaderTooLong } from './frame-limits.ts';
 import { FrameRouter } from './frame-router.ts';
 import { limitInbound, type Inbound } from './inbound.ts';
@@ -20,7 +20,10 @@ import type { LinkSocket, SocketHandler } from './socket.ts';
 import { FrameWriter, type FrameWriterOwner } from './frame-writer.ts';
 
 /** The disconnect causes after which ends of commands that the client still sends are recorded. */
-const TAKES_LATE_ENDS: ReadonlySet<DisconnectCause | null> = new Set<DisconnectCause>(['replaced', 'node_drained']);
+const TAKES_LATE_ENDS: ReadonlySet<DisconnectCause | undefined> = new Set<DisconnectCause>([
+  'replaced',
+  'node_drained',
+]);
 
 /** The raw socket of a link and its peer's address. */
 export type LinkOrigin = { readonly socket: Duplex; readonly address: string };
@@ -43,8 +46,8 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
   #phase: 'hello' | 'opening' | FrameRouter = 'hello';
   #drainedDue = false;
   #listensForDrain = false;
-  /** Why the link ended; null while it is open. */
-  #end: DisconnectCause | null = null;
+  /** How the link ended; null while it is open. */
+  #end: LinkEnd | null = null;
   /** The opening of the session, or the recording of its end. The link is done only after this promise has settled. */
   #pending: Promise<void> | null = null;
 
@@ -106,7 +109,7 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
   }
 
   closing(reason: CloseReason): void {
-    this.#over(causeOfReason(reason));
+    this.#over({ cause: causeOfReason(reason), closeCode: null });
   }
 
   /** Adds the `drain` listener on first use only, because most links are never behind. */
@@ -125,14 +128,13 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
     this.#parts.log.debug({ err: error }, 'a link could not be read');
   }
 
-  ending(): void {
-    this.#writer.lost();
-    this.#inbound?.readOn();
-    this.#over('client_closed');
+  ending(code: number | null): void {
+    this.#leave('client_closed', code);
   }
 
   gone(): void {
-    this.ending();
+    // `ws` reports no errors of the socket.
+    this.#leave(causeOfSocket(this.#socket.errored), null);
     this.#inbound?.release();
     void (this.#pending ?? Promise.resolve()).then(() => this.#parts.onDone(this));
   }
@@ -154,7 +156,7 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
 
   #receiveLate(text: string, isBinary: boolean): void {
     const router = this.#router;
-    if (isBinary || !router || !TAKES_LATE_ENDS.has(this.#end) || isHeaderTooLong(text)) return;
+    if (isBinary || !router || !TAKES_LATE_ENDS.has(this.#end?.cause) || isHeaderTooLong(text)) return;
     const frame = parseUp(text);
     if (!isFault(frame)) router.takeLate(frame);
   }
@@ -209,13 +211,20 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
     this.#writer.close(reasonOfRefusal(refusal.code));
   }
 
-  #over(cause: DisconnectCause): void {
+  /** Called when the peer, or the network between, has ended the link. Changes nothing if the relay was first. */
+  #leave(cause: DisconnectCause, closeCode: number | null): void {
+    this.#writer.lost();
+    this.#inbound?.readOn();
+    this.#over({ cause, closeCode });
+  }
+
+  #over(end: LinkEnd): void {
     if (this.#end !== null) return;
-    this.#end = cause;
+    this.#end = end;
     this.#inbound?.readOn();
     this.#stopHelloTimer();
     const router = this.#router;
-    if (router) this.#pending = router.end(cause);
+    if (router) this.#pending = router.end(end);
   }
 
   /** Cancels the timer and drops the reference to it. */

@@ -54,8 +54,9 @@ export class LinkSocket extends WebSocket {
     // `ws` itself closes with a code and without data only when its receiver fails.
     const reason = data === undefined ? REASON_OF_FAULT.get(code) : undefined;
     if (reason === undefined) {
-      // `ws` calls this as soon as it reads the peer's close frame, which may be seconds before the socket is gone.
-      this.#handler?.ending();
+      // `ws` calls this as soon as it reads the peer's close frame, which may be seconds before the socket is gone. It
+      // passes no code if the frame has none.
+      this.#handler?.ending(code ?? null);
       super.close(code, data);
     } else if (this.#handler) this.#handler.unreadable(reason);
     else super.close(CLOSE[reason].code, reason);
@@ -70,9 +71,12 @@ export interface SocketHandler {
   /** Received bytes cannot be read. The handler must close the socket. */
   unreadable(reason: CloseReason): void;
   failed(error: Error): void;
-  /** Either side has started to close the WebSocket: the peer does not read anything written after this. */
-  ending(): void;
-  /** The socket is gone. */
+  /**
+   * Either side has started to close the WebSocket: the peer does not read anything written after this. `code`: that of
+   * the close frame; null if it has none.
+   */
+  ending(code: number | null): void;
+  /** The socket is gone. Neither side has sent a close frame if `ending` was not called before. */
   gone(): void;
 }
 

@@ -294,7 +294,10 @@ export const ENUM_PLACES: Readonly<
   },
   "GetSite": {
     "variables": {},
-    "data": {}
+    "data": {
+      "site.completeness.sources.source": "EvidenceSource",
+      "site.completeness.sources.reason": "IncompleteReason"
+    }
   },
   "ListUsers": {
     "variables": {},
@@ -363,6 +366,9 @@ export const ENUM_WORDS = {
   },
   "DisconnectCause": {
     "CLIENT_CLOSED": "client_closed",
+    "LOST": "lost",
+    "RESET": "reset",
+    "ERROR": "error",
     "REPLACED": "replaced",
     "HEARTBEAT_LOST": "heartbeat_lost",
     "TOKEN_EXPIRED": "token_expired",
@@ -481,6 +487,7 @@ export const ENUM_WORDS = {
     "ACTION_NOT_ADVERTISED": "action_not_advertised",
     "METHOD_NOT_ALLOWED": "method_not_allowed",
     "NOT_ACCEPTABLE": "not_acceptable",
+    "AMBIGUOUS": "ambiguous",
     "COMMAND_CONFLICT": "command_conflict",
     "STALE_INSTANCE": "stale_instance",
     "INSTANCE_MISMATCH": "instance_mismatch",

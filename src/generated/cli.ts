@@ -98,10 +98,14 @@ export type CountsFrom =
 export type DisconnectCause =
   /** The client did not read what the relay sent. */
   | 'back_pressure'
-  /** The client closed it. */
+  /** The client closed it: it announced that it leaves, or it sent a close frame. */
   | 'client_closed'
+  /** Its socket failed with another error. */
+  | 'error'
   /** The client was silent for 60 seconds. */
   | 'heartbeat_lost'
+  /** Its socket ended without a close frame. */
+  | 'lost'
   /** Its node drained or shut down. */
   | 'node_drained'
   /** Its node stopped reporting and lost its lease. */
@@ -112,6 +116,8 @@ export type DisconnectCause =
   | 'protocol_error'
   /** A newer link of the same client replaced it. */
   | 'replaced'
+  /** Its socket was reset by the client’s side. */
+  | 'reset'
   /** The link’s token expired and was not renewed. */
   | 'token_expired';
 
@@ -269,6 +275,8 @@ export type PayloadState =
 export type RefusalCode =
   /** `action_not_advertised`, HTTP status 404. The client is connected and does not advertise this action. */
   | 'action_not_advertised'
+  /** `ambiguous`, HTTP status 409. Several rows fit the request; the message names the parameter that selects one. */
+  | 'ambiguous'
   /** `approval_denied`, HTTP status 200. Refused: the command was not approved. */
   | 'approval_denied'
   /** `arguments_invalid`, HTTP status 200. Refused: the params do not match the action’s schema. */
@@ -521,7 +529,7 @@ export type GetClientQueryVariables = Exact<{
 }>;
 
 
-export type GetClientQuery = { connection: { queued: number, status: ConnectionStatus, metadata: unknown, heartbeat: HeartbeatIndicator, in_flight: number, reconnects_last_hour: number, user_id: string, client_id: string, instance_id: string, node_id: string, client_type: ClientType, connected_at: string, last_seen_at: string, disconnected_at: string | null, disconnect_cause: DisconnectCause | null, recently_replaced: boolean, replaced_instance_id: string | null, action_names: Array<string>, predecessors: Array<{ cause: DisconnectCause, instance_id: string, node_id: string, replaced_at: string }> } | null };
+export type GetClientQuery = { connection: { queued: number, status: ConnectionStatus, metadata: unknown, heartbeat: HeartbeatIndicator, in_flight: number, reconnects_last_hour: number, user_id: string, client_id: string, instance_id: string, node_id: string, client_type: ClientType, connected_at: string, last_seen_at: string, disconnected_at: string | null, disconnect_cause: DisconnectCause | null, close_code: number | null, recently_replaced: boolean, replaced_instance_id: string | null, action_names: Array<string>, predecessors: Array<{ cause: DisconnectCause, instance_id: string, node_id: string, replaced_at: string }> } | null };
 
 export type ListFlappingClientsQueryVariables = Exact<{
   limit?: number;
@@ -548,7 +556,7 @@ export type FollowMessagesQueryVariables = Exact<{
 }>;
 
 
-export type FollowMessagesQuery = { messages: { items: Array<{ stream: string, kind: MessageKind, at: string, payload: unknown, message_id: string, client_id: string | null, instance_id: string | null, command_id: string | null, trace_id: string | null, parent_span_id: string | null, payload_state: PayloadState, payload_bytes: number, payload_sha256: string | null, error: { code: string, message: string } | null, link: { epoch: number, cause: DisconnectCause | null, client_type: ClientType, node_id: string, open_ms: number | null, previous_instance_id: string | null } | null }>, page_info: { end_cursor: string | null } } };
+export type FollowMessagesQuery = { messages: { items: Array<{ stream: string, kind: MessageKind, at: string, payload: unknown, message_id: string, client_id: string | null, instance_id: string | null, command_id: string | null, trace_id: string | null, parent_span_id: string | null, payload_state: PayloadState, payload_bytes: number, payload_sha256: string | null, error: { code: string, message: string } | null, link: { epoch: number, cause: DisconnectCause | null, client_type: ClientType, node_id: string, close_code: number | null, open_ms: number | null, previous_instance_id: string | null } | null }>, page_info: { end_cursor: string | null } } };
 
 export type GetServerQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -602,9 +610,9 @@ export type ListConnectionsQueryVariables = Exact<{
 }>;
 
 
-export type ListConnectionsQuery = { connections: { next_cursor: string | null, items: Array<{ status: ConnectionStatus, metadata: unknown, heartbeat: HeartbeatIndicator, user_id: string, client_id: string, instance_id: string, node_id: string, client_type: ClientType, connected_at: string, last_seen_at: string, disconnected_at: string | null, disconnect_cause: DisconnectCause | null, recently_replaced: boolean, replaced_instance_id: string | null, action_names: Array<string>, predecessors: Array<{ cause: DisconnectCause, instance_id: string, node_id: string, replaced_at: string }> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
+export type ListConnectionsQuery = { connections: { next_cursor: string | null, items: Array<{ status: ConnectionStatus, metadata: unknown, heartbeat: HeartbeatIndicator, user_id: string, client_id: string, instance_id: string, node_id: string, client_type: ClientType, connected_at: string, last_seen_at: string, disconnected_at: string | null, disconnect_cause: DisconnectCause | null, close_code: number | null, recently_replaced: boolean, replaced_instance_id: string | null, action_names: Array<string>, predecessors: Array<{ cause: DisconnectCause, instance_id: string, node_id: string, replaced_at: string }> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
 
-export type SnapshotFragment = { status: ConnectionStatus, metadata: unknown, heartbeat: HeartbeatIndicator, user_id: string, client_id: string, instance_id: string, node_id: string, client_type: ClientType, connected_at: string, last_seen_at: string, disconnected_at: string | null, disconnect_cause: DisconnectCause | null, recently_replaced: boolean, replaced_instance_id: string | null, action_names: Array<string>, predecessors: Array<{ cause: DisconnectCause, instance_id: string, node_id: string, replaced_at: string }> };
+export type SnapshotFragment = { status: ConnectionStatus, metadata: unknown, heartbeat: HeartbeatIndicator, user_id: string, client_id: string, instance_id: string, node_id: string, client_type: ClientType, connected_at: string, last_seen_at: string, disconnected_at: string | null, disconnect_cause: DisconnectCause | null, close_code: number | null, recently_replaced: boolean, replaced_instance_id: string | null, action_names: Array<string>, predecessors: Array<{ cause: DisconnectCause, instance_id: string, node_id: string, replaced_at: string }> };
 
 export type ListBrowserWindowsQueryVariables = Exact<{
   user_id?: string | null | undefined;
@@ -681,7 +689,7 @@ export type DisconnectClientMutationVariables = Exact<{
 
 
 export type DisconnectClientMutation = { disconnectClient:
-    | { state: DisconnectState, connection: { status: ConnectionStatus, metadata: unknown, heartbeat: HeartbeatIndicator, user_id: string, client_id: string, instance_id: string, node_id: string, client_type: ClientType, connected_at: string, last_seen_at: string, disconnected_at: string | null, disconnect_cause: DisconnectCause | null, recently_replaced: boolean, replaced_instance_id: string | null, action_names: Array<string>, predecessors: Array<{ cause: DisconnectCause, instance_id: string, node_id: string, replaced_at: string }> } }
+    | { state: DisconnectState, connection: { status: ConnectionStatus, metadata: unknown, heartbeat: HeartbeatIndicator, user_id: string, client_id: string, instance_id: string, node_id: string, client_type: ClientType, connected_at: string, last_seen_at: string, disconnected_at: string | null, disconnect_cause: DisconnectCause | null, close_code: number | null, recently_replaced: boolean, replaced_instance_id: string | null, action_names: Array<string>, predecessors: Array<{ cause: DisconnectCause, instance_id: string, node_id: string, replaced_at: string }> } }
     | { code: RefusalCode, message: string, by: RefusedBy, share: string | null, retry_after_ms: number | null }
    };
 
@@ -719,11 +727,11 @@ export type ListMessagesQueryVariables = Exact<{
 }>;
 
 
-export type ListMessagesQuery = { messages: { next_cursor: string | null, items: Array<{ stream: string, kind: MessageKind, at: string, payload: unknown, message_id: string, client_id: string | null, instance_id: string | null, command_id: string | null, trace_id: string | null, parent_span_id: string | null, payload_state: PayloadState, payload_bytes: number, payload_sha256: string | null, error: { code: string, message: string } | null, link: { epoch: number, cause: DisconnectCause | null, client_type: ClientType, node_id: string, open_ms: number | null, previous_instance_id: string | null } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
+export type ListMessagesQuery = { messages: { next_cursor: string | null, items: Array<{ stream: string, kind: MessageKind, at: string, payload: unknown, message_id: string, client_id: string | null, instance_id: string | null, command_id: string | null, trace_id: string | null, parent_span_id: string | null, payload_state: PayloadState, payload_bytes: number, payload_sha256: string | null, error: { code: string, message: string } | null, link: { epoch: number, cause: DisconnectCause | null, client_type: ClientType, node_id: string, close_code: number | null, open_ms: number | null, previous_instance_id: string | null } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
 
 export type StreamSummaryFragment = { suffix: string, stream: string, user_id: string, message_count: number | null, first_at: string | null, last_at: string | null };
 
-export type MessageSummaryFragment = { stream: string, kind: MessageKind, at: string, payload: unknown, message_id: string, client_id: string | null, instance_id: string | null, command_id: string | null, trace_id: string | null, parent_span_id: string | null, payload_state: PayloadState, payload_bytes: number, payload_sha256: string | null, error: { code: string, message: string } | null, link: { epoch: number, cause: DisconnectCause | null, client_type: ClientType, node_id: string, open_ms: number | null, previous_instance_id: string | null } | null };
+export type MessageSummaryFragment = { stream: string, kind: MessageKind, at: string, payload: unknown, message_id: string, client_id: string | null, instance_id: string | null, command_id: string | null, trace_id: string | null, parent_span_id: string | null, payload_state: PayloadState, payload_bytes: number, payload_sha256: string | null, error: { code: string, message: string } | null, link: { epoch: number, cause: DisconnectCause | null, client_type: ClientType, node_id: string, close_code: number | null, open_ms: number | null, previous_instance_id: string | null } | null };
 
 export type ListPendingRpcsQueryVariables = Exact<{
   user_id?: string | null | undefined;
@@ -789,7 +797,7 @@ export type GetSiteQueryVariables = Exact<{
 }>;
 
 
-export type GetSiteQuery = { site: { owner: string | null, mode: string, title: string | null, actions: Array<string>, site_id: string, event_names: Array<string>, client_id: string | null, host_connected: boolean, registered_at: string | null, capability_profile: { sharing: boolean, action_invocation: boolean } } | null };
+export type GetSiteQuery = { site: { owner: string | null, mode: string, title: string | null, actions: Array<string>, site_id: string, event_names: Array<string>, client_id: string | null, host_connected: boolean, registered_at: string | null, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> }, capability_profile: { sharing: boolean, action_invocation: boolean } } | null };
 
 export type SiteDefinitionFragment = { owner: string | null, mode: string, title: string | null, actions: Array<string>, site_id: string, event_names: Array<string>, client_id: string | null, host_connected: boolean, registered_at: string | null, capability_profile: { sharing: boolean, action_invocation: boolean } };
 
@@ -810,7 +818,7 @@ export type UserSummaryQueryVariables = Exact<{
 }>;
 
 
-export type UserSummaryQuery = { user: { user_id: string, connection_count: number, stream_count: number, pending_rpc_count: number, connections: { next_cursor: string | null, items: Array<{ status: ConnectionStatus, metadata: unknown, heartbeat: HeartbeatIndicator, user_id: string, client_id: string, instance_id: string, node_id: string, client_type: ClientType, connected_at: string, last_seen_at: string, disconnected_at: string | null, disconnect_cause: DisconnectCause | null, recently_replaced: boolean, replaced_instance_id: string | null, action_names: Array<string>, predecessors: Array<{ cause: DisconnectCause, instance_id: string, node_id: string, replaced_at: string }> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } }, streams: { next_cursor: string | null, items: Array<{ suffix: string, stream: string, user_id: string, message_count: number | null, first_at: string | null, last_at: string | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } | null };
+export type UserSummaryQuery = { user: { user_id: string, connection_count: number, stream_count: number, pending_rpc_count: number, connections: { next_cursor: string | null, items: Array<{ status: ConnectionStatus, metadata: unknown, heartbeat: HeartbeatIndicator, user_id: string, client_id: string, instance_id: string, node_id: string, client_type: ClientType, connected_at: string, last_seen_at: string, disconnected_at: string | null, disconnect_cause: DisconnectCause | null, close_code: number | null, recently_replaced: boolean, replaced_instance_id: string | null, action_names: Array<string>, predecessors: Array<{ cause: DisconnectCause, instance_id: string, node_id: string, replaced_at: string }> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } }, streams: { next_cursor: string | null, items: Array<{ suffix: string, stream: string, user_id: string, message_count: number | null, first_at: string | null, last_at: string | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } | null };
 
 export class TypedDocumentString<TResult, TVariables>
   extends String
@@ -878,6 +886,7 @@ export const SnapshotFragmentDoc = new TypedDocumentString(`
   last_seen_at: lastSeenAt
   disconnected_at: disconnectedAt
   disconnect_cause: disconnectCause
+  close_code: closeCode
   heartbeat
   recently_replaced: recentlyReplaced
   replaced_instance_id: replacedInstanceId
@@ -1013,6 +1022,7 @@ export const MessageSummaryFragmentDoc = new TypedDocumentString(`
     node_id: nodeId
     epoch
     cause
+    close_code: closeCode
     open_ms: openMs
     previous_instance_id: previousInstanceId
   }
@@ -1396,6 +1406,7 @@ export const GetClientDocument = new TypedDocumentString(`
   last_seen_at: lastSeenAt
   disconnected_at: disconnectedAt
   disconnect_cause: disconnectCause
+  close_code: closeCode
   heartbeat
   recently_replaced: recentlyReplaced
   replaced_instance_id: replacedInstanceId
@@ -1499,6 +1510,7 @@ export const FollowMessagesDocument = new TypedDocumentString(`
     node_id: nodeId
     epoch
     cause
+    close_code: closeCode
     open_ms: openMs
     previous_instance_id: previousInstanceId
   }
@@ -1754,6 +1766,7 @@ fragment Snapshot on ConnectionSnapshot {
   last_seen_at: lastSeenAt
   disconnected_at: disconnectedAt
   disconnect_cause: disconnectCause
+  close_code: closeCode
   heartbeat
   recently_replaced: recentlyReplaced
   replaced_instance_id: replacedInstanceId
@@ -2043,6 +2056,7 @@ export const DisconnectClientDocument = new TypedDocumentString(`
   last_seen_at: lastSeenAt
   disconnected_at: disconnectedAt
   disconnect_cause: disconnectCause
+  close_code: closeCode
   heartbeat
   recently_replaced: recentlyReplaced
   replaced_instance_id: replacedInstanceId
@@ -2170,6 +2184,7 @@ fragment MessageSummary on Message {
     node_id: nodeId
     epoch
     cause
+    close_code: closeCode
     open_ms: openMs
     previous_instance_id: previousInstanceId
   }
@@ -2339,9 +2354,24 @@ export const GetSiteDocument = new TypedDocumentString(`
     query GetSite($site_id: ID!, $owner: ID) {
   site(owner: $owner, siteId: $site_id) {
     ...SiteDefinition
+    completeness {
+      ...Observed
+    }
   }
 }
-    fragment SiteDefinition on Site {
+    fragment Observed on Completeness {
+  complete
+  sources {
+    source
+    node_id: nodeId
+    complete
+    observed
+    limit
+    reason
+    as_of: asOf
+  }
+}
+fragment SiteDefinition on Site {
   site_id: siteId
   owner
   mode
@@ -2439,6 +2469,7 @@ fragment Snapshot on ConnectionSnapshot {
   last_seen_at: lastSeenAt
   disconnected_at: disconnectedAt
   disconnect_cause: disconnectCause
+  close_code: closeCode
   heartbeat
   recently_replaced: recentlyReplaced
   replaced_instance_id: replacedInstanceId

@@ -187,10 +187,14 @@ export type DeliveryFilter = {
 export type DisconnectCause =
   /** The client did not read what the relay sent. */
   | 'BACK_PRESSURE'
-  /** The client closed it. */
+  /** The client closed it: it announced that it leaves, or it sent a close frame. */
   | 'CLIENT_CLOSED'
+  /** Its socket failed with another error. */
+  | 'ERROR'
   /** The client was silent for 60 seconds. */
   | 'HEARTBEAT_LOST'
+  /** Its socket ended without a close frame. */
+  | 'LOST'
   /** Its node drained or shut down. */
   | 'NODE_DRAINED'
   /** Its node stopped reporting and lost its lease. */
@@ -201,6 +205,8 @@ export type DisconnectCause =
   | 'PROTOCOL_ERROR'
   /** A newer link of the same client replaced it. */
   | 'REPLACED'
+  /** Its socket was reset by the client’s side. */
+  | 'RESET'
   /** The link’s token expired and was not renewed. */
   | 'TOKEN_EXPIRED';
 
@@ -453,6 +459,8 @@ export type PreflightVerdict =
 export type RefusalCode =
   /** `action_not_advertised`, HTTP status 404. The client is connected and does not advertise this action. */
   | 'ACTION_NOT_ADVERTISED'
+  /** `ambiguous`, HTTP status 409. Several rows fit the request; the message names the parameter that selects one. */
+  | 'AMBIGUOUS'
   /** `approval_denied`, HTTP status 200. Refused: the command was not approved. */
   | 'APPROVAL_DENIED'
   /** `arguments_invalid`, HTTP status 200. Refused: the params do not match the action’s schema. */
@@ -739,7 +747,7 @@ export type CallPageQueryVariables = Exact<{
 }>;
 
 
-export type CallPageQuery = { command: { userId: string, clientId: string, commandId: string, action: string, outcome: Outcome | null, resultExpired: boolean, error: { code: string, message: string } | null, delivery: { queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, attempts: number, boundInstanceId: string | null, cancelRequestedAt: string | null, firstLateAt: string | null, recoveredFromNodeId: string | null, userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, clientType: ClientType | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string } } | null, waiters: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, ageMs: number, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, sightings: Array<{ messageId: string, count: number, firstSeenAt: string, lastSeenAt: string }>, connection: { userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, recentlyReplaced: boolean, inFlight: number, queued: number, actionNames: Array<string> } | null, history: { nodes: Array<{ id: string, messageId: string, at: string, kind: MessageKind, stream: string, instanceId: string | null, traceId: string | null, payloadBytes: number, payloadState: PayloadState, error: { code: string, message: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } } | null };
+export type CallPageQuery = { command: { userId: string, clientId: string, commandId: string, action: string, outcome: Outcome | null, resultExpired: boolean, error: { code: string, message: string } | null, delivery: { queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, attempts: number, boundInstanceId: string | null, cancelRequestedAt: string | null, firstLateAt: string | null, recoveredFromNodeId: string | null, userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, clientType: ClientType | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string } } | null, waiters: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, ageMs: number, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, sightings: Array<{ messageId: string, count: number, firstSeenAt: string, lastSeenAt: string }>, connection: { userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, recentlyReplaced: boolean, inFlight: number, queued: number, actionNames: Array<string> } | null, history: { nodes: Array<{ id: string, messageId: string, at: string, kind: MessageKind, stream: string, instanceId: string | null, traceId: string | null, payloadBytes: number, payloadState: PayloadState, error: { code: string, message: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } } | null };
 
 export type CallUpdatesSubscriptionVariables = Exact<{
   userId: string;
@@ -780,14 +788,14 @@ export type ClientsQueryVariables = Exact<{
 }>;
 
 
-export type ClientsQuery = { connections: { nodes: Array<{ userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, recentlyReplaced: boolean, inFlight: number, queued: number, actionNames: Array<string> }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+export type ClientsQuery = { connections: { nodes: Array<{ userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, recentlyReplaced: boolean, inFlight: number, queued: number, actionNames: Array<string> }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
 
 export type ClientChangesSubscriptionVariables = Exact<{
   userId?: string | null | undefined;
 }>;
 
 
-export type ClientChangesSubscription = { connectionEvents: { at: string, change: ConnectionChange, cause: DisconnectCause | null, missed: number, connection: { userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, recentlyReplaced: boolean, inFlight: number, queued: number, actionNames: Array<string> } } };
+export type ClientChangesSubscription = { connectionEvents: { at: string, change: ConnectionChange, cause: DisconnectCause | null, missed: number, connection: { userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, recentlyReplaced: boolean, inFlight: number, queued: number, actionNames: Array<string> } } };
 
 export type ClientPageQueryVariables = Exact<{
   userId: string;
@@ -795,7 +803,7 @@ export type ClientPageQueryVariables = Exact<{
 }>;
 
 
-export type ClientPageQuery = { connection: { metadata: unknown, reconnectsLastHour: number, replacedInstanceId: string | null, userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, recentlyReplaced: boolean, inFlight: number, queued: number, actionNames: Array<string>, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }>, actions: { items: Array<{ name: string, summary: string | null, version: string | null, checksArguments: boolean | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, ageMs: number, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, contexts: { nodes: Array<{ userId: string, clientId: string, contextId: string, clientType: ClientType, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } } | null };
+export type ClientPageQuery = { connection: { metadata: unknown, reconnectsLastHour: number, replacedInstanceId: string | null, userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, recentlyReplaced: boolean, inFlight: number, queued: number, actionNames: Array<string>, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }>, actions: { items: Array<{ name: string, summary: string | null, version: string | null, checksArguments: boolean | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, ageMs: number, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, contexts: { nodes: Array<{ userId: string, clientId: string, contextId: string, clientType: ClientType, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } } | null };
 
 export type ClientLinksQueryVariables = Exact<{
   stream: string;
@@ -842,7 +850,7 @@ export type CompletenessPartFragment = { complete: boolean, sources: Array<{ sou
 
 export type PageInfoPartFragment = { endCursor: string | null, hasNextPage: boolean };
 
-export type ClientRowFragment = { userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, recentlyReplaced: boolean, inFlight: number, queued: number, actionNames: Array<string> };
+export type ClientRowFragment = { userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, recentlyReplaced: boolean, inFlight: number, queued: number, actionNames: Array<string> };
 
 export type WaitRowFragment = { rpcId: string, userId: string, clientId: string, commandId: string, action: string, ageMs: number, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null };
 
@@ -1017,7 +1025,7 @@ export type UserPageQueryVariables = Exact<{
 }>;
 
 
-export type UserPageQuery = { user: { userId: string, connectionCount: number, streamCount: number, pendingRpcCount: number, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> }, connections: { nodes: Array<{ userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, recentlyReplaced: boolean, inFlight: number, queued: number, actionNames: Array<string> }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, ageMs: number, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, streams: { nodes: Array<{ key: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, browserWindows: { nodes: Array<{ userId: string, clientId: string, windowId: string, type: string, status: WindowStatus, state: string, ownership: Ownership, focused: boolean, incognito: boolean, tabCount: number, workerCount: number, idleCount: number, busyCount: number, capacity: number | null, draining: boolean, countsFrom: CountsFrom, reportedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, workers: { idle: Array<{ userId: string, clientId: string, contextId: string, clientType: ClientType, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }>, assigned: Array<{ userId: string, clientId: string, contextId: string, clientType: ClientType, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } }, sites: { nodes: Array<{ siteId: string, title: string | null, hostConnected: boolean }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } } | null };
+export type UserPageQuery = { user: { userId: string, connectionCount: number, streamCount: number, pendingRpcCount: number, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> }, connections: { nodes: Array<{ userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, recentlyReplaced: boolean, inFlight: number, queued: number, actionNames: Array<string> }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, ageMs: number, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, streams: { nodes: Array<{ key: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, browserWindows: { nodes: Array<{ userId: string, clientId: string, windowId: string, type: string, status: WindowStatus, state: string, ownership: Ownership, focused: boolean, incognito: boolean, tabCount: number, workerCount: number, idleCount: number, busyCount: number, capacity: number | null, draining: boolean, countsFrom: CountsFrom, reportedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, workers: { idle: Array<{ userId: string, clientId: string, contextId: string, clientType: ClientType, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }>, assigned: Array<{ userId: string, clientId: string, contextId: string, clientType: ClientType, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } }, sites: { nodes: Array<{ siteId: string, title: string | null, hostConnected: boolean }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } } | null };
 
 export type WaitsQueryVariables = Exact<{
   filter?: PendingRpcFilter | null | undefined;
@@ -1102,6 +1110,7 @@ export const ClientRowFragmentDoc = new TypedDocumentString(`
   lastSeenAt
   disconnectedAt
   disconnectCause
+  closeCode
   recentlyReplaced
   inFlight
   queued
@@ -1551,6 +1560,7 @@ fragment ClientRow on ConnectionSnapshot {
   lastSeenAt
   disconnectedAt
   disconnectCause
+  closeCode
   recentlyReplaced
   inFlight
   queued
@@ -1704,6 +1714,7 @@ fragment ClientRow on ConnectionSnapshot {
   lastSeenAt
   disconnectedAt
   disconnectCause
+  closeCode
   recentlyReplaced
   inFlight
   queued
@@ -1733,6 +1744,7 @@ export const ClientChangesDocument = new TypedDocumentString(`
   lastSeenAt
   disconnectedAt
   disconnectCause
+  closeCode
   recentlyReplaced
   inFlight
   queued
@@ -1808,6 +1820,7 @@ fragment ClientRow on ConnectionSnapshot {
   lastSeenAt
   disconnectedAt
   disconnectCause
+  closeCode
   recentlyReplaced
   inFlight
   queued
@@ -2698,6 +2711,7 @@ fragment ClientRow on ConnectionSnapshot {
   lastSeenAt
   disconnectedAt
   disconnectCause
+  closeCode
   recentlyReplaced
   inFlight
   queued

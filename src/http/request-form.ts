@@ -1,4 +1,5 @@
 /** Checks the form of every request before it is routed, and refuses requests that fail. */
+import type { IncomingMessage } from 'node:http';
 import { fail } from '../core/errors.ts';
 import { GRAPHQL_PATH, STREAM_PATH } from '../graphql/http/request.ts';
 import type { UpgradeRefusal } from '../gateway/reject-upgrade.ts';
@@ -11,17 +12,38 @@ import type { RequestInfo } from './request-info.ts';
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]*|\[[\dA-Fa-f:.]+\])(?::\d*)?$/;
 
 /**
- * Throws `invalid_argument` if the Host header is missing or is not a host of a URL: libraries build the URL of a
- * request from it and fail otherwise. HTTP/1.1 requires the header (RFC 9112, 3.2); HTTP/1.0 does not have it.
+ * Throws `invalid_argument` if the Host header is missing, is there twice, or is not a host of a URL: libraries build
+ * the URL of a request from it and fail otherwise, and a proxy may have routed by the other of two. HTTP/1.1 requires
+ * the header (RFC 9112, 3.2); HTTP/1.0 does not have it.
  */
 export function requireHost({ request, response }: RequestInfo): void {
-  const { host } = request.headers;
-  if (host === undefined ? request.httpVersionMinor === 0 : isHost(host)) return;
+  const fault = hostFault(request);
+  if (fault === null) return;
   response.setHeader('connection', 'close');
-  fail(
-    'invalid_argument',
-    host === undefined ? 'A request needs a Host header.' : 'The Host header is not a valid host.',
-  );
+  fail('invalid_argument', fault);
+}
+
+/** Returns the refusal of an upgrade whose Host header `requireHost` would refuse; null for any other. */
+export function hostRefusal(request: IncomingMessage): UpgradeRefusal | null {
+  const detail = hostFault(request);
+  return detail === null ? null : { status: 400, code: 'invalid_argument', detail };
+}
+
+function hostFault(request: IncomingMessage): string | null {
+  const { host } = request.headers;
+  if (host === undefined) return request.httpVersionMinor === 0 ? null : 'A request needs a Host header.';
+  if (hasTwoHosts(request)) return 'A request has one Host header.';
+  return isHost(host) ? null : 'The Host header is not a valid host.';
+}
+
+/** Node drops all Host headers but the first from `headers`, so the header lines are read. */
+function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i];
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts++;
+  }
+  return hosts > 1;
 }
 
 /** The last valid host: nearly every request has the same one, and parsing a URL costs more than the other checks. */

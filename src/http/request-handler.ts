@@ -31,7 +31,15 @@ import type { BuiltinRoute } from './builtin-route.ts';
 import { createBuiltinRoutes, createConsoleRoute, type BuiltinRoutesOptions } from './builtin-routes.ts';
 import { crossOrigin, requireOwnPage } from './origin.ts';
 import type { MetricsToken } from './metrics-token.ts';
-import { isGraphql, isReading, NO_TUNNELS, refuseExpectation, requireHost, requireMethod } from './request-form.ts';
+import {
+  hostRefusal,
+  isGraphql,
+  isReading,
+  NO_TUNNELS,
+  refuseExpectation,
+  requireHost,
+  requireMethod,
+} from './request-form.ts';
 import { isSiteEvents } from './site-events.ts';
 import type { Sockets } from './sockets.ts';
 import type { UnreadBytes } from './unread.ts';
@@ -135,6 +143,8 @@ export function createRequestHandler(options: RequestHandlerOptions): RequestHan
     upgrade(request, socket, head) {
       meter.count('requests', 'gateway');
       sockets.upgraded(request.socket);
+      const refusal = hostRefusal(request);
+      if (refusal) return rejectUpgrade(socket, refusal, clock);
       try {
         options.gateway.upgrade(request, socket, head);
       } catch (error) {

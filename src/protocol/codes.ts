@@ -27,6 +27,8 @@ export const CODES = {
   action_not_advertised: 404,
   method_not_allowed: 405,
   not_acceptable: 406,
+  /** Several rows fit the request; a further parameter names one. */
+  ambiguous: 409,
   command_conflict: 409,
   stale_instance: 409,
   instance_mismatch: 409,

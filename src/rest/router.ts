@@ -21,13 +21,18 @@ export type Match = { readonly resource: Resource; readonly path: Readonly<Recor
  */
 const LONGEST_PARAMETER = 100_000;
 
-/** Returns a function that finds the resource of a path, whatever the method; null when no route has the path. */
+/**
+ * Returns a function that finds the resource of a path, whatever the method; null when no route has the path. No route
+ * has a path that ends with a slash.
+ */
 export function createRouter(routes: readonly Route[]): (path: string) => Match | null {
   const router = findMyWay({ maxParamLength: LONGEST_PARAMETER });
   for (const [template, resource] of resourcesOf(routes)) {
     router.on('GET', template.replaceAll(/\{(\w+)\}/g, ':$1'), () => {}, resource);
   }
   return (path) => {
+    // The router would take the end of `/users/` for an empty parameter.
+    if (path.endsWith('/')) return null;
     // The router rejects a malformed escape without saying where it is. Escaping every `%` once more lets each
     // parameter reach its coercer.
     const found = router.find('GET', path.includes('%') ? path.replaceAll('%', '%25') : path);

@@ -30,7 +30,7 @@ function eventOf(name: string): SiteEvent {
 }
 
 function connectionOf(userId: string, clientId: string, actions: Connection['actions'] = []): Connection {
-  const stamps = { connectedAt: 1, lastSeenAt: 1, disconnectedAt: null, disconnectCause: null };
+  const stamps = { connectedAt: 1, lastSeenAt: 1, disconnectedAt: null, disconnectCause: null, closeCode: null };
   const replaced = { replacedInstanceId: null, replacedAt: null, predecessors: [] };
   const link = { instanceId: 'i', nodeId: 'n', epoch: 1, clientType: 'web', host: false, metadata: null } as const;
   return { userId, clientId, ...link, actions, ...stamps, ...replaced };

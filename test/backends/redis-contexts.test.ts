@@ -41,7 +41,7 @@ describe('contexts over Redis', () => {
     const { connection } = await one.backend.connections.connect(hello('alice', 'tab'));
     expect(await one.backend.contexts.report(TAB, connection.epoch, all)).toBe('taken');
     expect(await contextIds(two)).toEqual(['alice/tab/c', 'alice/tab/w']);
-    expect(await two.backend.contexts.window('alice', 'v')).toMatchObject({
+    expect((await two.backend.contexts.windowsNamed('alice', 'v'))[0]).toMatchObject({
       window: { linkLost: false },
       live: { workers: 1, idle: 0, busy: 1 },
     });
@@ -62,7 +62,7 @@ describe('contexts over Redis', () => {
     };
     for (let i = 0; i < 3; i++) expect(await say(delta)).toBe('taken');
     expect(await contextIds(two)).toEqual(['alice/tab/c', 'alice/tab/x']);
-    expect((await two.backend.contexts.window('alice', 'v'))?.live).toEqual({ workers: 1, idle: 1, busy: 0 });
+    expect((await two.backend.contexts.windowsNamed('alice', 'v'))[0]?.live).toEqual({ workers: 1, idle: 1, busy: 0 });
   });
 
   it('become stale, and then disappear, with the lease of their node', async () => {

@@ -1,7 +1,8 @@
 /** Tests the history of links over Redis: links that end with their node, and links that are closed late. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Backend } from '../../src/core/backend.ts';
-import { LINK_STREAM, type Message } from '../../src/core/history/message.ts';
+import { LINK_STREAM, NO_PAYLOAD, type Message } from '../../src/core/history/message.ts';
+import type { LinkDetails } from '../../src/core/link-details.ts';
 import { DEAD_MS, NODE_BEAT_MS, NODE_LEASE_MS, RETENTION_MS, STREAM_MESSAGES } from '../../src/core/limits.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { FakeClock } from '../kit/clock.ts';
@@ -9,6 +10,7 @@ import { deployment } from '../kit/deployment.ts';
 import { startTestRelay, until, type TestRelay } from '../relay/kit/test-relay.ts';
 import { beats, LEASE, linkUp, TestNode } from './kit/test-node.ts';
 
+const NONE = { commandId: null, traceId: null, parentSpanId: null, error: null };
 const EVERY = { afterTime: null, beforeTime: null, kinds: null };
 
 async function linksOf({ history }: Backend): Promise<readonly Message[]> {
@@ -19,6 +21,32 @@ async function linksOf({ history }: Backend): Promise<readonly Message[]> {
 function shortOf({ kind, clientId, link }: Message): string {
   return [kind, clientId, link?.nodeId, link?.cause].join(' ');
 }
+
+it('shows rows of a version that kept no close code', async () => {
+  const bench = await redisBench();
+  try {
+    const { history } = bench.backend;
+    const old = {
+      clientType: 'web',
+      nodeId: 'n1',
+      epoch: 7,
+      cause: 'client_closed',
+      openMs: 5,
+      previousInstanceId: null,
+    };
+    const named = {
+      userId: 'alice',
+      suffix: LINK_STREAM,
+      kind: 'link_closed',
+      clientId: 'tab',
+      instanceId: 'i1',
+    } as const;
+    await history.retain({ ...NO_PAYLOAD, ...named, id: 'link_closed:7', ...NONE, link: old as LinkDetails });
+    expect((await linksOf(bench.backend))[0]?.link).toEqual({ ...old, closeCode: null });
+  } finally {
+    await bench.close();
+  }
+});
 
 describe('the link history when a node is lost', () => {
   const benches: RedisBench[] = [];
@@ -116,7 +144,7 @@ describe('the link history over two relays', () => {
       'LINK_OPENED i1 b CLIENT_CLOSED i1',
       'LINK_REPLACED i1 b REPLACED ',
       'LINK_OPENED i2 a REPLACED i1',
-      'LINK_CLOSED i2 a CLIENT_CLOSED ',
+      'LINK_CLOSED i2 a LOST ',
     ];
     expect(await read(a)).toEqual(expected);
     expect(await read(b)).toEqual(expected);

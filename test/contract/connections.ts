@@ -68,6 +68,7 @@ function identity(bench: () => Bench): void {
       lastSeenAt: bench().now(),
       disconnectedAt: null,
       disconnectCause: null,
+      closeCode: null,
       replacedInstanceId: null,
       replacedAt: null,
       predecessors: [],

@@ -78,7 +78,7 @@ function reporting(bench: () => Bench): void {
     };
     const { rows } = await bench().backend.contexts.list(ANY_CONTEXT, { first: 10, after: null });
     expect(rows.map(({ row }) => row)).toEqual([{ ...full, ...stamp, taskAssignedAt: bench().now() }]);
-    const window = await bench().backend.contexts.window('alice', 'w1');
+    const [window] = await bench().backend.contexts.windowsNamed('alice', 'w1');
     expect(window?.window).toEqual({ ...browserWindow('w1'), ...stamp });
   });
 
@@ -128,11 +128,13 @@ function reporting(bench: () => Bench): void {
     const two = await join(bench(), 'tab2');
     await one.report(report(snapshot(context('a')), snapshot(browserWindow('w', { type: 'one' }))));
     await two.report(report(snapshot(context('a')), snapshot(browserWindow('w', { type: 'two' }))));
+    const types = (await bench().backend.contexts.windowsNamed('alice', 'w')).map(({ window }) => window.type);
+    expect(types).toEqual(['one', 'two']);
     await two.report(report(snapshot()));
     expect(await contextIds(bench())).toEqual(['alice/tab/a']);
-    expect((await bench().backend.contexts.window('alice', 'w'))?.window.type).toBe('one');
-    expect(await bench().backend.contexts.window('bob', 'w')).toBeNull();
-    expect(await bench().backend.contexts.window('alice', 'none')).toBeNull();
+    expect((await bench().backend.contexts.windowsNamed('alice', 'w'))[0]?.window.type).toBe('one');
+    expect(await bench().backend.contexts.windowsNamed('bob', 'w')).toEqual([]);
+    expect(await bench().backend.contexts.windowsNamed('alice', 'none')).toEqual([]);
   });
 }
 
@@ -183,7 +185,7 @@ function withTheLink(bench: () => Bench): void {
     expect(await statuses()).toEqual([]);
     expect(await contexts.count(ANY_CONTEXT)).toEqual({ count: 0, complete: true });
     expect(await contexts.windowCount(ANY_WINDOW)).toEqual({ count: 0, complete: true });
-    expect(await contexts.window('alice', 'w')).toBeNull();
+    expect(await contexts.windowsNamed('alice', 'w')).toEqual([]);
     await join(bench());
     expect(await statuses()).toEqual([]);
   });
@@ -380,7 +382,7 @@ function listing(bench: () => Bench): void {
 }
 
 function counting(bench: () => Bench): void {
-  const live = async (windowId = 'w') => (await bench().backend.contexts.window('alice', windowId))?.live;
+  const live = async (windowId = 'w') => (await bench().backend.contexts.windowsNamed('alice', windowId))[0]?.live;
 
   it('counts a window from the contexts of its client as soon as those are reported, even if there are none', async () => {
     const tab = await join(bench());

@@ -53,10 +53,16 @@ function openings(bench: () => Bench): void {
       payloadBytes: 0,
       seq: expect.any(Number),
       at: connection.connectedAt,
-      link: { ...common, cause: null, openMs: null, previousInstanceId: null },
+      link: { ...common, cause: null, closeCode: null, openMs: null, previousInstanceId: null },
     });
     expect(closed).toMatchObject({ kind: 'link_closed', instanceId: 'i1', at: connection.connectedAt + 1234 });
-    expect(closed?.link).toEqual({ ...common, cause: 'token_expired', openMs: 1234, previousInstanceId: null });
+    expect(closed?.link).toEqual({
+      ...common,
+      cause: 'token_expired',
+      closeCode: null,
+      openMs: 1234,
+      previousInstanceId: null,
+    });
   });
 
   it('says of an opening which instance was connected before, and why its link had ended', async () => {
@@ -111,6 +117,25 @@ function ends(bench: () => Bench): void {
     const { epoch } = await connect();
     for (let i = 0; i < 3; i++) await connections.disconnect(ALICE, epoch, 'client_closed');
     expect((await linksOf(bench())).map(shortOf)).toEqual(['link_opened i1 n1', 'link_closed i1 n1 client_closed']);
+  });
+
+  it('keeps the code of the close frame, in the row and in the connection, until the client connects again', async () => {
+    const { connections } = bench().backend;
+    const { epoch } = await connect();
+    expect(await connections.disconnect(ALICE, epoch, 'client_closed', 4999)).toMatchObject({ closeCode: 4999 });
+    expect(await connections.disconnect(ALICE, epoch, 'lost')).toMatchObject({
+      disconnectCause: 'client_closed',
+      closeCode: 4999,
+    });
+    expect(await connections.get([ALICE])).toMatchObject([{ closeCode: 4999 }]);
+    expect((await connect()).closeCode).toBeNull();
+    expect(await connections.get([ALICE])).toMatchObject([{ disconnectedAt: null, closeCode: null }]);
+    const found = (await linksOf(bench())).map(({ kind, link }) => [kind, link?.cause, link?.closeCode]);
+    expect(found).toEqual([
+      ['link_opened', null, null],
+      ['link_closed', 'client_closed', 4999],
+      ['link_opened', 'client_closed', null],
+    ]);
   });
 
   it('keeps nothing of the late close of a link that was replaced', async () => {

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { compilePolicy } from '../../src/core/auth/rules.ts';
 import type { Requester } from '../../src/core/core.ts';
 import type { MailboxRow, NodeReport } from '../../src/core/delivery/nodes.ts';
+import { toJson } from '../../src/core/json.ts';
 import { NODE_LEASE_MS } from '../../src/core/limits.ts';
 import type { Log } from '../../src/core/log.ts';
 import { settle } from '../kit/clock.ts';
@@ -461,5 +462,28 @@ describe('draining a node', () => {
     await relay.clock.advance(50);
     expect(await drain).toMatchObject({ nodeId: 'n2', draining: true, links: 3 });
     expect(relay.core.draining).toBe(false);
+  });
+});
+
+describe('updates of a command', () => {
+  it('carry progress in updates of their own, and never in the one that says that the command ended', async () => {
+    await using relay = await testCore();
+    const client = await connect(relay.core, alice);
+    const pending = invoke(relay, 'c1');
+    await settle();
+    const updates = await relay.core.delivery.updates(alice, { ...TAB, commandId: 'c1' });
+    const seen: (readonly [string, unknown])[] = [];
+    const watching = (async () => {
+      for await (const { event } of updates ?? []) seen.push([event.command.stage, event.progress]);
+    })();
+    await settle();
+    // The record has ended already when the reports of progress make the relay read it.
+    const reports = [1, 2].map((step) => client.session.progress('c1', toJson({ step })));
+    await Promise.all([...reports, client.result(client.last)]);
+    await pending;
+    await watching;
+    expect(seen.filter(([, progress]) => progress !== null)).toHaveLength(2);
+    expect(seen.filter(([stage, progress]) => stage === 'terminal' && progress !== null)).toEqual([]);
+    expect(seen.at(-1)).toEqual(['terminal', null]);
   });
 });

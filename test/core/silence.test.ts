@@ -82,6 +82,31 @@ describe('an answer with rows of a silent node', () => {
     });
   });
 
+  it.each([
+    ['n1', 'the owner', false, 'n1'],
+    ['n1', 'the holder of a grant', false, null],
+    ['n9', 'the owner', true, undefined],
+  ])('names the silent node %s of the host beside the state of one session, for %s', async (...given) => {
+    const [silent, who, complete, named] = given;
+    await using opened = await place([silent]);
+    const { sites } = opened.core;
+    const host = user('alice', 'host', 'invoke', 'connect');
+    await connect(opened.core, host, { clientId: 'tab' });
+    await sites.register(host, { siteId: 'board', clientId: 'tab' });
+    const session = present(await sites.open(host, 'board', {}));
+    const { sessionId } = session.view.session;
+    const requester = who === 'the owner' ? host : await sites.holder(session.token);
+    const view = present(await sites.session(requester, sessionId));
+    expect(view.state).toBe('active');
+    for (const seen of [view.site, present(view.site)]) {
+      const { complete: whole, sources } = await sites.completeness(seen);
+      expect(whole).toBe(complete);
+      const gaps = sources.filter(({ reason }) => reason === 'node_silent');
+      expect(gaps.map(({ nodeId }) => nodeId)).toEqual(named === undefined ? [] : [named]);
+      expect(sources[0]).toMatchObject({ source: 'sites', complete: true, observed: 1 });
+    }
+  });
+
   it('leaves out silent nodes that the filter excludes', async () => {
     await using opened = await place(['n8', 'n9']);
     const { core } = opened;

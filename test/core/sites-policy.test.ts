@@ -20,6 +20,7 @@ const site: HostedSite = {
   actions: ['add', 'drop'],
   capabilityProfile: { actionInvocation: true, sharing: true },
   hostConnected: true,
+  hostNodeId: 'n1',
 };
 const grant: Grant = {
   ...{ grantId: 'g', parentId: null, events: ['changed'], actions: ['add'], share: true },

@@ -240,7 +240,7 @@ test("a caller's link writes two log lines, without its token", async () => {
     { level: 'debug', fields: { requester, nodeId: at.core.nodeId }, message: 'caller link opened' },
     {
       level: 'debug',
-      fields: { requester, nodeId: at.core.nodeId, cause: 'client_closed', durationMs: 700 },
+      fields: { requester, nodeId: at.core.nodeId, cause: 'client_closed', closeCode: null, durationMs: 700 },
       message: 'caller link closed',
     },
   ]);

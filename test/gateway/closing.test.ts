@@ -1,4 +1,5 @@
 /** Tests how links close, by the relay or by their client. */
+import type { Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import type { Core } from '../../src/core/core.ts';
 import type { DisconnectCause } from '../../src/core/connections/connection.ts';
@@ -77,15 +78,32 @@ describe('operator actions', () => {
 });
 
 describe('links that end', () => {
-  test('a client that closes, or whose socket breaks, is shown as having left', async () => {
+  const socketOf = (peer: Peer): Socket => (peer.ws as unknown as { _socket: Socket })._socket;
+
+  test.each<[string, (peer: Peer) => void, DisconnectCause, number | null]>([
+    ['closes with 1000', (peer) => peer.ws.close(1000), 'client_closed', 1000],
+    ['closes with a code of its own', (peer) => peer.ws.close(4999, 'bored'), 'client_closed', 4999],
+    ['closes without a code', (peer) => peer.ws.close(), 'client_closed', null],
+    ['announces that it closes', (peer) => peer.send({ type: 'closing' }), 'client_closed', null],
+    ['only ends its socket', (peer) => void socketOf(peer).end(), 'lost', null],
+    ['destroys its socket', (peer) => peer.ws.terminate(), 'lost', null],
+    ['resets its socket', (peer) => void socketOf(peer).resetAndDestroy(), 'reset', null],
+  ])('a client that %s is shown so, and no more is claimed', async (_says, leave, cause, closeCode) => {
     await using at = await startGateway();
-    for (const leave of [(peer: Peer) => peer.ws.close(1000), (peer: Peer) => peer.ws.terminate()]) {
-      const peer = await client(at);
-      leave(peer);
-      await peer.closed;
-      await expect.poll(() => at.gateway.size).toBe(0);
-      expect(await at.core.connections.get(user('alice'), KEY)).toMatchObject({ disconnectCause: 'client_closed' });
-    }
+    const peer = await client(at);
+    leave(peer);
+    await expect
+      .poll(() => at.core.connections.get(user('alice'), KEY))
+      .toMatchObject({ disconnectCause: cause, closeCode });
+    peer.ws.terminate();
+    await expect.poll(() => at.gateway.size).toBe(0);
+    expect(at.counts.get(`links_closed:${cause}`)).toBe(1);
+    const rows = await at.core.history.messages(user('alice'), { stream: 'alice/links' }, {});
+    expect(rows?.nodes.map(({ kind, link }) => [kind, link?.cause, link?.closeCode])).toContainEqual([
+      'link_closed',
+      cause,
+      closeCode,
+    ]);
   });
 
   test('a client that sent its close frame is no longer a target, although its socket is still open', async () => {

@@ -234,7 +234,7 @@ describe('opening a link', () => {
     go.resolve();
     await expect.poll(() => at.gateway.size).toBe(0);
     const shown = await at.core.connections.get(user('alice'), { userId: 'alice', clientId: 'tab' });
-    expect(shown).toMatchObject({ disconnectCause: 'client_closed' });
+    expect(shown).toMatchObject({ disconnectCause: 'lost' });
     expect(shown?.disconnectedAt).not.toBeNull();
   });
 });

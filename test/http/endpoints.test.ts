@@ -156,6 +156,7 @@ describe('paths', () => {
     expect(text).toContain(expected);
   });
 
+  const WEBSOCKET_KEY = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==';
   it.each([
     ['what is not HTTP', 'hello\r\n\r\n', /^HTTP\/1\.1 400/],
     ['too large a header', `GET / HTTP/1.1\r\nHost: x\r\nX: ${'y'.repeat(20_000)}\r\n\r\n`, /^HTTP\/1\.1 431/],
@@ -179,6 +180,26 @@ describe('paths', () => {
     ['too large a header', request('GET / HTTP/1.1', 'Host: x', `X: ${'y'.repeat(20_000)}`), 431, 'payload_too_large'],
     ['no host', request('GET /users HTTP/1.1', bearer), 400, 'invalid_argument'],
     ['a host that no URL could name', request('GET /users HTTP/1.1', 'Host: a b', bearer), 400, 'invalid_argument'],
+    ['two hosts', request('GET /users HTTP/1.1', 'Host: x', bearer, 'host: x'), 400, 'invalid_argument'],
+    ['two hosts, of which one is empty', request('GET / HTTP/1.1', 'Host:', 'Host: x'), 400, 'invalid_argument'],
+    [
+      'a WebSocket with two hosts',
+      request('GET /connect HTTP/1.1', ...socketLines, 'Host: y', 'Sec-WebSocket-Version: 13', WEBSOCKET_KEY),
+      400,
+      'invalid_argument',
+    ],
+    [
+      'a WebSocket whose host no URL could name',
+      request(
+        'GET /connect HTTP/1.1',
+        'Host: a b',
+        ...socketLines.slice(1),
+        'Sec-WebSocket-Version: 13',
+        WEBSOCKET_KEY,
+      ),
+      400,
+      'invalid_argument',
+    ],
     [
       'another expectation',
       request('POST /users HTTP/1.1', 'Host: x', bearer, 'Expect: zz', 'Content-Length: 2') + '{}',
@@ -224,6 +245,24 @@ describe('paths', () => {
       code,
       detail: expect.any(String),
     });
+  });
+
+  it('a slash at the end of a path is answered with 404, on every route and without a redirect', async () => {
+    const { paths: described } = (await relay.ask('/openapi.json')).json as { paths: Record<string, object> };
+    const routes = Object.entries(described).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => [path.replaceAll(/\{\w+\}/g, 'x'), method.toUpperCase()]),
+    );
+    const builtin = ['/users', '/graphql', '/graphql/stream', '/healthz', '/readyz', '/metrics', '/openapi.json'];
+    const other = ['/reference', '/connect', '/sign-in', '/site-sessions/x/events', '/nothing', '/users//', '//'];
+    const paths = [...routes, ...[...builtin, ...other].map((path) => [path, 'GET'])];
+    const seen = await Promise.all(
+      paths.map(async ([path = '', method = '']) => {
+        const { status, headers } = await relay.ask(`${path}/`, { method });
+        return [method, path, status, headers.location];
+      }),
+    );
+    expect(seen.length).toBeGreaterThan(40);
+    expect(seen.filter(([, , status, location]) => status !== 404 || location !== undefined)).toEqual([]);
   });
 
   it.each(['a b', 'a/b', 'x?y', 'user@x', '999.999.1.999', 'x:99999', '[::1', 'x:80:80'])(

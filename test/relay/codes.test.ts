@@ -1,4 +1,5 @@
 /** Tests that each error code is answered with its status. */
+import { browserWindow, report, snapshot } from '../contract/kit/contexts.ts';
 import { describe, expect, inject, it } from 'vitest';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import { silentLog } from '../../src/core/log.ts';
@@ -91,6 +92,13 @@ const ROWS: Partial<Record<Code, Row>> = {
   forbidden: { provoke: (stage) => stage.ask('/users', { token: stage.alice }) },
   not_found: { provoke: (stage) => stage.ask('/commands/alice/tab/none') },
   method_not_allowed: { provoke: (stage) => stage.ask('/users', postJson({})) },
+  ambiguous: {
+    async provoke(stage) {
+      for (const clientId of ['one', 'two'])
+        await (await live(stage, { clientId })).session.report(report(null, snapshot(browserWindow('w1'))));
+      return stage.ask('/browser-windows/w1?user_id=alice');
+    },
+  },
   command_conflict: {
     async provoke(stage) {
       await live(stage);

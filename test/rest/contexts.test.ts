@@ -282,3 +282,17 @@ describe('all of these routes', () => {
     expect(body.errors.map((fault: { parameter: string }) => fault.parameter)).toEqual([parameter]);
   });
 });
+
+test('a window that several clients report is selected by client, and never guessed', async () => {
+  await using relay = await startRestRelay();
+  await furnish(relay);
+  const path = '/browser-windows/w1?user_id=alice';
+  expect(await relay.ask(path)).toMatchObject({ status: 200, body: { client_id: 'tab' } });
+  const other = await connect(relay.core, user('alice'), { clientId: 'other' });
+  await other.session.report(report(null, snapshot(browserWindow('w1'))));
+  const refused = await relay.ask(path);
+  expect(refused).toMatchObject({ status: 409, body: { code: 'ambiguous', detail: /client_id/ } });
+  for (const client of ['tab', 'other'])
+    expect(await relay.ask(`${path}&client_id=${client}`)).toMatchObject({ status: 200, body: { client_id: client } });
+  expect((await relay.ask(`${path}&client_id=none`)).status).toBe(404);
+});

@@ -25,6 +25,7 @@ describe('diagnostics', () => {
         last_seen_at: '2026-01-01T00:00:00.000Z',
         disconnected_at: null,
         disconnect_cause: null,
+        close_code: null,
         heartbeat: 'ok',
         recently_replaced: false,
         replaced_instance_id: null,

@@ -1,6 +1,6 @@
 /** Holds the connection rows of direct mode in order, drops expired ones, and reads pages of them. */
 import type { Clock } from '../../core/clock.ts';
-import type { Connection, DisconnectCause } from '../../core/connections/connection.ts';
+import type { Connection, LinkEnd } from '../../core/connections/connection.ts';
 import type { UserRow } from '../../core/connections/store.ts';
 import type { ClientKey } from '../../core/ids.ts';
 import { DEAD_MS, FORGET_MS } from '../../core/limits.ts';
@@ -41,7 +41,7 @@ export interface ConnectionRows {
    * Marks the link as down. A link that was silent for too long counts as down from DEAD_MS after its last sign of
    * life.
    */
-  lose(row: ConnectionRow, cause: DisconnectCause): Connection;
+  lose(row: ConnectionRow, end: LinkEnd): Connection;
   /** Reads the connections of one user, or of all if `userId` is null, ordered by (user, client). */
   from(userId: string | null, after: Position | null): IteratorObject<Connection>;
   users(after: Position | null): IteratorObject<UserRow>;
@@ -62,24 +62,32 @@ export type RowsOptions = {
 };
 
 /** Receives the end of a link. `endedAt`: when the link ended, in epoch milliseconds. */
-export type LinkEnded = (connection: Connection, cause: DisconnectCause, endedAt: number) => void;
+export type LinkEnded = (connection: Connection, end: LinkEnd, endedAt: number) => void;
 
 export function createRows({ clock, nodeAlive, onForgotten, onEnded }: RowsOptions): ConnectionRows {
   const users = createSortedMap<User>();
   const live = new List<ConnectionRow>();
   const lost = new List<ConnectionRow>();
 
-  const lose = (row: ConnectionRow, cause: DisconnectCause): Connection => {
+  const lose = (row: ConnectionRow, end: LinkEnd): Connection => {
     const lostAt = row.lostAt ?? clock.now();
     if (row.lostAt === null) move(row, { from: live, to: lost, lostAt });
-    onEnded(row.connection, cause, lostAt);
-    return replace(row, { ...row.connection, disconnectedAt: lostAt, disconnectCause: cause });
+    onEnded(row.connection, end, lostAt);
+    return replace(row, {
+      ...row.connection,
+      disconnectedAt: lostAt,
+      disconnectCause: end.cause,
+      closeCode: end.closeCode,
+    });
   };
   const observe = (row: ConnectionRow): Connection =>
-    row.lostAt !== null || nodeAlive(row.connection.nodeId) ? row.connection : lose(row, 'node_lost');
+    row.lostAt !== null || nodeAlive(row.connection.nodeId)
+      ? row.connection
+      : lose(row, { cause: 'node_lost', closeCode: null });
   const forget = (): void => {
     for (const { connection, lostAt } of forgetDue({ users, live, lost }, clock.now())) {
-      if (connection.disconnectedAt === null && lostAt !== null) onEnded(connection, 'heartbeat_lost', lostAt);
+      if (connection.disconnectedAt === null && lostAt !== null)
+        onEnded(connection, { cause: 'heartbeat_lost', closeCode: null }, lostAt);
       onForgotten({ userId: connection.userId, clientId: connection.clientId });
     }
   };

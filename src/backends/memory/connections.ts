@@ -30,7 +30,7 @@ export interface MemoryConnections extends ConnectionStore {
   connect(request: ConnectRequest): ConnectResult;
   touch(key: ClientKey, epoch: number): Connection | null;
   advertise(key: ClientKey, epoch: number, actions: Connection['actions']): Connection | null;
-  disconnect(key: ClientKey, epoch: number, cause: DisconnectCause): Connection | null;
+  disconnect(key: ClientKey, epoch: number, cause: DisconnectCause, closeCode?: number | null): Connection | null;
   get(keys: readonly ClientKey[]): readonly (Connection | null)[];
   list(filter: ConnectionFilter, page: PageRequest): Scan<Connection>;
   ofUsers(
@@ -51,7 +51,7 @@ export function createMemoryConnections({
   onGone = () => {},
   retain = () => {},
 }: MemoryConnectionsOptions): MemoryConnections {
-  const onEnded: LinkEnded = (connection, cause, endedAt) => retain(endedRow(connection, cause, endedAt));
+  const onEnded: LinkEnded = (connection, end, endedAt) => retain(endedRow(connection, end, endedAt));
   const rows = createRows({ clock, nodeAlive, onForgotten: onGone, onEnded });
   let lastEpoch = 0;
 
@@ -77,13 +77,14 @@ export function createMemoryConnections({
       lastSeenAt: now,
       disconnectedAt: null,
       disconnectCause: null,
+      closeCode: null,
       replacedInstanceId,
       replacedAt,
       predecessors,
     };
     if (previous?.disconnectedAt === null) {
       const cause = endCauseAt(previous, now);
-      onEnded(previous, cause, cause === 'heartbeat_lost' ? previous.lastSeenAt + DEAD_MS : now);
+      onEnded(previous, { cause, closeCode: null }, cause === 'heartbeat_lost' ? previous.lastSeenAt + DEAD_MS : now);
     }
     rows.put(connection);
     retain(openedRow(connection, previous));
@@ -107,10 +108,10 @@ export function createMemoryConnections({
       const row = up(key, epoch);
       return row && rows.replace(row, { ...row.connection, actions });
     },
-    disconnect(key, epoch, cause) {
+    disconnect(key, epoch, cause, closeCode = null) {
       const row = rows.find(key);
       if (!row || row.connection.epoch !== epoch) return null;
-      return row.connection.disconnectedAt === null ? rows.lose(row, cause) : row.connection;
+      return row.connection.disconnectedAt === null ? rows.lose(row, { cause, closeCode }) : row.connection;
     },
     get: (keys) => keys.map((key) => rows.find(key)?.connection ?? null),
     list(filter, page) {

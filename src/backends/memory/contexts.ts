@@ -71,10 +71,10 @@ export function createMemoryContexts(options: MemoryContextsOptions): ContextSto
     windows: listWindows,
     windowLists: (filters, first) => filters.map((filter) => listWindows(filter, { first, after: null })),
     windowCount: (filter) => countRows(windows(filter, null), (window) => windowMatches(filter, window)),
-    window(userId, windowId) {
+    windowsNamed(userId, windowId) {
       const filter = { userId, clientId: null, clientType: null, status: null, ownership: null };
-      const found = windows(filter, null).find((window) => window.windowId === windowId);
-      return found ? counted(found) : null;
+      const found = windows(filter, null).filter((window) => window.windowId === windowId);
+      return found.take(2).map(counted).toArray();
     },
     getContexts: (keys) => keys.map((key) => rowOf(options, key, ({ contexts: rows }) => rows.get(key.contextId))),
     getWindows: (keys) =>

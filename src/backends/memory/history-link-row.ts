@@ -23,6 +23,7 @@ export class LinkRow extends Row implements LinkMessage {
   readonly #nodeId: string;
   readonly #epoch: number;
   readonly #cause: LinkDetails['cause'];
+  readonly #closeCode: number | null;
   readonly #openMs: number | null;
   readonly #previousInstanceId: string | null;
 
@@ -36,6 +37,7 @@ export class LinkRow extends Row implements LinkMessage {
     this.#nodeId = link.nodeId;
     this.#epoch = link.epoch;
     this.#cause = link.cause;
+    this.#closeCode = link.closeCode;
     this.#openMs = link.openMs;
     this.#previousInstanceId = link.previousInstanceId;
   }
@@ -62,6 +64,7 @@ export class LinkRow extends Row implements LinkMessage {
       nodeId: this.#nodeId,
       epoch: this.#epoch,
       cause: this.#cause,
+      closeCode: this.#closeCode,
       openMs: this.#openMs,
       previousInstanceId: this.#previousInstanceId,
     };

@@ -4,12 +4,15 @@ import type { DisconnectCause, ExecutionEvidence, HeartbeatIndicator, WaitStage 
 export const CAUSE: Readonly<Record<DisconnectCause, string>> = {
   BACK_PRESSURE: 'it read too slowly',
   CLIENT_CLOSED: 'the client closed it',
+  ERROR: 'its socket failed',
   HEARTBEAT_LOST: 'the client stopped answering',
+  LOST: 'its socket ended without a close',
   NODE_DRAINED: 'its node was drained',
   NODE_LOST: 'its node was lost',
   OPERATOR: 'an operator closed it',
   PROTOCOL_ERROR: 'the client broke the protocol',
   REPLACED: 'another instance took its place',
+  RESET: 'its socket was reset',
   TOKEN_EXPIRED: 'its token expired',
 };
 

@@ -6,8 +6,16 @@ import { DEAD_MS, PING_MS, PREDECESSORS, RECENT_REPLACEMENT_MS, STALE_MS } from 
 export type ClientType = 'browser' | 'console' | 'mobile' | 'web';
 export type ConnectionStatus = 'connected' | 'disconnected' | 'stale';
 export type HeartbeatIndicator = 'ok' | 'late' | 'missed';
+/**
+ * Why a link ended, as far as it is proven: by the client (`client_closed`: it announced that it leaves, or sent a close
+ * frame), by the network (`lost`: the socket ended without a close frame; `reset`: its peer reset it; `error`: it failed
+ * with another error), or by the relay.
+ */
 export type DisconnectCause =
   | 'client_closed'
+  | 'lost'
+  | 'reset'
+  | 'error'
   | 'replaced'
   | 'heartbeat_lost'
   | 'token_expired'
@@ -16,6 +24,9 @@ export type DisconnectCause =
   | 'node_drained'
   | 'node_lost'
   | 'operator';
+
+/** How a link ended. `closeCode`: the code of the client's close frame; null if it sent no frame or no code. */
+export type LinkEnd = { readonly cause: DisconnectCause; readonly closeCode: number | null };
 
 /**
  * What the client does between the arrival of a command and the start of the action's handler. A value is null if the
@@ -89,6 +100,8 @@ export type Connection = ClientKey & {
   /** When the link was lost, in epoch milliseconds; null while it is up. */
   readonly disconnectedAt: number | null;
   readonly disconnectCause: DisconnectCause | null;
+  /** The code of the client's close frame; null if it sent no frame or no code, and while the link is up. */
+  readonly closeCode: number | null;
   /** The instance that this one replaced, and when (epoch milliseconds). Both are null if there was none. */
   readonly replacedInstanceId: string | null;
   readonly replacedAt: number | null;

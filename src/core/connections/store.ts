@@ -45,9 +45,14 @@ export interface ConnectionStore {
    * Atomic. Marks the link as down if the epoch is still the current one, so the close of an old socket never affects a
    * newer link. Idempotent. Returns null if the epoch is not current. Also returns null if the link's node had died and
    * the node that cleaned up after it has already marked the link as down; `NodeListener.linksLost` reports such a
-   * link.
+   * link. `closeCode`: see `Connection`; default null.
    */
-  disconnect(key: ClientKey, epoch: number, cause: DisconnectCause): MaybePromise<Connection | null>;
+  disconnect(
+    key: ClientKey,
+    epoch: number,
+    cause: DisconnectCause,
+    closeCode?: number | null,
+  ): MaybePromise<Connection | null>;
   /** Returns one connection per key, in the order of the keys; null where there is no row. One round trip. */
   get(keys: readonly ClientKey[]): MaybePromise<readonly (Connection | null)[]>;
   /**

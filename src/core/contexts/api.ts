@@ -69,8 +69,16 @@ export interface Contexts {
     first: number,
   ): MaybePromise<readonly Page<CountedWindow>[]>;
   windowCount(requester: Requester, query: WindowQuery): Promise<RegistryCount>;
-  /** Returns a window. Null if there is no such window, or if it belongs to another user. */
-  window(requester: Requester, userId: string, windowId: string): Promise<CountedWindow | null>;
+  /**
+   * Returns a window. Null if there is no such window, or if it belongs to another user. `clientId`: the client that
+   * reports it; null: any. Throws `ambiguous` if it is null and several clients report a window of this id.
+   */
+  window(
+    requester: Requester,
+    userId: string,
+    windowId: string,
+    clientId?: string | null,
+  ): Promise<CountedWindow | null>;
   /** Returns contexts that the requester may read: one answer per key, in order; null where there is no row. */
   many(keys: readonly ContextKey[]): MaybePromise<readonly (ExecutionContext | null)[]>;
   /** Does the same as `many`, for windows. */

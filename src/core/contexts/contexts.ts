@@ -2,6 +2,7 @@
 import { knownUser, readScope, requirePrincipal, subjectOf, type Principal } from '../auth/principal.ts';
 import { completenessOf, type Listing } from '../cursor.ts';
 import type { Deps } from '../deps.ts';
+import { fail } from '../errors.ts';
 import { id } from '../ids.ts';
 import { COUNT_SCAN } from '../limits.ts';
 import { both } from '../maybe-promise.ts';
@@ -73,9 +74,17 @@ export function createContexts(deps: Deps): Contexts {
       const found = [store.windowCount(windowFilter(requester, query)), silentSources(deps, 'windows')] as const;
       return counted('windows', ...(await Promise.all(found)));
     },
-    async window(requester, userId, windowId) {
-      const known = knownUser(requester, userId);
-      return known === null ? null : store.window(known, id('window_id', windowId));
+    async window(requester, user, window, client = null) {
+      const windowId = id('window_id', window);
+      const clientId = idOrNull('client_id', client);
+      const userId = knownUser(requester, user);
+      if (userId === null) return null;
+      const [found = null, other = null] =
+        clientId === null
+          ? await store.windowsNamed(userId, windowId)
+          : await store.getWindows([{ userId, clientId, windowId }]);
+      if (other) fail('ambiguous', 'Several clients report a window of this id. `client_id` selects one.');
+      return found;
     },
     many: (keys) => store.getContexts(keys),
     manyWindows: (keys) => store.getWindows(keys),

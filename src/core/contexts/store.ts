@@ -90,10 +90,10 @@ export interface ContextStore {
   windowLists(filters: readonly WindowFilter[], first: number): MaybePromise<readonly Scan<CountedWindow>[]>;
   windowCount(filter: WindowFilter): MaybePromise<RowCount>;
   /**
-   * Returns a user's window by its id; the first in order if several clients have one with this id. Null: there is
-   * none.
+   * Returns a user's windows of this id, in order of client: at most two, because more clients change nothing for a
+   * requester who named none.
    */
-  window(userId: string, windowId: string): MaybePromise<CountedWindow | null>;
+  windowsNamed(userId: string, windowId: string): MaybePromise<readonly CountedWindow[]>;
   /** Returns one context per key, in the order of the keys; null where there is no row. */
   getContexts(keys: readonly ContextKey[]): MaybePromise<readonly (ExecutionContext | null)[]>;
   getWindows(keys: readonly WindowKey[]): MaybePromise<readonly (CountedWindow | null)[]>;

@@ -51,15 +51,20 @@ export function ownKey(requester: Requester, key: CommandKey): CommandKey | null
 
 /**
  * Watches a command. Subscribes before it reads, so that no change is missed. Emits each version once, and progress as
- * it arrives.
+ * it arrives. An update that says that the command ended has no progress: if the command has ended when its progress is
+ * read, the progress comes with the state that was emitted last, and the hint of the end follows.
  */
 function watch(deps: Deps, present: Command): Subscription<CommandUpdate> {
   const { backend, clock } = deps;
-  let version = 0;
+  let latest: Command | null = null;
   let last: Promise<void> = Promise.resolve();
   const say = (command: Command, progress: JsonText | null): void => {
-    if (command.version <= version && progress === null) return;
-    version = command.version;
+    if (progress !== null && isTerminal(command)) {
+      if (latest) feed.push({ command: latest, progress, at: clock.now() });
+      return;
+    }
+    if (latest && command.version <= latest.version && progress === null) return;
+    latest = command;
     feed.push({ command, progress, at: clock.now() });
     if (isTerminal(command)) feed.end();
   };

@@ -1,6 +1,6 @@
 /** Publishes and logs that a client link opened or closed. */
 import type { ConnectionChange } from '../bus.ts';
-import type { Connection, DisconnectCause } from '../connections/connection.ts';
+import type { Connection, DisconnectCause, LinkEnd } from '../connections/connection.ts';
 import { noteOpened } from '../connections/flapping.ts';
 import type { ConnectResult } from '../connections/store.ts';
 import type { Deps } from '../deps.ts';
@@ -19,10 +19,11 @@ export function linkOpened(deps: Deps, { kind, connection, previous }: ConnectRe
  * Writes the log line of a client link that closed on this node. `durationMs`: how long it was open. The event is
  * published later, once the store has recorded the disconnect.
  */
-export function linkClosed({ log, clock, metrics }: Deps, connection: ClosedLink, cause: DisconnectCause): void {
+export function linkClosed({ log, clock, metrics }: Deps, connection: ClosedLink, end: LinkEnd): void {
+  const { cause, closeCode } = end;
   const durationMs = Math.max(0, clock.now() - connection.connectedAt);
   metrics.count('links_closed', cause);
-  log.info({ ...namesOf(connection), cause, durationMs }, 'link closed');
+  log.info({ ...namesOf(connection), cause, closeCode, durationMs }, 'link closed');
 }
 
 type ClosedLink = LinkNames & Pick<Connection, 'connectedAt'>;

@@ -1,5 +1,5 @@
 /** Builds the rows of a user's link history: one for each client link that opened, and one for each that ended. */
-import { endCauseAt, type Connection, type DisconnectCause } from '../connections/connection.ts';
+import { endCauseAt, type Connection, type LinkEnd } from '../connections/connection.ts';
 import { LINK_STREAM, NO_PAYLOAD, type LinkMessageKind, type NewMessage } from '../history/message.ts';
 import { linkRowId, type LinkDetails } from '../link-details.ts';
 
@@ -9,17 +9,22 @@ import { linkRowId, type LinkDetails } from '../link-details.ts';
  */
 export function openedRow(connection: Connection, previous: Connection | null): NewMessage {
   const cause = previous && endCauseAt(previous, connection.connectedAt);
-  return rowOf(connection, 'link_opened', { cause, openMs: null, previousInstanceId: previous?.instanceId ?? null });
+  return rowOf(connection, 'link_opened', {
+    cause,
+    closeCode: null,
+    openMs: null,
+    previousInstanceId: previous?.instanceId ?? null,
+  });
 }
 
 /** Returns the row of a link that ended at `endedAt` (epoch milliseconds). */
-export function endedRow(connection: Connection, cause: DisconnectCause, endedAt: number): NewMessage {
+export function endedRow(connection: Connection, { cause, closeCode }: LinkEnd, endedAt: number): NewMessage {
   const openMs = Math.max(0, endedAt - connection.connectedAt);
   const kind = cause === 'replaced' ? 'link_replaced' : 'link_closed';
-  return rowOf(connection, kind, { cause, openMs, previousInstanceId: null });
+  return rowOf(connection, kind, { cause, closeCode, openMs, previousInstanceId: null });
 }
 
-type Changing = Pick<LinkDetails, 'cause' | 'openMs' | 'previousInstanceId'>;
+type Changing = Pick<LinkDetails, 'cause' | 'closeCode' | 'openMs' | 'previousInstanceId'>;
 
 function rowOf(connection: Connection, kind: LinkMessageKind, changing: Changing): NewMessage {
   const { userId, clientId, instanceId, clientType, nodeId, epoch } = connection;

@@ -1,5 +1,5 @@
 /** Handles what the client of one link reports, and the end of the link. */
-import type { ClientType, Connection, DisconnectCause } from '../connections/connection.ts';
+import type { ClientType, Connection, DisconnectCause, LinkEnd } from '../connections/connection.ts';
 import type { ConnectResult } from '../connections/store.ts';
 import type { ContextReport, ReportOutcome } from '../contexts/store.ts';
 import type { Deps } from '../deps.ts';
@@ -150,17 +150,18 @@ export class ClientSession implements LinkSession {
     return [...this.#linkQueue.window];
   }
 
-  async closed(cause: DisconnectCause): Promise<void> {
+  async closed(cause: DisconnectCause, closeCode: number | null = null): Promise<void> {
     if (!this.#open) return;
     this.#open = false;
     const { deps, dispatcher, advertised } = this.#parts;
     dispatcher.detach(this.#linkQueue);
     const { client, binding } = this.#linkQueue;
     advertised.closed(client);
-    linkClosed(deps, { ...client, ...binding, connectedAt: this.#connectedAt }, cause);
-    // For a client that left, the disconnect is already recorded.
+    // For a client that left, the disconnect is already recorded: it announced the end that its socket now has.
+    const end: LinkEnd = { cause: this.#left ? 'client_closed' : cause, closeCode };
+    linkClosed(deps, { ...client, ...binding, connectedAt: this.#connectedAt }, end);
     if (this.#left) await this.#left;
-    else await this.#unbind(cause);
+    else await this.#unbind(end);
   }
 
   /**
@@ -170,7 +171,7 @@ export class ClientSession implements LinkSession {
   async #leave(): Promise<void> {
     const { dispatcher } = this.#parts;
     await dispatcher.retire(this.#linkQueue);
-    await this.#unbind('client_closed');
+    await this.#unbind({ cause: 'client_closed', closeCode: null });
     await dispatcher.written(this.#linkQueue);
   }
 
@@ -178,11 +179,11 @@ export class ClientSession implements LinkSession {
    * Records the end of the link and parks the commands that were queued for it. While the store is unavailable, this
    * waits in the retry queue.
    */
-  async #unbind(cause: DisconnectCause): Promise<void> {
+  async #unbind({ cause, closeCode }: LinkEnd): Promise<void> {
     const { deps, dispatcher, retryQueue } = this.#parts;
     const { client, binding } = this.#linkQueue;
     const run = async (): Promise<void> => {
-      const connection = await deps.backend.connections.disconnect(client, binding.epoch, cause);
+      const connection = await deps.backend.connections.disconnect(client, binding.epoch, cause, closeCode);
       // A newer link of the client is bound, so its commands are not parked.
       if (!connection || dispatcher.find(client)) return;
       await deps.backend.commands.rebind(client, binding, 'down');

@@ -85,5 +85,5 @@ export interface LinkSession {
   /** Called when the socket has accepted its backlog: dispatching continues. */
   drained(): void;
   /** Called when the socket has closed. Idempotent. */
-  closed(cause: DisconnectCause): Promise<void>;
+  closed(cause: DisconnectCause, closeCode?: number | null): Promise<void>;
 }

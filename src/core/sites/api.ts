@@ -3,7 +3,8 @@ import type { GrantPrincipal, Principal } from '../auth/principal.ts';
 import type { Cancel } from '../clock.ts';
 import type { PageArgs } from '../cursor.ts';
 import type { SharedSubscription, Subscription } from '../live.ts';
-import type { Page } from '../page.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+import type { Completeness, Page } from '../page.ts';
 import type { HostedSite } from './policy.ts';
 import type { Grant, SessionState, SiteSession } from './session.ts';
 import type { CapabilityProfile, SiteEvent, SiteKey } from './site.ts';
@@ -81,6 +82,11 @@ export interface SiteRegistry {
    * absent or belongs to another user.
    */
   get(requester: Principal | null, owner: string | null, siteId: string): Promise<SiteView | null>;
+  /**
+   * Says whether the state of a site and of its sessions may be out of date: it has a gap if the node that reports the
+   * host is silent. The gap does not name the node to the holder of a grant. `site` null: it was removed.
+   */
+  completeness(site: SiteView | null): MaybePromise<Completeness>;
   /** Lists the sessions of one site, oldest first. Checks the access to the site first. */
   sessions(requester: Principal | null, key: SiteKey, page: PageArgs): Promise<Page<SessionView>>;
 }

@@ -16,8 +16,11 @@ export type SessionOperation =
   | { readonly kind: 'subscribe'; readonly names: readonly string[] | null }
   | { readonly kind: 'invoke'; readonly action: string };
 
-/** A site's present descriptor, and whether its host is connected now. */
-export type HostedSite = Site & { readonly hostConnected: boolean };
+/**
+ * A site's present descriptor, and whether its host is connected now. `hostNodeId`: the node that reports it, which
+ * holds the host's link or held its last one; null if there is none.
+ */
+export type HostedSite = Site & { readonly hostConnected: boolean; readonly hostNodeId: string | null };
 
 export type SessionDecision =
   { readonly allowed: true } | { readonly allowed: false; readonly code: Code; readonly message: string };

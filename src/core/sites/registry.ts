@@ -9,10 +9,11 @@ import {
   type Principal,
 } from '../auth/principal.ts';
 import type { Summary } from '../core.ts';
-import type { Listing } from '../cursor.ts';
+import { completenessOf, type Listing } from '../cursor.ts';
 import type { Deps } from '../deps.ts';
 import { fail } from '../errors.ts';
 import { SITES_PER_USER } from '../limits.ts';
+import { thenDo } from '../maybe-promise.ts';
 import { silentSources, withGaps } from '../silence.ts';
 import { summaryScan, type ObservedSource, type Page } from '../page.ts';
 import { checkDefinition, siteIdOf } from './definition.ts';
@@ -96,6 +97,13 @@ export function createRegistry(deps: Deps, watch: SessionWatch): Registry {
       let next = 0;
       return found.map((site) => (site === null ? null : (views[next++] ?? null)));
     },
+    completeness(site) {
+      const own: ObservedSource = { ...source(), complete: true, observed: site ? 1 : 0, limit: null, reason: null };
+      if (site === null || site.hostNodeId === null) return completenessOf([own]);
+      return thenDo(silentSources(deps, 'sites', site.hostNodeId), (silent) =>
+        completenessOf([own, ...(site.seen === 'whole' ? silent : silent.map((gap) => ({ ...gap, nodeId: null })))]),
+      );
+    },
     async ofUsers(requester, userIds, first) {
       const found = await backend.sites.ofUsers(userIds, first);
       const all = await hosted(
@@ -115,7 +123,7 @@ export function createRegistry(deps: Deps, watch: SessionWatch): Registry {
 
 async function viewOf(deps: Deps, site: Site): Promise<SiteView> {
   const [view] = await hosted(deps, [site]);
-  return wholeSite(view ?? { ...site, hostConnected: false });
+  return wholeSite(view ?? { ...site, hostConnected: false, hostNodeId: null });
 }
 
 /** Returns the owner to use if a requester names none. An administrator must name one. */

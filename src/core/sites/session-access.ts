@@ -25,7 +25,11 @@ export type SessionAccess = {
 export async function hosted({ backend, clock }: Deps, sites: readonly Site[]): Promise<readonly HostedSite[]> {
   const connections = await backend.connections.get(sites);
   const now = clock.now();
-  return sites.map((site, i) => ({ ...site, hostConnected: isConnector(connections[i] ?? null, now) }));
+  return sites.map((site, i) => hostedBy(site, connections[i] ?? null, now));
+}
+
+function hostedBy(site: Site, connection: Connection | null, now: number): HostedSite {
+  return { ...site, hostConnected: isConnector(connection, now), hostNodeId: connection?.nodeId ?? null };
 }
 
 /**
@@ -63,8 +67,8 @@ export async function siteOf(deps: Deps, session: SiteSession): Promise<Pick<Ses
   const [site] = await deps.backend.sites.get([session]);
   if (!site) return { site: null, connector: null };
   const [connection = null] = await deps.backend.connections.get([site]);
-  const connector = isConnector(connection, deps.clock.now()) ? connection : null;
-  return { site: { ...site, hostConnected: connector !== null }, connector };
+  const now = deps.clock.now();
+  return { site: hostedBy(site, connection, now), connector: isConnector(connection, now) ? connection : null };
 }
 
 function grantIn(session: SiteSession, requester: Principal): Grant | null {

@@ -51,7 +51,10 @@ const HeartbeatEnum = wireEnum<HeartbeatIndicator>(
 );
 
 export const DisconnectCauseEnum = wireEnum<DisconnectCause>('DisconnectCause', 'Why a link went down.', {
-  client_closed: 'The client closed it.',
+  client_closed: 'The client closed it: it announced that it leaves, or it sent a close frame.',
+  lost: 'Its socket ended without a close frame.',
+  reset: 'Its socket was reset by the client’s side.',
+  error: 'Its socket failed with another error.',
   replaced: 'A newer link of the same client replaced it.',
   heartbeat_lost: 'The client was silent for 60 seconds.',
   token_expired: 'The link’s token expired and was not renewed.',
@@ -125,7 +128,12 @@ export const ConnectionSnapshot = builder.objectRef<Connection>('ConnectionSnaps
     disconnectCause: t.expose('disconnectCause', {
       type: DisconnectCauseEnum,
       nullable: true,
-      description: 'Why the link went down; null while it is up.',
+      description: 'Why the link went down, as far as it is proven; null while it is up.',
+    }),
+    closeCode: t.exposeInt('closeCode', {
+      nullable: true,
+      description:
+        'The code of the client’s close frame; null if it sent no close frame or none with a code, and while the link is up.',
     }),
     heartbeat: t.field({
       type: HeartbeatEnum,

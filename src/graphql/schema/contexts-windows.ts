@@ -158,12 +158,14 @@ builder.queryFields((t) => ({
     type: BrowserWindowType,
     nullable: true,
     description:
-      'One browser window; null if there is none or it belongs to another user. If several clients report this window id, the first client in order of id is used.',
+      'One browser window; null if there is none or it belongs to another user. If several clients report this window id, `clientId` is needed, and the error `ambiguous` says so.',
     args: {
       userId: t.arg.id({ required: true, description: 'The user’s id.' }),
       windowId: t.arg.id({ required: true, description: 'The window’s id.' }),
+      clientId: t.arg.id({ description: 'The client that reports the window. Omitted: any, if only one does.' }),
     },
-    resolve: (_, { userId, windowId }, { core, requester }) => core.contexts.window(requester, userId, windowId),
+    resolve: (_, { userId, windowId, clientId }, { core, requester }) =>
+      core.contexts.window(requester, userId, windowId, clientId),
   }),
   browserWindowCount: t.field({
     type: CountResult,

@@ -18,6 +18,11 @@ export const LinkDetailsType = builder.objectRef<LinkDetails>('LinkDetails').imp
       description:
         'Why the link ended. Of a link that opened: why the client’s previous link had ended, REPLACED if it was still up; null if the relay remembered none.',
     }),
+    closeCode: t.exposeInt('closeCode', {
+      nullable: true,
+      description:
+        'Of a link that ended: the code of the client’s close frame; null if it sent no close frame or none with a code, and for a link that opened.',
+    }),
     openMs: t.exposeFloat('openMs', {
       nullable: true,
       description:

@@ -23,6 +23,7 @@ export const CODE_MEANINGS: Readonly<Record<Code, string>> = {
   action_not_advertised: 'The client is connected and does not advertise this action.',
   method_not_allowed: 'The path does not take this HTTP method.',
   not_acceptable: 'The answer has no form that `accept` allows.',
+  ambiguous: 'Several rows fit the request; the message names the parameter that selects one.',
   command_conflict: 'The command id is in use for another action, other params or another instance.',
   stale_instance: 'Events were reported for an instance that is not the client’s present one.',
   instance_mismatch: 'Another instance of the client is connected than the one named.',

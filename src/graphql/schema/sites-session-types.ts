@@ -6,6 +6,7 @@ import { builder } from './builder.ts';
 import { wireEnum } from './enums.ts';
 import { nodeIdOf } from './node-ids.ts';
 import { NODE_ID, NodeInterface } from './node-interface.ts';
+import { CompletenessType } from './page.ts';
 import { SiteType } from './sites.ts';
 
 export const SessionStateEnum = wireEnum<SessionState>(
@@ -67,6 +68,11 @@ export const SiteSessionType = builder.objectRef<SessionView>('SiteSession').imp
       description: 'The site, as the requester may see it; null if it was removed.',
     }),
     state: t.expose('state', { type: SessionStateEnum, description: 'Whether the session can be used.' }),
+    completeness: t.field({
+      type: CompletenessType,
+      description: 'Whether `state` may be out of date, and why: the node that reports the host may be silent.',
+      resolve: ({ site }, _, { core }) => core.sites.completeness(site),
+    }),
     openedAt: t.field({
       type: 'DateTime',
       description: 'When the session was opened.',

@@ -9,7 +9,7 @@ import { ConnectionSnapshot } from './connections.ts';
 import { CONNECTION_SIZE } from './connections-size.ts';
 import { nodeIdOf } from './node-ids.ts';
 import { NODE_ID, NodeInterface } from './node-interface.ts';
-import { connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
+import { CompletenessType, connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
 import { Refusal, refusalOf } from './refusal.ts';
 import { SITE_SIZE } from './sites-size.ts';
 import { User } from './users.ts';
@@ -70,6 +70,11 @@ export const SiteType = builder.objectRef<SiteView>('Site').implement({
     }),
     hostConnected: t.exposeBoolean('hostConnected', {
       description: 'Derived: whether the hosting client is connected now over a link whose token has the scope `host`.',
+    }),
+    completeness: t.field({
+      type: CompletenessType,
+      description: 'Whether `hostConnected` may be out of date, and why: the node that reports the host may be silent.',
+      resolve: (site, _, { core }) => core.sites.completeness(site),
     }),
     host: t.field({
       type: ConnectionSnapshot,

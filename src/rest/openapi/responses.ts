@@ -38,7 +38,7 @@ const PROBLEMS: Readonly<Record<string, ProblemStatus>> = {
   },
   409: {
     name: 'Conflict',
-    says: 'The state of the target does not allow this.',
+    says: 'The state of the target does not allow this, or several targets fit the request.',
     example: ['not_connected', 'The client is not connected.'],
   },
   413: {
@@ -103,13 +103,19 @@ export function problemStatuses(route: Route): readonly string[] {
   return [
     ...['400', '401', '403'],
     ...(missing ? ['404'] : []),
-    ...(route.mutates ? ['409'] : []),
+    ...(route.mutates || mayBeAmbiguous(route) ? ['409'] : []),
     ...(takesBody(route) ? ['413', '415'] : []),
     ...['429', '500', '503'],
   ];
 }
 
 const INVOCATION = 'An admitted invocation, as its caller sees it. With its ids the command can be awaited again.';
+
+/** Whether several clients may have the thing that the path names, so that a parameter names the client. */
+function mayBeAmbiguous({ path, inputs }: Route): boolean {
+  const client = [...inputs.values()].some(({ goesInto }) => goesInto === 'clientId');
+  return client && path.includes('{') && !path.includes('{client_id}');
+}
 
 /** Whether a request can name something that does not exist, or that its requester may not see. */
 function namesSomething({ path, access, inputs }: Route): boolean {

@@ -106,6 +106,7 @@ export class ConnectionModel {
       lastSeenAt: this.#now,
       disconnectedAt: null,
       disconnectCause: null,
+      closeCode: null,
       ...(replaced ?? kept),
     };
     expect(result).toEqual({ kind, connection: this.#put(connection), previous });

@@ -68,7 +68,15 @@ export const MODEL_BOUNDS = {
 
 /** Returns the details of a link that was open for this long. */
 export function linkDetails(openMs: number): NonNullable<NewMessage['link']> {
-  return { clientType: 'web', nodeId: 'n1', epoch: 7, cause: 'client_closed', openMs, previousInstanceId: null };
+  return {
+    clientType: 'web',
+    nodeId: 'n1',
+    epoch: 7,
+    cause: 'client_closed',
+    closeCode: null,
+    openMs,
+    previousInstanceId: null,
+  };
 }
 
 export function newMessage(over: Partial<NewMessage> = {}): NewMessage {

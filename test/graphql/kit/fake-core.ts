@@ -322,6 +322,7 @@ function noSites(): Core['sites'] {
     list: unprepared,
     get: unprepared,
     sessions: unprepared,
+    completeness: unprepared,
     many: unprepared,
     ofUsers: unprepared,
     open: unprepared,

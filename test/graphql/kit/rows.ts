@@ -32,6 +32,7 @@ export function connection(userId: string, clientId: string, more: Partial<Conne
     lastSeenAt: T0,
     disconnectedAt: null,
     disconnectCause: null,
+    closeCode: null,
     replacedInstanceId: null,
     replacedAt: null,
     predecessors: [],

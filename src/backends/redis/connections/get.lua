@@ -1,8 +1,9 @@
 -- Reads the rows of clients, with the time and the nodes whose lease is over.
 -- a: for each client: its hash, then the epoch and the revision of the actions that the calling process knows, or ''
 -- Returns {now, in turn each node whose lease is over and the end of the lease, then for each client: false if there is
--- no row; {'same', node, lastSeenAt, disconnectedAt, disconnectCause} if the calling process knows the rest; or {'row',
--- the row as a flat list}; {'later'} if the call has returned `connections_bytes` of rows before: call again for it}
+-- no row; {'same', node, lastSeenAt, disconnectedAt, disconnectCause, closeCode} if the calling process knows the
+-- rest; {'row', the row as a flat list}; or {'later'} if the call has returned `connections_bytes` of rows before: call
+-- again for it}
 -- class: allow_oom
 -- grouped: yes
 
@@ -16,10 +17,10 @@ acts['connections-get'] = function(a)
   for i = 1, #a, 3 do
     local name = key('conn', a[i])
     local row = fact('connection', name, function()
-      return call('HMGET', name, 'epoch', 'rev', 'nodeId', 'lastSeenAt', 'disconnectedAt', 'disconnectCause')
+      return call('HMGET', name, 'epoch', 'rev', 'nodeId', 'lastSeenAt', 'disconnectedAt', 'disconnectCause', 'closeCode')
     end)
     if not row[1] then reply[#reply + 1] = false
-    elseif row[1] == a[i + 1] and row[2] == a[i + 2] then reply[#reply + 1] = { 'same', row[3], row[4], row[5], row[6] }
+    elseif row[1] == a[i + 1] and row[2] == a[i + 2] then reply[#reply + 1] = { 'same', row[3], row[4], row[5], row[6], row[7] }
     elseif lib.connections_left <= 0 then reply[#reply + 1] = { 'later' }
     else
       local whole = call('HGETALL', name)

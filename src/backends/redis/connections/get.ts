@@ -59,12 +59,13 @@ function read({ known, leases, before }: Reading, row: Reply): Connection | null
     if (before) known.forget(before, before.epoch);
     return null;
   }
-  const [nodeId, lastSeenAt, disconnectedAt, disconnectCause] = rest;
+  const [nodeId, lastSeenAt, disconnectedAt, disconnectCause, closeCode] = rest;
   const stamps = {
     nodeId: String(nodeId),
     lastSeenAt: Number(lastSeenAt),
     disconnectedAt: typeof disconnectedAt === 'string' ? Number(disconnectedAt) : null,
     disconnectCause: typeof disconnectCause === 'string' ? (disconnectCause as DisconnectCause) : null,
+    closeCode: typeof closeCode === 'string' ? Number(closeCode) : null,
   };
   const now = asOf(before, leases, stamps);
   if (now?.disconnectedAt === null) return known.note(now);

@@ -101,8 +101,8 @@ end
 
 -- Marks the row of this client as down, if its link has this epoch (nil: any epoch). Returns true if it did. If the
 -- link was lost before, because its node's lease ended or because it was silent, the row gets the time of that loss. If
--- the lease ended, it also gets that cause.
-lib.connections_lose = function(ch, epoch, cause)
+-- the lease ended, it also gets that cause. `code`: that of the client's close frame; nil if it sent none.
+lib.connections_lose = function(ch, epoch, cause, code)
   local name = key('conn', ch)
   local row = lib.connections_brief(ch)
   if not row or row.disconnectedAt then return false end
@@ -114,7 +114,9 @@ lib.connections_lose = function(ch, epoch, cause)
     return false
   end
   call('HSET', name, 'disconnectedAt', text(at), 'disconnectCause', why or cause)
+  if why then code = nil end
+  if code then call('HSET', name, 'closeCode', code) end
   lib.connections_due(row.userId, row.clientId, ch, at + lib.connections_forget)
-  lib.links_ended(row, why or cause, at)
+  lib.links_ended(row, why or cause, at, code)
   return true
 end

@@ -19,13 +19,18 @@ end
 -- Adds the row of a link that opened. `cause`: why the client's previous link ended. It and `previousInstanceId` are
 -- nil if none is known.
 lib.links_opened = function(conn, cause, previousInstanceId)
-  local details = { cause = cause or cjson.null, openMs = cjson.null, previousInstanceId = previousInstanceId or cjson.null }
+  local details = {
+    cause = cause or cjson.null, closeCode = cjson.null, openMs = cjson.null,
+    previousInstanceId = previousInstanceId or cjson.null,
+  }
   lib.links_keep(conn, 'link_opened', details)
 end
 
--- Adds the row of a link that ended.
-lib.links_ended = function(conn, cause, endedAt)
+-- Adds the row of a link that ended. `code`: that of the client's close frame; nil if it sent none.
+lib.links_ended = function(conn, cause, endedAt, code)
   local openMs = math.max(0, endedAt - tonumber(conn.connectedAt))
   local kind = cause == 'replaced' and 'link_replaced' or 'link_closed'
-  lib.links_keep(conn, kind, { cause = cause, openMs = openMs, previousInstanceId = cjson.null })
+  lib.links_keep(conn, kind, {
+    cause = cause, closeCode = tonumber(code) or cjson.null, openMs = openMs, previousInstanceId = cjson.null,
+  })
 end

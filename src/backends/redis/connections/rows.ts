@@ -13,7 +13,7 @@ import { fieldsOf, type Fields } from '../replies.ts';
 import type { Reply } from '../types.ts';
 
 /** The fields of a row that change while its link is up or down. */
-export type Stamps = Pick<Connection, 'nodeId' | 'lastSeenAt' | 'disconnectedAt' | 'disconnectCause'>;
+export type Stamps = Pick<Connection, 'nodeId' | 'lastSeenAt' | 'disconnectedAt' | 'disconnectCause' | 'closeCode'>;
 
 /** Decodes the HASH of a connection; null for an empty one. */
 export function decodeConnection(fields: Fields): Connection | null {
@@ -75,7 +75,7 @@ export function stampsAt(stamps: Stamps, { now, over }: LeaseView): Stamps | nul
   const lostAt = stamps.disconnectedAt ?? Math.min(silentAt, leaseAt);
   if (now >= lostAt + FORGET_MS) return null;
   if (stamps.disconnectedAt !== null || leaseAt >= silentAt) return stamps;
-  return { nodeId, lastSeenAt, disconnectedAt: leaseAt, disconnectCause: 'node_lost' };
+  return { nodeId, lastSeenAt, disconnectedAt: leaseAt, disconnectCause: 'node_lost', closeCode: null };
 }
 
 export function stampsOf(row: ReadonlyMap<string, string>): Stamps {
@@ -84,6 +84,7 @@ export function stampsOf(row: ReadonlyMap<string, string>): Stamps {
     lastSeenAt: Number(row.get('lastSeenAt')),
     disconnectedAt: stampOf(row.get('disconnectedAt')),
     disconnectCause: (row.get('disconnectCause') ?? null) as DisconnectCause | null,
+    closeCode: stampOf(row.get('closeCode')),
   };
 }
 

@@ -67,12 +67,16 @@ export async function countRows<T>(
   return { count, complete: true };
 }
 
-/** Finds the first row that the listing keeps; null if there is none. */
-export async function firstRow<T>(looker: Looker, listing: Listing<T>): Promise<T | null> {
+/** Finds the first rows that the listing keeps, at most `most`. */
+export async function firstRows<T>(looker: Looker, listing: Listing<T>, most: number): Promise<readonly T[]> {
+  const found: T[] = [];
   for await (const members of chunks(looker, listing, { after: null, chunk: CHUNK })) {
-    for (const { row } of members) if (row !== null && listing.keep(row)) return row;
+    for (const { row } of members) {
+      if (row !== null && listing.keep(row)) found.push(row);
+      if (found.length === most) return found;
+    }
   }
-  return null;
+  return found;
 }
 
 type Reading = { readonly after: Position | null; readonly chunk: number };

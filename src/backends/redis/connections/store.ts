@@ -54,9 +54,9 @@ export function createRedisConnections(parts: RedisParts): ConnectionStore {
       if (typeof reply !== 'string' || !before) return connectionOf(reply);
       return known.note({ ...before, actions, lastSeenAt: Number(reply) });
     },
-    async disconnect(key, epoch, cause) {
+    async disconnect(key, epoch, cause, closeCode = null) {
       known.forget(key, epoch);
-      return decodeConnection(await act('connections-disconnect', key, [epoch, cause]));
+      return decodeConnection(await act('connections-disconnect', key, [epoch, cause, closeCode ?? '']));
     },
     get: rowsOf,
     lastSeen: (key) => known.last(key),
@@ -96,6 +96,7 @@ function connected(request: ConnectRequest, reply: Fields): ConnectResult {
     lastSeenAt: Number(now),
     disconnectedAt: null,
     disconnectCause: null,
+    closeCode: null,
     replacedInstanceId: typeof replacedInstanceId === 'string' ? replacedInstanceId : null,
     replacedAt: typeof replacedAt === 'string' ? Number(replacedAt) : null,
     predecessors: predecessorsOf(predecessors),

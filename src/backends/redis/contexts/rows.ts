@@ -76,6 +76,7 @@ export const REPORTER_FIELDS = [
   'lastSeenAt',
   'disconnectedAt',
   'disconnectCause',
+  'closeCode',
   'reportsContexts',
 ] as const;
 

@@ -12,7 +12,7 @@ import type { PageRequest, Position, Scan } from '../../../core/page.ts';
 import type { RedisParts } from '../parts.ts';
 import { partitionsOf } from '../connections/store.ts';
 import { createLooker, type Looker } from '../connections/look.ts';
-import { countRows, firstRow, scanPage, type Listing, type Member } from '../connections/scan.ts';
+import { countRows, firstRows, scanPage, type Listing, type Member } from '../connections/scan.ts';
 import { createContextLoader, type ContextLoader } from './load.ts';
 import { reportArgs } from './rows.ts';
 import type { KeyKind } from '../keys.ts';
@@ -44,10 +44,10 @@ export function createRedisContexts({ store }: RedisParts): ContextStore {
     windows,
     windowLists: (filters, first) => Promise.all(filters.map((filter) => windows(filter, { first, after: null }))),
     windowCount: (filter) => countRows(looker, windowListing(context, filter), COUNT_SCAN),
-    window(userId, windowId) {
+    windowsNamed(userId, windowId) {
       const filter = { userId, clientId: null, clientType: null, status: null, ownership: null };
       const listing = windowListing(context, filter);
-      return firstRow(looker, { ...listing, wanted: ([, , id]) => id === windowId });
+      return firstRows(looker, { ...listing, wanted: ([, , id]) => id === windowId }, 2);
     },
     getContexts: (keys) =>
       rowsByKey(context, {

@@ -161,6 +161,9 @@ export function headOf(head: Reply | undefined): { readonly seq: number; readonl
   return { seq: seq ?? 0, at: at ?? 0 };
 }
 
+/** The details of a link as a row has them. Rows of version 0.1.0 have no `closeCode`. */
+type StoredLink = Omit<LinkDetails, 'closeCode'> & { readonly closeCode?: LinkDetails['closeCode'] };
+
 /** The number of fields that a row has in a block. */
 const FIELDS = 11;
 
@@ -168,7 +171,7 @@ function membersOf(fields: readonly string[]): Omit<Message, 'userId' | 'suffix'
   const [id = '', kind = '', clientId, instanceId, commandId, traceId, parentSpanId, bytes, error, spill, payload] =
     fields;
   const isLink = isLinkKind(kind);
-  const link = isLink ? parsed<LinkDetails>(payload) : null;
+  const link = isLink ? parsed<StoredLink>(payload) : null;
   return {
     id,
     kind: kindOf(kind),
@@ -180,7 +183,7 @@ function membersOf(fields: readonly string[]): Omit<Message, 'userId' | 'suffix'
     error: parsed<TerminalError>(error),
     // A row of the link history has its details where others have their payload.
     payload: payload && !isLink ? trustJson(payload) : null,
-    ...(link && { link }),
+    ...(link && { link: { ...link, closeCode: link.closeCode ?? null } }),
     spill: parsed<PayloadRef>(spill),
     payloadBytes: Number(bytes),
   };
