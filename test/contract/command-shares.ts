@@ -89,6 +89,22 @@ export function commandShares(name: string, make: MakeSharesBench, { runs }: { r
       expect(await park(bench, 'c1', { params: text(9_000) })).toMatchObject({ kind: 'attached' });
     });
 
+    it('leave room for users who hold little once the total is used up', async () => {
+      const bench = await opened({ queued_bytes: { guarantee: 10_000, total: 40_000 } });
+      for (const id of ['a1', 'a2', 'a3']) await park(bench, id, { params: text(10_000) });
+      const parkFor = (userId: string, bytes: number) =>
+        park(bench, `${userId}-${bytes}`, { userId, scopeId: userId, params: text(bytes) });
+      expect(await parkFor('bob', 10_000)).toMatchObject({ kind: 'admitted' });
+      const refused = { kind: 'refused', code: 'store_full', share: 'queued_bytes' };
+      // The reserve is a sixteenth of the total: 2,500 bytes. A user may hold free² / 2,500 of it.
+      expect(await parkFor('carol', 1_000)).toEqual(refused);
+      expect(await parkFor('carol', 900)).toMatchObject({ kind: 'admitted' });
+      expect(await parkFor('carol', 100)).toEqual(refused);
+      expect(await parkFor('dave', 600)).toEqual(refused);
+      expect(await parkFor('dave', 300)).toMatchObject({ kind: 'admitted' });
+      expect(await bench.used('queued_bytes')).toBe(41_200);
+    });
+
     it('let small params reach a live client without a queue, however much is queued for another client', async () => {
       const bench = await opened({ queued_bytes: { guarantee: 10_000, total: 10_000 } });
       const { commands } = bench.backend;

@@ -7,7 +7,7 @@ import { wasDispatched, type CommandMark } from '../../core/delivery/command.ts'
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import { RECONCILE_BATCH } from '../../core/limits.ts';
 import type { Position } from '../../core/page.ts';
-import type { ShareRefusal } from '../../core/shares/shares.ts';
+import type { ShareRefusal } from '../../core/shares/bounds.ts';
 import { isRelayId } from './commands-marks.ts';
 import { giveUpParams } from './commands-params.ts';
 import { DueIndex } from './due.ts';

@@ -5,7 +5,7 @@ import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { ShareName } from '../shares/bounds.ts';
-import type { ShareRefusal } from '../shares/shares.ts';
+import type { ShareRefusal } from '../shares/bounds.ts';
 import type { Command, CommandCaller, CommandMark } from './command.ts';
 import type { Waiter } from './waiter.ts';
 

@@ -3,7 +3,8 @@ import type { Invocation, RefusedBy } from '../core.ts';
 import type { AdmitRefusal, AdmitResult } from '../delivery/commands.ts';
 import { CallboardError, type Code } from '../errors.ts';
 import type { ShareName } from '../shares/bounds.ts';
-import { isShareRefusal, SHARE_MESSAGE, type ShareRefusal } from '../shares/shares.ts';
+import type { ShareRefusal } from '../shares/bounds.ts';
+import { isShareRefusal, SHARE_MESSAGE } from '../shares/shares.ts';
 
 type RefusedAdmission = Extract<AdmitResult, { kind: 'refused' }>;
 /** A refused invocation. */
