@@ -19,7 +19,6 @@ export const LIMIT_TEXTS: Readonly<Record<string, Readonly<Record<string, string
     FLAPPING_MAX: 'clients that `flapping` lists',
     RECONNECT_CLIENTS: 'clients whose reconnects are counted in five minutes',
     COMMAND_EVENTS_PER_SECOND: 'events of one `commandEvents` in a second; beyond, they are counted in `missed`',
-    COMMAND_FEEDS: '`commandEvents` with different filters on one node',
     LABELS_PER_FILTER: 'labels in one filter',
     LABEL_MAX_CHARS: 'characters of one label, `key=value`',
     LABELS_PER_CLIENT: 'labels of one client that filters see',
