@@ -43,16 +43,19 @@ describe('a share', () => {
   it('keeps a reserve beyond the total for users who hold little, and another for administrators', () => {
     const table = shares();
     table.of('alice').claim('links', 75);
-    for (const user of ['bob', 'carol', 'dave']) table.of(user).take('links', 10);
-    expect(table.of('erin').refusal('links', 1)).toBe('store_full');
-    table.of('dave').release('links', 5);
-    // Of the reserve of 6, a user may hold what fits free² / 6.
+    for (const user of ['bob', 'carol']) table.of(user).claim('links', 10);
+    table.of('dave').claim('links', 5);
+    // Of the reserve of 6, a user may hold what fits free² / 6, and always 1.
+    expect(table.of('erin').refusal('links', 3)).toBe('store_full');
     table.of('erin').claim('links', 2);
     expect(table.of('erin').refusal('links', 1)).toBe('store_full');
-    table.of('frank').claim('links', 1);
-    expect(table.of('grace').refusal('links', 1)).toBe('store_full');
+    for (const user of ['frank', 'grace', 'heidi', 'ivan']) {
+      expect(table.of(user).refusal('links', 3)).toBe('store_full');
+      table.of(user).claim('links', 1);
+    }
+    expect(table.of('judy').refusal('links', 1)).toBe('store_full');
     const admin = table.of(holderOf({ kind: 'admin', name: 'ops', expiresAt: null }));
-    admin.claim('links', 9);
+    admin.claim('links', 6);
     expect(admin.refusal('links', 1)).toBe('store_full');
     expect(table.used('links')).toBe(112);
   });

@@ -111,7 +111,7 @@ export type ShareClaim = {
  *
  * Up to three quarters of the total nobody is refused. Above that, a user may hold up to the guarantee. Once the total
  * is used up, a reserve is left for users who hold little: with the claim, a user may hold at most free² / reserve,
- * where `free` is what is then left of the reserve. Each holder can take only a part of what is left, so another user
+ * where `free` is what is then left of the reserve, but always 1. Each holder can take only a part of what is left, so another user
  * always finds room, with any number of users who hold as much as they can (`guaranteeBeside`).
  */
 export function shareRefusal({ guarantee, total }: ShareBound, claim: ShareClaim): ShareRefusal | null {
@@ -124,7 +124,7 @@ export function shareRefusal({ guarantee, total }: ShareBound, claim: ShareClaim
   if (wanted > guarantee && after > total * BORROWED_PART) return 'share_exceeded';
   if (after <= total) return null;
   const free = total + reserve - after;
-  return free > 0 && wanted * reserve <= free * free ? null : 'store_full';
+  return free >= 0 && (wanted <= 1 || wanted * reserve <= free * free) ? null : 'store_full';
 }
 
 /**

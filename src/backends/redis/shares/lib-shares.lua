@@ -43,7 +43,7 @@ lib.shares_refusal = function(bound, share, uh, amount)
   if wanted > guarantee and after > total * lib.shares_borrowed then return 'share_exceeded' end
   if after <= total then return nil end
   local free = total + reserve - after
-  return (free <= 0 or wanted * reserve > free * free) and 'store_full' or nil
+  return (free < 0 or (wanted > 1 and wanted * reserve > free * free)) and 'store_full' or nil
 end
 
 -- Counts an amount that a user takes, or gives back if it is negative. `span`: the span with which the amount is given
