@@ -105,6 +105,29 @@ export function commandShares(name: string, make: MakeSharesBench, { runs }: { r
       expect(await bench.used('queued_bytes')).toBe(41_200);
     });
 
+    it("leave each member of a scope a part of it, and count a member's commands until they end", async () => {
+      const bench = await opened({});
+      const terms = { scopeId: 'team', scopeLimit: 8, memberLimit: 2 };
+      const admit = (userId: string, commandId: string) => park(bench, commandId, { userId, ...terms });
+      for (let i = 0; i < 6; i++) expect(await admit('alice', `a${i}`)).toMatchObject({ kind: 'admitted' });
+      // A quarter of the scope is left for members who hold little.
+      const refused = { kind: 'refused', code: 'share_exceeded', share: 'scope' };
+      const another = { connectWithinMs: 60_000, ...terms };
+      expect((await bench.backend.commands.preview(admission('a6', another))).answer).toEqual(refused);
+      expect(await admit('alice', 'a6')).toEqual(refused);
+      expect(await admit('bob', 'b0')).toMatchObject({ kind: 'admitted' });
+      const cancel = { kind: 'cancel', reason: null, by: 'test' } as const;
+      for (const id of ['a0', 'a1', 'a2', 'a3', 'a4'])
+        await bench.backend.commands.settle({ userId: 'alice', clientId: 'tab', commandId: id }, cancel);
+      for (let i = 1; i < 5; i++) expect(await admit('bob', `b${i}`)).toMatchObject({ kind: 'admitted' });
+      // Alice has one command left, so she may have a second one.
+      expect(await admit('bob', 'b5')).toEqual(refused);
+      expect(await admit('alice', 'a7')).toMatchObject({ kind: 'admitted' });
+      expect(await admit('alice', 'a8')).toEqual(refused);
+      expect(await admit('carol', 'c0')).toMatchObject({ kind: 'admitted' });
+      expect(await admit('carol', 'c1')).toEqual({ kind: 'refused', code: 'capacity_exceeded' });
+    });
+
     it('let small params reach a live client without a queue, however much is queued for another client', async () => {
       const bench = await opened({ queued_bytes: { guarantee: 10_000, total: 10_000 } });
       const { commands } = bench.backend;

@@ -319,7 +319,7 @@ describe('the policy file', () => {
     const path = file(
       JSON.stringify({
         rules: [{ effect: 'deny', user: 'alice', action: ['wipe', 'drop*'] }],
-        scopes: [{ id: 'team', members: '*@team.example', capacity: 5 }],
+        scopes: [{ id: 'team', members: '*@team.example', capacity: 5, member_capacity: 2 }],
         user_capacity: 7,
       }),
     );
@@ -327,7 +327,7 @@ describe('the policy file', () => {
       rules: [
         expect.objectContaining({ name: 'rules[0]', effect: 'deny', users: ['alice'], actions: ['wipe', 'drop*'] }),
       ],
-      scopes: [{ id: 'team', members: ['*@team.example'], capacity: 5 }],
+      scopes: [{ id: 'team', members: ['*@team.example'], capacity: 5, memberCapacity: 2 }],
       userCapacity: 7,
     });
   });

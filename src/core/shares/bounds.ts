@@ -45,6 +45,10 @@ export const SHARE_NAMES = [
 
 export type ShareName = (typeof SHARE_NAMES)[number];
 
+/** What a refusal names for a member's part of an admission scope, whose bounds are in the policy. */
+export const SCOPE_SHARE = 'scope';
+export type RefusedShare = ShareName | typeof SCOPE_SHARE;
+
 /**
  * The bounds of one resource. `guarantee`: the amount that one user may hold while room is short but not scarce (see
  * `shareRefusal`). `total`: the bound of all users together; null: only the guarantee bounds each user.
