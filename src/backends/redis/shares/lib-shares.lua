@@ -3,7 +3,8 @@
 -- shares are `q` queued_bytes, `r` result_bytes, `m` marks and `h` history_bytes. A field is removed once its amount is
 -- 0. Counting seldom costs a further command, because nearly every call writes the meta key anyway.
 -- BORROWED_PART and RESERVE_PART of core/shares/bounds.ts.
-lib.shares_borrowed, lib.shares_reserve = 0.75, 1 / 16
+lib.shares_borrowed = 0.75
+lib.shares_reserve = 1 / 16
 
 -- Declares that an act may count amounts of a user. `span`: see shares_take.
 lib.shares_want = function(share, uh, span)
