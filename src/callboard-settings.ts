@@ -2,7 +2,7 @@
 import type { AuditConfig } from './config-audit.ts';
 import type { AuthConfig, Config } from './config.ts';
 import { MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
-import { shareBounds, SPILL_IN_MEMORY, type GivenBounds } from './core/shares/bounds.ts';
+import { shareBounds, SPILL_IN_MEMORY, type GivenBounds, type ShareBound } from './core/shares/bounds.ts';
 import { createShares, type Shares } from './core/shares/shares.ts';
 import type { ServerSettings } from './core/server.ts';
 import { checkRanges } from './settings-ranges.ts';
@@ -48,15 +48,17 @@ export type Settings = Partial<
 };
 
 /**
- * Creates the shares of a relay. Throws `invalid_argument` for numbers out of their range and for inconsistent bounds.
+ * Creates the shares of a relay. `fitSockets` lowers the bounds of the share `sockets` to what the process can hold.
+ * Throws `invalid_argument` for numbers out of their range and for inconsistent bounds.
  */
-export function sharesOf(settings: Settings): Shares {
+export function sharesOf(settings: Settings, fitSockets: (bound: ShareBound) => ShareBound): Shares {
   checkRanges(settings);
   const { shares, historyMaxBytes, spillDir = null, redis = null } = settings;
   const history = { ...(historyMaxBytes === undefined ? {} : { total: historyMaxBytes }), ...shares?.history_bytes };
   const inMemory = spillDir === null && redis === null;
   const defaults = inMemory ? { spilled_bytes: SPILL_IN_MEMORY } : {};
-  return createShares(shareBounds({ ...shares, history_bytes: history }, defaults));
+  const bounds = shareBounds({ ...shares, history_bytes: history }, defaults);
+  return createShares({ ...bounds, sockets: fitSockets(bounds.sockets) });
 }
 
 /** Returns the limits of history in direct mode. `bytes` is set only if the share `history_bytes` has a total. */

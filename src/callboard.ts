@@ -19,6 +19,7 @@ import { Cursors } from './core/cursor.ts';
 import type { SpillStore } from './core/history/spill.ts';
 import { DRAIN_MS, MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
 import { silentLog, type Log } from './core/log.ts';
+import type { ShareBound } from './core/shares/bounds.ts';
 import type { Shares } from './core/shares/shares.ts';
 import { createApp, type App } from './http/app.ts';
 import type { ReplacedCredentials } from './http/auth.ts';
@@ -28,6 +29,7 @@ import { createHttpServer, type HttpServer } from './http/server.ts';
 import type { SignIn } from './http/sign-in.ts';
 import { systemClock } from './platform/clock.ts';
 import { createCrypto } from './platform/crypto.ts';
+import { descriptorLimit, withinDescriptors } from './platform/descriptors.ts';
 import { createMetrics, type Meter } from './platform/metrics.ts';
 import { createTracing, type TraceApi } from './platform/tracing.ts';
 import { VERSION } from './version.ts';
@@ -96,7 +98,7 @@ export function createCallboard(options: CallboardOptions): Callboard {
   if (config.redis && !options.backend) fail('invalid_argument', 'Use openCallboard for a relay over Redis.');
   // In direct mode cursors do not outlive the process, so a random key is enough.
   const crypto = createCrypto(randomBytes(32));
-  const shares = sharesOf(config);
+  const shares = sharesOf(config, fitSockets);
   const meter = createMetrics(() => clock.now());
   const backend =
     options.backend ??
@@ -125,7 +127,7 @@ async function openShared(options: CallboardOptions, redis: RedisConfig): Promis
   const { config, clock: system = systemClock, log = silentLog } = options;
   const { openRedisBackend } = await import('./backends/redis/open.ts');
   const policy = policyOf(options);
-  const shares = sharesOf(config);
+  const shares = sharesOf(config, fitSockets);
   const spillDir = config.spillDir ?? null;
   const { backend, clock, cursorKey, spill } = await openRedisBackend({
     ...redis,
@@ -144,6 +146,8 @@ async function openShared(options: CallboardOptions, redis: RedisConfig): Promis
     options.spill ?? (spillDir === null ? spill : createDirectorySpill({ root: spillDir, clock, log, shares }));
   return { backend, spill: place, crypto, clock, shares, meter: createMetrics(() => clock.now()) };
 }
+
+const fitSockets = (bound: ShareBound): ShareBound => withinDescriptors(bound, descriptorLimit());
 
 const policyOf = ({ policy, config }: CallboardOptions): Policy =>
   policy ?? (config.policy ? compilePolicy(config.policy) : defaultPolicy);

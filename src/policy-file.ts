@@ -18,6 +18,7 @@ const SCOPE = z.strictObject({
   id: z.string().regex(/^[A-Za-z0-9_.:@~-]{1,128}$/, 'expected 1 to 128 of A-Z a-z 0-9 . _ : @ ~ -'),
   members: globs,
   capacity,
+  member_capacity: capacity.optional(),
 });
 const FILE = z.strictObject({
   rules: z.array(RULE).max(1000).default([]),
@@ -30,7 +31,7 @@ export type PolicyRead = { readonly policy: PolicyFile | null; readonly faults: 
 
 /**
  * Parses the text of a policy file: `rules` in order, each `allow` or `deny` with globs on `user`, `caller` (a
- * scope of the caller's token), `client_type` and `action`; `scopes` with `members` and `capacity`; `user_capacity` for
+ * scope of the caller's token), `client_type` and `action`; `scopes` with `members`, `capacity` and `member_capacity`; `user_capacity` for
  * users who are in no scope.
  */
 export function parsePolicyFile(text: string): PolicyRead {
@@ -55,7 +56,10 @@ function toPolicy(file: z.infer<typeof FILE>): PolicyFile {
       clientTypes: rule.client_type,
       actions: rule.action,
     })),
-    scopes: file.scopes,
+    scopes: file.scopes.map(({ member_capacity: memberCapacity, ...scope }) => ({
+      ...scope,
+      ...(memberCapacity !== undefined && { memberCapacity }),
+    })),
     userCapacity: file.user_capacity ?? null,
   };
 }

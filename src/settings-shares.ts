@@ -55,6 +55,12 @@ export const SHARE_ROWS = {
   MARKS_MAX: count,
   DEDUP_SHARE: count,
   DEDUP_MAX: count,
+  SOCKETS_SHARE: count,
+  SOCKETS_MAX: count,
+  REQUESTS_SHARE: count,
+  REQUESTS_MAX: count,
+  FEEDS_SHARE: count,
+  FEEDS_MAX: count,
 } as const;
 
 export type ShareSetting = keyof typeof SHARE_ROWS;
@@ -73,6 +79,9 @@ export const SETTINGS_OF_SHARE: Readonly<Record<ShareName, readonly [ShareSettin
   unread_bytes: ['UNREAD_SHARE_BYTES', 'UNREAD_MAX_BYTES'],
   marks: ['MARKS_SHARE', 'MARKS_MAX'],
   dedup_marks: ['DEDUP_SHARE', 'DEDUP_MAX'],
+  sockets: ['SOCKETS_SHARE', 'SOCKETS_MAX'],
+  requests: ['REQUESTS_SHARE', 'REQUESTS_MAX'],
+  feeds: ['FEEDS_SHARE', 'FEEDS_MAX'],
 };
 
 const SHARE_SETTINGS = Object.values(SETTINGS_OF_SHARE).flatMap(([guarantee, total]) =>

@@ -19,7 +19,6 @@ export const LIMIT_TEXTS: Readonly<Record<string, Readonly<Record<string, string
     FLAPPING_MAX: 'clients that `flapping` lists',
     RECONNECT_CLIENTS: 'clients whose reconnects are counted in five minutes',
     COMMAND_EVENTS_PER_SECOND: 'events of one `commandEvents` in a second; beyond, they are counted in `missed`',
-    COMMAND_FEEDS: '`commandEvents` with different filters on one node',
     LABELS_PER_FILTER: 'labels in one filter',
     LABEL_MAX_CHARS: 'characters of one label, `key=value`',
     LABELS_PER_CLIENT: 'labels of one client that filters see',
@@ -134,7 +133,7 @@ export const LIMIT_TEXTS: Readonly<Record<string, Readonly<Record<string, string
   },
   'Connections without a token': {
     UNAUTHENTICATED_SOCKETS_PER_ADDRESS: 'of one address (IPv6: of a /64)',
-    UNAUTHENTICATED_SOCKETS: 'in all, or half of the descriptors of the process',
+    UNAUTHENTICATED_SOCKETS: 'in all, or what the limit of open files leaves for them ([shares](shares.md))',
     READ_NOTHING_MS: 'nothing of an answer is read: the connection is cut',
     ANONYMOUS_RATE: 'GraphQL requests of one address in a second',
     ANONYMOUS_BURST: 'GraphQL requests of one address at once',

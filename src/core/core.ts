@@ -41,6 +41,7 @@ import type { Preflight } from './rpc/preflight-result.ts';
 import type { MaybePromise } from './maybe-promise.ts';
 import type { ServerInfo } from './server.ts';
 import type { SeriesApi } from './metrics/series.ts';
+import type { ShareName } from './shares/bounds.ts';
 import type { SharesInUse } from './shares/in-use.ts';
 import type { Shares } from './shares/shares.ts';
 import type { SiteRegistry, SiteSessions, SiteView } from './sites/api.ts';
@@ -91,6 +92,8 @@ export interface Core {
   close(): Promise<void>;
   /** Throws `draining`, `store_full` or `store_unavailable` if this node should get no new traffic. */
   ready(): MaybePromise<void>;
+  /** The shares whose total is used up. They refuse users who hold much; the node still takes new traffic. */
+  fullShares(): MaybePromise<readonly ShareName[]>;
 }
 
 // --- connections and actions -----------------------------------------------------------------------------------------

@@ -24,10 +24,12 @@ import { AUDIT_KEEP_MS, AUDIT_ROWS } from './limits.ts';
 import { READ_TURNS } from './limits-queries.ts';
 import type { RevealMode } from './reveal/api.ts';
 import { createReveals } from './reveal/reveal.ts';
+import { thenDo } from './maybe-promise.ts';
 import { sampleNode } from './metrics/node-samples.ts';
 import { createSeries } from './metrics/series.ts';
 import { sharesInUse } from './shares/in-use.ts';
 import { ReadTurns } from './shares/read-turns.ts';
+import { fullShares } from './shares/room.ts';
 import { createProjector } from './sites/projector.ts';
 import { Correlator } from './rpc/correlator.ts';
 import { createRpc } from './rpc/rpc.ts';
@@ -74,6 +76,7 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
     server: serverInfo(deps),
     shares: deps.shares,
     sharesInUse: () => sharesInUse(deps.shares, backend.sharesInUse),
+    fullShares: () => thenDo(sharesInUse(deps.shares, backend.sharesInUse), (inUse) => fullShares(deps.shares, inUse)),
     audit: createAudits({ ...deps, store: backend.audit }),
     reveals: createReveals(deps),
     users: createUsers(deps),

@@ -17,9 +17,6 @@ import type { Series } from './metrics/series.ts';
 import type { Correlator } from './rpc/correlator.ts';
 import { reattachWaits } from './rpc/reattach.ts';
 import { releaseWaits } from './rpc/release.ts';
-import { thenDo } from './maybe-promise.ts';
-import { sharesInUse } from './shares/in-use.ts';
-import { requireRoom } from './shares/room.ts';
 
 export type LifecycleParts = {
   readonly deps: Deps;
@@ -60,9 +57,7 @@ export function createLifecycle(parts: LifecycleParts): Lifecycle {
     },
     ready() {
       if (draining) fail('draining', 'This node is draining.');
-      return thenDo(backend.ready(), () =>
-        thenDo(sharesInUse(deps.shares, backend.sharesInUse), (inUse) => requireRoom(deps.shares, inUse)),
-      );
+      return backend.ready();
     },
   };
 }

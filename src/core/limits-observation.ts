@@ -11,8 +11,6 @@ export const ERROR_CODE_CHARS = 64;
 export const FILTER_TEXT_CHARS = 128;
 /** The most events per second of one `commandEvents` subscription; further ones are left out and counted. */
 export const COMMAND_EVENTS_PER_SECOND = 100;
-/** The most feeds of command events that may be open on one node. Subscriptions with equal filters share a feed. */
-export const COMMAND_FEEDS = 256;
 /**
  * The interval, in milliseconds, at which a node tells the others that it listens to events of their commands. An
  * announcement is valid for LISTENING_MS, so two of them may be lost.

@@ -119,8 +119,8 @@ export const HEADER_CHARS = 16 * 1024;
  */
 export const READ_NOTHING_MS = 15_000;
 /**
- * The most open sockets without a valid token: per address, and in total. The total is lowered to half of the process's
- * file descriptors if that is less.
+ * The most open sockets without a valid token: per address, and in total. The total is lowered to what the process has
+ * descriptors for (`platform/descriptors.ts`). A new socket beyond them evicts another one.
  */
 export const UNAUTHENTICATED_SOCKETS_PER_ADDRESS = 256;
 export const UNAUTHENTICATED_SOCKETS = 8_192;

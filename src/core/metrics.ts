@@ -31,7 +31,8 @@ export const COUNTERS = {
   requests:
     'HTTP requests and upgrades, by the part of the relay that answered: `graphql`, `rest`, `events`, `builtin` (other fixed paths), `preflight` (of CORS) or `none`.',
   inbound_limited: 'Times a user was slowed or refused for sending more bytes per second than allowed, by transport.',
-  sockets_refused: 'Connections refused because too many are open without a valid token, by exceeded bound.',
+  sockets_refused:
+    'Connections closed to make room because too many are open without a valid token, by bound, and those refused by the share `sockets`.',
   unread_cut: 'Connections closed because their user left more bytes unread than the share allows.',
   sockets_cut: 'Connections closed because their peer read nothing of a pending answer.',
   tokens_refused: 'Tokens and tickets refused, by reason.',

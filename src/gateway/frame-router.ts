@@ -12,7 +12,7 @@ import { Callers, type CallerFrame } from './callers.ts';
 import type { FrameLimits } from './frame-limits.ts';
 import { readReport } from './contexts.ts';
 import { readAdvertisement } from './hello.ts';
-import { admit, type HelloFrame, type LinkRole, type Handshake } from './handshake.ts';
+import { admit, releaseLink, type HelloFrame, type LinkRole, type Handshake } from './handshake.ts';
 import type { GatewayParts, LinkPeer } from './parts.ts';
 import { BadPayload } from './payload.ts';
 import { aboutFrame, refusalOf, type OffendingFrame } from './refusal.ts';
@@ -144,7 +144,7 @@ export class FrameRouter {
 
   /** Releases the share and ends the waits and the session, once. Resolves when core recorded the end, or failed to. */
   async end(end: LinkEnd): Promise<void> {
-    this.#holdings.release('links', 1);
+    releaseLink(this.#holdings);
     this.#callers?.leaveAll();
     if (!this.#session) return this.#callerLeft(end);
     try {

@@ -79,15 +79,28 @@ export async function openLink(
     const session = await core.links.open(requireUser(principal, 'connect'), request, link);
     return { principal, session, holdings, welcome: welcomeOf(core, principal, session) };
   } catch (error) {
-    holdings.release('links', 1);
+    releaseLink(holdings);
     throw error;
   }
 }
 
+/** Claims a link, and its socket. Throws a CallboardError, and claims neither, if the principal may not hold both. */
 function claimLink({ shares }: Core, principal: Principal): Holdings {
   const holdings = shares.of(holderOf(principal));
   holdings.claim('links', 1);
+  try {
+    holdings.claim('sockets', 1);
+  } catch (error) {
+    holdings.release('links', 1);
+    throw error;
+  }
   return holdings;
+}
+
+/** Releases what a link claimed. Call it once, when the link ends. */
+export function releaseLink(holdings: Holdings): void {
+  holdings.release('links', 1);
+  holdings.release('sockets', 1);
 }
 
 export function kindOf(hello: HelloFrame): LinkRole {

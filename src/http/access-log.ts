@@ -12,7 +12,12 @@ const PROBES: ReadonlySet<string | null> = new Set(['/healthz', '/readyz', '/met
 /** The greatest number of characters of a path that a line of the log shows. */
 const PATH_MAX = 512;
 
-export type AccessLogParts = { readonly log: Log; readonly metrics: Pick<Metrics, 'observe'> };
+export type AccessLogParts = {
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, 'observe'>;
+  /** Called once, when the response has closed. */
+  readonly ended: () => void;
+};
 
 /**
  * What a log line says of a request. `requester` is set once the request is authenticated; the handlers fill in the
@@ -25,7 +30,7 @@ export type AccessEntry = RequestNotes & { requester: Principal | null };
  * measures the duration of the request by its route. The line has no headers and no query, because a query may contain
  * a ticket.
  */
-export function logAccess(info: RequestInfo, { log, metrics }: AccessLogParts): AccessEntry {
+export function logAccess(info: RequestInfo, { log, metrics, ended }: AccessLogParts): AccessEntry {
   const access: AccessEntry = { requester: null, ...emptyNotes(info.id) };
   const started = performance.now();
   // Destructured here, because a stream may be open for days and the closure would keep the rest of the request info
@@ -33,6 +38,7 @@ export function logAccess(info: RequestInfo, { log, metrics }: AccessLogParts): 
   const { id, method, path, address, request, response } = info;
   access.trace = traceContextOf(request.headers) ?? null;
   response.on('close', () => {
+    ended();
     const ms = performance.now() - started;
     if (access.route !== null) metrics.observe('http_seconds', ms, access.route);
     const fields = {

@@ -20,7 +20,7 @@ import type { Introspection } from '../graphql/execution/limits.ts';
 import { createMask } from '../graphql/execution/mask.ts';
 import { createPlans } from '../graphql/execution/plan.ts';
 import { schema, restSchema } from '../graphql/schema/schema.ts';
-import { descriptorLimit } from '../platform/descriptors.ts';
+import { descriptorLimit, socketRoom } from '../platform/descriptors.ts';
 import type { Meter } from '../platform/metrics.ts';
 import { createRestHandler, type RestHandler } from '../rest/handler.ts';
 import { createAuthenticateRequest } from './authenticate-request.ts';
@@ -100,14 +100,14 @@ export function createApp(options: AppOptions): App {
     streams,
   });
   const sockets = new Sockets({
-    ...{ clock, log, metrics: meter, inAll: unauthenticatedSockets() },
+    ...{ clock, log, metrics: meter, shares: core.shares, inAll: unauthenticatedSockets() },
     perAddress: origins.trustProxy ? null : (options.unauthenticatedSockets ?? UNAUTHENTICATED_SOCKETS_PER_ADDRESS),
   });
   const inbound = new ByteRates(clock, options.inboundBytesPerSecond ?? INBOUND_BYTES_PER_SECOND);
   const unread = new UnreadBytes({ shares: core.shares, clock, log, metrics: meter });
   const onWelcome = (socket: Duplex, requester: Principal): void => {
     unread.serves(socket, { requester });
-    if (socket instanceof Socket) sockets.authenticated(socket);
+    if (socket instanceof Socket) sockets.welcomed(socket);
   };
   const gateway = createGateway({ core, authenticator, log, metrics: meter, clock, inbound, onWelcome, ...origins });
   const ready = (): Promise<void> => requireReady([core, options.authenticator]);
@@ -152,7 +152,7 @@ function createRest({ core, log, meter, basePath, version, fastPath = true }: Ap
   });
 }
 
-/** Returns the maximum number of unauthenticated sockets. It is at most half of the process' file descriptors. */
+/** Returns the maximum number of unauthenticated sockets, within the process's limit of descriptors. */
 function unauthenticatedSockets(): number {
-  return Math.min(UNAUTHENTICATED_SOCKETS, Math.floor((descriptorLimit() ?? Infinity) / 2));
+  return Math.min(UNAUTHENTICATED_SOCKETS, socketRoom(descriptorLimit()).unauthenticated);
 }

@@ -12,8 +12,8 @@ export type AuthenticateRequest = (info: RequestInfo) => MaybePromise<Principal 
 
 /**
  * Reads the token from `Authorization: Bearer` only, never from cookies or the query. Throws `unauthenticated` or
- * `invalid_user` (401) for an invalid token, and `rate_limited` after too many invalid tokens. A valid token marks the
- * socket as authenticated.
+ * `invalid_user` (401) for an invalid token, and `rate_limited` after too many invalid tokens. A valid token counts
+ * the socket for its holder, and throws `share_exceeded` or `store_full` if the holder has too many sockets.
  */
 export function createAuthenticateRequest(
   authenticator: BearerAuthenticator,
@@ -24,7 +24,7 @@ export function createAuthenticateRequest(
     if (token === null) return null;
     const found = thenDo(authenticator.recall(token), (known) => known ?? authenticator.authenticate(token, address));
     return thenDo(found, (requester) => {
-      if (requester) sockets.authenticated(request.socket);
+      if (requester) sockets.authenticated(request.socket, requester);
       return requester;
     });
   };

@@ -11,13 +11,25 @@ const status = (word: string): object => ({
   properties: { status: { const: word } },
 });
 
+const READY = {
+  type: 'object',
+  required: ['status'],
+  properties: {
+    status: { const: 'ready' },
+    full_shares: {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'The shares whose total is used up: users who hold much of one are refused more of it.',
+    },
+  },
+};
+
 const NOT_READY = {
   type: 'object',
   required: ['status', 'code'],
   properties: {
     status: { const: 'not_ready' },
     code: { type: 'string', enum: problemCodes(503) },
-    share: { type: 'string', description: 'The share whose total is used up.' },
     reason: { type: 'string', description: 'What an operator must mend.' },
   },
 };
@@ -44,7 +56,7 @@ const READINESS: Described = {
     summary: 'Whether the node accepts new links and commands.',
     description: 'Needs no token.',
     responses: {
-      '200': { description: 'It is ready.', content: json(status('ready'), { status: 'ready' }) },
+      '200': { description: 'It is ready.', content: json(READY, { status: 'ready' }) },
       '503': {
         description: 'It is not ready.',
         headers: { 'Retry-After': { schema: { type: 'integer' } } },

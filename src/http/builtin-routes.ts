@@ -16,7 +16,7 @@ import { requireReady } from './readiness.ts';
 import type { RequestInfo } from './request-info.ts';
 
 export type BuiltinRoutesOptions = MetricsRouteOptions & {
-  readonly core: Pick<Core, 'ready'>;
+  readonly core: Pick<Core, 'ready' | 'fullShares'>;
   readonly authenticator: Pick<BearerAuthenticator, 'ready'>;
   /** Creates the OpenAPI document. Called at the first request for it. */
   readonly openapi: () => Promise<OpenApiDocument>;
@@ -47,7 +47,7 @@ export function createBuiltinRoutes(options: BuiltinRoutesOptions): ReadonlyMap<
   const routes: [string, BuiltinRoute][] = [
     ['/', open((info) => sendPage(info, welcome))],
     ['/healthz', open((info) => send(info, 200, '{"status":"ok"}'))],
-    ['/readyz', open((info) => sendReadiness(info, [core, authenticator]))],
+    ['/readyz', open((info) => sendReadiness(info, core, authenticator))],
     ['/reference', open((info) => thenDo(reference(), (page) => sendReference(info, page)))],
     ['/openapi.json', open((info) => thenDo(openapiText(), (text) => sendText(info, text, JSON_TYPE)))],
     ['/metrics', createMetricsRoute(options)],
@@ -115,19 +115,24 @@ function sendPage({ response }: RequestInfo, { html, policy }: ReturnType<typeof
 }
 
 /**
- * Answers with a status for load balancers. The body names the error code, the share that is used up, and what an
- * operator must repair, if that is known.
+ * Answers with a status for load balancers: 200 while the node takes new links and commands. The body of 200 names the
+ * shares that are used up; the body of 503 names the error code and what an operator must repair, if that is known.
  */
-async function sendReadiness(info: RequestInfo, parts: readonly Partial<Pick<Core, 'ready'>>[]): Promise<void> {
+async function sendReadiness(
+  info: RequestInfo,
+  core: Pick<Core, 'ready' | 'fullShares'>,
+  authenticator: Pick<BearerAuthenticator, 'ready'>,
+): Promise<void> {
+  let full: readonly string[];
   try {
-    await requireReady(parts);
+    await requireReady([core, authenticator]);
+    full = await core.fullShares();
   } catch (error) {
     if (!(error instanceof CallboardError)) throw error;
     info.response.setHeader('retry-after', '1');
-    const { share, reason } = error.details;
-    return send(info, 503, JSON.stringify({ status: 'not_ready', code: error.code, share, reason }));
+    return send(info, 503, JSON.stringify({ status: 'not_ready', code: error.code, reason: error.details.reason }));
   }
-  send(info, 200, '{"status":"ready"}');
+  send(info, 200, JSON.stringify({ status: 'ready', ...(full.length > 0 && { full_shares: full }) }));
 }
 
 function refuseWithoutUpgrade({ response }: RequestInfo): void {

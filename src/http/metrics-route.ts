@@ -1,5 +1,5 @@
 /** The route `GET /metrics`. It decides who may read the metrics, and in which format. */
-import { requireAdmin } from '../core/auth/principal.ts';
+import { requireAdmin, type AdminPrincipal } from '../core/auth/principal.ts';
 import { thenDo } from '../core/maybe-promise.ts';
 import type { Meter } from '../platform/metrics.ts';
 import type { MetricsFormat } from '../platform/prometheus.ts';
@@ -16,6 +16,9 @@ export type MetricsRouteOptions = {
   readonly metricsToken: Pick<MetricsToken, 'accepts'>;
 };
 
+/** The holder of the metrics token, as far as shares are concerned. */
+const SCRAPER: AdminPrincipal = { kind: 'admin', name: 'metrics', expiresAt: null };
+
 /** Creates the route `GET /metrics`, for administrators and for the holder of the metrics token. */
 export function createMetricsRoute(options: MetricsRouteOptions): BuiltinRoute {
   const { meter, authenticate, sockets, metricsToken } = options;
@@ -25,7 +28,7 @@ export function createMetricsRoute(options: MetricsRouteOptions): BuiltinRoute {
     label: 'builtin',
     handle(info, access) {
       if (metricsToken.accepts(bearerOf(info.request))) {
-        sockets.authenticated(info.request.socket);
+        sockets.authenticated(info.request.socket, SCRAPER);
         return send(info, meter);
       }
       return thenDo(authenticate(info), (requester) => {

@@ -8,6 +8,7 @@ import type { Core } from '../core/core.ts';
 import { CallboardError, internalMessage, notFound } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
+import { holderOf } from '../core/shares/holders.ts';
 import type { ByteRates } from '../core/shares/byte-rate.ts';
 import { rejectUpgrade } from '../gateway/reject-upgrade.ts';
 import type { Gateway } from '../gateway/gateway.ts';
@@ -17,6 +18,7 @@ import { wantsPage } from '../graphql/http/graphiql.ts';
 import type { GraphqlHandler } from '../graphql/http/handler.ts';
 import { createBodyReader } from '../graphql/http/request-bodies.ts';
 import { createReply, type HttpReply } from '../web/reply.ts';
+import { requestBegan, requestDone } from '../web/requests-in-progress.ts';
 import { GRAPHQL_PATH } from '../graphql/http/request.ts';
 import type { Meter } from '../platform/metrics.ts';
 import type { RestHandler } from '../rest/handler.ts';
@@ -101,13 +103,18 @@ export function createRequestHandler(options: RequestHandlerOptions): RequestHan
       basePath,
       trustProxy: origins.trustProxy,
     });
-    const access = logAccess(info, { log, metrics: meter });
-    unread.serves(request.socket, access);
+    const { socket } = request;
+    sockets.began(socket);
+    const ended = (): void => {
+      sockets.ended(socket);
+      requestDone(response);
+    };
+    const access = logAccess(info, { log, metrics: meter, ended });
+    unread.serves(socket, access);
     const refused = (error: CallboardError): void => {
       access.code = error.code;
       refuse(info, error, options);
     };
-    const { socket } = request;
     const reply = createReply({ requestId: info.id, socket, response, unread, refuse: refused });
     const exchange = { access, reply };
     const failed = (error: unknown): void => {
@@ -179,6 +186,7 @@ function createRouter(options: RequestHandlerOptions): Router {
     if (route && route.authentication !== 'bearer') return answerBuiltin(route, info, exchange);
     return thenDo(authenticate(info), (requester) => {
       exchange.access.requester = requester;
+      if (requester) requestBegan(info.response, options.core.shares.of(holderOf(requester)));
       if (route) return answerBuiltin(route, info, exchange);
       options.unread.requireRoom(requester);
       return answer(info, exchange);
@@ -254,7 +262,9 @@ function refuse(
     response.setHeader('retry-after', String(Math.max(1, Math.ceil(error.details.retryAfterMs / 1000))));
   }
   // The next request on this connection would follow the rest of the body, which is not worth reading.
-  if (!request.complete) response.setHeader('connection', 'close');
+  // A user who holds too many connections or requests gets rid of one.
+  const { share } = error.details;
+  if (!request.complete || share === 'sockets' || share === 'requests') response.setHeader('connection', 'close');
   if (isGraphql(path)) graphql.refuse(response, error);
   else rest.refuse(response, error);
 }

@@ -83,7 +83,7 @@ async function holderOf(
   if (principal) return { principal };
   if (ticket === null) fail('unauthenticated', 'A bearer token or a ticket is needed.');
   const redeemed = await guard.check(info.address, () => core.sites.redeem(sessionId, ticket));
-  sockets.authenticated(info.request.socket);
+  sockets.authenticated(info.request.socket, redeemed.principal);
   return redeemed;
 }
 

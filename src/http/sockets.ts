@@ -1,23 +1,34 @@
-/** Bounds the sockets without a valid token and closes stalled ones. It reads no request. */
+/** Holds the sockets of the server: bounds them, makes room for new ones, and closes stalled ones. Reads no request. */
 import type { Socket } from 'node:net';
+import type { Principal } from '../core/auth/principal.ts';
 import type { Cancel, Clock } from '../core/clock.ts';
+import { CallboardError } from '../core/errors.ts';
 import { READ_NOTHING_MS } from '../core/limits.ts';
 import type { Log } from '../core/log.ts';
 import type { Metrics } from '../core/metrics.ts';
 import { TokenBucket } from '../core/rates.ts';
+import { holderOf } from '../core/shares/holders.ts';
+import { SHARE_MESSAGE, type Holdings, type Shares } from '../core/shares/shares.ts';
 import { networkOf } from '../gateway/address.ts';
 import { isEventStream } from '../web/sse-stream.ts';
 import { takenBytes } from './socket-progress.ts';
 
-/** The interval at which stalled readers are looked for, in milliseconds. */
+/** The interval at which stalled readers and idle sockets are looked for, in milliseconds. */
 const CHECK_MS = 1_000;
-/** The rate of log lines about refused sockets; the next line has the number of suppressed ones. */
+/**
+ * The time after which a socket that has sent nothing of its next request counts as idle, in milliseconds: enough for a
+ * TLS handshake over a slow network.
+ */
+const IDLE_MS = 3_000;
+/** The rate of log lines about evicted and refused sockets; the next line has the number of suppressed ones. */
 const LINES = { perSecond: 1, burst: 5 };
+const RETRY_MS = 5_000;
 
 export type SocketsOptions = {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly shares: Pick<Shares, 'of'>;
   /**
    * The most unauthenticated sockets of one address; null: no bound, because behind a proxy all sockets have the
    * proxy's address.
@@ -29,10 +40,18 @@ export type SocketsOptions = {
 
 /** One open socket of the server. */
 type Watched = {
+  /** The accepted socket, or the one that speaks TLS over it. */
+  socket: Socket;
   readonly address: string;
-  authenticated: boolean;
+  /** The holder of the last valid token that arrived; null while the socket is unauthenticated. */
+  holdings: Holdings | null;
   /** Whether the gateway has taken over the socket; it bounds the bytes that the peer leaves unread. */
   upgraded: boolean;
+  /** The requests in progress. */
+  requests: number;
+  /** When the socket was accepted, or its last request ended, and the number of bytes that it had sent by then. */
+  waitsSince: number;
+  sent: number;
   /** The number of bytes that the system had accepted for the peer when `stalledSince` was set. */
   taken: number;
   /**
@@ -42,25 +61,74 @@ type Watched = {
   stalledSince: number | null;
 };
 
+/** Whether nothing of a next request has arrived. */
+function isSilent({ socket, requests, sent }: Watched): boolean {
+  return requests === 0 && socket.bytesRead === sent;
+}
+
 /**
- * Holds the sockets of the HTTP server. Bounds the number of sockets without a valid token, and closes sockets whose
- * peer reads nothing of a response for READ_NOTHING_MS. Links and event streams have their own bounds on unread bytes.
+ * Unauthenticated sockets in the order in which they are evicted: the one that has been idle for longest, then the one
+ * that was accepted first. Only the time of acceptance counts for a socket that is not idle. A peer that sends its head
+ * byte by byte, or many small requests, therefore gains nothing, and a new socket is evicted only after all older ones.
+ */
+class Evictable {
+  readonly #all = new Set<Watched>();
+  readonly #idle = new Set<Watched>();
+
+  get size(): number {
+    return this.#all.size;
+  }
+
+  add(watched: Watched): void {
+    this.#all.add(watched);
+  }
+
+  delete(watched: Watched): void {
+    this.#all.delete(watched);
+    this.#idle.delete(watched);
+  }
+
+  /** Called when a request of the socket begins. */
+  active(watched: Watched): void {
+    this.#idle.delete(watched);
+  }
+
+  /** Marks a socket as idle. Idle sockets are marked in the order in which they became idle. */
+  idle(watched: Watched): void {
+    this.#idle.add(watched);
+  }
+
+  next(): Watched | null {
+    for (const watched of this.#idle) {
+      if (isSilent(watched)) return watched;
+      this.#idle.delete(watched);
+    }
+    for (const watched of this.#all) return watched;
+    return null;
+  }
+}
+
+/**
+ * Holds the sockets of the HTTP server. Bounds the number of sockets without a valid token: a new one evicts another
+ * one, so that a valid token always arrives. A socket over which a valid token arrived counts in the share `sockets` of
+ * the token's holder. Closes sockets whose peer reads nothing of a response for READ_NOTHING_MS. Links and event
+ * streams have their own bounds on unread bytes.
  */
 export class Sockets {
   readonly #options: SocketsOptions;
   readonly #open = new Map<Socket, Watched>();
-  readonly #unauthenticated = new Map<string, number>();
+  readonly #unauthenticated = new Evictable();
+  readonly #byAddress = new Map<string, Evictable>();
   readonly #lines: TokenBucket;
   readonly #stop: Cancel;
   /** The one listener of all sockets, so that an idle link holds none of its own. */
   readonly #onClose: (this: Socket) => void;
-  #inAll = 0;
   #suppressed = 0;
 
   constructor(options: SocketsOptions) {
     this.#options = options;
     this.#lines = new TokenBucket(options.clock, LINES);
-    this.#stop = options.clock.every(CHECK_MS, () => this.#cutStalled());
+    this.#stop = options.clock.every(CHECK_MS, () => this.#check());
     const forget = (socket: Socket): void => this.#forget(socket);
     this.#onClose = function () {
       forget(this);
@@ -69,22 +137,22 @@ export class Sockets {
 
   /** The number of unauthenticated sockets. */
   get unauthenticated(): number {
-    return this.#inAll;
+    return this.#unauthenticated.size;
   }
 
-  /**
-   * Adds an accepted socket. A socket beyond a bound is destroyed without a response, because the bound is meant to
-   * save the cost of one.
-   */
+  /** Adds an accepted socket. Beyond a bound, another unauthenticated socket is destroyed without a response. */
   accepted(socket: Socket): void {
+    const { clock, perAddress, inAll } = this.#options;
     const address = networkOf(socket.remoteAddress ?? '');
-    const { perAddress, inAll } = this.#options;
-    const held = this.#unauthenticated.get(address) ?? 0;
-    if (perAddress !== null && held >= perAddress) return this.#refuse(socket, address, 'address');
-    if (this.#inAll >= inAll) return this.#refuse(socket, address, 'all');
-    this.#unauthenticated.set(address, held + 1);
-    this.#inAll++;
-    this.#open.set(socket, { address, authenticated: false, upgraded: false, taken: 0, stalledSince: null });
+    const ofAddress = this.#byAddress.get(address);
+    if (perAddress !== null && ofAddress && ofAddress.size >= perAddress) this.#evict(ofAddress, 'address');
+    if (this.#unauthenticated.size >= inAll) this.#evict(this.#unauthenticated, 'all');
+    const watched: Watched = {
+      ...{ socket, address, holdings: null, upgraded: false, requests: 0 },
+      ...{ waitsSince: clock.monotonic(), sent: 0, taken: 0, stalledSince: null },
+    };
+    this.#open.set(socket, watched);
+    this.#addUnauthenticated(watched);
     socket.on('close', this.#onClose);
   }
 
@@ -95,63 +163,130 @@ export class Sockets {
   secured(socket: Socket, secured: Socket): void {
     const watched = this.#open.get(socket);
     if (!watched) return;
-    this.#unwatch(socket);
+    this.#open.delete(socket);
+    socket.off('close', this.#onClose);
+    watched.socket = secured;
+    watched.sent = secured.bytesRead;
     this.#open.set(secured, watched);
     secured.on('close', this.#onClose);
   }
 
   /**
-   * Marks a socket as authenticated: a valid token or ticket arrived over it, or its link was welcomed. The socket of a
-   * welcomed link is no longer watched.
+   * Counts a socket for the requester whose valid token or ticket arrived over it, instead of the one before. Throws
+   * `share_exceeded` or `store_full` (share `sockets`) if the requester may not hold another socket; then nothing
+   * changes.
    */
-  authenticated(socket: Socket): void {
+  authenticated(socket: Socket, requester: Principal): void {
     const watched = this.#open.get(socket);
-    if (!watched || watched.authenticated) return;
-    watched.authenticated = true;
-    this.#countDown(watched.address);
-    if (watched.upgraded) this.#unwatch(socket);
+    const holder = holderOf(requester);
+    if (!watched || watched.holdings?.userId === holder) return;
+    const { holdings: before } = watched;
+    const holdings = this.#options.shares.of(holder);
+    before?.release('sockets', 1);
+    const refusal = holdings.refusal('sockets', 1);
+    if (refusal !== null) {
+      before?.take('sockets', 1);
+      this.#options.metrics.count('sockets_refused', 'share');
+      this.#say({ address: watched.address, holder }, 'a connection was refused: its user holds more than the share');
+      throw new CallboardError(refusal, SHARE_MESSAGE[refusal], { share: 'sockets', retryAfterMs: RETRY_MS });
+    }
+    holdings.take('sockets', 1);
+    watched.holdings = holdings;
+    if (!before) this.#removeUnauthenticated(watched);
   }
 
-  /**
-   * Marks a socket that the gateway takes over. It still counts as unauthenticated until `authenticated` is called for
-   * it.
-   */
-  upgraded(socket: Socket): void {
+  /** Called for each request that begins. Each call is followed by one call of `ended` for the same socket. */
+  began(socket: Socket): void {
     const watched = this.#open.get(socket);
     if (!watched) return;
-    watched.upgraded = true;
-    if (watched.authenticated) this.#unwatch(socket);
+    watched.requests++;
+    if (watched.holdings) return;
+    this.#unauthenticated.active(watched);
+    this.#byAddress.get(watched.address)?.active(watched);
+  }
+
+  ended(socket: Socket): void {
+    const watched = this.#open.get(socket);
+    if (!watched || --watched.requests > 0) return;
+    watched.waitsSince = this.#options.clock.monotonic();
+    watched.sent = socket.bytesRead;
+  }
+
+  /** Marks a socket that the gateway takes over. It counts as before until its link is welcomed. */
+  upgraded(socket: Socket): void {
+    const watched = this.#open.get(socket);
+    if (watched) watched.upgraded = true;
+  }
+
+  /** Called when the link of a socket was welcomed. The link counts in the shares from now on, and not the socket. */
+  welcomed(socket: Socket): void {
+    this.#forget(socket);
+    socket.off('close', this.#onClose);
   }
 
   close(): void {
     this.#stop();
   }
 
-  #refuse(socket: Socket, address: string, bound: 'address' | 'all'): void {
-    socket.destroy();
-    this.#options.metrics.count('sockets_refused', bound);
-    if (this.#lines.take() > 0) return void this.#suppressed++;
-    const fields = { address, bound, ...(this.#suppressed > 0 && { suppressed: this.#suppressed }) };
-    this.#suppressed = 0;
-    this.#options.log.warn(fields, 'a connection was refused: too many are open without a valid token');
+  #addUnauthenticated(watched: Watched): void {
+    const ofAddress = this.#byAddress.get(watched.address) ?? new Evictable();
+    this.#byAddress.set(watched.address, ofAddress);
+    ofAddress.add(watched);
+    this.#unauthenticated.add(watched);
   }
 
-  #cutStalled(): void {
+  #removeUnauthenticated(watched: Watched): void {
+    this.#unauthenticated.delete(watched);
+    const ofAddress = this.#byAddress.get(watched.address);
+    ofAddress?.delete(watched);
+    if (ofAddress?.size === 0) this.#byAddress.delete(watched.address);
+  }
+
+  #evict(evictable: Evictable, bound: 'address' | 'all'): void {
+    const watched = evictable.next();
+    if (!watched) return;
+    this.#forget(watched.socket);
+    watched.socket.destroy();
+    this.#options.metrics.count('sockets_refused', bound);
+    this.#say({ address: watched.address, bound }, 'a connection was closed: too many are open without a valid token');
+  }
+
+  /** Writes a line, unless there were too many of late. */
+  #say(fields: Readonly<Record<string, unknown>>, message: string): void {
+    if (this.#lines.take() > 0) return void this.#suppressed++;
+    const suppressed = this.#suppressed;
+    this.#suppressed = 0;
+    this.#options.log.warn({ ...fields, ...(suppressed > 0 && { suppressed }) }, message);
+  }
+
+  #check(): void {
     const now = this.#options.clock.monotonic();
-    for (const [socket, watched] of this.#open) {
-      if (watched.upgraded || socket.writableLength === 0 || isEventStream(socket)) {
-        watched.stalledSince = null;
-        continue;
-      }
-      const taken = takenBytes(socket);
-      if (watched.stalledSince === null || taken !== watched.taken) {
-        watched.taken = taken;
-        watched.stalledSince = now;
-      } else if (now - watched.stalledSince >= READ_NOTHING_MS) this.#cut(socket, watched);
+    const idle: Watched[] = [];
+    for (const watched of this.#open.values()) {
+      if (!watched.holdings && now - watched.waitsSince >= IDLE_MS && isSilent(watched)) idle.push(watched);
+      this.#cutStalled(watched, now);
+    }
+    // A socket that was marked before stays where it is.
+    for (const watched of idle.sort((a, b) => a.waitsSince - b.waitsSince)) {
+      this.#unauthenticated.idle(watched);
+      this.#byAddress.get(watched.address)?.idle(watched);
     }
   }
 
-  #cut(socket: Socket, { address }: Watched): void {
+  #cutStalled(watched: Watched, now: number): void {
+    const { socket } = watched;
+    if (watched.upgraded || socket.writableLength === 0 || isEventStream(socket)) {
+      watched.stalledSince = null;
+      return;
+    }
+    const taken = takenBytes(socket);
+    if (watched.stalledSince === null || taken !== watched.taken) {
+      watched.taken = taken;
+      watched.stalledSince = now;
+    } else if (now - watched.stalledSince >= READ_NOTHING_MS) this.#cut(watched);
+  }
+
+  #cut({ socket, address }: Watched): void {
     this.#options.metrics.count('sockets_cut');
     this.#options.log.info({ address }, 'a connection was closed: its peer does not read the response');
     socket.destroy();
@@ -159,19 +294,9 @@ export class Sockets {
 
   #forget(socket: Socket): void {
     const watched = this.#open.get(socket);
+    if (!watched) return;
     this.#open.delete(socket);
-    if (watched && !watched.authenticated) this.#countDown(watched.address);
-  }
-
-  #unwatch(socket: Socket): void {
-    this.#open.delete(socket);
-    socket.off('close', this.#onClose);
-  }
-
-  #countDown(address: string): void {
-    this.#inAll--;
-    const left = (this.#unauthenticated.get(address) ?? 1) - 1;
-    if (left > 0) this.#unauthenticated.set(address, left);
-    else this.#unauthenticated.delete(address);
+    if (watched.holdings) watched.holdings.release('sockets', 1);
+    else this.#removeUnauthenticated(watched);
   }
 }

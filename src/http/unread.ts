@@ -89,8 +89,10 @@ export class UnreadBytes {
   refusal(socket: Writable, bytes: number): CallboardError | null {
     const reader = bytes < LARGE_BYTES ? undefined : this.#readers.get(socket);
     if (!reader) return null;
-    const refused = this.#holdingsOf(reader).refusal('unread_bytes', bytes) === 'share_exceeded';
-    return refused ? exceeded() : null;
+    const { shares } = this.#options;
+    if (shares.used('unread_bytes') + bytes <= this.#short) return null;
+    const held = this.#holdingsOf(reader).held('unread_bytes');
+    return held + bytes > shares.bounds.unread_bytes.guarantee ? exceeded() : null;
   }
 
   /** Counts the socket's unread bytes after a large write, without waiting for the next sample. */

@@ -1,6 +1,6 @@
 /** Builds problem documents (RFC 9457), and defines their members, statuses and JSON Schema. */
 import type { CallboardError, Code, InputError } from '../core/errors.ts';
-import { SHARE_NAMES } from '../core/shares/bounds.ts';
+import { SCOPE_SHARE, SHARE_NAMES } from '../core/shares/bounds.ts';
 import type { Inserts } from '../web/json-text.ts';
 import { CODES, isCode, statusOf } from '../protocol/codes.ts';
 import { named } from './named.ts';
@@ -147,7 +147,7 @@ export const PROBLEM_SCHEMA = named('Problem', {
     id: { type: 'string', description: 'Also appears in the log of the relay, with the cause.' },
     share: {
       type: 'string',
-      enum: [...SHARE_NAMES, INBOUND],
+      enum: [...SHARE_NAMES, SCOPE_SHARE, INBOUND],
       description: 'Which share is used up, where the code is share_exceeded or store_full.',
     },
   },

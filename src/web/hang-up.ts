@@ -1,5 +1,6 @@
 /** Notices that the requester hung up before its response was complete. */
 import type { ServerResponse } from 'node:http';
+import { requestDone } from './requests-in-progress.ts';
 
 /**
  * A signal that is aborted when the requester hangs up before the response is complete. Implements as much of
@@ -15,6 +16,11 @@ export class HangUpSignal {
 
   get aborted(): boolean {
     return this.#res.destroyed && !this.#res.writableFinished;
+  }
+
+  /** The call waits from now on: its request no longer counts as one in progress. */
+  waits(): void {
+    requestDone(this.#res);
   }
 
   addEventListener(_type: 'abort', listener: () => void): void {

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
 import type { Clock } from '../core/clock.ts';
 import { SSE_STALL_MS } from '../core/limits.ts';
+import { requestDone } from './requests-in-progress.ts';
 import { Chunk } from './sse-chunk.ts';
 
 const PING = new Chunk(':\n\n');
@@ -68,6 +69,7 @@ export class SseStream {
     res: ServerResponse,
     { host, options }: { readonly host: SseStreamHost; readonly options: SseStreamOptions },
   ) {
+    requestDone(res);
     this.options = options;
     this.#res = res;
     this.#host = host;

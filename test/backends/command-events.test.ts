@@ -6,13 +6,9 @@ import type { Cancel } from '../../src/core/clock.ts';
 import type { Command } from '../../src/core/delivery/command.ts';
 import { CommandEvents } from '../../src/core/delivery/command-events.ts';
 import type { CommandEvent, CommandEventFilter } from '../../src/core/delivery/command-event.ts';
-import {
-  COMMAND_EVENTS_PER_SECOND,
-  COMMAND_FEEDS,
-  LISTENING_ANNOUNCE_MS,
-  LISTENING_MS,
-} from '../../src/core/limits.ts';
+import { COMMAND_EVENTS_PER_SECOND, LISTENING_ANNOUNCE_MS, LISTENING_MS } from '../../src/core/limits.ts';
 import { silentLog } from '../../src/core/log.ts';
+import { createShares, type Holdings } from '../../src/core/shares/shares.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { redisBench } from '../contract/kit/redis-bench.ts';
 import { command } from '../graphql/kit/rows.ts';
@@ -50,9 +46,10 @@ function nodeOn(bus: Bus, { nodeId, clock, shared }: { nodeId: string; clock: Fa
 const heard = (
   events: CommandEvents,
   filter: Partial<CommandEventFilter> = {},
+  holdings: Holdings = createShares().of('alice'),
 ): { got: CommandEvent[]; stop: Cancel } => {
   const got: CommandEvent[] = [];
-  return { got, stop: events.listen({ ...ANY, ...filter }, (event) => got.push(event)) };
+  return { got, stop: events.listen({ ...ANY, ...filter }, (event) => got.push(event), holdings) };
 };
 const told = (got: readonly CommandEvent[]) => got.map(({ stage, command: { commandId } }) => `${stage} ${commandId}`);
 const ended = (over: Partial<Command>): Command => command({ stage: 'terminal', outcome: 'completed', ...over });
@@ -104,11 +101,30 @@ describe('events of commands on one node', () => {
     }
   });
 
-  it('have a bounded number of different filters', () => {
+  it('have a bounded number of different filters for each holder; others and administrators have theirs', () => {
     const { events } = open();
-    for (let i = 0; i < COMMAND_FEEDS; i++) heard(events, { userId: `u${i}` });
-    expect(() => heard(events, { userId: 'more' })).toThrow(/feeds of commands with different filters/);
-    expect(() => heard(events, { userId: 'u0' })).not.toThrow();
+    const shares = createShares();
+    const { guarantee, total } = shares.bounds.feeds;
+    const mallory = shares.of('mallory');
+    const listen = (holder: string, client: number): Cancel =>
+      heard(events, { userId: holder, clientId: `c${client}` }, shares.of(holder)).stop;
+    const stops: Cancel[] = [];
+    for (let i = 0; i < 1_000 && mallory.refusal('feeds', 1) === null; i++) stops.push(listen('mallory', i));
+    expect(stops).toHaveLength(((total ?? 0) * 3) / 4);
+    const exceeded = expect.objectContaining({ code: 'share_exceeded', details: { share: 'feeds' } });
+    expect(() => listen('mallory', -1)).toThrow(exceeded);
+    // A further listener with a filter that the holder listens to already takes nothing.
+    const again = listen('mallory', 0);
+    const used = shares.used('feeds');
+    again();
+    expect(shares.used('feeds')).toBe(used);
+    for (let i = 0; i < guarantee; i++) listen('alice', i);
+    for (const user of ['bob', 'carol', 'dave']) for (let i = 0; i < guarantee; i++) listen(user, i);
+    listen('erin', 0);
+    for (let i = 0; i < guarantee; i++) listen('/admin/ops', i);
+    for (const stop of stops) stop();
+    expect(mallory.held('feeds')).toBe(0);
+    listen('mallory', 0);
   });
 });
 

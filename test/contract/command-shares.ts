@@ -89,6 +89,45 @@ export function commandShares(name: string, make: MakeSharesBench, { runs }: { r
       expect(await park(bench, 'c1', { params: text(9_000) })).toMatchObject({ kind: 'attached' });
     });
 
+    it('leave room for users who hold little once the total is used up', async () => {
+      const bench = await opened({ queued_bytes: { guarantee: 10_000, total: 40_000 } });
+      for (const id of ['a1', 'a2', 'a3']) await park(bench, id, { params: text(10_000) });
+      const parkFor = (userId: string, bytes: number) =>
+        park(bench, `${userId}-${bytes}`, { userId, scopeId: userId, params: text(bytes) });
+      expect(await parkFor('bob', 10_000)).toMatchObject({ kind: 'admitted' });
+      const refused = { kind: 'refused', code: 'store_full', share: 'queued_bytes' };
+      // The reserve is a sixteenth of the total: 2,500 bytes. A user may hold free² / 2,500 of it.
+      expect(await parkFor('carol', 1_000)).toEqual(refused);
+      expect(await parkFor('carol', 900)).toMatchObject({ kind: 'admitted' });
+      expect(await parkFor('carol', 100)).toEqual(refused);
+      expect(await parkFor('dave', 600)).toEqual(refused);
+      expect(await parkFor('dave', 300)).toMatchObject({ kind: 'admitted' });
+      expect(await bench.used('queued_bytes')).toBe(41_200);
+    });
+
+    it("leave each member of a scope a part of it, and count a member's commands until they end", async () => {
+      const bench = await opened({});
+      const terms = { scopeId: 'team', scopeLimit: 8, memberLimit: 2 };
+      const admit = (userId: string, commandId: string) => park(bench, commandId, { userId, ...terms });
+      for (let i = 0; i < 6; i++) expect(await admit('alice', `a${i}`)).toMatchObject({ kind: 'admitted' });
+      // A quarter of the scope is left for members who hold little.
+      const refused = { kind: 'refused', code: 'share_exceeded', share: 'scope' };
+      const another = { connectWithinMs: 60_000, ...terms };
+      expect((await bench.backend.commands.preview(admission('a6', another))).answer).toEqual(refused);
+      expect(await admit('alice', 'a6')).toEqual(refused);
+      expect(await admit('bob', 'b0')).toMatchObject({ kind: 'admitted' });
+      const cancel = { kind: 'cancel', reason: null, by: 'test' } as const;
+      for (const id of ['a0', 'a1', 'a2', 'a3', 'a4'])
+        await bench.backend.commands.settle({ userId: 'alice', clientId: 'tab', commandId: id }, cancel);
+      for (let i = 1; i < 5; i++) expect(await admit('bob', `b${i}`)).toMatchObject({ kind: 'admitted' });
+      // Alice has one command left, so she may have a second one.
+      expect(await admit('bob', 'b5')).toEqual(refused);
+      expect(await admit('alice', 'a7')).toMatchObject({ kind: 'admitted' });
+      expect(await admit('alice', 'a8')).toEqual(refused);
+      expect(await admit('carol', 'c0')).toMatchObject({ kind: 'admitted' });
+      expect(await admit('carol', 'c1')).toEqual({ kind: 'refused', code: 'capacity_exceeded' });
+    });
+
     it('let small params reach a live client without a queue, however much is queued for another client', async () => {
       const bench = await opened({ queued_bytes: { guarantee: 10_000, total: 10_000 } });
       const { commands } = bench.backend;

@@ -209,8 +209,8 @@ describe('capacity scopes', () => {
   it('that the policy does not know have no limit', async () => {
     await using relay = await testCore({ policy: compilePolicy({ rules: [], scopes: [], userCapacity: 3 }) });
     const waiter = { rpcId: 'r', callerNodeId: 'n1', waitFor: 'completed', withinMs: null } as const;
-    const asked = { chosenId: true, action: 'open', digest: 'd', scopeLimit: 5, namedInstanceId: null, params: null };
-    const command = { ...asked, clientType: null };
+    const asked = { chosenId: true, action: 'open', digest: 'd', scopeLimit: 5, memberLimit: null, params: null };
+    const command = { ...asked, clientType: null, namedInstanceId: null };
     const traced = {
       caller: { kind: 'user', name: 'alice' },
       traceFlags: null,

@@ -179,6 +179,32 @@ describe('a preflight', () => {
     });
   });
 
+  it('shows a member of a scope whether it has room, and only an administrator how many commands it has', async () => {
+    const scopes = [{ id: 'team', members: ['alice', 'bob'], capacity: 4 }];
+    await using relay = await testCore({ policy: compilePolicy({ rules: [], scopes, userCapacity: null }) });
+    await online(relay.core);
+    const evidence = async (requester: Parameters<Core['rpc']['preflight']>[0]): Promise<unknown> => {
+      const { layers } = await relay.core.rpc.preflight(requester, target);
+      return JSON.parse(layers.find(({ layer }) => layer === 'capacity')?.evidence ?? 'null');
+    };
+    const away = {
+      userId: 'bob',
+      clientId: 'away',
+      action: 'open',
+      params: null,
+      connectWithinMs: 60_000,
+      waitFor: 'admitted',
+    } as const;
+    for (let i = 0; i < 3; i++) await relay.core.rpc.invoke(user('bob'), away);
+    const shown = { scopeId: 'team', limit: 4, queued: 0, of: 1000 };
+    expect(await evidence(alice)).toEqual({ ...shown, scope: 'room' });
+    expect(await evidence(admin)).toEqual({ ...shown, reserved: 3 });
+    const refused = await relay.core.rpc.invoke(user('bob'), away);
+    expect(refused).toMatchObject({ kind: 'refused', code: 'share_exceeded', share: 'scope', by: 'capacity' });
+    await relay.core.rpc.invoke(alice, { ...target, waitFor: 'admitted' });
+    expect(await evidence(alice)).toEqual({ ...shown, scope: 'full' });
+  });
+
   it('names the command that a known id would attach to or replay, even while the node drains', async () => {
     await using relay = await testCore();
     const client = await online(relay.core);

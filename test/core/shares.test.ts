@@ -5,6 +5,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';
+import { guaranteeBeside, RESERVE_PART, SHARE_BOUNDS } from '../../src/core/shares/bounds.ts';
+import { holderOf } from '../../src/core/shares/holders.ts';
 import { createShares, type Shares } from '../../src/core/shares/shares.ts';
 
 const bounds = {
@@ -33,8 +35,72 @@ describe('a share', () => {
     expect(table.of('bob').refusal('links', 1)).toBe('share_exceeded');
     table.of('dave').claim('links', 5);
     expect(table.full('links')).toBe(true);
-    expect(table.of('erin').refusal('links', 1)).toBe('store_full');
+    expect(table.of('erin').refusal('links', 5)).toBe('store_full');
+    expect(table.of('dave').refusal('links', 1)).toBe('store_full');
     expect(table.of('alice').refusal('links', 1)).toBe('share_exceeded');
+  });
+
+  it('keeps a reserve beyond the total for users who hold little, and another for administrators', () => {
+    const table = shares();
+    table.of('alice').claim('links', 75);
+    for (const user of ['bob', 'carol']) table.of(user).claim('links', 10);
+    table.of('dave').claim('links', 5);
+    // Of the reserve of 6, a user may hold what fits free² / 6, and always 1.
+    expect(table.of('erin').refusal('links', 3)).toBe('store_full');
+    table.of('erin').claim('links', 2);
+    expect(table.of('erin').refusal('links', 1)).toBe('store_full');
+    for (const user of ['frank', 'grace', 'heidi', 'ivan']) {
+      expect(table.of(user).refusal('links', 3)).toBe('store_full');
+      table.of(user).claim('links', 1);
+    }
+    expect(table.of('judy').refusal('links', 1)).toBe('store_full');
+    const admin = table.of(holderOf({ kind: 'admin', name: 'ops', expiresAt: null }));
+    admin.claim('links', 6);
+    expect(admin.refusal('links', 1)).toBe('store_full');
+    expect(table.used('links')).toBe(112);
+  });
+
+  it('leaves administrators one, however small the total', () => {
+    const table = createShares({ links: { guarantee: 1, total: 1 } });
+    table.of('alice').claim('links', 1);
+    expect(table.of('bob').refusal('links', 1)).toBe('store_full');
+    table.of(holderOf({ kind: 'admin', name: 'ops', expiresAt: null })).claim('links', 1);
+  });
+
+  it('never refuses a user what is guaranteed beside the others, whatever they took and released', () => {
+    const total = fc.integer({ min: 16, max: 100_000 });
+    const anyBound = total.chain((most) =>
+      fc.record({ guarantee: fc.integer({ min: 1, max: most }), total: fc.constant(most) }),
+    );
+    // Amounts are parts of the total, so that claims of every size are tried, most of them as large as possible.
+    const step = fc.record({ user: fc.nat(11), part: fc.integer({ min: 1, max: 1_000 }), greedy: fc.boolean() });
+    fc.assert(
+      fc.property(anyBound, fc.array(step, { maxLength: 80 }), (links, steps) => {
+        const table = createShares({ links });
+        const users = Array.from({ length: 12 }, (_, i) => table.of(`u${i}`));
+        for (const { user, part, greedy } of steps) {
+          const holdings = users[user];
+          if (!holdings) continue;
+          const amount = Math.max(1, Math.floor((links.total * part) / 1_000));
+          if (holdings.refusal('links', amount) === null) holdings.claim('links', amount);
+          else if (greedy) while (holdings.refusal('links', 1) === null) holdings.claim('links', 1);
+          else holdings.release('links', Math.min(amount, holdings.held('links')));
+          expect(table.used('links')).toBeLessThanOrEqual(links.total * (1 + RESERVE_PART));
+          const holders = users.filter((one) => one.held('links') > 0);
+          for (const one of users) {
+            const others = holders.filter((other) => other !== one).length;
+            const growth = guaranteeBeside(links, others) - one.held('links');
+            if (growth > 0) expect(one.refusal('links', growth)).toBeNull();
+          }
+        }
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('guarantees links of users beside many who take all they can, by the defaults', () => {
+    const beside = [0, 1, 5, 10, 20].map((others) => guaranteeBeside(SHARE_BOUNDS.links, others));
+    expect(beside).toEqual([1_000, 1_000, 1_000, 57, 7]);
   });
 
   it('without a total refuses only beyond the guarantee', () => {

@@ -48,6 +48,18 @@ describe('links of one user', () => {
     }
   });
 
+  test('hold a socket, too, and are refused without one', async () => {
+    const bounds = { sockets: { guarantee: 1, total: 1 } };
+    await using at = await startGateway({ shares: sharesOf(bounds) });
+    const peer = await caller(at);
+    expect(at.core.shares.used('sockets')).toBe(1);
+    expect(await refusedHello(at, BOB)).toMatchObject({ code: 'store_full', share: 'sockets', closed: 4432 });
+    expect(at.core.shares.used('links')).toBe(1);
+    peer.ws.close(1000);
+    await peer.closed;
+    await expect.poll(() => at.core.shares.used('sockets')).toBe(0);
+  });
+
   test('whose hello is refused for another reason hold nothing', async () => {
     await using at = await startGateway({ shares: sharesOf({ links: { guarantee: 1, total: 1 } }) });
     await at.core.drain(0);

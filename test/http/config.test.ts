@@ -241,7 +241,7 @@ describe('configuration', () => {
         : [flag, values[name] ?? '1048576'.slice(0, name === 'PORT' || name === 'PARTITIONS' ? 3 : 9)];
     });
     expect(faultsOf({}, argv)).toEqual({});
-    expect(SETTING_NAMES).toHaveLength(65);
+    expect(SETTING_NAMES).toHaveLength(71);
   });
 
   it('has the bounds of each share; a default guarantee does not exceed its total', () => {
@@ -333,7 +333,7 @@ describe('the policy file', () => {
     const path = file(
       JSON.stringify({
         rules: [{ effect: 'deny', user: 'alice', action: ['wipe', 'drop*'] }],
-        scopes: [{ id: 'team', members: '*@team.example', capacity: 5 }],
+        scopes: [{ id: 'team', members: '*@team.example', capacity: 5, member_capacity: 2 }],
         user_capacity: 7,
       }),
     );
@@ -341,7 +341,7 @@ describe('the policy file', () => {
       rules: [
         expect.objectContaining({ name: 'rules[0]', effect: 'deny', users: ['alice'], actions: ['wipe', 'drop*'] }),
       ],
-      scopes: [{ id: 'team', members: ['*@team.example'], capacity: 5 }],
+      scopes: [{ id: 'team', members: ['*@team.example'], capacity: 5, memberCapacity: 2 }],
       userCapacity: 7,
     });
   });

@@ -95,18 +95,24 @@ describe('admission scopes', () => {
       { id: 'team', members: ['*@team.example', 'carol'], capacity: 3 },
       { id: 'rest', members: ['guest-*'], capacity: 1 },
       { id: 'late', members: ['carol'], capacity: 9 },
+      { id: 'many', members: ['*@many.example'], capacity: 500 },
+      { id: 'few', members: ['*@few.example'], capacity: 500, memberCapacity: 200 },
+      { id: 'single', members: ['alone'], capacity: 5 },
     ],
     userCapacity: 50,
   });
 
   it.each([
-    ['a@team.example', 'team', 3],
-    ['carol', 'team', 3],
-    ['guest-7', 'rest', 1],
-    ['dave', 'dave', 50],
-    ['team', 'user/team', 50],
-  ])('%s is counted in %s with a limit of %i', (userId, id, limit) => {
-    expect(policy.scopeOf(userId)).toEqual({ id, limit });
+    ['a@team.example', 'team', 3, 1],
+    ['carol', 'team', 3, 1],
+    ['guest-7', 'rest', 1, 1],
+    ['dave', 'dave', 50, undefined],
+    ['team', 'user/team', 50, undefined],
+    ['erin@many.example', 'many', 500, 50],
+    ['frank@few.example', 'few', 500, 200],
+    ['alone', 'single', 5, undefined],
+  ])('%s is counted in %s with a limit of %i', (userId, id, limit, memberLimit) => {
+    expect(policy.scopeOf(userId)).toEqual({ id, limit, memberLimit });
   });
 });
 

@@ -1,17 +1,19 @@
-/** Tests bounds on sockets without a token, and on peers that do not read. */
+/** Tests bounds on sockets and on requests in progress, and on peers that do not read. */
 import { once } from 'node:events';
 import { Agent, get } from 'node:http';
-import { connect, createServer, type NetConnectOpts, type Server, type Socket } from 'node:net';
+import { connect, createServer, Socket, type NetConnectOpts, type Server } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { RESERVE_PART } from '../../src/core/shares/bounds.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { READ_NOTHING_MS } from '../../src/core/limits.ts';
+import { createShares } from '../../src/core/shares/shares.ts';
 import { takenBytes } from '../../src/http/socket-progress.ts';
 import { Sockets, type SocketsOptions } from '../../src/http/sockets.ts';
-import { readDescriptorLimit } from '../../src/platform/descriptors.ts';
+import { readDescriptorLimit, socketRoom, withinDescriptors } from '../../src/platform/descriptors.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { until } from '../relay/kit/test-relay.ts';
-import { ask, startHttpRelay, tokenOf, type HttpRelay } from './kit/http-relay.ts';
+import { ask, postJson, startHttpRelay, tokenOf, type HttpRelay } from './kit/http-relay.ts';
 import { client } from '../gateway/kit/test-gateway.ts';
 
 const opened = new Set<Socket>();
@@ -46,21 +48,26 @@ function healthyElsewhere(url: string): Promise<boolean> {
 }
 
 describe('sockets without a valid token', () => {
-  it('are bounded per address; further ones are closed at once, and others are served', async () => {
+  it('are bounded per address: a new one evicts another one of its address, and others are served', async () => {
     await using at = await startHttpRelay({ unauthenticatedSockets: 10 });
     const sockets = await Promise.all(Array.from({ length: 40 }, () => dial(at.url, 'GET /healthz HTTP/1.1\r\nX: ')));
-    await until(
-      () => sockets.filter((socket) => socket.closed || socket.readableEnded || socket.destroyed).length >= 0,
-    );
     expect(await healthyElsewhere(at.url)).toBe(true);
-    await expect(ask(`${at.url}/healthz`, { token: null })).rejects.toThrow();
-    const [first, ...rest] = sockets.filter((socket) => !socket.readableEnded);
-    first?.destroy();
-    await until(async () => (await ask(`${at.url}/metrics`).catch(() => null))?.status === 200);
+    expect((await ask(`${at.url}/healthz`, { token: null })).status).toBe(200);
     expect(await metric(at, 'sockets_refused_total{bound="address"}')).toBeGreaterThanOrEqual(30);
-    expect(at.lines.filter((line) => line.includes('a connection was refused')).length).toBeLessThanOrEqual(7);
-    for (const socket of rest) socket.destroy();
+    expect(at.lines.filter((line) => line.includes('a connection was closed: too many')).length).toBeLessThanOrEqual(7);
+    for (const socket of sockets) socket.destroy();
     await until(async () => (await metric(at, 'unauthenticated_sockets')) <= 1);
+  });
+
+  it('do not prevent a valid token of the same address from being served, however many are idle', async () => {
+    await using at = await startHttpRelay();
+    await Promise.all(Array.from({ length: 300 }, () => dial(at.url, '')));
+    const answers = await Promise.all(Array.from({ length: 120 }, () => ask(`${at.url}/users`).catch(() => null)));
+    expect(answers.map((answer) => answer?.status)).toEqual(answers.map(() => 200));
+    // An unfinished head is evicted before a newer socket, too.
+    await Promise.all(Array.from({ length: 300 }, () => dial(at.url, 'GET / HTTP/1.1\r\nX: ')));
+    const later = await Promise.all(Array.from({ length: 120 }, () => ask(`${at.url}/users`).catch(() => null)));
+    expect(later.map((answer) => answer?.status)).toEqual(later.map(() => 200));
   });
 
   it('do not prevent 1,200 unfinished headers from being refused and others from being served', async () => {
@@ -158,7 +165,7 @@ type Pair = AsyncDisposable & { readonly near: Socket; readonly far: Socket; rea
 async function pair(options: Partial<SocketsOptions> = {}): Promise<Pair> {
   const clock = new FakeClock();
   const sockets = new Sockets({
-    ...{ clock, log: silentLog, metrics: createMetrics(), perAddress: 10, inAll: 10 },
+    ...{ clock, log: silentLog, metrics: createMetrics(), shares: createShares(), perAddress: 10, inAll: 10 },
     ...options,
   });
   const server: Server = createServer((socket) => sockets.accepted(socket));
@@ -218,6 +225,199 @@ describe('the watch on readers', () => {
     }
     expect(takenBytes(at.near)).toBeGreaterThan(before);
     expect(at.near.writableLength).toBeGreaterThan(0);
+  });
+});
+
+/** A relay's sockets without a relay: sockets are given to it as plain objects. */
+function stage(options: Partial<SocketsOptions> = {}) {
+  const clock = new FakeClock();
+  const shares = createShares({ sockets: { guarantee: 2, total: 8 } });
+  const lines: string[] = [];
+  const log = { ...silentLog, warn: (_: unknown, message?: string) => void lines.push(message ?? '') };
+  const sockets = new Sockets({
+    ...{ clock, log, metrics: createMetrics(), shares, perAddress: 3, inAll: 5 },
+    ...options,
+  });
+  const open = (address = '10.0.0.1'): TestSocket => {
+    const socket = new TestSocket(address);
+    sockets.accepted(socket);
+    return socket;
+  };
+  return { clock, shares, sockets, open, lines };
+}
+
+class TestSocket extends Socket {
+  /** The number of bytes that the peer has sent. */
+  sent = 0;
+
+  constructor(address: string) {
+    super();
+    Object.defineProperty(this, 'remoteAddress', { value: address });
+    Object.defineProperty(this, 'bytesRead', { get: () => this.sent });
+  }
+}
+
+describe('a new socket', () => {
+  it('evicts the one of its address that has been idle for longest, and spares heads and requests that arrive', async () => {
+    const { clock, sockets, open } = stage();
+    const [sending, asking, idle] = [open(), open(), open()];
+    sending.sent = 5;
+    asking.sent = 50;
+    sockets.began(asking);
+    const elsewhere = open('10.0.0.2');
+    await clock.advance(4_000);
+    const fresh = open();
+    expect([sending, asking, idle, elsewhere, fresh].map((socket) => socket.destroyed)).toEqual([
+      ...[false, false, true, false, false],
+    ]);
+    // Without an idle one, the socket that was accepted first goes, whatever it has sent since.
+    sending.sent = 6;
+    open();
+    expect([sending.destroyed, asking.destroyed, fresh.destroyed]).toEqual([true, false, false]);
+    expect(sockets.unauthenticated).toBe(4);
+  });
+
+  it('evicts no newer one before all older ones, however fast they come and whatever they send', async () => {
+    const { clock, sockets, open } = stage({ perAddress: 20, inAll: 100 });
+    const hostile: TestSocket[] = [];
+    const flood = (count: number): void => {
+      for (let i = 0; i < count; i++) {
+        const socket = open();
+        // Some send nothing, some a head byte by byte, some whole requests one after the other.
+        socket.sent = i % 3;
+        if (i % 3 === 2) sockets.began(socket);
+        hostile.push(socket);
+      }
+      for (const [i, socket] of hostile.entries()) if (i % 3 > 0) socket.sent++;
+    };
+    flood(50);
+    await clock.advance(1_000);
+    const honest = open();
+    flood(19);
+    expect(honest.destroyed).toBe(false);
+    flood(1);
+    expect(honest.destroyed).toBe(true);
+  });
+
+  it('counts as idle again after a request, from its end', async () => {
+    const { clock, sockets, open } = stage();
+    const [first, second] = [open(), open()];
+    await clock.advance(4_000);
+    first.sent = 60;
+    sockets.began(first);
+    sockets.ended(first);
+    await clock.advance(1_000);
+    open();
+    open();
+    expect([first.destroyed, second.destroyed]).toEqual([false, true]);
+  });
+});
+
+describe('the share of sockets', () => {
+  const alice = { kind: 'user', userId: 'alice', scopes: new Set<never>(), expiresAt: null } as const;
+  const bob = { ...alice, userId: 'bob' };
+
+  it('counts a socket for the holder of the last valid token, and gives it back when it closes', async () => {
+    const { shares, sockets, open } = stage();
+    const socket = open();
+    sockets.authenticated(socket, alice);
+    sockets.authenticated(socket, alice);
+    expect([shares.of('alice').held('sockets'), sockets.unauthenticated]).toEqual([1, 0]);
+    sockets.authenticated(socket, bob);
+    expect([shares.of('alice').held('sockets'), shares.of('bob').held('sockets')]).toEqual([0, 1]);
+    socket.destroy();
+    await once(socket, 'close');
+    expect(shares.used('sockets')).toBe(0);
+  });
+
+  it('refuses a holder beyond it, logs that, and leaves the socket to its holder before', () => {
+    const { shares, sockets, open, lines } = stage();
+    for (let i = 0; i < 6; i++) sockets.authenticated(open(), alice);
+    const refused = open();
+    const error = expect.objectContaining({
+      code: 'share_exceeded',
+      details: { share: 'sockets', retryAfterMs: 5_000 },
+    });
+    expect(() => sockets.authenticated(refused, alice)).toThrow(error);
+    expect([shares.used('sockets'), sockets.unauthenticated]).toEqual([6, 1]);
+    expect(lines).toEqual(['a connection was refused: its user holds more than the share']);
+    sockets.authenticated(refused, bob);
+    expect(() => sockets.authenticated(refused, alice)).toThrow(error);
+    expect(shares.of('bob').held('sockets')).toBe(1);
+  });
+
+  it('does not count the socket of a link twice', () => {
+    const { shares, sockets, open } = stage();
+    const socket = open();
+    sockets.authenticated(socket, alice);
+    sockets.upgraded(socket);
+    expect(shares.used('sockets')).toBe(1);
+    sockets.welcomed(socket);
+    expect([shares.used('sockets'), sockets.unauthenticated]).toEqual([0, 0]);
+  });
+
+  it('holds over HTTP and links: others and administrators are served while one token holds all it may', async () => {
+    await using at = await startHttpRelay({ shares: { sockets: { guarantee: 4, total: 16 } } });
+    const request = `GET /users HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${await tokenOf('mallory')}\r\n\r\n`;
+    const statuses: string[] = [];
+    for (let i = 0; i < 20; i++) {
+      const socket = await dial(at.url, request);
+      const [answer] = await once(socket, 'data');
+      statuses.push(String(answer).slice(9, 12));
+    }
+    expect(statuses).toEqual([...Array.from({ length: 12 }, () => '403'), ...Array.from({ length: 8 }, () => '429')]);
+    const refused = await ask(`${at.url}/users`, { token: await tokenOf('mallory') });
+    expect([refused.status, refused.json?.['code'], refused.json?.['share'], refused.headers.connection]).toEqual([
+      ...[429, 'share_exceeded', 'sockets', 'close'],
+    ]);
+    expect((await at.ask('/healthz', { token: null })).status).toBe(200);
+    expect((await ask(`${at.url}/users`)).status).toBe(200);
+    const peers: Parameters<typeof client>[0]['peers'] = [];
+    const port = Number(new URL(at.url).port);
+    await client({ port, peers }, { token: await tokenOf('alice', 'connect'), client_id: 'c1' });
+    for (const peer of peers) peer.ws.terminate();
+  });
+});
+
+it('the sockets of a process stay within its limit of descriptors, and leave some for other files', () => {
+  for (const limit of [64, 256, 1_024, 4_096, 20_000, 1_048_576]) {
+    const { unauthenticated, total } = socketRoom(limit);
+    const most = unauthenticated + total + 2 * Math.floor(total * RESERVE_PART);
+    expect(most).toBeLessThanOrEqual(Math.max(limit / 2, limit - Math.max(64, limit / 16)));
+    expect(Math.min(unauthenticated, total)).toBeGreaterThan(0);
+  }
+  expect(withinDescriptors({ guarantee: 2_000, total: 24_000 }, 4_096)).toEqual({ guarantee: 2_000, total: 2_986 });
+  expect(withinDescriptors({ guarantee: 2_000, total: 24_000 }, 256)).toEqual({ guarantee: 149, total: 149 });
+  expect(withinDescriptors({ guarantee: 2_000, total: 24_000 }, null)).toEqual({ guarantee: 2_000, total: 24_000 });
+});
+
+describe('the share of requests', () => {
+  it('bounds requests in progress, without calls that wait and event streams, and is given back', async () => {
+    const bound = { guarantee: 2, total: 4 };
+    await using at = await startHttpRelay({ shares: { requests: bound } });
+    const token = await tokenOf('alice', 'connect', 'invoke', 'host');
+    const { shares } = at.callboard.core;
+    const path = '/connections/alice/tab/actions/open';
+    // Calls that wait for their client do not count.
+    const aborts = new AbortController();
+    const init = { method: 'POST', signal: aborts.signal, body: '{"connect_within_ms":60000}' };
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+    for (let i = 0; i < 6; i++) void fetch(`${at.url}${path}`, { ...init, headers }).catch(() => {});
+    await until(() => shares.used('waits') === 6);
+    expect(shares.used('requests')).toBe(0);
+    // Bodies that do not end do.
+    const head = ['POST /graphql HTTP/1.1', 'Host: x', `Authorization: Bearer ${token}`];
+    const unfinished = [...head, 'Content-Type: application/json', 'Content-Length: 9', '', ''].join('\r\n');
+    const slow = await Promise.all(Array.from({ length: 3 }, () => dial(at.url, unfinished)));
+    await until(() => shares.used('requests') === 3);
+    const refused = await at.ask('/graphql', postJson({ query: '{ __typename }' }, { token }));
+    expect([refused.status, refused.headers.connection]).toEqual([429, 'close']);
+    expect(refused.text).toContain('"share":"requests"');
+    expect((await at.ask('/graphql', postJson({ query: '{ __typename }' }))).status).toBe(200);
+    for (const socket of slow) socket.destroy();
+    await until(() => shares.used('requests') === 0);
+    expect((await at.ask('/graphql', postJson({ query: '{ __typename }' }, { token }))).status).toBe(200);
+    aborts.abort();
   });
 });
 

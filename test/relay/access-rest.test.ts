@@ -125,7 +125,7 @@ describe('the access of REST', () => {
 describe('the access of paths without a document', () => {
   const known = [
     ...createBuiltinRoutes({
-      core: { ready: () => {} },
+      core: { ready: () => {}, fullShares: () => [] },
       authenticator: {},
       meter: { expose: async () => ({ contentType: '', text: '' }) },
       authenticate: () => null,

@@ -4,6 +4,7 @@
 import { describe, expect, it } from 'vitest';
 import { createHttpCaller, createLinkCaller } from '../../src/clients/caller/index.ts';
 import { createCallboard } from '../../src/callboard.ts';
+import { toJson } from '../../src/core/json.ts';
 import { ADMIN, ask, postJson, startHttpRelay, SECRET, tokenOf, type HttpRelay } from '../http/kit/http-relay.ts';
 import { advertisement, connect, user } from '../kit/core.ts';
 import { settle } from '../kit/clock.ts';
@@ -84,7 +85,7 @@ describe('a share that is used up', () => {
 });
 
 describe('readiness', () => {
-  it('changes while a total that new links or commands need has no room', async () => {
+  it('names a total that is used up, and stays, because other work goes on', async () => {
     await using at = await startHttpRelay({ shares: { links: { guarantee: 1, total: 1 } } });
     const readiness = async () => {
       const { status, json } = await ask(`${at.linkUrl}/readyz`, { token: null });
@@ -93,10 +94,41 @@ describe('readiness', () => {
     expect(await readiness()).toEqual([200, { status: 'ready' }]);
     const caller = createLinkCaller({ url: connectUrl(at), token: await tokenOf('alice', 'invoke') });
     await expect(caller.invoke(TARGET)).rejects.toMatchObject({ code: 'not_connected' });
-    expect(await readiness()).toEqual([503, { status: 'not_ready', code: 'store_full', share: 'links' }]);
-    expect((await ask(`${at.linkUrl}/healthz`, { token: null })).status).toBe(200);
+    expect(await readiness()).toEqual([200, { status: 'ready', full_shares: ['links'] }]);
+    expect((await at.ask('/metrics')).text).toContain('callboard_ready 1');
     await caller.close();
     await expect.poll(readiness).toEqual([200, { status: 'ready' }]);
+  });
+});
+
+describe('accounts that hold all they can', () => {
+  it('leave another user room to connect and to be called, and the relay stays ready', async () => {
+    const bound = { guarantee: 16_000, total: 64_000 };
+    await using at = await startHttpRelay({ shares: { advertised_bytes: bound, queued_bytes: bound } });
+    const { core } = at.callboard;
+    const metadata = toJson({ text: 'x'.repeat(900) });
+    for (let account = 0; account < 5; account++) {
+      const holder = user(`hoarder-${account}`);
+      let room = true;
+      for (let tab = 0; room && tab < 100; tab++) {
+        const opened = connect(core, holder, { clientId: `tab-${tab}`, metadata });
+        room = await opened.then(
+          () => true,
+          (error: unknown) => {
+            expect(error).toMatchObject({ details: { share: 'advertised_bytes' } });
+            return false;
+          },
+        );
+      }
+      expect(room).toBe(false);
+    }
+    const client = await connect(core, user('alice'), { actions: [advertisement('open')] });
+    const call = at.ask(INVOKE, postJson({}, { token: await tokenOf('alice', 'invoke') }));
+    while (client.sent.length === 0) await settle();
+    await client.result(client.last);
+    expect((await call).status).toBe(200);
+    const { status, json } = await ask(`${at.linkUrl}/readyz`, { token: null });
+    expect([status, json]).toEqual([200, { status: 'ready', full_shares: ['advertised_bytes'] }]);
   });
 });
 

@@ -2,6 +2,7 @@
 import type { AdmitPreview, AdmitQuestion, AdmitRefusal, AdmitResult } from '../../core/delivery/commands.ts';
 import { satisfied } from '../../core/delivery/waiter.ts';
 import { QUEUE_PER_CLIENT, WAITERS_PER_COMMAND } from '../../core/limits.ts';
+import { BORROWED_PART, SCOPE_SHARE } from '../../core/shares/bounds.ts';
 import type { Acts } from './commands-acts.ts';
 import { paramsRefusal } from './commands-params.ts';
 import type { ClientQueue, Entry } from './ledger.ts';
@@ -24,7 +25,11 @@ export function refuseAttach({ command, waiters }: Entry, { digest, waiter }: Ad
 
 /** Returns why a command with an unknown id may not be admitted, or null if it may. */
 export function refuseNew(acts: Acts, question: AdmitQuestion, client: ClientState): Refused | null {
-  const code = refuseTarget(question, client) ?? refuseRoom(acts, question, client);
+  const target = refuseTarget(question, client);
+  if (target) return { kind: 'refused', code: target };
+  const scope = refuseScope(acts, question);
+  if (scope) return scope;
+  const code = refuseRoom(acts, question, client);
   if (code) return { kind: 'refused', code };
   const shortage = paramsRefusal(client, question.params);
   return shortage && { kind: 'refused', code: shortage, share: 'queued_bytes' };
@@ -39,8 +44,16 @@ function refuseTarget(
   return isAnother ? 'instance_mismatch' : null;
 }
 
+function refuseScope({ ledger }: Acts, question: AdmitQuestion): Refused | null {
+  const { scopeId, scopeLimit, memberLimit, userId } = question;
+  const reserved = ledger.reserved(scopeId);
+  if (reserved >= scopeLimit) return { kind: 'refused', code: 'capacity_exceeded' };
+  const isShort = memberLimit !== null && reserved + 1 > scopeLimit * BORROWED_PART;
+  if (!isShort || ledger.reservedBy(scopeId, userId) < memberLimit) return null;
+  return { kind: 'refused', code: 'share_exceeded', share: SCOPE_SHARE };
+}
+
 function refuseRoom({ ledger }: Acts, question: AdmitQuestion, client: ClientState): AdmitRefusal | null {
-  if (ledger.reserved(question.scopeId) >= question.scopeLimit) return 'capacity_exceeded';
   if (client.waiting.size >= QUEUE_PER_CLIENT) return 'queue_full';
   return question.chosenId ? ledger.refuseChosen(client, question.commandId) : null;
 }

@@ -7,7 +7,7 @@ import { wasDispatched, type CommandMark } from '../../core/delivery/command.ts'
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import { RECONCILE_BATCH } from '../../core/limits.ts';
 import type { Position } from '../../core/page.ts';
-import type { ShareRefusal } from '../../core/shares/shares.ts';
+import type { ShareRefusal } from '../../core/shares/bounds.ts';
 import { isRelayId } from './commands-marks.ts';
 import { giveUpParams } from './commands-params.ts';
 import { DueIndex } from './due.ts';
@@ -21,8 +21,8 @@ import { createSortedMap } from './sorted.ts';
 
 export { ClientQueue, Entry, WaiterRow } from './ledger-entry.ts';
 
-/** The commands that hold a reservation in one admission scope. */
-export type Scope = { readonly scopeId: string; readonly holders: List<Entry> };
+/** The commands that hold a reservation in one admission scope, and how many of them each user has. */
+export type Scope = { readonly scopeId: string; readonly holders: List<Entry>; readonly members: Map<string, number> };
 
 /** The data that the stores of commands, waiters and nodes share. Keeps it within its limits. */
 export class Ledger {
@@ -74,11 +74,18 @@ export class Ledger {
     return this.#scopes.get(scopeId)?.holders.size ?? 0;
   }
 
+  /** Returns how many reservations of a scope a user holds. */
+  reservedBy(scopeId: string, userId: string): number {
+    return this.#scopes.get(scopeId)?.members.get(userId) ?? 0;
+  }
+
   add(entry: Entry, dueAt: number): void {
     const { command } = entry;
     const { scopeId } = command;
     this.#entries.add(entry, entry);
-    entry.scopePlace = this.#scope(scopeId).holders.push(entry);
+    const scope = this.#scope(scopeId);
+    entry.scopePlace = scope.holders.push(entry);
+    countMember(scope, command.userId, 1);
     entry.place = entry.client.waiting.push(entry);
     this.#due.set(entry, dueAt);
   }
@@ -103,9 +110,12 @@ export class Ledger {
     this.#due.delete(entry);
     if (entry.place) (wasDispatched(command) ? client.running : client.waiting).remove(entry.place);
     if (client.binding === null) this.dropIdle(client.head);
-    const holders = this.#scopes.get(command.scopeId)?.holders;
-    if (entry.scopePlace) holders?.remove(entry.scopePlace);
-    if (holders?.size === 0) this.#scopes.delete(command.scopeId);
+    const scope = this.#scopes.get(command.scopeId);
+    if (scope && entry.scopePlace) {
+      scope.holders.remove(entry.scopePlace);
+      countMember(scope, command.userId, -1);
+    }
+    if (scope?.holders.size === 0) this.#scopes.delete(command.scopeId);
     entry.place = null;
     entry.scopePlace = null;
     giveUpParams(entry);
@@ -223,7 +233,7 @@ export class Ledger {
   #scope(scopeId: string): Scope {
     const known = this.#scopes.get(scopeId);
     if (known) return known;
-    const made: Scope = { scopeId, holders: new List() };
+    const made: Scope = { scopeId, holders: new List(), members: new Map() };
     this.#scopes.set(scopeId, made);
     return made;
   }
@@ -235,4 +245,12 @@ export class Ledger {
 
 export function keyOf({ userId, clientId, commandId }: CommandKey): CommandKey {
   return { userId, clientId, commandId };
+}
+
+/** Counts a reservation of a user. The own scope of a user needs no such count. */
+function countMember({ scopeId, members }: Scope, userId: string, by: number): void {
+  if (scopeId === userId) return;
+  const held = (members.get(userId) ?? 0) + by;
+  if (held > 0) members.set(userId, held);
+  else members.delete(userId);
 }

@@ -61,6 +61,7 @@ export const KINDS = {
     holds: 'ZSET of a scope: user NUL client NUL command of its live commands, by deadline',
     ends: 'emptied',
   },
+  members: { holds: 'HASH of a scope with several users: user hash -> its live commands', ends: 'emptied' },
   scopes: { holds: 'ZSET by name: scopes with a reservation', ends: 'emptied' },
   scopedue: { holds: 'ZSET: hashes of scopes, by a time not later than their earliest deadline', ends: 'emptied' },
   connectdue: {

@@ -6,13 +6,8 @@ import type { SpillRef, SpillStore } from '../../core/history/spill.ts';
 import { trustJson } from '../../core/json.ts';
 import { SPILL_CLEAN_MS } from '../../core/limits.ts';
 import type { Log } from '../../core/log.ts';
-import {
-  createShares,
-  SHARE_MESSAGE,
-  type Holdings,
-  type ShareRefusal,
-  type Shares,
-} from '../../core/shares/shares.ts';
+import type { ShareRefusal } from '../../core/shares/bounds.ts';
+import { createShares, SHARE_MESSAGE, type Holdings, type Shares } from '../../core/shares/shares.ts';
 import * as files from './files.ts';
 import { full } from './full.ts';
 

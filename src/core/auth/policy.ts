@@ -10,8 +10,11 @@ export type InvocationTarget = { readonly userId: string; readonly clientType: s
 
 export type PolicyDecision = { readonly allowed: true } | { readonly allowed: false; readonly rule: string };
 
-/** An admission scope: its reservations are counted together, against `limit`. */
-export type AdmissionScope = { readonly id: string; readonly limit: number };
+/**
+ * An admission scope: its reservations are counted together, against `limit`. `memberLimit`: the most reservations of
+ * one member above three quarters of `limit`; absent: the scope has one member.
+ */
+export type AdmissionScope = { readonly id: string; readonly limit: number; readonly memberLimit?: number };
 
 /** The deployment's policy. Pure: the same arguments give the same result for as long as the node runs. */
 export interface Policy {

@@ -17,8 +17,18 @@ export type PolicyRule = {
   readonly actions?: readonly string[] | undefined;
 };
 
-/** An admission scope: users that share one capacity (live commands). `members` are globs of users. */
-export type PolicyScope = { readonly id: string; readonly members: readonly string[]; readonly capacity: number };
+/**
+ * An admission scope: users that share one capacity (live commands). `members` are globs of users. `memberCapacity`: the
+ * live commands of one member above three quarters of the capacity; absent: a tenth of the capacity, at least 1.
+ */
+export type PolicyScope = {
+  readonly id: string;
+  readonly members: readonly string[];
+  readonly capacity: number;
+  readonly memberCapacity?: number | undefined;
+};
+
+const MEMBER_PART = 1 / 10;
 
 export type PolicyFile = {
   readonly rules: readonly PolicyRule[];
@@ -85,12 +95,18 @@ function scopesOf(requester: CallingPrincipal): readonly string[] {
 }
 
 function compileScopes(file: PolicyFile): (userId: string) => AdmissionScope {
-  const scopes = file.scopes.map(({ id, members, capacity }) => ({ id, limit: capacity, has: anyOf(members) }));
+  const scopes = file.scopes.map((scope) => ({ scope: admissionScope(scope), has: anyOf(scope.members) }));
   const taken = new Set(file.scopes.map(({ id }) => id));
   const own = file.userCapacity ?? RESERVATIONS_PER_SCOPE;
   return (userId) => {
-    const scope = scopes.find(({ has }) => has(userId));
-    if (scope) return { id: scope.id, limit: scope.limit };
+    const found = scopes.find(({ has }) => has(userId));
+    if (found) return found.scope;
     return { id: ownScopeId(userId, taken.has(userId)), limit: own };
   };
+}
+
+function admissionScope({ id, members, capacity, memberCapacity }: PolicyScope): AdmissionScope {
+  const hasOneMember = members.length === 1 && !members.some((glob) => glob.includes('*'));
+  if (hasOneMember) return { id, limit: capacity };
+  return { id, limit: capacity, memberLimit: memberCapacity ?? Math.max(1, Math.floor(capacity * MEMBER_PART)) };
 }

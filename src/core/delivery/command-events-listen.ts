@@ -1,9 +1,11 @@
 /** Decides who may listen to the events of commands, and to which of them. */
 import { readScope, type Principal } from '../auth/principal.ts';
+import type { Cancel } from '../clock.ts';
 import type { Deps } from '../deps.ts';
 import { invalid } from '../errors.ts';
 import { id, name } from '../ids.ts';
 import type { Lifetime, SharedSubscription } from '../live.ts';
+import { holderOf } from '../shares/holders.ts';
 import type { Outcome } from './command.ts';
 import type { CommandEvent, CommandEventFilter } from './command-event.ts';
 
@@ -19,7 +21,7 @@ const AS_LONG_AS_TOKEN: Lifetime = { endWith() {}, close() {} };
  * `CommandEvents.listen`.
  */
 export function commandEvents(
-  { events }: Deps,
+  { events, shares }: Deps,
   requester: Principal | null,
   query: CommandEventQuery,
 ): SharedSubscription<CommandEvent> {
@@ -31,7 +33,9 @@ export function commandEvents(
     clientType,
     outcomes: outcomes == null ? null : checkOutcomes(outcomes),
   };
-  return { key: events.keyOf(filter), listen: (push) => events.listen(filter, push), lifetime: AS_LONG_AS_TOKEN };
+  const holdings = shares.of(holderOf(requester));
+  const listen = (push: (event: CommandEvent) => void): Cancel => events.listen(filter, push, holdings);
+  return { key: events.keyOf(filter), listen, lifetime: AS_LONG_AS_TOKEN };
 }
 
 /** Returns each outcome once and in a fixed order, so that equal filters share one feed. */

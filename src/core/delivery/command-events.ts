@@ -5,9 +5,9 @@
 import type { Backend } from '../backend.ts';
 import type { Cancel, Clock } from '../clock.ts';
 import type { Crypto } from '../crypto.ts';
-import { fail } from '../errors.ts';
 import { canonicalJson } from '../json.ts';
-import { COMMAND_FEEDS, LISTENING_ANNOUNCE_MS, LISTENING_MS } from '../limits.ts';
+import { LISTENING_ANNOUNCE_MS, LISTENING_MS } from '../limits.ts';
+import type { Holdings } from '../shares/shares.ts';
 import type { Command, Outcome } from './command.ts';
 import type { CommandEventFilter, CommandEvent, CommandEventStage, Listening } from './command-event.ts';
 import { EventSampler } from './command-events-sampler.ts';
@@ -29,7 +29,10 @@ type Feed = {
   readonly filter: CommandEventFilter;
   readonly sampler: EventSampler;
   readonly others: Map<string, number>;
+  /** The number of listeners of this node. */
   listeners: number;
+  /** The number of listeners of each holder. */
+  readonly holders: Map<string, number>;
 };
 
 type FeedParts = {
@@ -73,14 +76,16 @@ export class CommandEvents implements CommandEventSink {
   }
 
   /**
-   * Calls `push` with each matching event from now on, at most COMMAND_EVENTS_PER_SECOND over all nodes. Throws
-   * `capacity_exceeded` beyond COMMAND_FEEDS different filters on this node.
+   * Calls `push` with each matching event from now on, at most COMMAND_EVENTS_PER_SECOND over all nodes. Each filter
+   * that a holder listens to counts once in its share `feeds`: throws `share_exceeded` or `store_full` beyond it.
    */
-  listen(filter: CommandEventFilter, push: (event: CommandEvent) => void): Cancel {
+  listen(filter: CommandEventFilter, push: (event: CommandEvent) => void, holdings: Holdings): Cancel {
     const key = this.keyOf(filter);
     const feed = this.#feeds.get(key) ?? newFeed(key, filter);
-    if (feed.listeners === 0 && this.#own().length >= COMMAND_FEEDS)
-      fail('capacity_exceeded', `This node has ${COMMAND_FEEDS} feeds of commands with different filters.`);
+    const { userId: holder } = holdings;
+    const before = feed.holders.get(holder) ?? 0;
+    if (before === 0) holdings.claim('feeds', 1);
+    feed.holders.set(holder, before + 1);
     this.#feeds.set(key, feed);
     if (feed.listeners++ === 0) this.#announce();
     const sampler = new EventSampler();
@@ -93,6 +98,12 @@ export class CommandEvents implements CommandEventSink {
       if (!open) return;
       open = false;
       cancel();
+      const left = (feed.holders.get(holder) ?? 1) - 1;
+      if (left > 0) feed.holders.set(holder, left);
+      else {
+        feed.holders.delete(holder);
+        holdings.release('feeds', 1);
+      }
       if (--feed.listeners > 0) return;
       if (feed.others.size === 0) this.#feeds.delete(key);
       this.#announce();
@@ -154,7 +165,7 @@ export class CommandEvents implements CommandEventSink {
 }
 
 function newFeed(key: string, filter: CommandEventFilter): Feed {
-  return { key, filter, sampler: new EventSampler(), others: new Map(), listeners: 0 };
+  return { key, filter, sampler: new EventSampler(), others: new Map(), listeners: 0, holders: new Map() };
 }
 
 function matches(filter: CommandEventFilter, stage: CommandEventStage, command: Command): boolean {

@@ -4,8 +4,7 @@ import type { StoredPayload, TerminalError } from '../history/message.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { ShareName } from '../shares/bounds.ts';
-import type { ShareRefusal } from '../shares/shares.ts';
+import type { RefusedShare, ShareRefusal } from '../shares/bounds.ts';
 import type { Command, CommandCaller, CommandMark } from './command.ts';
 import type { Waiter } from './waiter.ts';
 
@@ -17,6 +16,8 @@ export type AdmitQuestion = CommandKey & {
   readonly scopeId: string;
   /** The most reservations that the scope may hold at once. */
   readonly scopeLimit: number;
+  /** The most reservations of the user above three quarters of `scopeLimit`; null: no bound of its own. */
+  readonly memberLimit: number | null;
   readonly namedInstanceId: string | null;
   readonly params: JsonText | null;
   readonly connectWithinMs: number;
@@ -61,7 +62,10 @@ export type AdmitRefusal =
   | 'instance_mismatch'
   | 'capacity_exceeded'
   | 'queue_full'
-  /** A share has no room: `queued_bytes` for the params, or `marks` for the mark of an id that a caller chose. */
+  /**
+   * A share has no room: `queued_bytes` for the params, `marks` for the mark of an id that a caller chose, or `scope`
+   * for the user's part of its scope.
+   */
   | ShareRefusal;
 
 /**
@@ -76,7 +80,7 @@ export type AdmitResult =
   | { readonly kind: 'attached'; readonly command: Command; readonly result: JsonText | null }
   | { readonly kind: 'ended'; readonly mark: CommandMark }
   /** `share`: the resource that has no room. Absent: it is `marks`. Null: the store itself has no room. */
-  | { readonly kind: 'refused'; readonly code: AdmitRefusal; readonly share?: ShareName | null }
+  | { readonly kind: 'refused'; readonly code: AdmitRefusal; readonly share?: RefusedShare | null }
   /** The connection in `seen` is not the one that the client has now. */
   | { readonly kind: 'outdated' };
 

@@ -152,7 +152,7 @@ function admitRequest(
   claim: DispatchClaim | null,
 ): AdmitRequest {
   const { key, recordedAs, checked, live, seen } = admission;
-  const { id: scopeId, limit: scopeLimit } = policy.scopeOf(key.userId);
+  const { id: scopeId, limit: scopeLimit, memberLimit = null } = policy.scopeOf(key.userId);
   return {
     userId: key.userId,
     clientId: key.clientId,
@@ -162,6 +162,7 @@ function admitRequest(
     digest: checked.digest,
     scopeId,
     scopeLimit,
+    memberLimit,
     namedInstanceId: checked.namedInstanceId,
     clientType: live?.clientType ?? null,
     params: checked.params,

@@ -128,11 +128,12 @@ export function refusedParams(error: unknown): InvokeRefusal {
 
 /** Returns the part of an admission that decides whether the store refuses it. */
 export function admitQuestion({ deps }: InvokeParts, { key, checked }: PreparedCall): AdmitQuestion {
-  const { id: scopeId, limit: scopeLimit } = deps.policy.scopeOf(key.userId);
+  const { id: scopeId, limit: scopeLimit, memberLimit = null } = deps.policy.scopeOf(key.userId);
   const { commandId, digest, namedInstanceId, params, connectWithinMs, waitFor } = checked;
   return {
     ...key,
-    ...{ chosenId: commandId !== null, digest, scopeId, scopeLimit, namedInstanceId, params, connectWithinMs },
+    ...{ chosenId: commandId !== null, digest, scopeId, scopeLimit, memberLimit },
+    ...{ namedInstanceId, params, connectWithinMs },
     waiter: { waitFor },
   };
 }

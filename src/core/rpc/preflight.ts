@@ -1,4 +1,5 @@
 /** Predicts whether an invocation would be admitted, by the same rules as the invocation. Writes nothing. */
+import { isOwnScope } from '../auth/policy.ts';
 import { requireScope, subjectOf, type CallingPrincipal } from '../auth/principal.ts';
 import type { InvokeRequest, Requester } from '../core.ts';
 import type { Command } from '../delivery/command.ts';
@@ -64,7 +65,7 @@ async function askAll(parts: InvokeParts, findings: Findings, call: PreparedCall
       evidence: CALL_EVIDENCE[layer](call),
     });
   await askStorage(parts, findings, call);
-  return askStore(parts, findings, admitQuestion(parts, call));
+  return askStore(parts, findings, call);
 }
 
 const CALL_PASSES: Readonly<Record<CallLayer['layer'], string>> = {
@@ -96,8 +97,9 @@ async function askStorage({ keeper }: InvokeParts, findings: Findings, { key, ch
 const STORE_LAYERS = ['conflict', 'target', 'capacity'] as const;
 type StoreLayer = (typeof STORE_LAYERS)[number];
 
-async function askStore({ deps }: InvokeParts, findings: Findings, question: AdmitQuestion): Promise<Command | null> {
-  const preview = await Promise.resolve(deps.backend.commands.preview(question)).catch(refusedStore);
+async function askStore(parts: InvokeParts, findings: Findings, call: PreparedCall): Promise<Command | null> {
+  const question = admitQuestion(parts, call);
+  const preview = await Promise.resolve(parts.deps.backend.commands.preview(question)).catch(refusedStore);
   // A store without room refuses every act, so there is no state to show.
   if ('kind' in preview) return (findings.refuse('capacity', refusedAdmission(preview)), null);
   const { answer } = preview;
@@ -106,7 +108,7 @@ async function askStore({ deps }: InvokeParts, findings: Findings, question: Adm
     const found = layer === refusal?.by ? refusal : skippedByStore(layer, preview);
     findings.note(layer, found, {
       passed: STORE_PASSES[layer],
-      evidence: STORE_EVIDENCE[layer](question, preview),
+      evidence: STORE_EVIDENCE[layer](question, preview, call.caller),
     });
     if (found?.kind === 'refused') return null;
   }
@@ -127,20 +129,24 @@ const STORE_PASSES: Readonly<Record<StoreLayer, string>> = {
   capacity: 'There is room for the command, or for another wait on a known one.',
 };
 
-const STORE_EVIDENCE: Readonly<Record<StoreLayer, (question: AdmitQuestion, preview: AdmitPreview) => LayerEvidence>> =
-  {
-    conflict: (_, { known }) => ({ known }),
-    target: ({ namedInstanceId, connectWithinMs }, { boundInstanceId }) => ({
-      connected: boundInstanceId !== null,
-      instanceId: boundInstanceId,
-      namedInstanceId,
-      connectWithinMs,
-    }),
-    capacity: ({ scopeId, scopeLimit }, { reserved, queued }) => ({
-      scopeId,
-      reserved,
-      limit: scopeLimit,
-      queued,
-      of: QUEUE_PER_CLIENT,
-    }),
-  };
+const STORE_EVIDENCE: Readonly<
+  Record<StoreLayer, (question: AdmitQuestion, preview: AdmitPreview, caller: CallingPrincipal) => LayerEvidence>
+> = {
+  conflict: (_, { known }) => ({ known }),
+  target: ({ namedInstanceId, connectWithinMs }, { boundInstanceId }) => ({
+    connected: boundInstanceId !== null,
+    instanceId: boundInstanceId,
+    namedInstanceId,
+    connectWithinMs,
+  }),
+  // How many commands the other members of a scope have is not for its members.
+  capacity: ({ scopeId, scopeLimit, userId }, { reserved, queued }, { kind }) => ({
+    scopeId,
+    ...(kind === 'admin' || isOwnScope(scopeId, userId)
+      ? { reserved }
+      : { scope: reserved < scopeLimit ? 'room' : 'full' }),
+    limit: scopeLimit,
+    queued,
+    of: QUEUE_PER_CLIENT,
+  }),
+};

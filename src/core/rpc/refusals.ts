@@ -2,8 +2,8 @@
 import type { Invocation, RefusedBy } from '../core.ts';
 import type { AdmitRefusal, AdmitResult } from '../delivery/commands.ts';
 import { CallboardError, type Code } from '../errors.ts';
-import type { ShareName } from '../shares/bounds.ts';
-import { isShareRefusal, SHARE_MESSAGE, type ShareRefusal } from '../shares/shares.ts';
+import type { RefusedShare, ShareRefusal } from '../shares/bounds.ts';
+import { isShareRefusal, SHARE_MESSAGE } from '../shares/shares.ts';
 
 type RefusedAdmission = Extract<AdmitResult, { kind: 'refused' }>;
 /** A refused invocation. */
@@ -41,7 +41,7 @@ export function refused(
 }
 
 /** Refuses because one user holds too much of a bounded resource, or because its total is used up. */
-export function refusedShare(code: ShareRefusal, share: ShareName | null): InvokeRefusal {
+export function refusedShare(code: ShareRefusal, share: RefusedShare | null): InvokeRefusal {
   const named = share === null ? {} : { share };
   return refused(code, 'capacity', SHARE_MESSAGE[code], { retryAfterMs: 1000, ...named });
 }

@@ -35,13 +35,23 @@ export const SHARE_NAMES = [
    * is used up, ids are forgotten early, and the counters of deduplication are no longer exact. Direct mode only.
    */
   'dedup_marks',
+  /** The number of connections over which a valid token arrived last: of HTTP, and links. */
+  'sockets',
+  /** The number of HTTP requests in progress, without event streams and calls that wait. */
+  'requests',
+  /** The number of live feeds of command events; subscriptions of one holder with equal filters share a feed. */
+  'feeds',
 ] as const;
 
 export type ShareName = (typeof SHARE_NAMES)[number];
 
+/** What a refusal names for a member's part of an admission scope, whose bounds are in the policy. */
+export const SCOPE_SHARE = 'scope';
+export type RefusedShare = ShareName | typeof SCOPE_SHARE;
+
 /**
- * The bounds of one resource. `guarantee`: the amount that one user may hold as long as the total is not used up.
- * `total`: the bound of all users together; null: only the guarantee bounds each user.
+ * The bounds of one resource. `guarantee`: the amount that one user may hold while room is short but not scarce (see
+ * `shareRefusal`). `total`: the bound of all users together; null: only the guarantee bounds each user.
  */
 export type ShareBound = { readonly guarantee: number; readonly total: number | null };
 export type ShareBounds = Readonly<Record<ShareName, ShareBound>>;
@@ -68,13 +78,83 @@ export const SHARE_BOUNDS: ShareBounds = {
   unread_bytes: { guarantee: 32 * MIB, total: 64 * MIB },
   marks: { guarantee: 1_300_000, total: 2_000_000 },
   dedup_marks: { guarantee: 50_000, total: 500_000 },
+  sockets: { guarantee: 2_000, total: 24_000 },
+  requests: { guarantee: 256, total: 4_096 },
+  feeds: { guarantee: 16, total: 256 },
 };
 
 /**
- * The part of a total up to which no user is refused, however much they hold. Above it, only users over their guarantee
- * are refused, until the total is used up.
+ * The part of a total up to which no user is refused, however much they hold. Above it, a user gets no more than their
+ * guarantee.
  */
 export const BORROWED_PART = 3 / 4;
+
+/**
+ * What may be held beyond a total, as a part of it. Users who hold little may use one such part once the total is used
+ * up, and administrators another one.
+ */
+export const RESERVE_PART = 1 / 16;
+
+/**
+ * Why a user may not hold more. `share_exceeded`: the user would hold more than their share while room is short.
+ * `store_full`: the total is used up.
+ */
+export type ShareRefusal = 'share_exceeded' | 'store_full';
+
+/** A holder that wants `amount` more. `held`: what it holds; `used`: what all hold; `admin`: it is an administrator. */
+export type ShareClaim = {
+  readonly held: number;
+  readonly used: number;
+  readonly amount: number;
+  readonly admin: boolean;
+};
+
+/**
+ * Returns why a holder may not take an amount; null: they may. This is the one rule of all shares;
+ * `backends/redis/shares/lib-shares.lua` has it for those that Redis counts.
+ *
+ * Up to three quarters of the total nobody is refused. Above that, a user may hold up to the guarantee. Once the total
+ * is used up, a reserve is left for users who hold little: with the claim, a user may hold at most free² / reserve,
+ * where `free` is what is then left of the reserve, but always 1. Each holder can take only a part of what is left, so another user
+ * always finds room, with any number of users who hold as much as they can (`guaranteeBeside`).
+ */
+export function shareRefusal({ guarantee, total }: ShareBound, claim: ShareClaim): ShareRefusal | null {
+  const { held, used, amount, admin } = claim;
+  const wanted = held + amount;
+  if (total === null) return wanted > guarantee ? 'share_exceeded' : null;
+  const after = used + amount;
+  const reserve = Math.floor(total * RESERVE_PART);
+  if (admin && after <= total + reserve + Math.max(1, reserve)) return null;
+  if (wanted > guarantee && after > total * BORROWED_PART) return 'share_exceeded';
+  if (after <= total) return null;
+  const free = total + reserve - after;
+  return free >= 0 && (wanted <= 1 || wanted * reserve <= free * free) ? null : 'store_full';
+}
+
+/**
+ * Returns the amount that a user can always hold while at most `others` other users hold something of a share, however
+ * they came to hold it: the guarantee while they leave room for it, and less with each further one that takes all it
+ * can. This is what docs/shares.md promises.
+ */
+export function guaranteeBeside(bound: ShareBound, others: number): number {
+  const { guarantee, total } = bound;
+  if (total === null) return guarantee;
+  let used = 0;
+  for (let user = 0; user < others; user++) used += mostOf(bound, used, total);
+  return mostOf(bound, used, guarantee);
+}
+
+/** Returns the most that a user without holdings can take, at most `limit`, beside others who hold `used`. */
+function mostOf(bound: ShareBound, used: number, limit: number): number {
+  let least = 0;
+  let most = limit;
+  while (least < most) {
+    const amount = Math.ceil((least + most) / 2);
+    if (shareRefusal(bound, { held: 0, used, amount, admin: false }) === null) least = amount;
+    else most = amount - 1;
+  }
+  return least;
+}
 
 /** The bounds of a spill store in the memory of this process. */
 export const SPILL_IN_MEMORY: ShareBound = { guarantee: 32 * MIB, total: 128 * MIB };

@@ -4,6 +4,7 @@ import type { Principal } from '../auth/principal.ts';
 /** The holder of all requesters without a token. User ids hold no "/", so this name cannot collide with a user. */
 const UNAUTHENTICATED = '/unauthenticated';
 const GRANTS = '/grants';
+const ADMINS = '/admin/';
 
 /**
  * Returns the holder to whom a requester's use is counted: the user itself, or a holder for each administrator's name.
@@ -13,5 +14,10 @@ const GRANTS = '/grants';
 export function holderOf(principal: Principal | null): string {
   if (principal === null) return UNAUTHENTICATED;
   if (principal.kind === 'user') return principal.userId;
-  return principal.kind === 'admin' ? `/admin/${principal.name}` : GRANTS;
+  return principal.kind === 'admin' ? `${ADMINS}${principal.name}` : GRANTS;
+}
+
+/** Whether a holder is an administrator, who may use what is reserved of each share. */
+export function isAdministrator(holder: string): boolean {
+  return holder.startsWith(ADMINS);
 }

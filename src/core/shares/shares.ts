@@ -1,12 +1,14 @@
 /** Counts what each holder has of each share, and refuses what exceeds it. */
 import { fail, type Code } from '../errors.ts';
-import { BORROWED_PART, SHARE_BOUNDS, SHARE_NAMES, type ShareBounds, type ShareName } from './bounds.ts';
-
-/**
- * Why a user may not hold more. `share_exceeded`: the user would hold more than their guarantee while room is short.
- * `store_full`: the total is used up.
- */
-export type ShareRefusal = 'share_exceeded' | 'store_full';
+import {
+  SHARE_BOUNDS,
+  SHARE_NAMES,
+  shareRefusal,
+  type ShareBounds,
+  type ShareName,
+  type ShareRefusal,
+} from './bounds.ts';
+import { isAdministrator } from './holders.ts';
 
 export function isShareRefusal(code: Code): code is ShareRefusal {
   return code === 'share_exceeded' || code === 'store_full';
@@ -121,20 +123,12 @@ class ShareTable implements Shares {
     if (isOver) this.#over[index]?.add(holdings);
     else this.#over[index]?.delete(holdings);
   }
-
-  refusal(held: number, share: ShareName, amount: number): ShareRefusal | null {
-    const { guarantee, total } = this.bounds[share];
-    const beyond = held + amount > guarantee;
-    if (total === null) return beyond ? 'share_exceeded' : null;
-    const used = this.used(share) + amount;
-    if (beyond) return used > total * BORROWED_PART ? 'share_exceeded' : null;
-    return used > total ? 'store_full' : null;
-  }
 }
 
 class UserHoldings implements Holdings {
   readonly userId: string;
   readonly #table: ShareTable;
+  readonly #admin: boolean;
   readonly #held = SHARE_NAMES.map(() => 0);
   /**
    * The number of resources of which the user holds something. At 0 the table drops this object. Another object may
@@ -145,6 +139,7 @@ class UserHoldings implements Holdings {
   constructor(table: ShareTable, userId: string) {
     this.#table = table;
     this.userId = userId;
+    this.#admin = isAdministrator(userId);
   }
 
   held(share: ShareName): number {
@@ -152,7 +147,8 @@ class UserHoldings implements Holdings {
   }
 
   refusal(share: ShareName, amount: number): ShareRefusal | null {
-    return this.#table.refusal(this.held(share), share, amount);
+    const used = this.#table.used(share);
+    return shareRefusal(this.#table.bounds[share], { held: this.held(share), used, amount, admin: this.#admin });
   }
 
   claim(share: ShareName, amount: number): void {

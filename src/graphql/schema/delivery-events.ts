@@ -1,7 +1,7 @@
 /** The GraphQL subscription to what happens to commands. */
 import type { CommandEvent, CommandEventStage } from '../../core/delivery/command-event.ts';
 import type { CommandEventQuery } from '../../core/delivery/command-events-listen.ts';
-import { COMMAND_EVENTS_PER_SECOND, COMMAND_FEEDS } from '../../core/limits.ts';
+import { COMMAND_EVENTS_PER_SECOND } from '../../core/limits.ts';
 import { subscribeTo, type LiveEvent } from '../../core/live.ts';
 import { builder } from './builder.ts';
 import { ClientTypeEnum } from './connections.ts';
@@ -68,7 +68,7 @@ const shareEvents: Share<EventsArgs, Context> = ({ filter }, { core, requester }
 builder.subscriptionField('commandEvents', (t) =>
   t.field({
     type: CommandEventType,
-    description: `What happens to commands from now on, over all nodes: one event for each stage, at most ${COMMAND_EVENTS_PER_SECOND} a second; \`missed\` counts the rest. A user sees the commands for its own clients. A node has at most ${COMMAND_FEEDS} such feeds with different filters.`,
+    description: `What happens to commands from now on, over all nodes: one event for each stage, at most ${COMMAND_EVENTS_PER_SECOND} a second; \`missed\` counts the rest. A user sees the commands for its own clients. Each different filter counts in its requester’s share \`feeds\`.`,
     args: { filter: t.arg({ type: CommandEventFilter, description: 'Which events to send. Omitted: all.' }) },
     extensions: { share: shareEvents },
     subscribe: (_, { filter }, { core, requester }) => subscribeTo(core.delivery.events(requester, filter ?? {})),

@@ -45,6 +45,7 @@ export function admission(commandId: string, over: Partial<AdmitRequest> = {}): 
     digest: 'd1',
     scopeId: 'alice',
     scopeLimit: 100,
+    memberLimit: null,
     namedInstanceId: null,
     clientType: 'browser',
     params: toJson({ n: 1 }),

@@ -94,6 +94,7 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
     draining: false,
     close: async () => {},
     ready: () => {},
+    fullShares: () => [],
   };
   return { core, calls, updates };
 }

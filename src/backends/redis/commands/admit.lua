@@ -6,7 +6,7 @@
 --    user, 21 client, 22 digest, 23 scope, 24 instance, 25 trace, 26 parent span; 27 '' or the start of the text of the
 --    link that the client must be bound to; if the caller's node offers to dispatch the command at once: 28 epoch of
 --    the link (else ''), 29 number of the attempt; 30 '1' if the caller chose the id; 31 bytes of the params; 32 '1' if
---    they are small.
+--    they are small; 33 the most reservations of the user in a scope of several that is nearly full, or ''.
 -- Returns {'admitted', record, waiters, '1' if it is marked as dispatched}, {'attached', record, result, now},
 -- {'refused', code, share or ''}, or {'outdated'} if the client is bound to another link.
 -- class: grow
@@ -55,6 +55,7 @@ lib.commands_add = function(rec, params, binding)
   lib.commands_count(rec.ch, 1)
   if lib.admission_reserved(rec) == 0 then put(key('scopes'), '0', rec.scopeId) end
   put(key('reserved', rec.sh), rec.deadline, lib.commands_name(rec))
+  lib.commands_count_member(rec, 1)
   lib.due_add(rec)
   local window = lib.commands_settings.terminalMs
   local first, span = lib.spans_name(rec, window)
@@ -93,7 +94,7 @@ acts['commands-admit'] = function(a)
   if before then return lib.commands_attach(before, wait) end
   local terms = {
     scopeLimit = tonumber(a[1]), queueLimit = tonumber(a[2]), connectWithinMs = tonumber(a[4]), respondWithinMs = tonumber(a[5]),
-    chosenId = rec.chosenId, params = { bytes = tonumber(a[31]), small = a[32] == '1' },
+    chosenId = rec.chosenId, memberLimit = tonumber(a[33]), params = { bytes = tonumber(a[31]), small = a[32] == '1' },
   }
   local refusal, share = lib.admission_refusal(rec, binding, terms)
   if refusal then return { 'refused', refusal, share or '' } end

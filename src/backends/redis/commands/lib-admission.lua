@@ -16,6 +16,13 @@ end
 lib.admission_reserved = function(rec) return size(key('reserved', rec.sh)) end
 lib.admission_queued = function(rec) return tonumber(get(key('client', rec.ch), 'n') or 0) end
 
+-- Says whether a user may hold no further reservation of a scope that it shares with others: less than a quarter of the
+-- scope is left, and the user holds as many as each member may then hold.
+lib.admission_member_full = function(rec, terms)
+  if not terms.memberLimit or lib.admission_reserved(rec) + 1 <= terms.scopeLimit * lib.shares_borrowed then return false end
+  return tonumber(get(key('members', rec.sh), rec.uh) or 0) >= terms.memberLimit
+end
+
 -- Returns why there is no room for the mark of a command's id, or nil.
 lib.admission_no_mark = function(rec)
   return lib.shares_refusal(lib.commands_settings.shares.m, 'm', rec.uh, 1)
@@ -29,12 +36,13 @@ lib.admission_no_room = function(rec, binding, params)
 end
 
 -- Returns why a command with a new id may not be admitted, or nil. The second result is the share that is used up, if
--- it is not `marks`. `terms`: connectWithinMs, scopeLimit, queueLimit, chosenId, params (see admission_no_room).
+-- it is not `marks`. `terms`: connectWithinMs, scopeLimit, memberLimit or nil, queueLimit, chosenId, params (see admission_no_room).
 lib.admission_refusal = function(rec, binding, terms)
   if not binding and terms.connectWithinMs == 0 then return 'not_connected' end
   local named = rec.namedInstanceId
   if binding and named and named ~= binding.instanceId then return 'instance_mismatch' end
   if lib.admission_reserved(rec) >= terms.scopeLimit then return 'capacity_exceeded' end
+  if lib.admission_member_full(rec, terms) then return 'share_exceeded', 'scope' end
   if lib.admission_queued(rec) >= terms.queueLimit then return 'queue_full' end
   local no_mark = terms.chosenId and lib.admission_no_mark(rec)
   if no_mark then return no_mark end

@@ -90,6 +90,14 @@ lib.commands_count = function(ch, by)
   set(name, 'n', text(tonumber(get(name, 'n') or 0) + by))
 end
 
+-- Counts a reservation of a user in a scope that it shares with others.
+lib.commands_count_member = function(rec, by)
+  if rec.scopeId == rec.userId then return end
+  local members = key('members', rec.sh)
+  local held = tonumber(get(members, rec.uh) or 0) + by
+  set(members, rec.uh, held > 0 and text(held))
+end
+
 -- Stops counting the bytes of a command's params. Called when the command is dispatched, and when it ends.
 lib.commands_unqueue = function(rec)
   if not rec.queuedBytes then return end
@@ -152,6 +160,7 @@ lib.commands_leave = function(rec)
   lib.commands_renumber(rec.ch)
   if not rec.queuedAt then lib.due_connected(rec) end
   drop(key('reserved', rec.sh), name)
+  lib.commands_count_member(rec, -1)
   fact('left', rec.sh, lib.commands_left, rec.scopeId)
 end
 

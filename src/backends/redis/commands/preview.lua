@@ -3,7 +3,7 @@
 -- a: 1 the most reservations of its scope, 2 the most undispatched commands of its client, 3 the most waiters of a
 --    command; 4 time to connect (ms); 5 what it would wait for; 6 client's hash, 7 command, 8 user's hash, 9 scope's
 --    hash; 10 digest, 11 instance; 12 settings; 13 '1' if the caller chose the id; 14 bytes of the params; 15 '1' if
---    they are small.
+--    they are small; 16 the most reservations of the user in a scope of several that is nearly full, or ''.
 -- Returns {kind, record or code, now, instance that the client is bound to, reservations, undispatched, whether the id
 -- is known, share or ''}.
 -- class: grow
@@ -20,7 +20,7 @@ acts['commands-preview'] = function(a)
   local wait = { number = '', node = '', waitFor = a[5], most = tonumber(a[3]), digest = a[10] }
   local terms = {
     scopeLimit = tonumber(a[1]), queueLimit = tonumber(a[2]), connectWithinMs = tonumber(a[4]),
-    chosenId = a[13] == '1', params = { bytes = tonumber(a[14]), small = a[15] == '1' },
+    chosenId = a[13] == '1', memberLimit = tonumber(a[16]), params = { bytes = tonumber(a[14]), small = a[15] == '1' },
   }
   local binding = lib.commands_binding(rec.ch)
   local before = lib.commands_load(rec.ch, a[7], a[8])

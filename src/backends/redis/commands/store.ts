@@ -13,7 +13,7 @@ import { satisfied } from '../../../core/delivery/waiter.ts';
 import { clientStream } from '../../../core/history/message.ts';
 import { utf8Length } from '../../../core/json.ts';
 import { QUEUE_PER_CLIENT, WAITERS_PER_COMMAND } from '../../../core/limits.ts';
-import type { ShareName } from '../../../core/shares/bounds.ts';
+import type { RefusedShare } from '../../../core/shares/bounds.ts';
 import { paramsAreSmall } from '../../../core/shares/queued.ts';
 import { revisionOf } from '../connections/revision.ts';
 import type { RedisParts } from '../parts.ts';
@@ -132,11 +132,12 @@ async function preview({ store, settings, retentionMs }: Admitting, question: Ad
 }
 
 /**
- * Returns the arguments by which the act checks the user's shares: whether the caller chose the id, and how large the
- * params are.
+ * Returns the arguments by which the act checks the user's shares: whether the caller chose the id, how large the
+ * params are, and the user's part of its scope.
  */
-function roomArgs({ chosenId, params }: AdmitQuestion): readonly (string | number | null)[] {
-  return [chosenId ? '1' : null, params === null ? 0 : utf8Length(params), paramsAreSmall(params) ? '1' : null];
+function roomArgs({ chosenId, params, memberLimit }: AdmitQuestion): readonly (string | number | null)[] {
+  const bytes = params === null ? 0 : utf8Length(params);
+  return [chosenId ? '1' : null, bytes, paramsAreSmall(params) ? '1' : null, memberLimit];
 }
 
 type Refused = Extract<AdmitResult, { readonly kind: 'refused' }>;
@@ -144,7 +145,7 @@ type Refused = Extract<AdmitResult, { readonly kind: 'refused' }>;
 /** Decodes a refusal. `share`: the share that is used up; '' if that is `marks`, or if no share is. */
 function refusedFor(code: Reply | undefined, share: Reply | undefined): Refused {
   const refused = { kind: 'refused', code: code as AdmitRefusal } as const;
-  return share === '' ? refused : { ...refused, share: share as ShareName };
+  return share === '' ? refused : { ...refused, share: share as RefusedShare };
 }
 
 function claimArgs(claim: DispatchClaim | null): readonly (string | number | null)[] {

@@ -2,7 +2,9 @@
 -- user (`<share>:<user's hash>`) and of each span of a user that is removed as a whole (`<span>:<user's hash>`). The
 -- shares are `q` queued_bytes, `r` result_bytes, `m` marks and `h` history_bytes. A field is removed once its amount is
 -- 0. Counting seldom costs a further command, because nearly every call writes the meta key anyway.
+-- BORROWED_PART and RESERVE_PART of core/shares/bounds.ts.
 lib.shares_borrowed = 0.75
+lib.shares_reserve = 1 / 16
 
 -- Declares that an act may count amounts of a user. `span`: see shares_take.
 lib.shares_want = function(share, uh, span)
@@ -32,15 +34,17 @@ lib.shares_held = function(share, uh)
 end
 
 -- Returns why a user may not take `amount` more of a share: 'share_exceeded', 'store_full', or nil. `bound`: the
--- guarantee of a user, and the total of this partition or cjson.null. core/shares/shares.ts has the same rule for
--- direct mode.
+-- guarantee of a user, and the total of this partition or cjson.null. This is the rule of core/shares/bounds.ts.
 lib.shares_refusal = function(bound, share, uh, amount)
   local guarantee, total = bound[1], bound[2]
   local used, held = lib.shares_held(share), lib.shares_held(share, uh)
-  local beyond = held + amount > guarantee
-  if total == cjson.null then return beyond and 'share_exceeded' or nil end
-  if beyond then return used + amount > total * lib.shares_borrowed and 'share_exceeded' or nil end
-  return used + amount > total and 'store_full' or nil
+  local wanted = held + amount
+  if total == cjson.null then return wanted > guarantee and 'share_exceeded' or nil end
+  local after, reserve = used + amount, math.floor(total * lib.shares_reserve)
+  if wanted > guarantee and after > total * lib.shares_borrowed then return 'share_exceeded' end
+  if after <= total then return nil end
+  local free = total + reserve - after
+  return (free < 0 or (wanted > 1 and wanted * reserve > free * free)) and 'store_full' or nil
 end
 
 -- Counts an amount that a user takes, or gives back if it is negative. `span`: the span with which the amount is given
