@@ -92,6 +92,7 @@ describe('the bus over Redis, between two nodes', () => {
       const client = new Redis(inject('redisUrl'), {
         ...{ lazyConnect: true, enableOfflineQueue: false, maxRetriesPerRequest: 0, connectionName: name },
         retryStrategy: () => 5,
+        autoResubscribe: false,
       });
       client.on('error', () => undefined);
       clients.push(client);
@@ -332,6 +333,25 @@ describe('the bus over Redis, between two nodes', () => {
     expect(await control.call('CLIENT', 'KILL', 'ID', id)).toBe(1);
     await closed;
   }
+
+  it('survives messages that no relay would publish', async () => {
+    const there = listen(b, 'site:alice/board');
+    b.subscribe('connections', () => {});
+    const faults: unknown[] = [];
+    const note = (error: unknown): void => void faults.push(error);
+    process.on('uncaughtException', note);
+    try {
+      const channel = bench.store.key(bench.store.partitionOfUser('alice'), 'bus');
+      for (const text of ['', 'x connections\nnull', 'x connections\n{"revision":"r"}', 'x site:alice/board\nnull'])
+        await control.publish(channel, text);
+      const crossed = there.until('later');
+      a.publish('site:alice/board', eventOf('later'));
+      await crossed;
+    } finally {
+      process.off('uncaughtException', note);
+    }
+    expect(faults).toEqual([]);
+  });
 
   it('replaces a connection that looks healthy and receives nothing', async () => {
     const there = listen(b, 'site:alice/board');

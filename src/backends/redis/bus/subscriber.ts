@@ -106,10 +106,19 @@ class RedisSubscriber implements Subscriber {
       'close',
       asCurrent(() => this.#interrupted()),
     );
-    client.on('message', (_channel: string, text: string) => asCurrent(() => this.#options.onMessage(text))());
+    client.on('message', (_channel: string, text: string) => asCurrent(() => this.#take(text))());
     // ioredis tries again by itself.
     client.connect().catch(() => undefined);
     return client;
+  }
+
+  /** An error that ioredis gets from a listener ends the process, and any user of Redis may publish. */
+  #take(text: string): void {
+    try {
+      this.#options.onMessage(text);
+    } catch (error) {
+      this.#options.log.warn({ err: error, characters: text.length }, 'a message on the bus cannot be used');
+    }
   }
 
   #interrupted(): void {
@@ -118,16 +127,11 @@ class RedisSubscriber implements Subscriber {
     this.#connected = false;
   }
 
-  /**
-   * Subscribes to every wanted channel again. A new connection has no subscriptions yet. On a connection that ioredis
-   * restored, Redis confirms each subscription once more.
-   */
+  /** Subscribes to every wanted channel, because a new connection has no subscriptions yet. */
   #resume(): void {
     this.#connected = true;
-    for (const channel of this.#wanted) {
-      this.#changed.add(channel);
-      this.#held.delete(channel);
-    }
+    this.#held.clear();
+    for (const channel of this.#wanted) this.#changed.add(channel);
     this.#schedule();
   }
 
