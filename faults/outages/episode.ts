@@ -164,6 +164,7 @@ async function judgeable(world: World, log: FaultLog, reader: Reader): Promise<v
   await reader.bounds();
   const storeUrl = await world.storeUrl();
   for (const key of storeUrl === null ? [] : await leftovers(storeUrl)) log.write({ event: 'leftover', key });
+  recordProcesses(world, log);
   await Promise.all(world.clients.map(({ proc }) => proc.stop()));
   for (const { proc, name, baseline } of world.relays) {
     await until(async () => socketsOf(proc.pid) <= baseline, LEAVE_MS);
@@ -173,6 +174,16 @@ async function judgeable(world: World, log: FaultLog, reader: Reader): Promise<v
     const node = await reader.node(name);
     log.write({ event: 'idle', of: name, ...(node ?? UNLISTED), sockets, baseline });
   }
+}
+
+/** Records how each process of each relay ended that had become ready. */
+function recordProcesses({ relays }: World, log: FaultLog): void {
+  for (const { name, boots } of relays)
+    for (const { boot, end } of boots) {
+      const { code, signal } = end ?? { code: null, signal: null };
+      const by = end === null ? 'nobody' : (end.asked ?? 'itself');
+      log.write({ event: 'process', of: `${name}.${boot}`, by, code, signal });
+    }
 }
 
 function isIdle(node: Awaited<ReturnType<Reader['node']>>): boolean {
