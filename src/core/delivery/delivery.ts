@@ -56,11 +56,13 @@ export function ownKey(requester: Requester, key: CommandKey): CommandKey | null
 function watch(deps: Deps, present: Command): Subscription<CommandUpdate> {
   const { backend, clock } = deps;
   let version = 0;
+  let lost = 0;
   let last: Promise<void> = Promise.resolve();
   const say = (command: Command, progress: JsonText | null): void => {
     if (command.version <= version && progress === null) return;
     version = command.version;
-    feed.push({ command, progress, at: clock.now() });
+    feed.push({ command, progress, at: clock.now() }, lost);
+    lost = 0;
     if (isTerminal(command)) feed.end();
   };
   const reread = (progress: JsonText | null): void => {
@@ -75,7 +77,11 @@ function watch(deps: Deps, present: Command): Subscription<CommandUpdate> {
     });
   };
   const cancels = [
-    backend.bus.subscribe(`command:${commandKeyText(present)}`, ({ progress }) => reread(progress)),
+    backend.bus.subscribe(
+      `command:${commandKeyText(present)}`,
+      ({ progress }) => reread(progress),
+      () => (lost = 1),
+    ),
     ...(backend.capabilities.shared ? [clock.every(REREAD_MS, () => reread(null))] : []),
   ];
   const feed = createFeed<CommandUpdate>(() => cancels.forEach((cancel) => cancel()));

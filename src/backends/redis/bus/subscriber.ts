@@ -18,6 +18,11 @@ export type SubscriberOptions = {
    * published before may have been missed.
    */
   readonly onSubscribed: (channels: readonly string[]) => void;
+  /**
+   * Called when the fixed channels are all confirmed again after an interruption. Messages that were published in between
+   * may have been missed.
+   */
+  readonly onRestored: () => void;
   readonly log: Log;
 };
 
@@ -52,6 +57,8 @@ class RedisSubscriber implements Subscriber {
   #ready = pending();
   #client: Client;
   #connected = false;
+  /** Whether the fixed channels were confirmed once and then interrupted. */
+  #missing = false;
   #scheduled = false;
   #closed = false;
 
@@ -122,7 +129,10 @@ class RedisSubscriber implements Subscriber {
   }
 
   #interrupted(): void {
-    if (this.#unconfirmed.size === 0) this.#ready = pending();
+    if (this.#unconfirmed.size === 0) {
+      this.#ready = pending();
+      this.#missing = true;
+    }
     this.#unconfirmed = new Set(this.#options.fixed);
     this.#connected = false;
   }
@@ -193,8 +203,15 @@ class RedisSubscriber implements Subscriber {
 
   #confirm(channels: readonly string[]): void {
     for (const channel of channels) this.#unconfirmed.delete(channel);
-    if (this.#unconfirmed.size === 0 && this.#connected) this.#ready.resolve();
+    if (this.#unconfirmed.size === 0 && this.#connected) this.#restored();
     this.#options.onSubscribed(channels);
+  }
+
+  #restored(): void {
+    this.#ready.resolve();
+    if (!this.#missing) return;
+    this.#missing = false;
+    this.#options.onRestored();
   }
 }
 
