@@ -42,6 +42,8 @@ export type Episode = {
 const EXTRA_FAULT_MS: Partial<Record<FaultKind, number>> = {
   'relay-kill': 10_000,
   'relay-drain': 5_000,
+  'relay-break': 5_000,
+  'redis-break': 5_000,
   'relay-twin': 3_000,
   'relay-swap': 25_000,
   'redis-failover': 10_000,
