@@ -1,6 +1,7 @@
 /** Joins the lists of guard mutants: mistakes that each leave out one check of the relay. */
 import { GRAPHQL_GUARDS } from './guards-graphql.ts';
 import { HTTP_GUARDS } from './guards-http.ts';
+import { INTERRUPTION_GUARDS } from './guards-interruptions.ts';
 import { JSON_GUARDS } from './guards-json.ts';
 import { LINKS_GUARDS } from './guards-links.ts';
 import { REDIS_GUARDS } from './guards-redis.ts';
@@ -19,4 +20,5 @@ export const GUARD_MUTANTS: readonly GuardMutant[] = [
   ...STORED_GUARDS,
   ...REDIS_GUARDS,
   ...REDIS_HISTORY_GUARDS,
+  ...INTERRUPTION_GUARDS,
 ];

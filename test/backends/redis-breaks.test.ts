@@ -5,6 +5,10 @@
 import { setDefaultCACertificates, getCACertificates } from 'node:tls';
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { Cluster } from 'ioredis';
+import { connectTo } from '../../src/backends/redis/client.ts';
+import { readTarget } from '../../src/backends/redis/target.ts';
+import { silentLog } from '../../src/core/log.ts';
 import type { RedisBackend } from '../../src/backends/redis/open.ts';
 import type { SentCommand } from '../../faults/outages/processes/command-cut.ts';
 import { CERTIFICATE } from '../kit/certificates.ts';
@@ -27,6 +31,27 @@ beforeAll(() => {
 afterAll(() => {
   process.off('unhandledRejection', note);
   process.off('uncaughtException', note);
+});
+
+describe('a node of a cluster', () => {
+  it('that breaks at an ASKING ends nothing', async () => {
+    await using redis = await startRedisForm('cluster');
+    const client = connectTo(readTarget(redis.url), 'commands', silentLog);
+    try {
+      await client.connect();
+      if (!(client instanceof Cluster)) throw new Error('not a cluster');
+      const [node] = client.nodes('master');
+      const closed = new Promise((done) => node?.once('end', done));
+      // ioredis drops this promise while it follows a slot that moves.
+      void node?.asking();
+      node?.disconnect();
+      await closed;
+      await new Promise(setImmediate);
+      expect(faults.splice(0)).toEqual([]);
+    } finally {
+      client.disconnect();
+    }
+  });
 });
 
 describe.each(REDIS_FORMS)('over Redis in the form %s', (form) => {
