@@ -73,8 +73,8 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
   };
 }
 
-/** The time that the connections to sentinels take to open after a relay is ready, in milliseconds. */
-const SENTINELS_MS = 500;
+/** The time that further connections to sentinels, a cluster or TLS take to open after a relay is ready, in milliseconds. */
+const CONNECTIONS_MS = 1_000;
 
 async function boot(options: RelayOptions, port: number, count: number) {
   const { name, folder, redisUrl, namespace, source, env, heapMiB } = options;
@@ -99,6 +99,7 @@ async function boot(options: RelayOptions, port: number, count: number) {
       ...env,
     },
   });
-  if (redisUrl?.includes('+sentinel:')) await new Promise((done) => setTimeout(done, SENTINELS_MS));
+  if (redisUrl !== null && !redisUrl.startsWith('redis://'))
+    await new Promise((done) => setTimeout(done, CONNECTIONS_MS));
   return proc;
 }
