@@ -19,6 +19,7 @@ if (import.meta.filename.endsWith('.ts'))
 const { holdHeapGrowth } = await import('./cli/heap-growth.ts');
 holdHeapGrowth();
 const { main } = await import('./cli/main.ts');
+const { CRASHED } = await import('./cli/io.ts');
 
 /** The exit code after a second signal has ended a shutdown that hangs: the one that shells use for SIGINT. */
 const INTERRUPTED = 130;
@@ -34,6 +35,19 @@ function onStop(stop: () => void): void {
   process.on('SIGTERM', handle);
 }
 
+function onCrash(end: (error: unknown) => Promise<void>): void {
+  let ending = false;
+  const handle = (error: unknown): void => {
+    if (ending) process.exit(CRASHED);
+    ending = true;
+    // The code of a process that runs out of work before `end` resolves.
+    process.exitCode = CRASHED;
+    void end(error).finally(() => process.exit(CRASHED));
+  };
+  process.on('uncaughtException', handle);
+  process.on('unhandledRejection', handle);
+}
+
 async function ask(question: string): Promise<string> {
   const { createInterface } = await import('node:readline/promises');
   const lines = createInterface({ input: process.stdin, output: process.stderr });
@@ -45,6 +59,7 @@ process.exitCode = await main(process.argv.slice(2), {
   print: (text) => void process.stdout.write(text),
   complain: (text) => void process.stderr.write(text),
   onStop,
+  onCrash,
   screen: process.stdout.isTTY,
   ...(process.stdin.isTTY && process.stderr.isTTY && { ask }),
 });

@@ -78,6 +78,13 @@ export interface Callboard extends AsyncDisposable {
    * closes everything else. Idempotent.
    */
   close(options?: { readonly withinMs?: number }): Promise<void>;
+  /**
+   * Ends all connections as a crash does: HTTP responses in progress are never sent, and links are closed with
+   * `internal` (4490). Drains and stores nothing; other nodes clean up as after a crash. Resolves when the links are
+   * closed, or after one second; the process must then exit. For a process in which an error was thrown that nothing
+   * caught.
+   */
+  abort(): Promise<void>;
 }
 
 /**
@@ -222,6 +229,7 @@ function assemble(parts: Parts): Callboard {
   const { core, backend, authenticator, app, server, meter, basePath, replaceCredentials } = parts;
   let url: string | null = null;
   let closed: Promise<void> | null = null;
+  let aborted: Promise<void> | null = null;
   // Waiting callers are answered while their sockets are still open. The backend is closed last, because closing links
   // write to it.
   const end = async (withinMs: number): Promise<void> => {
@@ -248,6 +256,11 @@ function assemble(parts: Parts): Callboard {
     replaceCertificate: (tls) => server.replaceCertificate(tls),
     drain: (withinMs = DRAIN_MS) => core.drain(withinMs),
     close: ({ withinMs = 0 } = {}) => (closed ??= end(withinMs)),
+    abort() {
+      if (aborted) return aborted;
+      server.abort();
+      return (aborted = app.abort());
+    },
     [Symbol.asyncDispose]: () => callboard.close(),
   };
   return callboard;

@@ -4,6 +4,7 @@ import { ADVERTISED_GUARDS } from './guards-advertised.ts';
 import { GRAPHQL_GUARDS } from './guards-graphql.ts';
 import { HTTP_GUARDS } from './guards-http.ts';
 import { JUDGES_GUARDS } from './guards-judges.ts';
+import { INTERRUPTION_GUARDS } from './guards-interruptions.ts';
 import { JSON_GUARDS } from './guards-json.ts';
 import { LINKS_GUARDS } from './guards-links.ts';
 import { REDIS_GUARDS } from './guards-redis.ts';
@@ -25,4 +26,5 @@ export const GUARD_MUTANTS: readonly GuardMutant[] = [
   ...REDIS_HISTORY_GUARDS,
   ...ADVERTISED_GUARDS,
   ...JUDGES_GUARDS,
+  ...INTERRUPTION_GUARDS,
 ];

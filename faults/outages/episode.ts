@@ -42,6 +42,8 @@ export type Episode = {
 const EXTRA_FAULT_MS: Partial<Record<FaultKind, number>> = {
   'relay-kill': 10_000,
   'relay-drain': 5_000,
+  'relay-break': 5_000,
+  'redis-break': 5_000,
   'relay-twin': 3_000,
   'relay-swap': 25_000,
   'redis-failover': 10_000,
@@ -164,6 +166,7 @@ async function judgeable(world: World, log: FaultLog, reader: Reader): Promise<v
   await reader.bounds();
   const storeUrl = await world.storeUrl();
   for (const key of storeUrl === null ? [] : await leftovers(storeUrl)) log.write({ event: 'leftover', key });
+  recordProcesses(world, log);
   await Promise.all(world.clients.map(({ proc }) => proc.stop()));
   for (const { proc, name, baseline } of world.relays) {
     await until(async () => socketsOf(proc.pid) <= baseline, LEAVE_MS);
@@ -173,6 +176,16 @@ async function judgeable(world: World, log: FaultLog, reader: Reader): Promise<v
     const node = await reader.node(name);
     log.write({ event: 'idle', of: name, ...(node ?? UNLISTED), sockets, baseline });
   }
+}
+
+/** Records how each process of each relay ended that had become ready. */
+function recordProcesses({ relays }: World, log: FaultLog): void {
+  for (const { name, boots } of relays)
+    for (const { boot, end } of boots) {
+      const { code, signal } = end ?? { code: null, signal: null };
+      const by = end === null ? 'nobody' : (end.asked ?? 'itself');
+      log.write({ event: 'process', of: `${name}.${boot}`, by, code, signal });
+    }
 }
 
 function isIdle(node: Awaited<ReturnType<Reader['node']>>): boolean {

@@ -23,7 +23,10 @@ const SEEDS = [11, 12, 13];
 /** The number of commands of each plan that runs once for each seed. */
 const REPEATED = { F2: 4_000, F3: 4_000, F3a: 4_000, F4: 3_000, F5: 3_000, F6: 3_000, F7: 3_000, F8: 4_000 };
 /** The number of commands of each plan that runs only once. */
-const ONCE = { F12: 4_000, F13: 4_000, F14: 4_000, F15: 3_000, F17: 3_000, F19: 4_000, sentinel: 2_000 };
+const ONCE = {
+  ...{ F12: 4_000, F13: 4_000, F14: 4_000, F15: 3_000, F17: 3_000, F19: 4_000, sentinel: 2_000 },
+  ...{ F20: 4_000, F20r: 4_000, F20t: 4_000, F20s: 4_000, F20c: 4_000, F21: 4_000, F22: 4_000 },
+};
 /** The plans whose single fault takes most of the run: a process is stopped for 30 s, or a failover is awaited. */
 const ONE_FAULT: readonly string[] = ['F6', 'F7', 'sentinel'];
 

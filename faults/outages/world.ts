@@ -1,6 +1,7 @@
 /** Starts the processes of a fault run: Redis, relays and clients, with the proxies between them. */
 import { join } from 'node:path';
 import { startRedis, type RedisServer } from '../../test/kit/redis.ts';
+import { startRedisForm, type ProxiedRedis } from '../../test/kit/redis-forms.ts';
 import { startRedisSentinel, type RedisSentinel } from '../../test/kit/redis-sentinel.ts';
 import { start, type Proc } from './processes/processes.ts';
 import { startProxy, type Proxy } from './processes/proxy.ts';
@@ -31,6 +32,8 @@ export type World = AsyncDisposable & {
   /** The Redis server; null in direct mode, and under a sentinel. */
   readonly redis: RedisServer | null;
   readonly sentinel: RedisSentinel | null;
+  /** The Redis of a plan with a form; null otherwise. */
+  readonly proxied: ProxiedRedis | null;
   /** Returns the address of the Redis that is written to now; null in direct mode. */
   storeUrl(): Promise<string | null>;
   /** The proxies to Redis, one for each relay in the relays' order; empty in direct mode, and under a sentinel. */
@@ -62,7 +65,7 @@ const HEAP_MIB = 256;
 
 export async function startWorld({ folder, direct, plan, commands, source }: WorldOptions): Promise<World> {
   await using ends = new AsyncDisposableStack();
-  const { redis, sentinel } = direct ? NO_STORE : await startStore(ends, plan);
+  const { redis, sentinel, proxied } = direct ? NO_STORE : await startStore(ends, plan);
   // The folder has room for the params and the result of each command.
   const spill = plan.bytes > 0 ? ends.use(makeSpillFolder(2 * commands * plan.bytes)) : null;
   const relays: Relay[] = [];
@@ -70,9 +73,10 @@ export async function startWorld({ folder, direct, plan, commands, source }: Wor
   for (const name of direct ? NAMES.slice(0, 1) : NAMES) {
     const proxy = redis && ends.use(await startProxy(() => [redis.port]));
     if (proxy) redisProxies.push(proxy);
-    const redisUrl = proxy ? `redis://127.0.0.1:${proxy.port}` : addressOf(sentinel);
+    const redisUrl = proxy ? `redis://127.0.0.1:${proxy.port}` : (proxied?.url ?? addressOf(sentinel));
     const env: Record<string, string> = {
       ...(redisUrl !== null && { CALLBOARD_DURABILITY: plan.durability }),
+      ...(proxied && { NODE_EXTRA_CA_CERTS: proxied.authority }),
       ...(spill && { CALLBOARD_SPILL_DIR: spill.path }),
     };
     const heap = redisUrl === null ? {} : { heapMiB: HEAP_MIB };
@@ -89,7 +93,7 @@ export async function startWorld({ folder, direct, plan, commands, source }: Wor
   }
   const all = ends.move();
   const storeUrl = async (): Promise<string | null> =>
-    sentinel ? `redis://127.0.0.1:${await sentinel.master()}` : (redis?.url ?? null);
+    sentinel ? `redis://127.0.0.1:${await sentinel.master()}` : ((redis ?? proxied?.servers[0])?.url ?? null);
   const stop = (): Promise<void> => all.disposeAsync();
   return {
     folder,
@@ -99,6 +103,7 @@ export async function startWorld({ folder, direct, plan, commands, source }: Wor
     front,
     redis,
     sentinel,
+    proxied,
     storeUrl,
     redisProxies,
     spill,
@@ -106,18 +111,23 @@ export async function startWorld({ folder, direct, plan, commands, source }: Wor
   };
 }
 
-type StoreServers = Pick<World, 'redis' | 'sentinel'>;
-const NO_STORE: StoreServers = { redis: null, sentinel: null };
+type StoreServers = Pick<World, 'redis' | 'sentinel' | 'proxied'>;
+const NO_STORE: StoreServers = { redis: null, sentinel: null, proxied: null };
 
 async function startStore(ends: AsyncDisposableStack, plan: Plan): Promise<StoreServers> {
+  if (plan.form !== null) {
+    const proxied = ends.use(await startRedisForm(plan.form, plan.redis));
+    onExit(ends, () => proxied.servers.forEach((server) => server.process.kill('SIGKILL')));
+    return { ...NO_STORE, proxied };
+  }
   if (!plan.sentinel) {
     const redis = ends.adopt(await startRedis(plan.redis), (server) => server.stop());
     onExit(ends, () => redis.process.kill('SIGKILL'));
-    return { redis, sentinel: null };
+    return { ...NO_STORE, redis };
   }
   const sentinel = ends.adopt(await startRedisSentinel({ args: plan.redis }), (servers) => servers.stop());
   onExit(ends, () => sentinel.servers.forEach((server) => server.process.kill('SIGKILL')));
-  return { redis: null, sentinel };
+  return { ...NO_STORE, sentinel };
 }
 
 /** Calls `kill` if this program exits before `ends` is disposed. */

@@ -1,4 +1,5 @@
 /** Runs the command `callboard demo`: reads its flags and starts the demo. */
+import { endOnCrash } from './crash.ts';
 import { splitFlags } from './flags.ts';
 import { allowHeapGrowth } from './heap-growth.ts';
 import { UsageError, type Io } from './io.ts';
@@ -20,6 +21,7 @@ export async function demo(argv: readonly string[], io: Io): Promise<void> {
     argv: rest,
     print: io.print,
     stopped,
+    onRelay: (callboard, log) => endOnCrash(io, log).ends(callboard),
     ...(pace !== undefined && { pace }),
     ...(browser !== undefined && { browser: browser === 'none' ? null : browser }),
   });

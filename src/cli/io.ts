@@ -14,6 +14,11 @@ export type Io = {
   readonly complain: (text: string) => void;
   /** Registers a callback for the first stop signal; the second signal ends the process at once. */
   readonly onStop: (stop: () => void) => void;
+  /**
+   * Registers what happens after an error that nothing caught: an exception, or a rejected promise. Afterwards the
+   * process exits with the code CRASHED. Absent: nothing is registered.
+   */
+  readonly onCrash?: (end: (error: unknown) => Promise<void>) => void;
   /** The clock of the operators' commands. Absent: the system's clock. */
   readonly clock?: Clock;
   /** Whether standard output is a terminal, whose screen may be cleared. */
@@ -48,3 +53,6 @@ export class UsageError extends Error {
 }
 
 export const EXIT = { ok: 0, failed: 1, usage: 2, unknown: 8 } as const;
+
+/** The exit code of a relay that ended because of an error that nothing caught (EX_SOFTWARE of sysexits.h). */
+export const CRASHED = 70;

@@ -5,6 +5,7 @@ import { DRAIN_MS } from '../core/limits.ts';
 import { createSignIn } from '../http/sign-in.ts';
 import { systemClock } from '../platform/clock.ts';
 import { createLog } from '../platform/log.ts';
+import { endOnCrash } from './crash.ts';
 import { activatedSocket } from './activated-socket.ts';
 import { splitFlags } from './flags.ts';
 import { greeting, jsonLine } from './greeting.ts';
@@ -27,7 +28,9 @@ export async function serve(argv: readonly string[], io: Io): Promise<void> {
   const signIn = credentials && createSignIn(credentials.adminToken);
   const traces = await openTraceExport(io.env, log);
   const tracing = traces && { tracing: traces.api };
+  const crash = endOnCrash(io, log);
   const callboard = await openCallboard({ config, log, ...(signIn && { signIn }), ...tracing });
+  crash.ends(callboard);
   const { promise: stopped, resolve } = Promise.withResolvers<void>();
   io.onStop(resolve);
   const stopReload = reloadOnChange(config, { callboard, env: io.env, argv: rest, clock: systemClock, log });

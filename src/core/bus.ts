@@ -43,10 +43,20 @@ export type Topics = {
 /**
  * Live publish/subscribe. Each event is delivered at most once, in the order in which one node published, without
  * replay. A listener that throws does not affect the others. Publishing to a topic without listeners costs one look-up.
+ * In shared mode events of other nodes are lost while a connection that carries them is broken.
  */
 export interface Bus {
   /** Returns false if no topic of this kind has a listener now, so the caller may skip publishing. */
   hasSubscribers(kind: 'command'): boolean;
   publish<T extends keyof Topics & string>(topic: T, event: Topics[T]): void;
-  subscribe<T extends keyof Topics & string>(topic: T, listener: (event: Topics[T]) => void): Cancel;
+  /**
+   * Calls `listener` with each event of the topic from now on. `interrupted`: called each time when events of other nodes
+   * may have been lost, after the connection works again and before the next event of another node. How many were lost,
+   * and whether any of them belonged to this topic, is unknown.
+   */
+  subscribe<T extends keyof Topics & string>(
+    topic: T,
+    listener: (event: Topics[T]) => void,
+    interrupted?: () => void,
+  ): Cancel;
 }

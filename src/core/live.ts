@@ -3,7 +3,10 @@ import type { Cancel } from './clock.ts';
 import type { CallboardError } from './errors.ts';
 import { SUBSCRIPTION_QUEUE } from './limits.ts';
 
-/** One event of a subscription. `missed` is the number of events dropped since the previous one. */
+/**
+ * One event of a subscription. `missed`: the number of events that the subscriber did not get since the previous one. An
+ * interruption between nodes counts as one, because nobody knows how many events it cost, so it is the least number.
+ */
 export type LiveEvent<T> = { readonly event: T; readonly missed: number };
 
 /**
@@ -33,10 +36,11 @@ export type SharedSubscription<T> = {
   /** The key of the sequence. Two requesters have the same key if and only if they receive the same events. */
   readonly key: string;
   /**
-   * Calls `push` with each event from now on until cancelled. The subscription belongs to no requester and may outlive
+   * Calls `push` with each event from now on until cancelled, and with the number of events that were lost before it
+   * (default 0). The subscription belongs to no requester and may outlive
    * each of them.
    */
-  readonly listen: (push: (event: T) => void) => Cancel;
+  readonly listen: (push: (event: T, missed?: number) => void) => Cancel;
   readonly lifetime: Lifetime;
 };
 
@@ -46,7 +50,8 @@ export type SharedSubscription<T> = {
  */
 export type Feed<T> = {
   readonly subscription: Subscription<T>;
-  push(event: T): void;
+  /** `missed`: the number of events that were lost before this one; default 0. */
+  push(event: T, missed?: number): void;
   /** Ends the sequence after its queued events have been read. */
   end(): void;
   /** Drops the queued events and ends the sequence with an error. */
@@ -58,7 +63,7 @@ export type Feed<T> = {
  * queue holds.
  */
 export function createFeed<T>(onEnd: () => void, bound: number = SUBSCRIPTION_QUEUE): Feed<T> {
-  const queue: T[] = [];
+  const queue: LiveEvent<T>[] = [];
   let missed = 0;
   let ended = false;
   let failure: { error: unknown } | null = null;
@@ -69,16 +74,18 @@ export function createFeed<T>(onEnd: () => void, bound: number = SUBSCRIPTION_QU
     ended = true;
     onEnd();
   };
-  const take = (): LiveEvent<T> => {
-    const live = { event: queue.shift() as T, missed };
+  const take = (): IteratorResult<LiveEvent<T>> => {
+    const first = queue.shift();
+    if (!first) return over;
+    const value = missed === 0 ? first : { event: first.event, missed: first.missed + missed };
     missed = 0;
-    return live;
+    return { value, done: false };
   };
   const over: IteratorResult<LiveEvent<T>> = { value: undefined, done: true };
   const wake = (): void => {
     if (!waiting) return;
     const { resolve, reject } = waiting;
-    if (queue.length > 0) resolve({ value: take(), done: false });
+    if (queue.length > 0) resolve(take());
     else if (failure) reject(failure.error);
     else if (ended) resolve(over);
     else return;
@@ -86,7 +93,7 @@ export function createFeed<T>(onEnd: () => void, bound: number = SUBSCRIPTION_QU
   };
   const subscription: Subscription<T> = {
     next() {
-      if (queue.length > 0) return Promise.resolve({ value: take(), done: false });
+      if (queue.length > 0) return Promise.resolve(take());
       if (failure) return Promise.reject(failure.error as Error);
       if (ended) return Promise.resolve(over);
       waiting ??= Promise.withResolvers();
@@ -104,10 +111,10 @@ export function createFeed<T>(onEnd: () => void, bound: number = SUBSCRIPTION_QU
   };
   return {
     subscription,
-    push(event) {
+    push(event, lost = 0) {
       if (ended) return;
-      if (queue.length === bound) (queue.shift(), missed++);
-      queue.push(event);
+      if (queue.length === bound) missed += 1 + (queue.shift()?.missed ?? 0);
+      queue.push({ event, missed: lost });
       wake();
     },
     end() {

@@ -1,7 +1,7 @@
 /** Starts the demo: a relay, its clients, their traffic, the web page and the task board. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openCallboard } from '../callboard.ts';
+import { openCallboard, type Callboard } from '../callboard.ts';
 import { readConfig, secretsIn, type Config } from '../config.ts';
 import type { Log } from '../core/log.ts';
 import { createSignIn } from '../http/sign-in.ts';
@@ -26,6 +26,8 @@ export type DemoOptions = {
   readonly print: (text: string) => void;
   /** Resolves when the demo must end. */
   readonly stopped: Promise<void>;
+  /** Called with the relay and its log when the relay is open. */
+  readonly onRelay?: (callboard: Callboard, log: Log) => void;
   /** The number of scenes per second, by default PACE. All other delays scale with it. */
   readonly pace?: number;
   /** The Chromium to start; null starts none. When absent, the demo looks for one. */
@@ -64,6 +66,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   const signIn = createSignIn(config.adminToken);
   const allowedOrigins = [...config.allowedOrigins, pageServer.origin, board.origin];
   const callboard = parts.use(await openCallboard({ config: { ...config, allowedOrigins }, log, signIn }));
+  options.onRelay?.(callboard, log);
   const url = await callboard.listen({ host: config.host, port: config.port });
   const relay = { url, adminToken: config.adminToken, token: tokensOf(config) };
   const stage = { relay, tempo, env: ownEnv, log };

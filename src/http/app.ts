@@ -79,8 +79,15 @@ export type App = {
   readonly requestHandler: RequestHandler;
   /** Closes links with `draining` and ends streams. Resolves when they are gone, or after two seconds. */
   close(): Promise<void>;
+  /**
+   * Closes links with `internal`, and answers nothing that is still in progress. Resolves when the links are gone, or
+   * after one second.
+   */
+  abort(): Promise<void>;
 };
 
+/** How long `abort` waits, in milliseconds: the process ends because of an error whose effects nobody knows. */
+const ABORT_WAIT_MS = 1_000;
 /** How long `close` waits, in milliseconds: a peer that does not answer the close must not delay the process. */
 const CLOSE_WAIT_MS = 2_000;
 
@@ -136,6 +143,10 @@ export function createApp(options: AppOptions): App {
       const gone = Promise.all([gateway.closeAll('draining'), graphql.close()]);
       streams.close();
       await Promise.race([gone, new Promise<void>((late) => clock.after(CLOSE_WAIT_MS, late))]);
+    },
+    async abort() {
+      const late = new Promise<void>((done) => clock.after(ABORT_WAIT_MS, done));
+      await Promise.race([gateway.closeAll('internal'), late]);
     },
   };
 }

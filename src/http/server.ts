@@ -31,6 +31,8 @@ export type HttpServer = {
   }): Promise<{ readonly url: string; readonly port: number }>;
   /** Accepts no more connections, gives responses in progress one second, then closes their connections. Idempotent. */
   close(): Promise<void>;
+  /** Accepts no more connections and destroys all that have not been upgraded, with the responses in progress. */
+  abort(): void;
   /** Serves this certificate to new connections. Throws if the server has no TLS or the texts do not fit together. */
   replaceCertificate(certificate: Certificate): void;
 };
@@ -71,6 +73,10 @@ export function createHttpServer(
   return {
     listen: (at) => listen(server, at, tls ? 'https' : 'http'),
     close: () => close(server),
+    abort() {
+      server.close();
+      server.closeAllConnections();
+    },
     replaceCertificate: (certificate) => replaceCertificate(server, certificate),
   };
 }

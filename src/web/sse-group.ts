@@ -19,10 +19,10 @@ export type EventEncoder<T> = {
 };
 
 /**
- * An event, and its text as encoded for members that missed nothing. The event is kept because a member that missed
+ * An event, and its text as encoded for members that missed nothing but what was lost before the group (`missed`). The event is kept because a member that missed
  * earlier events gets its next frame encoded again, with the number of missed events.
  */
-type Frame<T> = { readonly event: T; readonly text: string };
+type Frame<T> = { readonly event: T; readonly missed: number; readonly text: string };
 
 export type GroupMemberOptions = {
   readonly stream: SseStream;
@@ -55,7 +55,7 @@ export class Group<T> {
   ) {
     this.encoder = encoder;
     this.#onEmpty = onEmpty;
-    this.#stop = listen((event) => this.#push(event));
+    this.#stop = listen((event, missed = 0) => this.#push({ event, missed }));
   }
 
   /** Adds a member, which receives the events published from now on. */
@@ -73,10 +73,10 @@ export class Group<T> {
     this.#onEmpty();
   }
 
-  #push(event: T): void {
-    const text = this.#encode(event);
+  #push(live: LiveEvent<T>): void {
+    const text = this.#encode(live);
     if (text === null) return;
-    this.#pending.push({ event, text });
+    this.#pending.push({ ...live, text });
     this.#pendingChars += text.length;
     if (this.#pendingChars >= SSE_MERGE_CHARS) this.#flush();
     else if (!this.#scheduled) {
@@ -89,9 +89,9 @@ export class Group<T> {
   }
 
   /** Encodes an event. An event that cannot be encoded ends every member, as it would end each of them alone. */
-  #encode(event: T): string | null {
+  #encode(live: LiveEvent<T>): string | null {
     try {
-      return this.encoder.encode({ event, missed: 0 });
+      return this.encoder.encode(live);
     } catch (error) {
       this.#flush();
       for (const member of [...this.#members]) member.fail(error);
@@ -183,8 +183,7 @@ export class GroupMember<T> implements StreamMember {
     queue.push(...frames);
     const dropped = queue.length - SUBSCRIPTION_QUEUE;
     if (dropped <= 0) return;
-    queue.splice(0, dropped);
-    this.#missed += dropped;
+    for (const { missed } of queue.splice(0, dropped)) this.#missed += 1 + missed;
   }
 
   /**
@@ -192,7 +191,7 @@ export class GroupMember<T> implements StreamMember {
    */
   #withMissed(frame: Frame<T>): Frame<T> {
     if (this.#missed === 0) return frame;
-    const missed = this.#missed;
+    const missed = this.#missed + frame.missed;
     this.#missed = 0;
     return { ...frame, text: this.#group.encoder.encode({ event: frame.event, missed }) };
   }

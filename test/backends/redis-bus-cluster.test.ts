@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createRedisBus, type RedisBus } from '../../src/backends/redis/bus/bus.ts';
-import { connectTo } from '../../src/backends/redis/client.ts';
+import { connectTo, type Purpose } from '../../src/backends/redis/client.ts';
 import { loadPrograms } from '../../src/backends/redis/program/program.ts';
 import { createStore, type Store } from '../../src/backends/redis/store/store.ts';
 import { readTarget } from '../../src/backends/redis/target.ts';
@@ -34,12 +34,12 @@ describe('the bus over a cluster', () => {
     }
   });
 
-  const connect = (): Client => {
+  const connect = (purpose: Purpose): Client => {
     const hosts = cluster.urls.map((url) => url.slice('redis://'.length)).join(',');
-    return connectTo(readTarget(`redis+cluster://${hosts}`), 'bus', silentLog);
+    return connectTo(readTarget(`redis+cluster://${hosts}`), purpose, silentLog);
   };
   async function begin() {
-    const client = connect();
+    const client = connect('commands');
     await client.connect();
     const { sha256 } = createCrypto('test');
     const options = { client, programs: loadPrograms(), namespace, partitions: PARTITIONS, sha256 };

@@ -1,7 +1,7 @@
 /** Tests the bus over Redis, between two nodes. */
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest';
 import { createRedisBus, type RedisBus } from '../../src/backends/redis/bus/bus.ts';
 import type { Client } from '../../src/backends/redis/types.ts';
 import type { Connection } from '../../src/core/connections/connection.ts';
@@ -92,6 +92,7 @@ describe('the bus over Redis, between two nodes', () => {
       const client = new Redis(inject('redisUrl'), {
         ...{ lazyConnect: true, enableOfflineQueue: false, maxRetriesPerRequest: 0, connectionName: name },
         retryStrategy: () => 5,
+        autoResubscribe: false,
       });
       client.on('error', () => undefined);
       clients.push(client);
@@ -332,6 +333,50 @@ describe('the bus over Redis, between two nodes', () => {
     expect(await control.call('CLIENT', 'KILL', 'ID', id)).toBe(1);
     await closed;
   }
+
+  it('says that events may be lost after its connection was cut, and after another node could not publish', async () => {
+    let interruptions = 0;
+    let told = Promise.withResolvers<void>();
+    const interrupted = (): void => {
+      interruptions++;
+      told.resolve();
+    };
+    b.subscribe('site:alice/board', () => {}, interrupted);
+    await heardAll(b, a, 'before');
+    expect(interruptions).toBe(0);
+    await cut(b);
+    await b.ready();
+    await told.promise;
+    expect(interruptions).toBe(1);
+    await heardAll(b, a, 'between');
+    expect(interruptions).toBe(1);
+    told = Promise.withResolvers();
+    vi.spyOn(bench.parts.store, 'act').mockRejectedValueOnce(new Error('away'));
+    a.publish('site:alice/board', eventOf('lost'));
+    await new Promise(setImmediate);
+    await heardAll(b, a, 'after');
+    await told.promise;
+    expect(interruptions).toBe(2);
+  });
+
+  it('survives messages that no relay would publish', async () => {
+    const there = listen(b, 'site:alice/board');
+    b.subscribe('connections', () => {});
+    const faults: unknown[] = [];
+    const note = (error: unknown): void => void faults.push(error);
+    process.on('uncaughtException', note);
+    try {
+      const channel = bench.store.key(bench.store.partitionOfUser('alice'), 'bus');
+      for (const text of ['', 'x connections\nnull', 'x connections\n{"revision":"r"}', 'x site:alice/board\nnull'])
+        await control.publish(channel, text);
+      const crossed = there.until('later');
+      a.publish('site:alice/board', eventOf('later'));
+      await crossed;
+    } finally {
+      process.off('uncaughtException', note);
+    }
+    expect(faults).toEqual([]);
+  });
 
   it('replaces a connection that looks healthy and receives nothing', async () => {
     const there = listen(b, 'site:alice/board');

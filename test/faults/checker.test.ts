@@ -310,6 +310,20 @@ const BROKEN: readonly Broken[] = [
     'a',
   ],
   ['a socket that stays', 'I12', 'sockets left', () => storyWith(changed({ event: 'idle' }, { sockets: 4 })), 'a'],
+  [
+    'a relay that exits although nothing ended it',
+    'I13',
+    'a relay ended by itself',
+    () => storyWith(changed({ event: 'process' }, { by: 'itself', code: 1 })),
+    'a.1 (exit code 1)',
+  ],
+  [
+    'a relay that crashes while it stops',
+    'I13',
+    'a relay that was asked to stop did not end with exit code 0',
+    () => storyWith(changed({ event: 'process' }, { by: 'stop', code: 70 })),
+    'a.1 (exit code 70)',
+  ],
 ];
 
 /** Returns the log of commands that run at the same time on one client, and that are otherwise correct. */

@@ -84,6 +84,21 @@ export async function startRedisSentinel(options: SentinelOptions = {}): Promise
   };
 }
 
+/** A sentinel that knows one master, which it never considers down. */
+export type Sentinel = { readonly port: number; readonly name: string; stop(): Promise<void> };
+
+/** Starts a sentinel for the master at this loopback port. Resolves when the sentinel answers. */
+export async function startSentinel(master: number): Promise<Sentinel> {
+  const port = await freePort();
+  const stop = launchSentinel(configOf({ port, master, downAfterMs: 3_600_000, passwords: undefined }));
+  const hand = new Redis({ host: '127.0.0.1', port });
+  // The client retries until the sentinel listens.
+  hand.on('error', () => {});
+  await hand.ping();
+  hand.disconnect();
+  return { port, name: NAME, stop };
+}
+
 type Watch = Pick<SentinelOptions, 'passwords'> & {
   readonly port: number;
   readonly master: number;

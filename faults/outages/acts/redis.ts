@@ -11,7 +11,49 @@ const LOST_WRITES_MS = 1_000;
 /** The time that a new replica may take to copy all data of its master, in milliseconds. */
 const REPLICA_FOLLOWS_MS = 60_000;
 
+/** The purposes of a relay's connections to Redis. */
+const PURPOSES = ['commands', 'mailbox', 'bus'] as const;
+/** How often the next connection of a purpose breaks. */
+const BREAKS = 2;
+/** The time within which a connection must be made again and reach the command at which it breaks, in milliseconds. */
+const REACHED_MS = 3_000;
+/** The time between two breaks of `redis-flap` and two kills of `redis-kills`, in milliseconds. */
+const FLAP_MS = 200;
+const KILLS_MS = 1_000;
+
 export const ACTS_OF_REDIS = {
+  async 'redis-break'(world, { id }) {
+    const redis = given(world.proxied);
+    for (const purpose of id === 1 ? (['bus'] as const) : PURPOSES) {
+      let left = BREAKS;
+      redis.breakAt(({ connection, name, number }) => {
+        if (left === 0 || !connection.endsWith(`callboard-${purpose}`)) return false;
+        const reached = id === 1 ? name === 'SUBSCRIBE' : number === id - 1;
+        if (reached) left--;
+        return reached;
+      });
+      redis.reset();
+      // A connection may send fewer commands than this.
+      await until(async () => left === 0, REACHED_MS, 20);
+      redis.breakAt(null);
+    }
+  },
+  async 'redis-flap'(world, { target, holdMs }) {
+    const proxy = given(world.redisProxies[target % world.redisProxies.length]);
+    for (let at = 0; at < holdMs; at += FLAP_MS) {
+      proxy.reset();
+      await sleep(FLAP_MS);
+    }
+  },
+  async 'redis-kills'(world, { holdMs }) {
+    const redis = given(world.redis);
+    const end = performance.now() + holdMs;
+    for (let next = performance.now(); next < end; next += KILLS_MS) {
+      await sleep(next - performance.now());
+      await redis.kill();
+      await redis.restart();
+    }
+  },
   async 'redis-kill'(world) {
     const redis = given(world.redis);
     await redis.kill();

@@ -38,6 +38,19 @@ export const ACTS_OF_RELAYS = {
     await relay.proc.stop();
     await restart(relay);
   },
+  async 'relay-break'(world, fault) {
+    const relay = relayOf(world, fault);
+    const redis = given(world.proxied);
+    await relay.proc.stop();
+    redis.breakAt(({ connection, number }) => {
+      const reached = connection === 'callboard-commands' && number === fault.id;
+      if (reached) redis.breakAt(null);
+      return reached;
+    });
+    // A start that the break ended is repeated.
+    await restart(relay);
+    redis.breakAt(null);
+  },
   async 'relay-twin'(world, fault, log) {
     const relay = relayOf(world, fault);
     const twin = await startTwin(relay, log, { first: 'live', since: performance.now() });

@@ -115,3 +115,20 @@ export function judgeIdle({ of }: Evidence): Judged {
     ],
   };
 }
+
+/** Judges that each process of a relay ended only because the run killed it, or stopped with exit code 0 when asked. */
+export function judgeProcesses({ of }: Evidence): Judged {
+  const processes = of('process');
+  const named = (found: typeof processes) =>
+    found.map(({ of: name, code, signal }) => ({ text: `${name} (${signal ?? `exit code ${code}`})` }));
+  return {
+    looked: processes.length,
+    findings: [
+      ...find('a relay ended by itself', named(processes.filter(({ by }) => by === 'itself'))),
+      ...find(
+        'a relay that was asked to stop did not end with exit code 0',
+        named(processes.filter(({ by, code }) => by === 'stop' && code !== 0)),
+      ),
+    ],
+  };
+}

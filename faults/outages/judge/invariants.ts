@@ -12,7 +12,7 @@ import {
 import { canaryOf } from '../log/events.ts';
 import type { Expectation } from './expectation.ts';
 import { find, type Judged } from './finding.ts';
-import { judgeCaps, judgeIdle, judgeMemory } from './invariants-node.ts';
+import { judgeCaps, judgeIdle, judgeMemory, judgeProcesses } from './invariants-node.ts';
 import { judgeWaits } from './invariants-waits.ts';
 import { setsOf } from './sets.ts';
 
@@ -43,6 +43,7 @@ export const INVARIANTS: readonly Invariant[] = [
   { name: 'I10', says: 'bounds hold', judge: judgeCaps },
   { name: 'I11', says: 'memory and keys are bounded', judge: judgeMemory },
   { name: 'I12', says: 'nothing is left once everybody went', judge: judgeIdle },
+  { name: 'I13', says: 'no relay ends by itself', judge: judgeProcesses },
 ];
 
 function judgeEnding(evidence: Evidence, { loss }: Expectation): Judged {

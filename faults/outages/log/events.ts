@@ -88,6 +88,17 @@ export type FaultEvent =
       readonly sockets: number;
       readonly baseline: number;
     }
+  /**
+   * How a process of a relay that had become ready ended, read at the end of the run. `by`: `itself`, or the fault run,
+   * which killed it or asked it to stop; `nobody`: it still runs.
+   */
+  | {
+      readonly event: 'process';
+      readonly of: string;
+      readonly by: 'itself' | 'kill' | 'stop' | 'nobody';
+      readonly code: number | null;
+      readonly signal: string | null;
+    }
   /** A fault began. `wall`: the time of the system clock, in epoch milliseconds. */
   | {
       readonly event: 'fault';

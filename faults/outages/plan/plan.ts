@@ -1,4 +1,5 @@
 /** Defines the types of a plan: its faults, its load and its promises. Other files of this folder list the plans. */
+import type { RedisForm } from '../../../test/kit/redis-forms.ts';
 import type { PromiseName } from '../judge/promises.ts';
 
 /**
@@ -11,6 +12,11 @@ import type { PromiseName } from '../judge/promises.ts';
  * - `redis-failover`: kill -9 of the master. It is restarted when the sentinel has made the replica the master.
  * - `hole`, `reset`, `half-open`, `drop-reply`, `slow`, `slices`: faults of the connections from one relay to Redis.
  * `all-holes`: a black hole for all relays at once.
+ * - `redis-break`: all connections to Redis break, and then, for each purpose, the next two connections at the command
+ * whose number is the number of the fault; the first fault breaks at SUBSCRIBE. `relay-break`: a relay stops and starts,
+ * and at its start the connection for commands breaks at that command, once.
+ * - `redis-flap`: the connections of one relay to Redis break 300 times a minute. `redis-kills`: kill -9 of Redis and a
+ * restart, 60 times a minute.
  * - `links-reset`: the connections of the clients break. `links-late`: the same, and the relays learn of it only after
  * a while.
  * - `clients-kill`: a client process is killed and restarted with new instances. `clients-forge`: the same, and
@@ -35,6 +41,10 @@ export type FaultKind =
   | 'drop-reply'
   | 'slow'
   | 'slices'
+  | 'redis-break'
+  | 'relay-break'
+  | 'redis-flap'
+  | 'redis-kills'
   | 'links-reset'
   | 'links-late'
   | 'clients-kill'
@@ -88,6 +98,11 @@ export type Plan = {
    * without a proxy.
    */
   readonly sentinel: boolean;
+  /**
+   * The form of Redis, whose connections from all relays share proxies that count commands. Null: one Redis, with a proxy
+   * for each relay, or a sentinel.
+   */
+  readonly form: RedisForm | null;
   /**
    * The number of characters of params and result besides their canary. Large payloads are stored in a directory that
    * the relays share.

@@ -26,10 +26,14 @@ const base = {
   promises: [],
   rolling: false,
   sentinel: false,
+  form: null,
   bytes: 0,
   again: false,
   clients: Infinity,
 } as const;
+
+/** The connections from each relay pass a proxy that counts commands, and one break follows the other. */
+const BREAKS: Pick<Plan, 'gap' | 'form'> = { gap: [200, 500], form: 'single' };
 
 const rows: readonly PlanRow[] = [
   ...NARROW_PLANS,
@@ -130,6 +134,45 @@ const rows: readonly PlanRow[] = [
     workMs: 3_000,
     rolling: true,
     promises: ['drained'],
+  },
+  {
+    name: 'F20',
+    says: 'each connection to Redis broken twice at SUBSCRIBE and at each command of its reconnection',
+    kinds: ['redis-break'],
+    faults: 13,
+    ...BREAKS,
+  },
+  {
+    name: 'F20r',
+    says: 'a relay whose connection to Redis breaks at each command of its start',
+    kinds: ['relay-break'],
+    faults: 40,
+    ...BREAKS,
+  },
+  { name: 'F20t', says: 'F20 over TLS', kinds: ['redis-break'], faults: 11, ...BREAKS, form: 'tls' },
+  { name: 'F20s', says: 'F20 under a sentinel', kinds: ['redis-break'], faults: 11, ...BREAKS, form: 'sentinel' },
+  {
+    name: 'F20c',
+    says: 'F20 over a cluster',
+    kinds: ['redis-break'],
+    faults: 11,
+    ...BREAKS,
+    form: 'cluster',
+    durability: 'memory',
+  },
+  {
+    name: 'F21',
+    says: 'the connections of a relay to Redis broken 300 times a minute',
+    kinds: ['redis-flap'],
+    hold: [20_000, 20_000],
+  },
+  {
+    name: 'F22',
+    says: 'kill -9 of Redis 60 times a minute, AOF always',
+    kinds: ['redis-kills'],
+    hold: [20_000, 20_000],
+    redis: ALWAYS,
+    durability: 'aof_always',
   },
 ];
 

@@ -12,6 +12,8 @@ export type Proc = {
   readonly boot: number;
   readonly pid: number;
   readonly alive: boolean;
+  /** How the process ended, and what it had been asked to do; null while it runs. */
+  readonly end: ProcEnd | null;
   /** Returns the last lines of the process's standard error. */
   complaint(): string;
   kill(): Promise<void>;
@@ -19,6 +21,16 @@ export type Proc = {
   resume(): void;
   /** Asks the process to stop, and waits until it has. */
   stop(): Promise<void>;
+};
+
+/**
+ * How a process ended: its exit code, or the signal that ended it. `asked`: whether this program had killed it or asked it
+ * to stop; null if it ended by itself.
+ */
+export type ProcEnd = {
+  readonly code: number | null;
+  readonly signal: string | null;
+  readonly asked: 'kill' | 'stop' | null;
 };
 
 export type Start = {
@@ -83,8 +95,10 @@ async function lineOf(child: ChildProcess): Promise<string | null> {
 
 function handleOf(child: ChildProcess, { name, boot, complaint }: Pick<Proc, 'name' | 'boot' | 'complaint'>): Proc {
   const alive = (): boolean => child.exitCode === null && child.signalCode === null;
-  const end = async (act: () => void): Promise<void> => {
+  let asked: ProcEnd['asked'] = null;
+  const end = async (how: 'kill' | 'stop', act: () => void): Promise<void> => {
     if (!alive()) return;
+    asked = how;
     const ended = once(child, 'exit');
     act();
     await ended;
@@ -97,11 +111,14 @@ function handleOf(child: ChildProcess, { name, boot, complaint }: Pick<Proc, 'na
     get alive() {
       return alive();
     },
-    kill: () => end(() => child.kill('SIGKILL')),
+    get end() {
+      return alive() ? null : { code: child.exitCode, signal: child.signalCode, asked };
+    },
+    kill: () => end('kill', () => child.kill('SIGKILL')),
     pause: () => void child.kill('SIGSTOP'),
     resume: () => void child.kill('SIGCONT'),
     stop: () =>
-      end(() => {
+      end('stop', () => {
         child.stdin?.end();
         child.kill('SIGTERM');
       }),

@@ -1,6 +1,8 @@
 /** Runs a TCP proxy between the processes of a run, which can delay, cut or drop what passes. */
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer, TLSSocket } from 'node:tls';
+import { CommandCounter, type SentCommand } from './command-cut.ts';
 
 /**
  * What the proxy does to its connections, open and new ones, until it is changed.
@@ -33,25 +35,53 @@ export type Proxy = AsyncDisposable & {
   dropReply(): void;
   /** The number of answers that `dropReply` has dropped. */
   readonly dropped: number;
+  /**
+   * From now on, breaks each connection to Redis at the first of its commands for which `breaksAt` returns true: the
+   * command arrives, and its answer does not. `breaksAt` is called once for each of the first 200 commands of each
+   * connection that was opened through a proxy with `counts`. Null: no connection breaks.
+   */
+  breakAt(breaksAt: ((command: SentCommand) => boolean) | null): void;
+};
+
+export type ProxyOptions = {
+  /** Whether the commands to Redis are counted, as `breakAt` needs it; default false. */
+  readonly counts?: boolean;
+  /** The certificate with which connections are accepted over TLS. The connections to targets have no TLS. */
+  readonly tls?: { readonly cert: string; readonly key: string };
 };
 
 /** Returns the loopback ports that a connection may go to, in order of preference. It is called for each connection. */
 export type Targets = () => readonly number[];
 
-type Pair = { readonly near: Socket; readonly far: Socket; dead: boolean; cutOff: boolean; late: boolean };
+type Pair = {
+  readonly near: Socket;
+  readonly far: Socket;
+  dead: boolean;
+  cutOff: boolean;
+  late: boolean;
+  readonly counter: CommandCounter | null;
+};
 type Direction = 'up' | 'down';
-type State = { mode: ProxyMode; drops: number; dropped: number };
+type State = {
+  mode: ProxyMode;
+  drops: number;
+  dropped: number;
+  readonly counts: boolean;
+  breaksAt: ((command: SentCommand) => boolean) | null;
+};
 
 /** Starts a TCP proxy on loopback that can inject faults. */
-export async function startProxy(targets: Targets): Promise<Proxy> {
+export async function startProxy(targets: Targets, { counts = false, tls }: ProxyOptions = {}): Promise<Proxy> {
   const pairs = new Set<Pair>();
-  const state: State = { mode: { kind: 'pass' }, drops: 0, dropped: 0 };
-  const server = createServer({ allowHalfOpen: false }, (near) => {
+  const state: State = { mode: { kind: 'pass' }, drops: 0, dropped: 0, counts, breaksAt: null };
+  const accept = (near: Socket): void => {
     near.on('error', ignore);
     if (state.mode.kind === 'refuse') return void near.destroy();
     near.pause();
     void reach(targets()).then((far) => (far ? join(pairs, state, near, far) : near.destroy()));
-  });
+  };
+  const server = tls ? createTlsServer(tls, accept) : createServer({ allowHalfOpen: false }, accept);
+  if (tls) server.on('tlsClientError', ignore);
   const port = await listen(server);
   const each = (act: (pair: Pair) => void): void => [...pairs].forEach(act);
   return {
@@ -82,6 +112,9 @@ export async function startProxy(targets: Targets): Promise<Proxy> {
     },
     dropReply() {
       state.drops++;
+    },
+    breakAt(breaksAt) {
+      state.breaksAt = breaksAt;
     },
     async [Symbol.asyncDispose]() {
       each(breakOff);
@@ -114,7 +147,8 @@ async function reach(ports: readonly number[]): Promise<Socket | null> {
 }
 
 function join(pairs: Set<Pair>, state: State, near: Socket, far: Socket): void {
-  const pair: Pair = { near, far, dead: false, cutOff: false, late: false };
+  const counter = state.counts ? new CommandCounter((command) => state.breaksAt?.(command) ?? false) : null;
+  const pair: Pair = { near, far, dead: false, cutOff: false, late: false, counter };
   if (near.destroyed) return void far.destroy();
   pairs.add(pair);
   near.on('close', () => {
@@ -139,8 +173,10 @@ function carry(pair: Pair, direction: Direction, state: State): void {
       state.dropped++;
       return breakOff(pair);
     }
+    const passing = pair.counter ? pair.counter[direction](bytes) : bytes;
+    if (passing === null) return breakOff(pair);
     const { mode } = state;
-    later.add(mode.kind === 'delay' ? mode.ms : 0, () => send(to, bytes, mode));
+    later.add(mode.kind === 'delay' ? mode.ms : 0, () => send(to, passing, mode));
     if (to.writableNeedDrain) {
       from.pause();
       to.once('drain', () => from.resume());
@@ -178,9 +214,9 @@ function send(to: Socket, bytes: Buffer, mode: ProxyMode): void {
 function breakOff({ near, far }: Pair): void {
   for (const socket of [near, far]) {
     // Node refuses to reset a socket during its shutdown, and then keeps the handle for ever, so the process could not
-    // end.
+    // end. A TLS connection cannot be reset.
     const shutting = socket.writableEnded && !socket.writableFinished;
-    if (shutting) socket.destroy();
+    if (shutting || socket instanceof TLSSocket) socket.destroy();
     else socket.resetAndDestroy();
   }
 }

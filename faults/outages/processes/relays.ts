@@ -17,6 +17,8 @@ export type Relay = {
   readonly proc: Proc;
   /** The number of sockets of the process when it was ready and before any connection. */
   readonly baseline: number;
+  /** All processes of this node that became ready, in order, the second processes included. */
+  readonly boots: readonly Proc[];
   /** Starts a new process in place of the one that ended. */
   restart(): Promise<void>;
   /** Starts another process of the same node, on a port that no client knows. Rejects when the node id is refused. */
@@ -44,12 +46,19 @@ export type RelayOptions = {
 export async function startRelay(options: RelayOptions): Promise<Relay> {
   const { name } = options;
   const port = await freePort();
-  let proc = await boot(options, port, 1);
+  const boots: Proc[] = [];
+  const booted = async (at: number, count: number): Promise<Proc> => {
+    const started = await boot(options, at, count);
+    boots.push(started);
+    return started;
+  };
+  let proc = await booted(port, 1);
   let baseline = socketsOf(proc.pid);
   let twins = 0;
   return {
     name,
     port,
+    boots,
     url: `http://127.0.0.1:${port}`,
     get proc() {
       return proc;
@@ -59,15 +68,15 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
     },
     async restart() {
       if (proc.alive) throw new Error(`${name} still runs`);
-      proc = await boot(options, port, proc.boot + 1);
+      proc = await booted(port, proc.boot + 1);
       baseline = socketsOf(proc.pid);
     },
-    twin: async () => boot(options, await freePort(), TWINS + ++twins),
+    twin: async () => booted(await freePort(), TWINS + ++twins),
   };
 }
 
-/** The time that the connections to sentinels take to open after a relay is ready, in milliseconds. */
-const SENTINELS_MS = 500;
+/** The time that further connections to sentinels, a cluster or TLS take to open after a relay is ready, in milliseconds. */
+const CONNECTIONS_MS = 1_000;
 
 async function boot(options: RelayOptions, port: number, count: number) {
   const { name, folder, redisUrl, namespace, source, env, heapMiB, descriptors } = options;
@@ -93,6 +102,7 @@ async function boot(options: RelayOptions, port: number, count: number) {
       ...env,
     },
   });
-  if (redisUrl?.includes('+sentinel:')) await new Promise((done) => setTimeout(done, SENTINELS_MS));
+  if (redisUrl !== null && !redisUrl.startsWith('redis://'))
+    await new Promise((done) => setTimeout(done, CONNECTIONS_MS));
   return proc;
 }

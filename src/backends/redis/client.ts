@@ -2,10 +2,12 @@
  * Opens connections to Redis with our timeouts and retries, and logs when one is lost and when it is back. Only this
  * file configures ioredis.
  */
-import { Cluster, Redis, type ClusterOptions, type RedisOptions } from 'ioredis';
+import { connect, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { AbstractConnector, Cluster, Redis, type ClusterOptions } from 'ioredis';
 import type { Log } from '../../core/log.ts';
-import type { Login, RedisTarget } from './target.ts';
-import type { Client } from './types.ts';
+import type { Address, Login, RedisTarget } from './target.ts';
+import type { Client, ClientOptions } from './types.ts';
 
 /**
  * What a connection is used for. `mailbox`: blocking reads. `bus`: subscriptions. `commands`: everything else. A
@@ -36,25 +38,40 @@ const RETRY_MS = 1_000;
  */
 const SLOTS_MS = 5_000;
 
-/** The options of ioredis without `replyMapping`, which its overloads do not accept. */
-type Options = Omit<RedisOptions, 'replyMapping'>;
+/** How long a connection may take to close before it is destroyed, milliseconds. */
+const DISCONNECT_MS = 2_000;
+/** The channel on which a sentinel announces a new master. */
+const SWITCHES = '+switch-master';
+/** The most sentinels that one connection listens to. */
+const SENTINELS = 10;
+/** The longest time between two attempts to reach a sentinel that is away, milliseconds. */
+const SENTINEL_RETRY_MS = 10_000;
 
 const retry = (attempt: number): number => Math.min(RETRY_MS, 50 * attempt);
 
 /**
  * Creates a connection, which `connect` opens. While Redis is away, commands fail at once, and the connection
- * reconnects by itself. No command is sent twice. Each outage is logged once.
+ * reconnects by itself. No command is sent twice, SUBSCRIBE included: the owner subscribes again at each `ready`. Each
+ * outage is logged once. In a cluster, a connection for the bus goes to one node, and after each break to the next one.
  */
 export function connectTo(target: RedisTarget, purpose: Purpose, log: Log): Client {
-  return watched(target.form === 'cluster' ? clusterOf(target, purpose) : redisOf(target, purpose), purpose, log);
+  return watched(clientOf(target, purpose), purpose, log);
 }
 
-function common(login: Login, tls: boolean, purpose: Purpose): Options {
+function clientOf(target: RedisTarget, purpose: Purpose): Client {
+  if (target.form !== 'cluster') return redisOf(target, purpose);
+  if (purpose !== 'bus') return clusterOf(target, purpose);
+  return anyNodeOf(target.nodes, { tls: target.tls, options: reconnecting(common(target.login, target.tls, purpose)) });
+}
+
+function common(login: Login, tls: boolean, purpose: Purpose): ClientOptions {
   return {
     ...(login.username !== null && { username: login.username }),
     ...(login.password !== null && { password: login.password }),
     ...(tls && { tls: {} }),
     autoResendUnfulfilledCommands: false,
+    // ioredis does not catch the failure of its own resubscription, which would end the process.
+    autoResubscribe: false,
     maxRetriesPerRequest: 0,
     connectTimeout: CONNECT_MS,
     connectionName: `callboard-${purpose}`,
@@ -64,13 +81,14 @@ function common(login: Login, tls: boolean, purpose: Purpose): Options {
   };
 }
 
+function reconnecting(options: ClientOptions): ClientOptions {
+  return { ...options, lazyConnect: true, enableOfflineQueue: false, retryStrategy: retry };
+}
+
 function redisOf(target: Exclude<RedisTarget, { form: 'cluster' }>, purpose: Purpose): Redis {
-  const options: Options = {
-    ...common(target.login, target.tls, purpose),
+  const options: ClientOptions = {
+    ...reconnecting(common(target.login, target.tls, purpose)),
     db: target.db,
-    lazyConnect: true,
-    enableOfflineQueue: false,
-    retryStrategy: retry,
     // After a failover the old master answers READONLY until the connection is made to the new one.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
   };
@@ -85,9 +103,86 @@ function redisOf(target: Exclude<RedisTarget, { form: 'cluster' }>, purpose: Pur
     ...(target.tls && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
     sentinelRetryStrategy: retry,
     sentinelCommandTimeout: COMMAND_MS,
-    failoverDetector: true,
   });
-  return reviving(client);
+  return reviving(leavingOldMaster(client, target));
+}
+
+/** Ends the connection whenever a sentinel announces another master. The client then connects to that one. */
+function leavingOldMaster(client: Redis, target: Extract<RedisTarget, { form: 'sentinel' }>): Redis {
+  const options: ClientOptions = {
+    ...reconnecting(common(target.sentinelLogin, target.tls, 'bus')),
+    connectionName: 'callboard-sentinel',
+    enableReadyCheck: false,
+    retryStrategy: (attempt) => Math.min(SENTINEL_RETRY_MS, 100 * 2 ** attempt),
+  };
+  let stop = (): void => {};
+  client.on('connect', () => {
+    stop();
+    stop = watchFailover({ target, options, moved: () => client.disconnect(true) });
+  });
+  client.on('close', () => stop());
+  return client;
+}
+
+type FailoverWatchOptions = {
+  readonly target: Extract<RedisTarget, { form: 'sentinel' }>;
+  /** The options of each connection to a sentinel. */
+  readonly options: ClientOptions;
+  /** Called each time a sentinel announces another master. */
+  readonly moved: () => void;
+};
+
+/**
+ * Listens to the sentinels of the address, and to those that they know, until the returned function is called. While a
+ * sentinel is away, its announcements are missed. The one of ioredis is not used: it subscribes again after a break
+ * without catching the failure of that, which ends the process.
+ */
+function watchFailover({ target, options, moved }: FailoverWatchOptions): () => void {
+  const sentinels = new Map<string, Redis>();
+  let closed = false;
+  const follow = async (sentinel: Redis): Promise<void> => {
+    try {
+      for (const address of await peersOf(sentinel, target.master)) add(address);
+      await sentinel.subscribe(SWITCHES);
+    } catch {
+      sentinel.disconnect(true);
+    }
+  };
+  const add = ({ host, port }: Address): void => {
+    const name = `${host}:${port}`;
+    if (closed || sentinels.has(name) || sentinels.size === SENTINELS) return;
+    const sentinel = new Redis({ ...options, host, port });
+    sentinels.set(name, sentinel);
+    sentinel.on('error', () => {});
+    sentinel.on('ready', () => void follow(sentinel));
+    sentinel.on('message', (_channel: string, text: string) => {
+      if (!closed && text.split(' ')[0] === target.master) moved();
+    });
+    // ioredis tries again by itself.
+    sentinel.connect().catch(() => {});
+  };
+  for (const address of target.sentinels) add(address);
+  return () => {
+    closed = true;
+    for (const sentinel of sentinels.values()) sentinel.disconnect();
+  };
+}
+
+/** Asks a sentinel for the others that watch the same master. Rejects if it does not answer. */
+async function peersOf(sentinel: Redis, master: string): Promise<readonly Address[]> {
+  const rows: unknown = await sentinel.call('sentinel', 'SENTINELS', master);
+  return (Array.isArray(rows) ? rows : []).flatMap((row: unknown) => {
+    const members = membersOf(row);
+    const [host, port] = [members.get('ip'), Number(members.get('port'))];
+    return host && port > 0 && !members.get('flags')?.includes('disconnected') ? [{ host, port }] : [];
+  });
+}
+
+/** Reads a list of names and values. */
+function membersOf(row: unknown): ReadonlyMap<string, string> {
+  const members = new Map<string, string>();
+  if (Array.isArray(row)) for (let i = 0; i + 1 < row.length; i += 2) members.set(String(row[i]), String(row[i + 1]));
+  return members;
 }
 
 /**
@@ -117,7 +212,74 @@ function clusterOf(target: Extract<RedisTarget, { form: 'cluster' }>, purpose: P
     slotsRefreshInterval: SLOTS_MS,
     slotsRefreshTimeout: COMMAND_MS,
   };
-  return new Cluster([...target.nodes], { ...options, redisOptions: common(target.login, target.tls, purpose) });
+  const cluster = new Cluster([...target.nodes], {
+    ...options,
+    redisOptions: common(target.login, target.tls, purpose),
+  });
+  cluster.on('+node', catchAsking);
+  return cluster;
+}
+
+/**
+ * While a slot moves, ioredis sends ASKING before a command and does not catch its failure, which would end the process.
+ * The command itself fails as well, and its caller learns that.
+ */
+function catchAsking(node: Redis): void {
+  const asking = node.asking.bind(node);
+  node.asking = () => {
+    const asked = asking();
+    asked.catch(() => {});
+    return asked;
+  };
+}
+
+/**
+ * Creates a connection to one node of a cluster, which `connect` opens. Each connection and reconnection goes to the
+ * next node of those that the cluster had last, after all of `nodes`.
+ */
+function anyNodeOf(nodes: readonly Address[], { tls, options }: { tls: boolean; options: ClientOptions }): Redis {
+  let known = nodes;
+  let turn = Math.floor(Math.random() * nodes.length);
+  const next = (): Address | undefined => known[turn++ % known.length];
+  class AnyNodeConnector extends AbstractConnector {
+    constructor() {
+      super(DISCONNECT_MS);
+    }
+
+    connect(): Promise<Socket> {
+      this.connecting = true;
+      const { host = '', port = 0 } = next() ?? {};
+      const stream = tls ? connectTls({ host, port }) : connect({ host, port });
+      stream.once('error', (error) => (this.firstError = error));
+      this.stream = stream;
+      return Promise.resolve(stream);
+    }
+  }
+  const client = new Redis({ ...options, Connector: AnyNodeConnector });
+  client.on('ready', () => {
+    client.cluster('SLOTS').then(
+      (slots) => (known = [...nodes, ...nodesIn(slots)]),
+      // The nodes that were known stay known.
+      () => {},
+    );
+  });
+  return client;
+}
+
+/** Returns the addresses in an answer to CLUSTER SLOTS, each once. */
+function nodesIn(slots: unknown): readonly Address[] {
+  const found = new Map<string, Address>();
+  for (const range of listIn(slots))
+    for (const node of listIn(range).slice(2)) {
+      const [host, port] = listIn(node);
+      if (typeof host === 'string' && host !== '' && Number(port) > 0)
+        found.set(`${host}:${Number(port)}`, { host, port: Number(port) });
+    }
+  return [...found.values()];
+}
+
+function listIn(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
 }
 
 /**

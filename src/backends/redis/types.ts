@@ -1,8 +1,10 @@
 /** The types and errors that the files of the Redis backend share. */
-import type { Cluster, Redis } from 'ioredis';
+import type { Cluster, Redis, RedisOptions } from 'ioredis';
 import { CallboardError } from '../../core/errors.ts';
 
 export type Client = Redis | Cluster;
+/** The options of ioredis without `replyMapping`, which its overloads do not accept. */
+export type ClientOptions = Omit<RedisOptions, 'replyMapping'>;
 /** An answer of Redis: a text, a number, null, or a list of answers. */
 export type Reply = string | number | null | readonly Reply[];
 export type ReadCommand = readonly [name: string, ...args: readonly (string | number)[]];

@@ -25,7 +25,10 @@ export type SiteEvent = {
   readonly messageId: string;
   /** The time of publication in epoch milliseconds, by the relay's clock. */
   readonly publishedAt: number;
-  /** The number of events before this one that were dropped because they were not read fast enough. */
+  /**
+   * At least the number of events that were lost since the previous one: those that were not read fast enough, and one for
+   * each interruption between relays.
+   */
   readonly missed: number;
 };
 

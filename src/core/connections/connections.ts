@@ -51,9 +51,16 @@ export function createConnections(deps: Deps): Connections {
     events(requester, userId) {
       const scope = readScope(requester, userId);
       const feed = createFeed<ConnectionEvent>(() => cancel());
-      const cancel = backend.bus.subscribe('connections', (event) => {
-        if (scope === null || event.connection.userId === scope) feed.push(event);
-      });
+      let lost = 0;
+      const cancel = backend.bus.subscribe(
+        'connections',
+        (event) => {
+          if (scope !== null && event.connection.userId !== scope) return;
+          feed.push(event, lost);
+          lost = 0;
+        },
+        () => (lost = 1),
+      );
       return feed.subscription;
     },
   };

@@ -9,6 +9,11 @@ export class EventSampler {
   #passed = 0;
   #missed = 0;
 
+  /** Counts one event as left out: events may have been lost, and nobody knows how many. */
+  lost(): void {
+    this.#missed = Math.max(1, this.#missed);
+  }
+
   /**
    * Decides whether an event passes. Returns null if it is left out; otherwise the number of events that were left out
    * since the last one that passed. `missed`: the number of events that were left out on their way to this sampler;

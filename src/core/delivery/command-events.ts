@@ -49,14 +49,23 @@ export class CommandEvents implements CommandEventSink {
   readonly #parts: FeedParts;
   readonly #feeds = new Map<string, Feed>();
   #announcing: Cancel | null = null;
+  /**
+   * Until then, a node that announces a filter may have announced it before, while this node did not hear it and so did
+   * not publish what the filter matches.
+   */
+  #lapsedUntil = -Infinity;
 
   constructor(parts: FeedParts) {
     this.#parts = parts;
     const { backend, nodeId } = parts;
     if (backend.capabilities.shared)
-      backend.bus.subscribe('listening', (listening) => {
-        if (listening.nodeId !== nodeId) this.#note(listening);
-      });
+      backend.bus.subscribe(
+        'listening',
+        (listening) => {
+          if (listening.nodeId !== nodeId) this.#note(listening);
+        },
+        () => (this.#lapsedUntil = parts.clock.now() + LISTENING_ANNOUNCE_MS),
+      );
   }
 
   emit(stage: CommandEventStage, command: Command): void {
@@ -89,10 +98,14 @@ export class CommandEvents implements CommandEventSink {
     this.#feeds.set(key, feed);
     if (feed.listeners++ === 0) this.#announce();
     const sampler = new EventSampler();
-    const cancel = this.#parts.backend.bus.subscribe(`events:${key}`, (event) => {
-      const missed = sampler.take(this.#parts.clock.now(), event.missed);
-      if (missed !== null) push({ ...event, missed });
-    });
+    const cancel = this.#parts.backend.bus.subscribe(
+      `events:${key}`,
+      (event) => {
+        const missed = sampler.take(this.#parts.clock.now(), event.missed);
+        if (missed !== null) push({ ...event, missed });
+      },
+      () => sampler.lost(),
+    );
     let open = true;
     return () => {
       if (!open) return;
@@ -155,9 +168,11 @@ export class CommandEvents implements CommandEventSink {
       feed.others.delete(nodeId);
       if (feed.listeners === 0 && feed.others.size === 0) this.#feeds.delete(feed.key);
     }
-    const until = this.#parts.clock.now() + LISTENING_MS;
+    const now = this.#parts.clock.now();
+    const until = now + LISTENING_MS;
     for (const { key, filter } of feeds) {
       const feed = this.#feeds.get(key) ?? newFeed(key, filter);
+      if (now <= this.#lapsedUntil && !feed.others.has(nodeId)) feed.sampler.lost();
       feed.others.set(nodeId, until);
       this.#feeds.set(key, feed);
     }

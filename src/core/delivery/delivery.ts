@@ -57,15 +57,20 @@ export function ownKey(requester: Requester, key: CommandKey): CommandKey | null
 function watch(deps: Deps, present: Command): Subscription<CommandUpdate> {
   const { backend, clock } = deps;
   let latest: Command | null = null;
+  let lost = 0;
   let last: Promise<void> = Promise.resolve();
+  const push = (command: Command, progress: JsonText | null): void => {
+    feed.push({ command, progress, at: clock.now() }, lost);
+    lost = 0;
+  };
   const say = (command: Command, progress: JsonText | null): void => {
     if (progress !== null && isTerminal(command)) {
-      if (latest) feed.push({ command: latest, progress, at: clock.now() });
+      if (latest) push(latest, progress);
       return;
     }
     if (latest && command.version <= latest.version && progress === null) return;
     latest = command;
-    feed.push({ command, progress, at: clock.now() });
+    push(command, progress);
     if (isTerminal(command)) feed.end();
   };
   const reread = (progress: JsonText | null): void => {
@@ -80,7 +85,11 @@ function watch(deps: Deps, present: Command): Subscription<CommandUpdate> {
     });
   };
   const cancels = [
-    backend.bus.subscribe(`command:${commandKeyText(present)}`, ({ progress }) => reread(progress)),
+    backend.bus.subscribe(
+      `command:${commandKeyText(present)}`,
+      ({ progress }) => reread(progress),
+      () => (lost = 1),
+    ),
     ...(backend.capabilities.shared ? [clock.every(REREAD_MS, () => reread(null))] : []),
   ];
   const feed = createFeed<CommandUpdate>(() => cancels.forEach((cancel) => cancel()));

@@ -58,9 +58,16 @@ function eventsOf(
     key: JSON.stringify([userId, siteId, names]),
     listen(push) {
       const wanted = names && new Set(names);
-      return bus.subscribe(`site:${siteKeyText({ userId, siteId })}`, (event) => {
-        if (wanted === null || wanted.has(event.name)) push(event);
-      });
+      let lost = 0;
+      return bus.subscribe(
+        `site:${siteKeyText({ userId, siteId })}`,
+        (event) => {
+          if (wanted !== null && !wanted.has(event.name)) return;
+          push(event, lost);
+          lost = 0;
+        },
+        () => (lost = 1),
+      );
     },
   };
 }

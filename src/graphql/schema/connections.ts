@@ -223,7 +223,8 @@ const ConnectionEventType = builder.objectRef<LiveEvent<ConnectionEvent>>('Conne
     }),
     at: t.field({ type: 'DateTime', description: 'When the change happened.', resolve: ({ event }) => event.at }),
     missed: t.exposeInt('missed', {
-      description: 'How many events were dropped since the previous one because the subscriber read too slowly.',
+      description:
+        'At least how many events were lost since the previous one: those that the subscriber read too slowly, and one for each interruption between the relay and other relays.',
     }),
   }),
 });

@@ -149,7 +149,8 @@ const CommandUpdateType = builder.objectRef<LiveEvent<CommandUpdate>>('CommandUp
     }),
     at: t.field({ type: 'DateTime', description: 'When the command changed.', resolve: ({ event }) => event.at }),
     missed: t.exposeInt('missed', {
-      description: 'How many updates were dropped since the previous one because the subscriber read too slowly.',
+      description:
+        'At least how many updates were lost since the previous one: those that the subscriber read too slowly, and one for each interruption between the relay and other relays.',
     }),
   }),
 });

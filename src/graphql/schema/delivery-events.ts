@@ -35,7 +35,7 @@ const CommandEventType = builder.objectRef<LiveEvent<CommandEvent>>('CommandEven
     }),
     at: t.field({ type: 'DateTime', description: 'When the node noticed it.', resolve: ({ event }) => event.at }),
     missed: t.int({
-      description: `How many matching events were left out since the previous one: those beyond ${COMMAND_EVENTS_PER_SECOND} a second, and those that the subscriber read too slowly.`,
+      description: `At least how many matching events were left out since the previous one: those beyond ${COMMAND_EVENTS_PER_SECOND} a second, those that the subscriber read too slowly, and one for each interruption between the relay and other relays.`,
       resolve: ({ event, missed }) => event.missed + missed,
     }),
   }),

@@ -36,7 +36,8 @@ const SiteEventType = builder.objectRef<LiveEvent<SiteEvent>>('SiteEvent').imple
       resolve: ({ event }) => event.publishedAt,
     }),
     missed: t.exposeInt('missed', {
-      description: 'How many events were dropped since the previous one because the subscriber read too slowly.',
+      description:
+        'At least how many events were lost since the previous one: those that the subscriber read too slowly, and one for each interruption between the relay and other relays.',
     }),
   }),
 });

@@ -37,6 +37,7 @@ export function goodRun(): readonly Logged[] {
     { event: 'ends', ...ANN, rows: 1 },
     { event: 'ends', ...BEN, rows: 1 },
     { event: 'reservations-read', scopes: 0 },
+    { event: 'process', of: 'a.1', by: 'nobody', code: null, signal: null },
     { event: 'idle', of: 'a', waiters: 0, unfinished: 0, sockets: 3, baseline: 3 },
   ]);
 }

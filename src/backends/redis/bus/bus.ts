@@ -16,6 +16,8 @@ import { decodeMessage, encodeMessage, placeOf, type Place } from './topics.ts';
 import { createWatch } from './watch.ts';
 
 const CONNECTIONS = 'connections';
+/** The topic of a message that says that its sender could not publish earlier events of the channel. */
+const LOST = 'lost';
 
 /** The time between two probes on every partition's channel, milliseconds. */
 const PROBE_MS = 5_000;
@@ -63,6 +65,7 @@ export function createRedisBus(parts: BusParts): RedisBus {
     log,
     onMessage: createReceiver({ ...parts, origin, listeners, own: (topic) => probe.received(topic) }),
     onSubscribed: (channels) => lookAgain(commands.among(channels)),
+    onRestored: () => listeners.interrupted(),
   });
   const probe = createProbe({
     partitions: store.partitions,
@@ -87,7 +90,7 @@ export function createRedisBus(parts: BusParts): RedisBus {
       send(place, topic, JSON.stringify(sent)).catch(() => undefined);
     },
     hasSubscribers: () => true,
-    subscribe: (topic, listener) => listeners.add(topic, listener),
+    subscribe: (topic, listener, interrupted) => listeners.add(topic, listener, interrupted),
     ready: () => subscriber.ready(),
     close() {
       stop();
@@ -113,6 +116,7 @@ function createReceiver(options: ReceiverOptions): (text: string) => void {
     if (!message) return log.warn({ characters: text.length }, 'a message on the bus cannot be read');
     const { topic, json } = message;
     if (message.origin === origin) return own(topic);
+    if (topic === LOST) return listeners.interrupted();
     if (!listeners.has(topic)) return;
     const event = parsed(json);
     if (event === undefined) log.warn({ topic, characters: json.length }, 'an event on the bus cannot be read');
@@ -128,16 +132,19 @@ const MOST = 32;
 
 /**
  * Publishes by acts of the partition, so an event never overtakes the acts that were requested before it. The messages
- * of one tick are sent together. Logs the first failure, and the next one only after a success.
+ * of one tick are sent together. Logs the first failure, and the next one only after a success. What follows a failure
+ * on a channel says that events were lost.
  */
 function createSender({ store, log, oneServer = false }: RedisParts, origin: string): Send {
   let failing = false;
+  const losing = new Set<number>();
   const gathered = new Map<number, { readonly args: (string | null)[]; readonly sent: PromiseWithResolvers<void> }>();
   const flush = (partition: number): void => {
     const batch = gathered.get(partition);
     gathered.delete(partition);
     if (!batch) return;
-    store.act(partition, 'bus-publish', [oneServer ? 1 : null, ...batch.args]).then(
+    const lost = losing.delete(partition) ? ['bus', null, encodeMessage({ origin, topic: LOST, json: 'null' })] : [];
+    store.act(partition, 'bus-publish', [oneServer ? 1 : null, ...lost, ...batch.args]).then(
       () => {
         failing = false;
         batch.sent.resolve();
@@ -145,6 +152,7 @@ function createSender({ store, log, oneServer = false }: RedisParts, origin: str
       (error: unknown) => {
         if (!failing) log.warn({ err: error }, 'events do not reach other nodes');
         failing = true;
+        losing.add(partition);
         batch.sent.reject(error);
       },
     );

@@ -37,13 +37,13 @@ export function createWholeEvents({ store, read, deliver }: WholeEventsOptions):
   let last: Promise<void> | null = null;
   const complete = async ({ revision, ...event }: SentEvent): Promise<void> => {
     if (revision === undefined) return deliver(event);
-    const row = await read(event.connection).catch(() => null);
+    const row = await read(event.connection);
     if (row === null || revisionOf(store, row.actions) !== revision) return;
     deliver({ ...event, connection: { ...event.connection, actions: row.actions } });
   };
   return (event) => {
     if (last === null && event.revision === undefined) return deliver(event);
-    const done = (last ?? Promise.resolve()).then(() => complete(event));
+    const done = (last ?? Promise.resolve()).then(() => complete(event)).catch(() => {});
     last = done;
     void done.then(() => {
       if (last === done) last = null;

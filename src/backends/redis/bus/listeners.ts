@@ -9,7 +9,10 @@ export type Listeners = {
   has(topic: string): boolean;
   /** Calls the listeners of the topic. `event` is of the type that core declares for the topic. */
   deliver(topic: string, event: unknown): void;
-  add(topic: string, listener: Listener): Cancel;
+  /** `interrupted`: called by `interrupted`, until the listener is removed. */
+  add(topic: string, listener: Listener, interrupted?: () => void): Cancel;
+  /** Tells all listeners that events of other nodes may have been lost. */
+  interrupted(): void;
 };
 
 /**
@@ -18,6 +21,7 @@ export type Listeners = {
  */
 export function createListeners(log: Log, changed: (topic: string) => void): Listeners {
   const topics = new Map<string, Set<Listener>>();
+  const toInterrupt = new Map<Listener, () => void>();
   return {
     has: (topic) => topics.has(topic),
     deliver(topic, event) {
@@ -29,15 +33,20 @@ export function createListeners(log: Log, changed: (topic: string) => void): Lis
         }
       }
     },
-    add(topic, listener) {
+    interrupted() {
+      for (const tell of toInterrupt.values()) tell();
+    },
+    add(topic, listener, interrupted) {
       const known = topics.get(topic);
       const listeners = known ?? new Set<Listener>();
       // A new function for each call, so that one function may listen twice.
       const own: Listener = (event) => listener(event);
       listeners.add(own);
       topics.set(topic, listeners);
+      if (interrupted) toInterrupt.set(own, interrupted);
       if (!known) changed(topic);
       return () => {
+        toInterrupt.delete(own);
         if (!listeners.delete(own) || listeners.size > 0) return;
         topics.delete(topic);
         changed(topic);

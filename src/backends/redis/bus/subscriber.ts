@@ -18,6 +18,11 @@ export type SubscriberOptions = {
    * published before may have been missed.
    */
   readonly onSubscribed: (channels: readonly string[]) => void;
+  /**
+   * Called when the fixed channels are all confirmed again after an interruption. Messages that were published in between
+   * may have been missed.
+   */
+  readonly onRestored: () => void;
   readonly log: Log;
 };
 
@@ -52,6 +57,8 @@ class RedisSubscriber implements Subscriber {
   #ready = pending();
   #client: Client;
   #connected = false;
+  /** Whether the fixed channels were confirmed once and then interrupted. */
+  #missing = false;
   #scheduled = false;
   #closed = false;
 
@@ -106,28 +113,35 @@ class RedisSubscriber implements Subscriber {
       'close',
       asCurrent(() => this.#interrupted()),
     );
-    client.on('message', (_channel: string, text: string) => asCurrent(() => this.#options.onMessage(text))());
+    client.on('message', (_channel: string, text: string) => asCurrent(() => this.#take(text))());
     // ioredis tries again by itself.
     client.connect().catch(() => undefined);
     return client;
   }
 
+  /** An error that ioredis gets from a listener ends the process, and any user of Redis may publish. */
+  #take(text: string): void {
+    try {
+      this.#options.onMessage(text);
+    } catch (error) {
+      this.#options.log.warn({ err: error, characters: text.length }, 'a message on the bus cannot be used');
+    }
+  }
+
   #interrupted(): void {
-    if (this.#unconfirmed.size === 0) this.#ready = pending();
+    if (this.#unconfirmed.size === 0) {
+      this.#ready = pending();
+      this.#missing = true;
+    }
     this.#unconfirmed = new Set(this.#options.fixed);
     this.#connected = false;
   }
 
-  /**
-   * Subscribes to every wanted channel again. A new connection has no subscriptions yet. On a connection that ioredis
-   * restored, Redis confirms each subscription once more.
-   */
+  /** Subscribes to every wanted channel, because a new connection has no subscriptions yet. */
   #resume(): void {
     this.#connected = true;
-    for (const channel of this.#wanted) {
-      this.#changed.add(channel);
-      this.#held.delete(channel);
-    }
+    this.#held.clear();
+    for (const channel of this.#wanted) this.#changed.add(channel);
     this.#schedule();
   }
 
@@ -189,8 +203,15 @@ class RedisSubscriber implements Subscriber {
 
   #confirm(channels: readonly string[]): void {
     for (const channel of channels) this.#unconfirmed.delete(channel);
-    if (this.#unconfirmed.size === 0 && this.#connected) this.#ready.resolve();
+    if (this.#unconfirmed.size === 0 && this.#connected) this.#restored();
     this.#options.onSubscribed(channels);
+  }
+
+  #restored(): void {
+    this.#ready.resolve();
+    if (!this.#missing) return;
+    this.#missing = false;
+    this.#options.onRestored();
   }
 }
 

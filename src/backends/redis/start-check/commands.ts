@@ -58,7 +58,7 @@ export const COMMANDS = {
   ZSCORE: 'KEY m',
 } as const satisfies Readonly<Record<string, string>>;
 
-/** The commands that ioredis sends by itself to a cluster. */
+/** The commands that ioredis, or a connection for the bus, sends to a cluster. */
 const OF_CLUSTER = ['CLUSTER SLOTS', 'CLUSTER INFO'];
 const OF_DATABASE = 'SELECT 0';
 /** The commands that read the lengths of legacy keys. */

@@ -1,0 +1,107 @@
+/** Lists mutants of what a relay does when a connection to Redis breaks, and when an error was not caught. */
+import type { GuardMutant } from './mutant.ts';
+
+const BREAKS = { test: 'test/backends/redis-breaks.test.ts' } as const;
+const BUS = { test: 'test/backends/redis-bus.test.ts' } as const;
+const CRASH = { test: 'test/cli/crash.test.ts' } as const;
+const GAPS = { test: 'test/relay/gaps.test.ts' } as const;
+
+/** The guard mutants of interruptions and crashes. */
+export const INTERRUPTION_GUARDS: readonly GuardMutant[] = [
+  {
+    name: 'ioredis-subscribes-again',
+    says: 'ioredis subscribes again by itself, and does not catch the failure of that',
+    file: 'backends/redis/client.ts',
+    find: 'autoResubscribe: false,',
+    replace: 'autoResubscribe: true,',
+    judge: BREAKS,
+  },
+  {
+    name: 'asking-not-caught',
+    says: 'the failure of an ASKING that ioredis sends is not caught',
+    file: 'backends/redis/client.ts',
+    find: "cluster.on('+node', catchAsking);",
+    replace: 'void catchAsking;',
+    judge: BREAKS,
+  },
+  {
+    name: 'bus-message-throws',
+    says: 'a message on the bus that cannot be used is thrown out of the listener of the connection',
+    file: 'backends/redis/bus/subscriber.ts',
+    find: "this.#options.log.warn({ err: error, characters: text.length }, 'a message on the bus cannot be used');",
+    replace: 'throw error;',
+    judge: BUS,
+  },
+  {
+    name: 'gap-after-break-not-told',
+    says: 'no listener learns that the connection for messages was interrupted',
+    file: 'backends/redis/bus/bus.ts',
+    find: 'onRestored: () => listeners.interrupted(),',
+    replace: 'onRestored: () => {},',
+    judge: BUS,
+  },
+  {
+    name: 'lost-publications-not-told',
+    says: 'other nodes do not learn that events could not be published',
+    file: 'backends/redis/bus/bus.ts',
+    find: 'losing.add(partition);',
+    replace: '',
+    judge: BUS,
+  },
+  {
+    name: 'gap-of-site-not-told',
+    says: 'viewers of a site are not told of a gap',
+    file: 'core/sites/subscribe.ts',
+    find: '() => (lost = 1),',
+    replace: '() => {},',
+    judge: GAPS,
+  },
+  {
+    name: 'gap-of-connections-not-told',
+    says: 'subscribers to connections are not told of a gap',
+    file: 'core/connections/connections.ts',
+    find: '() => (lost = 1),',
+    replace: '() => {},',
+    judge: GAPS,
+  },
+  {
+    name: 'gap-of-command-not-told',
+    says: 'subscribers to one command are not told of a gap',
+    file: 'core/delivery/delivery.ts',
+    find: '() => (lost = 1),',
+    replace: '() => {},',
+    judge: GAPS,
+  },
+  {
+    name: 'gap-of-commands-not-told',
+    says: 'subscribers to events of commands are not told of a gap',
+    file: 'core/delivery/command-events.ts',
+    find: '() => sampler.lost(),',
+    replace: '() => {},',
+    judge: GAPS,
+  },
+  {
+    name: 'unheard-announcements-forgotten',
+    says: 'a node that did not hear announcements of filters does not say that it published nothing in between',
+    file: 'core/delivery/command-events.ts',
+    find: 'if (now <= this.#lapsedUntil && !feed.others.has(nodeId)) feed.sampler.lost();',
+    replace: '',
+    judge: GAPS,
+  },
+  {
+    name: 'rejection-swallowed',
+    says: 'a rejection that nothing caught is ignored',
+    file: 'bin.ts',
+    find: "process.on('unhandledRejection', handle);",
+    replace: "process.on('unhandledRejection', () => {});",
+    judge: CRASH,
+  },
+  {
+    name: 'links-not-told-of-crash',
+    says: 'a relay that ends because of an error tells its links nothing',
+    file: 'cli/crash.ts',
+    find: 'await relay?.abort();',
+    replace: '',
+    judge: CRASH,
+  },
+];
