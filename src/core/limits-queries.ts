@@ -79,6 +79,12 @@ export const READ_TURNS = { atOnce: 8, perHolder: 2 } as const;
  */
 export const PAGE_READ_BYTES = 5 * 1024 * 1024;
 
+/**
+ * The most bytes that one document remembers of what it read: as much as one user is guaranteed to advertise. What
+ * exceeds them is read again for each field that needs it.
+ */
+export const READING_BYTES = 16 * 1024 * 1024;
+
 /** The minimum age of the waits that a listing of pending RPCs shows. */
 export const MIN_AGE_MS = { default: 0, min: 0, max: 86_400_000 } as const;
 
