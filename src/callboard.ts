@@ -28,6 +28,7 @@ import { createHttpServer, type HttpServer } from './http/server.ts';
 import type { SignIn } from './http/sign-in.ts';
 import { systemClock } from './platform/clock.ts';
 import { createCrypto } from './platform/crypto.ts';
+import { systemLoop } from './platform/event-loop.ts';
 import { createMetrics, type Meter } from './platform/metrics.ts';
 import { createTracing, type TraceApi } from './platform/tracing.ts';
 import { VERSION } from './version.ts';
@@ -153,6 +154,7 @@ function compose(options: CallboardOptions, place: Place): Callboard {
   const { config, log = silentLog, tracing } = options;
   const { basePath = '', traceIds = false } = config;
   const core = createCore({
+    loop: systemLoop,
     nodeId: config.nodeId ?? `node-${crypto.randomToken().slice(0, 8)}`,
     backend,
     clock,

@@ -55,6 +55,7 @@ export const SHARE_ROWS = {
   MARKS_MAX: count,
   DEDUP_SHARE: count,
   DEDUP_MAX: count,
+  DOCUMENTS_SHARE: count,
 } as const;
 
 export type ShareSetting = keyof typeof SHARE_ROWS;
@@ -73,6 +74,7 @@ export const SETTINGS_OF_SHARE: Readonly<Record<ShareName, readonly [ShareSettin
   unread_bytes: ['UNREAD_SHARE_BYTES', 'UNREAD_MAX_BYTES'],
   marks: ['MARKS_SHARE', 'MARKS_MAX'],
   dedup_marks: ['DEDUP_SHARE', 'DEDUP_MAX'],
+  documents: ['DOCUMENTS_SHARE', null],
 };
 
 const SHARE_SETTINGS = Object.values(SETTINGS_OF_SHARE).flatMap(([guarantee, total]) =>

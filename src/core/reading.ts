@@ -13,7 +13,7 @@ export type GivenUp = { readonly aborted: boolean };
  * fields, aliases and pages of the same document do not read it again. At most READING_BYTES are remembered; what
  * exceeds them is read again. Never shared between requesters or documents.
  */
-export class Reading {
+export class DocumentReading {
   readonly #signal: GivenUp | undefined;
   #known = new Map<string, Promise<unknown>>();
   #bytes = 0;
@@ -35,8 +35,8 @@ export class Reading {
   }
 
   /** Returns a reading that ends with this one and remembers apart from it, for as long as it is used. */
-  unremembered(): Reading {
-    return new Reading(this);
+  unremembered(): DocumentReading {
+    return new DocumentReading(this);
   }
 
   /** Ends the reading: from now on `check` throws. Called when the time of the document is over. */

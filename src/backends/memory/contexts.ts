@@ -28,6 +28,7 @@ import {
   type ReportingInstance,
   type ReportingInstances,
 } from './contexts-clients.ts';
+import type { SortedMap } from './sorted.ts';
 
 export type MemoryContextsOptions = {
   readonly clock: Clock;
@@ -76,10 +77,20 @@ export function createMemoryContexts(options: MemoryContextsOptions): ContextSto
     },
     list,
     lists: (filters, first) => filters.map((filter) => list(filter, { first, after: null })),
-    count: (filter) => countRows(contexts(filter, null), (seen) => contextMatches(filter, seen)),
+    count: ({ userId, clientId, clientType, ...of }) =>
+      countRows(options, {
+        filter: { userId, clientId, clientType },
+        of: (instance) => instance.contexts,
+        keep: isAny(of) ? null : (seen) => contextMatches(of, seen),
+      }),
     windows: listWindows,
     windowLists: (filters, first) => filters.map((filter) => listWindows(filter, { first, after: null })),
-    windowCount: (filter) => countRows(windows(filter, null), (seen) => windowMatches(filter, seen)),
+    windowCount: ({ userId, clientId, clientType, ...of }) =>
+      countRows(options, {
+        filter: { userId, clientId, clientType },
+        of: (instance) => instance.windows,
+        keep: isAny(of) ? null : (seen) => windowMatches(of, seen),
+      }),
     window(userId, windowId) {
       const filter = { userId, clientId: null, clientType: null };
       for (const instance of instances.from(filter, null)) {
@@ -155,7 +166,10 @@ function* rowsOf<T extends Held>(
   }
 }
 
-function contextMatches(filter: ContextFilter, { row, linkLost }: Seen<HeldContext>): boolean {
+function contextMatches(
+  filter: Omit<ContextFilter, keyof InstanceFilter>,
+  { row, linkLost }: Seen<HeldContext>,
+): boolean {
   return (
     (filter.statuses === null || filter.statuses.includes(contextStatus({ status: row.status, linkLost }))) &&
     (filter.ownership === null || row.ownership === filter.ownership) &&
@@ -165,19 +179,39 @@ function contextMatches(filter: ContextFilter, { row, linkLost }: Seen<HeldConte
   );
 }
 
-function windowMatches(filter: WindowFilter, { row, linkLost }: Seen<HeldWindow>): boolean {
+function windowMatches(filter: Omit<WindowFilter, keyof InstanceFilter>, { row, linkLost }: Seen<HeldWindow>): boolean {
   return (
     (filter.status === null || windowStatus({ status: row.status, linkLost }) === filter.status) &&
     (filter.ownership === null || row.ownership === filter.ownership)
   );
 }
 
-function countRows<T>(rows: Iterable<T>, keep: (row: T) => boolean): RowCount {
-  let seen = 0;
+/** Whether a filter of rows matches every row. */
+function isAny(filter: object): boolean {
+  return Object.values(filter).every((member) => member === null);
+}
+
+type Counted<T> = {
+  readonly filter: InstanceFilter;
+  readonly of: (instance: ReportingInstance) => SortedMap<T>;
+  /** Whether a row counts; null: all do, and none is looked at. */
+  readonly keep: ((seen: Seen<T>) => boolean) | null;
+};
+
+function countRows<T>({ clock, instances, peek }: MemoryContextsOptions, { filter, of, keep }: Counted<T>): RowCount {
+  let scanned = 0;
   let count = 0;
-  for (const row of rows) {
-    if (seen++ === COUNT_SCAN) return { count, complete: false };
-    if (keep(row)) count++;
+  for (const instance of instances.from(filter, null)) {
+    const connection = peek(instance);
+    if (connection === null) continue;
+    const linkLost = connectionStatus(connection, clock.now()) !== 'connected';
+    if (!keep) count += of(instance).size;
+    else {
+      for (const row of of(instance).values()) {
+        if (scanned++ === COUNT_SCAN) return { count, complete: false };
+        if (keep({ row, linkLost })) count++;
+      }
+    }
   }
   return { count, complete: true };
 }

@@ -4,7 +4,7 @@ import type { ClientType } from '../connections/connection.ts';
 import type { PageArgs } from '../cursor.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { Completeness, Page } from '../page.ts';
-import type { Reading } from '../reading.ts';
+import type { DocumentReading } from '../reading.ts';
 import type { ContextStatus, ExecutionContext, Ownership, WindowStatus } from './context.ts';
 import type { ContextKey, CountedWindow, WindowKey } from './store.ts';
 
@@ -54,26 +54,41 @@ export type RegistryCount = { readonly count: number; readonly completeness: Com
  * effect. Calls with the same `reading` share what they read of the store.
  */
 export interface Contexts {
-  list(requester: Requester, query: ContextQuery, page: PageArgs, reading?: Reading): Promise<Page<ExecutionContext>>;
+  list(
+    requester: Requester,
+    query: ContextQuery,
+    page: PageArgs,
+    reading?: DocumentReading,
+  ): Promise<Page<ExecutionContext>>;
   /** Returns for each query the first page that `list` gives. For nested fields. */
   lists(
     requester: Requester,
     queries: readonly ContextQuery[],
     first: number,
-    reading?: Reading,
+    reading?: DocumentReading,
   ): MaybePromise<readonly Page<ExecutionContext>[]>;
-  count(requester: Requester, query: ContextQuery, reading?: Reading): Promise<RegistryCount>;
-  windows(requester: Requester, query: WindowQuery, page: PageArgs, reading?: Reading): Promise<Page<CountedWindow>>;
+  count(requester: Requester, query: ContextQuery, reading?: DocumentReading): Promise<RegistryCount>;
+  windows(
+    requester: Requester,
+    query: WindowQuery,
+    page: PageArgs,
+    reading?: DocumentReading,
+  ): Promise<Page<CountedWindow>>;
   /** Does the same as `lists`, for windows. */
   windowLists(
     requester: Requester,
     queries: readonly WindowQuery[],
     first: number,
-    reading?: Reading,
+    reading?: DocumentReading,
   ): MaybePromise<readonly Page<CountedWindow>[]>;
-  windowCount(requester: Requester, query: WindowQuery, reading?: Reading): Promise<RegistryCount>;
+  windowCount(requester: Requester, query: WindowQuery, reading?: DocumentReading): Promise<RegistryCount>;
   /** Returns a window. Null if there is no such window, or if it belongs to another user. */
-  window(requester: Requester, userId: string, windowId: string, reading?: Reading): Promise<CountedWindow | null>;
+  window(
+    requester: Requester,
+    userId: string,
+    windowId: string,
+    reading?: DocumentReading,
+  ): Promise<CountedWindow | null>;
   /** Returns contexts that the requester may read: one answer per key, in order; null where there is no row. */
   many(keys: readonly ContextKey[]): MaybePromise<readonly (ExecutionContext | null)[]>;
   /** Does the same as `many`, for windows. */
@@ -86,6 +101,6 @@ export interface Contexts {
     requester: Requester,
     queries: readonly WorkerQuery[],
     first: number,
-    reading?: Reading,
+    reading?: DocumentReading,
   ): Promise<readonly WorkerList[]>;
 }

@@ -70,7 +70,10 @@ export function createContexts(deps: Deps): Contexts {
       );
     },
     async windowCount(requester, query, reading) {
-      const found = [store.windowCount(windowFilter(requester, query), reading), silentSources(deps, 'windows')] as const;
+      const found = [
+        store.windowCount(windowFilter(requester, query), reading),
+        silentSources(deps, 'windows'),
+      ] as const;
       return counted('windows', ...(await Promise.all(found)));
     },
     async window(requester, userId, windowId, reading) {

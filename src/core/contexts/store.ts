@@ -3,7 +3,7 @@ import type { ClientType } from '../connections/connection.ts';
 import type { ClientKey } from '../ids.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { PageRequest, Scan } from '../page.ts';
-import type { Reading } from '../reading.ts';
+import type { DocumentReading } from '../reading.ts';
 import type {
   BrowserWindow,
   ContextStatus,
@@ -84,7 +84,7 @@ export interface ContextStore {
   /** Atomic: stores the whole report or nothing, and only while the link of this epoch is up. */
   report(key: ClientKey, epoch: number, report: ContextReport): MaybePromise<ReportOutcome>;
   /** Lists contexts in order of user, client and context. */
-  list(filter: ContextFilter, page: PageRequest, reading?: Reading): MaybePromise<Scan<ExecutionContext>>;
+  list(filter: ContextFilter, page: PageRequest, reading?: DocumentReading): MaybePromise<Scan<ExecutionContext>>;
   /**
    * Returns for each filter the first page that `list` gives. The contexts of a client that several filters name are
    * read once.
@@ -92,23 +92,23 @@ export interface ContextStore {
   lists(
     filters: readonly ContextFilter[],
     first: number,
-    reading?: Reading,
+    reading?: DocumentReading,
   ): MaybePromise<readonly Scan<ExecutionContext>[]>;
-  count(filter: ContextFilter, reading?: Reading): MaybePromise<RowCount>;
+  count(filter: ContextFilter, reading?: DocumentReading): MaybePromise<RowCount>;
   /** Lists windows in order of user, client and window. */
-  windows(filter: WindowFilter, page: PageRequest, reading?: Reading): MaybePromise<Scan<CountedWindow>>;
+  windows(filter: WindowFilter, page: PageRequest, reading?: DocumentReading): MaybePromise<Scan<CountedWindow>>;
   /** Does the same as `lists`, for windows. */
   windowLists(
     filters: readonly WindowFilter[],
     first: number,
-    reading?: Reading,
+    reading?: DocumentReading,
   ): MaybePromise<readonly Scan<CountedWindow>[]>;
-  windowCount(filter: WindowFilter, reading?: Reading): MaybePromise<RowCount>;
+  windowCount(filter: WindowFilter, reading?: DocumentReading): MaybePromise<RowCount>;
   /**
    * Returns a user's window by its id; the first in order if several clients have one with this id. Null: there is
    * none.
    */
-  window(userId: string, windowId: string, reading?: Reading): MaybePromise<CountedWindow | null>;
+  window(userId: string, windowId: string, reading?: DocumentReading): MaybePromise<CountedWindow | null>;
   /** Returns one context per key, in the order of the keys; null where there is no row. */
   getContexts(keys: readonly ContextKey[]): MaybePromise<readonly (ExecutionContext | null)[]>;
   getWindows(keys: readonly WindowKey[]): MaybePromise<readonly (CountedWindow | null)[]>;

@@ -35,6 +35,8 @@ export const SHARE_NAMES = [
    * is used up, ids are forgotten early, and the counters of deduplication are no longer exact. Direct mode only.
    */
   'dedup_marks',
+  /** The number of documents in progress: queries and REST reads that have not been answered yet. */
+  'documents',
 ] as const;
 
 export type ShareName = (typeof SHARE_NAMES)[number];
@@ -68,6 +70,7 @@ export const SHARE_BOUNDS: ShareBounds = {
   unread_bytes: { guarantee: 32 * MIB, total: 64 * MIB },
   marks: { guarantee: 1_300_000, total: 2_000_000 },
   dedup_marks: { guarantee: 50_000, total: 500_000 },
+  documents: { guarantee: 256, total: null },
 };
 
 /**

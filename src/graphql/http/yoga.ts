@@ -9,6 +9,7 @@ import { traceContextOf } from '../../core/trace-context.ts';
 import type { Documents } from '../execution/documents.ts';
 import type { Executor, WrittenData } from '../execution/executor.ts';
 import { toGraphQLError, type Mask } from '../execution/mask.ts';
+import { HangUpSignal } from '../../web/hang-up.ts';
 import { GRAPHQL_PATH } from './request.ts';
 import type { RequestNotes } from '../../web/request-notes.ts';
 import type { GivenVariables } from '../variables/request-variables.ts';
@@ -100,14 +101,14 @@ function execution({ executor }: GraphqlServerOptions): Plugin<ServerContext> {
   return {
     onExecute({ args, setExecuteFn }) {
       const { document, operationName, contextValue } = args;
-      const { requester, request, result, variables, notes, req } = contextValue;
+      const { requester, request, result, variables, notes, req, res } = contextValue;
       if (result) return setExecuteFn(() => asYogaTakesIt(result));
       const operation = { document, operationName, variables, requester, notes, trace: traceContextOf(req.headers) };
-      // Only mutations get the signal: queries do not wait, and the request's signal costs Yoga more than the rest of a
-      // small request.
+      // Only mutations get the request's signal, because it costs Yoga more than the rest of a small request.
       const waits = executor.kindOf(operation) === 'mutation';
       setExecuteFn(async () => {
-        const answer = await executor.answer({ ...operation, ...(waits && { signal: request.signal }) });
+        const signal = waits ? request.signal : new HangUpSignal(res);
+        const answer = await executor.answer({ ...operation, signal });
         return asYogaTakesIt(answer);
       });
     },

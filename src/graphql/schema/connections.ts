@@ -178,8 +178,8 @@ builder.queryFields((t) => ({
       labels: t.arg.stringList({ description: LABELS_DESCRIPTION }),
       ...pageArguments,
     },
-    resolve: (_, { first, after, ...filter }, { core, requester }) =>
-      core.connections.list(requester, filter, pageOf({ first, after })),
+    resolve: (_, { first, after, ...filter }, { core, requester, reading }) =>
+      core.connections.list(requester, filter, pageOf({ first, after }), reading),
   }),
   connection: t.field({
     type: ConnectionSnapshot,

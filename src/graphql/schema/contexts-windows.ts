@@ -109,10 +109,10 @@ const BrowserWindowType = builder.objectRef<CountedWindow>('BrowserWindow').impl
       description: 'Execution contexts that the client reports in this window now.',
       complexity: pageCost,
       args: { ...pageArguments },
-      resolve: ({ window: { userId, clientId, windowId } }, args, { core, requester, loaders }) => {
+      resolve: ({ window: { userId, clientId, windowId } }, args, { core, requester, loaders, reading }) => {
         const page = pageOf(args);
         const query = { userId, clientId, windowId };
-        return page.after ? core.contexts.list(requester, query, page) : loaders.contexts(query, page.first);
+        return page.after ? core.contexts.list(requester, query, page, reading) : loaders.contexts(query, page.first);
       },
     }),
     reportedAt: t.field({
@@ -151,8 +151,8 @@ builder.queryFields((t) => ({
     description: 'Browser windows that clients report now, in order of user, client and window.',
     complexity: pageCost,
     args: { ...filterArgument, ...pageArguments },
-    resolve: (_, { filter, ...page }, { core, requester }) =>
-      core.contexts.windows(requester, filter ?? {}, pageOf(page)),
+    resolve: (_, { filter, ...page }, { core, requester, reading }) =>
+      core.contexts.windows(requester, filter ?? {}, pageOf(page), reading),
   }),
   browserWindow: t.field({
     type: BrowserWindowType,
@@ -163,13 +163,15 @@ builder.queryFields((t) => ({
       userId: t.arg.id({ required: true, description: 'The user’s id.' }),
       windowId: t.arg.id({ required: true, description: 'The window’s id.' }),
     },
-    resolve: (_, { userId, windowId }, { core, requester }) => core.contexts.window(requester, userId, windowId),
+    resolve: (_, { userId, windowId }, { core, requester, reading }) =>
+      core.contexts.window(requester, userId, windowId, reading),
   }),
   browserWindowCount: t.field({
     type: CountResult,
     description: 'How many browser windows clients report now.',
     args: { ...filterArgument },
-    resolve: (_, { filter }, { core, requester }) => core.contexts.windowCount(requester, filter ?? {}),
+    resolve: (_, { filter }, { core, requester, reading }) =>
+      core.contexts.windowCount(requester, filter ?? {}, reading),
   }),
 }));
 
@@ -183,10 +185,10 @@ builder.objectField(User, 'browserWindows', (t) =>
       ownership: t.arg({ type: OwnershipEnum, description: 'Only windows with this ownership.' }),
       ...pageArguments,
     },
-    resolve: ({ id }, { status, ownership, ...paging }, { core, requester, loaders }) => {
+    resolve: ({ id }, { status, ownership, ...paging }, { core, requester, loaders, reading }) => {
       const page = pageOf(paging);
       const query = { userId: id, status, ownership };
-      return page.after ? core.contexts.windows(requester, query, page) : loaders.windows(query, page.first);
+      return page.after ? core.contexts.windows(requester, query, page, reading) : loaders.windows(query, page.first);
     },
   }),
 );

@@ -119,13 +119,14 @@ builder.queryFields((t) => ({
     description: 'Execution contexts that clients report now, in order of user, client and context.',
     complexity: pageCost,
     args: { ...filterArgument, ...pageArguments },
-    resolve: (_, { filter, ...page }, { core, requester }) => core.contexts.list(requester, filter ?? {}, pageOf(page)),
+    resolve: (_, { filter, ...page }, { core, requester, reading }) =>
+      core.contexts.list(requester, filter ?? {}, pageOf(page), reading),
   }),
   contextCount: t.field({
     type: CountResult,
     description: 'How many execution contexts clients report now.',
     args: { ...filterArgument },
-    resolve: (_, { filter }, { core, requester }) => core.contexts.count(requester, filter ?? {}),
+    resolve: (_, { filter }, { core, requester, reading }) => core.contexts.count(requester, filter ?? {}, reading),
   }),
 }));
 
@@ -140,10 +141,10 @@ builder.objectField(User, 'contexts', (t) =>
       ownership: t.arg({ type: OwnershipEnum, description: 'Only contexts with this ownership.' }),
       ...pageArguments,
     },
-    resolve: ({ id }, { clientType, status, ownership, ...paging }, { core, requester, loaders }) => {
+    resolve: ({ id }, { clientType, status, ownership, ...paging }, { core, requester, loaders, reading }) => {
       const page = pageOf(paging);
       const query = { userId: id, clientType, status, ownership };
-      return page.after ? core.contexts.list(requester, query, page) : loaders.contexts(query, page.first);
+      return page.after ? core.contexts.list(requester, query, page, reading) : loaders.contexts(query, page.first);
     },
   }),
 );
@@ -152,10 +153,11 @@ builder.objectField(User, 'contexts', (t) =>
  * Returns a page of a client's contexts. The first page comes from the loader, which reads the pages of many clients at
  * once.
  */
-function contextsOfClient({ userId, clientId }: ClientKey, args: AskedPage, { core, requester, loaders }: Context) {
+function contextsOfClient({ userId, clientId }: ClientKey, args: AskedPage, context: Context) {
   const page = pageOf(args);
   const query = { userId, clientId };
-  return page.after ? core.contexts.list(requester, query, page) : loaders.contexts(query, page.first);
+  const { core, requester, loaders, reading } = context;
+  return page.after ? core.contexts.list(requester, query, page, reading) : loaders.contexts(query, page.first);
 }
 
 builder.objectField(ConnectionSnapshot, 'contexts', (t) =>

@@ -51,13 +51,13 @@ export const User = builder.objectRef<UserView>('User').implement({
         status: t.arg({ type: ConnectionStatusEnum, description: 'Only connections with this status.' }),
         ...pageArguments,
       },
-      resolve: ({ id }, args, { core, requester, loaders }) => {
+      resolve: ({ id }, args, { core, requester, loaders, reading }) => {
         const page = pageOf(args);
         const { status } = args;
         const plain = !status && !page.after;
         return plain
           ? loaders.connectionsOfUser(id, page.first)
-          : core.connections.list(requester, { userId: id, status }, page);
+          : core.connections.list(requester, { userId: id, status }, page, reading);
       },
     }),
     streams: t.field({

@@ -3,7 +3,7 @@
  * partitions. Each caller says which rows its listing keeps.
  */
 import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../../core/page.ts';
-import type { Reading, Sized } from '../../../core/reading.ts';
+import type { DocumentReading, Sized } from '../../../core/reading.ts';
 import type { KeyKind } from '../keys.ts';
 import { partOf, type LeaseView, type Looker } from './look.ts';
 
@@ -37,7 +37,7 @@ export type Listing<T> = {
 };
 
 /** Reads the rows of a listing on behalf of one document, which remembers them. */
-export type Source<T> = { readonly looker: Looker; readonly listing: Listing<T>; readonly reading: Reading };
+export type Source<T> = { readonly looker: Looker; readonly listing: Listing<T>; readonly reading: DocumentReading };
 
 /** Reads one page, by the same rules as core's `scanSorted`. */
 export async function scanPage<T>(source: Source<T>, page: PageRequest): Promise<Scan<T>> {

@@ -6,7 +6,7 @@ import { LINK_STREAM } from '../../../core/history/message.ts';
 import type { ClientKey } from '../../../core/ids.ts';
 import { LINK_MESSAGES } from '../../../core/limits.ts';
 import type { PageRequest, Position, Scan } from '../../../core/page.ts';
-import { Reading } from '../../../core/reading.ts';
+import { DocumentReading } from '../../../core/reading.ts';
 import type { RedisParts } from '../parts.ts';
 import { getConnections } from './get.ts';
 import { createKnown } from './known.ts';
@@ -61,7 +61,7 @@ export function createRedisConnections(parts: RedisParts): ConnectionStore {
     },
     get: rowsOf,
     lastSeen: (key) => known.last(key),
-    list: (filter, page, reading = new Reading()) => list(context, filter, page, reading),
+    list: (filter, page, reading = new DocumentReading()) => list(context, filter, page, reading),
     ofUsers: (userIds, first) => ofUsers(context, userIds, first),
     users: (page) => users(context, page),
   };
@@ -133,7 +133,7 @@ async function list(
   { store, looker, rowsOf }: Context,
   filter: ConnectionFilter,
   page: PageRequest,
-  reading: Reading,
+  reading: DocumentReading,
 ): Promise<Scan<Connection>> {
   const { userId, ...others } = filter;
   type Row = { readonly connection: Connection; readonly now: number };

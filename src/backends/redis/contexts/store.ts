@@ -9,7 +9,7 @@ import type {
 } from '../../../core/contexts/store.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS, COUNT_SCAN } from '../../../core/limits.ts';
 import { comparePositions, scanSorted, type PageRequest, type Position, type Scan } from '../../../core/page.ts';
-import { Reading } from '../../../core/reading.ts';
+import { DocumentReading } from '../../../core/reading.ts';
 import type { RedisParts } from '../parts.ts';
 import { partitionsOf } from '../connections/store.ts';
 import { createLooker, type Looker } from '../connections/look.ts';
@@ -34,14 +34,21 @@ const READ_TOGETHER = 16;
 export function createRedisContexts({ store }: RedisParts): ContextStore {
   const looker = createLooker(store);
   const context = { store, looker, loader: createContextLoader(store, looker) };
-  const list = (filter: ContextFilter, page: PageRequest, reading = new Reading()): Promise<Scan<ExecutionContext>> => {
+  const list = (
+    filter: ContextFilter,
+    page: PageRequest,
+    reading = new DocumentReading(),
+  ): Promise<Scan<ExecutionContext>> => {
     const listing = contextListing(context, filter);
     return filter.windowId !== null && filter.userId !== null && filter.clientId !== null
       ? ofWindow(context, { ...filter, ...page }, { listing, reading })
       : scanPage({ looker, listing, reading }, page);
   };
-  const windows = (filter: WindowFilter, page: PageRequest, reading = new Reading()): Promise<Scan<CountedWindow>> =>
-    scanPage({ looker, listing: windowListing(context, filter), reading }, page);
+  const windows = (
+    filter: WindowFilter,
+    page: PageRequest,
+    reading = new DocumentReading(),
+  ): Promise<Scan<CountedWindow>> => scanPage({ looker, listing: windowListing(context, filter), reading }, page);
   return {
     async report(key, epoch, report) {
       const bounds = [CLIENT_CONTEXTS, CLIENT_WINDOWS];
@@ -50,16 +57,16 @@ export function createRedisContexts({ store }: RedisParts): ContextStore {
       return outcome as ReportOutcome;
     },
     list,
-    lists: (filters, first, reading = new Reading()) =>
+    lists: (filters, first, reading = new DocumentReading()) =>
       byClient(filters, reading, (filter) => list(filter, { first, after: null }, reading)),
-    count: (filter, reading = new Reading()) =>
+    count: (filter, reading = new DocumentReading()) =>
       countRows({ looker, listing: contextListing(context, filter), reading }, COUNT_SCAN),
     windows,
-    windowLists: (filters, first, reading = new Reading()) =>
+    windowLists: (filters, first, reading = new DocumentReading()) =>
       byClient(filters, reading, (filter) => windows(filter, { first, after: null }, reading)),
-    windowCount: (filter, reading = new Reading()) =>
+    windowCount: (filter, reading = new DocumentReading()) =>
       countRows({ looker, listing: windowListing(context, filter), reading }, COUNT_SCAN),
-    window(userId, windowId, reading = new Reading()) {
+    window(userId, windowId, reading = new DocumentReading()) {
       const filter = { userId, clientId: null, clientType: null, status: null, ownership: null };
       const wanted = { key: `window ${windowId}`, test: ([, , id]: Position) => id === windowId };
       return firstRow({ looker, listing: { ...windowListing(context, filter), wanted }, reading });
@@ -80,7 +87,7 @@ export function createRedisContexts({ store }: RedisParts): ContextStore {
 }
 
 type OfWindow = ContextFilter & PageRequest;
-type Scanned = { readonly listing: Listing<ExecutionContext>; readonly reading: Reading };
+type Scanned = { readonly listing: Listing<ExecutionContext>; readonly reading: DocumentReading };
 
 /**
  * Reads a page of the contexts in one window of a client. The client's contexts are read and grouped by window once for
@@ -118,7 +125,7 @@ async function ofWindow(
  */
 async function byClient<F extends ClientFilter, T>(
   filters: readonly F[],
-  reading: Reading,
+  reading: DocumentReading,
   read: (filter: F) => Promise<T>,
 ): Promise<readonly T[]> {
   const clients = Map.groupBy(filters, ({ userId, clientId }) => `${userId}\n${clientId}`);
@@ -168,9 +175,7 @@ function ofClients(store: Store, { userId, clientId }: ClientFilter) {
   return {
     prefix,
     partitions: partitionsOf(store, userId),
-    wanted: others
-      ? { key: `client ${clientId}`, test: ([, client]: Position): boolean => client === clientId }
-      : null,
+    wanted: others ? { key: `client ${clientId}`, test: ([, client]: Position): boolean => client === clientId } : null,
   };
 }
 
