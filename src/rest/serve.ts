@@ -94,7 +94,9 @@ export function serve(serving: Serving, call: Call, { resource, path }: Match): 
     // Only a mutation waits for something to happen. Everything else reads, and takes turns with other documents.
     const answer = route.mutates
       ? run(serving.contextOf({ ...own, signal, trace: traceContextOf(req.headers) }))
-      : serving.read({ requester, signal, cost: bound.cost }, (reading) => run(serving.contextOf({ ...own, reading })));
+      : serving.read({ requester, signal, cost: bound.cost(requester) }, (reading) =>
+          run(serving.contextOf({ ...own, reading })),
+        );
     if (answer instanceof Promise) answer.then(sendAnswer).catch(sendProblem);
     else sendAnswer(answer);
   } catch (error) {

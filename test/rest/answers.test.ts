@@ -241,7 +241,14 @@ function matchOf(plan: { write: () => null; run: () => Promise<{ data: { a: numb
     body: { path: ['a'], type: GraphQLString, nodes: [], variants: [], nullable: false, schema: {} },
     plan: {
       ...whole,
-      bind: () => ({ variables: {}, asks: new Set<string>(), cost: 0, refused: () => null, ...plan }),
+      bind: () => ({
+        variables: {},
+        asks: new Set<string>(),
+        cost: () => 0,
+        advice: () => null,
+        refused: () => null,
+        ...plan,
+      }),
     },
   };
   return { resource: { template: '/a', routes: new Map([['GET', route]]), allow: 'GET' }, path: {} };

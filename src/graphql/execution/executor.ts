@@ -109,7 +109,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const run = <T>(operation: Operation, { plan, bound }: Admitted, work: (context: object) => MaybePromise<T>) => {
     const { requester, signal } = operation;
     if (plan.operation !== 'query') return work(contextOf(operation, bound));
-    const request = { requester, signal, cost: bound.cost };
+    const request = { requester, signal, cost: bound.cost(requester) };
     return readDocument(core, request, (reading) => work(contextOf(operation, bound, reading)));
   };
   const admit = (operation: Operation): Admitted => {

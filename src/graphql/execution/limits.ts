@@ -29,9 +29,10 @@ export function refusalOf(plan: Plan, { requester, bound, introspection }: Admis
     if (refused) return refused;
   }
   const most = requester?.kind === 'admin' ? QUERY_COST_ADMIN : QUERY_COST_USER;
-  const { cost } = bound;
+  const cost = bound.cost(requester);
   if (cost <= most) return null;
-  return new CallboardError('too_complex', `The operation may cost ${cost}; at most ${most}. Ask for shorter lists.`);
+  const advice = bound.advice(requester, most) ?? 'Ask for shorter lists.';
+  return new CallboardError('too_complex', `The operation may cost ${cost}; at most ${most}. ${advice}`);
 }
 
 function introspectionRefusal(requester: Principal | null, introspection: Introspection): CallboardError | null {

@@ -1,13 +1,24 @@
 /** Browser windows that clients report: the type and the listings. */
 import { windowStatus, type WindowStatus } from '../../core/contexts/context.ts';
 import type { CountedWindow } from '../../core/contexts/store.ts';
+import { CLIENT_WINDOWS, COUNT_SCAN } from '../../core/limits.ts';
+import { SCAN_BUDGET } from '../../core/page.ts';
 import { builder } from './builder.ts';
 import { ClientTypeEnum } from './connections.ts';
 import { ExecutionContextConnection, OwnershipEnum } from './contexts.ts';
 import { wireEnum } from './enums.ts';
 import { nodeIdOf } from './node-ids.ts';
 import { NODE_ID, NodeInterface } from './node-interface.ts';
-import { connectionOf, CountResult, pageArguments, pageCost, pageOf } from './page.ts';
+import {
+  connectionOf,
+  CountResult,
+  pageArguments,
+  pageCost,
+  pageOf,
+  scanCost,
+  scannedBy,
+  scannedPageCost,
+} from './page.ts';
 import { User } from './users.ts';
 
 const WindowStatusEnum = wireEnum<WindowStatus>('WindowStatus', 'The status of a browser window.', {
@@ -138,6 +149,9 @@ const BrowserWindowFilter = builder.inputType('BrowserWindowFilter', {
   }),
 });
 
+/** How many windows a filter may scan for a page: of one client, or of all. */
+const WINDOWS_SCANNED = { most: SCAN_BUDGET, ofClient: CLIENT_WINDOWS };
+
 const filterArgument = builder.args((t) => ({
   filter: t.field({
     type: BrowserWindowFilter,
@@ -149,7 +163,7 @@ builder.queryFields((t) => ({
   browserWindows: t.field({
     type: BrowserWindowConnection,
     description: 'Browser windows that clients report now, in order of user, client and window.',
-    complexity: pageCost,
+    complexity: ({ filter, ...page }) => scannedPageCost(page, scannedBy(filter, WINDOWS_SCANNED)),
     args: { ...filterArgument, ...pageArguments },
     resolve: (_, { filter, ...page }, { core, requester, reading }) =>
       core.contexts.windows(requester, filter ?? {}, pageOf(page), reading),
@@ -163,12 +177,14 @@ builder.queryFields((t) => ({
       userId: t.arg.id({ required: true, description: 'The user’s id.' }),
       windowId: t.arg.id({ required: true, description: 'The window’s id.' }),
     },
+    complexity: scanCost(SCAN_BUDGET),
     resolve: (_, { userId, windowId }, { core, requester, reading }) =>
       core.contexts.window(requester, userId, windowId, reading),
   }),
   browserWindowCount: t.field({
     type: CountResult,
     description: 'How many browser windows clients report now.',
+    complexity: ({ filter }) => scanCost(scannedBy(filter, { ...WINDOWS_SCANNED, most: COUNT_SCAN })),
     args: { ...filterArgument },
     resolve: (_, { filter }, { core, requester, reading }) =>
       core.contexts.windowCount(requester, filter ?? {}, reading),
@@ -179,7 +195,7 @@ builder.objectField(User, 'browserWindows', (t) =>
   t.field({
     type: BrowserWindowConnection,
     description: 'Browser windows that the user’s clients report now, in order of client and window.',
-    complexity: pageCost,
+    complexity: ({ first, after: _, ...filter }) => scannedPageCost({ first }, scannedBy(filter)),
     args: {
       status: t.arg({ type: WindowStatusEnum, description: 'Only windows with this status.' }),
       ownership: t.arg({ type: OwnershipEnum, description: 'Only windows with this ownership.' }),
