@@ -34,8 +34,10 @@ export class ReadTurns {
   /** The reads of each holder, in the order in which holders are served next. */
   readonly #lines = new Map<string, Line>();
   #running = 0;
-  /** What the reads cost that began in this turn of the event loop. */
+  /** What the reads cost that began since `#turnIsOver`. */
   #spent = 0;
+  /** Whether `#turnIsOver` will be called. A turn of cheap reads alone is not worth that call. */
+  #awaitsTurn = false;
   /** The holders that were served in this turn of the event loop. */
   readonly #served = new Set<string>();
 
@@ -56,6 +58,8 @@ export class ReadTurns {
     const line = this.#lines.get(holder) ?? { running: 0, waiting: [] };
     if (line.waiting.length === 0 && this.#mayRun(line, cost)) return this.#begin(holder, line, { read, cost });
     this.#lines.set(holder, line);
+    const { paced } = this.#options;
+    if (paced && this.#spent > 0) this.#awaitTurn(paced);
     return new Promise<T>((resolve, reject) => {
       const start = (): void => {
         try {
@@ -99,12 +103,19 @@ export class ReadTurns {
   #spend(holder: string, cost: number): void {
     const { paced } = this.#options;
     if (!paced) return;
-    if (this.#spent === 0) paced.loop.afterOthers(() => this.#turnIsOver());
     this.#spent += Math.max(1, cost);
     this.#served.add(holder);
+    if (this.#spent > paced.costPerTurn / 2) this.#awaitTurn(paced);
+  }
+
+  #awaitTurn({ loop }: Pacing): void {
+    if (this.#awaitsTurn) return;
+    this.#awaitsTurn = true;
+    loop.afterOthers(() => this.#turnIsOver());
   }
 
   #turnIsOver(): void {
+    this.#awaitsTurn = false;
     this.#spent = 0;
     for (const holder of this.#served) this.#toTheEnd(holder);
     this.#served.clear();
