@@ -22,10 +22,11 @@ import type { Store } from '../store/store.ts';
 type Context = { readonly store: Store; readonly looker: Looker; readonly loader: ContextLoader };
 
 /**
- * The most clients, or users of filters without a client, whose rows `lists` reads at the same time. Their rows are in
- * memory together.
+ * The most clients, or users of filters without a client, whose rows `lists` reads at the same time. All contexts of
+ * CLIENTS_TOGETHER clients are decoded in one turn of the event loop; of a page, no more rows are than it may have.
  */
-const READ_TOGETHER = 16;
+const CLIENTS_TOGETHER = 4;
+const PAGES_TOGETHER = 64;
 
 /**
  * Creates Core's ContextStore over Redis. Each context and window is read together with the row of its client, which
@@ -58,12 +59,18 @@ export function createRedisContexts({ store }: RedisParts): ContextStore {
     },
     list,
     lists: (filters, first, reading = new DocumentReading()) =>
-      byClient(filters, reading, (filter) => list(filter, { first, after: null }, reading)),
+      byClient(
+        filters,
+        { reading, most: filters.some(({ windowId }) => windowId !== null) ? CLIENTS_TOGETHER : PAGES_TOGETHER },
+        (filter) => list(filter, { first, after: null }, reading),
+      ),
     count: (filter, reading = new DocumentReading()) =>
       countRows({ looker, listing: contextListing(context, filter), reading }, COUNT_SCAN),
     windows,
     windowLists: (filters, first, reading = new DocumentReading()) =>
-      byClient(filters, reading, (filter) => windows(filter, { first, after: null }, reading)),
+      byClient(filters, { reading, most: PAGES_TOGETHER }, (filter) =>
+        windows(filter, { first, after: null }, reading),
+      ),
     windowCount: (filter, reading = new DocumentReading()) =>
       countRows({ looker, listing: windowListing(context, filter), reading }, COUNT_SCAN),
     window(userId, windowId, reading = new DocumentReading()) {
@@ -121,11 +128,11 @@ async function ofWindow(
 
 /**
  * Calls `read` for each filter and returns the answers in order. The filters of one client are read together, so that
- * its rows are read once even if they are too large to be remembered, and READ_TOGETHER clients at a time.
+ * its rows are read once even if they are too large to be remembered, and at most `most` clients at a time.
  */
 async function byClient<F extends ClientFilter, T>(
   filters: readonly F[],
-  reading: DocumentReading,
+  { reading, most }: { readonly reading: DocumentReading; readonly most: number },
   read: (filter: F) => Promise<T>,
 ): Promise<readonly T[]> {
   const clients = Map.groupBy(filters, ({ userId, clientId }) => `${userId}\n${clientId}`);
@@ -133,7 +140,7 @@ async function byClient<F extends ClientFilter, T>(
   const waiting = [...clients.values()];
   while (waiting.length > 0) {
     reading.check();
-    const together = waiting.splice(0, READ_TOGETHER).flat();
+    const together = waiting.splice(0, most).flat();
     await Promise.all(together.map(async (filter) => void answers.set(filter, await read(filter))));
   }
   return filters.flatMap((filter) => {
