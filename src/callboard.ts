@@ -30,6 +30,7 @@ import type { SignIn } from './http/sign-in.ts';
 import { systemClock } from './platform/clock.ts';
 import { createCrypto } from './platform/crypto.ts';
 import { descriptorLimit, withinDescriptors } from './platform/descriptors.ts';
+import { systemLoop } from './platform/event-loop.ts';
 import { createMetrics, type Meter } from './platform/metrics.ts';
 import { createTracing, type TraceApi } from './platform/tracing.ts';
 import { VERSION } from './version.ts';
@@ -164,6 +165,7 @@ function compose(options: CallboardOptions, place: Place): Callboard {
   const { config, log = silentLog, tracing } = options;
   const { basePath = '', traceIds = false } = config;
   const core = createCore({
+    loop: systemLoop,
     nodeId: config.nodeId ?? `node-${crypto.randomToken().slice(0, 8)}`,
     backend,
     clock,

@@ -61,6 +61,7 @@ export const SHARE_ROWS = {
   REQUESTS_MAX: count,
   FEEDS_SHARE: count,
   FEEDS_MAX: count,
+  DOCUMENTS_SHARE: count,
 } as const;
 
 export type ShareSetting = keyof typeof SHARE_ROWS;
@@ -82,6 +83,7 @@ export const SETTINGS_OF_SHARE: Readonly<Record<ShareName, readonly [ShareSettin
   sockets: ['SOCKETS_SHARE', 'SOCKETS_MAX'],
   requests: ['REQUESTS_SHARE', 'REQUESTS_MAX'],
   feeds: ['FEEDS_SHARE', 'FEEDS_MAX'],
+  documents: ['DOCUMENTS_SHARE', null],
 };
 
 const SHARE_SETTINGS = Object.values(SETTINGS_OF_SHARE).flatMap(([guarantee, total]) =>

@@ -42,6 +42,7 @@ import type { MaybePromise } from './maybe-promise.ts';
 import type { ServerInfo } from './server.ts';
 import type { SeriesApi } from './metrics/series.ts';
 import type { ShareName } from './shares/bounds.ts';
+import type { DocumentTurns } from './shares/documents.ts';
 import type { SharesInUse } from './shares/in-use.ts';
 import type { Shares } from './shares/shares.ts';
 import type { SiteRegistry, SiteSessions, SiteView } from './sites/api.ts';
@@ -80,6 +81,8 @@ export interface Core {
   readonly series: SeriesApi;
   readonly links: Links;
   readonly sites: Sites;
+  /** Runs the documents that read, with turns between users. */
+  readonly documents: DocumentTurns;
   /** The resources that each user holds in this process. */
   readonly shares: Shares;
   /** How much of each share is in use, where the store counts in all nodes. */

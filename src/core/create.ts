@@ -15,6 +15,7 @@ import { createLinks } from './delivery/links.ts';
 import { NodeQuestions } from './delivery/node-questions.ts';
 import { createStoreRetryQueue } from './delivery/store-retry-queue.ts';
 import type { Deps } from './deps.ts';
+import type { EventLoop } from './event-loop.ts';
 import { createHistories } from './history/history.ts';
 import { createPayloadStorage } from './history/payload-storage.ts';
 import { createIngest } from './ingest/ingest.ts';
@@ -27,6 +28,7 @@ import { createReveals } from './reveal/reveal.ts';
 import { thenDo } from './maybe-promise.ts';
 import { sampleNode } from './metrics/node-samples.ts';
 import { createSeries } from './metrics/series.ts';
+import { createDocumentTurns } from './shares/documents.ts';
 import { sharesInUse } from './shares/in-use.ts';
 import { ReadTurns } from './shares/read-turns.ts';
 import { fullShares } from './shares/room.ts';
@@ -37,6 +39,8 @@ import { createSites } from './sites/sites.ts';
 import { createUsers } from './users/users.ts';
 
 export type CoreOptions = Omit<Deps, 'readTurns' | 'events' | 'audit' | 'reveal' | 'tracing'> & {
+  /** The event loop of the process, to which long reads step back. */
+  readonly loop: EventLoop;
   /** Records spans. Absent: nothing is traced. */
   readonly tracing?: Deps['tracing'];
   /**
@@ -48,7 +52,7 @@ export type CoreOptions = Omit<Deps, 'readTurns' | 'events' | 'audit' | 'reveal'
 };
 
 /** Builds core over one backend. Nothing runs before `start`. */
-export function createCore({ audit: bounds, reveal = 'argument', tracing = null, ...given }: CoreOptions): Core {
+export function createCore({ audit: bounds, reveal = 'argument', tracing = null, loop, ...given }: CoreOptions): Core {
   const kept = { maxRows: AUDIT_ROWS, keepMs: AUDIT_KEEP_MS, sign: given.crypto.sign, ...bounds };
   const audit = createAuditTrail({ ...given, ...kept, store: given.backend.audit });
   const events = new CommandEvents(given);
@@ -74,6 +78,7 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
     capabilities: backend.capabilities,
     clock,
     server: serverInfo(deps),
+    documents: createDocumentTurns({ shares: deps.shares, loop }),
     shares: deps.shares,
     sharesInUse: () => sharesInUse(deps.shares, backend.sharesInUse),
     fullShares: () => thenDo(sharesInUse(deps.shares, backend.sharesInUse), (inUse) => fullShares(deps.shares, inUse)),

@@ -70,7 +70,7 @@ export const SSE_STALL_MS = 5 * SSE_PING_MS;
 
 /**
  * The most reads of pages that run on the store at the same time, and the most of one requester. One page takes up to
- * PAGE_READ_BYTES, so at most 40 MiB are in transit.
+ * PAGE_READ_BYTES, so at most 40 MiB are in transit. The same bounds hold for documents in progress that are not small.
  */
 export const READ_TURNS = { atOnce: 8, perHolder: 2 } as const;
 /**
@@ -78,6 +78,19 @@ export const READ_TURNS = { atOnce: 8, perHolder: 2 } as const;
  * a page that is too large for an answer is cut at that bound first.
  */
 export const PAGE_READ_BYTES = 5 * 1024 * 1024;
+
+/**
+ * What the documents that begin in one turn of the event loop may cost together. A dearer document begins alone. A unit
+ * of cost takes at most 2.5 microseconds, so such a turn takes at most 25 milliseconds.
+ */
+export const DOCUMENT_TURN_COST = 10_000;
+/** A document up to this cost does not count in READ_TURNS. */
+export const DOCUMENT_SMALL_COST = 1_000;
+/**
+ * The most bytes that one document remembers of what it read: as much as one user is guaranteed to advertise. What
+ * exceeds them is read again for each field that needs it.
+ */
+export const READING_BYTES = 16 * 1024 * 1024;
 
 /** The minimum age of the waits that a listing of pending RPCs shows. */
 export const MIN_AGE_MS = { default: 0, min: 0, max: 86_400_000 } as const;

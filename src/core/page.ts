@@ -125,14 +125,14 @@ export function scanSorted<T>(
 ): Scan<T> {
   const found: { row: T; position: Position }[] = [];
   let scanned = 0;
-  let last: Position | null = null;
+  let last: T | null = null;
+  const end = (): Position | null => last && position(last);
   for (const row of rows) {
-    if (found.length === request.first) return { rows: found, next: last, gaps: [] };
-    if (scanned === SCAN_BUDGET) return { rows: found, next: last, gaps: [], cut: true };
+    if (found.length === request.first) return { rows: found, next: end(), gaps: [] };
+    if (scanned === SCAN_BUDGET) return { rows: found, next: end(), gaps: [], cut: true };
     scanned++;
-    const at = position(row);
-    last = at;
-    if (keep(row)) found.push({ row, position: at });
+    last = row;
+    if (keep(row)) found.push({ row, position: position(row) });
   }
   return { rows: found, next: null, gaps: [] };
 }

@@ -17,6 +17,7 @@ import { createSseStreams } from '../web/sse-streams.ts';
 import { createContext } from '../graphql/schema/context.ts';
 import { createGraphqlHandler } from '../graphql/http/handler.ts';
 import type { Introspection } from '../graphql/execution/limits.ts';
+import { readDocument } from '../graphql/execution/limits.ts';
 import { createMask } from '../graphql/execution/mask.ts';
 import { createPlans } from '../graphql/execution/plan.ts';
 import { schema, restSchema } from '../graphql/schema/schema.ts';
@@ -157,6 +158,7 @@ function createRest({ core, log, meter, basePath, version, fastPath = true }: Ap
     plans: createPlans(restSchema, { fast: fastPath, keep: !core.capabilities.shared }),
     mask: createMask({ log, metrics: meter }),
     contextOf: (request) => createContext({ core, ...request }),
+    read: (request, run) => readDocument(core, request, run),
     basePath,
     version,
     besides: [SITE_EVENTS_DESCRIPTION, ...BUILTIN_DESCRIPTIONS],

@@ -46,6 +46,7 @@ export type RestOptions = {
   /** Maps errors of execution to what the requester may see, and logs the rest. */
   readonly mask: Mask;
   readonly contextOf: Serving['contextOf'];
+  readonly read: Serving['read'];
   /**
    * The prefix of every path in the OpenAPI document: empty, or `/...` without a trailing slash. Requests come without
    * it.
@@ -60,7 +61,8 @@ export type RestOptions = {
 /** Serves the documents as routes. Throws `internal` with every fault when a document does not fit the schema. */
 export function createRestHandler(options: RestOptions): RestHandler {
   const routes = routesOf(options);
-  const serving: Serving = { contextOf: options.contextOf, explain: createExplain(options.mask) };
+  const { contextOf, read } = options;
+  const serving: Serving = { contextOf, read, explain: createExplain(options.mask) };
   const find = createRouter(routes);
   let openapi: Promise<OpenApiDocument> | null = null;
   return {

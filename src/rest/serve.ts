@@ -3,8 +3,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ExecutionResult } from 'graphql';
 import type { Principal } from '../core/auth/principal.ts';
 import { isArrayText, writeJson, type JsonText } from '../core/json.ts';
-import { thenDo } from '../core/maybe-promise.ts';
+import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
+import type { DocumentReading } from '../core/reading.ts';
 import { traceContextOf, type TraceContext } from '../core/trace-context.ts';
+import type { ReadingRequest } from '../graphql/execution/limits.ts';
 import type { TextInfo } from '../graphql/writer/values.ts';
 import type { HttpReply } from '../web/reply.ts';
 import { wholeText } from '../web/json-text.ts';
@@ -36,12 +38,17 @@ export type RestExchange = {
 /** What every request shares. */
 export type Serving = {
   /**
+   * Runs an operation that only reads, within the limits of documents: see `readDocument`.
+   */
+  readonly read: <T>(request: ReadingRequest, run: (reading: DocumentReading) => MaybePromise<T>) => MaybePromise<T>;
+  /**
    * Creates a fresh context for each request. `signal` is given only when the operation may wait; it is aborted when
-   * the requester hangs up.
+   * the requester hangs up. `reading` is given only when the operation reads.
    */
   readonly contextOf: (request: {
     readonly requester: Principal | null;
     readonly signal?: HangUpSignal;
+    readonly reading?: DocumentReading;
     readonly asks: ReadonlySet<string>;
     readonly notes?: RequestNotes | undefined;
     readonly trace?: TraceContext | undefined;
@@ -69,22 +76,27 @@ export function serve(serving: Serving, call: Call, { resource, path }: Match): 
     checkAccess(route, exchange.requester);
     const { variables, faults, defaulted } = readVariables(route, { path, query: exchange.query, body: exchange.body });
     if (faults.length > 0) return sendAnswer(problem(invalidInput(faults)));
-    // Only a mutation may wait, so only a mutation listens for a hang-up. A query finishes before a hang-up could
-    // matter.
-    const own = route.mutates ? { signal: new HangUpSignal(res), trace: traceContextOf(req.headers) } : {};
     const { requester, notes } = exchange;
     const bound = route.plan.bind(variables);
-    const context = serving.contextOf({ requester, notes, asks: bound.asks, ...own });
+    const signal = new HangUpSignal(res);
+    const own = { requester, notes, asks: bound.asks };
     const onlyItem = exchange.body !== undefined && isArrayText(exchange.body) ? null : route.itemRefusal;
     const answering = { ...route, onlyItem, reads: route.waitsBy !== null && defaulted.includes(route.waitsBy) };
     const shown = (executed: ExecutionResult): Answer => answerOf(answering, executed, serving.explain);
     const inserts: Buffer[] = [];
     const note: TextInfo = { nonAscii: false, inserts };
-    const answer = thenDo(route.around === null ? null : bound.write(context, note), (data) =>
-      data === null
-        ? thenDo(bound.run(context), shown)
-        : (writtenAnswer(answering, data, note) ?? shown({ data: JSON.parse(wholeText(data, inserts)) })),
-    );
+    const run = (context: unknown): MaybePromise<Answer> =>
+      thenDo(route.around === null ? null : bound.write(context, note), (data) =>
+        data === null
+          ? thenDo(bound.run(context), shown)
+          : (writtenAnswer(answering, data, note) ?? shown({ data: JSON.parse(wholeText(data, inserts)) })),
+      );
+    // Only a mutation waits for something to happen. Everything else reads, and takes turns with other documents.
+    const answer = route.mutates
+      ? run(serving.contextOf({ ...own, signal, trace: traceContextOf(req.headers) }))
+      : serving.read({ requester, signal, cost: bound.cost(requester) }, (reading) =>
+          run(serving.contextOf({ ...own, reading })),
+        );
     if (answer instanceof Promise) answer.then(sendAnswer).catch(sendProblem);
     else sendAnswer(answer);
   } catch (error) {

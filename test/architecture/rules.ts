@@ -36,6 +36,7 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
       'core/json',
       'core/limits.ts',
       'core/maybe-promise.ts',
+      'core/reading.ts',
       'core/trace-context.ts',
       'core/sites/definition.ts',
       'core/auth/',

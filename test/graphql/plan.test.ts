@@ -2,9 +2,15 @@
 import { GraphQLError, execute, parse, validate, type ExecutionResult } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { writeJson } from '../../src/core/json.ts';
+import type { Principal } from '../../src/core/auth/principal.ts';
+import { CLIENT_CONTEXTS, COUNT_SCAN, QUERY_COST_USER } from '../../src/core/limits.ts';
+import { SCAN_BUDGET } from '../../src/core/page.ts';
+import { schema as relaySchema } from '../../src/graphql/schema/schema.ts';
 import { createPlans } from '../../src/graphql/execution/plan.ts';
-import { admin } from '../kit/core.ts';
+import { admin, user } from '../kit/core.ts';
 import { createFeeds, smallSchema as schema, type SmallContext } from './kit/small-schema.ts';
+
+const ann = user('ann');
 
 type Case = readonly [document: string, variables?: Record<string, unknown>];
 
@@ -193,7 +199,7 @@ describe('a plan', () => {
 
 describe('the cost of a plan', () => {
   const cost = (text: string, variables: Record<string, unknown> = {}) =>
-    createPlans(schema).of(parse(text))?.bind(variables).cost;
+    createPlans(schema).of(parse(text))?.bind(variables).cost(null);
 
   it('follows the sizes of nested lists', () => {
     expect(cost('{ hello }')).toBe(1);
@@ -204,20 +210,73 @@ describe('the cost of a plan', () => {
   it('takes sizes from variables, their defaults, and the default of the field', () => {
     const query = 'query ($n: Int = 20) { named(first: $n) { id } }';
     const plan = createPlans(schema).of(parse(query));
-    expect([{}, { n: 3 }, {}, { n: null }, { n: 3 }].map((variables) => plan?.bind(variables).cost)).toEqual([
+    expect([{}, { n: 3 }, {}, { n: null }, { n: 3 }].map((variables) => plan?.bind(variables).cost(null))).toEqual([
       21, 4, 21, 101, 4,
     ]);
   });
 
   it('is not affected by invalid variables of an earlier request', () => {
     const plan = createPlans(schema).of(parse('query ($c: Color) { color(like: $c) named(first: 50) { id } }'));
-    expect(plan?.bind({ c: 'NONE' }).cost).toBe(0);
-    expect(plan?.bind({ c: 'RED' }).cost).toBe(52);
+    expect(plan?.bind({ c: 'NONE' }).cost(null)).toBe(0);
+    expect(plan?.bind({ c: 'RED' }).cost(null)).toBe(52);
   });
 
   it('exceeds every bound if it cannot be computed', () => {
     const plan = createPlans(schema).of(parse('query ($n: Int) { sized(first: $n) { id } named(first: 900) { id } }'));
-    expect(plan?.bind({ n: null }).cost).toBe(Infinity);
-    expect(plan?.bind({ n: 1 }).cost).toBe(903);
+    expect(plan?.bind({ n: null }).cost(null)).toBe(Infinity);
+    expect(plan?.bind({ n: 1 }).cost(null)).toBe(903);
+  });
+});
+
+describe('the cost of the schema of the relay', () => {
+  const costOf = (text: string, requester: Principal | null = ann) =>
+    createPlans(relaySchema).of(parse(text))?.bind(undefined).cost(requester) ?? NaN;
+
+  it('counts what is selected of a row for each row, and what is selected of a page once', () => {
+    const page = (first: number, also = '') => costOf(`{ contexts(first: ${first}) { nodes { contextId } ${also} } }`);
+    expect(page(101) - page(100)).toBe(1);
+    const completeness = 'completeness { complete } pageInfo { endCursor } nextCursor';
+    expect(page(1000, completeness) - page(1000)).toBe(page(1, completeness) - page(1));
+    const nested = (first: number) =>
+      costOf(`{ browserWindows(first: ${first}) { nodes { contexts(first: 10) { nodes { contextId } } } } }`);
+    expect(nested(101) - nested(100)).toBe(1 + 1 + 10);
+  });
+
+  it('counts the rows that filters scan: of a client, of a page, or of a count', () => {
+    const list = (filter: string) => costOf(`{ contexts(first: 1${filter}) { nodes { contextId } } }`);
+    const count = (filter: string) => costOf(`{ contextCount${filter} { count } }`);
+    const SCANNED = 50;
+    expect(list(', filter: { userId: "ann" }')).toBe(list(''));
+    expect(list(', filter: { status: IDLE }') - list('')).toBe(SCAN_BUDGET / SCANNED);
+    expect(list(', filter: { clientId: "c", windowId: "w" }') - list('')).toBe(CLIENT_CONTEXTS / SCANNED);
+    expect(count('')).toBe(2);
+    expect(count('(filter: { status: IDLE })')).toBe(2 + COUNT_SCAN / SCANNED);
+    const tasks = (n: number) =>
+      costOf(
+        `{ workers(userId: "ann") { ${Array.from({ length: n }, (_, i) => `t${i}: forTask(taskId: "${i}") { items { contextId } }`).join(' ')} } }`,
+      );
+    expect(tasks(2) - tasks(1)).toBeGreaterThan(COUNT_SCAN / SCANNED);
+  });
+
+  it('of what only administrators may read is not counted for a user, to whom it is forbidden', () => {
+    const users = '{ users(first: 50) { nodes { connections(first: 20) { nodes { clientId status } } } } }';
+    expect(costOf(users, admin)).toBeGreaterThan(50 * 20 * 2);
+    expect(costOf(users)).toBe(2);
+    expect(costOf('{ delivery { nodes(first: 1000) { nodes { nodeId links } } } }')).toBe(1);
+  });
+
+  it('is refused with what to request instead', () => {
+    const advice = (text: string) =>
+      createPlans(relaySchema).of(parse(text))?.bind(undefined).advice(ann, QUERY_COST_USER);
+    expect(
+      advice('{ browserWindows(first: 1000) { nodes { contexts(first: 100) { nodes { contextId title } } } } }'),
+    ).toBe('Ask for at most 99 rows of "browserWindows" instead of 1000.');
+    const windows = (first: number) =>
+      costOf(`{ browserWindows(first: ${first}) { nodes { contexts(first: 100) { nodes { contextId title } } } } }`);
+    expect([windows(99) <= QUERY_COST_USER, windows(100) <= QUERY_COST_USER]).toEqual([true, false]);
+    const counts = Array.from({ length: 10 }, (_, i) => `c${i}: contextCount(filter: { windowId: "${i}" }) { count }`);
+    expect(advice(`{ ${counts.join(' ')} }`)).toBe(
+      'Let the filter of "c0" name a client, so that fewer rows are scanned.',
+    );
   });
 });

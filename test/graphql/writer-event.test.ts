@@ -2,10 +2,11 @@
 import { executeSubscriptionEvent, parse, validateSubscriptionArgs } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { toJson, writeJson } from '../../src/core/json.ts';
+import { DocumentReading } from '../../src/core/reading.ts';
 import { schema } from '../../src/graphql/schema/schema.ts';
 import { createEventWriter } from '../../src/graphql/writer/event-writer.ts';
 
-const contextValue = { loaders: { forget() {} } };
+const contextValue = { loaders: { forget() {} }, reading: new DocumentReading() };
 
 function subscribed(query: string, variables: Readonly<Record<string, unknown>> = {}) {
   const args = validateSubscriptionArgs({

@@ -11,6 +11,7 @@ import { Cursors } from '../../src/core/cursor.ts';
 import type { Command } from '../../src/core/delivery/command.ts';
 import type { ConnectResult } from '../../src/core/connections/store.ts';
 import type { ClientLink, LinkSession } from '../../src/core/delivery/link.ts';
+import type { EventLoop } from '../../src/core/event-loop.ts';
 import type { SpillStore } from '../../src/core/history/spill.ts';
 import { isStoreUnavailable } from '../../src/core/errors.ts';
 import { toJson, type JsonText } from '../../src/core/json.ts';
@@ -19,6 +20,7 @@ import type { Metrics } from '../../src/core/metrics.ts';
 import { createShares, type Shares } from '../../src/core/shares/shares.ts';
 import type { Tracing } from '../../src/core/tracing.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
+import { systemLoop } from '../../src/platform/event-loop.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { FakeClock } from './clock.ts';
 
@@ -49,6 +51,7 @@ export type TestOptions = {
   readonly history?: Partial<TableLimits>;
   readonly shares?: Shares;
   readonly tracing?: Tracing;
+  readonly loop?: EventLoop;
   /** Wraps the backend, for example with a port that fails or does not answer. */
   readonly wrap?: (backend: MemoryBackend) => MemoryBackend;
 };
@@ -91,6 +94,7 @@ export async function startCore(options: TestOptions, { backend, clock, counts, 
   };
   const { policy = defaultPolicy, log = silentLog } = options;
   const core = createCore({
+    loop: options.loop ?? systemLoop,
     nodeId: options.nodeId ?? 'n1',
     backend,
     clock,

@@ -57,6 +57,32 @@ describe('a share that is used up', () => {
     expect((await at.ask(INVOKE, postJson({ wait_for: 'admitted' }, { token }))).status).toBe(202);
   });
 
+  it('of documents in progress refuses queries and REST reads, and no mutation', async () => {
+    await using at = await startHttpRelay({ shares: { documents: { guarantee: 1 } } });
+    const token = await tokenOf('alice', 'connect', 'invoke');
+    const own = at.callboard.core.shares.of('alice');
+    const read = () => at.ask('/sites', { headers: { authorization: `Bearer ${token}` } });
+    const query = (text: string, accept = 'application/json') =>
+      at.ask('/graphql', postJson({ query: text }, { token, headers: { accept } }));
+    own.take('documents', 1);
+    const problem = await read();
+    expect([problem.status, problem.json]).toEqual([
+      429,
+      expect.objectContaining({ code: 'share_exceeded', share: 'documents' }),
+    ]);
+    // An unusual media type is answered by Yoga, the others are not.
+    for (const accept of ['application/json', 'application/json;q=0.9']) {
+      const error = { extensions: expect.objectContaining({ code: 'share_exceeded', share: 'documents' }) };
+      const answer = await query('{ viewer { userId } }', accept);
+      expect(answer.json?.['errors']).toEqual([expect.objectContaining(error)]);
+    }
+    const mutation = 'mutation { cancelCommand(userId: "alice", clientId: "x", commandId: "c") { __typename } }';
+    expect(JSON.stringify((await query(mutation)).json)).not.toContain('share_exceeded');
+    own.release('documents', 1);
+    expect((await read()).status).toBe(200);
+    expect((await query('{ viewer { userId } }')).json).toEqual({ data: { viewer: { userId: 'alice' } } });
+  });
+
   it('is documented: the members of problems and of the schema', async () => {
     await using at = await startHttpRelay();
     const { json } = await at.ask('/openapi.json', { token: null });

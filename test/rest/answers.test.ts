@@ -11,7 +11,8 @@ import type { Route } from '../../src/rest/compile.ts';
 import type { HangUpSignal } from '../../src/web/hang-up.ts';
 import { explainError, problem } from '../../src/rest/problem.ts';
 import type { Match } from '../../src/rest/router.ts';
-import { serve } from '../../src/rest/serve.ts';
+import { DocumentReading } from '../../src/core/reading.ts';
+import { serve, type Serving } from '../../src/rest/serve.ts';
 import { admin } from '../kit/core.ts';
 import { startSmall } from './kit/small-schema.ts';
 
@@ -195,7 +196,12 @@ describe('hanging up', () => {
       res.once('close', () => {
         const exchange = { requester: admin, path: '/a', query: '', body: undefined };
         const contextOf = ({ signal }: { signal?: HangUpSignal }) => void seen.push(signal);
-        serve({ contextOf, explain: () => ({ code: 'internal', detail: '' }) }, { req, res, exchange }, matchOf(plan));
+        const read: Serving['read'] = (_, run) => run(new DocumentReading());
+        serve(
+          { contextOf, read, explain: () => ({ code: 'internal', detail: '' }) },
+          { req, res, exchange },
+          matchOf(plan),
+        );
       });
     });
     const socket = connect(server.port, '127.0.0.1');
@@ -235,7 +241,14 @@ function matchOf(plan: { write: () => null; run: () => Promise<{ data: { a: numb
     body: { path: ['a'], type: GraphQLString, nodes: [], variants: [], nullable: false, schema: {} },
     plan: {
       ...whole,
-      bind: () => ({ variables: {}, asks: new Set<string>(), cost: 0, refused: () => null, ...plan }),
+      bind: () => ({
+        variables: {},
+        asks: new Set<string>(),
+        cost: () => 0,
+        advice: () => null,
+        refused: () => null,
+        ...plan,
+      }),
     },
   };
   return { resource: { template: '/a', routes: new Map([['GET', route]]), allow: 'GET' }, path: {} };

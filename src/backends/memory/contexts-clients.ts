@@ -18,6 +18,8 @@ export type ReportingInstance = ClientKey & {
   reportsContexts: boolean;
   /** The number of contexts in each window, computed at the first read after a report; null until then. */
   counts: ReadonlyMap<string, WindowCounts> | null;
+  /** The contexts in each window, in order of their ids, grouped at the first read after a report; null until then. */
+  byWindow: ReadonlyMap<string | null, readonly HeldContext[]> | null;
 };
 
 export type InstanceFilter = {

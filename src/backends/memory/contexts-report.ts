@@ -20,6 +20,7 @@ export function emptyInstance({ userId, clientId, instanceId, clientType }: Conn
     windows: createSortedMap(),
     reportsContexts: false,
     counts: null,
+    byWindow: null,
   };
 }
 
@@ -38,6 +39,7 @@ export function take(instance: ReportingInstance, { contexts, windows }: Context
   if (contexts) {
     instance.reportsContexts = true;
     instance.counts = null;
+    instance.byWindow = null;
     change(instance.contexts, contexts, (reported) => {
       const taskAssignedAt = assignedAt(instance.contexts.get(reported.contextId), reported, now);
       return [reported.contextId, { ...stamp, ...reported, taskAssignedAt }];
@@ -51,6 +53,12 @@ export function liveCounts(instance: ReportingInstance, windowId: string): Windo
   if (!instance.reportsContexts) return null;
   instance.counts ??= countByWindow(instance.contexts.values());
   return instance.counts.get(windowId) ?? { workers: 0, idle: 0, busy: 0 };
+}
+
+/** Returns the contexts in a window, in order of their ids. */
+export function contextsInWindow(instance: ReportingInstance, windowId: string): readonly HeldContext[] {
+  instance.byWindow ??= Map.groupBy(instance.contexts.values(), (context) => context.windowId);
+  return instance.byWindow.get(windowId) ?? [];
 }
 
 /**

@@ -19,8 +19,15 @@ import type {
 import type { ClientKey } from '../../core/ids.ts';
 import { COUNT_SCAN } from '../../core/limits.ts';
 import { scanSorted, type PageRequest, type Position, type Scan } from '../../core/page.ts';
-import { emptyInstance, fits, liveCounts, take } from './contexts-report.ts';
-import { startIn, type ReportingInstance, type InstanceFilter, type ReportingInstances } from './contexts-clients.ts';
+import { contextsInWindow, emptyInstance, fits, liveCounts, take } from './contexts-report.ts';
+import {
+  startIn,
+  type HeldContext,
+  type HeldWindow,
+  type InstanceFilter,
+  type ReportingInstance,
+  type ReportingInstances,
+} from './contexts-clients.ts';
 import type { SortedMap } from './sorted.ts';
 
 export type MemoryContextsOptions = {
@@ -40,20 +47,23 @@ export type MemoryContextsOptions = {
 export function createMemoryContexts(options: MemoryContextsOptions): ContextStore {
   const { instances } = options;
   const contexts = (filter: ContextFilter, after: Position | null) =>
-    rowsOf(options, { filter, after, of: (instance) => instance.contexts });
+    rowsOf(options, { filter, after, of: (instance, from) => contextsOf(instance, filter, from) });
   const windows = (filter: WindowFilter, after: Position | null) =>
-    rowsOf(options, { filter, after, of: (instance) => instance.windows });
+    rowsOf(options, { filter, after, of: ({ windows: rows }, from) => rows.values({ after: from }) });
   const list = (filter: ContextFilter, page: PageRequest): Scan<ExecutionContext> =>
-    scanSorted(contexts(filter, page.after), page, contextPosition, (context) => contextMatches(filter, context));
+    shown(
+      scanSorted(contexts(filter, page.after), page, contextPosition, (seen) => contextMatches(filter, seen)),
+      withLink,
+    );
   const counted = (window: BrowserWindow): CountedWindow => {
     const instance = instances.get(window);
     return { window, live: instance ? liveCounts(instance, window.windowId) : null };
   };
-  const listWindows = (filter: WindowFilter, page: PageRequest): Scan<CountedWindow> => {
-    const keep = (window: BrowserWindow): boolean => windowMatches(filter, window);
-    const scan = scanSorted(windows(filter, page.after), page, windowPosition, keep);
-    return { ...scan, rows: scan.rows.map(({ row, position }) => ({ row: counted(row), position })) };
-  };
+  const listWindows = (filter: WindowFilter, page: PageRequest): Scan<CountedWindow> =>
+    shown(
+      scanSorted(windows(filter, page.after), page, windowPosition, (seen) => windowMatches(filter, seen)),
+      (seen) => counted(withLink(seen)),
+    );
   return {
     report(key, epoch, report): ReportOutcome {
       const connection = options.peek(key);
@@ -67,14 +77,28 @@ export function createMemoryContexts(options: MemoryContextsOptions): ContextSto
     },
     list,
     lists: (filters, first) => filters.map((filter) => list(filter, { first, after: null })),
-    count: (filter) => countRows(contexts(filter, null), (context) => contextMatches(filter, context)),
+    count: ({ userId, clientId, clientType, ...of }) =>
+      countRows(options, {
+        filter: { userId, clientId, clientType },
+        of: (instance) => instance.contexts,
+        keep: isAny(of) ? null : (seen) => contextMatches(of, seen),
+      }),
     windows: listWindows,
     windowLists: (filters, first) => filters.map((filter) => listWindows(filter, { first, after: null })),
-    windowCount: (filter) => countRows(windows(filter, null), (window) => windowMatches(filter, window)),
+    windowCount: ({ userId, clientId, clientType, ...of }) =>
+      countRows(options, {
+        filter: { userId, clientId, clientType },
+        of: (instance) => instance.windows,
+        keep: isAny(of) ? null : (seen) => windowMatches(of, seen),
+      }),
     windowsNamed(userId, windowId) {
-      const filter = { userId, clientId: null, clientType: null, status: null, ownership: null };
-      const found = windows(filter, null).filter((window) => window.windowId === windowId);
-      return found.take(2).map(counted).toArray();
+      const named: CountedWindow[] = [];
+      for (const instance of instances.from({ userId, clientId: null, clientType: null }, null)) {
+        const window = rowOf(options, instance, ({ windows: rows }) => rows.get(windowId));
+        if (window) named.push(counted(window));
+        if (named.length === 2) break;
+      }
+      return named;
     },
     getContexts: (keys) => keys.map((key) => rowOf(options, key, ({ contexts: rows }) => rows.get(key.contextId))),
     getWindows: (keys) =>
@@ -86,11 +110,36 @@ export function createMemoryContexts(options: MemoryContextsOptions): ContextSto
 }
 
 type Held = Omit<Reported, 'linkLost'>;
-type Reading<T> = {
+/** A row, and whether its client's link is down or silent. */
+type Seen<T> = { readonly row: T; readonly linkLost: boolean };
+type Reach<T> = {
   readonly filter: InstanceFilter;
   readonly after: Position | null;
-  readonly of: (instance: ReportingInstance) => SortedMap<T>;
+  /** Reads the rows of a client in order, after the row `from`. */
+  readonly of: (instance: ReportingInstance, from: string | null) => Iterable<T>;
 };
+
+function withLink<T extends Held>({ row, linkLost }: Seen<T>): T & { readonly linkLost: boolean } {
+  return { ...row, linkLost };
+}
+
+function shown<T, U>(scan: Scan<T>, show: (row: T) => U): Scan<U> {
+  return { ...scan, rows: scan.rows.map(({ row, position }) => ({ row: show(row), position })) };
+}
+
+/**
+ * Reads the contexts of a client that may match a filter. If the filter names the client and a window, only those in the
+ * window are read, because a document may ask for each window of a client.
+ */
+function contextsOf(
+  instance: ReportingInstance,
+  { clientId, windowId }: ContextFilter,
+  after: string | null,
+): Iterable<HeldContext> {
+  if (clientId === null || windowId === null) return instance.contexts.values({ after });
+  const inWindow = contextsInWindow(instance, windowId);
+  return after === null ? inWindow : inWindow.filter(({ contextId }) => contextId > after);
+}
 
 /** Returns one row of a client, or null if the client has no connection row. */
 function rowOf<T extends Held>(
@@ -99,8 +148,8 @@ function rowOf<T extends Held>(
   of: (instance: ReportingInstance) => T | undefined,
 ): (T & { readonly linkLost: boolean }) | null {
   const instance = instances.get(key);
-  const connection = instance ? peek(instance) : null;
   const row = instance && of(instance);
+  const connection = row ? peek(instance) : null;
   if (!row || connection === null) return null;
   return { ...row, linkLost: connectionStatus(connection, clock.now()) !== 'connected' };
 }
@@ -108,47 +157,70 @@ function rowOf<T extends Held>(
 /** Reads the rows of the clients that match the filter and have a connection row, ordered by (user, client, row). */
 function* rowsOf<T extends Held>(
   { clock, instances, peek }: MemoryContextsOptions,
-  { filter, after, of }: Reading<T>,
-): Generator<T & { readonly linkLost: boolean }> {
+  { filter, after, of }: Reach<T>,
+): Generator<Seen<T>> {
   for (const instance of instances.from(filter, after)) {
     const connection = peek(instance);
     if (connection === null) continue;
     const linkLost = connectionStatus(connection, clock.now()) !== 'connected';
-    for (const row of of(instance).values({ after: startIn(instance, after) })) yield { ...row, linkLost };
+    for (const row of of(instance, startIn(instance, after))) yield { row, linkLost };
   }
 }
 
-function contextMatches(filter: ContextFilter, context: ExecutionContext): boolean {
+function contextMatches(
+  filter: Omit<ContextFilter, keyof InstanceFilter>,
+  { row, linkLost }: Seen<HeldContext>,
+): boolean {
   return (
-    (filter.statuses === null || filter.statuses.includes(contextStatus(context))) &&
-    (filter.ownership === null || context.ownership === filter.ownership) &&
-    (filter.windowId === null || context.windowId === filter.windowId) &&
-    (filter.assigned === null || (context.taskId !== null) === filter.assigned) &&
-    (filter.taskId === null || context.taskId === filter.taskId)
+    (filter.statuses === null || filter.statuses.includes(contextStatus({ status: row.status, linkLost }))) &&
+    (filter.ownership === null || row.ownership === filter.ownership) &&
+    (filter.windowId === null || row.windowId === filter.windowId) &&
+    (filter.assigned === null || (row.taskId !== null) === filter.assigned) &&
+    (filter.taskId === null || row.taskId === filter.taskId)
   );
 }
 
-function windowMatches(filter: WindowFilter, window: BrowserWindow): boolean {
+function windowMatches(filter: Omit<WindowFilter, keyof InstanceFilter>, { row, linkLost }: Seen<HeldWindow>): boolean {
   return (
-    (filter.status === null || windowStatus(window) === filter.status) &&
-    (filter.ownership === null || window.ownership === filter.ownership)
+    (filter.status === null || windowStatus({ status: row.status, linkLost }) === filter.status) &&
+    (filter.ownership === null || row.ownership === filter.ownership)
   );
 }
 
-function countRows<T>(rows: Iterable<T>, keep: (row: T) => boolean): RowCount {
-  let seen = 0;
+/** Whether a filter of rows matches every row. */
+function isAny(filter: object): boolean {
+  return Object.values(filter).every((member) => member === null);
+}
+
+type Counted<T> = {
+  readonly filter: InstanceFilter;
+  readonly of: (instance: ReportingInstance) => SortedMap<T>;
+  /** Whether a row counts; null: all do, and none is looked at. */
+  readonly keep: ((seen: Seen<T>) => boolean) | null;
+};
+
+function countRows<T>({ clock, instances, peek }: MemoryContextsOptions, { filter, of, keep }: Counted<T>): RowCount {
+  let scanned = 0;
   let count = 0;
-  for (const row of rows) {
-    if (seen++ === COUNT_SCAN) return { count, complete: false };
-    if (keep(row)) count++;
+  for (const instance of instances.from(filter, null)) {
+    const connection = peek(instance);
+    if (connection === null) continue;
+    const linkLost = connectionStatus(connection, clock.now()) !== 'connected';
+    if (!keep) count += of(instance).size;
+    else {
+      for (const row of of(instance).values()) {
+        if (scanned++ === COUNT_SCAN) return { count, complete: false };
+        if (keep({ row, linkLost })) count++;
+      }
+    }
   }
   return { count, complete: true };
 }
 
-function contextPosition({ userId, clientId, contextId }: ExecutionContext): Position {
+function contextPosition({ row: { userId, clientId, contextId } }: Seen<HeldContext>): Position {
   return [userId, clientId, contextId];
 }
 
-function windowPosition({ userId, clientId, windowId }: BrowserWindow): Position {
+function windowPosition({ row: { userId, clientId, windowId } }: Seen<HeldWindow>): Position {
   return [userId, clientId, windowId];
 }

@@ -6,12 +6,19 @@ import type { ClientKey } from '../ids.ts';
 import type { Subscription } from '../live.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { Page, Summary } from '../page.ts';
+import type { DocumentReading } from '../reading.ts';
 import type { Connection } from './connection.ts';
 import type { ConnectionQuery } from './filter.ts';
 import type { FlappingSample } from './reconnects.ts';
 
 export interface Connections {
-  list(requester: Requester, query: ConnectionQuery, page: PageArgs): Promise<Page<Connection>>;
+  /** Lists connections. Calls with the same `reading` share what they read of the store. */
+  list(
+    requester: Requester,
+    query: ConnectionQuery,
+    page: PageArgs,
+    reading?: DocumentReading,
+  ): Promise<Page<Connection>>;
   /** Returns a connection. Null if there is no such connection, or if it belongs to another user. */
   get(requester: Requester, key: ClientKey): Promise<Connection | null>;
   /**

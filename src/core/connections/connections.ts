@@ -19,12 +19,12 @@ export function createConnections(deps: Deps): Connections {
   const { backend, clock, cursors, readTurns } = deps;
   const store = backend.connections;
   return {
-    async list(requester, query, page) {
+    async list(requester, query, page, reading) {
       const filter = checkFilter(requester, query);
       const listing = listingOf(requester, cursorFilter(filter));
       const request = cursors.request(listing, page);
       const silent = silentSources(deps, 'connections', filter.nodeId);
-      const found = readTurns.run(holderOf(requester), () => store.list(filter, request));
+      const found = readTurns.run(holderOf(requester), () => store.list(filter, request, reading));
       const scan = withGaps(...(await Promise.all([found, silent])));
       return cursors.page(listing, scan, sourceNow(clock.now()), (row) => row);
     },

@@ -3,6 +3,7 @@ import type { ClientKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { PageRequest, Scan } from '../page.ts';
+import type { DocumentReading } from '../reading.ts';
 import type { ActionAdvertisement, ClientType, Connection, DisconnectCause } from './connection.ts';
 import type { ConnectionFilter } from './filter.ts';
 
@@ -61,8 +62,11 @@ export interface ConnectionStore {
    * whose `get` answers in the same tick does not have this method.
    */
   lastSeen?(key: ClientKey): Connection | null;
-  /** Lists connections in order of user and client. A page is cut after SCAN_BUDGET rows that do not match. */
-  list(filter: ConnectionFilter, page: PageRequest): MaybePromise<Scan<Connection>>;
+  /**
+   * Lists connections in order of user and client. A page is cut after SCAN_BUDGET rows that do not match. With a
+   * `reading`, rows are read once for a whole document.
+   */
+  list(filter: ConnectionFilter, page: PageRequest, reading?: DocumentReading): MaybePromise<Scan<Connection>>;
   /** Returns for each user, in the order given, the first connections in order and the total number. One round trip. */
   ofUsers(
     userIds: readonly string[],

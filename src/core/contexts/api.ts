@@ -4,6 +4,7 @@ import type { ClientType } from '../connections/connection.ts';
 import type { PageArgs } from '../cursor.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { Completeness, Page } from '../page.ts';
+import type { DocumentReading } from '../reading.ts';
 import type { ContextStatus, ExecutionContext, Ownership, WindowStatus } from './context.ts';
 import type { ContextKey, CountedWindow, WindowKey } from './store.ts';
 
@@ -50,25 +51,37 @@ export type RegistryCount = { readonly count: number; readonly completeness: Com
 /**
  * The contexts and windows in which clients can run work, as they report them. Reading does not assign, renew or
  * release anything. A worker's task is its current assignment in this registry and proves neither a durable job nor an
- * effect.
+ * effect. Calls with the same `reading` share what they read of the store.
  */
 export interface Contexts {
-  list(requester: Requester, query: ContextQuery, page: PageArgs): Promise<Page<ExecutionContext>>;
-  /** Returns for each query the first page that `list` gives. One round trip. For nested fields. */
+  list(
+    requester: Requester,
+    query: ContextQuery,
+    page: PageArgs,
+    reading?: DocumentReading,
+  ): Promise<Page<ExecutionContext>>;
+  /** Returns for each query the first page that `list` gives. For nested fields. */
   lists(
     requester: Requester,
     queries: readonly ContextQuery[],
     first: number,
+    reading?: DocumentReading,
   ): MaybePromise<readonly Page<ExecutionContext>[]>;
-  count(requester: Requester, query: ContextQuery): Promise<RegistryCount>;
-  windows(requester: Requester, query: WindowQuery, page: PageArgs): Promise<Page<CountedWindow>>;
+  count(requester: Requester, query: ContextQuery, reading?: DocumentReading): Promise<RegistryCount>;
+  windows(
+    requester: Requester,
+    query: WindowQuery,
+    page: PageArgs,
+    reading?: DocumentReading,
+  ): Promise<Page<CountedWindow>>;
   /** Does the same as `lists`, for windows. */
   windowLists(
     requester: Requester,
     queries: readonly WindowQuery[],
     first: number,
+    reading?: DocumentReading,
   ): MaybePromise<readonly Page<CountedWindow>[]>;
-  windowCount(requester: Requester, query: WindowQuery): Promise<RegistryCount>;
+  windowCount(requester: Requester, query: WindowQuery, reading?: DocumentReading): Promise<RegistryCount>;
   /**
    * Returns a window. Null if there is no such window, or if it belongs to another user. `clientId`: the client that
    * reports it; null: any. Throws `ambiguous` if it is null and several clients report a window of this id.
@@ -78,6 +91,7 @@ export interface Contexts {
     userId: string,
     windowId: string,
     clientId?: string | null,
+    reading?: DocumentReading,
   ): Promise<CountedWindow | null>;
   /** Returns contexts that the requester may read: one answer per key, in order; null where there is no row. */
   many(keys: readonly ContextKey[]): MaybePromise<readonly (ExecutionContext | null)[]>;
@@ -87,5 +101,10 @@ export interface Contexts {
    * Returns for each query at most `first` workers (1 to WORKER_LIST), in order of client and context. Usually one
    * round trip; more if a query has to scan many rows.
    */
-  workers(requester: Requester, queries: readonly WorkerQuery[], first: number): Promise<readonly WorkerList[]>;
+  workers(
+    requester: Requester,
+    queries: readonly WorkerQuery[],
+    first: number,
+    reading?: DocumentReading,
+  ): Promise<readonly WorkerList[]>;
 }

@@ -60,10 +60,10 @@ export type BrowserWindow = Reported & ReportedWindow;
  */
 export type WindowCounts = { readonly workers: number; readonly idle: number; readonly busy: number };
 
-export function contextStatus({ status, linkLost }: ExecutionContext): ContextStatus {
+export function contextStatus({ status, linkLost }: Pick<ExecutionContext, 'status' | 'linkLost'>): ContextStatus {
   return linkLost && status !== 'closed' ? 'stale' : status;
 }
 
-export function windowStatus({ status, linkLost }: BrowserWindow): WindowStatus {
+export function windowStatus({ status, linkLost }: Pick<BrowserWindow, 'status' | 'linkLost'>): WindowStatus {
   return linkLost && status !== 'closed' ? 'stale' : status;
 }

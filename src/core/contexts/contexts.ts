@@ -39,49 +39,52 @@ export function createContexts(deps: Deps): Contexts {
   const windowPage = (listing: Listing, scan: Scan<CountedWindow>): Page<CountedWindow> =>
     cursors.page(listing, scan, source('windows'), (row) => row);
   return {
-    async list(requester, query, page) {
+    async list(requester, query, page, reading) {
       const filter = contextFilter(requester, query);
       const listing = listingOf('contexts', requester, filter);
       const request = cursors.request(listing, page);
-      const scan = deps.readTurns.run(holderOf(requester), () => store.list(filter, request));
+      const scan = deps.readTurns.run(holderOf(requester), () => store.list(filter, request, reading));
       const found = await Promise.all([scan, silentSources(deps, 'contexts')]);
       return contextPage(listing, withGaps(...found));
     },
-    lists(requester, queries, first) {
+    lists(requester, queries, first, reading) {
       const filters = queries.map((query) => contextFilter(requester, query));
-      return both(store.lists(filters, first), silentSources(deps, 'contexts'), (scans, silent) =>
+      return both(store.lists(filters, first, reading), silentSources(deps, 'contexts'), (scans, silent) =>
         scans.map((scan, i) => contextPage(listingOf('contexts', requester, filters[i]), withGaps(scan, silent))),
       );
     },
-    async count(requester, query) {
-      const found = [store.count(contextFilter(requester, query)), silentSources(deps, 'contexts')] as const;
+    async count(requester, query, reading) {
+      const found = [store.count(contextFilter(requester, query), reading), silentSources(deps, 'contexts')] as const;
       return counted('contexts', ...(await Promise.all(found)));
     },
-    async windows(requester, query, page) {
+    async windows(requester, query, page, reading) {
       const filter = windowFilter(requester, query);
       const listing = listingOf('windows', requester, filter);
       const request = cursors.request(listing, page);
-      const found = await Promise.all([store.windows(filter, request), silentSources(deps, 'windows')]);
+      const found = await Promise.all([store.windows(filter, request, reading), silentSources(deps, 'windows')]);
       return windowPage(listing, withGaps(...found));
     },
-    windowLists(requester, queries, first) {
+    windowLists(requester, queries, first, reading) {
       const filters = queries.map((query) => windowFilter(requester, query));
-      return both(store.windowLists(filters, first), silentSources(deps, 'windows'), (scans, silent) =>
+      return both(store.windowLists(filters, first, reading), silentSources(deps, 'windows'), (scans, silent) =>
         scans.map((scan, i) => windowPage(listingOf('windows', requester, filters[i]), withGaps(scan, silent))),
       );
     },
-    async windowCount(requester, query) {
-      const found = [store.windowCount(windowFilter(requester, query)), silentSources(deps, 'windows')] as const;
+    async windowCount(requester, query, reading) {
+      const found = [
+        store.windowCount(windowFilter(requester, query), reading),
+        silentSources(deps, 'windows'),
+      ] as const;
       return counted('windows', ...(await Promise.all(found)));
     },
-    async window(requester, user, window, client = null) {
+    async window(requester, user, window, client = null, reading) {
       const windowId = id('window_id', window);
       const clientId = idOrNull('client_id', client);
       const userId = knownUser(requester, user);
       if (userId === null) return null;
       const [found = null, other = null] =
         clientId === null
-          ? await store.windowsNamed(userId, windowId)
+          ? await store.windowsNamed(userId, windowId, reading)
           : await store.getWindows([{ userId, clientId, windowId }]);
       if (other) fail('ambiguous', 'Several clients report a window of this id. `client_id` selects one.');
       return found;

@@ -3,6 +3,7 @@ import type { ClientType } from '../connections/connection.ts';
 import type { ClientKey } from '../ids.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { PageRequest, Scan } from '../page.ts';
+import type { DocumentReading } from '../reading.ts';
 import type {
   BrowserWindow,
   ContextStatus,
@@ -75,25 +76,39 @@ export type RowCount = { readonly count: number; readonly complete: boolean };
  * in the ConnectionStore. While the status of that row is not `connected`, they are shown with `linkLost`. They are
  * deleted when the row is forgotten or another instance takes it over. The backend sets the times, and takes instance
  * and client type from the connection's row.
+ *
+ * With a `reading`, methods remember in it what they read: the contexts and the windows of a client are then read and
+ * decoded once for a whole document. Without one, each call reads anew.
  */
 export interface ContextStore {
   /** Atomic: stores the whole report or nothing, and only while the link of this epoch is up. */
   report(key: ClientKey, epoch: number, report: ContextReport): MaybePromise<ReportOutcome>;
   /** Lists contexts in order of user, client and context. */
-  list(filter: ContextFilter, page: PageRequest): MaybePromise<Scan<ExecutionContext>>;
-  /** Returns for each filter the first page that `list` gives. One round trip. */
-  lists(filters: readonly ContextFilter[], first: number): MaybePromise<readonly Scan<ExecutionContext>[]>;
-  count(filter: ContextFilter): MaybePromise<RowCount>;
+  list(filter: ContextFilter, page: PageRequest, reading?: DocumentReading): MaybePromise<Scan<ExecutionContext>>;
+  /**
+   * Returns for each filter the first page that `list` gives. The contexts of a client that several filters name are
+   * read once.
+   */
+  lists(
+    filters: readonly ContextFilter[],
+    first: number,
+    reading?: DocumentReading,
+  ): MaybePromise<readonly Scan<ExecutionContext>[]>;
+  count(filter: ContextFilter, reading?: DocumentReading): MaybePromise<RowCount>;
   /** Lists windows in order of user, client and window. */
-  windows(filter: WindowFilter, page: PageRequest): MaybePromise<Scan<CountedWindow>>;
-  /** Returns for each filter the first page that `windows` gives. One round trip. */
-  windowLists(filters: readonly WindowFilter[], first: number): MaybePromise<readonly Scan<CountedWindow>[]>;
-  windowCount(filter: WindowFilter): MaybePromise<RowCount>;
+  windows(filter: WindowFilter, page: PageRequest, reading?: DocumentReading): MaybePromise<Scan<CountedWindow>>;
+  /** Does the same as `lists`, for windows. */
+  windowLists(
+    filters: readonly WindowFilter[],
+    first: number,
+    reading?: DocumentReading,
+  ): MaybePromise<readonly Scan<CountedWindow>[]>;
+  windowCount(filter: WindowFilter, reading?: DocumentReading): MaybePromise<RowCount>;
   /**
    * Returns a user's windows of this id, in order of client: at most two, because more clients change nothing for a
    * requester who named none.
    */
-  windowsNamed(userId: string, windowId: string): MaybePromise<readonly CountedWindow[]>;
+  windowsNamed(userId: string, windowId: string, reading?: DocumentReading): MaybePromise<readonly CountedWindow[]>;
   /** Returns one context per key, in the order of the keys; null where there is no row. */
   getContexts(keys: readonly ContextKey[]): MaybePromise<readonly (ExecutionContext | null)[]>;
   getWindows(keys: readonly WindowKey[]): MaybePromise<readonly (CountedWindow | null)[]>;

@@ -6,6 +6,7 @@ import { id } from '../ids.ts';
 import { COUNT_SCAN, WORKER_LIST } from '../limits.ts';
 import { SCAN_BUDGET, type Scan } from '../page.ts';
 import { within } from '../range.ts';
+import { DocumentReading } from '../reading.ts';
 import { silentSources, withGaps } from '../silence.ts';
 import type { ContextStatus, ExecutionContext } from './context.ts';
 import type { Contexts, WorkerList, WorkerQuery } from './api.ts';
@@ -25,12 +26,12 @@ export function createWorkers(deps: Deps): Contexts['workers'] {
     const own = { source: 'contexts', nodeId: null, observed: items.length, asOf: clock.now() } as const;
     return { items, completeness: completenessOf([{ ...own, ...limits, complete: next === null }, ...gaps]) };
   };
-  return async (requester, queries, requested) => {
+  return async (requester, queries, requested, reading = new DocumentReading()) => {
     const filters = queries.map((query) => filterOf(requester, query));
     const first = within('first', requested, FIRST);
-    const [scans, silent] = await Promise.all([store.lists(filters, first), silentSources(deps, 'contexts')]);
+    const [scans, silent] = await Promise.all([store.lists(filters, first, reading), silentSources(deps, 'contexts')]);
     const whole = await Promise.all(
-      filters.map((filter, i) => readOn(store, filter, { first, scan: scans[i] ?? NOTHING })),
+      filters.map((filter, i) => readOn(store, filter, { first, scan: scans[i] ?? NOTHING, reading })),
     );
     return whole.map((scan) => listOf(withGaps(scan, silent), first));
   };
@@ -38,19 +39,19 @@ export function createWorkers(deps: Deps): Contexts['workers'] {
 
 const NOTHING: Scan<ExecutionContext> = { rows: [], next: null, gaps: [] };
 
-type Begun = { readonly first: number; readonly scan: Scan<ExecutionContext> };
+type Begun = { readonly first: number; readonly scan: Scan<ExecutionContext>; readonly reading: DocumentReading };
 
 /** Reads further pages after a scan that ended early because few of many rows matched. */
 async function readOn(
   store: ContextStore,
   filter: ContextFilter,
-  { first, scan }: Begun,
+  { first, scan, reading }: Begun,
 ): Promise<Scan<ExecutionContext>> {
   const rows = [...scan.rows];
   const gaps = [...scan.gaps];
   let { next } = scan;
   for (let seen = SCAN_BUDGET; next !== null && rows.length < first && seen < COUNT_SCAN; seen += SCAN_BUDGET) {
-    const more: Scan<ExecutionContext> = await store.list(filter, { first: first - rows.length, after: next });
+    const more: Scan<ExecutionContext> = await store.list(filter, { first: first - rows.length, after: next }, reading);
     rows.push(...more.rows);
     gaps.push(...more.gaps);
     next = more.next;

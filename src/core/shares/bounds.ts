@@ -41,6 +41,8 @@ export const SHARE_NAMES = [
   'requests',
   /** The number of live feeds of command events; subscriptions of one holder with equal filters share a feed. */
   'feeds',
+  /** The number of documents in progress: queries and REST reads that have not been answered yet. */
+  'documents',
 ] as const;
 
 export type ShareName = (typeof SHARE_NAMES)[number];
@@ -81,6 +83,7 @@ export const SHARE_BOUNDS: ShareBounds = {
   sockets: { guarantee: 2_000, total: 24_000 },
   requests: { guarantee: 256, total: 4_096 },
   feeds: { guarantee: 16, total: 256 },
+  documents: { guarantee: 256, total: null },
 };
 
 /**

@@ -1,5 +1,6 @@
 /** Binds an operation to its variables and runs it. The executor checks the limits of the operation before. */
 import { GraphQLError, execute, type ExecutionResult, type OperationDefinitionNode } from 'graphql';
+import type { Principal } from '../../core/auth/principal.ts';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { restartBudget } from '../schema/page-budget.ts';
 import { MAX_COERCION_ERRORS, refusedVariables } from '../variables/coerce-variables.ts';
@@ -7,7 +8,7 @@ import type { Variables } from '../variables/request-variables.ts';
 import { createMutationWriter } from '../writer/mutation-writer.ts';
 import type { TextInfo } from '../writer/values.ts';
 import { createWriter, type Prepare, type Prepared, type WriterSource } from '../writer/writer.ts';
-import { createCost } from './cost.ts';
+import { createCosts, type Costs } from './cost.ts';
 import { createAsks } from './plan-asks.ts';
 
 /** An operation with its variables. What follows from the variables is computed once, when it is needed. */
@@ -15,8 +16,10 @@ export interface Bound {
   readonly variables: Variables;
   /** The names of the fields that the operation may select. */
   readonly asks: ReadonlySet<string>;
-  /** The maximum cost of the operation. Invalid variables cost 0, because `run` refuses them. */
-  readonly cost: number;
+  /** Returns the maximum cost of the operation. Invalid variables cost 0, because `run` refuses them. */
+  cost(requester: Principal | null): number;
+  /** Returns what to request instead so that the cost is at most `most`; null if no single change is enough. */
+  advice(requester: Principal | null, most: number): string | null;
   /**
    * Checks large variables without running the operation. Returns their errors as `run` would, or null if it finds
    * none.
@@ -48,7 +51,7 @@ export function createBinder(
   const operationWays = fast ? waysOf(source) : { run: runByJs(source), prepare: () => null };
   const shared: Shared = {
     asks: createAsks(document, operation),
-    cost: createCost(schema, document, operation),
+    costs: createCosts(schema, document, operation),
     refused: (variables) => refusedVariables(schema, operation, variables),
     prepare: operationWays.prepare,
     run: settled(operationWays.run, operation),
@@ -58,7 +61,7 @@ export function createBinder(
 
 type Shared = {
   readonly asks: (variables: Variables) => ReadonlySet<string>;
-  readonly cost: (variables: Variables) => number;
+  readonly costs: Costs;
   readonly refused: (variables: Variables) => readonly GraphQLError[] | null;
   readonly prepare: Prepare;
   readonly run: Run;
@@ -67,7 +70,7 @@ type Shared = {
 class BoundOperation implements Bound {
   readonly #shared: Shared;
   readonly variables: Variables;
-  #cost: number | null = null;
+  #cost: { readonly admin: boolean; readonly cost: number } | null = null;
   #asks: ReadonlySet<string> | null = null;
   #written: Prepared | null = null;
 
@@ -80,8 +83,14 @@ class BoundOperation implements Bound {
     return (this.#asks ??= this.#shared.asks(this.variables));
   }
 
-  get cost(): number {
-    return (this.#cost ??= this.#shared.cost(this.variables));
+  cost(requester: Principal | null): number {
+    const admin = requester?.kind === 'admin';
+    if (this.#cost?.admin !== admin) this.#cost = { admin, cost: this.#shared.costs.of(this.variables, requester) };
+    return this.#cost.cost;
+  }
+
+  advice(requester: Principal | null, most: number): string | null {
+    return this.#shared.costs.advice(this.variables, requester, most);
   }
 
   refused(): readonly GraphQLError[] | null {

@@ -1,53 +1,222 @@
 /** Computes the maximum cost of an operation before it runs. limits.ts refuses an operation whose cost is too high. */
-import { complexityFromQuery } from '@pothos/plugin-complexity';
 import {
   Kind,
+  getArgumentValues,
+  getNamedType,
   getNullableType,
+  isAbstractType,
+  isCompositeType,
   isLeafType,
+  isListType,
+  isObjectType,
+  isInterfaceType,
   typeFromAST,
   visit,
   type DocumentNode,
+  type FieldNode,
+  type FragmentDefinitionNode,
+  type GraphQLField,
+  type GraphQLNamedType,
   type GraphQLSchema,
   type OperationDefinitionNode,
+  type SelectionSetNode,
+  type VariableValues,
 } from 'graphql';
+import type { Principal } from '../../core/auth/principal.ts';
 import { BoundedMap } from '../../core/bounded-map.ts';
+import { isRecord } from '../../core/json.ts';
 import { JSON_SCALAR } from '../variables/misfit.ts';
 import { coerceVariables } from '../variables/coerce-variables.ts';
 
 type Variables = Readonly<Record<string, unknown>>;
 
+/** The cost depends only on whether the requester is an administrator: users cannot read what only those may. */
+export type Costs = {
+  of(variables: Variables, requester: Principal | null): number;
+  /** Returns what to request instead so that the cost is at most `most`; null if no single change is enough. */
+  advice(variables: Variables, requester: Principal | null, most: number): string | null;
+};
+
 /** The most costs that are remembered for one operation, each for other variables. */
 const REMEMBERED = 100;
+/** The number of items that a list counts if its field declares none. */
+const LIST_ITEMS = 10;
 
 /**
- * Creates a function that computes the maximum cost of an operation before it runs. The cost follows from the costs
- * that the fields declare and from the requested sizes of lists. Variables that do not fit their types cost 0, because
- * execution refuses them before it runs anything. A cost that cannot be computed for another reason is Infinity.
+ * Creates the functions that compute the maximum cost of an operation before it runs. The cost follows from the costs
+ * that the fields declare, from the rows that filters may scan, and from the requested sizes of lists: a page counts
+ * what it selects of each row (the fields with the extension `perRow`) as often as it may have rows, and the rest once.
+ * Variables that do not fit their types cost 0, because execution refuses them before it runs anything. A cost that
+ * cannot be computed for another reason is Infinity.
  */
-export function createCost(
-  schema: GraphQLSchema,
-  document: DocumentNode,
-  operation: OperationDefinitionNode,
-): (variables: Variables) => number {
-  const fragments = document.definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION);
-  const alone: DocumentNode = { kind: Kind.DOCUMENT, definitions: [operation, ...fragments] };
+export function createCosts(schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode): Costs {
+  const fragments = new Map<string, FragmentDefinitionNode>();
+  for (const node of document.definitions)
+    if (node.kind === Kind.FRAGMENT_DEFINITION) fragments.set(node.name.value, node);
+  const alone: DocumentNode = { kind: Kind.DOCUMENT, definitions: [operation, ...fragments.values()] };
   const sizes = argumentVariables(alone);
   const leaves = jsonVariables(schema, operation);
   const known = new BoundedMap<string, number>({ most: REMEMBERED });
-  return (variables) => {
-    const key = keyOf(sizes, leaves, variables);
-    const remembered = key === null ? undefined : known.get(key);
-    if (remembered !== undefined) return remembered;
-    // Checked before, because `coerceVariables` stops at the first error. `complexityFromQuery` would collect them all.
-    if (coerceVariables(schema, operation, variables).errors) return 0;
+  /** Returns null for variables that do not fit. `coerceVariables` stops at the first error. */
+  const computed = (variables: Variables, requester: Principal | null, noted: Noted | null): number | null => {
+    const { values } = coerceVariables(schema, operation, variables);
+    if (!values) return null;
+    const root = schema.getRootType(operation.operation);
+    if (!root) return Infinity;
     try {
-      const { complexity } = complexityFromQuery(alone, { schema, ctx: {}, variables: { ...variables } });
-      if (key !== null) known.set(key, complexity);
-      return complexity;
+      const costing = { schema, fragments, variables: values, requester, noted, sums: new Map() };
+      return new Walk(costing).selection(operation.selectionSet, root, OUTSIDE);
     } catch {
       return Infinity;
     }
   };
+  return {
+    of(variables, requester) {
+      const key = keyOf(sizes, leaves, variables);
+      const whole = key === null ? null : `${requester?.kind === 'admin' ? 'admin' : ''}${key}`;
+      const remembered = whole === null ? undefined : known.get(whole);
+      if (remembered !== undefined) return remembered;
+      const cost = computed(variables, requester, null);
+      if (cost === null) return 0;
+      if (whole !== null) known.set(whole, cost);
+      return cost;
+    },
+    advice(variables, requester, most) {
+      const noted: Noted = { pages: new Map(), scans: new Map() };
+      const cost = computed(variables, requester, noted);
+      return cost !== null && Number.isFinite(cost) ? adviceOf(noted, cost, most) : null;
+    },
+  };
+}
+
+/** Pages and scans by the path of their field, with what they add to the cost of the operation. */
+type Noted = { readonly pages: Map<string, { rows: number; eachRow: number }>; readonly scans: Map<string, number> };
+
+/** Names the field that adds most to the cost, and the page or the filter with which the operation fits. */
+function adviceOf({ pages, scans }: Noted, cost: number, most: number): string | null {
+  const shorter = [...pages].flatMap(([path, { rows, eachRow }]) => {
+    const fitting = Math.floor((most - (cost - rows * eachRow)) / eachRow);
+    const says = `Ask for at most ${fitting} rows of "${path}" instead of ${rows}.`;
+    return fitting >= 1 && fitting < rows ? [{ adds: rows * eachRow, says }] : [];
+  });
+  const narrower = [...scans].flatMap(([path, adds]) => {
+    const says = `Let the filter of "${path}" name a client, so that fewer rows are scanned.`;
+    return cost - adds < most ? [{ adds, says }] : [];
+  });
+  const [best] = [...shorter, ...narrower].sort((a, b) => b.adds - a.adds);
+  return best?.says ?? null;
+}
+
+/** How often a field is resolved, and the rows of the page around it. */
+type Around = { readonly path: string; readonly times: number; readonly rows: number };
+const OUTSIDE: Around = { path: '', times: 1, rows: 1 };
+
+type Costing = {
+  readonly schema: GraphQLSchema;
+  readonly fragments: ReadonlyMap<string, FragmentDefinitionNode>;
+  readonly variables: VariableValues;
+  readonly requester: Principal | null;
+  /** Receives the pages and scans; null: only the cost is computed. */
+  readonly noted: Noted | null;
+  /** The costs of selections that were computed, so that a fragment that is spread often is computed once. */
+  readonly sums: Map<SelectionSetNode, Map<string, number>>;
+};
+
+class Walk {
+  readonly #of: Costing;
+
+  constructor(of: Costing) {
+    this.#of = of;
+  }
+
+  selection(set: SelectionSetNode, type: GraphQLNamedType, around: Around): number {
+    const { noted, sums } = this.#of;
+    if (noted) return this.#sum(set, type, around);
+    const key = `${type.name} ${around.rows}`;
+    const known = sums.get(set)?.get(key);
+    if (known !== undefined) return known;
+    const sum = this.#sum(set, type, around);
+    const ofSet = sums.get(set) ?? new Map<string, number>();
+    sums.set(set, ofSet.set(key, sum));
+    return sum;
+  }
+
+  #sum(set: SelectionSetNode, type: GraphQLNamedType, around: Around): number {
+    let sum = 0;
+    for (const selection of set.selections) {
+      if (selection.kind === Kind.FIELD) sum += this.#field(selection, type, around);
+      else {
+        const fragment =
+          selection.kind === Kind.INLINE_FRAGMENT ? selection : this.#of.fragments.get(selection.name.value);
+        if (!fragment) throw new Error('A spread names no fragment.');
+        const on = fragment.typeCondition && this.#of.schema.getType(fragment.typeCondition.name.value);
+        sum += this.selection(fragment.selectionSet, on ?? type, around);
+      }
+    }
+    return sum;
+  }
+
+  #field(node: FieldNode, parent: GraphQLNamedType, { path, times, rows }: Around): number {
+    const name = node.name.value;
+    const field = isObjectType(parent) || isInterfaceType(parent) ? parent.getFields()[name] : undefined;
+    if (!field) return name.startsWith('__') ? 1 : Infinity;
+    const declared = this.#declared(field, node);
+    const at = path === '' ? (node.alias?.value ?? name) : `${path}.${node.alias?.value ?? name}`;
+    const perRow = field.extensions['perRow'] === true;
+    const type = getNamedType(field.type);
+    const page = hasRows(type) && declared.items !== null;
+    const each = perRow
+      ? rows
+      : page
+        ? 1
+        : (declared.items ?? (isListType(getNullableType(field.type)) ? LIST_ITEMS : 1));
+    const inner = page ? Math.max(0, declared.items ?? 0) : perRow ? 1 : rows;
+    const { noted } = this.#of;
+    if (noted && declared.scan > 0) noted.scans.set(at, (noted.scans.get(at) ?? 0) + times * declared.scan);
+    const below = node.selectionSet
+      ? this.selection(node.selectionSet, type, { path: at, times: times * Math.max(each, 0), rows: inner })
+      : 0;
+    if (noted && perRow) {
+      const known = noted.pages.get(path);
+      noted.pages.set(path, { rows, eachRow: (known?.eachRow ?? 0) + times * below });
+    }
+    return declared.own + declared.scan + below * Math.max(each, 0);
+  }
+
+  /** Returns what a field declares: its own cost, the cost of the rows that it scans, and its items; null: none. */
+  #declared(field: GraphQLField<unknown, unknown>, node: FieldNode): Declared {
+    const { complexity } = field.extensions;
+    const { requester, variables } = this.#of;
+    const given: unknown = isFunction(complexity)
+      ? complexity(getArgumentValues(field, node, variables), { requester }, field)
+      : complexity;
+    if (typeof given === 'number') return { own: given, scan: 0, items: null };
+    if (!isRecord(given)) return { own: 1, scan: 0, items: null };
+    const { field: own, scan, multiplier } = given;
+    return {
+      own: typeof own === 'number' ? own - (typeof scan === 'number' ? scan : 0) : 1,
+      scan: typeof scan === 'number' ? scan : 0,
+      items: typeof multiplier === 'number' ? multiplier : null,
+    };
+  }
+}
+
+type Declared = { readonly own: number; readonly scan: number; readonly items: number | null };
+
+function isFunction(value: unknown): value is (...args: readonly unknown[]) => unknown {
+  return typeof value === 'function';
+}
+
+const withRows = new WeakMap<GraphQLNamedType, boolean>();
+
+/** Whether objects of a type are pages: they have fields that are counted for each row. */
+function hasRows(type: GraphQLNamedType): boolean {
+  const known = withRows.get(type);
+  if (known !== undefined) return known;
+  const fields = isCompositeType(type) && !isAbstractType(type) ? Object.values(type.getFields()) : [];
+  const has = fields.some(({ extensions }) => extensions['perRow'] === true);
+  withRows.set(type, has);
+  return has;
 }
 
 function argumentVariables(document: DocumentNode): readonly string[] {

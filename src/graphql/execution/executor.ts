@@ -9,15 +9,14 @@ import {
   type ValidatedSubscriptionArgs,
 } from 'graphql';
 import type { Principal } from '../../core/auth/principal.ts';
-import type { Clock } from '../../core/clock.ts';
 import type { Core, HangUp } from '../../core/core.ts';
 import { CallboardError } from '../../core/errors.ts';
-import { QUERY_MS } from '../../core/limits.ts';
 import type { Log } from '../../core/log.ts';
+import { DocumentReading } from '../../core/reading.ts';
 import type { TraceContext } from '../../core/trace-context.ts';
 import { thenDo, orElse, type MaybePromise } from '../../core/maybe-promise.ts';
 import { createSharedSubscriptions, type ResultFrames } from './shared-subscription.ts';
-import { refusalOf, withinTime, type Introspection } from './limits.ts';
+import { readDocument, refusalOf, type Introspection } from './limits.ts';
 import type { Mask } from './mask.ts';
 import type { Bound } from './bound.ts';
 import { createPlans, type Plan } from './plan.ts';
@@ -35,6 +34,8 @@ export type MakeContext = (of: {
   readonly log: Log;
   /** The signal that is aborted when the requester hangs up. */
   readonly signal?: HangUp | undefined;
+  /** What the operation reads. */
+  readonly reading?: DocumentReading | undefined;
   /** The names of the fields that the operation may select; absent: not known. */
   readonly asks?: ReadonlySet<string> | undefined;
   readonly notes?: RequestNotes | undefined;
@@ -99,10 +100,18 @@ export type ExecutorOptions = {
 
 export function createExecutor(options: ExecutorOptions): Executor {
   const { core, log, introspection, mask, schema, sharing = true, fast = true } = options;
-  const clock: Clock = core.clock;
   const plans = createPlans(schema, { fast, keep: !core.capabilities.shared });
-  const contextOf = ({ requester, signal, notes, trace }: Operation, { asks }: Bound): object =>
-    options.makeContext({ core, requester, log, signal, notes, trace, asks });
+  const contextOf = (operation: Operation, { asks }: Bound, reading = new DocumentReading()): object => {
+    const { requester, signal, notes, trace } = operation;
+    return options.makeContext({ core, requester, log, signal, reading, notes, trace, asks });
+  };
+  /** Runs an operation within its limits. Only a query takes turns; a mutation waits for what it does. */
+  const run = <T>(operation: Operation, { plan, bound }: Admitted, work: (context: object) => MaybePromise<T>) => {
+    const { requester, signal } = operation;
+    if (plan.operation !== 'query') return work(contextOf(operation, bound));
+    const request = { requester, signal, cost: bound.cost(requester) };
+    return readDocument(core, request, (reading) => work(contextOf(operation, bound, reading)));
+  };
   const admit = (operation: Operation): Admitted => {
     const plan = plans.of(operation.document, operation.operationName);
     if (!plan) throw new CallboardError('invalid_argument', 'The document does not say which operation to run.');
@@ -120,9 +129,8 @@ export function createExecutor(options: ExecutorOptions): Executor {
     kindOf: ({ document, operationName }) => plans.of(document, operationName)?.operation ?? null,
     async execute(operation) {
       try {
-        const { plan, bound } = admit(operation);
-        const answer = bound.run(contextOf(operation, bound));
-        return masked(await (plan.operation === 'query' ? withinTime(answer, { clock, ms: QUERY_MS }) : answer));
+        const admitted = admit(operation);
+        return masked(await run(operation, admitted, (context) => admitted.bound.run(context)));
       } catch (error) {
         return { errors: [mask(error)] };
       }
@@ -130,10 +138,9 @@ export function createExecutor(options: ExecutorOptions): Executor {
     answer(operation, inserts = false) {
       return orElse<Answer, Answer>(
         () => {
-          const { plan, bound } = admit(operation);
-          const answer = answerOf(bound, contextOf(operation, bound), inserts);
-          const intime = plan.operation === 'query' ? withinTime(answer, { clock, ms: QUERY_MS }) : answer;
-          return thenDo<Answer, Answer>(intime, (done) => ('written' in done ? done : masked(done)));
+          const admitted = admit(operation);
+          const answer = run(operation, admitted, (context) => answerOf(admitted.bound, context, inserts));
+          return thenDo<Answer, Answer>(answer, (done) => ('written' in done ? done : masked(done)));
         },
         (error) => ({ errors: [mask(error)] }),
       );

@@ -19,7 +19,7 @@ export type FastPathRequest = {
   readonly body: unknown;
   readonly reply: HttpReply;
   readonly notes?: RequestNotes | undefined;
-  /** Returns the signal that fires when the requester hangs up. Called only when the operation may wait. */
+  /** Returns the signal that fires when the requester hangs up. */
   readonly hungUp: () => HangUp;
 };
 
@@ -59,8 +59,9 @@ export function createFastPath({ documents, executor }: FastPathOptions): FastPa
     const { operationName, variables } = params;
     const kind = executor.kindOf({ document, operationName });
     if (kind !== 'query' && kind !== 'mutation') return false;
-    const waits = kind === 'mutation' && { signal: hungUp(), notes, trace: traceContextOf(req.headers) };
-    const answer = executor.answer({ document, operationName, variables, requester, ...waits }, true);
+    const waits = kind === 'mutation' && { notes, trace: traceContextOf(req.headers) };
+    const operation = { document, operationName, variables, requester, signal: hungUp(), ...waits };
+    const answer = executor.answer(operation, true);
     const show = (done: ExecutionResult | WrittenData): void => {
       if ('written' in done) reply.json(type, `{"data":${done.written}}`, done.nonAscii, done.inserts);
       else if (done.errors) sendResult(done);

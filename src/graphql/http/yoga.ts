@@ -104,10 +104,8 @@ function execution({ executor }: GraphqlServerOptions): Plugin<ServerContext> {
       const { requester, result, variables, notes, req, res } = contextValue;
       if (result) return setExecuteFn(() => asYogaTakesIt(result));
       const operation = { document, operationName, variables, requester, notes, trace: traceContextOf(req.headers) };
-      // Only mutations get the signal, because queries do not wait.
-      const waits = executor.kindOf(operation) === 'mutation';
       setExecuteFn(async () => {
-        const answer = await executor.answer({ ...operation, ...(waits && { signal: new HangUpSignal(res) }) });
+        const answer = await executor.answer({ ...operation, signal: new HangUpSignal(res) });
         return asYogaTakesIt(answer);
       });
     },

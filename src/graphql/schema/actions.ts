@@ -10,7 +10,7 @@ import { ACTION_SAMPLE, ACTION_SAMPLE_CONNECTIONS, CLIENT_ACTIONS } from '../../
 import { builder } from './builder.ts';
 import { ConnectionSnapshot } from './connections.ts';
 import { ENTITY, PURE } from '../writer/cache-hints.ts';
-import { CompletenessType } from './page.ts';
+import { CompletenessType, forAdmins, scanCost } from './page.ts';
 
 // The cost of the flags is part of the cost of their object.
 const ActionGuardsType = builder.objectRef<ActionGuards>('ActionGuards').implement({
@@ -171,6 +171,7 @@ builder.queryField('actions', (t) =>
   t.field({
     type: ActionSampleType,
     description: 'A bounded sample of the actions that connected clients advertise. Administrators only.',
+    complexity: forAdmins(() => scanCost(0)),
     args: { name: t.arg.string({ description: 'Only advertisements of the action with this name.' }) },
     resolve: (_, { name }, { core, requester }) => core.actions.sample(requester, name ?? null),
   }),

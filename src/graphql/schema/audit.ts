@@ -2,9 +2,10 @@
 import type { AuditChain, AuditEvent } from '../../core/audit/api.ts';
 import type { AuditSubject, OperatorAction } from '../../core/audit/row.ts';
 import { PAGE_MAX } from '../../core/limits.ts';
+import { SCAN_BUDGET } from '../../core/page.ts';
 import { builder } from './builder.ts';
 import { wireEnum } from './enums.ts';
-import { connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
+import { connectionOf, forAdmins, pageArguments, pageCost, pageOf, scannedPageCost } from './page.ts';
 
 const OperatorActionEnum = wireEnum<OperatorAction>('OperatorAction', 'What an administrator did.', {
   disconnect: 'Closed a client’s link.',
@@ -101,7 +102,7 @@ builder.queryFields((t) => ({
     type: AuditEventConnection,
     description:
       'What administrators did, newest first. Administrators see all acts; users see those that concern their own data, with who did it.',
-    complexity: pageCost,
+    complexity: (page) => scannedPageCost(page, SCAN_BUDGET),
     args: {
       filter: t.arg({
         type: AuditFilter,
@@ -114,7 +115,7 @@ builder.queryFields((t) => ({
   auditChain: t.field({
     type: AuditChainType,
     description: 'The stored rows of the audit, oldest first, to verify them. Administrators only.',
-    complexity: ({ first }) => ({ field: 1, multiplier: Math.max(1, first) }),
+    complexity: forAdmins(pageCost),
     args: {
       afterSeq: t.arg.int({
         required: true,

@@ -3,7 +3,7 @@ import type { FlappingSample, Reconnects } from '../../core/connections/reconnec
 import { FLAPPING_MAX, RECONNECT_CLIENTS } from '../../core/limits.ts';
 import { builder } from './builder.ts';
 import { ConnectionSnapshot } from './connections.ts';
-import { CompletenessType, pageCost } from './page.ts';
+import { CompletenessType, forAdmins, pageCost } from './page.ts';
 
 builder.objectField(ConnectionSnapshot, 'reconnectsLastHour', (t) =>
   t.int({
@@ -48,7 +48,7 @@ const FlappingSampleType = builder.objectRef<FlappingSample>('FlappingSample').i
 builder.queryField('flapping', (t) =>
   t.field({
     type: FlappingSampleType,
-    complexity: pageCost,
+    complexity: forAdmins(pageCost),
     description: 'The clients that reconnected most in the last hour. Administrators only.',
     args: {
       first: t.arg.int({

@@ -22,7 +22,7 @@ import { DERIVED, ENTITY, PURE, timedEntity } from '../writer/cache-hints.ts';
 import { fresh } from './live.ts';
 import { nodeIdOf } from './node-ids.ts';
 import { NODE_ID, NodeInterface } from './node-interface.ts';
-import { connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
+import { connectionOf, pageArguments, pageOf, scannedBy, scannedPageCost } from './page.ts';
 
 export const ConnectionStatusEnum = wireEnum<ConnectionStatus>('ConnectionStatus', 'Whether a client is reachable.', {
   connected: 'Its link is up, and the client was heard from within the last 45 seconds.',
@@ -171,7 +171,7 @@ builder.queryFields((t) => ({
   connections: t.field({
     type: ConnectionSnapshotConnection,
     description: `Live and recently lost connections, in order of user and client. A user sees its own. A page reads at most ${SCAN_BUDGET} connections; if it ends there, \`completeness\` has the reason LIMIT_REACHED, and the listing continues with the next page.`,
-    complexity: pageCost,
+    complexity: ({ first, after: _, ...filter }) => scannedPageCost({ first }, scannedBy(filter)),
     args: {
       userId: t.arg.id({
         description: 'Only rows of this user. Omitted: a user gets its own rows, an administrator gets all.',
@@ -186,8 +186,8 @@ builder.queryFields((t) => ({
       labels: t.arg.stringList({ description: LABELS_DESCRIPTION }),
       ...pageArguments,
     },
-    resolve: (_, { first, after, ...filter }, { core, requester }) =>
-      core.connections.list(requester, filter, pageOf({ first, after })),
+    resolve: (_, { first, after, ...filter }, { core, requester, reading }) =>
+      core.connections.list(requester, filter, pageOf({ first, after }), reading),
   }),
   connection: t.field({
     type: ConnectionSnapshot,

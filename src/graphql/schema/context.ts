@@ -4,6 +4,7 @@ import type { Principal } from '../../core/auth/principal.ts';
 import type { Core, HangUp } from '../../core/core.ts';
 import { canonicalJson } from '../../core/json.ts';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
+import { DocumentReading } from '../../core/reading.ts';
 import type { TraceContext } from '../../core/trace-context.ts';
 import { createLoaders, type Loaders } from './loaders.ts';
 import { AnswerBudget, type Asks } from './page-budget.ts';
@@ -17,6 +18,8 @@ export type Context = {
   /** The requester; null if the request had no token. */
   readonly requester: Principal | null;
   readonly loaders: Loaders;
+  /** What this operation reads: it is remembered until the next event of a subscription. */
+  readonly reading: DocumentReading;
   /** The bytes that the lists of this answer may still hold. */
   readonly budget: AnswerBudget;
   /** The signal that is aborted when the caller hangs up. That ends the caller's waits, never its commands. */
@@ -37,6 +40,8 @@ export type ContextOptions = {
   readonly core: Core;
   readonly requester: Principal | null;
   readonly signal?: HangUp | undefined;
+  /** What the operation reads; absent: the context begins a reading of its own. */
+  readonly reading?: DocumentReading | undefined;
   /** The fields that the operation selects; undefined if unknown. */
   readonly asks?: Asks | undefined;
   readonly notes?: RequestNotes | undefined;
@@ -52,6 +57,7 @@ class OwnContext implements Context {
   readonly core: Core;
   readonly requester: Principal | null;
   readonly signal: HangUp | undefined;
+  readonly reading: DocumentReading;
   readonly readPayload: Context['readPayload'];
   readonly #asks: Asks;
   readonly notes: RequestNotes | undefined;
@@ -59,11 +65,12 @@ class OwnContext implements Context {
   #loaders: Loaders | null = null;
   #budget: AnswerBudget | null = null;
 
-  constructor({ core, requester, signal, notes, trace, asks = null }: ContextOptions) {
+  constructor({ core, requester, signal, reading = new DocumentReading(), notes, trace, asks = null }: ContextOptions) {
     this.#asks = asks;
     this.core = core;
     this.requester = requester;
     this.signal = signal;
+    this.reading = reading;
     this.notes = notes;
     this.trace = trace;
     this.readPayload = requester?.kind === 'admin' ? readOnce(core, requester, notes) : () => {};
@@ -71,7 +78,7 @@ class OwnContext implements Context {
 
   /** The loaders, created on first use: invocations need none. */
   get loaders(): Loaders {
-    return (this.#loaders ??= createLoaders(this.core, this.requester));
+    return (this.#loaders ??= createLoaders(this.core, this.requester, this.reading));
   }
 
   get budget(): AnswerBudget {

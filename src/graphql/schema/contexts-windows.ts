@@ -1,13 +1,24 @@
 /** Browser windows that clients report: the type and the listings. */
 import { windowStatus, type WindowStatus } from '../../core/contexts/context.ts';
 import type { CountedWindow } from '../../core/contexts/store.ts';
+import { CLIENT_WINDOWS, COUNT_SCAN } from '../../core/limits.ts';
+import { SCAN_BUDGET } from '../../core/page.ts';
 import { builder } from './builder.ts';
 import { ClientTypeEnum } from './connections.ts';
 import { ExecutionContextConnection, OwnershipEnum } from './contexts.ts';
 import { wireEnum } from './enums.ts';
 import { nodeIdOf } from './node-ids.ts';
 import { NODE_ID, NodeInterface } from './node-interface.ts';
-import { connectionOf, CountResult, pageArguments, pageCost, pageOf } from './page.ts';
+import {
+  connectionOf,
+  CountResult,
+  pageArguments,
+  pageCost,
+  pageOf,
+  scanCost,
+  scannedBy,
+  scannedPageCost,
+} from './page.ts';
 import { User } from './users.ts';
 
 const WindowStatusEnum = wireEnum<WindowStatus>('WindowStatus', 'The status of a browser window.', {
@@ -109,10 +120,10 @@ const BrowserWindowType = builder.objectRef<CountedWindow>('BrowserWindow').impl
       description: 'Execution contexts that the client reports in this window now.',
       complexity: pageCost,
       args: { ...pageArguments },
-      resolve: ({ window: { userId, clientId, windowId } }, args, { core, requester, loaders }) => {
+      resolve: ({ window: { userId, clientId, windowId } }, args, { core, requester, loaders, reading }) => {
         const page = pageOf(args);
         const query = { userId, clientId, windowId };
-        return page.after ? core.contexts.list(requester, query, page) : loaders.contexts(query, page.first);
+        return page.after ? core.contexts.list(requester, query, page, reading) : loaders.contexts(query, page.first);
       },
     }),
     reportedAt: t.field({
@@ -138,6 +149,9 @@ const BrowserWindowFilter = builder.inputType('BrowserWindowFilter', {
   }),
 });
 
+/** How many windows a filter may scan for a page: of one client, or of all. */
+const WINDOWS_SCANNED = { most: SCAN_BUDGET, ofClient: CLIENT_WINDOWS };
+
 const filterArgument = builder.args((t) => ({
   filter: t.field({
     type: BrowserWindowFilter,
@@ -149,10 +163,10 @@ builder.queryFields((t) => ({
   browserWindows: t.field({
     type: BrowserWindowConnection,
     description: 'Browser windows that clients report now, in order of user, client and window.',
-    complexity: pageCost,
+    complexity: ({ filter, ...page }) => scannedPageCost(page, scannedBy(filter, WINDOWS_SCANNED)),
     args: { ...filterArgument, ...pageArguments },
-    resolve: (_, { filter, ...page }, { core, requester }) =>
-      core.contexts.windows(requester, filter ?? {}, pageOf(page)),
+    resolve: (_, { filter, ...page }, { core, requester, reading }) =>
+      core.contexts.windows(requester, filter ?? {}, pageOf(page), reading),
   }),
   browserWindow: t.field({
     type: BrowserWindowType,
@@ -164,14 +178,17 @@ builder.queryFields((t) => ({
       windowId: t.arg.id({ required: true, description: 'The window’s id.' }),
       clientId: t.arg.id({ description: 'The client that reports the window. Omitted: any, if only one does.' }),
     },
-    resolve: (_, { userId, windowId, clientId }, { core, requester }) =>
-      core.contexts.window(requester, userId, windowId, clientId),
+    complexity: scanCost(SCAN_BUDGET),
+    resolve: (_, { userId, windowId, clientId }, { core, requester, reading }) =>
+      core.contexts.window(requester, userId, windowId, clientId, reading),
   }),
   browserWindowCount: t.field({
     type: CountResult,
     description: 'How many browser windows clients report now.',
+    complexity: ({ filter }) => scanCost(scannedBy(filter, { ...WINDOWS_SCANNED, most: COUNT_SCAN })),
     args: { ...filterArgument },
-    resolve: (_, { filter }, { core, requester }) => core.contexts.windowCount(requester, filter ?? {}),
+    resolve: (_, { filter }, { core, requester, reading }) =>
+      core.contexts.windowCount(requester, filter ?? {}, reading),
   }),
 }));
 
@@ -179,16 +196,16 @@ builder.objectField(User, 'browserWindows', (t) =>
   t.field({
     type: BrowserWindowConnection,
     description: 'Browser windows that the user’s clients report now, in order of client and window.',
-    complexity: pageCost,
+    complexity: ({ first, after: _, ...filter }) => scannedPageCost({ first }, scannedBy(filter)),
     args: {
       status: t.arg({ type: WindowStatusEnum, description: 'Only windows with this status.' }),
       ownership: t.arg({ type: OwnershipEnum, description: 'Only windows with this ownership.' }),
       ...pageArguments,
     },
-    resolve: ({ id }, { status, ownership, ...paging }, { core, requester, loaders }) => {
+    resolve: ({ id }, { status, ownership, ...paging }, { core, requester, loaders, reading }) => {
       const page = pageOf(paging);
       const query = { userId: id, status, ownership };
-      return page.after ? core.contexts.windows(requester, query, page) : loaders.windows(query, page.first);
+      return page.after ? core.contexts.windows(requester, query, page, reading) : loaders.windows(query, page.first);
     },
   }),
 );

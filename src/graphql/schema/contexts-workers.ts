@@ -3,13 +3,13 @@ import { readUser } from '../../core/auth/principal.ts';
 import type { ClientType } from '../../core/connections/connection.ts';
 import type { WorkerList, WorkerView } from '../../core/contexts/api.ts';
 import { completenessOf } from '../../core/cursor.ts';
-import { PAGE_DEFAULT, WORKER_LIST } from '../../core/limits.ts';
+import { COUNT_SCAN, PAGE_DEFAULT, WORKER_LIST } from '../../core/limits.ts';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { builder } from './builder.ts';
 import { ClientTypeEnum } from './connections.ts';
 import type { Context } from './context.ts';
 import { CONTEXT_SIZE, ExecutionContextType } from './contexts.ts';
-import { CompletenessType, pageCost, pageOf } from './page.ts';
+import { CompletenessType, pageCost, pageOf, PER_ROW, scanCost } from './page.ts';
 import { User } from './users.ts';
 
 /**
@@ -39,12 +39,15 @@ async function itemsOf(context: Context, workers: WorkersOf, view: WorkerView): 
   return context.budget.items(await listOf(context, workers, view), CONTEXT_SIZE);
 }
 
+/** What one list costs besides its workers: it may scan as many contexts as a count. */
+const { multiplier: _, ...LIST_COST } = scanCost(COUNT_SCAN);
+
 const WorkerListType = builder.objectRef<WorkerList>('WorkerList').implement({
   description: 'Workers in order of client and context, not paged.',
   fields: (t) => ({
     items: t.field({
       type: [ExecutionContextType],
-      complexity: { field: 1, multiplier: 1 },
+      ...PER_ROW,
       description: 'The workers in the list.',
       resolve: (list, _, { budget }) => budget.items(list, CONTEXT_SIZE),
     }),
@@ -62,13 +65,15 @@ const WorkersType = builder.objectRef<WorkersOf>('Workers').implement({
   fields: (t) => ({
     idle: t.field({
       type: [ExecutionContextType],
-      complexity: { field: 1, multiplier: 1 },
+      ...PER_ROW,
+      complexity: scanCost(COUNT_SCAN),
       description: 'Workers without a task.',
       resolve: (workers, _, context) => itemsOf(context, workers, { view: 'idle' }),
     }),
     assigned: t.field({
       type: [ExecutionContextType],
-      complexity: { field: 1, multiplier: 1 },
+      ...PER_ROW,
+      complexity: scanCost(COUNT_SCAN),
       description:
         'Workers that are assigned to a task now; `taskAssignedAt` says when each assignment was first reported.',
       resolve: (workers, _, context) => itemsOf(context, workers, { view: 'assigned' }),
@@ -84,12 +89,14 @@ const WorkersType = builder.objectRef<WorkersOf>('Workers').implement({
     }),
     available: t.field({
       type: WorkerListType,
+      complexity: LIST_COST,
       description:
         'Workers that could be given a task: they have none, their status is `idle`, and their client’s link is up. Listing a worker does not reserve it.',
       resolve: (workers, _, context) => listOf(context, workers, { view: 'available' }),
     }),
     forTask: t.field({
       type: WorkerListType,
+      complexity: LIST_COST,
       description: 'Workers that are assigned to one task now.',
       args: { taskId: t.arg.id({ required: true, description: 'The task’s id.' }) },
       resolve: (workers, { taskId }, context) => listOf(context, workers, { view: 'task', taskId }),

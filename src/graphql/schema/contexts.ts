@@ -6,6 +6,8 @@ import {
   type Ownership,
 } from '../../core/contexts/context.ts';
 import type { ClientKey } from '../../core/ids.ts';
+import { CLIENT_CONTEXTS, COUNT_SCAN } from '../../core/limits.ts';
+import { SCAN_BUDGET } from '../../core/page.ts';
 import { builder } from './builder.ts';
 import type { Context } from './context.ts';
 import { ClientTypeEnum, ConnectionSnapshot } from './connections.ts';
@@ -13,7 +15,17 @@ import { CommandType } from './delivery-command.ts';
 import { wireEnum } from './enums.ts';
 import { nodeIdOf } from './node-ids.ts';
 import { NODE_ID, NodeInterface } from './node-interface.ts';
-import { connectionOf, CountResult, pageArguments, pageCost, pageOf, type AskedPage } from './page.ts';
+import {
+  connectionOf,
+  CountResult,
+  pageArguments,
+  pageCost,
+  pageOf,
+  scanCost,
+  scannedBy,
+  scannedPageCost,
+  type AskedPage,
+} from './page.ts';
 import type { RowSize } from './page-budget.ts';
 import { User } from './users.ts';
 
@@ -106,6 +118,9 @@ const ContextFilter = builder.inputType('ContextFilter', {
   }),
 });
 
+/** How many contexts a filter may scan for a page: of one client, or of all. */
+const CONTEXTS_SCANNED = { most: SCAN_BUDGET, ofClient: CLIENT_CONTEXTS };
+
 const filterArgument = builder.args((t) => ({
   filter: t.field({
     type: ContextFilter,
@@ -117,15 +132,17 @@ builder.queryFields((t) => ({
   contexts: t.field({
     type: ExecutionContextConnection,
     description: 'Execution contexts that clients report now, in order of user, client and context.',
-    complexity: pageCost,
+    complexity: ({ filter, ...page }) => scannedPageCost(page, scannedBy(filter, CONTEXTS_SCANNED)),
     args: { ...filterArgument, ...pageArguments },
-    resolve: (_, { filter, ...page }, { core, requester }) => core.contexts.list(requester, filter ?? {}, pageOf(page)),
+    resolve: (_, { filter, ...page }, { core, requester, reading }) =>
+      core.contexts.list(requester, filter ?? {}, pageOf(page), reading),
   }),
   contextCount: t.field({
     type: CountResult,
     description: 'How many execution contexts clients report now.',
+    complexity: ({ filter }) => scanCost(scannedBy(filter, { ...CONTEXTS_SCANNED, most: COUNT_SCAN })),
     args: { ...filterArgument },
-    resolve: (_, { filter }, { core, requester }) => core.contexts.count(requester, filter ?? {}),
+    resolve: (_, { filter }, { core, requester, reading }) => core.contexts.count(requester, filter ?? {}, reading),
   }),
 }));
 
@@ -133,17 +150,17 @@ builder.objectField(User, 'contexts', (t) =>
   t.field({
     type: ExecutionContextConnection,
     description: 'Execution contexts that the user’s clients report now, in order of client and context.',
-    complexity: pageCost,
+    complexity: ({ first, after: _, ...filter }) => scannedPageCost({ first }, scannedBy(filter)),
     args: {
       clientType: t.arg({ type: ClientTypeEnum, description: 'Only contexts of clients of this kind.' }),
       status: t.arg({ type: ContextStatusEnum, description: 'Only contexts with this status.' }),
       ownership: t.arg({ type: OwnershipEnum, description: 'Only contexts with this ownership.' }),
       ...pageArguments,
     },
-    resolve: ({ id }, { clientType, status, ownership, ...paging }, { core, requester, loaders }) => {
+    resolve: ({ id }, { clientType, status, ownership, ...paging }, { core, requester, loaders, reading }) => {
       const page = pageOf(paging);
       const query = { userId: id, clientType, status, ownership };
-      return page.after ? core.contexts.list(requester, query, page) : loaders.contexts(query, page.first);
+      return page.after ? core.contexts.list(requester, query, page, reading) : loaders.contexts(query, page.first);
     },
   }),
 );
@@ -152,10 +169,11 @@ builder.objectField(User, 'contexts', (t) =>
  * Returns a page of a client's contexts. The first page comes from the loader, which reads the pages of many clients at
  * once.
  */
-function contextsOfClient({ userId, clientId }: ClientKey, args: AskedPage, { core, requester, loaders }: Context) {
+function contextsOfClient({ userId, clientId }: ClientKey, args: AskedPage, context: Context) {
   const page = pageOf(args);
   const query = { userId, clientId };
-  return page.after ? core.contexts.list(requester, query, page) : loaders.contexts(query, page.first);
+  const { core, requester, loaders, reading } = context;
+  return page.after ? core.contexts.list(requester, query, page, reading) : loaders.contexts(query, page.first);
 }
 
 builder.objectField(ConnectionSnapshot, 'contexts', (t) =>

@@ -12,7 +12,17 @@ import { commandArguments } from './delivery-command.ts';
 import { DispatcherNodeConnection } from './delivery-nodes.ts';
 import { CapacityScopeConnection } from './delivery-scopes.ts';
 import { DeliveryRecord, OutcomeEnum, StageEnum } from './delivery.ts';
-import { CompletenessType, connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
+import {
+  CompletenessType,
+  connectionOf,
+  forAdmins,
+  pageArguments,
+  pageCost,
+  pageOf,
+  scanCost,
+  scannedBy,
+  scannedPageCost,
+} from './page.ts';
 import { wireEnum } from './enums.ts';
 import { ModeEnum } from './viewer.ts';
 
@@ -131,7 +141,7 @@ const Delivery = builder.objectRef<AdminPrincipal>('Delivery').implement({
     commands: t.field({
       type: DeliveryRecordConnection,
       description: `Commands with a record. A page reads at most ${SCAN_BUDGET} commands; if it ends there, \`completeness\` has the reason LIMIT_REACHED, and the listing continues with the next page.`,
-      complexity: pageCost,
+      complexity: ({ filter, first }) => scannedPageCost({ first }, scannedBy(filter)),
       args: {
         filter: t.arg({ type: DeliveryFilter, description: 'Which commands to list. Omitted: all.' }),
         order: t.arg({
@@ -152,6 +162,7 @@ builder.queryField('delivery', (t) =>
   t.field({
     type: Delivery,
     description: 'The state of delivery. Administrators only.',
+    complexity: forAdmins(() => scanCost(0)),
     resolve: (_root, _args, { requester }) => requireAdmin(requester),
   }),
 );

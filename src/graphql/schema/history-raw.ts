@@ -6,7 +6,7 @@ import { canonicalUser } from '../../core/ids.ts';
 import type { RawMessages } from '../../core/history/raw.ts';
 import { RAW_SAMPLE } from '../../core/limits.ts';
 import { builder } from './builder.ts';
-import { CompletenessType } from './page.ts';
+import { CompletenessType, forAdmins, pageCost } from './page.ts';
 
 const RawSampleType = builder.objectRef<RawMessages>('RawSample').implement({
   description:
@@ -29,7 +29,7 @@ const RawSampleType = builder.objectRef<RawMessages>('RawSample').implement({
 builder.queryField('rawMessages', (t) =>
   t.field({
     type: RawSampleType,
-    complexity: ({ limit }) => ({ field: 1, multiplier: Math.max(1, limit) }),
+    complexity: forAdmins(({ limit }: { readonly limit: number }) => pageCost({ first: limit })),
     description:
       'A sample of the newest stored messages: at most 100, and at most 1 MiB unless a single message is larger. Administrators only, and only if the relay was started with RAW_MESSAGES. The audit log records each request.',
     args: {

@@ -9,12 +9,13 @@ import {
 } from '../../core/history/message.ts';
 import type { StreamSummary } from '../../core/history/store.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
+import { SCAN_BUDGET } from '../../core/page.ts';
 import { builder } from './builder.ts';
 import { MessageKindEnum, MessageOrderEnum, PayloadStateEnum } from './history-enums.ts';
 import { LinkDetailsType } from './history-links.ts';
 import { nodeIdOf } from './node-ids.ts';
 import { NODE_ID, NodeInterface } from './node-interface.ts';
-import { connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
+import { connectionOf, pageArguments, pageCost, pageOf, scannedBy, scannedPageCost } from './page.ts';
 import type { RowSize } from './page-budget.ts';
 
 export const TerminalErrorType = builder.objectRef<TerminalError>('TerminalError').implement({
@@ -189,7 +190,8 @@ builder.queryFields((t) => ({
     type: MessageConnection,
     description:
       'The retained messages of one stream. Answers `not_found` if there is no such stream or it belongs to another user.',
-    complexity: pageCost,
+    complexity: ({ first, afterTime, beforeTime, kinds }) =>
+      scannedPageCost({ first }, scannedBy({ afterTime, beforeTime, kinds })),
     args: {
       stream: t.arg.string({ required: true, description: 'The stream’s full key, `<user>/<suffix>`.' }),
       afterTime: t.arg({ type: 'DateTime', description: 'Only messages retained after this time, exclusive.' }),
@@ -210,7 +212,7 @@ builder.queryFields((t) => ({
     type: MessageConnection,
     description:
       'Retained messages that name this command, for any client of the user. Reading this may scan the user’s streams. Messages that are no longer retained are not shown.',
-    complexity: pageCost,
+    complexity: (page) => scannedPageCost(page, SCAN_BUDGET),
     args: {
       userId: t.arg.id({ required: true, description: 'The user’s id.' }),
       commandId: t.arg.id({ required: true, description: 'The command’s id.' }),

@@ -13,6 +13,7 @@ import { clientKeyText, commandKeyText, type ClientKey, type CommandKey } from '
 import { canonicalJson } from '../../core/json.ts';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { Page } from '../../core/page.ts';
+import type { DocumentReading } from '../../core/reading.ts';
 import type { SiteView } from '../../core/sites/api.ts';
 import { createPayloads, type Payloads } from './history-payload.ts';
 import { loadingOf, type Load, type Loading, type LoadPage } from './loaders-batch.ts';
@@ -43,14 +44,15 @@ export type Loaders = {
   forget(): void;
 };
 
-export function createLoaders(core: Core, requester: Principal | null): Loaders {
-  return new LazyLoaders(core, requester);
+export function createLoaders(core: Core, requester: Principal | null, reading: DocumentReading): Loaders {
+  return new LazyLoaders(core, requester, reading);
 }
 
 /** The loaders of one request. Each is created on first use, since most requests need few of them. */
 class LazyLoaders implements Loaders {
   readonly #core: Core;
   readonly #requester: Principal | null;
+  readonly #reading: DocumentReading;
   readonly #loading: Loading;
   /** The loaders that were created. */
   readonly #made: { forget(): void }[] = [];
@@ -69,7 +71,8 @@ class LazyLoaders implements Loaders {
   #payloads: Payloads | null = null;
   #nodes: NodeLoaders | null = null;
 
-  constructor(core: Core, requester: Principal | null) {
+  constructor(core: Core, requester: Principal | null, reading: DocumentReading) {
+    this.#reading = reading;
     this.#core = core;
     this.#requester = requester;
     this.#loading = loadingOf(core);
@@ -126,7 +129,7 @@ class LazyLoaders implements Loaders {
   get contexts(): Loaders['contexts'] {
     const { contexts } = this.#core;
     this.#contexts ??= this.#pages(canonicalJson, (asked: readonly ContextQuery[], first) =>
-      contexts.lists(this.#requester, asked, first),
+      contexts.lists(this.#requester, asked, first, this.#reading),
     );
     return this.#contexts.load;
   }
@@ -134,7 +137,7 @@ class LazyLoaders implements Loaders {
   get windows(): Loaders['windows'] {
     const { contexts } = this.#core;
     this.#windows ??= this.#pages(canonicalJson, (asked: readonly WindowQuery[], first) =>
-      contexts.windowLists(this.#requester, asked, first),
+      contexts.windowLists(this.#requester, asked, first, this.#reading),
     );
     return this.#windows.load;
   }
@@ -142,7 +145,7 @@ class LazyLoaders implements Loaders {
   get workers(): Loaders['workers'] {
     const { contexts } = this.#core;
     this.#workers ??= this.#pages(canonicalJson, (asked: readonly WorkerQuery[], first) =>
-      contexts.workers(this.#requester, asked, first),
+      contexts.workers(this.#requester, asked, first, this.#reading),
     );
     return this.#workers.load;
   }

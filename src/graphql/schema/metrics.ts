@@ -3,7 +3,7 @@ import { SERIES_LINES, SERIES_POINTS, SERIES_WINDOW_SECONDS } from '../../core/l
 import { SAMPLED_GAUGE_NAMES } from '../../core/metrics.ts';
 import type { SeriesAnswer, SeriesView } from '../../core/metrics/series.ts';
 import { builder } from './builder.ts';
-import { CompletenessType } from './page.ts';
+import { CompletenessType, forAdmins, scanCost } from './page.ts';
 
 const SeriesType = builder.objectRef<SeriesView>('Series').implement({
   description: 'One line of a plot: a counter, a gauge, or a quantile of a duration, in equal steps of time.',
@@ -47,6 +47,7 @@ const SeriesListType = builder.objectRef<SeriesAnswer>('SeriesList').implement({
 builder.queryField('series', (t) =>
   t.field({
     type: SeriesListType,
+    complexity: forAdmins(() => scanCost(0)),
     description:
       'How counters, gauges and durations changed over time, up to now. Administrators only. Each node keeps steps of 5 seconds for an hour and of a minute for a day, in its memory: a restart begins anew. The other nodes are asked when this is read, and have one second to answer.',
     args: {

@@ -3,8 +3,10 @@ import type { ObjectRef, SchemaTypes } from '@pothos/core';
 import type { PageArgs } from '../../core/cursor.ts';
 import { invalid } from '../../core/errors.ts';
 import { NODE_SILENT_MS, PAGE_DEFAULT, PAGE_MAX } from '../../core/limits.ts';
+import { SCAN_BUDGET } from '../../core/page.ts';
 import type { Completeness, EvidenceSource, IncompleteReason, ObservedSource, Page } from '../../core/page.ts';
 import { builder } from './builder.ts';
+import type { Context } from './context.ts';
 import { wireEnum } from './enums.ts';
 import type { RowSize } from './page-budget.ts';
 
@@ -136,13 +138,50 @@ export function pageOf({ first, after }: AskedPage): PageArgs & { readonly first
   return { first, after };
 }
 
+/** How many scanned rows cost as much as one field of a row that is shown. */
+const SCANNED_PER_COST = 50;
+
+/** What a field costs: by itself, of which `scan` for rows that it may scan, and for its rows (execution/cost.ts). */
+export type FieldCost = { readonly field: number; readonly multiplier: number; readonly scan?: number };
+
 /**
  * Returns the cost of a paged field: at least one row, because a negative `first` must not offset the cost of the rest
  * of a document.
  */
-export function pageCost({ first }: AskedPage): { field: number; multiplier: number } {
+export function pageCost({ first }: AskedPage): FieldCost {
   return { field: 1, multiplier: Math.max(1, first) };
 }
+
+/** Does the same as `pageCost`, for a page whose filter may scan this many rows. */
+export function scannedPageCost({ first }: AskedPage, scanned: number): FieldCost {
+  return { ...scanCost(scanned), multiplier: Math.max(1, first) };
+}
+
+/** Returns the cost of a field that may scan this many rows and shows none. */
+export function scanCost(scanned: number): FieldCost {
+  const scan = Math.ceil(scanned / SCANNED_PER_COST);
+  return scan === 0 ? { field: 1, multiplier: 1 } : { field: 1 + scan, multiplier: 1, scan };
+}
+
+type Given = Readonly<Record<string, unknown>> | null | undefined;
+
+/** Returns how many rows a page with this filter may scan: none without a filter, or if it only names a user. */
+export function scannedBy(filter: Given, bounds: { readonly most?: number; readonly ofClient?: number } = {}): number {
+  const { most = SCAN_BUDGET, ofClient = most } = bounds;
+  const { userId: _, clientId, ...rest } = filter ?? {};
+  if (Object.values(rest).every((member) => member === null || member === undefined)) return 0;
+  return clientId === null || clientId === undefined ? most : ofClient;
+}
+
+/** Returns a cost that a user does not pay, because only administrators may read the field. */
+export function forAdmins<Args, Cost extends { readonly field: number; readonly multiplier: number }>(
+  cost: (args: Args) => Cost,
+): (args: Args, context: Pick<Context, 'requester'>) => Cost | { readonly field: number; readonly multiplier: number } {
+  return (args, { requester }) => (requester?.kind === 'admin' ? cost(args) : { field: 1, multiplier: 0 });
+}
+
+/** The options of a field whose selection is counted once for each row of the page around it. */
+export const PER_ROW = { complexity: { field: 1, multiplier: 1 }, extensions: { perRow: true } };
 
 type Edge<Row> = { readonly node: Row; readonly page: Page<Row>; readonly index: number };
 
@@ -170,7 +209,7 @@ export function connectionOf<Row>(
     fields: (t) => ({
       edges: t.field({
         type: [edge],
-        complexity: { field: 1, multiplier: 1 },
+        ...PER_ROW,
         description: 'The rows of the page, with their cursors.',
         resolve: (whole, _, { budget }) => {
           const page = budget.written(whole, size);
@@ -179,7 +218,7 @@ export function connectionOf<Row>(
       }),
       nodes: t.field({
         type: [row],
-        complexity: { field: 1, multiplier: 1 },
+        ...PER_ROW,
         description: 'The rows of the page, without cursors.',
         resolve: (page, _, { budget }) => budget.written(page, size).nodes,
       }),

@@ -4,6 +4,7 @@ import type { WaitFor } from '../../core/delivery/waiter.ts';
 import { MIN_AGE_MS, OLDER_THAN_MS, WAITERS_PER_COMMAND } from '../../core/limits.ts';
 import type { LiveEvent } from '../../core/live.ts';
 import type { Completeness } from '../../core/page.ts';
+import { SHARE_BOUNDS } from '../../core/shares/bounds.ts';
 import { builder } from './builder.ts';
 import { CommandType } from './delivery-command.ts';
 import { ConnectionSnapshot } from './connections.ts';
@@ -12,7 +13,17 @@ import { wireEnum } from './enums.ts';
 import { fresh } from './live.ts';
 import { nodeIdOf } from './node-ids.ts';
 import { NODE_ID, NodeInterface } from './node-interface.ts';
-import { CompletenessType, connectionOf, CountResult, pageArguments, pageCost, pageOf } from './page.ts';
+import {
+  CompletenessType,
+  connectionOf,
+  CountResult,
+  pageArguments,
+  pageCost,
+  pageOf,
+  scanCost,
+  scannedBy,
+  scannedPageCost,
+} from './page.ts';
 
 export const WaitStageEnum = wireEnum<WaitFor>(
   'WaitStage',
@@ -149,6 +160,9 @@ const NodeCounts = builder.objectRef<CountsByNode>('NodeCounts').implement({
   }),
 });
 
+/** A count looks at the waits of the requester: as many as a user may hold, with the default of the share. */
+const COUNT_COST = scanCost(SHARE_BOUNDS.waits.guarantee);
+
 const filterArgument = builder.args((t) => ({
   filter: t.field({
     type: PendingRpcFilter,
@@ -160,19 +174,21 @@ builder.queryFields((t) => ({
   pendingRpcs: t.field({
     type: PendingRpcConnection,
     description: 'Callers that still wait, oldest first. Reading a wait neither resolves nor renews it.',
-    complexity: pageCost,
+    complexity: ({ filter, ...page }) => scannedPageCost(page, scannedBy(filter)),
     args: { ...filterArgument, ...pageArguments },
     resolve: (_, { filter, ...page }, { core, requester }) => core.rpc.pending(requester, filter ?? {}, pageOf(page)),
   }),
   pendingRpcCount: t.field({
     type: CountResult,
     description: 'How many callers still wait.',
+    complexity: COUNT_COST,
     args: { ...filterArgument },
     resolve: (_, { filter }, { core, requester }) => core.rpc.count(requester, filter ?? {}),
   }),
   pendingRpcCountByNode: t.field({
     type: NodeCounts,
     description: 'How many callers still wait, by the node of the target’s link.',
+    complexity: COUNT_COST,
     args: { ...filterArgument },
     resolve: (_, { filter }, { core, requester }) => core.rpc.countByNode(requester, filter ?? {}),
   }),

@@ -9,7 +9,16 @@ import { CONNECTION_SIZE } from './connections-size.ts';
 import { StreamConnection } from './history.ts';
 import { nodeIdOf } from './node-ids.ts';
 import { NODE_ID, NodeInterface } from './node-interface.ts';
-import { CompletenessType, connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
+import {
+  CompletenessType,
+  connectionOf,
+  forAdmins,
+  pageArguments,
+  pageCost,
+  pageOf,
+  scannedBy,
+  scannedPageCost,
+} from './page.ts';
 import { PendingRpcConnection } from './rpc.ts';
 
 export const User = builder.objectRef<UserView>('User').implement({
@@ -46,18 +55,18 @@ export const User = builder.objectRef<UserView>('User').implement({
     connections: t.field({
       type: ConnectionSnapshotConnection,
       description: 'The user’s connections, in order of client.',
-      complexity: pageCost,
+      complexity: ({ first, status }) => scannedPageCost({ first }, scannedBy({ status })),
       args: {
         status: t.arg({ type: ConnectionStatusEnum, description: 'Only connections with this status.' }),
         ...pageArguments,
       },
-      resolve: ({ id }, args, { core, requester, loaders }) => {
+      resolve: ({ id }, args, { core, requester, loaders, reading }) => {
         const page = pageOf(args);
         const { status } = args;
         const plain = !status && !page.after;
         return plain
           ? loaders.connectionsOfUser(id, page.first)
-          : core.connections.list(requester, { userId: id, status }, page);
+          : core.connections.list(requester, { userId: id, status }, page, reading);
       },
     }),
     streams: t.field({
@@ -110,7 +119,7 @@ builder.queryFields((t) => ({
   users: t.field({
     type: UserConnection,
     description: 'Users with a connection or a retained stream, in order of user id. Administrators only.',
-    complexity: pageCost,
+    complexity: forAdmins(pageCost),
     args: { ...pageArguments },
     resolve: (_, page, { core, requester }) => core.users.list(requester, pageOf(page)),
   }),

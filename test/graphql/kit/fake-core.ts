@@ -11,7 +11,9 @@ import type { JsonText } from '../../../src/core/json.ts';
 import { CLIENT_ACTIONS } from '../../../src/core/limits.ts';
 import { createFeed, type Feed } from '../../../src/core/live.ts';
 import type { CommandUpdate } from '../../../src/core/core.ts';
+import { createDocumentTurns } from '../../../src/core/shares/documents.ts';
 import { createShares } from '../../../src/core/shares/shares.ts';
+import { systemLoop } from '../../../src/platform/event-loop.ts';
 import { FakeClock } from '../../kit/clock.ts';
 import { contextsRoom, type FakeSites } from './contexts.ts';
 import { paged, summed, type Listing } from './pages.ts';
@@ -65,6 +67,7 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
     capabilities: { shared: false, exactDedupCounters: true, cheapStreamSummaries: true },
     clock: new FakeClock(T0),
     shares: createShares(),
+    documents: createDocumentTurns({ shares: createShares(), loop: systemLoop }),
     sharesInUse: () => ({ used: () => 0, inStore: () => false }),
     audit: {
       events: (requester, _query, page) =>

@@ -6,6 +6,7 @@ import type { Principal } from '../../../src/core/auth/principal.ts';
 import { checkedJson, type JsonText } from '../../../src/core/json.ts';
 import { silentLog } from '../../../src/core/log.ts';
 import { createContext } from '../../../src/graphql/schema/context.ts';
+import { readDocument } from '../../../src/graphql/execution/limits.ts';
 import { createMask } from '../../../src/graphql/execution/mask.ts';
 import { createPlans } from '../../../src/graphql/execution/plan.ts';
 import { restSchema } from '../../../src/graphql/schema/schema.ts';
@@ -102,7 +103,8 @@ export async function startRestRelay(options: Omit<TestOptions, 'wrap'> = {}): P
     schema: restSchema,
     plans: createPlans(restSchema),
     mask: createMask({ log: silentLog }),
-    contextOf: ({ requester, signal, asks }) => createContext({ core, requester, signal, asks }),
+    contextOf: ({ requester, signal, reading, asks }) => createContext({ core, requester, signal, reading, asks }),
+    read: (request, run) => readDocument(core, request, run),
     besides: [SITE_EVENTS_DESCRIPTION, ...BUILTIN_DESCRIPTIONS],
   });
   const started = await startRestServer(handler);

@@ -1,5 +1,6 @@
 /** Builds a small schema with REST documents, for tests of the compiler. */
 import { buildSchema, isEnumType, isObjectType, type GraphQLSchema } from 'graphql';
+import { DocumentReading } from '../../../src/core/reading.ts';
 import { CallboardError } from '../../../src/core/errors.ts';
 import { silentLog, type Log } from '../../../src/core/log.ts';
 import { createMask } from '../../../src/graphql/execution/mask.ts';
@@ -113,6 +114,7 @@ export async function startSmall(basePath = ''): Promise<RestServer & { readonly
     plans: createPlans(schema),
     mask: createMask({ log }),
     contextOf: ({ requester, signal }) => ((small.signal = signal), { requester, signal }),
+    read: (_, run) => run(new DocumentReading()),
     basePath,
     documents: [{ name: 'small.graphql', text: DOCUMENTS }],
   });

@@ -3,6 +3,7 @@
  * partitions. Each caller says which rows its listing keeps.
  */
 import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../../core/page.ts';
+import type { DocumentReading, Sized } from '../../../core/reading.ts';
 import type { KeyKind } from '../keys.ts';
 import { partOf, type LeaseView, type Looker } from './look.ts';
 
@@ -20,21 +21,32 @@ export type Listing<T> = {
   readonly partitions: readonly number[];
   /** Whether the listing keeps every row. If so, one read gets a whole page. */
   readonly plain: boolean;
-  /** Whether a row with this name may be kept. If not, the row is not loaded. */
-  readonly wanted: (position: Position) => boolean;
+  /**
+   * Selects rows by their names; the others are not loaded. `key` names the selection: two listings with the same key,
+   * kind and prefix load the same rows. Null: all rows are loaded.
+   */
+  readonly wanted: { readonly key: string; readonly test: (position: Position) => boolean } | null;
   /** Reads the rows of these members, in the order of the members; null for a row that is gone. */
   readonly load: (members: readonly Member[]) => Promise<readonly (T | null)[]>;
+  /** Whether a loaded row belongs to the listing at all; if not, it is treated as absent. Absent: all rows do. */
+  readonly present?: (row: T) => boolean;
   /** Whether the listing keeps a row. */
   readonly keep: (row: T) => boolean;
+  /** Roughly how many bytes a row takes in memory. */
+  readonly bytes: (row: T) => number;
 };
 
+/** Reads the rows of a listing on behalf of one document, which remembers them. */
+export type Source<T> = { readonly looker: Looker; readonly listing: Listing<T>; readonly reading: DocumentReading };
+
 /** Reads one page, by the same rules as core's `scanSorted`. */
-export async function scanPage<T>(looker: Looker, listing: Listing<T>, page: PageRequest): Promise<Scan<T>> {
+export async function scanPage<T>(source: Source<T>, page: PageRequest): Promise<Scan<T>> {
+  const { listing } = source;
   const found: { row: T; position: Position }[] = [];
   const chunk = listing.plain ? page.first + 1 : CHUNK;
   let scanned = 0;
   let last: Position | null = null;
-  for await (const members of chunks(looker, listing, { after: page.after, chunk })) {
+  for await (const members of chunks(source, { after: page.after, chunk })) {
     for (const { position, row } of members) {
       const full = found.length === page.first && row !== null;
       if (full) return { rows: found, next: last, gaps: [] };
@@ -49,16 +61,23 @@ export async function scanPage<T>(looker: Looker, listing: Listing<T>, page: Pag
 }
 
 /**
- * Counts the rows that the listing keeps. Reads at most `most` members; the count is not complete if there are more.
+ * Counts the rows that the listing keeps. A listing that keeps every row is counted by its index, without reading rows.
+ * Of another, at most `most` members are read; the count is not complete if there are more.
  */
 export async function countRows<T>(
-  looker: Looker,
-  listing: Listing<T>,
+  source: Source<T>,
   most: number,
 ): Promise<{ readonly count: number; readonly complete: boolean }> {
+  const { listing, reading, looker } = source;
+  if (listing.plain) {
+    reading.check();
+    const part = { ...partOf(listing.kind, { prefix: listing.prefix, after: null }, 0), counted: true };
+    const looks = await Promise.all(listing.partitions.map((partition) => looker.look(partition, part)));
+    return { count: looks.reduce((sum, { count }) => sum + count, 0), complete: true };
+  }
   let scanned = 0;
   let count = 0;
-  for await (const members of chunks(looker, listing, { after: null, chunk: CHUNK })) {
+  for await (const members of chunks(source, { after: null, chunk: CHUNK })) {
     for (const { row } of members) {
       if (scanned++ === most) return { count, complete: false };
       if (row !== null && listing.keep(row)) count++;
@@ -68,38 +87,70 @@ export async function countRows<T>(
 }
 
 /** Finds the first rows that the listing keeps, at most `most`. */
-export async function firstRows<T>(looker: Looker, listing: Listing<T>, most: number): Promise<readonly T[]> {
+export async function firstRows<T>(source: Source<T>, most: number): Promise<readonly T[]> {
   const found: T[] = [];
-  for await (const members of chunks(looker, listing, { after: null, chunk: CHUNK })) {
+  for await (const members of chunks(source, { after: null, chunk: CHUNK })) {
     for (const { row } of members) {
-      if (row !== null && listing.keep(row)) found.push(row);
+      if (row !== null && source.listing.keep(row)) found.push(row);
       if (found.length === most) return found;
     }
   }
   return found;
 }
 
-type Reading = { readonly after: Position | null; readonly chunk: number };
-type Found<T> = { readonly position: Position; readonly row: T | null };
+/** Reads all rows of a listing that the listing keeps. For listings that are bounded, such as those of one client. */
+export async function allRows<T>(source: Source<T>): Promise<readonly Kept<T>[]> {
+  const kept: Kept<T>[] = [];
+  for await (const members of chunks(source, { after: null, chunk: CHUNK })) {
+    for (const { row, position } of members) if (row !== null && source.listing.keep(row)) kept.push({ row, position });
+  }
+  return kept;
+}
 
-async function* chunks<T>(
-  looker: Looker,
-  { kind, prefix, partitions, wanted, load }: Listing<T>,
-  { after, chunk }: Reading,
-): AsyncGenerator<readonly Found<T>[]> {
+export type Kept<T> = { readonly position: Position; readonly row: T };
+type Found<T> = { readonly position: Position; readonly row: T | null };
+type Reach = { readonly after: Position | null; readonly chunk: number };
+type Chunk<T> = { readonly rows: readonly Found<T>[]; readonly last: boolean };
+
+/** Reads a listing chunk by chunk, and each chunk once for a document. Ends when the document is given up. */
+async function* chunks<T>(source: Source<T>, { after, chunk }: Reach): AsyncGenerator<readonly Found<T>[]> {
+  const { kind, prefix, wanted, present } = source.listing;
   for (let at = after; ;) {
-    const part = partOf(kind, { prefix, after: at }, chunk);
+    source.reading.check();
+    const place = [kind, prefix.join('\0'), at?.join('\0') ?? '', chunk].join('\n');
+    const key = `rows\n${place}\n${wanted?.key ?? ''}`;
+    const { rows, last } = await source.reading.once(key, () => readChunk(source, { after: at, chunk }, place));
+    yield present ? rows.map((found) => (found.row && !present(found.row) ? { ...found, row: null } : found)) : rows;
+    if (last) return;
+    at = rows.at(-1)?.position ?? null;
+  }
+}
+
+/** What a member of an index takes in memory, roughly. */
+const MEMBER_BYTES = 200;
+
+async function readChunk<T>(
+  { looker, listing, reading }: Source<T>,
+  { after, chunk }: Reach,
+  place: string,
+): Promise<Sized<Chunk<T>>> {
+  const { kind, prefix, partitions, wanted, load, bytes } = listing;
+  const look = async () => {
+    const part = partOf(kind, { prefix, after }, chunk);
     const looks = await Promise.all(partitions.map((partition) => looker.look(partition, part)));
     const merged = mergedMembers(looks, partitions);
     const members = merged.slice(0, chunk);
-    const asked = members.filter(({ position }) => wanted(position));
-    const rows = await load(asked);
-    const rowOf = new Map(asked.map((member, i) => [member, rows[i] ?? null]));
-    yield members.map((member) => ({ position: member.position, row: rowOf.get(member) ?? null }));
-    const all = merged.length === members.length && looks.every((look) => look.members.length < chunk);
-    if (all) return;
-    at = members.at(-1)?.position ?? null;
-  }
+    const last = merged.length === members.length && looks.every((one) => one.members.length < chunk);
+    return { value: { members, last }, bytes: members.length * MEMBER_BYTES };
+  };
+  const names = wanted ? await reading.once(`names\n${place}`, look) : (await look()).value;
+  const asked = wanted ? names.members.filter(({ position }) => wanted.test(position)) : names.members;
+  reading.check();
+  const loaded = await load(asked);
+  const rowOf = new Map(asked.map((member, i) => [member, loaded[i] ?? null]));
+  const rows = names.members.map((member) => ({ position: member.position, row: rowOf.get(member) ?? null }));
+  const size = loaded.reduce((sum, row) => sum + (row ? bytes(row) : 0), rows.length * MEMBER_BYTES);
+  return { value: { rows, last: names.last }, bytes: size };
 }
 
 type Look = LeaseView & { readonly members: readonly string[] };

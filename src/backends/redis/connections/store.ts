@@ -6,6 +6,7 @@ import { LINK_STREAM } from '../../../core/history/message.ts';
 import type { ClientKey } from '../../../core/ids.ts';
 import { LINK_MESSAGES } from '../../../core/limits.ts';
 import type { PageRequest, Position, Scan } from '../../../core/page.ts';
+import { DocumentReading } from '../../../core/reading.ts';
 import type { RedisParts } from '../parts.ts';
 import { getConnections } from './get.ts';
 import { createKnown } from './known.ts';
@@ -60,7 +61,7 @@ export function createRedisConnections(parts: RedisParts): ConnectionStore {
     },
     get: rowsOf,
     lastSeen: (key) => known.last(key),
-    list: (filter, page) => list(context, filter, page),
+    list: (filter, page, reading = new DocumentReading()) => list(context, filter, page, reading),
     ofUsers: (userIds, first) => ofUsers(context, userIds, first),
     users: (page) => users(context, page),
   };
@@ -133,6 +134,7 @@ async function list(
   { store, looker, rowsOf }: Context,
   filter: ConnectionFilter,
   page: PageRequest,
+  reading: DocumentReading,
 ): Promise<Scan<Connection>> {
   const { userId, ...others } = filter;
   type Row = { readonly connection: Connection; readonly now: number };
@@ -141,7 +143,8 @@ async function list(
     prefix: userId === null ? [] : [userId],
     partitions: partitionsOf(store, userId),
     plain: Object.values(others).every((value) => value === null),
-    wanted: () => true,
+    wanted: null,
+    bytes: ({ connection }) => bytesOf(connection),
     async load(members) {
       const found = await rowsOf(
         members.map(({ position: [user = '', clientId = ''] }) => ({ userId: user, clientId })),
@@ -153,8 +156,16 @@ async function list(
     },
     keep: ({ connection, now }) => matchesConnection(filter, connection, now),
   };
-  const scan = await scanPage(looker, listing, page);
+  const scan = await scanPage({ looker, listing, reading }, page);
   return { ...scan, rows: scan.rows.map(({ row, position }) => ({ row: row.connection, position })) };
+}
+
+/** What a connection without metadata, and one of its actions, take in memory, roughly. */
+const ROW_BYTES = 500;
+const ACTION_BYTES = 1000;
+
+function bytesOf({ metadata, actions }: Connection): number {
+  return ROW_BYTES + (metadata?.length ?? 0) + actions.length * ACTION_BYTES;
 }
 
 async function users({ store, looker }: Context, page: PageRequest): Promise<Scan<UserRow>> {

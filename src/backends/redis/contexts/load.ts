@@ -1,5 +1,4 @@
 /** Loads contexts and windows by the names that an index has. Changes nothing. */
-import type { ClientType } from '../../../core/connections/connection.ts';
 import type { ExecutionContext } from '../../../core/contexts/context.ts';
 import type { CountedWindow } from '../../../core/contexts/store.ts';
 import { clientKeyText } from '../../../core/ids.ts';
@@ -12,9 +11,9 @@ import type { Store } from '../store/store.ts';
 
 /** Reads contexts and windows that an index names, with the rows of their clients, all in one round trip. */
 export interface ContextLoader {
-  /** Returns one answer per member, in order; null if the context is gone, or its client is of another type. */
-  contexts(members: readonly Member[], clientType: ClientType | null): Promise<readonly (ExecutionContext | null)[]>;
-  windows(members: readonly Member[], clientType: ClientType | null): Promise<readonly (CountedWindow | null)[]>;
+  /** Returns one answer per member, in order; null if the context is gone. */
+  contexts(members: readonly Member[]): Promise<readonly (ExecutionContext | null)[]>;
+  windows(members: readonly Member[]): Promise<readonly (CountedWindow | null)[]>;
 }
 
 export function createContextLoader(store: Store, looker: Looker): ContextLoader {
@@ -33,20 +32,18 @@ export function createContextLoader(store: Store, looker: Looker): ContextLoader
   };
   const counts = async ({ ch, partition }: Client): Promise<ReadonlyMap<string, string>> =>
     fieldsOf(await looker.read(['HGETALL', store.key(partition, 'ctxwin', ch)]));
-  const is = (found: Reporter | null, clientType: ClientType | null): found is Reporter =>
-    found !== null && (clientType === null || found.clientType === clientType);
   return {
-    async contexts(members, clientType) {
+    async contexts(members) {
       const ofClients = clientsOf(members).map(async (client) => {
         const [found, values] = await Promise.all([reporter(client), held(client, 'ctx')]);
-        return values.map((value) => (value !== null && is(found, clientType) ? contextOf(found, value) : null));
+        return values.map((value) => (value !== null && found !== null ? contextOf(found, value) : null));
       });
       return (await Promise.all(ofClients)).flat();
     },
-    async windows(members, clientType) {
+    async windows(members) {
       const ofClients = clientsOf(members).map(async (client) => {
         const [found, values, live] = await Promise.all([reporter(client), held(client, 'win'), counts(client)]);
-        return values.map((value) => (value !== null && is(found, clientType) ? counted(found, value, live) : null));
+        return values.map((value) => (value !== null && found !== null ? counted(found, value, live) : null));
       });
       return (await Promise.all(ofClients)).flat();
     },

@@ -8,11 +8,12 @@ import type {
   WindowFilter,
 } from '../../../core/contexts/store.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS, COUNT_SCAN } from '../../../core/limits.ts';
-import type { PageRequest, Position, Scan } from '../../../core/page.ts';
+import { comparePositions, scanSorted, type PageRequest, type Position, type Scan } from '../../../core/page.ts';
+import { DocumentReading } from '../../../core/reading.ts';
 import type { RedisParts } from '../parts.ts';
 import { partitionsOf } from '../connections/store.ts';
 import { createLooker, type Looker } from '../connections/look.ts';
-import { countRows, firstRows, scanPage, type Listing, type Member } from '../connections/scan.ts';
+import { allRows, countRows, firstRows, scanPage, type Listing, type Member } from '../connections/scan.ts';
 import { createContextLoader, type ContextLoader } from './load.ts';
 import { reportArgs } from './rows.ts';
 import type { KeyKind } from '../keys.ts';
@@ -21,16 +22,34 @@ import type { Store } from '../store/store.ts';
 type Context = { readonly store: Store; readonly looker: Looker; readonly loader: ContextLoader };
 
 /**
+ * The most clients, or users of filters without a client, whose rows `lists` reads at the same time. All contexts of
+ * CLIENTS_TOGETHER clients are decoded in one turn of the event loop; of a page, no more rows are than it may have.
+ */
+const CLIENTS_TOGETHER = 4;
+const PAGES_TOGETHER = 64;
+
+/**
  * Creates Core's ContextStore over Redis. Each context and window is read together with the row of its client, which
  * says whether the client is connected.
  */
 export function createRedisContexts({ store }: RedisParts): ContextStore {
   const looker = createLooker(store);
   const context = { store, looker, loader: createContextLoader(store, looker) };
-  const list = (filter: ContextFilter, page: PageRequest): Promise<Scan<ExecutionContext>> =>
-    scanPage(looker, contextListing(context, filter), page);
-  const windows = (filter: WindowFilter, page: PageRequest): Promise<Scan<CountedWindow>> =>
-    scanPage(looker, windowListing(context, filter), page);
+  const list = (
+    filter: ContextFilter,
+    page: PageRequest,
+    reading = new DocumentReading(),
+  ): Promise<Scan<ExecutionContext>> => {
+    const listing = contextListing(context, filter);
+    return filter.windowId !== null && filter.userId !== null && filter.clientId !== null
+      ? ofWindow(context, { ...filter, ...page }, { listing, reading })
+      : scanPage({ looker, listing, reading }, page);
+  };
+  const windows = (
+    filter: WindowFilter,
+    page: PageRequest,
+    reading = new DocumentReading(),
+  ): Promise<Scan<CountedWindow>> => scanPage({ looker, listing: windowListing(context, filter), reading }, page);
   return {
     async report(key, epoch, report) {
       const bounds = [CLIENT_CONTEXTS, CLIENT_WINDOWS];
@@ -39,29 +58,95 @@ export function createRedisContexts({ store }: RedisParts): ContextStore {
       return outcome as ReportOutcome;
     },
     list,
-    lists: (filters, first) => Promise.all(filters.map((filter) => list(filter, { first, after: null }))),
-    count: (filter) => countRows(looker, contextListing(context, filter), COUNT_SCAN),
+    lists: (filters, first, reading = new DocumentReading()) =>
+      byClient(
+        filters,
+        { reading, most: filters.some(({ windowId }) => windowId !== null) ? CLIENTS_TOGETHER : PAGES_TOGETHER },
+        (filter) => list(filter, { first, after: null }, reading),
+      ),
+    count: (filter, reading = new DocumentReading()) =>
+      countRows({ looker, listing: contextListing(context, filter), reading }, COUNT_SCAN),
     windows,
-    windowLists: (filters, first) => Promise.all(filters.map((filter) => windows(filter, { first, after: null }))),
-    windowCount: (filter) => countRows(looker, windowListing(context, filter), COUNT_SCAN),
-    windowsNamed(userId, windowId) {
+    windowLists: (filters, first, reading = new DocumentReading()) =>
+      byClient(filters, { reading, most: PAGES_TOGETHER }, (filter) =>
+        windows(filter, { first, after: null }, reading),
+      ),
+    windowCount: (filter, reading = new DocumentReading()) =>
+      countRows({ looker, listing: windowListing(context, filter), reading }, COUNT_SCAN),
+    windowsNamed(userId, windowId, reading = new DocumentReading()) {
       const filter = { userId, clientId: null, clientType: null, status: null, ownership: null };
-      const listing = windowListing(context, filter);
-      return firstRows(looker, { ...listing, wanted: ([, , id]) => id === windowId }, 2);
+      const wanted = { key: `window ${windowId}`, test: ([, , id]: Position) => id === windowId };
+      return firstRows({ looker, listing: { ...windowListing(context, filter), wanted }, reading }, 2);
     },
     getContexts: (keys) =>
       rowsByKey(context, {
         kind: 'ctxs',
         positions: keys.map(({ userId, clientId, contextId }) => [userId, clientId, contextId]),
-        load: async (member) => (await context.loader.contexts([member], null))[0] ?? null,
+        load: async (member) => (await context.loader.contexts([member]))[0] ?? null,
       }),
     getWindows: (keys) =>
       rowsByKey(context, {
         kind: 'wins',
         positions: keys.map(({ userId, clientId, windowId }) => [userId, clientId, windowId]),
-        load: async (member) => (await context.loader.windows([member], null))[0] ?? null,
+        load: async (member) => (await context.loader.windows([member]))[0] ?? null,
       }),
   };
+}
+
+type OfWindow = ContextFilter & PageRequest;
+type Scanned = { readonly listing: Listing<ExecutionContext>; readonly reading: DocumentReading };
+
+/**
+ * Reads a page of the contexts in one window of a client. The client's contexts are read and grouped by window once for
+ * a document, because a document may ask for all windows of a client.
+ */
+async function ofWindow(
+  { looker }: Context,
+  { userId, clientId, windowId, first, after }: OfWindow,
+  { listing, reading }: Scanned,
+): Promise<Scan<ExecutionContext>> {
+  reading.check();
+  const windows = await reading.once(`by window\n${userId}\n${clientId}`, async () => {
+    const all = { ...listing, keep: () => true, present: () => true };
+    // The rows are remembered by window, so they are not remembered a second time as chunks.
+    const rows = await allRows({ looker, listing: all, reading: reading.unremembered() });
+    const value = Map.groupBy(rows, ({ row }) => row.windowId);
+    return { value, bytes: rows.reduce((sum, { row }) => sum + contextBytes(row), 0) };
+  });
+  const kept = (windows.get(windowId) ?? []).filter(
+    ({ row, position }) =>
+      (after === null || comparePositions(position, after) > 0) && (listing.present?.(row) ?? true),
+  );
+  const scan = scanSorted(
+    kept,
+    { first, after },
+    ({ position }) => position,
+    ({ row }) => listing.keep(row),
+  );
+  return { ...scan, rows: scan.rows.map(({ row }) => row) };
+}
+
+/**
+ * Calls `read` for each filter and returns the answers in order. The filters of one client are read together, so that
+ * its rows are read once even if they are too large to be remembered, and at most `most` clients at a time.
+ */
+async function byClient<F extends ClientFilter, T>(
+  filters: readonly F[],
+  { reading, most }: { readonly reading: DocumentReading; readonly most: number },
+  read: (filter: F) => Promise<T>,
+): Promise<readonly T[]> {
+  const clients = Map.groupBy(filters, ({ userId, clientId }) => `${userId}\n${clientId}`);
+  const answers = new Map<F, T>();
+  const waiting = [...clients.values()];
+  while (waiting.length > 0) {
+    reading.check();
+    const together = waiting.splice(0, most).flat();
+    await Promise.all(together.map(async (filter) => void answers.set(filter, await read(filter))));
+  }
+  return filters.flatMap((filter) => {
+    const answer = answers.get(filter);
+    return answer === undefined ? [] : [answer];
+  });
 }
 
 type Wanted<T> = {
@@ -93,11 +178,19 @@ type ClientFilter = Pick<ContextFilter, 'userId' | 'clientId' | 'clientType'>;
  */
 function ofClients(store: Store, { userId, clientId }: ClientFilter) {
   const prefix = userId === null ? [] : clientId === null ? [userId] : [userId, clientId];
+  const others = clientId !== null && userId === null;
   return {
     prefix,
     partitions: partitionsOf(store, userId),
-    wanted: ([, client]: Position): boolean => clientId === null || client === clientId,
+    wanted: others ? { key: `client ${clientId}`, test: ([, client]: Position): boolean => client === clientId } : null,
   };
+}
+
+/** What a row without its title and metadata takes in memory, roughly. */
+const ROW_BYTES = 400;
+
+function contextBytes({ title, metadata }: ExecutionContext): number {
+  return ROW_BYTES + (title?.length ?? 0) + (metadata?.length ?? 0);
 }
 
 function contextListing({ store, loader }: Context, filter: ContextFilter): Listing<ExecutionContext> {
@@ -107,8 +200,10 @@ function contextListing({ store, loader }: Context, filter: ContextFilter): List
     ...ofClients(store, filter),
     kind: 'ctxs',
     plain: plain && (clientId === null || userId !== null),
-    load: (members) => loader.contexts(members, clientType),
+    load: loader.contexts,
+    present: (context) => clientType === null || context.clientType === clientType,
     keep: (context) => contextMatches(filter, context),
+    bytes: contextBytes,
   };
 }
 
@@ -119,9 +214,11 @@ function windowListing({ store, loader }: Context, filter: WindowFilter): Listin
     ...ofClients(store, filter),
     kind: 'wins',
     plain: plain && (clientId === null || userId !== null),
-    load: (members) => loader.windows(members, clientType),
+    load: loader.windows,
+    present: ({ window }) => clientType === null || window.clientType === clientType,
     keep: ({ window }) =>
       (status === null || windowStatus(window) === status) && (ownership === null || window.ownership === ownership),
+    bytes: () => ROW_BYTES,
   };
 }
 

@@ -1,0 +1,77 @@
+/** What one document reads of a store: it is remembered for the other fields, and ends when the answer is given up. */
+import { CallboardError } from './errors.ts';
+import { READING_BYTES } from './limits-queries.ts';
+
+/** A value that was read, and roughly how many bytes it takes in memory. */
+export type Sized<T> = { readonly value: T; readonly bytes: number };
+
+/** The part of an AbortSignal that a read needs. */
+export type GivenUp = { readonly aborted: boolean };
+
+/**
+ * The reads of one document, or of one event of a subscription. A store remembers here what it read, so that other
+ * fields, aliases and pages of the same document do not read it again. At most READING_BYTES are remembered; what
+ * exceeds them is read again. Never shared between requesters or documents.
+ */
+export class DocumentReading {
+  readonly #signal: GivenUp | undefined;
+  #known = new Map<string, Promise<unknown>>();
+  #bytes = 0;
+  #ended = false;
+
+  /** `signal` is aborted when the requester hangs up; absent: the reader never hangs up. */
+  constructor(signal?: GivenUp) {
+    this.#signal = signal;
+  }
+
+  /** Whether nobody waits for the answer any more. */
+  get aborted(): boolean {
+    return this.#ended || this.#signal?.aborted === true;
+  }
+
+  /** Throws `store_unavailable` if nobody waits for the answer any more. Stores call it before each read. */
+  check(): void {
+    if (this.aborted) throw new CallboardError('store_unavailable', 'The answer is no longer awaited.');
+  }
+
+  /** Returns a reading that ends with this one and remembers apart from it, for as long as it is used. */
+  unremembered(): DocumentReading {
+    return new DocumentReading(this);
+  }
+
+  /** Ends the reading: from now on `check` throws. Called when the time of the document is over. */
+  end(): void {
+    this.#ended = true;
+    this.forget();
+  }
+
+  /**
+   * Returns what `read` returned for this key before. Otherwise reads it, and remembers it if there is room. A read that
+   * fails is not remembered. Reads that begin before the first one is done share its result.
+   */
+  once<T>(key: string, read: () => Promise<Sized<T>>): Promise<T> {
+    const known = this.#known;
+    const before = known.get(key);
+    // The key names the kind of the value, so a key always has values of one type.
+    if (before) return before as Promise<T>;
+    const found = read().then(
+      ({ value, bytes }) => {
+        if (this.#known === known && this.#bytes + bytes <= READING_BYTES) this.#bytes += bytes;
+        else known.delete(key);
+        return value;
+      },
+      (error: unknown) => {
+        known.delete(key);
+        throw error;
+      },
+    );
+    known.set(key, found);
+    return found;
+  }
+
+  /** Forgets everything, so that the next event of a subscription reads anew. */
+  forget(): void {
+    this.#known = new Map();
+    this.#bytes = 0;
+  }
+}

@@ -1,0 +1,104 @@
+/** Tests that a user's token is enough for every documented query and every verb, as far as it concerns their own data. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'graphql';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { VERBS } from '../../src/cli/operator/verbs/table.ts';
+import { operatorOf } from '../cli/operator/kit/operator.ts';
+import { startRealRelay, type RealRelay } from '../clients/kit/real-relay.ts';
+
+const DOCS = join(import.meta.dirname, '../../docs');
+
+let relay: RealRelay;
+let token: string;
+beforeAll(async () => {
+  relay = await startRealRelay();
+  token = await relay.token('demo', 'connect', 'invoke', 'host');
+});
+afterAll(() => relay[Symbol.asyncDispose]());
+
+type Asked = { readonly query: string; readonly variables?: object };
+
+/** Returns the queries in the fenced GraphQL of the docs, and those in the bodies of their commands. */
+function documented(): readonly Asked[] {
+  const texts = readdirSync(DOCS)
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => readFileSync(join(DOCS, name), 'utf8'));
+  return texts.flatMap((text) => [
+    ...[...text.matchAll(/```graphql\n([^`]+)```/g)].map(([, query = '']) => ({ query })),
+    ...[...text.matchAll(/-d '(\{"query":.+\})'/g)].map(([, body = '{}']): Asked => JSON.parse(body)),
+  ]);
+}
+
+function isQuery({ query }: Asked): boolean {
+  return parse(query).definitions.every((node) => node.kind !== 'OperationDefinition' || node.operation === 'query');
+}
+
+it('every documented query is answered, or forbidden if it shows what belongs to others', async () => {
+  const queries = documented().filter(isQuery);
+  expect(queries.length).toBeGreaterThanOrEqual(3);
+  for (const body of queries) {
+    const answer = await fetch(`${relay.url}/graphql`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    const { errors = [] }: { errors?: { extensions: { code: string } }[] } = await answer.json();
+    const codes = new Set(errors.map(({ extensions }) => extensions.code));
+    codes.delete('forbidden');
+    expect([body.query, ...codes]).toEqual([body.query]);
+  }
+});
+
+/** The arguments of the verbs that need some; a verb that waits for events is not run. */
+const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
+  call: ['demo/desk', 'work'],
+  preflight: ['demo/desk', 'work'],
+  'calls get': ['demo/desk/c1'],
+  'calls await': ['demo/desk/c1'],
+  'calls cancel': ['demo/desk/c1'],
+  'calls reveal': ['demo/desk/c1', '--reason', 'a reason'],
+  'clients get': ['demo/desk'],
+  'clients actions': ['demo/desk'],
+  'clients disconnect': ['demo/desk', '--yes'],
+  'users get': ['demo'],
+  'sites get': ['demo/s1'],
+  'streams ls': ['demo'],
+  'messages ls': ['demo/clients/desk'],
+  'nodes drain': ['n1', '--yes'],
+  top: ['--count', '1'],
+};
+const FOLLOWS = ['calls tail', 'waits watch', 'clients watch', 'messages tail'];
+const LOCAL = /^(context|completion|doctor)/;
+
+const verbs = VERBS.map(({ name }) => name).filter((name) => !FOLLOWS.includes(name) && !LOCAL.test(name));
+
+it.each(verbs)('`callboard %s` is never too much for a user', async (name) => {
+  const run = operatorOf({ CALLBOARD_URL: relay.url, CALLBOARD_TOKEN: token });
+  const { code, err } = await run([...name.split(' '), ...(ARGUMENTS[name] ?? [])]);
+  expect(err).not.toContain('too_complex');
+  expect(err).not.toContain('may cost');
+  // 2 would say that the command was wrong; 1 and 11 that something failed.
+  expect([name, [0, 3, 4, 5].includes(code), code, err]).toEqual([name, true, code, err]);
+});
+
+it.each([
+  ['users get', 0],
+  ['clients ls', 0],
+  ['places ls', 0],
+  ['waits ls', 0],
+  ['waits count', 0],
+  ['streams ls', 0],
+  ['calls ls', 4],
+  ['users ls', 4],
+  ['actions ls', 4],
+  ['clients flapping', 4],
+  ['status', 4],
+  ['top', 4],
+  ['nodes ls', 4],
+  ['capacity ls', 4],
+])('`callboard %s` of a user ends with %i', async (name, expected) => {
+  const run = operatorOf({ CALLBOARD_URL: relay.url, CALLBOARD_TOKEN: token });
+  const { code, err } = await run([...name.split(' '), ...(ARGUMENTS[name] ?? [])]);
+  expect([code, err]).toEqual([expected, expected === 0 ? '' : expect.any(String)]);
+});
