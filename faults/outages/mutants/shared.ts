@@ -13,15 +13,6 @@ export const SHARED_MUTANTS: readonly Mistake[] = [
     caughtBy: ['I8'],
   },
   {
-    name: 'resubscribe',
-    says: 'ioredis subscribes again by itself after a break, and does not catch the failure of that',
-    file: 'backends/redis/client.ts',
-    find: 'autoResubscribe: false,',
-    replace: 'autoResubscribe: true,',
-    plan: 'F20',
-    caughtBy: ['I13'],
-  },
-  {
     name: 'leak',
     says: 'an end does not release its reservation',
     file: 'backends/redis/commands/lib-commands.lua',
