@@ -201,8 +201,8 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'waits-counted-as-requests',
     says: 'calls that wait use up the share of requests',
-    file: 'core/rpc/wait.ts',
-    find: 'caller.signal?.waits?.();',
+    file: 'web/hang-up.ts',
+    find: 'requestDone(res);',
     replace: '',
     judge: { test: 'test/http/sockets.test.ts' },
   },

@@ -12,15 +12,12 @@ export class HangUpSignal {
 
   constructor(res: ServerResponse) {
     this.#res = res;
+    // An operation that may wait begins: the share `waits` bounds it from now on.
+    requestDone(res);
   }
 
   get aborted(): boolean {
     return this.#res.destroyed && !this.#res.writableFinished;
-  }
-
-  /** The call waits from now on: its request no longer counts as one in progress. */
-  waits(): void {
-    requestDone(this.#res);
   }
 
   addEventListener(_type: 'abort', listener: () => void): void {

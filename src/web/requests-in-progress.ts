@@ -17,8 +17,10 @@ export function requestBegan(response: ServerResponse, holdings: Holdings): void
 }
 
 /**
- * Ends the counting of a request: its response has ended, has become an event stream, or waits for a command. A stream
- * holds a socket, and a wait counts in the share `waits`, so neither uses up what other requests need. Idempotent.
+ * Ends the counting of a request: its response has ended or has become an event stream, or its mutation begins. A
+ * stream holds a socket, and a call counts in the share `waits`, so neither uses up what other requests need. A
+ * mutation is not counted while the store answers, because a burst of calls would then be refused that `waits` allows.
+ * Idempotent.
  */
 export function requestDone(response: ServerResponse): void {
   const holdings = counted.get(response);

@@ -396,26 +396,26 @@ describe('the share of requests', () => {
     const bound = { guarantee: 2, total: 4 };
     await using at = await startHttpRelay({ shares: { requests: bound } });
     const token = await tokenOf('alice', 'connect', 'invoke', 'host');
-    const { shares } = at.callboard.core;
+    const used = (share: string): Promise<number> => metric(at, `share_used{share="${share}"}`);
     const path = '/connections/alice/tab/actions/open';
     // Calls that wait for their client do not count.
     const aborts = new AbortController();
     const init = { method: 'POST', signal: aborts.signal, body: '{"connect_within_ms":60000}' };
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     for (let i = 0; i < 6; i++) void fetch(`${at.url}${path}`, { ...init, headers }).catch(() => {});
-    await until(() => shares.used('waits') === 6);
-    expect(shares.used('requests')).toBe(0);
+    await until(async () => (await used('waits')) === 6);
+    expect(await used('requests')).toBe(0);
     // Bodies that do not end do.
     const head = ['POST /graphql HTTP/1.1', 'Host: x', `Authorization: Bearer ${token}`];
     const unfinished = [...head, 'Content-Type: application/json', 'Content-Length: 9', '', ''].join('\r\n');
     const slow = await Promise.all(Array.from({ length: 3 }, () => dial(at.url, unfinished)));
-    await until(() => shares.used('requests') === 3);
+    await until(async () => (await used('requests')) === 3);
     const refused = await at.ask('/graphql', postJson({ query: '{ __typename }' }, { token }));
     expect([refused.status, refused.headers.connection]).toEqual([429, 'close']);
     expect(refused.text).toContain('"share":"requests"');
     expect((await at.ask('/graphql', postJson({ query: '{ __typename }' }))).status).toBe(200);
     for (const socket of slow) socket.destroy();
-    await until(() => shares.used('requests') === 0);
+    await until(async () => (await used('requests')) === 0);
     expect((await at.ask('/graphql', postJson({ query: '{ __typename }' }, { token }))).status).toBe(200);
     aborts.abort();
   });

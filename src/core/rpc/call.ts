@@ -41,8 +41,6 @@ export interface HangUp {
   readonly aborted: boolean;
   addEventListener(type: 'abort', listener: () => void, options: { readonly once: true }): void;
   removeEventListener(type: 'abort', listener: () => void): void;
-  /** Called when a wait of this caller is registered, and counts in the share `waits`. */
-  waits?(): void;
 }
 
 /**

@@ -69,7 +69,6 @@ export class Wait implements Waiting {
     this.#parts = parts;
     this.#caller = caller;
     parts.correlator.add(this);
-    caller.signal?.waits?.();
   }
 
   get known(): KnownWait | null {

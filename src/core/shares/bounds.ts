@@ -37,7 +37,7 @@ export const SHARE_NAMES = [
   'dedup_marks',
   /** The number of connections over which a valid token arrived last: of HTTP, and links. */
   'sockets',
-  /** The number of HTTP requests in progress, without event streams and calls that wait. */
+  /** The number of HTTP requests in progress, without event streams and mutations that have begun. */
   'requests',
   /** The number of live feeds of command events; subscriptions of one holder with equal filters share a feed. */
   'feeds',
