@@ -241,4 +241,28 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
     replace: '      const some',
     judge: { test: 'test/backends/redis-scans.test.ts' },
   },
+  {
+    name: 'large-rows-in-one-call',
+    says: 'one script returns the whole rows of many large clients',
+    file: 'backends/redis/connections/get.lua',
+    find: 'elseif lib.connections_left <= 0 then',
+    replace: 'elseif false then',
+    judge: { test: 'test/backends/redis-scans.test.ts' },
+  },
+  {
+    name: 'loads-in-one-call',
+    says: 'one script counts all live commands of many clients',
+    file: `${COMMANDS}/loads.lua`,
+    find: '    if lib.loads_left <= 0 then break end',
+    replace: '',
+    judge: { test: 'test/backends/redis-scans.test.ts' },
+  },
+  {
+    name: 'places-removed-at-once',
+    says: 'one script removes the places of a whole stream',
+    file: 'backends/redis/history/lib-history-commands.lua',
+    find: '    if lib.history_places_left <= 0 then return end',
+    replace: '',
+    judge: { test: 'test/backends/redis-scans.test.ts' },
+  },
 ];

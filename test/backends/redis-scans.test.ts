@@ -8,6 +8,7 @@ import { NAMES } from '../../src/backends/redis/inspector/fill.ts';
 import { READ_BATCH } from '../../src/backends/redis/commands/get.ts';
 import { MAX_ROWS } from '../../src/backends/redis/store/batches.ts';
 import { admission, ALICE, BOUND, dispatched, ending, keyFor } from '../contract/kit/bench.ts';
+import { toJson } from '../../src/core/json.ts';
 import { newMessage } from '../contract/kit/history-model.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 
@@ -213,6 +214,62 @@ describe('scans over Redis', () => {
       expect(read).toHaveBeenCalledTimes(1);
       const ofCommand = bench.backend.history.ofCommand('alice', 'c1', { first: 10, after: null, stopped: () => true });
       await expect(ofCommand).rejects.toMatchObject({ code: 'store_unavailable' });
+    });
+  });
+
+  describe('of clients', () => {
+    it('return the rows of large clients in several calls, each with about 256 KiB', async () => {
+      const schema = toJson({ text: 'x'.repeat(60_000) });
+      const action = { name: 'open', summary: null, description: null, version: null, checksArguments: null };
+      const actions = [0, 1].map((i) => ({ ...action, name: `open${i}`, schema, metadata: null }));
+      const keys = Array.from({ length: 8 }, (_, i) => ({ userId: 'alice', clientId: `t${i}` }));
+      const hello = { instanceId: 'i1', nodeId: 'n1', clientType: 'browser', host: false, metadata: null } as const;
+      for (const key of keys) await bench.backend.connections.connect({ ...key, ...hello, actions });
+      const beside = await redisBench({ beside: bench, partitions: 1 });
+      const before = beside.store.roundTrips;
+      const rows = await beside.backend.connections.get(keys);
+      expect(rows.map((row) => [row?.clientId, row?.actions.length])).toEqual(
+        keys.map(({ clientId }) => [clientId, 2]),
+      );
+      expect(beside.store.roundTrips - before).toBe(3);
+      await beside.close();
+    });
+
+    it('count the commands of busy clients in several calls', async () => {
+      // Each command has four fields, and a call reads about 10,000.
+      await admitMany(6_000);
+      const { seen } = watchActs();
+      const clients = Array.from({ length: 20 }, (_, i) => ({ userId: 'alice', clientId: `t${i}` }));
+      const loads = await bench.backend.commands.loads(clients);
+      expect(loads).toEqual(clients.map(() => ({ inFlight: 0, queued: 300 })));
+      const left = seen.filter(({ name }) => name === 'commands-loads').map(({ args }) => args.length);
+      expect(left.length).toBeGreaterThan(1);
+      expect(left[0]).toBe(20);
+    });
+
+    it('remove the places of a bounded number of rows when a stream makes room for another', async () => {
+      const small = await redisBench({ partitions: 1, streamMessages: 5_000, streamsPerUser: 1 });
+      const { history } = small.backend;
+      const row = (i: number) => newMessage({ id: `m${i}`, commandId: `c${i}` });
+      for (let at = 0; at < 2_000; at += 500)
+        await Promise.all(Array.from({ length: 500 }, (_, i) => history.retain(row(at + i))));
+      const places = async (): Promise<number> => {
+        const names = await small.store.read([['ZRANGE', small.store.key(0, 'rowspans'), 0, -1]]);
+        const spans = (names[0] as string[]).map((name) => name.split('\0'));
+        const counts = await small.store.read(
+          spans.map(([uh = '', start = '']) => ['HLEN', small.store.key(0, 'cmdrows', `${uh}:${start}`)]),
+        );
+        return counts.reduce<number>((sum, count) => sum + Number(count), 0);
+      };
+      expect(await places()).toBe(2_000);
+      await history.retain(newMessage({ suffix: 'clients/other', id: 'later', commandId: 'later' }));
+      const left = await places();
+      expect(left).toBeGreaterThan(2_001 - 512 - 16 * 64 - 1);
+      expect(left).toBeLessThan(2_001);
+      // The places that are left name no message.
+      for (const id of ['c0', 'c1999'])
+        expect((await history.ofCommand('alice', id, { first: 10, after: null })).rows).toEqual([]);
+      await small.close();
     });
   });
 });
