@@ -241,7 +241,7 @@ describe('configuration', () => {
         : [flag, values[name] ?? '1048576'.slice(0, name === 'PORT' || name === 'PARTITIONS' ? 3 : 9)];
     });
     expect(faultsOf({}, argv)).toEqual({});
-    expect(SETTING_NAMES).toHaveLength(71);
+    expect(SETTING_NAMES).toHaveLength(72);
   });
 
   it('has the bounds of each share; a default guarantee does not exceed its total', () => {
