@@ -153,9 +153,17 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'reads-after-hang-up',
     says: 'the rows of a client are read although the requester hung up after the index was read',
-    file: 'backends/redis/connections/scan.ts',
-    find: '  reading.check();\n  const loaded',
-    replace: '  const loaded',
+    file: 'core/reading.ts',
+    find: '      this.check();\n      return load();',
+    replace: '      return load();',
     judge: { test: 'test/backends/redis-reads-once.test.ts' },
+  },
+  {
+    name: 'documents-left-waiting',
+    says: 'a document that waits for the next turn of the event loop is not served when that turn is over',
+    file: 'core/shares/read-turns.ts',
+    find: 'if (paced && this.#spent > 0 && this.waiting > 0) this.#awaitTurn(paced);',
+    replace: '',
+    judge: { test: 'test/core/read-turns.test.ts' },
   },
 ];

@@ -1,6 +1,6 @@
 /** What one document reads of a store: it is remembered for the other fields, and ends when the answer is given up. */
 import { CallboardError } from './errors.ts';
-import { READING_BYTES } from './limits-queries.ts';
+import { READING_BYTES, ROWS_LOADED_TOGETHER } from './limits-queries.ts';
 
 /** A value that was read, and roughly how many bytes it takes in memory. */
 export type Sized<T> = { readonly value: T; readonly bytes: number };
@@ -15,13 +15,15 @@ export type GivenUp = { readonly aborted: boolean };
  */
 export class DocumentReading {
   readonly #signal: GivenUp | undefined;
+  readonly #loads: Loads;
   #known = new Map<string, Promise<unknown>>();
   #bytes = 0;
   #ended = false;
 
   /** `signal` is aborted when the requester hangs up; absent: the reader never hangs up. */
-  constructor(signal?: GivenUp) {
+  constructor(signal?: GivenUp, loads = new Loads()) {
     this.#signal = signal;
+    this.#loads = loads;
   }
 
   /** Whether nobody waits for the answer any more. */
@@ -36,7 +38,19 @@ export class DocumentReading {
 
   /** Returns a reading that ends with this one and remembers apart from it, for as long as it is used. */
   unremembered(): DocumentReading {
-    return new DocumentReading(this);
+    return new DocumentReading(this, this.#loads);
+  }
+
+  /**
+   * Calls `load`, which reads about `rows` rows of the store. The loads that are in progress at the same time have at
+   * most ROWS_LOADED_TOGETHER rows, so that their answers are not decoded in one turn of the event loop; a larger one is
+   * alone. Loads of few rows begin in the tick of their call, and so share a round trip.
+   */
+  load<T>(rows: number, load: () => Promise<T>): Promise<T> {
+    return this.#loads.run(rows, () => {
+      this.check();
+      return load();
+    });
   }
 
   /** Ends the reading: from now on `check` throws. Called when the time of the document is over. */
@@ -73,5 +87,25 @@ export class DocumentReading {
   forget(): void {
     this.#known = new Map();
     this.#bytes = 0;
+  }
+}
+
+/** The loads of one document that are in progress, and those that wait for them. */
+class Loads {
+  #rows = 0;
+  #waiting: (() => void)[] = [];
+
+  async run<T>(rows: number, load: () => Promise<T>): Promise<T> {
+    while (this.#rows > 0 && this.#rows + rows > ROWS_LOADED_TOGETHER)
+      await new Promise<void>((go) => this.#waiting.push(go));
+    this.#rows += rows;
+    try {
+      return await load();
+    } finally {
+      this.#rows -= rows;
+      const waiting = this.#waiting;
+      this.#waiting = [];
+      for (const go of waiting) go();
+    }
   }
 }

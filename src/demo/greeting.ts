@@ -11,7 +11,7 @@ export type PagePlan =
   | { readonly kind: 'unbuilt' };
 
 const NESTED =
-  '{ users { nodes { userId connections { nodes { clientId status actions { items { name summary } } } } workers { idle { contextId } assigned { contextId taskId } } browserWindows { nodes { windowId draining busyCount } } pendingRpcs { nodes { clientId action stage ageMs } } streams { nodes { suffix messageCount } } } } }';
+  '{ users(first: 50) { nodes { userId connections { nodes { clientId status actions { items { name summary } } } } workers { idle { contextId } assigned { contextId taskId } } browserWindows { nodes { windowId draining busyCount } } pendingRpcs { nodes { clientId action stage ageMs } } streams { nodes { suffix messageCount } } } } }';
 const EVENTS = 'subscription { connectionEvents { change cause at connection { userId clientId instanceId } } }';
 
 /** What the greeting tells the user. `code` signs in to the GraphQL editor once, and `consoleCode` to the console. */

@@ -51,7 +51,7 @@ describe('a client that flaps', () => {
     ];
     expect(lines).toEqual([
       { message: 'link opened', fields: { ...one, kind: 'connected' } },
-      { message: 'link closed', fields: { ...one, cause: 'replaced', durationMs: 1_500 } },
+      { message: 'link closed', fields: { ...one, cause: 'replaced', closeCode: null, durationMs: 1_500 } },
       { message: 'link opened', fields: { ...two, kind: 'replaced', replaced: 'i1', cause: 'replaced' } },
     ]);
     // A link that is closed twice is logged once.

@@ -1,4 +1,5 @@
 /** Tests that users take turns with expensive reads. */
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ReadTurns } from '../../src/core/shares/read-turns.ts';
 import { settle } from '../kit/clock.ts';
@@ -67,5 +68,49 @@ describe('the turns of large reads', () => {
     expect(await quick).toBe(8);
     await at.end('a2');
     expect(await Promise.all([first, last])).toEqual(['a1 done', 'a2 done']);
+  });
+
+  it('serve every read, whatever the reads cost and whenever they are asked for', async () => {
+    const asked = fc.record({
+      holder: fc.constantFrom('alice', 'bob', 'carol'),
+      cost: fc.integer({ min: 0, max: 30 }),
+      way: fc.constantFrom('value', 'promise', 'error'),
+      /** Whether the event loop goes on before the next read is asked for. */
+      turn: fc.boolean(),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(asked, { maxLength: 30 }), async (all) => {
+        const later: (() => void)[] = [];
+        const goOn = (): void => later.splice(0).forEach((run) => run());
+        const loop = { afterOthers: (run: () => void) => void later.push(run) };
+        const turns = new ReadTurns({ atOnce: 2, perHolder: 1, paced: { loop, costPerTurn: 10, small: 3 } });
+        const done: Promise<boolean>[] = [];
+        for (const { holder, cost, way, turn } of all) {
+          const read = (): number | Promise<number> => {
+            if (way === 'error') throw new Error('boom');
+            return way === 'value' ? cost : Promise.resolve(cost);
+          };
+          const answer = Promise.resolve().then(() => turns.run(holder, read, cost));
+          done.push(
+            answer.then(
+              () => true,
+              () => false,
+            ),
+          );
+          if (turn) {
+            await settle();
+            goOn();
+          }
+        }
+        // As many turns as there are reads are enough: in each, at least one read begins.
+        for (let turn = 0; turn <= all.length; turn++) {
+          await settle();
+          goOn();
+        }
+        await settle();
+        expect(turns.waiting).toBe(0);
+        expect(await Promise.all(done)).toEqual(all.map(({ way }) => way !== 'error'));
+      }),
+    );
   });
 });

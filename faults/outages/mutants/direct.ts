@@ -7,7 +7,7 @@ export const DIRECT_MUTANTS: readonly Mistake[] = [
     name: 'leak',
     says: 'an end does not release its reservation',
     file: 'backends/memory/ledger.ts',
-    find: 'if (entry.scopePlace) holders?.remove(entry.scopePlace);',
+    find: 'scope.holders.remove(entry.scopePlace);',
     replace: '',
     plan: 'F0',
     caughtBy: ['I6'],

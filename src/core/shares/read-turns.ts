@@ -129,9 +129,11 @@ export class ReadTurns {
     this.#lines.set(holder, line);
   }
 
-  /** Starts the reads that may begin now. */
+  /** Starts the reads that may begin now. If one waits for the next turn of the event loop, that turn is awaited. */
   #next(): void {
     while (this.#startOne());
+    const { paced } = this.#options;
+    if (paced && this.#spent > 0 && this.waiting > 0) this.#awaitTurn(paced);
   }
 
   /** Starts the next read. Its holder then goes to the end of the order. Forgets holders without reads on its way. */

@@ -145,8 +145,7 @@ async function readChunk<T>(
   };
   const names = wanted ? await reading.once(`names\n${place}`, look) : (await look()).value;
   const asked = wanted ? names.members.filter(({ position }) => wanted.test(position)) : names.members;
-  reading.check();
-  const loaded = await load(asked);
+  const loaded = await reading.load(asked.length, () => load(asked));
   const rowOf = new Map(asked.map((member, i) => [member, loaded[i] ?? null]));
   const rows = names.members.map((member) => ({ position: member.position, row: rowOf.get(member) ?? null }));
   const size = loaded.reduce((sum, row) => sum + (row ? bytes(row) : 0), rows.length * MEMBER_BYTES);

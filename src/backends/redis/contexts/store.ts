@@ -22,13 +22,6 @@ import type { Store } from '../store/store.ts';
 type Context = { readonly store: Store; readonly looker: Looker; readonly loader: ContextLoader };
 
 /**
- * The most clients, or users of filters without a client, whose rows `lists` reads at the same time. All contexts of
- * CLIENTS_TOGETHER clients are decoded in one turn of the event loop; of a page, no more rows are than it may have.
- */
-const CLIENTS_TOGETHER = 4;
-const PAGES_TOGETHER = 64;
-
-/**
  * Creates Core's ContextStore over Redis. Each context and window is read together with the row of its client, which
  * says whether the client is connected.
  */
@@ -59,18 +52,12 @@ export function createRedisContexts({ store }: RedisParts): ContextStore {
     },
     list,
     lists: (filters, first, reading = new DocumentReading()) =>
-      byClient(
-        filters,
-        { reading, most: filters.some(({ windowId }) => windowId !== null) ? CLIENTS_TOGETHER : PAGES_TOGETHER },
-        (filter) => list(filter, { first, after: null }, reading),
-      ),
+      Promise.all(filters.map((filter) => list(filter, { first, after: null }, reading))),
     count: (filter, reading = new DocumentReading()) =>
       countRows({ looker, listing: contextListing(context, filter), reading }, COUNT_SCAN),
     windows,
     windowLists: (filters, first, reading = new DocumentReading()) =>
-      byClient(filters, { reading, most: PAGES_TOGETHER }, (filter) =>
-        windows(filter, { first, after: null }, reading),
-      ),
+      Promise.all(filters.map((filter) => windows(filter, { first, after: null }, reading))),
     windowCount: (filter, reading = new DocumentReading()) =>
       countRows({ looker, listing: windowListing(context, filter), reading }, COUNT_SCAN),
     windowsNamed(userId, windowId, reading = new DocumentReading()) {
@@ -124,29 +111,6 @@ async function ofWindow(
     ({ row }) => listing.keep(row),
   );
   return { ...scan, rows: scan.rows.map(({ row }) => row) };
-}
-
-/**
- * Calls `read` for each filter and returns the answers in order. The filters of one client are read together, so that
- * its rows are read once even if they are too large to be remembered, and at most `most` clients at a time.
- */
-async function byClient<F extends ClientFilter, T>(
-  filters: readonly F[],
-  { reading, most }: { readonly reading: DocumentReading; readonly most: number },
-  read: (filter: F) => Promise<T>,
-): Promise<readonly T[]> {
-  const clients = Map.groupBy(filters, ({ userId, clientId }) => `${userId}\n${clientId}`);
-  const answers = new Map<F, T>();
-  const waiting = [...clients.values()];
-  while (waiting.length > 0) {
-    reading.check();
-    const together = waiting.splice(0, most).flat();
-    await Promise.all(together.map(async (filter) => void answers.set(filter, await read(filter))));
-  }
-  return filters.flatMap((filter) => {
-    const answer = answers.get(filter);
-    return answer === undefined ? [] : [answer];
-  });
 }
 
 type Wanted<T> = {
