@@ -95,7 +95,7 @@ export const READING_BYTES = 16 * 1024 * 1024;
  * The most rows of a store that one document loads at the same time. Their answers may arrive together, and decoding a
  * row of a context takes about 8 microseconds.
  */
-export const ROWS_LOADED_TOGETHER = 4_000;
+export const ROWS_LOADED_TOGETHER = 1_000;
 
 /** The minimum age of the waits that a listing of pending RPCs shows. */
 export const MIN_AGE_MS = { default: 0, min: 0, max: 86_400_000 } as const;

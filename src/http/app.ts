@@ -22,6 +22,7 @@ import { createMask } from '../graphql/execution/mask.ts';
 import { createPlans } from '../graphql/execution/plan.ts';
 import { schema, restSchema } from '../graphql/schema/schema.ts';
 import { descriptorLimit, socketRoom } from '../platform/descriptors.ts';
+import { systemLoop } from '../platform/event-loop.ts';
 import type { Meter } from '../platform/metrics.ts';
 import { createRestHandler, type RestHandler } from '../rest/handler.ts';
 import { createAuthenticateRequest } from './authenticate-request.ts';
@@ -108,7 +109,7 @@ export function createApp(options: AppOptions): App {
     streams,
   });
   const sockets = new Sockets({
-    ...{ clock, log, metrics: meter, shares: core.shares, inAll: unauthenticatedSockets() },
+    ...{ clock, loop: systemLoop, log, metrics: meter, shares: core.shares, inAll: unauthenticatedSockets() },
     perAddress: origins.trustProxy ? null : (options.unauthenticatedSockets ?? UNAUTHENTICATED_SOCKETS_PER_ADDRESS),
   });
   const inbound = new ByteRates(clock, options.inboundBytesPerSecond ?? INBOUND_BYTES_PER_SECOND);

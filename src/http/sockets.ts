@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { Principal } from '../core/auth/principal.ts';
 import type { Cancel, Clock } from '../core/clock.ts';
 import { CallboardError } from '../core/errors.ts';
+import type { EventLoop } from '../core/event-loop.ts';
 import { READ_NOTHING_MS } from '../core/limits.ts';
 import type { Log } from '../core/log.ts';
 import type { Metrics } from '../core/metrics.ts';
@@ -26,6 +27,7 @@ const RETRY_MS = 5_000;
 
 export type SocketsOptions = {
   readonly clock: Clock;
+  readonly loop: EventLoop;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly shares: Pick<Shares, 'of'>;
@@ -119,6 +121,8 @@ export class Sockets {
   readonly #open = new Map<Socket, Watched>();
   readonly #unauthenticated = new Evictable();
   readonly #byAddress = new Map<string, Evictable>();
+  /** The addresses that hold more than `perAddress`, of which sockets are evicted in a later turn of the loop. */
+  readonly #crowded = new Set<string>();
   readonly #lines: TokenBucket;
   readonly #stop: Cancel;
   /** The one listener of all sockets, so that an idle link holds none of its own. */
@@ -140,12 +144,19 @@ export class Sockets {
     return this.#unauthenticated.size;
   }
 
-  /** Adds an accepted socket. Beyond a bound, another unauthenticated socket is destroyed without a response. */
+  /**
+   * Adds an accepted socket. Beyond a bound, another unauthenticated socket is destroyed without a response: beyond
+   * `inAll` or twice `perAddress` at once, beyond `perAddress` once the requests of the sockets that were accepted
+   * together have been read. Many sockets may be accepted in one turn of the event loop.
+   */
   accepted(socket: Socket): void {
     const { clock, perAddress, inAll } = this.#options;
     const address = networkOf(socket.remoteAddress ?? '');
     const ofAddress = this.#byAddress.get(address);
-    if (perAddress !== null && ofAddress && ofAddress.size >= perAddress) this.#evict(ofAddress, 'address');
+    if (perAddress !== null && ofAddress && ofAddress.size >= perAddress) {
+      if (ofAddress.size >= 2 * perAddress) this.#evict(ofAddress, 'address');
+      this.#evictLater(address);
+    }
     if (this.#unauthenticated.size >= inAll) this.#evict(this.#unauthenticated, 'all');
     const watched: Watched = {
       ...{ socket, address, holdings: null, upgraded: false, requests: 0 },
@@ -240,6 +251,23 @@ export class Sockets {
     const ofAddress = this.#byAddress.get(watched.address);
     ofAddress?.delete(watched);
     if (ofAddress?.size === 0) this.#byAddress.delete(watched.address);
+  }
+
+  /** A request that is on its way with its connection is read in the turn after the one that accepts the connection. */
+  #evictLater(address: string): void {
+    this.#crowded.add(address);
+    if (this.#crowded.size > 1) return;
+    const { loop } = this.#options;
+    loop.afterOthers(() => loop.afterOthers(() => this.#evictCrowded()));
+  }
+
+  #evictCrowded(): void {
+    const { perAddress } = this.#options;
+    for (const address of this.#crowded) {
+      const ofAddress = this.#byAddress.get(address);
+      while (ofAddress && perAddress !== null && ofAddress.size > perAddress) this.#evict(ofAddress, 'address');
+    }
+    this.#crowded.clear();
   }
 
   #evict(evictable: Evictable, bound: 'address' | 'all'): void {

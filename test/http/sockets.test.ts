@@ -9,6 +9,7 @@ import { READ_NOTHING_MS } from '../../src/core/limits.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
 import { takenBytes } from '../../src/http/socket-progress.ts';
 import { Sockets, type SocketsOptions } from '../../src/http/sockets.ts';
+import { systemLoop } from '../../src/platform/event-loop.ts';
 import { readDescriptorLimit, socketRoom, withinDescriptors } from '../../src/platform/descriptors.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { FakeClock } from '../kit/clock.ts';
@@ -165,7 +166,8 @@ type Pair = AsyncDisposable & { readonly near: Socket; readonly far: Socket; rea
 async function pair(options: Partial<SocketsOptions> = {}): Promise<Pair> {
   const clock = new FakeClock();
   const sockets = new Sockets({
-    ...{ clock, log: silentLog, metrics: createMetrics(), shares: createShares(), perAddress: 10, inAll: 10 },
+    ...{ clock, loop: systemLoop, log: silentLog, metrics: createMetrics(), shares: createShares() },
+    ...{ perAddress: 10, inAll: 10 },
     ...options,
   });
   const server: Server = createServer((socket) => sockets.accepted(socket));
@@ -233,17 +235,28 @@ function stage(options: Partial<SocketsOptions> = {}) {
   const clock = new FakeClock();
   const shares = createShares({ sockets: { guarantee: 2, total: 8 } });
   const lines: string[] = [];
+  const later: (() => void)[] = [];
   const log = { ...silentLog, warn: (_: unknown, message?: string) => void lines.push(message ?? '') };
   const sockets = new Sockets({
     ...{ clock, log, metrics: createMetrics(), shares, perAddress: 3, inAll: 5 },
+    loop: { afterOthers: (run) => void later.push(run) },
     ...options,
   });
-  const open = (address = '10.0.0.1'): TestSocket => {
+  /** Lets the event loop go on for one turn. */
+  const turn = (): void => later.splice(0).forEach((run) => run());
+  const accept = (address = '10.0.0.1'): TestSocket => {
     const socket = new TestSocket(address);
     sockets.accepted(socket);
     return socket;
   };
-  return { clock, shares, sockets, open, lines };
+  /** Accepts a socket, and lets the loop go on until the relay has evicted what exceeds its bounds. */
+  const open = (address?: string): TestSocket => {
+    const socket = accept(address);
+    turn();
+    turn();
+    return socket;
+  };
+  return { clock, shares, sockets, accept, open, turn, lines };
 }
 
 class TestSocket extends Socket {
@@ -275,6 +288,24 @@ describe('a new socket', () => {
     open();
     expect([sending.destroyed, asking.destroyed, fresh.destroyed]).toEqual([true, false, false]);
     expect(sockets.unauthenticated).toBe(4);
+  });
+
+  it('evicts none whose request arrives in the turn after that in which many were accepted, up to twice the bound', () => {
+    const { sockets, accept, turn } = stage({ perAddress: 3, inAll: 100 });
+    const honest = accept();
+    const together = [1, 2, 3, 4].map(() => accept());
+    turn();
+    expect([honest, ...together].every((socket) => !socket.destroyed)).toBe(true);
+    sockets.authenticated(honest, { kind: 'admin', name: 'root', expiresAt: null });
+    turn();
+    expect(honest.destroyed).toBe(false);
+    expect(together.map((socket) => socket.destroyed)).toEqual([true, false, false, false]);
+    const more = [1, 2, 3, 4].map(() => accept());
+    expect(together.map((socket) => socket.destroyed)).toEqual([true, true, false, false]);
+    turn();
+    turn();
+    expect(more.map((socket) => socket.destroyed)).toEqual([true, false, false, false]);
+    expect(sockets.unauthenticated).toBe(3);
   });
 
   it('evicts no newer one before all older ones, however fast they come and whatever they send', async () => {
