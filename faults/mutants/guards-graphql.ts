@@ -159,6 +159,22 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
     judge: { test: 'test/backends/redis-reads-once.test.ts' },
   },
   {
+    name: 'stale-contexts-by-their-report',
+    says: 'a filter by status compares what the client reported, although its link is lost',
+    file: 'backends/redis/contexts/rows.ts',
+    find: 'if (!this.#reporter.linkLost) return statuses;',
+    replace: 'return statuses;',
+    judge: { test: 'test/contract/redis-contexts.test.ts' },
+  },
+  {
+    name: 'contexts-with-a-task-by-their-text',
+    says: 'a filter by task looks for the task anywhere in the stored text',
+    file: 'backends/redis/contexts/rows.ts',
+    find: '(assigned === null || WITHOUT_TASK.test(this.#value) !== assigned) &&',
+    replace: '(assigned === null || this.#value.includes(\'"taskId":null\') !== assigned) &&',
+    judge: { test: 'test/contract/redis-contexts.test.ts' },
+  },
+  {
     name: 'documents-left-waiting',
     says: 'a document that waits for the next turn of the event loop is not served when that turn is over',
     file: 'core/shares/read-turns.ts',

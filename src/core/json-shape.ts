@@ -11,6 +11,7 @@ import {
   QUOTE,
   skipSpace,
   STOPPED,
+  unitAt,
 } from '../protocol/json-scan.ts';
 import { nameOf } from '../protocol/json.ts';
 import { countParts, ownSlice, RawJson, trustJson, type JsonText } from './json.ts';
@@ -56,7 +57,7 @@ class ShapedReader {
    */
   read(at: number, shape: Shape): number {
     if (typeof shape === 'string') return this.#leaf(at, shape);
-    const unit = this.#json.charCodeAt(at);
+    const unit = unitAt(this.#json, at);
     if ('members' in shape) return unit === BRACE ? this.#object(at, shape) : this.#leaf(at, 'plain');
     return unit === BRACKET ? this.#list(at, shape.item) : this.read(at, shape.item);
   }
@@ -70,7 +71,7 @@ class ShapedReader {
       this.value = text === 'null' ? null : new RawJson(text);
       return end;
     }
-    const unit = json.charCodeAt(at);
+    const unit = unitAt(json, at);
     if (unit === BRACE || unit === BRACKET) this.#left -= countParts(text, this.#left);
     if (this.#left < 0) return STOPPED;
     // Most values are strings without escapes, which `nameOf` reads without JSON.parse.

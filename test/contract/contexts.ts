@@ -4,7 +4,8 @@
  */
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { contextStatus, windowStatus } from '../../src/core/contexts/context.ts';
+import { contextStatus, windowStatus, type ReportedContext } from '../../src/core/contexts/context.ts';
+import type { ContextFilter } from '../../src/core/contexts/store.ts';
 import { toJson, trustJson } from '../../src/core/json.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS, DEAD_MS, FORGET_MS, STALE_MS } from '../../src/core/limits.ts';
 import { SCAN_BUDGET } from '../../src/core/page.ts';
@@ -244,6 +245,29 @@ function bounds(bench: () => Bench): void {
   });
 }
 
+const MANY_FILTERS: readonly ContextFilter[] = [null, ['active'], ['closed'], ['stale'], ['idle', 'stale', 'closed']]
+  .flatMap((statuses) => [null, 'worker', 'user-owned'].map((ownership) => ({ statuses, ownership })))
+  .flatMap((of) => [null, 'w"1', 'é', 'w'].map((windowId) => ({ ...of, windowId })))
+  .flatMap((of) =>
+    [
+      { assigned: null, taskId: null },
+      { assigned: true, taskId: null },
+      { assigned: false, taskId: null },
+      { assigned: null, taskId: 't|1' },
+    ].map((task) => ({ ...ANY_CONTEXT, ...of, ...task }) as ContextFilter),
+  );
+
+function matchesPlainly(filter: ContextFilter, row: ReportedContext, linkLost: boolean): boolean {
+  const status = contextStatus({ status: row.status, linkLost });
+  return (
+    (filter.statuses === null || filter.statuses.includes(status)) &&
+    (filter.ownership === null || row.ownership === filter.ownership) &&
+    (filter.windowId === null || row.windowId === filter.windowId) &&
+    (filter.assigned === null || (row.taskId !== null) === filter.assigned) &&
+    (filter.taskId === null || row.taskId === filter.taskId)
+  );
+}
+
 function listing(bench: () => Bench): void {
   it('is in order of user, client and id, in one page and in many', async () => {
     const expected: string[] = [];
@@ -269,6 +293,30 @@ function listing(bench: () => Bench): void {
       const ids = windows.map(({ window }) => `${window.userId}/${window.clientId}/${window.windowId}`);
       expect(ids).toEqual(expected.filter((id) => id.startsWith('a/')));
     }
+  });
+
+  it('matches rows by their members, whatever their titles and metadata look like', async () => {
+    const tab = await join(bench());
+    const looks = { status: 'closed', ownership: 'worker', windowId: 'w"1', taskId: 't|1' } as const;
+    const metadata = [null, looks, { ...looks, taskId: null, status: 'idle' }].map((value) => toJson(value));
+    const rows = metadata.flatMap((metadata, i) =>
+      (['active', 'closed'] as const).flatMap((status) => [
+        context(`${i}${status}a`, { status, metadata, title: JSON.stringify(looks) }),
+        worker(`${i}${status}b`, { status, metadata, windowId: 'w"1', title: '|||' }),
+        worker(`${i}${status}c`, { status, metadata, windowId: 'é', taskId: 't|1' }),
+      ]),
+    );
+    await tab.report(report(snapshot(...rows)));
+    const check = async (linkLost: boolean): Promise<void> => {
+      for (const filter of MANY_FILTERS) {
+        const expected = rows.filter((row) => matchesPlainly(filter, row, linkLost)).map((row) => row.contextId);
+        const found = await contextIds(bench(), filter);
+        expect(found, JSON.stringify(filter)).toEqual(expected.sort().map((id) => `alice/tab/${id}`));
+      }
+    };
+    await check(false);
+    await bench().backend.connections.disconnect(tab.key, tab.connection.epoch, 'client_closed');
+    await check(true);
   });
 
   it('lists only rows that match each filter, and several at once', async () => {

@@ -1,10 +1,9 @@
 /** Loads contexts and windows by the names that an index has. Changes nothing. */
-import type { ExecutionContext } from '../../../core/contexts/context.ts';
 import type { CountedWindow } from '../../../core/contexts/store.ts';
 import { clientKeyText } from '../../../core/ids.ts';
 import type { Looker } from '../connections/look.ts';
 import type { Member } from '../connections/scan.ts';
-import { contextOf, countsOf, placeName, REPORTER_FIELDS, reporterOf, windowOf, type Reporter } from './rows.ts';
+import { StoredContext, countsOf, placeName, REPORTER_FIELDS, reporterOf, windowOf, type Reporter } from './rows.ts';
 import type { KeyKind } from '../keys.ts';
 import { fieldsOf, listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
@@ -12,7 +11,7 @@ import type { Store } from '../store/store.ts';
 /** Reads contexts and windows that an index names, with the rows of their clients, all in one round trip. */
 export interface ContextLoader {
   /** Returns one answer per member, in order; null if the context is gone. */
-  contexts(members: readonly Member[]): Promise<readonly (ExecutionContext | null)[]>;
+  contexts(members: readonly Member[]): Promise<readonly (StoredContext | null)[]>;
   windows(members: readonly Member[]): Promise<readonly (CountedWindow | null)[]>;
 }
 
@@ -36,7 +35,7 @@ export function createContextLoader(store: Store, looker: Looker): ContextLoader
     async contexts(members) {
       const ofClients = clientsOf(members).map(async (client) => {
         const [found, values] = await Promise.all([reporter(client), held(client, 'ctx')]);
-        return values.map((value) => (value !== null && found !== null ? contextOf(found, value) : null));
+        return values.map((value) => (value !== null && found !== null ? new StoredContext(found, value) : null));
       });
       return (await Promise.all(ofClients)).flat();
     },

@@ -1,15 +1,17 @@
 /** Encodes reports of contexts and windows as arguments of a Redis program, and decodes the stored values. Pure. */
 import type { ClientType } from '../../../core/connections/connection.ts';
 import { connectionStatus } from '../../../core/connections/connection.ts';
-import type {
-  BrowserWindow,
-  ExecutionContext,
-  Reported,
-  ReportedContext,
-  ReportedWindow,
-  WindowCounts,
+import {
+  contextStatus,
+  type BrowserWindow,
+  type ContextStatus,
+  type ExecutionContext,
+  type Reported,
+  type ReportedContext,
+  type ReportedWindow,
+  type WindowCounts,
 } from '../../../core/contexts/context.ts';
-import type { ContextReport, ReportPart } from '../../../core/contexts/store.ts';
+import type { ContextFilter, ContextReport, ReportPart } from '../../../core/contexts/store.ts';
 import type { ClientKey } from '../../../core/ids.ts';
 import { trustJson } from '../../../core/json.ts';
 import type { LeaseView } from '../connections/look.ts';
@@ -115,7 +117,58 @@ function keptOf(value: string): Kept {
   };
 }
 
-export function contextOf({ reportsContexts: _, ...reporter }: Reporter, value: string): ExecutionContext {
+/**
+ * A stored context that is decoded when it is first asked for. Most rows that a filter reads do not match it, and to
+ * decode a row costs five times as much as to search its text.
+ */
+export class StoredContext {
+  readonly #reporter: Reporter;
+  readonly #value: string;
+  #decoded: ExecutionContext | null = null;
+
+  constructor(reporter: Reporter, value: string) {
+    this.#reporter = reporter;
+    this.#value = value;
+  }
+
+  get clientType(): ClientType {
+    return this.#reporter.clientType;
+  }
+
+  /** The number of characters of the stored text. */
+  get length(): number {
+    return this.#value.length;
+  }
+
+  get context(): ExecutionContext {
+    return (this.#decoded ??= contextOf(this.#reporter, this.#value));
+  }
+
+  /** Returns false only if the context does not match the filter. A text in its metadata may look like a match. */
+  mayMatch({ statuses, ownership, windowId, taskId, assigned }: ContextFilter): boolean {
+    const member = (name: keyof ReportedContext, value: string): boolean =>
+      this.#value.includes(`"${name}":${JSON.stringify(value)}`);
+    return (
+      (ownership === null || member('ownership', ownership)) &&
+      (windowId === null || member('windowId', windowId)) &&
+      (taskId === null || member('taskId', taskId)) &&
+      (assigned === null || WITHOUT_TASK.test(this.#value) !== assigned) &&
+      (statuses === null || this.#reported(statuses).some((status) => member('status', status)))
+    );
+  }
+
+  /** Returns the statuses that the client may have reported if the context has one of these now. */
+  #reported(statuses: readonly ContextStatus[]): readonly ContextStatus[] {
+    if (!this.#reporter.linkLost) return statuses;
+    return REPORTED_STATUSES.filter((status) => statuses.includes(contextStatus({ status, linkLost: true })));
+  }
+}
+
+/** A stored value whose fourth field, the task, is empty. */
+const WITHOUT_TASK = /^\d+\|[^|]*\|[^|]*\|\|/;
+const REPORTED_STATUSES = ['active', 'idle', 'closed'] as const;
+
+function contextOf({ reportsContexts: _, ...reporter }: Reporter, value: string): ExecutionContext {
   const { row, reportedAt, taskAssignedAt } = keptOf(value);
   return { ...reporter, reportedAt, ...contextIn(row), taskAssignedAt };
 }

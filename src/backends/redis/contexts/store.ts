@@ -15,7 +15,7 @@ import { partitionsOf } from '../connections/store.ts';
 import { createLooker, type Looker } from '../connections/look.ts';
 import { allRows, countRows, firstRows, scanPage, type Listing, type Member } from '../connections/scan.ts';
 import { createContextLoader, type ContextLoader } from './load.ts';
-import { reportArgs } from './rows.ts';
+import { reportArgs, type StoredContext } from './rows.ts';
 import type { KeyKind } from '../keys.ts';
 import type { Store } from '../store/store.ts';
 
@@ -36,7 +36,7 @@ export function createRedisContexts({ store }: RedisParts): ContextStore {
     const listing = contextListing(context, filter);
     return filter.windowId !== null && filter.userId !== null && filter.clientId !== null
       ? ofWindow(context, { ...filter, ...page }, { listing, reading })
-      : scanPage({ looker, listing, reading }, page);
+      : scanPage({ looker, listing, reading }, page).then(decoded);
   };
   const windows = (
     filter: WindowFilter,
@@ -69,7 +69,7 @@ export function createRedisContexts({ store }: RedisParts): ContextStore {
       rowsByKey(context, {
         kind: 'ctxs',
         positions: keys.map(({ userId, clientId, contextId }) => [userId, clientId, contextId]),
-        load: async (member) => (await context.loader.contexts([member]))[0] ?? null,
+        load: async (member) => (await context.loader.contexts([member]))[0]?.context ?? null,
       }),
     getWindows: (keys) =>
       rowsByKey(context, {
@@ -81,7 +81,7 @@ export function createRedisContexts({ store }: RedisParts): ContextStore {
 }
 
 type OfWindow = ContextFilter & PageRequest;
-type Scanned = { readonly listing: Listing<ExecutionContext>; readonly reading: DocumentReading };
+type Scanned = { readonly listing: Listing<StoredContext>; readonly reading: DocumentReading };
 
 /**
  * Reads a page of the contexts in one window of a client. The client's contexts are read and grouped by window once for
@@ -97,7 +97,7 @@ async function ofWindow(
     const all = { ...listing, keep: () => true, present: () => true };
     // The rows are remembered by window, so they are not remembered a second time as chunks.
     const rows = await allRows({ looker, listing: all, reading: reading.unremembered() });
-    const value = Map.groupBy(rows, ({ row }) => row.windowId);
+    const value = Map.groupBy(rows, ({ row }) => row.context.windowId);
     return { value, bytes: rows.reduce((sum, { row }) => sum + contextBytes(row), 0) };
   });
   const kept = (windows.get(windowId) ?? []).filter(
@@ -110,7 +110,11 @@ async function ofWindow(
     ({ position }) => position,
     ({ row }) => listing.keep(row),
   );
-  return { ...scan, rows: scan.rows.map(({ row }) => row) };
+  return decoded({ ...scan, rows: scan.rows.map(({ row }) => row) });
+}
+
+function decoded({ rows, ...scan }: Scan<StoredContext>): Scan<ExecutionContext> {
+  return { ...scan, rows: rows.map(({ row, position }) => ({ row: row.context, position })) };
 }
 
 type Wanted<T> = {
@@ -150,14 +154,14 @@ function ofClients(store: Store, { userId, clientId }: ClientFilter) {
   };
 }
 
-/** What a row without its title and metadata takes in memory, roughly. */
+/** What a row takes in memory besides its text, roughly. */
 const ROW_BYTES = 400;
 
-function contextBytes({ title, metadata }: ExecutionContext): number {
-  return ROW_BYTES + (title?.length ?? 0) + (metadata?.length ?? 0);
+function contextBytes({ length }: StoredContext): number {
+  return ROW_BYTES + length;
 }
 
-function contextListing({ store, loader }: Context, filter: ContextFilter): Listing<ExecutionContext> {
+function contextListing({ store, loader }: Context, filter: ContextFilter): Listing<StoredContext> {
   const { userId, clientId, clientType, ...of } = filter;
   const plain = clientType === null && Object.values(of).every((member) => member === null);
   return {
@@ -165,8 +169,8 @@ function contextListing({ store, loader }: Context, filter: ContextFilter): List
     kind: 'ctxs',
     plain: plain && (clientId === null || userId !== null),
     load: loader.contexts,
-    present: (context) => clientType === null || context.clientType === clientType,
-    keep: (context) => contextMatches(filter, context),
+    present: (stored) => clientType === null || stored.clientType === clientType,
+    keep: (stored) => stored.mayMatch(filter) && contextMatches(filter, stored.context),
     bytes: contextBytes,
   };
 }
