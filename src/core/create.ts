@@ -56,7 +56,7 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
   const kept = { maxRows: AUDIT_ROWS, keepMs: AUDIT_KEEP_MS, sign: given.crypto.sign, ...bounds };
   const audit = createAuditTrail({ ...given, ...kept, store: given.backend.audit });
   const events = new CommandEvents(given);
-  const deps: Deps = { ...given, audit, reveal, tracing, events, readTurns: new ReadTurns(READ_TURNS) };
+  const deps: Deps = { ...given, audit, reveal, tracing, events, loop, readTurns: new ReadTurns(READ_TURNS) };
   const { backend, clock, nodeId } = deps;
   const correlator = new Correlator(deps.metrics);
   const keeper = createPayloadStorage({ ...deps, retentionMs: backend.history.retentionMs });

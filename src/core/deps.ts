@@ -7,6 +7,7 @@ import type { Crypto } from './crypto.ts';
 import type { Cursors } from './cursor.ts';
 import type { CommandEvents } from './delivery/command-events.ts';
 import type { SpillStore } from './history/spill.ts';
+import type { EventLoop } from './event-loop.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import type { ServerSettings } from './server.ts';
@@ -34,6 +35,8 @@ export type Deps = {
    * Bounds how many large reads of the store run at the same time, so that no user waits behind all reads of another.
    */
   readonly readTurns: ReadTurns;
+  /** The event loop of the process, to which long reads step back. */
+  readonly loop: EventLoop;
   /** Whether administrators may read the raw sample of history. */
   readonly rawMessages: boolean;
   /** Writes an audit row before each act of an administrator. */

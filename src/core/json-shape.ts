@@ -11,7 +11,6 @@ import {
   QUOTE,
   skipSpace,
   STOPPED,
-  unitAt,
 } from '../protocol/json-scan.ts';
 import { nameOf } from '../protocol/json.ts';
 import { countParts, ownSlice, RawJson, trustJson, type JsonText } from './json.ts';
@@ -57,7 +56,7 @@ class ShapedReader {
    */
   read(at: number, shape: Shape): number {
     if (typeof shape === 'string') return this.#leaf(at, shape);
-    const unit = unitAt(this.#json, at);
+    const unit = this.#json.charCodeAt(at);
     if ('members' in shape) return unit === BRACE ? this.#object(at, shape) : this.#leaf(at, 'plain');
     return unit === BRACKET ? this.#list(at, shape.item) : this.read(at, shape.item);
   }
@@ -71,7 +70,7 @@ class ShapedReader {
       this.value = text === 'null' ? null : new RawJson(text);
       return end;
     }
-    const unit = unitAt(json, at);
+    const unit = json.charCodeAt(at);
     if (unit === BRACE || unit === BRACKET) this.#left -= countParts(text, this.#left);
     if (this.#left < 0) return STOPPED;
     // Most values are strings without escapes, which `nameOf` reads without JSON.parse.

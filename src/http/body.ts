@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { CallboardError } from '../core/errors.ts';
-import { jsonFault, trustJson, type JsonText } from '../core/json.ts';
+import { jsonFault, trustJson, type JsonFault, type JsonText } from '../core/json.ts';
 import { JSON_DEPTH } from '../core/limits.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
 
@@ -83,10 +83,19 @@ function collect(request: IncomingMessage, maxBytes: number, came?: (bytes: numb
 
 /** Decodes the body as JSON text. Throws `invalid_argument` if it is not UTF-8, not JSON, or nested too deeply. */
 export function parseBody(bytes: Buffer): JsonText {
-  if (!isUtf8(bytes)) throw malformed('The body is not UTF-8.');
-  const text = bytes.toString('utf8');
+  const text = decodeBody(bytes);
   const fault = jsonFault(text);
-  if (fault === null) return trustJson(text);
+  return fault === null ? trustJson(text) : refuseBody(fault);
+}
+
+/** Decodes the body, and does not check whether it is JSON. Throws `invalid_argument` if it is not UTF-8. */
+export function decodeBody(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw malformed('The body is not UTF-8.');
+  return bytes.toString('utf8');
+}
+
+/** Throws the `invalid_argument` that says why a body is not accepted as JSON. */
+export function refuseBody(fault: JsonFault): never {
   throw malformed(fault === 'depth' ? `The body is nested deeper than ${JSON_DEPTH} levels.` : 'The body is not JSON.');
 }
 

@@ -26,7 +26,7 @@ import { fixedRouteOf, logAccess, type AccessEntry } from './access-log.ts';
 import type { BearerAuthenticator } from './auth.ts';
 import type { AuthenticateRequest } from './authenticate-request.ts';
 import { createAnonymousGate } from './anonymous-rate.ts';
-import { isChunked, mayHaveBody, parseBody, readBody } from './body.ts';
+import { decodeBody, isChunked, mayHaveBody, parseBody, readBody, refuseBody } from './body.ts';
 import { createBrokenAnswers, type ParseError } from './broken.ts';
 import { admitBody, rateOf } from './inbound.ts';
 import type { BuiltinRoute } from './builtin-route.ts';
@@ -202,7 +202,7 @@ function answerBuiltin(route: BuiltinRoute, info: RequestInfo, { access }: Excha
 /** Routes authenticated requests to GraphQL or REST. */
 function createApiRouter({ core, graphql, rest, maxBodyBytes, inbound, meter }: RequestHandlerOptions): Router {
   const anonymous = createAnonymousGate(core.clock, maxBodyBytes);
-  const readGraphqlBody = createBodyReader(parseBody);
+  const readGraphqlBody = createBodyReader(decodeBody, refuseBody);
   const read = <T>(
     { request, method }: RequestInfo,
     requester: Principal | null,

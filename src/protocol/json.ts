@@ -16,7 +16,6 @@ import {
   QUOTE,
   skipSpace,
   STOPPED,
-  unitAt,
 } from './json-scan.ts';
 
 /** JSON text that was checked, or that this process serialized. */
@@ -62,7 +61,7 @@ export type Members = ReadonlyMap<string, JsonText>;
  * `members`. Null: the text is JSON, but not an object.
  */
 export function readMembers(text: string, most: number): Members | JsonFault | null {
-  if (unitAt(text, skipSpace(text, 0)) !== BRACE) return jsonFault(text);
+  if (text.charCodeAt(skipSpace(text, 0)) !== BRACE) return jsonFault(text);
   return splitMembers(text, most, (from) => endOfValue(text, from, 1));
 }
 
@@ -117,17 +116,17 @@ export function itemsOf(array: JsonText, most: number): readonly JsonText[] | nu
 
 /** Whether this JSON is an object. */
 export function isObjectText(json: JsonText): boolean {
-  return unitAt(json, skipSpace(json, 0)) === BRACE;
+  return json.charCodeAt(skipSpace(json, 0)) === BRACE;
 }
 
 export function isArrayText(json: JsonText): boolean {
-  return unitAt(json, skipSpace(json, 0)) === BRACKET;
+  return json.charCodeAt(skipSpace(json, 0)) === BRACKET;
 }
 
 /** Whether this JSON is an object without members. */
 export function isEmptyObject(json: JsonText): boolean {
   const start = skipSpace(json, 0);
-  return unitAt(json, start) === BRACE && unitAt(json, skipSpace(json, start + 1)) === BRACE_END;
+  return json.charCodeAt(start) === BRACE && json.charCodeAt(skipSpace(json, start + 1)) === BRACE_END;
 }
 
 /**
@@ -137,7 +136,7 @@ export function isEmptyObject(json: JsonText): boolean {
 export function countParts(json: JsonText, most: number): number {
   let count = 0;
   for (let at = 0; at < json.length && count <= most; at++) {
-    const unit = unitAt(json, at);
+    const unit = json.charCodeAt(at);
     if (unit === QUOTE) at = endOfString(json, at) - 1;
     else if (unit === COMMA) count++;
   }

@@ -145,6 +145,26 @@ describe('a payload', () => {
   });
 });
 
+describe('an answer with many large payloads', () => {
+  it('lets the event loop do other work between its mebibytes', async () => {
+    await using test = await stage();
+    await connect(test.core, alice);
+    await call(test, { params: { text: 'x'.repeat(500_000) }, waitFor: 'admitted' });
+    const [row] = await rows(test, 'command');
+    if (!row) throw new Error('no row');
+    let turns = 0;
+    const countTurn = (): void => {
+      turns++;
+      timer = setImmediate(countTurn);
+    };
+    let timer = setImmediate(countTurn);
+    const shown = await test.core.history.payloads(admin, [row, row, row, row, row, row]);
+    clearImmediate(timer);
+    expect(shown.map(({ state }) => state)).toEqual(Array.from({ length: 6 }, () => 'spilled_included'));
+    expect(turns).toBeGreaterThanOrEqual(2);
+  });
+});
+
 describe('params that cannot be stored', () => {
   it('refuse the invocation with store_full: no record, no row, no waiter, nothing sent', async () => {
     await using test = await stage();

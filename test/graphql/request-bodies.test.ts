@@ -1,11 +1,11 @@
 /** Tests the cache of parsed request bodies. */
 import { expect, test } from 'vitest';
 import { createBodyReader } from '../../src/graphql/http/request-bodies.ts';
-import { parseBody } from '../../src/http/body.ts';
+import { decodeBody, refuseBody } from '../../src/http/body.ts';
 
 function reader() {
   const parsed: string[] = [];
-  const read = createBodyReader((bytes) => (parsed.push(bytes.toString()), parseBody(bytes)));
+  const read = createBodyReader((bytes) => (parsed.push(bytes.toString()), decodeBody(bytes)), refuseBody);
   return { parsed, read: (text: string) => read(Buffer.from(text)) };
 }
 
@@ -21,7 +21,7 @@ test('a short body that is sent again is parsed once, and the result cannot be c
 });
 
 test('different bytes that are equal as Latin-1 are distinguished', () => {
-  const read = createBodyReader(parseBody);
+  const read = createBodyReader(decodeBody, refuseBody);
   expect(read(Buffer.from('{"query":"é"}'))).toMatchObject({ query: 'é' });
   expect(() => read(Buffer.from('{"query":"é"}', 'latin1'))).toThrow('UTF-8');
 });

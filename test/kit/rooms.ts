@@ -17,6 +17,7 @@ import { silentLog } from '../../src/core/log.ts';
 import { silentMetrics } from '../../src/core/metrics.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
 import { createUsers } from '../../src/core/users/users.ts';
+import { systemLoop } from '../../src/platform/event-loop.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { FakeClock } from './clock.ts';
 
@@ -49,6 +50,7 @@ export function testRooms(limits: Partial<TableLimits> = {}): Rooms {
     spill: createMemorySpill(clock, crypto),
     shares,
     readTurns: new ReadTurns(READ_TURNS),
+    loop: systemLoop,
     rawMessages: true,
     events: new CommandEvents({ nodeId: 'n1', backend, clock, crypto }),
     audit: { record: async () => ({ end: async () => {} }) },

@@ -19,7 +19,7 @@ const SHOWN: Readonly<Record<SpillRead['state'], ShownPayload['state']>> = {
 
 /**
  * Returns one payload per message, in the order given. A large payload is read from the spill store, and is `expired`
- * once its time is over. All reads of one answer take one turn of `ReadTurns` together. With a turn for each read, an
+ * once its time is over. Between groups of reads the loop does other work. All reads of one answer take one turn of `ReadTurns` together. With a turn for each read, an
  * answer would hold its first payloads in memory until the last turn.
  */
 export async function readPayloads(
@@ -30,6 +30,8 @@ export async function readPayloads(
   return deps.readTurns.run(holderOf(requester), async () => {
     const shown: ShownPayload[] = [];
     for (const group of groupsOf(messages)) {
+      // The text of each object is compared with its digest, which takes a millisecond for each mebibyte.
+      if (shown.length > 0) await new Promise<void>((resolve) => deps.loop.afterOthers(resolve));
       shown.push(...(await Promise.all(group.map((message) => readOne(deps, message)))));
     }
     return shown;

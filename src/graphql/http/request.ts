@@ -1,7 +1,16 @@
 /** Reads the parameters and headers of GraphQL requests, and sends errors in GraphQL's format. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CallboardError, invalid } from '../../core/errors.ts';
-import { checkedJson, isArrayText, isObjectText, membersOf, type JsonText, isRecord } from '../../core/json.ts';
+import {
+  checkedJson,
+  isArrayText,
+  isObjectText,
+  isRecord,
+  readMembers,
+  trustJson,
+  type JsonFault,
+  type JsonText,
+} from '../../core/json.ts';
 import { readShaped } from '../../core/json-shape.ts';
 import { ENVELOPE_PARTS } from '../../core/limits.ts';
 import { toGraphQLError } from '../execution/mask.ts';
@@ -19,14 +28,18 @@ export type GraphqlParams = {
   readonly extensions?: Readonly<Record<string, unknown>> | null | undefined;
 };
 
+/** Throws the refusal of a body that is not JSON, or nested too deeply. */
+export type RefuseBody = (fault: JsonFault) => never;
+
 /**
- * Splits the body of a POST into its members. `variables` stay JSON text when they are an object. Throws
- * `invalid_argument`.
+ * Checks the body of a POST and splits it into its members, in one pass. `variables` stay JSON text when they are an
+ * object. Throws `invalid_argument`, or what `refuse` throws.
  */
-export function readRequestBody(json: JsonText): unknown {
-  if (isArrayText(json)) return [];
-  if (!isObjectText(json)) return null;
-  const members = membersOf(json, ENVELOPE_PARTS) ?? invalid('body', `at most ${ENVELOPE_PARTS} members are read`);
+export function readRequestBody(text: string, refuse: RefuseBody): unknown {
+  const members = readMembers(text, ENVELOPE_PARTS);
+  if (members === null) return isArrayText(trustJson(text)) ? [] : null;
+  if (members === 'members') return invalid('body', `at most ${ENVELOPE_PARTS} members are read`);
+  if (typeof members === 'string') return refuse(members);
   const variables = members.get('variables');
   return {
     query: valueOf('query', members.get('query')),
