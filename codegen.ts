@@ -10,18 +10,7 @@ import { wireWords } from './scripts/codegen/wire-words.ts';
 const config: CodegenConfig = {
   schema: 'schema.graphql',
   generates: {
-    'src/generated/rest.ts': {
-      documents: 'src/rest/operations/*.graphql',
-      plugins: ['typescript-operations', 'typed-document-node'],
-      config: {
-        scalars: { DateTime: 'string', JSON: 'unknown', ID: 'string' },
-        strictScalars: true,
-        useTypeImports: true,
-        enumValues: wireWords(),
-        importExtension: '.ts',
-      },
-    },
-    'src/generated/admin.ts': {
+    'generated/admin.ts': {
       documents: 'src/clients/admin/*.graphql',
       plugins: ['typescript-operations', 'typed-document-node'],
       config: {
@@ -33,7 +22,7 @@ const config: CodegenConfig = {
         importExtension: '.ts',
       },
     },
-    'src/generated/console.ts': {
+    'generated/console.ts': {
       documents: 'src/console/*.graphql',
       plugins: ['typescript-operations', 'typed-document-node'],
       config: {
@@ -44,8 +33,8 @@ const config: CodegenConfig = {
         importExtension: '.ts',
       },
     },
-    'src/generated/cli.ts': {
-      documents: ['src/rest/operations/*.graphql', 'src/cli/operator/documents/*.graphql'],
+    'generated/cli.ts': {
+      documents: ['src/rest/operations/*.graphql', 'src/cli/*.graphql'],
       documentTransforms: [{ transform: keepSent }],
       plugins: ['typescript-operations', 'typed-document-node'],
       config: {
@@ -57,8 +46,8 @@ const config: CodegenConfig = {
         importExtension: '.ts',
       },
     },
-    'src/generated/cli-enums.ts': {
-      documents: ['src/rest/operations/*.graphql', 'src/cli/operator/documents/*.graphql'],
+    'generated/cli-enums.ts': {
+      documents: ['src/rest/operations/*.graphql', 'src/cli/*.graphql'],
       documentTransforms: [{ transform: keepSent }],
       plugins: ['./scripts/codegen/enum-places.ts'],
     },

@@ -2,7 +2,17 @@
 import { readdir, stat } from 'node:fs/promises';
 import { freemem, loadavg, totalmem, uptime } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Action, ActionRequest, Params, Verdict } from '../../clients/runtime/index.ts';
+import {
+  ActionCancelled,
+  ActionError,
+  type Action,
+  type ActionRequest,
+  type Call,
+  type Params,
+  type Verdict,
+} from '../src/clients/runtime/index.ts';
+import { roughly, type Pause } from './relay.ts';
+import type { WorkerPool } from './workers.ts';
 
 const MIB = 1024 * 1024;
 /** The most files that one answer lists. */
@@ -64,7 +74,7 @@ function hostLoad() {
 }
 
 async function listFiles({ folder }: Params) {
-  const demo = new URL('../', import.meta.url);
+  const demo = new URL('./', import.meta.url);
   const at = typeof folder === 'string' ? new URL(`${folder}/`, demo) : demo;
   const entries = await readdir(at, { withFileTypes: true }).catch(() => {
     throw new Error(`The demo has no folder ${String(folder)}.`);
@@ -82,4 +92,224 @@ async function restart({ service, seconds }: Params) {
   const began = Date.now();
   await sleep(typeof seconds === 'number' ? seconds * 1000 : 500);
   return { service, up: true, took_ms: Date.now() - began };
+}
+
+// Defines the actions of the demo's kiosk: notes and reports.
+
+type Note = { readonly number: number; readonly text: string; readonly at: string };
+
+/** The most notes that the kiosk keeps. A further note removes the oldest one. */
+const NOTES_MAX = 100;
+const CHAPTERS = ['visitors', 'opening hours', 'coffee sold', 'complaints', 'lost umbrellas', 'outlook'];
+/** The approximate time to build one chapter of a report, in milliseconds. */
+const CHAPTER_MS = 500;
+/** The minute of the day at which the visitor table begins: 9:00. */
+const OPEN_FROM = 9 * 60;
+/** The minute of the day at which the visitor table ends: 18:00. */
+const OPEN_UNTIL = 18 * 60;
+
+/** Returns the actions of bob's kiosk. Notes are kept in memory. The workers of the pool build the reports. */
+export function kioskActions(pause: Pause, pool: WorkerPool): readonly Action[] {
+  return [...noteActions(), reportAction(pause, pool)];
+}
+
+function noteActions(): readonly Action[] {
+  let count = 0;
+  const notes: Note[] = [];
+  const add = ({ text }: Params): Note => {
+    const note = { number: ++count, text: String(text), at: new Date().toISOString() };
+    notes.push(note);
+    if (notes.length > NOTES_MAX) notes.shift();
+    return note;
+  };
+  return [
+    {
+      name: 'notes.add',
+      summary: 'Pins a note to the board.',
+      version: '1.1.0',
+      schema: {
+        type: 'object',
+        properties: { text: { type: 'string', minLength: 1, maxLength: 280 } },
+        required: ['text'],
+        additionalProperties: false,
+      },
+      metadata: { keeps: NOTES_MAX },
+      run: add,
+    },
+    {
+      name: 'notes.list',
+      summary: 'Lists notes, newest first.',
+      version: '1.1.0',
+      schema: {
+        type: 'object',
+        properties: { limit: { type: 'integer', minimum: 1, maximum: NOTES_MAX } },
+        additionalProperties: false,
+      },
+      run: ({ limit }) => ({
+        notes: notes.toReversed().slice(0, typeof limit === 'number' ? limit : 10),
+        total: notes.length,
+      }),
+    },
+  ];
+}
+
+function reportAction(pause: Pause, pool: WorkerPool): Action {
+  return {
+    name: 'report.build',
+    summary: 'Builds the report of a day, chapter by chapter.',
+    description:
+      'Takes a few seconds on one of the workers and reports progress. When cancelled, it returns the chapters that are done. With `table`, the report includes the visitors of every minute.',
+    version: '0.10.0',
+    schema: {
+      type: 'object',
+      properties: { day: { type: 'string', format: 'date' }, table: { type: 'boolean' } },
+      required: ['day'],
+      additionalProperties: false,
+    },
+    metadata: { chapters: CHAPTERS.length },
+    async run({ day, table }, call) {
+      const report = await pool.run({ taskId: call.commandId, signal: call.signal }, () =>
+        buildReport(String(day), call, pause),
+      );
+      return table === true ? { ...report, visitors: visitorTable() } : report;
+    },
+  };
+}
+
+async function buildReport(day: string, call: Call, pause: Pause) {
+  const chapters: string[] = [];
+  for (const chapter of CHAPTERS) {
+    await pause(roughly(CHAPTER_MS), call.signal).catch(() => {
+      throw new ActionCancelled({ day, chapters });
+    });
+    chapters.push(`${chapter}: ${Math.floor(Math.random() * 100)}`);
+    call.progress({ chapter, done: chapters.length, of: CHAPTERS.length });
+  }
+  return { day, chapters };
+}
+
+/**
+ * Returns a table with one row for each minute. It is too large for a history row, so it is stored as a large payload.
+ */
+function visitorTable() {
+  const minutes = Array.from({ length: OPEN_UNTIL - OPEN_FROM }, (_, i) => OPEN_FROM + i);
+  return minutes.map((minute) => ({ at: clockTime(minute), visitors: few(), coffees: few(), questions: few() }));
+}
+
+function clockTime(minute: number): string {
+  const two = (number: number): string => String(number).padStart(2, '0');
+  return `${two(Math.floor(minute / 60))}:${two(minute % 60)}`;
+}
+
+function few(): number {
+  return Math.floor(Math.random() * 8);
+}
+
+// Defines the actions of the demo's phone, and the decisions of the person who holds it.
+
+/** The actions of alice's phone. */
+export const PHONE_ACTIONS: readonly Action[] = [
+  {
+    name: 'location.read',
+    summary: 'The location of the phone.',
+    version: '1.4.0',
+    schema: {
+      type: 'object',
+      properties: { accuracy: { enum: ['coarse', 'fine'] } },
+      additionalProperties: false,
+    },
+    run: ({ accuracy }) => position(accuracy === 'fine' ? 5 : 2),
+  },
+  {
+    name: 'photo.take',
+    summary: 'Takes a photo after the approval of the person who holds the phone.',
+    version: '1.0.2',
+    schema: {
+      type: 'object',
+      properties: { subject: { type: 'string', minLength: 1, maxLength: 40 } },
+      required: ['subject'],
+      additionalProperties: false,
+    },
+    approval: true,
+    metadata: { camera: 'rear', format: 'image/svg+xml' },
+    run: photo,
+  },
+];
+
+/**
+ * Returns a function that decides like the person who holds the phone: after a moment, and against every third photo.
+ */
+export function createHolder(pause: Pause): (request: ActionRequest) => Promise<Verdict> {
+  let requests = 0;
+  return async ({ signal }) => {
+    requests++;
+    await pause(roughly(700), signal);
+    return requests % 3 === 0 ? { allow: false, message: 'Not now, please.' } : true;
+  };
+}
+
+/** Returns a position in a park. The position moves slowly with time. */
+function position(digits: number) {
+  const round = (degrees: number): number => Number(degrees.toFixed(digits));
+  const turn = Date.now() / 600_000;
+  return {
+    latitude: round(52.5145 + Math.sin(turn) / 500),
+    longitude: round(13.3501 + Math.cos(turn) / 300),
+    at: new Date().toISOString(),
+  };
+}
+
+function photo({ subject }: Params) {
+  const hue = Math.floor(Math.random() * 360);
+  const text = String(subject).replaceAll(/[^\p{L}\p{N} ]/gu, '');
+  const svg =
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 160 90"><rect width="160" height="90" fill="hsl(${hue} 60% 70%)"/>` +
+    `<text x="80" y="50" text-anchor="middle" font-family="sans-serif">${text}</text></svg>`;
+  return { taken_at: new Date().toISOString(), type: 'image/svg+xml', image: svg };
+}
+
+// Defines the actions of the demo's printer, which runs out of paper.
+
+/** The number of pages in a full tray. */
+const PAGES_IN_TRAY = 6;
+/** The approximate time to print one page, in milliseconds. */
+const PAGE_MS = 700;
+
+/**
+ * Returns the actions of bob's printer. It prints one page at a time. An empty tray fails one command and is then
+ * refilled.
+ */
+export function printerActions(pause: Pause): readonly Action[] {
+  let tray = PAGES_IN_TRAY;
+  return [
+    {
+      name: 'print.page',
+      summary: 'Prints one page.',
+      version: '5.0.0',
+      schema: {
+        type: 'object',
+        properties: { text: { type: 'string', maxLength: 2000 }, copies: { const: 1 } },
+        required: ['text'],
+        additionalProperties: false,
+      },
+      lease: true,
+      metadata: { paper: 'A4', colour: false },
+      async run({ text }, { signal }) {
+        if (tray === 0) {
+          tray = PAGES_IN_TRAY;
+          throw new ActionError('The tray was empty. It has been filled: try again.');
+        }
+        tray--;
+        await pause(roughly(PAGE_MS), signal);
+        return { printed: String(text).length, pages_left: tray };
+      },
+    },
+    {
+      name: 'printer.status',
+      summary: 'The number of sheets left.',
+      version: '5.0.0',
+      schema: { type: 'object', additionalProperties: false },
+      run: () => ({ pages_left: tray }),
+    },
+  ];
 }

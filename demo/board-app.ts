@@ -3,10 +3,39 @@
  * server.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { announce, defineSite, type Control } from './control.ts';
-import { readMessageToBoard, type Open, type MessageFromBoard, type Viewers } from './messages.ts';
-import { startBoardServer } from './server.ts';
-import { createTasks } from './tasks.ts';
+import { SITE_ID, readMessageToBoard, type MessageFromBoard, type Open, type Viewers } from './board-page.ts';
+import { createTasks, startBoardServer } from './board-server.ts';
+
+/** The control server as any local program uses it: plain HTTP and a token, without a callboard library. */
+type Control = { readonly url: string; readonly token: string };
+
+/** The site's definition: the events that viewers may receive and the actions that they may invoke. */
+const DEFINITION = {
+  title: 'Task board',
+  event_names: ['site_changed'],
+  actions: ['task.finish'],
+  capability_profile: { action_invocation: true, sharing: false },
+};
+
+/** Defines the site. Resolves with whether the control server accepted it; never rejects. */
+function defineSite(control: Control): Promise<boolean> {
+  return ask(control, 'PUT', `/sites/${SITE_ID}`, DEFINITION);
+}
+
+/** Notifies all viewers of a change; they then read the tasks from the application. Never rejects. */
+function announce(control: Control, data: object): Promise<boolean> {
+  return ask(control, 'POST', `/sites/${SITE_ID}/events`, { name: 'site_changed', data });
+}
+
+async function ask({ url, token }: Control, ...[method, path, body]: readonly [string, string, object]) {
+  try {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+    const { ok } = await fetch(url + path, { method, headers, body: JSON.stringify(body) });
+    return ok;
+  } catch {
+    return false;
+  }
+}
 
 /**
  * The pause between two attempts of this program to define its site, in milliseconds. It tries until the relay accepts.

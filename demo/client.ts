@@ -1,11 +1,31 @@
 /** Runs one client in a process that the demo starts with `fork`. Its configuration arrives as messages. */
-import { createRuntime, type Runtime } from '../clients/runtime/index.ts';
-import { memberOf, type Habit, type CastMember } from './cast.ts';
-import { flakySocket } from './flaky-socket.ts';
-import { readMessageToClient, type MessageFromClient, type Start } from './messages.ts';
-import { pauseAt, roughly, type Pause } from './pause.ts';
-import type { DemoPlace } from './place.ts';
-import { roleOf, type Role } from './roles.ts';
+import { WebSocket } from 'ws';
+import {
+  createRuntime,
+  type Runtime,
+  type RuntimeOptions,
+  type SocketConstructor,
+} from '../src/clients/runtime/index.ts';
+import {
+  CONSOLE_ACTIONS,
+  PHONE_ACTIONS,
+  authorizeConsole,
+  createHolder,
+  kioskActions,
+  printerActions,
+} from './actions.ts';
+import {
+  memberOf,
+  pauseAt,
+  readMessageToClient,
+  roughly,
+  type CastMember,
+  type Habit,
+  type MessageFromClient,
+  type Pause,
+  type Start,
+} from './relay.ts';
+import { createWorkerPool, kioskPlace, renewDesks, stillPlace, type DemoPlace } from './workers.ts';
 
 /** The approximate time after which the socket of a client with an unreliable network breaks, in milliseconds. */
 const NETWORK_LASTS_MS = 14_000;
@@ -119,3 +139,70 @@ process.on('message', (message) => {
 process.on('disconnect', () => void leave());
 // Ctrl-C reaches the whole process group. This process ignores it, because the demo stops each client itself.
 process.on('SIGINT', () => {});
+
+// Defines what each client of the demo can do.
+
+/** A client's actions with its local checks, its reported contexts, and its background work. */
+type Role = {
+  readonly can: Pick<RuntimeOptions, 'actions' | 'authorize' | 'approve' | 'metadata'>;
+  /** The contexts and windows that the client reports. */
+  readonly place?: DemoPlace;
+  /** Does the client's background work until the signal is aborted, and then rejects with an AbortError. */
+  readonly life?: (signal: AbortSignal) => Promise<never>;
+};
+
+const ROLES: Readonly<Record<string, (pause: Pause) => Role>> = {
+  'ops-console': () => ({
+    can: {
+      actions: CONSOLE_ACTIONS,
+      authorize: authorizeConsole,
+      metadata: { room: 'operations', desk: 4 },
+    },
+    place: stillPlace([
+      { contextId: 'shell', status: 'active', ownership: 'user-owned', title: 'operations: shell' },
+      { contextId: 'log-watch', status: 'idle', ownership: 'user-owned', title: 'operations: log watch' },
+    ]),
+  }),
+  phone: (pause) => ({
+    can: {
+      actions: PHONE_ACTIONS,
+      approve: createHolder(pause),
+      metadata: { model: 'pocket', os: '17.2' },
+    },
+    place: stillPlace([{ contextId: 'app', status: 'active', ownership: 'user-owned', title: 'Camera and map' }]),
+  }),
+  kiosk: playKiosk,
+  printer: (pause) => ({ can: { actions: printerActions(pause), metadata: { place: 'entrance hall', paper: 'A4' } } }),
+};
+
+function playKiosk(pause: Pause): Role {
+  const pool = createWorkerPool({ windows: 2, workersInEach: 2 });
+  return {
+    can: { actions: kioskActions(pause, pool), metadata: { place: 'entrance hall', screen: '1080x1920' } },
+    place: kioskPlace(pool),
+    life: (signal) => renewDesks(pool, pause, signal),
+  };
+}
+
+/** Returns the role of a client. Throws RangeError for a client without one. */
+function roleOf(clientId: string, pause: Pause): Role {
+  const role = Object.hasOwn(ROLES, clientId) ? ROLES[clientId] : undefined;
+  if (!role) throw new RangeError(`There is no role for ${clientId}.`);
+  return role(pause);
+}
+
+// Imitates an unreliable network for clients of the demo.
+
+/**
+ * Returns a WebSocket class that imitates an unreliable network. Each socket is terminated without a close frame,
+ * `livesMs()` milliseconds after its creation.
+ */
+function flakySocket(livesMs: () => number): SocketConstructor {
+  return class FlakySocket extends WebSocket {
+    constructor(url: string, protocols: string) {
+      super(url, protocols);
+      const timer = setTimeout(() => this.terminate(), livesMs());
+      this.once('close', () => clearTimeout(timer));
+    }
+  };
+}

@@ -1,22 +1,33 @@
 /** Starts the demo: a relay, its clients, their traffic, the web page and the task board. */
+import { fork, spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { accessSync, constants, mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, extname, join } from 'node:path';
+import { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openCallboard, type Callboard } from '../callboard.ts';
-import { readConfig, secretsIn, type Config } from '../config.ts';
-import type { Log } from '../core/log.ts';
-import { createSignIn } from '../http/sign-in.ts';
-import { signToken } from '../http/token.ts';
-import { createLog } from '../platform/log.ts';
-import { startBoard, type Board, type BoardPage } from './board/start.ts';
-import { findBrowser, startBrowser } from './browser.ts';
-import { CAST, PAGE, type CastMember } from './cast.ts';
-import { greeting, type PagePlan } from './greeting.ts';
-import { Keeper } from './keeper.ts';
+import { openCallboard, type Callboard } from '../src/callboard.ts';
+import { createAdmin } from '../src/clients/admin/index.ts';
+import { readConfig, secretsIn, type Config } from '../src/config.ts';
+import type { Log } from '../src/core/ports.ts';
+import { createSignIn } from '../src/http/sign-in.ts';
+import { signToken } from '../src/http/tokens.ts';
+import { createLog } from '../src/platform/log.ts';
+import { HOST, startBoard, type Board, type BoardPage } from './board.ts';
+import { Keeper, type SupervisedRun } from './keeper.ts';
 import { startPageServer, type PageServer } from './page.ts';
-import { pauseAt, roughly } from './pause.ts';
-import { startClient, type ClientRun } from './process.ts';
-import { connectUrl, type Relay } from './relay.ts';
-import { printStatus } from './status.ts';
+import {
+  CAST,
+  PAGE,
+  connectUrl,
+  pauseAt,
+  readMessageFromClient,
+  roughly,
+  type CastMember,
+  type MessageToClient,
+  type Relay,
+} from './relay.ts';
 import { startTraffic } from './traffic.ts';
 
 export type DemoOptions = {
@@ -177,4 +188,302 @@ async function deploy(keeper: Keeper<ClientRun>, tempo: number): Promise<void> {
       () => false,
     );
   while (await due()) await keeper.replace();
+}
+
+// Starts and stops one client process.
+
+type ClientProcessOptions = {
+  readonly member: CastMember;
+  /** The relay's `/connect`. */
+  readonly url: string;
+  readonly tempo: number;
+  /** The environment of the process. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Returns a token for a user. Called before each connection. */
+  readonly token: (userId: string) => Promise<string>;
+  readonly log: Log;
+};
+
+/** One run of a client. `connected` resolves after the client's first `welcome`; it may never resolve. */
+type ClientRun = SupervisedRun & { readonly connected: Promise<void> };
+
+/** The program of the process. It has the extension of this file: `.ts` in a checkout, `.js` in the package. */
+const PROGRAM = new URL(`./client${extname(import.meta.filename)}`, import.meta.url);
+/** How long a process may take to exit before it is killed. Milliseconds. */
+const EXIT_MS = 3_000;
+/** The number of characters of a process's standard error that are shown when the process has ended by itself. */
+const STDERR_CHARS = 4_000;
+
+/** Starts one client of the cast in a separate process. */
+function startClient(options: ClientProcessOptions): ClientRun {
+  const { member, url, tempo, env } = options;
+  const child = fork(PROGRAM, [], { env: { ...env }, execArgv: [], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+  const ended = endOf(child, options);
+  const { promise: connected, resolve } = Promise.withResolvers<void>();
+  child.on('message', (raw) => {
+    const message = readMessageFromClient(raw);
+    if (message?.type === 'connected') resolve();
+    if (message?.type === 'token_wanted') void giveToken(child, options);
+  });
+  send(child, { type: 'start', url, clientId: member.clientId, tempo });
+  return { connected, ended, end: () => endClient(child, ended) };
+}
+
+function endOf(child: ChildProcess, { member, log }: ClientProcessOptions): Promise<void> {
+  let stderr = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr = (stderr + text).slice(-STDERR_CHARS)));
+  const { promise, resolve } = Promise.withResolvers<void>();
+  child.once('error', (error) =>
+    log.warn({ error, client: member.clientId }, 'a client of the demo cannot be started'),
+  );
+  child.once('close', () => {
+    if (stderr !== '') log.warn({ client: member.clientId, stderr }, 'a client of the demo failed');
+    resolve();
+  });
+  return promise;
+}
+
+async function giveToken(child: ChildProcess, { member, token }: ClientProcessOptions): Promise<void> {
+  send(child, { type: 'token', token: await token(member.userId) });
+}
+
+/** Sends a message. Errors are ignored: a process that is exiting does not need it. */
+function send(child: ChildProcess, message: MessageToClient): void {
+  if (child.connected) child.send(message, () => {});
+}
+
+async function endClient(child: ChildProcess, ended: Promise<void>): Promise<void> {
+  send(child, { type: 'stop' });
+  const timer = setTimeout(() => child.kill('SIGKILL'), EXIT_MS);
+  await ended;
+  clearTimeout(timer);
+}
+
+// Writes the text that explains the running demo to its user.
+
+/** How carol's page runs: in a browser, opened by the user, or not at all because the library is not built. */
+type PagePlan =
+  | { readonly kind: 'browser'; readonly program: string }
+  | { readonly kind: 'by-hand'; readonly why: string; readonly url: string }
+  | { readonly kind: 'unbuilt' };
+
+const NESTED =
+  '{ users(first: 50) { nodes { userId connections { nodes { clientId status actions { items { name summary } } } } workers { idle { contextId } assigned { contextId taskId } } browserWindows { nodes { windowId draining busyCount } } pendingRpcs { nodes { clientId action stage ageMs } } streams { nodes { suffix messageCount } } } } }';
+const EVENTS = 'subscription { connectionEvents { change cause at connection { userId clientId instanceId } } }';
+
+/** What the greeting tells the user. `code` signs in to the GraphQL editor once, and `consoleCode` to the console. */
+type Shown = {
+  readonly page: PagePlan;
+  readonly board: readonly BoardPage[];
+  readonly code: string;
+  readonly consoleCode: string;
+};
+
+/** Returns the text that the demo prints after its clients have been started. */
+function greeting({ url, adminToken }: Relay, { page, board, code, consoleCode }: Shown): string {
+  return `callboard demo: a relay and its clients, kept busy until you stop it (Ctrl-C).
+
+  open         ${url}/console/#code=${consoleCode}
+                 the console (signed in, once, within 10 minutes): watch the calls
+               ${url}/         overview
+               ${url}/graphql#code=${code}
+                 the GraphQL editor (signed in, once, within 10 minutes)
+  admin token  ${adminToken}
+
+Clients:
+${[...CAST.map(({ about, ...member }) => row(member, about)), row(PAGE, aboutPage(page)), ...boardRows(board, page)].join('\n')}
+
+Try, in another terminal:
+${commands({ url, adminToken })
+  .map(({ about, command }) => `\n  # ${about}\n  ${command}\n`)
+  .join('')}
+`;
+}
+
+type Command = { readonly about: string; readonly command: string };
+
+/** Returns example commands, one shell line each. */
+function commands({ url, adminToken }: Pick<Relay, 'url' | 'adminToken'>): readonly Command[] {
+  const curl = `curl -sS -H 'authorization: Bearer ${adminToken}'`;
+  const ask = (query: string): string => `-H 'content-type: application/json' -d '${JSON.stringify({ query })}'`;
+  return [
+    { about: "REST: alice's connections, streams and waiting calls", command: `${curl} ${url}/users/alice` },
+    { about: 'GraphQL: all of it in one nested query', command: `${curl} ${ask(NESTED)} ${url}/graphql` },
+    {
+      about: 'SSE: clients that connect, disconnect, resume and are replaced, live',
+      command: `${curl} -N -H 'accept: text/event-stream' ${ask(EVENTS)} ${url}/graphql`,
+    },
+    {
+      about: "REST: bob's workers, idle or with their assigned task",
+      command: `${curl} '${url}/workers?user_id=bob'`,
+    },
+    {
+      about: 'REST: messages and duplicates ingested in the last hour',
+      command: `${curl} '${url}/dedup/stats?window_seconds=3600'`,
+    },
+  ];
+}
+
+type Named = { readonly userId: string; readonly clientId: string; readonly clientType: string };
+
+function row({ userId, clientId, clientType }: Named, about: string): string {
+  return `  ${userId.padEnd(6)} ${clientId.padEnd(12)} ${clientType.padEnd(8)} ${about}`;
+}
+
+/** Returns rows for the board's pages. Each page is for one viewer, who needs no credential of the relay. */
+function boardRows(board: readonly BoardPage[], page: PagePlan): readonly string[] {
+  if (board.length === 0) return [];
+  const viewers = page.kind === 'browser' ? 'both are in a real page; open one too' : 'open it';
+  const pages = board.map(({ name, url }) => `${' '.repeat(30)} as ${name}: ${url}`);
+  return [row(HOST, `lets two viewers watch and change a task board; ${viewers}`), ...pages];
+}
+
+function aboutPage(page: PagePlan): string {
+  if (page.kind === 'browser') return `runs in a real page (${page.program})`;
+  if (page.kind === 'by-hand') return `${page.why}: open ${page.url} to start it`;
+  return 'is missing: the browser library is not built (npm run build)';
+}
+
+// Prints the state of the demo's relay from time to time.
+
+const OUTCOMES = ['completed', 'failed', 'cancelled', 'expired', 'outcome_unknown'] as const;
+
+type StatusOptions = {
+  readonly relay: Relay;
+  readonly everyMs: number;
+  readonly print: (text: string) => void;
+  readonly signal: AbortSignal;
+};
+
+/** Prints one status line about the relay every `everyMs` milliseconds until the signal is aborted. Never rejects. */
+async function printStatus({ relay, everyMs, print, signal }: StatusOptions): Promise<void> {
+  while (!signal.aborted) {
+    await sleep(everyMs, undefined, { signal }).catch(() => {});
+    const line = await readStatus(relay, signal).catch(() => null);
+    if (line !== null && !signal.aborted) print(`${new Date().toLocaleTimeString('en-GB')}  ${line}\n`);
+  }
+}
+
+/** Reads the state as an operator would: with the admin client and from the metrics. */
+async function readStatus({ url, adminToken }: Relay, signal: AbortSignal): Promise<string> {
+  const stoppable: typeof fetch = (to, init) => fetch(to, { ...init, signal });
+  const admin = createAdmin({ url, token: adminToken, retries: 0, fetch: stoppable });
+  const headers = { authorization: `Bearer ${adminToken}` };
+  const [connections, waiting, workers, dedup, metrics] = await Promise.all([
+    admin.connections({ first: 1000 }),
+    admin.pendingCount(),
+    admin.contexts({ filter: { ownership: 'WORKER' }, first: 1000 }),
+    admin.dedup({ windowSeconds: 3600 }),
+    stoppable(`${url}/metrics`, { headers }).then((response) => response.text()),
+  ]);
+  const now: Now = {
+    connected: connections.nodes.filter(({ status }) => status === 'CONNECTED').length,
+    known: connections.nodes.length,
+    waiting: waiting.count,
+    workers: workers.nodes.length,
+    busy: workers.nodes.filter(({ taskId }) => taskId !== null).length,
+    seen: dedup.stats.seen,
+    duplicates: dedup.stats.duplicates,
+  };
+  return statusLine(now, metrics);
+}
+
+type Now = {
+  readonly connected: number;
+  readonly known: number;
+  readonly waiting: number;
+  readonly workers: number;
+  readonly busy: number;
+  /** The number of messages that the deduplicator saw in the last hour. */
+  readonly seen: number;
+  readonly duplicates: number;
+};
+
+/** Returns the status line. `metrics` is the exposition in Prometheus' text format. */
+function statusLine(now: Now, metrics: string): string {
+  const ended = OUTCOMES.map((outcome) => {
+    const count = total(metrics, `callboard_commands_ended_total{outcome="${outcome}"}`);
+    return `${count} ${outcome.replaceAll('_', ' ')}`;
+  });
+  const late = total(metrics, 'callboard_late_results_total');
+  const refused = total(metrics, 'callboard_commands_refused_total{');
+  const lost = total(metrics, 'callboard_links_closed_total{');
+  return [
+    `${now.connected} of ${now.known} connected, ${now.waiting} waiting`,
+    ended.join(', '),
+    `${refused} refused, ${late} late, ${lost} links lost`,
+    `${now.busy} of ${now.workers} workers busy`,
+    `${now.duplicates} of ${now.seen} messages were duplicates`,
+  ].join(' | ');
+}
+
+/** Returns the sum of the samples whose lines begin with `prefix`. */
+function total(metrics: string, prefix: string): number {
+  const lines = metrics.split('\n').filter((line) => line.startsWith(prefix));
+  return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
+}
+
+// Finds and starts a headless Chromium for the demo's web page.
+
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome', 'microsoft-edge'];
+const PLACES = [
+  '/usr/bin',
+  '/usr/local/bin',
+  '/snap/bin',
+  '/opt/google/chrome',
+  '/Applications/Google Chrome.app/Contents/MacOS',
+  '/Applications/Chromium.app/Contents/MacOS',
+];
+const MAC_NAMES = ['Google Chrome', 'Chromium'];
+const ARGS = [
+  '--headless',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--disable-breakpad',
+  '--disable-dev-shm-usage',
+  // The browser ends when this pipe closes, so it cannot outlive the demo, not even after a crash.
+  '--remote-debugging-pipe',
+];
+
+/** Returns the path of the first Chromium in `path` or in the usual folders; null when there is none. */
+export function findBrowser(path: string | undefined): string | null {
+  const folders = [...(path ?? '').split(delimiter).filter((folder) => folder !== ''), ...PLACES];
+  const files = folders.flatMap((folder) => [...NAMES, ...MAC_NAMES].map((name) => join(folder, name)));
+  return files.find(isProgram) ?? null;
+}
+
+/** Opens a page in a headless browser with a temporary profile, which is removed when the browser ends. */
+function startBrowser(program: string, url: string): SupervisedRun {
+  const profile = mkdtempSync(join(tmpdir(), 'callboard-demo-'));
+  const args = [...ARGS, `--user-data-dir=${profile}`, ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), url];
+  // The browser gets its own process group, so that Ctrl-C reaches only the demo, which then ends the browser.
+  const detached = process.platform !== 'win32';
+  const child = spawn(program, args, { detached, stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });
+  for (const pipe of child.stdio) pipe?.on('error', () => {});
+  const { promise, resolve } = Promise.withResolvers<void>();
+  child.once('error', () => resolve());
+  child.once('exit', () => resolve());
+  const ended = promise.then(() => rm(profile, { recursive: true, force: true, maxRetries: 10 })).catch(() => {});
+  return { ended, end: () => endBrowser(child, ended) };
+}
+
+async function endBrowser(child: ChildProcess, ended: Promise<void>): Promise<void> {
+  const [, , , commands] = child.stdio;
+  if (commands instanceof Writable) commands.write('{"id":1,"method":"Browser.close"}\0');
+  const timer = setTimeout(() => child.kill('SIGKILL'), EXIT_MS);
+  await ended;
+  clearTimeout(timer);
+}
+
+function isProgram(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }

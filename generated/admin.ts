@@ -440,49 +440,6 @@ export type WindowStatus =
   /** It was last reported as open, but its client’s link is down or silent: nothing newer is known. */
   | 'STALE';
 
-export type CancelMutationVariables = Exact<{
-  input: CancelCommandInput;
-}>;
-
-
-export type CancelMutation = { cancelCommand:
-    | { __typename: 'CancelReceipt', commandId: string, state: CancelState, outcome: Outcome | null }
-    | { __typename: 'Refusal', code: RefusalCode, message: string, retryAfterMs: number | null }
-   };
-
-export type DisconnectMutationVariables = Exact<{
-  userId: string;
-  clientId: string;
-  reason?: string | null | undefined;
-}>;
-
-
-export type DisconnectMutation = { disconnectClient:
-    | { __typename: 'DisconnectReceipt', state: DisconnectState, connection: { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> } }
-    | { __typename: 'Refusal', code: RefusalCode, message: string, retryAfterMs: number | null }
-   };
-
-export type DrainMutationVariables = Exact<{
-  nodeId: string;
-  withinMs?: number;
-}>;
-
-
-export type DrainMutation = { drainNode: { nodeId: string, draining: boolean, links: number, unfinishedCommands: number, connectionWaiters: number, updatedAt: string } };
-
-export type RefusalRowFragment = { code: RefusalCode, message: string, retryAfterMs: number | null };
-
-export type CommandFileQueryVariables = Exact<{
-  userId: string;
-  clientId: string;
-  commandId: string;
-}>;
-
-
-export type CommandFileQuery = { command: { userId: string, clientId: string, commandId: string, action: string, outcome: Outcome | null, error: { code: string, message: string } | null, delivery: { userId: string, clientId: string, commandId: string, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null } | null, waiters: Array<{ rpcId: string, commandId: string, userId: string, clientId: string, action: string, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, ageMs: number, stage: Stage, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, sightings: Array<{ messageId: string, count: number, firstSeenAt: string, lastSeenAt: string }>, connection: { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> } | null, history: { nextCursor: string | null, nodes: Array<{ messageId: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, id: string, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } | null };
-
-export type ObservationFragment = { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> };
-
 export type ConnectionsQueryVariables = Exact<{
   userId?: string | null | undefined;
   nodeId?: string | null | undefined;
@@ -512,6 +469,21 @@ export type ActionSampleQuery = { actions: { complete: boolean, items: Array<{ u
 export type AdvertisementRowFragment = { name: string, summary: string | null, description: string | null, version: string | null, checksArguments: boolean | null, schema: unknown, metadata: unknown };
 
 export type ConnectionRowFragment = { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> };
+
+export type UsersQueryVariables = Exact<{
+  after?: string | null | undefined;
+  first?: number;
+}>;
+
+
+export type UsersQuery = { users: { nextCursor: string | null, nodes: Array<{ userId: string, connectionCount: number, streamCount: number, id: string, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
+
+export type UserQueryVariables = Exact<{
+  id: string;
+}>;
+
+
+export type UserQuery = { user: { userId: string, connectionCount: number, streamCount: number, pendingRpcCount: number, id: string, connections: { nextCursor: string | null, nodes: Array<{ userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> }> }, streams: { nextCursor: string | null, nodes: Array<{ key: string, userId: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }> }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } | null };
 
 export type ContextsQueryVariables = Exact<{
   filter?: ContextFilter | null | undefined;
@@ -584,12 +556,39 @@ export type ContextRowFragment = { contextId: string, userId: string, clientId: 
 
 export type WindowRowFragment = { windowId: string, userId: string, clientId: string, instanceId: string, clientType: ClientType, ownership: Ownership, focused: boolean, type: string, state: string, incognito: boolean, tabCount: number, capacity: number | null, draining: boolean, status: WindowStatus, workerCount: number, idleCount: number, busyCount: number, countsFrom: CountsFrom, reportedAt: string, id: string };
 
-export type DedupQueryVariables = Exact<{
-  windowSeconds?: number;
+export type CommandFileQueryVariables = Exact<{
+  userId: string;
+  clientId: string;
+  commandId: string;
 }>;
 
 
-export type DedupQuery = { dedup: { stats: { windowSeconds: number, seen: number, unique: number, duplicates: number, exact: boolean, grainSeconds: number, liveKeys: number | null }, backend: { implementation: string, ttlSeconds: number, namespace: string | null } } };
+export type CommandFileQuery = { command: { userId: string, clientId: string, commandId: string, action: string, outcome: Outcome | null, error: { code: string, message: string } | null, delivery: { userId: string, clientId: string, commandId: string, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null } | null, waiters: Array<{ rpcId: string, commandId: string, userId: string, clientId: string, action: string, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, ageMs: number, stage: Stage, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, sightings: Array<{ messageId: string, count: number, firstSeenAt: string, lastSeenAt: string }>, connection: { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> } | null, history: { nextCursor: string | null, nodes: Array<{ messageId: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, id: string, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } | null };
+
+export type PendingQueryVariables = Exact<{
+  filter?: PendingRpcFilter | null | undefined;
+  after?: string | null | undefined;
+  first?: number;
+}>;
+
+
+export type PendingQuery = { pendingRpcs: { nextCursor: string | null, nodes: Array<{ rpcId: string, commandId: string, userId: string, clientId: string, action: string, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, ageMs: number, stage: Stage, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
+
+export type PendingCountQueryVariables = Exact<{
+  filter?: PendingRpcFilter | null | undefined;
+}>;
+
+
+export type PendingCountQuery = { pendingRpcCount: { count: number, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
+
+export type PendingCountByNodeQueryVariables = Exact<{
+  filter?: PendingRpcFilter | null | undefined;
+}>;
+
+
+export type PendingCountByNodeQuery = { pendingRpcCountByNode: { items: Array<{ nodeId: string | null, count: number }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
+
+export type WaiterRowFragment = { rpcId: string, commandId: string, userId: string, clientId: string, action: string, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, ageMs: number, stage: Stage, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null };
 
 export type DeliverySummaryQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -631,6 +630,38 @@ export type DeliveryStatusQueryVariables = Exact<{
 export type DeliveryStatusQuery = { delivery: { status: { userId: string, clientId: string, commandId: string, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null } | null } };
 
 export type DeliveryRowFragment = { userId: string, clientId: string, commandId: string, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null };
+
+export type CancelMutationVariables = Exact<{
+  input: CancelCommandInput;
+}>;
+
+
+export type CancelMutation = { cancelCommand:
+    | { __typename: 'CancelReceipt', commandId: string, state: CancelState, outcome: Outcome | null }
+    | { __typename: 'Refusal', code: RefusalCode, message: string, retryAfterMs: number | null }
+   };
+
+export type DisconnectMutationVariables = Exact<{
+  userId: string;
+  clientId: string;
+  reason?: string | null | undefined;
+}>;
+
+
+export type DisconnectMutation = { disconnectClient:
+    | { __typename: 'DisconnectReceipt', state: DisconnectState, connection: { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> } }
+    | { __typename: 'Refusal', code: RefusalCode, message: string, retryAfterMs: number | null }
+   };
+
+export type DrainMutationVariables = Exact<{
+  nodeId: string;
+  withinMs?: number;
+}>;
+
+
+export type DrainMutation = { drainNode: { nodeId: string, draining: boolean, links: number, unfinishedCommands: number, connectionWaiters: number, updatedAt: string } };
+
+export type RefusalRowFragment = { code: RefusalCode, message: string, retryAfterMs: number | null };
 
 export type StreamsQueryVariables = Exact<{
   userId: string;
@@ -681,45 +712,14 @@ export type StreamRowFragment = { key: string, userId: string, suffix: string, m
 
 export type MessageRowFragment = { messageId: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, id: string, error: { code: string, message: string } | null };
 
-export type PendingQueryVariables = Exact<{
-  filter?: PendingRpcFilter | null | undefined;
-  after?: string | null | undefined;
-  first?: number;
+export type DedupQueryVariables = Exact<{
+  windowSeconds?: number;
 }>;
 
 
-export type PendingQuery = { pendingRpcs: { nextCursor: string | null, nodes: Array<{ rpcId: string, commandId: string, userId: string, clientId: string, action: string, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, ageMs: number, stage: Stage, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
+export type DedupQuery = { dedup: { stats: { windowSeconds: number, seen: number, unique: number, duplicates: number, exact: boolean, grainSeconds: number, liveKeys: number | null }, backend: { implementation: string, ttlSeconds: number, namespace: string | null } } };
 
-export type PendingCountQueryVariables = Exact<{
-  filter?: PendingRpcFilter | null | undefined;
-}>;
-
-
-export type PendingCountQuery = { pendingRpcCount: { count: number, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
-
-export type PendingCountByNodeQueryVariables = Exact<{
-  filter?: PendingRpcFilter | null | undefined;
-}>;
-
-
-export type PendingCountByNodeQuery = { pendingRpcCountByNode: { items: Array<{ nodeId: string | null, count: number }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
-
-export type WaiterRowFragment = { rpcId: string, commandId: string, userId: string, clientId: string, action: string, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, ageMs: number, stage: Stage, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null };
-
-export type UsersQueryVariables = Exact<{
-  after?: string | null | undefined;
-  first?: number;
-}>;
-
-
-export type UsersQuery = { users: { nextCursor: string | null, nodes: Array<{ userId: string, connectionCount: number, streamCount: number, id: string, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
-
-export type UserQueryVariables = Exact<{
-  id: string;
-}>;
-
-
-export type UserQuery = { user: { userId: string, connectionCount: number, streamCount: number, pendingRpcCount: number, id: string, connections: { nextCursor: string | null, nodes: Array<{ userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> }> }, streams: { nextCursor: string | null, nodes: Array<{ key: string, userId: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }> }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } | null };
+export type ObservationFragment = { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> };
 
 export class TypedDocumentString<TResult, TVariables>
   extends String
@@ -739,27 +739,6 @@ export class TypedDocumentString<TResult, TVariables>
     return this.value;
   }
 }
-export const RefusalRowFragmentDoc = new TypedDocumentString(`
-    fragment RefusalRow on Refusal {
-  code
-  message
-  retryAfterMs
-}
-    `, {"fragmentName":"RefusalRow"}) as unknown as TypedDocumentString<RefusalRowFragment, unknown>;
-export const ObservationFragmentDoc = new TypedDocumentString(`
-    fragment Observation on Completeness {
-  complete
-  sources {
-    source
-    nodeId
-    complete
-    observed
-    limit
-    reason
-    asOf
-  }
-}
-    `, {"fragmentName":"Observation"}) as unknown as TypedDocumentString<ObservationFragment, unknown>;
 export const AdvertisementRowFragmentDoc = new TypedDocumentString(`
     fragment AdvertisementRow on ActionAdvertisement {
   name
@@ -841,6 +820,28 @@ export const WindowRowFragmentDoc = new TypedDocumentString(`
   reportedAt
 }
     `, {"fragmentName":"WindowRow"}) as unknown as TypedDocumentString<WindowRowFragment, unknown>;
+export const WaiterRowFragmentDoc = new TypedDocumentString(`
+    fragment WaiterRow on PendingRpc {
+  rpcId
+  commandId
+  userId
+  clientId
+  action
+  waitFor
+  expectedInstanceId
+  nodeId
+  callerNodeId
+  createdAt
+  timesOutAt
+  ageMs
+  instanceMismatch {
+    expectedInstanceId
+    observedInstanceId
+    observedAt
+  }
+  stage
+}
+    `, {"fragmentName":"WaiterRow"}) as unknown as TypedDocumentString<WaiterRowFragment, unknown>;
 export const DeliveryRowFragmentDoc = new TypedDocumentString(`
     fragment DeliveryRow on DeliveryRecord {
   userId
@@ -867,6 +868,13 @@ export const DeliveryRowFragmentDoc = new TypedDocumentString(`
   reason
 }
     `, {"fragmentName":"DeliveryRow"}) as unknown as TypedDocumentString<DeliveryRowFragment, unknown>;
+export const RefusalRowFragmentDoc = new TypedDocumentString(`
+    fragment RefusalRow on Refusal {
+  code
+  message
+  retryAfterMs
+}
+    `, {"fragmentName":"RefusalRow"}) as unknown as TypedDocumentString<RefusalRowFragment, unknown>;
 export const StreamRowFragmentDoc = new TypedDocumentString(`
     fragment StreamRow on Stream {
   key
@@ -897,143 +905,7 @@ export const MessageRowFragmentDoc = new TypedDocumentString(`
   }
 }
     `, {"fragmentName":"MessageRow"}) as unknown as TypedDocumentString<MessageRowFragment, unknown>;
-export const WaiterRowFragmentDoc = new TypedDocumentString(`
-    fragment WaiterRow on PendingRpc {
-  rpcId
-  commandId
-  userId
-  clientId
-  action
-  waitFor
-  expectedInstanceId
-  nodeId
-  callerNodeId
-  createdAt
-  timesOutAt
-  ageMs
-  instanceMismatch {
-    expectedInstanceId
-    observedInstanceId
-    observedAt
-  }
-  stage
-}
-    `, {"fragmentName":"WaiterRow"}) as unknown as TypedDocumentString<WaiterRowFragment, unknown>;
-export const CancelDocument = new TypedDocumentString(`
-    mutation Cancel($input: CancelCommandInput!) {
-  cancelCommand(input: $input) {
-    __typename
-    ... on CancelReceipt {
-      commandId
-      state
-      outcome
-    }
-    ... on Refusal {
-      ...RefusalRow
-    }
-  }
-}
-    fragment RefusalRow on Refusal {
-  code
-  message
-  retryAfterMs
-}`) as unknown as TypedDocumentString<CancelMutation, CancelMutationVariables>;
-export const DisconnectDocument = new TypedDocumentString(`
-    mutation Disconnect($userId: ID!, $clientId: ID!, $reason: String) {
-  disconnectClient(userId: $userId, clientId: $clientId, reason: $reason) {
-    __typename
-    ... on DisconnectReceipt {
-      state
-      connection {
-        ...ConnectionRow
-      }
-    }
-    ... on Refusal {
-      ...RefusalRow
-    }
-  }
-}
-    fragment RefusalRow on Refusal {
-  code
-  message
-  retryAfterMs
-}
-fragment ConnectionRow on ConnectionSnapshot {
-  userId
-  clientId
-  instanceId
-  nodeId
-  status
-  clientType
-  metadata
-  connectedAt
-  lastSeenAt
-  disconnectedAt
-  disconnectCause
-  closeCode
-  heartbeat
-  recentlyReplaced
-  replacedInstanceId
-  predecessors {
-    instanceId
-    nodeId
-    replacedAt
-    cause
-  }
-  actionNames
-  queued
-  inFlight
-}`) as unknown as TypedDocumentString<DisconnectMutation, DisconnectMutationVariables>;
-export const DrainDocument = new TypedDocumentString(`
-    mutation Drain($nodeId: ID!, $withinMs: Int! = 10000) {
-  drainNode(nodeId: $nodeId, withinMs: $withinMs) {
-    nodeId
-    draining
-    links
-    unfinishedCommands
-    connectionWaiters
-    updatedAt
-  }
-}
-    `) as unknown as TypedDocumentString<DrainMutation, DrainMutationVariables>;
-export const CommandFileDocument = new TypedDocumentString(`
-    query CommandFile($userId: ID!, $clientId: ID!, $commandId: ID!) {
-  command(userId: $userId, clientId: $clientId, commandId: $commandId) {
-    userId
-    clientId
-    commandId
-    action
-    outcome
-    error {
-      code
-      message
-    }
-    delivery {
-      ...DeliveryRow
-    }
-    waiters {
-      ...WaiterRow
-    }
-    sightings {
-      messageId
-      count
-      firstSeenAt
-      lastSeenAt
-    }
-    connection {
-      ...ConnectionRow
-    }
-    history(first: 100) {
-      nodes {
-        ...MessageRow
-      }
-      nextCursor
-      completeness {
-        ...Observation
-      }
-    }
-  }
-}
+export const ObservationFragmentDoc = new TypedDocumentString(`
     fragment Observation on Completeness {
   complete
   sources {
@@ -1046,94 +918,7 @@ export const CommandFileDocument = new TypedDocumentString(`
     asOf
   }
 }
-fragment ConnectionRow on ConnectionSnapshot {
-  userId
-  clientId
-  instanceId
-  nodeId
-  status
-  clientType
-  metadata
-  connectedAt
-  lastSeenAt
-  disconnectedAt
-  disconnectCause
-  closeCode
-  heartbeat
-  recentlyReplaced
-  replacedInstanceId
-  predecessors {
-    instanceId
-    nodeId
-    replacedAt
-    cause
-  }
-  actionNames
-  queued
-  inFlight
-}
-fragment DeliveryRow on DeliveryRecord {
-  userId
-  clientId
-  commandId
-  scopeId
-  stage
-  outcome
-  lastProvenStage
-  execution
-  attempts
-  admittedAt
-  queuedAt
-  dispatchedAt
-  acknowledgedAt
-  terminalAt
-  deadline
-  nodeId
-  boundInstanceId
-  recoveredFromNodeId
-  cancelRequestedAt
-  lateResults
-  firstLateAt
-  reason
-}
-fragment MessageRow on Message {
-  id: messageId
-  messageId
-  stream
-  kind
-  at
-  clientId
-  instanceId
-  commandId
-  traceId
-  parentSpanId
-  payloadBytes
-  payloadSha256
-  error {
-    code
-    message
-  }
-}
-fragment WaiterRow on PendingRpc {
-  rpcId
-  commandId
-  userId
-  clientId
-  action
-  waitFor
-  expectedInstanceId
-  nodeId
-  callerNodeId
-  createdAt
-  timesOutAt
-  ageMs
-  instanceMismatch {
-    expectedInstanceId
-    observedInstanceId
-    observedAt
-  }
-  stage
-}`) as unknown as TypedDocumentString<CommandFileQuery, CommandFileQueryVariables>;
+    `, {"fragmentName":"Observation"}) as unknown as TypedDocumentString<ObservationFragment, unknown>;
 export const ConnectionsDocument = new TypedDocumentString(`
     query Connections($userId: ID, $nodeId: ID, $status: ConnectionStatus, $after: String, $first: Int! = 100) {
   connections(
@@ -1152,19 +937,7 @@ export const ConnectionsDocument = new TypedDocumentString(`
     }
   }
 }
-    fragment Observation on Completeness {
-  complete
-  sources {
-    source
-    nodeId
-    complete
-    observed
-    limit
-    reason
-    asOf
-  }
-}
-fragment ConnectionRow on ConnectionSnapshot {
+    fragment ConnectionRow on ConnectionSnapshot {
   userId
   clientId
   instanceId
@@ -1189,6 +962,18 @@ fragment ConnectionRow on ConnectionSnapshot {
   actionNames
   queued
   inFlight
+}
+fragment Observation on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    complete
+    observed
+    limit
+    reason
+    asOf
+  }
 }`) as unknown as TypedDocumentString<ConnectionsQuery, ConnectionsQueryVariables>;
 export const ActionsDocument = new TypedDocumentString(`
     query Actions($userId: ID!, $clientId: ID!) {
@@ -1203,7 +988,16 @@ export const ActionsDocument = new TypedDocumentString(`
     }
   }
 }
-    fragment Observation on Completeness {
+    fragment AdvertisementRow on ActionAdvertisement {
+  name
+  summary
+  description
+  version
+  checksArguments
+  schema
+  metadata
+}
+fragment Observation on Completeness {
   complete
   sources {
     source
@@ -1214,15 +1008,6 @@ export const ActionsDocument = new TypedDocumentString(`
     reason
     asOf
   }
-}
-fragment AdvertisementRow on ActionAdvertisement {
-  name
-  summary
-  description
-  version
-  checksArguments
-  schema
-  metadata
 }`) as unknown as TypedDocumentString<ActionsQuery, ActionsQueryVariables>;
 export const ActionSampleDocument = new TypedDocumentString(`
     query ActionSample($name: String) {
@@ -1241,7 +1026,16 @@ export const ActionSampleDocument = new TypedDocumentString(`
     }
   }
 }
-    fragment Observation on Completeness {
+    fragment AdvertisementRow on ActionAdvertisement {
+  name
+  summary
+  description
+  version
+  checksArguments
+  schema
+  metadata
+}
+fragment Observation on Completeness {
   complete
   sources {
     source
@@ -1252,21 +1046,18 @@ export const ActionSampleDocument = new TypedDocumentString(`
     reason
     asOf
   }
-}
-fragment AdvertisementRow on ActionAdvertisement {
-  name
-  summary
-  description
-  version
-  checksArguments
-  schema
-  metadata
 }`) as unknown as TypedDocumentString<ActionSampleQuery, ActionSampleQueryVariables>;
-export const ContextsDocument = new TypedDocumentString(`
-    query Contexts($filter: ContextFilter, $after: String, $first: Int! = 100) {
-  contexts(filter: $filter, after: $after, first: $first) {
+export const UsersDocument = new TypedDocumentString(`
+    query Users($after: String, $first: Int! = 100) {
+  users(after: $after, first: $first) {
     nodes {
-      ...ContextRow
+      id: userId
+      userId
+      connectionCount
+      streamCount
+      completeness {
+        ...Observation
+      }
     }
     nextCursor
     completeness {
@@ -1285,8 +1076,91 @@ export const ContextsDocument = new TypedDocumentString(`
     reason
     asOf
   }
+}`) as unknown as TypedDocumentString<UsersQuery, UsersQueryVariables>;
+export const UserDocument = new TypedDocumentString(`
+    query User($id: ID!) {
+  user(userId: $id) {
+    id: userId
+    userId
+    connectionCount
+    streamCount
+    pendingRpcCount
+    connections(first: 100) {
+      nodes {
+        ...ConnectionRow
+      }
+      nextCursor
+    }
+    streams(first: 100) {
+      nodes {
+        ...StreamRow
+      }
+      nextCursor
+    }
+    completeness: summaryCompleteness(first: 100) {
+      ...Observation
+    }
+  }
 }
-fragment ContextRow on ExecutionContext {
+    fragment ConnectionRow on ConnectionSnapshot {
+  userId
+  clientId
+  instanceId
+  nodeId
+  status
+  clientType
+  metadata
+  connectedAt
+  lastSeenAt
+  disconnectedAt
+  disconnectCause
+  closeCode
+  heartbeat
+  recentlyReplaced
+  replacedInstanceId
+  predecessors {
+    instanceId
+    nodeId
+    replacedAt
+    cause
+  }
+  actionNames
+  queued
+  inFlight
+}
+fragment StreamRow on Stream {
+  key
+  userId
+  suffix
+  messageCount
+  firstAt
+  lastAt
+}
+fragment Observation on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    complete
+    observed
+    limit
+    reason
+    asOf
+  }
+}`) as unknown as TypedDocumentString<UserQuery, UserQueryVariables>;
+export const ContextsDocument = new TypedDocumentString(`
+    query Contexts($filter: ContextFilter, $after: String, $first: Int! = 100) {
+  contexts(filter: $filter, after: $after, first: $first) {
+    nodes {
+      ...ContextRow
+    }
+    nextCursor
+    completeness {
+      ...Observation
+    }
+  }
+}
+    fragment ContextRow on ExecutionContext {
   id: contextId
   contextId
   userId
@@ -1301,6 +1175,18 @@ fragment ContextRow on ExecutionContext {
   title
   metadata
   reportedAt
+}
+fragment Observation on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    complete
+    observed
+    limit
+    reason
+    asOf
+  }
 }`) as unknown as TypedDocumentString<ContextsQuery, ContextsQueryVariables>;
 export const ContextCountDocument = new TypedDocumentString(`
     query ContextCount($filter: ContextFilter) {
@@ -1335,19 +1221,7 @@ export const WindowsDocument = new TypedDocumentString(`
     }
   }
 }
-    fragment Observation on Completeness {
-  complete
-  sources {
-    source
-    nodeId
-    complete
-    observed
-    limit
-    reason
-    asOf
-  }
-}
-fragment WindowRow on BrowserWindow {
+    fragment WindowRow on BrowserWindow {
   id: windowId
   windowId
   userId
@@ -1368,6 +1242,18 @@ fragment WindowRow on BrowserWindow {
   busyCount
   countsFrom
   reportedAt
+}
+fragment Observation on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    complete
+    observed
+    limit
+    reason
+    asOf
+  }
 }`) as unknown as TypedDocumentString<WindowsQuery, WindowsQueryVariables>;
 export const WindowCountDocument = new TypedDocumentString(`
     query WindowCount($filter: BrowserWindowFilter) {
@@ -1432,19 +1318,7 @@ export const WorkersDocument = new TypedDocumentString(`
     }
   }
 }
-    fragment Observation on Completeness {
-  complete
-  sources {
-    source
-    nodeId
-    complete
-    observed
-    limit
-    reason
-    asOf
-  }
-}
-fragment ContextRow on ExecutionContext {
+    fragment ContextRow on ExecutionContext {
   id: contextId
   contextId
   userId
@@ -1459,6 +1333,18 @@ fragment ContextRow on ExecutionContext {
   title
   metadata
   reportedAt
+}
+fragment Observation on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    complete
+    observed
+    limit
+    reason
+    asOf
+  }
 }`) as unknown as TypedDocumentString<WorkersQuery, WorkersQueryVariables>;
 export const AvailableWorkersDocument = new TypedDocumentString(`
     query AvailableWorkers($userId: ID!, $clientType: ClientType, $first: Int! = 1000) {
@@ -1473,19 +1359,7 @@ export const AvailableWorkersDocument = new TypedDocumentString(`
     }
   }
 }
-    fragment Observation on Completeness {
-  complete
-  sources {
-    source
-    nodeId
-    complete
-    observed
-    limit
-    reason
-    asOf
-  }
-}
-fragment ContextRow on ExecutionContext {
+    fragment ContextRow on ExecutionContext {
   id: contextId
   contextId
   userId
@@ -1500,6 +1374,18 @@ fragment ContextRow on ExecutionContext {
   title
   metadata
   reportedAt
+}
+fragment Observation on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    complete
+    observed
+    limit
+    reason
+    asOf
+  }
 }`) as unknown as TypedDocumentString<AvailableWorkersQuery, AvailableWorkersQueryVariables>;
 export const WorkersOfTaskDocument = new TypedDocumentString(`
     query WorkersOfTask($userId: ID!, $taskId: ID!, $first: Int! = 1000) {
@@ -1514,19 +1400,7 @@ export const WorkersOfTaskDocument = new TypedDocumentString(`
     }
   }
 }
-    fragment Observation on Completeness {
-  complete
-  sources {
-    source
-    nodeId
-    complete
-    observed
-    limit
-    reason
-    asOf
-  }
-}
-fragment ContextRow on ExecutionContext {
+    fragment ContextRow on ExecutionContext {
   id: contextId
   contextId
   userId
@@ -1541,27 +1415,246 @@ fragment ContextRow on ExecutionContext {
   title
   metadata
   reportedAt
+}
+fragment Observation on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    complete
+    observed
+    limit
+    reason
+    asOf
+  }
 }`) as unknown as TypedDocumentString<WorkersOfTaskQuery, WorkersOfTaskQueryVariables>;
-export const DedupDocument = new TypedDocumentString(`
-    query Dedup($windowSeconds: Int! = 300) {
-  dedup {
-    stats(windowSeconds: $windowSeconds) {
-      windowSeconds
-      seen
-      unique
-      duplicates
-      exact
-      grainSeconds
-      liveKeys
+export const CommandFileDocument = new TypedDocumentString(`
+    query CommandFile($userId: ID!, $clientId: ID!, $commandId: ID!) {
+  command(userId: $userId, clientId: $clientId, commandId: $commandId) {
+    userId
+    clientId
+    commandId
+    action
+    outcome
+    error {
+      code
+      message
     }
-    backend {
-      implementation
-      ttlSeconds
-      namespace
+    delivery {
+      ...DeliveryRow
+    }
+    waiters {
+      ...WaiterRow
+    }
+    sightings {
+      messageId
+      count
+      firstSeenAt
+      lastSeenAt
+    }
+    connection {
+      ...ConnectionRow
+    }
+    history(first: 100) {
+      nodes {
+        ...MessageRow
+      }
+      nextCursor
+      completeness {
+        ...Observation
+      }
     }
   }
 }
-    `) as unknown as TypedDocumentString<DedupQuery, DedupQueryVariables>;
+    fragment ConnectionRow on ConnectionSnapshot {
+  userId
+  clientId
+  instanceId
+  nodeId
+  status
+  clientType
+  metadata
+  connectedAt
+  lastSeenAt
+  disconnectedAt
+  disconnectCause
+  closeCode
+  heartbeat
+  recentlyReplaced
+  replacedInstanceId
+  predecessors {
+    instanceId
+    nodeId
+    replacedAt
+    cause
+  }
+  actionNames
+  queued
+  inFlight
+}
+fragment WaiterRow on PendingRpc {
+  rpcId
+  commandId
+  userId
+  clientId
+  action
+  waitFor
+  expectedInstanceId
+  nodeId
+  callerNodeId
+  createdAt
+  timesOutAt
+  ageMs
+  instanceMismatch {
+    expectedInstanceId
+    observedInstanceId
+    observedAt
+  }
+  stage
+}
+fragment DeliveryRow on DeliveryRecord {
+  userId
+  clientId
+  commandId
+  scopeId
+  stage
+  outcome
+  lastProvenStage
+  execution
+  attempts
+  admittedAt
+  queuedAt
+  dispatchedAt
+  acknowledgedAt
+  terminalAt
+  deadline
+  nodeId
+  boundInstanceId
+  recoveredFromNodeId
+  cancelRequestedAt
+  lateResults
+  firstLateAt
+  reason
+}
+fragment MessageRow on Message {
+  id: messageId
+  messageId
+  stream
+  kind
+  at
+  clientId
+  instanceId
+  commandId
+  traceId
+  parentSpanId
+  payloadBytes
+  payloadSha256
+  error {
+    code
+    message
+  }
+}
+fragment Observation on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    complete
+    observed
+    limit
+    reason
+    asOf
+  }
+}`) as unknown as TypedDocumentString<CommandFileQuery, CommandFileQueryVariables>;
+export const PendingDocument = new TypedDocumentString(`
+    query Pending($filter: PendingRpcFilter, $after: String, $first: Int! = 100) {
+  pendingRpcs(filter: $filter, after: $after, first: $first) {
+    nodes {
+      ...WaiterRow
+    }
+    nextCursor
+    completeness {
+      ...Observation
+    }
+  }
+}
+    fragment WaiterRow on PendingRpc {
+  rpcId
+  commandId
+  userId
+  clientId
+  action
+  waitFor
+  expectedInstanceId
+  nodeId
+  callerNodeId
+  createdAt
+  timesOutAt
+  ageMs
+  instanceMismatch {
+    expectedInstanceId
+    observedInstanceId
+    observedAt
+  }
+  stage
+}
+fragment Observation on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    complete
+    observed
+    limit
+    reason
+    asOf
+  }
+}`) as unknown as TypedDocumentString<PendingQuery, PendingQueryVariables>;
+export const PendingCountDocument = new TypedDocumentString(`
+    query PendingCount($filter: PendingRpcFilter) {
+  pendingRpcCount(filter: $filter) {
+    count
+    completeness {
+      ...Observation
+    }
+  }
+}
+    fragment Observation on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    complete
+    observed
+    limit
+    reason
+    asOf
+  }
+}`) as unknown as TypedDocumentString<PendingCountQuery, PendingCountQueryVariables>;
+export const PendingCountByNodeDocument = new TypedDocumentString(`
+    query PendingCountByNode($filter: PendingRpcFilter) {
+  pendingRpcCountByNode(filter: $filter) {
+    items {
+      nodeId
+      count
+    }
+    completeness {
+      ...Observation
+    }
+  }
+}
+    fragment Observation on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    complete
+    observed
+    limit
+    reason
+    asOf
+  }
+}`) as unknown as TypedDocumentString<PendingCountByNodeQuery, PendingCountByNodeQueryVariables>;
 export const DeliverySummaryDocument = new TypedDocumentString(`
     query DeliverySummary {
   delivery {
@@ -1680,19 +1773,7 @@ export const DeliveryCommandsDocument = new TypedDocumentString(`
     }
   }
 }
-    fragment Observation on Completeness {
-  complete
-  sources {
-    source
-    nodeId
-    complete
-    observed
-    limit
-    reason
-    asOf
-  }
-}
-fragment DeliveryRow on DeliveryRecord {
+    fragment DeliveryRow on DeliveryRecord {
   userId
   clientId
   commandId
@@ -1715,6 +1796,18 @@ fragment DeliveryRow on DeliveryRecord {
   lateResults
   firstLateAt
   reason
+}
+fragment Observation on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    complete
+    observed
+    limit
+    reason
+    asOf
+  }
 }`) as unknown as TypedDocumentString<DeliveryCommandsQuery, DeliveryCommandsQueryVariables>;
 export const DeliveryStatusDocument = new TypedDocumentString(`
     query DeliveryStatus($userId: ID!, $clientId: ID!, $commandId: ID!) {
@@ -1748,318 +1841,41 @@ export const DeliveryStatusDocument = new TypedDocumentString(`
   firstLateAt
   reason
 }`) as unknown as TypedDocumentString<DeliveryStatusQuery, DeliveryStatusQueryVariables>;
-export const StreamsDocument = new TypedDocumentString(`
-    query Streams($userId: ID!, $prefix: String, $after: String, $first: Int! = 100) {
-  streams(userId: $userId, prefix: $prefix, after: $after, first: $first) {
-    nodes {
-      ...StreamRow
+export const CancelDocument = new TypedDocumentString(`
+    mutation Cancel($input: CancelCommandInput!) {
+  cancelCommand(input: $input) {
+    __typename
+    ... on CancelReceipt {
+      commandId
+      state
+      outcome
     }
-    nextCursor
-    completeness {
-      ...Observation
-    }
-  }
-}
-    fragment Observation on Completeness {
-  complete
-  sources {
-    source
-    nodeId
-    complete
-    observed
-    limit
-    reason
-    asOf
-  }
-}
-fragment StreamRow on Stream {
-  key
-  userId
-  suffix
-  messageCount
-  firstAt
-  lastAt
-}`) as unknown as TypedDocumentString<StreamsQuery, StreamsQueryVariables>;
-export const MessagesDocument = new TypedDocumentString(`
-    query Messages($stream: String!, $afterTime: DateTime, $beforeTime: DateTime, $kinds: [MessageKind!], $includePayload: Boolean! = false, $order: MessageOrder! = OLDEST_FIRST, $after: String, $first: Int! = 100) {
-  messages(
-    stream: $stream
-    afterTime: $afterTime
-    beforeTime: $beforeTime
-    kinds: $kinds
-    order: $order
-    after: $after
-    first: $first
-  ) {
-    nodes {
-      ...MessageRow
-      payload(include: $includePayload)
-      payloadState(include: $includePayload)
-    }
-    nextCursor
-    completeness {
-      ...Observation
+    ... on Refusal {
+      ...RefusalRow
     }
   }
 }
-    fragment Observation on Completeness {
-  complete
-  sources {
-    source
-    nodeId
-    complete
-    observed
-    limit
-    reason
-    asOf
-  }
-}
-fragment MessageRow on Message {
-  id: messageId
-  messageId
-  stream
-  kind
-  at
-  clientId
-  instanceId
-  commandId
-  traceId
-  parentSpanId
-  payloadBytes
-  payloadSha256
-  error {
-    code
-    message
-  }
-}`) as unknown as TypedDocumentString<MessagesQuery, MessagesQueryVariables>;
-export const CommandMessagesDocument = new TypedDocumentString(`
-    query CommandMessages($userId: ID!, $commandId: ID!, $includePayload: Boolean! = false, $order: MessageOrder! = OLDEST_FIRST, $after: String, $first: Int! = 100) {
-  commandHistory(
-    userId: $userId
-    commandId: $commandId
-    order: $order
-    after: $after
-    first: $first
-  ) {
-    nodes {
-      ...MessageRow
-      payload(include: $includePayload)
-      payloadState(include: $includePayload)
-    }
-    nextCursor
-    completeness {
-      ...Observation
-    }
-  }
-}
-    fragment Observation on Completeness {
-  complete
-  sources {
-    source
-    nodeId
-    complete
-    observed
-    limit
-    reason
-    asOf
-  }
-}
-fragment MessageRow on Message {
-  id: messageId
-  messageId
-  stream
-  kind
-  at
-  clientId
-  instanceId
-  commandId
-  traceId
-  parentSpanId
-  payloadBytes
-  payloadSha256
-  error {
-    code
-    message
-  }
-}`) as unknown as TypedDocumentString<CommandMessagesQuery, CommandMessagesQueryVariables>;
-export const RawMessagesDocument = new TypedDocumentString(`
-    query RawMessages($stream: String, $valuesOnly: Boolean! = false, $limit: Int! = 100) {
-  rawMessages(stream: $stream, valuesOnly: $valuesOnly, limit: $limit) {
-    items
-    completeness {
-      ...Observation
-    }
-  }
-}
-    fragment Observation on Completeness {
-  complete
-  sources {
-    source
-    nodeId
-    complete
-    observed
-    limit
-    reason
-    asOf
-  }
-}`) as unknown as TypedDocumentString<RawMessagesQuery, RawMessagesQueryVariables>;
-export const PendingDocument = new TypedDocumentString(`
-    query Pending($filter: PendingRpcFilter, $after: String, $first: Int! = 100) {
-  pendingRpcs(filter: $filter, after: $after, first: $first) {
-    nodes {
-      ...WaiterRow
-    }
-    nextCursor
-    completeness {
-      ...Observation
-    }
-  }
-}
-    fragment Observation on Completeness {
-  complete
-  sources {
-    source
-    nodeId
-    complete
-    observed
-    limit
-    reason
-    asOf
-  }
-}
-fragment WaiterRow on PendingRpc {
-  rpcId
-  commandId
-  userId
-  clientId
-  action
-  waitFor
-  expectedInstanceId
-  nodeId
-  callerNodeId
-  createdAt
-  timesOutAt
-  ageMs
-  instanceMismatch {
-    expectedInstanceId
-    observedInstanceId
-    observedAt
-  }
-  stage
-}`) as unknown as TypedDocumentString<PendingQuery, PendingQueryVariables>;
-export const PendingCountDocument = new TypedDocumentString(`
-    query PendingCount($filter: PendingRpcFilter) {
-  pendingRpcCount(filter: $filter) {
-    count
-    completeness {
-      ...Observation
-    }
-  }
-}
-    fragment Observation on Completeness {
-  complete
-  sources {
-    source
-    nodeId
-    complete
-    observed
-    limit
-    reason
-    asOf
-  }
-}`) as unknown as TypedDocumentString<PendingCountQuery, PendingCountQueryVariables>;
-export const PendingCountByNodeDocument = new TypedDocumentString(`
-    query PendingCountByNode($filter: PendingRpcFilter) {
-  pendingRpcCountByNode(filter: $filter) {
-    items {
-      nodeId
-      count
-    }
-    completeness {
-      ...Observation
-    }
-  }
-}
-    fragment Observation on Completeness {
-  complete
-  sources {
-    source
-    nodeId
-    complete
-    observed
-    limit
-    reason
-    asOf
-  }
-}`) as unknown as TypedDocumentString<PendingCountByNodeQuery, PendingCountByNodeQueryVariables>;
-export const UsersDocument = new TypedDocumentString(`
-    query Users($after: String, $first: Int! = 100) {
-  users(after: $after, first: $first) {
-    nodes {
-      id: userId
-      userId
-      connectionCount
-      streamCount
-      completeness {
-        ...Observation
-      }
-    }
-    nextCursor
-    completeness {
-      ...Observation
-    }
-  }
-}
-    fragment Observation on Completeness {
-  complete
-  sources {
-    source
-    nodeId
-    complete
-    observed
-    limit
-    reason
-    asOf
-  }
-}`) as unknown as TypedDocumentString<UsersQuery, UsersQueryVariables>;
-export const UserDocument = new TypedDocumentString(`
-    query User($id: ID!) {
-  user(userId: $id) {
-    id: userId
-    userId
-    connectionCount
-    streamCount
-    pendingRpcCount
-    connections(first: 100) {
-      nodes {
+    fragment RefusalRow on Refusal {
+  code
+  message
+  retryAfterMs
+}`) as unknown as TypedDocumentString<CancelMutation, CancelMutationVariables>;
+export const DisconnectDocument = new TypedDocumentString(`
+    mutation Disconnect($userId: ID!, $clientId: ID!, $reason: String) {
+  disconnectClient(userId: $userId, clientId: $clientId, reason: $reason) {
+    __typename
+    ... on DisconnectReceipt {
+      state
+      connection {
         ...ConnectionRow
       }
-      nextCursor
     }
-    streams(first: 100) {
-      nodes {
-        ...StreamRow
-      }
-      nextCursor
-    }
-    completeness: summaryCompleteness(first: 100) {
-      ...Observation
+    ... on Refusal {
+      ...RefusalRow
     }
   }
 }
-    fragment Observation on Completeness {
-  complete
-  sources {
-    source
-    nodeId
-    complete
-    observed
-    limit
-    reason
-    asOf
-  }
-}
-fragment ConnectionRow on ConnectionSnapshot {
+    fragment ConnectionRow on ConnectionSnapshot {
   userId
   clientId
   instanceId
@@ -2085,11 +1901,195 @@ fragment ConnectionRow on ConnectionSnapshot {
   queued
   inFlight
 }
-fragment StreamRow on Stream {
+fragment RefusalRow on Refusal {
+  code
+  message
+  retryAfterMs
+}`) as unknown as TypedDocumentString<DisconnectMutation, DisconnectMutationVariables>;
+export const DrainDocument = new TypedDocumentString(`
+    mutation Drain($nodeId: ID!, $withinMs: Int! = 10000) {
+  drainNode(nodeId: $nodeId, withinMs: $withinMs) {
+    nodeId
+    draining
+    links
+    unfinishedCommands
+    connectionWaiters
+    updatedAt
+  }
+}
+    `) as unknown as TypedDocumentString<DrainMutation, DrainMutationVariables>;
+export const StreamsDocument = new TypedDocumentString(`
+    query Streams($userId: ID!, $prefix: String, $after: String, $first: Int! = 100) {
+  streams(userId: $userId, prefix: $prefix, after: $after, first: $first) {
+    nodes {
+      ...StreamRow
+    }
+    nextCursor
+    completeness {
+      ...Observation
+    }
+  }
+}
+    fragment StreamRow on Stream {
   key
   userId
   suffix
   messageCount
   firstAt
   lastAt
-}`) as unknown as TypedDocumentString<UserQuery, UserQueryVariables>;
+}
+fragment Observation on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    complete
+    observed
+    limit
+    reason
+    asOf
+  }
+}`) as unknown as TypedDocumentString<StreamsQuery, StreamsQueryVariables>;
+export const MessagesDocument = new TypedDocumentString(`
+    query Messages($stream: String!, $afterTime: DateTime, $beforeTime: DateTime, $kinds: [MessageKind!], $includePayload: Boolean! = false, $order: MessageOrder! = OLDEST_FIRST, $after: String, $first: Int! = 100) {
+  messages(
+    stream: $stream
+    afterTime: $afterTime
+    beforeTime: $beforeTime
+    kinds: $kinds
+    order: $order
+    after: $after
+    first: $first
+  ) {
+    nodes {
+      ...MessageRow
+      payload(include: $includePayload)
+      payloadState(include: $includePayload)
+    }
+    nextCursor
+    completeness {
+      ...Observation
+    }
+  }
+}
+    fragment MessageRow on Message {
+  id: messageId
+  messageId
+  stream
+  kind
+  at
+  clientId
+  instanceId
+  commandId
+  traceId
+  parentSpanId
+  payloadBytes
+  payloadSha256
+  error {
+    code
+    message
+  }
+}
+fragment Observation on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    complete
+    observed
+    limit
+    reason
+    asOf
+  }
+}`) as unknown as TypedDocumentString<MessagesQuery, MessagesQueryVariables>;
+export const CommandMessagesDocument = new TypedDocumentString(`
+    query CommandMessages($userId: ID!, $commandId: ID!, $includePayload: Boolean! = false, $order: MessageOrder! = OLDEST_FIRST, $after: String, $first: Int! = 100) {
+  commandHistory(
+    userId: $userId
+    commandId: $commandId
+    order: $order
+    after: $after
+    first: $first
+  ) {
+    nodes {
+      ...MessageRow
+      payload(include: $includePayload)
+      payloadState(include: $includePayload)
+    }
+    nextCursor
+    completeness {
+      ...Observation
+    }
+  }
+}
+    fragment MessageRow on Message {
+  id: messageId
+  messageId
+  stream
+  kind
+  at
+  clientId
+  instanceId
+  commandId
+  traceId
+  parentSpanId
+  payloadBytes
+  payloadSha256
+  error {
+    code
+    message
+  }
+}
+fragment Observation on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    complete
+    observed
+    limit
+    reason
+    asOf
+  }
+}`) as unknown as TypedDocumentString<CommandMessagesQuery, CommandMessagesQueryVariables>;
+export const RawMessagesDocument = new TypedDocumentString(`
+    query RawMessages($stream: String, $valuesOnly: Boolean! = false, $limit: Int! = 100) {
+  rawMessages(stream: $stream, valuesOnly: $valuesOnly, limit: $limit) {
+    items
+    completeness {
+      ...Observation
+    }
+  }
+}
+    fragment Observation on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    complete
+    observed
+    limit
+    reason
+    asOf
+  }
+}`) as unknown as TypedDocumentString<RawMessagesQuery, RawMessagesQueryVariables>;
+export const DedupDocument = new TypedDocumentString(`
+    query Dedup($windowSeconds: Int! = 300) {
+  dedup {
+    stats(windowSeconds: $windowSeconds) {
+      windowSeconds
+      seen
+      unique
+      duplicates
+      exact
+      grainSeconds
+      liveKeys
+    }
+    backend {
+      implementation
+      ttlSeconds
+      namespace
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<DedupQuery, DedupQueryVariables>;

@@ -5,21 +5,68 @@
 export const ENUM_PLACES: Readonly<
   Record<string, { readonly variables: Readonly<Record<string, string>>; readonly data: Readonly<Record<string, string>> }>
 > = {
+  "GetServer": {
+    "variables": {},
+    "data": {
+      "server.mode": "Mode",
+      "viewer.kind": "ViewerKind",
+      "viewer.scopes": "Scope"
+    }
+  },
+  "GetStatus": {
+    "variables": {},
+    "data": {
+      "server.mode": "Mode",
+      "delivery.nodes.completeness.sources.source": "EvidenceSource",
+      "delivery.nodes.completeness.sources.reason": "IncompleteReason",
+      "waits.completeness.sources.source": "EvidenceSource",
+      "waits.completeness.sources.reason": "IncompleteReason",
+      "series.completeness.sources.source": "EvidenceSource",
+      "series.completeness.sources.reason": "IncompleteReason"
+    }
+  },
+  "GetBusyClients": {
+    "variables": {},
+    "data": {
+      "connections.items.client_type": "ClientType",
+      "connections.completeness.sources.source": "EvidenceSource",
+      "connections.completeness.sources.reason": "IncompleteReason"
+    }
+  },
+  "GetClient": {
+    "variables": {},
+    "data": {
+      "connection.status": "ConnectionStatus",
+      "connection.client_type": "ClientType",
+      "connection.disconnect_cause": "DisconnectCause",
+      "connection.heartbeat": "HeartbeatIndicator",
+      "connection.predecessors.cause": "DisconnectCause"
+    }
+  },
+  "ListFlappingClients": {
+    "variables": {},
+    "data": {
+      "flapping.items.connection.status": "ConnectionStatus",
+      "flapping.items.connection.disconnect_cause": "DisconnectCause",
+      "flapping.completeness.sources.source": "EvidenceSource",
+      "flapping.completeness.sources.reason": "IncompleteReason"
+    }
+  },
+  "WatchClients": {
+    "variables": {},
+    "data": {
+      "connectionEvents.change": "ConnectionChange",
+      "connectionEvents.cause": "DisconnectCause",
+      "connectionEvents.connection.status": "ConnectionStatus",
+      "connectionEvents.connection.client_type": "ClientType",
+      "connectionEvents.connection.disconnect_cause": "DisconnectCause"
+    }
+  },
   "ListActions": {
     "variables": {},
     "data": {
       "actions.completeness.sources.source": "EvidenceSource",
       "actions.completeness.sources.reason": "IncompleteReason"
-    }
-  },
-  "ListAudit": {
-    "variables": {
-      "action": "OperatorAction"
-    },
-    "data": {
-      "auditEvents.items.action": "OperatorAction",
-      "auditEvents.completeness.sources.source": "EvidenceSource",
-      "auditEvents.completeness.sources.reason": "IncompleteReason"
     }
   },
   "GetCall": {
@@ -61,33 +108,10 @@ export const ENUM_PLACES: Readonly<
       "revealPayload.by": "RefusedBy"
     }
   },
-  "GetClient": {
+  "WatchWaits": {
     "variables": {},
     "data": {
-      "connection.status": "ConnectionStatus",
-      "connection.client_type": "ClientType",
-      "connection.disconnect_cause": "DisconnectCause",
-      "connection.heartbeat": "HeartbeatIndicator",
-      "connection.predecessors.cause": "DisconnectCause"
-    }
-  },
-  "ListFlappingClients": {
-    "variables": {},
-    "data": {
-      "flapping.items.connection.status": "ConnectionStatus",
-      "flapping.items.connection.disconnect_cause": "DisconnectCause",
-      "flapping.completeness.sources.source": "EvidenceSource",
-      "flapping.completeness.sources.reason": "IncompleteReason"
-    }
-  },
-  "WatchClients": {
-    "variables": {},
-    "data": {
-      "connectionEvents.change": "ConnectionChange",
-      "connectionEvents.cause": "DisconnectCause",
-      "connectionEvents.connection.status": "ConnectionStatus",
-      "connectionEvents.connection.client_type": "ClientType",
-      "connectionEvents.connection.disconnect_cause": "DisconnectCause"
+      "pendingRpcAlerts.oldest.stage": "Stage"
     }
   },
   "FollowMessages": {
@@ -102,38 +126,14 @@ export const ENUM_PLACES: Readonly<
       "messages.items.link.cause": "DisconnectCause"
     }
   },
-  "GetServer": {
-    "variables": {},
+  "ListAudit": {
+    "variables": {
+      "action": "OperatorAction"
+    },
     "data": {
-      "server.mode": "Mode",
-      "viewer.kind": "ViewerKind",
-      "viewer.scopes": "Scope"
-    }
-  },
-  "GetStatus": {
-    "variables": {},
-    "data": {
-      "server.mode": "Mode",
-      "delivery.nodes.completeness.sources.source": "EvidenceSource",
-      "delivery.nodes.completeness.sources.reason": "IncompleteReason",
-      "waits.completeness.sources.source": "EvidenceSource",
-      "waits.completeness.sources.reason": "IncompleteReason",
-      "series.completeness.sources.source": "EvidenceSource",
-      "series.completeness.sources.reason": "IncompleteReason"
-    }
-  },
-  "GetBusyClients": {
-    "variables": {},
-    "data": {
-      "connections.items.client_type": "ClientType",
-      "connections.completeness.sources.source": "EvidenceSource",
-      "connections.completeness.sources.reason": "IncompleteReason"
-    }
-  },
-  "WatchWaits": {
-    "variables": {},
-    "data": {
-      "pendingRpcAlerts.oldest.stage": "Stage"
+      "auditEvents.items.action": "OperatorAction",
+      "auditEvents.completeness.sources.source": "EvidenceSource",
+      "auditEvents.completeness.sources.reason": "IncompleteReason"
     }
   },
   "ConnectionActions": {
@@ -158,6 +158,20 @@ export const ENUM_PLACES: Readonly<
       "connections.completeness.sources.reason": "IncompleteReason"
     }
   },
+  "ListContexts": {
+    "variables": {
+      "client_type": "ClientType",
+      "status": "ContextStatus",
+      "ownership": "Ownership"
+    },
+    "data": {
+      "contexts.items.client_type": "ClientType",
+      "contexts.items.status": "ContextStatus",
+      "contexts.items.ownership": "Ownership",
+      "contexts.completeness.sources.source": "EvidenceSource",
+      "contexts.completeness.sources.reason": "IncompleteReason"
+    }
+  },
   "ListBrowserWindows": {
     "variables": {
       "client_type": "ClientType",
@@ -171,20 +185,6 @@ export const ENUM_PLACES: Readonly<
       "browserWindows.items.counts_from": "CountsFrom",
       "browserWindows.completeness.sources.source": "EvidenceSource",
       "browserWindows.completeness.sources.reason": "IncompleteReason"
-    }
-  },
-  "ListContexts": {
-    "variables": {
-      "client_type": "ClientType",
-      "status": "ContextStatus",
-      "ownership": "Ownership"
-    },
-    "data": {
-      "contexts.items.client_type": "ClientType",
-      "contexts.items.status": "ContextStatus",
-      "contexts.items.ownership": "Ownership",
-      "contexts.completeness.sources.source": "EvidenceSource",
-      "contexts.completeness.sources.reason": "IncompleteReason"
     }
   },
   "ListDispatcherNodes": {
@@ -386,86 +386,6 @@ export const ENUM_WORDS = {
     "DISCONNECTED": "disconnected",
     "ACTIONS_CHANGED": "actions_changed"
   },
-  "OperatorAction": {
-    "DISCONNECT": "disconnect",
-    "DRAIN": "drain",
-    "CANCEL": "cancel",
-    "PAYLOAD": "payload",
-    "REVEAL": "reveal"
-  },
-  "Stage": {
-    "ADMITTED": "admitted",
-    "QUEUED": "queued",
-    "DISPATCHED": "dispatched",
-    "ACKNOWLEDGED": "acknowledged",
-    "TERMINAL": "terminal"
-  },
-  "Outcome": {
-    "COMPLETED": "completed",
-    "FAILED": "failed",
-    "CANCELLED": "cancelled",
-    "EXPIRED": "expired",
-    "OUTCOME_UNKNOWN": "outcome_unknown"
-  },
-  "ExecutionEvidence": {
-    "NOT_WRITTEN": "not_written",
-    "REFUSED_BY_CLIENT": "refused_by_client",
-    "MAY_HAVE_RUN": "may_have_run",
-    "REPORTED_BY_CLIENT": "reported_by_client"
-  },
-  "CommandCallerKind": {
-    "ADMIN": "admin",
-    "USER": "user",
-    "GRANT": "grant"
-  },
-  "MessageKind": {
-    "COMMAND": "command",
-    "PROGRESS": "progress",
-    "RESULT": "result",
-    "ERROR": "error",
-    "CANCEL": "cancel",
-    "EVENT": "event",
-    "LATE_RESULT": "late_result",
-    "LINK_OPENED": "link_opened",
-    "LINK_CLOSED": "link_closed",
-    "LINK_REPLACED": "link_replaced"
-  },
-  "MessageOrder": {
-    "OLDEST_FIRST": "oldest_first",
-    "NEWEST_FIRST": "newest_first"
-  },
-  "PayloadState": {
-    "REDACTED": "redacted",
-    "INCLUDED": "included",
-    "SPILLED_INCLUDED": "spilled_included",
-    "EXPIRED": "expired",
-    "UNAVAILABLE": "unavailable",
-    "NONE": "none"
-  },
-  "WaitStage": {
-    "ADMITTED": "admitted",
-    "ACKNOWLEDGED": "acknowledged",
-    "COMPLETED": "completed"
-  },
-  "ContextStatus": {
-    "ACTIVE": "active",
-    "IDLE": "idle",
-    "CLOSED": "closed",
-    "STALE": "stale"
-  },
-  "Ownership": {
-    "USER_OWNED": "user-owned",
-    "WORKER": "worker"
-  },
-  "WindowStatus": {
-    "OPEN": "open",
-    "STALE": "stale",
-    "CLOSED": "closed"
-  },
-  "CountsFrom": {
-    "CONTEXTS": "contexts",
-    "SNAPSHOT": "snapshot"
-  },
   "RefusalCode": {
     "INVALID_ARGUMENT": "invalid_argument",
     "INVALID_CURSOR": "invalid_cursor",
@@ -532,9 +452,66 @@ export const ENUM_WORDS = {
     "SITE": "site",
     "RELAY": "relay"
   },
-  "DisconnectState": {
-    "CLOSED": "closed",
-    "REQUESTED": "requested"
+  "OperatorAction": {
+    "DISCONNECT": "disconnect",
+    "DRAIN": "drain",
+    "CANCEL": "cancel",
+    "PAYLOAD": "payload",
+    "REVEAL": "reveal"
+  },
+  "RevealSubject": {
+    "COMMAND_PARAMS": "command_params",
+    "COMMAND_RESULT": "command_result",
+    "MESSAGE": "message"
+  },
+  "Stage": {
+    "ADMITTED": "admitted",
+    "QUEUED": "queued",
+    "DISPATCHED": "dispatched",
+    "ACKNOWLEDGED": "acknowledged",
+    "TERMINAL": "terminal"
+  },
+  "Outcome": {
+    "COMPLETED": "completed",
+    "FAILED": "failed",
+    "CANCELLED": "cancelled",
+    "EXPIRED": "expired",
+    "OUTCOME_UNKNOWN": "outcome_unknown"
+  },
+  "ExecutionEvidence": {
+    "NOT_WRITTEN": "not_written",
+    "REFUSED_BY_CLIENT": "refused_by_client",
+    "MAY_HAVE_RUN": "may_have_run",
+    "REPORTED_BY_CLIENT": "reported_by_client"
+  },
+  "CommandCallerKind": {
+    "ADMIN": "admin",
+    "USER": "user",
+    "GRANT": "grant"
+  },
+  "MessageKind": {
+    "COMMAND": "command",
+    "PROGRESS": "progress",
+    "RESULT": "result",
+    "ERROR": "error",
+    "CANCEL": "cancel",
+    "EVENT": "event",
+    "LATE_RESULT": "late_result",
+    "LINK_OPENED": "link_opened",
+    "LINK_CLOSED": "link_closed",
+    "LINK_REPLACED": "link_replaced"
+  },
+  "MessageOrder": {
+    "OLDEST_FIRST": "oldest_first",
+    "NEWEST_FIRST": "newest_first"
+  },
+  "PayloadState": {
+    "REDACTED": "redacted",
+    "INCLUDED": "included",
+    "SPILLED_INCLUDED": "spilled_included",
+    "EXPIRED": "expired",
+    "UNAVAILABLE": "unavailable",
+    "NONE": "none"
   },
   "CommandEventStage": {
     "ADMITTED": "admitted",
@@ -542,6 +519,30 @@ export const ENUM_WORDS = {
     "ACKNOWLEDGED": "acknowledged",
     "ENDED": "ended",
     "LATE": "late"
+  },
+  "WaitStage": {
+    "ADMITTED": "admitted",
+    "ACKNOWLEDGED": "acknowledged",
+    "COMPLETED": "completed"
+  },
+  "ContextStatus": {
+    "ACTIVE": "active",
+    "IDLE": "idle",
+    "CLOSED": "closed",
+    "STALE": "stale"
+  },
+  "Ownership": {
+    "USER_OWNED": "user-owned",
+    "WORKER": "worker"
+  },
+  "WindowStatus": {
+    "OPEN": "open",
+    "STALE": "stale",
+    "CLOSED": "closed"
+  },
+  "CountsFrom": {
+    "CONTEXTS": "contexts",
+    "SNAPSHOT": "snapshot"
   },
   "ViewerKind": {
     "ADMIN": "admin",
@@ -560,10 +561,9 @@ export const ENUM_WORDS = {
     "KEY": "key",
     "NEWEST": "newest"
   },
-  "RevealSubject": {
-    "COMMAND_PARAMS": "command_params",
-    "COMMAND_RESULT": "command_result",
-    "MESSAGE": "message"
+  "DisconnectState": {
+    "CLOSED": "closed",
+    "REQUESTED": "requested"
   },
   "CancelState": {
     "CANCELLED": "cancelled",

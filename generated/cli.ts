@@ -468,25 +468,53 @@ export type WindowStatus =
   /** It was last reported as open, but its client’s link is down or silent: nothing newer is known. */
   | 'stale';
 
+export type GetServerQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type GetServerQuery = { server: { version: string, label: string | null, mode: Mode, node_id: string, started_at: string }, viewer: { kind: ViewerKind, scopes: Array<Scope>, user_id: string | null, expires_at: string | null } };
+
+export type GetStatusQueryVariables = Exact<{
+  series: Array<string> | string;
+  window_seconds: number;
+  step_seconds: number;
+}>;
+
+
+export type GetStatusQuery = { server: { version: string, label: string | null, mode: Mode, node_id: string, started_at: string }, delivery: { summary: { tracked_commands: number, due_commands: number }, nodes: { items: Array<{ links: number, stale: boolean, draining: boolean, node_id: string, mailbox_listener_alive: boolean, reconciliation_alive: boolean, active_drainers: number, connection_waiters: number, unfinished_commands: number, updated_at: string, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } }, tenants: { items: Array<{ limit: number | null, scope_id: string, reserved_commands: number }> } }, waits: { count: number, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } }, oldest_wait: { items: Array<{ action: string, user_id: string, client_id: string, command_id: string, age_ms: number }> }, series: { items: Array<{ name: string, label: string | null, from: string, points: Array<number | null>, step_seconds: number }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
+
+export type GetBusyClientsQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type GetBusyClientsQuery = { connections: { items: Array<{ queued: number, user_id: string, client_id: string, client_type: ClientType, node_id: string, in_flight: number }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } }, pendingRpcs: { items: Array<{ user_id: string, client_id: string, age_ms: number }> } };
+
+export type GetClientQueryVariables = Exact<{
+  user_id: string;
+  client_id: string;
+}>;
+
+
+export type GetClientQuery = { connection: { queued: number, status: ConnectionStatus, metadata: unknown, heartbeat: HeartbeatIndicator, in_flight: number, reconnects_last_hour: number, user_id: string, client_id: string, instance_id: string, node_id: string, client_type: ClientType, connected_at: string, last_seen_at: string, disconnected_at: string | null, disconnect_cause: DisconnectCause | null, close_code: number | null, recently_replaced: boolean, replaced_instance_id: string | null, action_names: Array<string>, predecessors: Array<{ cause: DisconnectCause, instance_id: string, node_id: string, replaced_at: string }> } | null };
+
+export type ListFlappingClientsQueryVariables = Exact<{
+  limit?: number;
+}>;
+
+
+export type ListFlappingClientsQuery = { flapping: { complete: boolean, items: Array<{ reconnects: number, user_id: string, client_id: string, connection: { status: ConnectionStatus, disconnect_cause: DisconnectCause | null, last_seen_at: string, node_id: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
+
+export type WatchClientsSubscriptionVariables = Exact<{
+  user_id?: string | null | undefined;
+}>;
+
+
+export type WatchClientsSubscription = { connectionEvents: { at: string, change: ConnectionChange, cause: DisconnectCause | null, missed: number, connection: { status: ConnectionStatus, user_id: string, client_id: string, instance_id: string, node_id: string, client_type: ClientType, disconnect_cause: DisconnectCause | null } } };
+
 export type ListActionsQueryVariables = Exact<{
   name?: string | null | undefined;
 }>;
 
 
 export type ListActionsQuery = { actions: { complete: boolean, items: Array<{ user_id: string, client_id: string, instance_id: string, action: { name: string, summary: string | null, description: string | null, version: string | null, schema: unknown, metadata: unknown, checks_arguments: boolean | null, guards: { approval: boolean | null, lease: boolean | null } | null, effects: { destructive: boolean | null, idempotent: boolean | null, read_only: boolean | null, open_world: boolean | null } | null } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
-
-export type ListAuditQueryVariables = Exact<{
-  user_id?: string | null | undefined;
-  who?: string | null | undefined;
-  action?: OperatorAction | null | undefined;
-  after_time?: string | null | undefined;
-  before_time?: string | null | undefined;
-  cursor?: string | null | undefined;
-  limit?: number;
-}>;
-
-
-export type ListAuditQuery = { auditEvents: { next_cursor: string | null, items: Array<{ id: string, at: string, who: string, action: OperatorAction, outcome: string | null, reason: string | null, node_id: string, request_id: string | null, subject: { stream: string | null, view: string | null, user_id: string | null, client_id: string | null, instance_id: string | null, command_id: string | null, message_id: string | null, node_id: string | null } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
 
 export type GetCallQueryVariables = Exact<{
   user_id: string;
@@ -523,27 +551,13 @@ export type RevealPayloadMutation = { revealPayload:
     | { value: unknown, digest: string, expires_at: string }
    };
 
-export type GetClientQueryVariables = Exact<{
-  user_id: string;
-  client_id: string;
-}>;
-
-
-export type GetClientQuery = { connection: { queued: number, status: ConnectionStatus, metadata: unknown, heartbeat: HeartbeatIndicator, in_flight: number, reconnects_last_hour: number, user_id: string, client_id: string, instance_id: string, node_id: string, client_type: ClientType, connected_at: string, last_seen_at: string, disconnected_at: string | null, disconnect_cause: DisconnectCause | null, close_code: number | null, recently_replaced: boolean, replaced_instance_id: string | null, action_names: Array<string>, predecessors: Array<{ cause: DisconnectCause, instance_id: string, node_id: string, replaced_at: string }> } | null };
-
-export type ListFlappingClientsQueryVariables = Exact<{
-  limit?: number;
-}>;
-
-
-export type ListFlappingClientsQuery = { flapping: { complete: boolean, items: Array<{ reconnects: number, user_id: string, client_id: string, connection: { status: ConnectionStatus, disconnect_cause: DisconnectCause | null, last_seen_at: string, node_id: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
-
-export type WatchClientsSubscriptionVariables = Exact<{
+export type WatchWaitsSubscriptionVariables = Exact<{
+  older_than_ms: number;
   user_id?: string | null | undefined;
 }>;
 
 
-export type WatchClientsSubscription = { connectionEvents: { at: string, change: ConnectionChange, cause: DisconnectCause | null, missed: number, connection: { status: ConnectionStatus, user_id: string, client_id: string, instance_id: string, node_id: string, client_type: ClientType, disconnect_cause: DisconnectCause | null } } };
+export type WatchWaitsSubscription = { pendingRpcAlerts: { at: string, over: boolean, count: number, missed: number, oldest_age_ms: number, oldest: { action: string, stage: Stage, user_id: string, client_id: string, command_id: string, age_ms: number } | null } };
 
 export type FollowMessagesQueryVariables = Exact<{
   stream: string;
@@ -558,32 +572,18 @@ export type FollowMessagesQueryVariables = Exact<{
 
 export type FollowMessagesQuery = { messages: { items: Array<{ stream: string, kind: MessageKind, at: string, payload: unknown, message_id: string, client_id: string | null, instance_id: string | null, command_id: string | null, trace_id: string | null, parent_span_id: string | null, payload_state: PayloadState, payload_bytes: number, payload_sha256: string | null, error: { code: string, message: string } | null, link: { epoch: number, cause: DisconnectCause | null, client_type: ClientType, node_id: string, close_code: number | null, open_ms: number | null, previous_instance_id: string | null } | null }>, page_info: { end_cursor: string | null } } };
 
-export type GetServerQueryVariables = Exact<{ [key: string]: never; }>;
-
-
-export type GetServerQuery = { server: { version: string, label: string | null, mode: Mode, node_id: string, started_at: string }, viewer: { kind: ViewerKind, scopes: Array<Scope>, user_id: string | null, expires_at: string | null } };
-
-export type GetStatusQueryVariables = Exact<{
-  series: Array<string> | string;
-  window_seconds: number;
-  step_seconds: number;
-}>;
-
-
-export type GetStatusQuery = { server: { version: string, label: string | null, mode: Mode, node_id: string, started_at: string }, delivery: { summary: { tracked_commands: number, due_commands: number }, nodes: { items: Array<{ links: number, stale: boolean, draining: boolean, node_id: string, mailbox_listener_alive: boolean, reconciliation_alive: boolean, active_drainers: number, connection_waiters: number, unfinished_commands: number, updated_at: string, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } }, tenants: { items: Array<{ limit: number | null, scope_id: string, reserved_commands: number }> } }, waits: { count: number, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } }, oldest_wait: { items: Array<{ action: string, user_id: string, client_id: string, command_id: string, age_ms: number }> }, series: { items: Array<{ name: string, label: string | null, from: string, points: Array<number | null>, step_seconds: number }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
-
-export type GetBusyClientsQueryVariables = Exact<{ [key: string]: never; }>;
-
-
-export type GetBusyClientsQuery = { connections: { items: Array<{ queued: number, user_id: string, client_id: string, client_type: ClientType, node_id: string, in_flight: number }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } }, pendingRpcs: { items: Array<{ user_id: string, client_id: string, age_ms: number }> } };
-
-export type WatchWaitsSubscriptionVariables = Exact<{
-  older_than_ms: number;
+export type ListAuditQueryVariables = Exact<{
   user_id?: string | null | undefined;
+  who?: string | null | undefined;
+  action?: OperatorAction | null | undefined;
+  after_time?: string | null | undefined;
+  before_time?: string | null | undefined;
+  cursor?: string | null | undefined;
+  limit?: number;
 }>;
 
 
-export type WatchWaitsSubscription = { pendingRpcAlerts: { at: string, over: boolean, count: number, missed: number, oldest_age_ms: number, oldest: { action: string, stage: Stage, user_id: string, client_id: string, command_id: string, age_ms: number } | null } };
+export type ListAuditQuery = { auditEvents: { next_cursor: string | null, items: Array<{ id: string, at: string, who: string, action: OperatorAction, outcome: string | null, reason: string | null, node_id: string, request_id: string | null, subject: { stream: string | null, view: string | null, user_id: string | null, client_id: string | null, instance_id: string | null, command_id: string | null, message_id: string | null, node_id: string | null } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
 
 export type ConnectionActionsQueryVariables = Exact<{
   user_id: string;
@@ -614,21 +614,6 @@ export type ListConnectionsQuery = { connections: { next_cursor: string | null, 
 
 export type SnapshotFragment = { status: ConnectionStatus, metadata: unknown, heartbeat: HeartbeatIndicator, user_id: string, client_id: string, instance_id: string, node_id: string, client_type: ClientType, connected_at: string, last_seen_at: string, disconnected_at: string | null, disconnect_cause: DisconnectCause | null, close_code: number | null, recently_replaced: boolean, replaced_instance_id: string | null, action_names: Array<string>, predecessors: Array<{ cause: DisconnectCause, instance_id: string, node_id: string, replaced_at: string }> };
 
-export type ListBrowserWindowsQueryVariables = Exact<{
-  user_id?: string | null | undefined;
-  client_id?: string | null | undefined;
-  client_type?: ClientType | null | undefined;
-  status?: WindowStatus | null | undefined;
-  ownership?: Ownership | null | undefined;
-  cursor?: string | null | undefined;
-  limit?: number;
-}>;
-
-
-export type ListBrowserWindowsQuery = { browserWindows: { next_cursor: string | null, items: Array<{ ownership: Ownership, focused: boolean, type: string, state: string, incognito: boolean, capacity: number | null, draining: boolean, status: WindowStatus, window_id: string, user_id: string, client_id: string, instance_id: string, client_type: ClientType, tab_count: number, worker_count: number, idle_count: number, busy_count: number, counts_from: CountsFrom, reported_at: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
-
-export type WindowFragment = { ownership: Ownership, focused: boolean, type: string, state: string, incognito: boolean, capacity: number | null, draining: boolean, status: WindowStatus, window_id: string, user_id: string, client_id: string, instance_id: string, client_type: ClientType, tab_count: number, worker_count: number, idle_count: number, busy_count: number, counts_from: CountsFrom, reported_at: string };
-
 export type ListContextsQueryVariables = Exact<{
   user_id?: string | null | undefined;
   client_id?: string | null | undefined;
@@ -644,6 +629,21 @@ export type ListContextsQueryVariables = Exact<{
 export type ListContextsQuery = { contexts: { next_cursor: string | null, items: Array<{ status: ContextStatus, ownership: Ownership, title: string | null, metadata: unknown, context_id: string, user_id: string, client_id: string, instance_id: string, client_type: ClientType, window_id: string | null, task_id: string | null, task_assigned_at: string | null, reported_at: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
 
 export type ContextFragment = { status: ContextStatus, ownership: Ownership, title: string | null, metadata: unknown, context_id: string, user_id: string, client_id: string, instance_id: string, client_type: ClientType, window_id: string | null, task_id: string | null, task_assigned_at: string | null, reported_at: string };
+
+export type ListBrowserWindowsQueryVariables = Exact<{
+  user_id?: string | null | undefined;
+  client_id?: string | null | undefined;
+  client_type?: ClientType | null | undefined;
+  status?: WindowStatus | null | undefined;
+  ownership?: Ownership | null | undefined;
+  cursor?: string | null | undefined;
+  limit?: number;
+}>;
+
+
+export type ListBrowserWindowsQuery = { browserWindows: { next_cursor: string | null, items: Array<{ ownership: Ownership, focused: boolean, type: string, state: string, incognito: boolean, capacity: number | null, draining: boolean, status: WindowStatus, window_id: string, user_id: string, client_id: string, instance_id: string, client_type: ClientType, tab_count: number, worker_count: number, idle_count: number, busy_count: number, counts_from: CountsFrom, reported_at: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
+
+export type WindowFragment = { ownership: Ownership, focused: boolean, type: string, state: string, incognito: boolean, capacity: number | null, draining: boolean, status: WindowStatus, window_id: string, user_id: string, client_id: string, instance_id: string, client_type: ClientType, tab_count: number, worker_count: number, idle_count: number, busy_count: number, counts_from: CountsFrom, reported_at: string };
 
 export type ListDispatcherNodesQueryVariables = Exact<{
   cursor?: string | null | undefined;
@@ -899,6 +899,23 @@ export const SnapshotFragmentDoc = new TypedDocumentString(`
   action_names: actionNames
 }
     `, {"fragmentName":"Snapshot"}) as unknown as TypedDocumentString<SnapshotFragment, unknown>;
+export const ContextFragmentDoc = new TypedDocumentString(`
+    fragment Context on ExecutionContext {
+  context_id: contextId
+  user_id: userId
+  client_id: clientId
+  instance_id: instanceId
+  client_type: clientType
+  status
+  ownership
+  window_id: windowId
+  task_id: taskId
+  task_assigned_at: taskAssignedAt
+  title
+  metadata
+  reported_at: reportedAt
+}
+    `, {"fragmentName":"Context"}) as unknown as TypedDocumentString<ContextFragment, unknown>;
 export const WindowFragmentDoc = new TypedDocumentString(`
     fragment Window on BrowserWindow {
   window_id: windowId
@@ -922,23 +939,6 @@ export const WindowFragmentDoc = new TypedDocumentString(`
   reported_at: reportedAt
 }
     `, {"fragmentName":"Window"}) as unknown as TypedDocumentString<WindowFragment, unknown>;
-export const ContextFragmentDoc = new TypedDocumentString(`
-    fragment Context on ExecutionContext {
-  context_id: contextId
-  user_id: userId
-  client_id: clientId
-  instance_id: instanceId
-  client_type: clientType
-  status
-  ownership
-  window_id: windowId
-  task_id: taskId
-  task_assigned_at: taskAssignedAt
-  title
-  metadata
-  reported_at: reportedAt
-}
-    `, {"fragmentName":"Context"}) as unknown as TypedDocumentString<ContextFragment, unknown>;
 export const DispatcherNodeReportFragmentDoc = new TypedDocumentString(`
     fragment DispatcherNodeReport on DispatcherNode {
   node_id: nodeId
@@ -1120,6 +1120,232 @@ fragment GrantShown on SiteGrant {
   parent_id: parentId
   revoked_at: revokedAt
 }`, {"fragmentName":"Session"}) as unknown as TypedDocumentString<SessionFragment, unknown>;
+export const GetServerDocument = new TypedDocumentString(`
+    query GetServer {
+  server {
+    version
+    label
+    mode
+    node_id: nodeId
+    started_at: startedAt
+  }
+  viewer {
+    kind
+    user_id: userId
+    scopes
+    expires_at: expiresAt
+  }
+}
+    `) as unknown as TypedDocumentString<GetServerQuery, GetServerQueryVariables>;
+export const GetStatusDocument = new TypedDocumentString(`
+    query GetStatus($series: [String!]!, $window_seconds: Int!, $step_seconds: Int!) {
+  server {
+    version
+    label
+    mode
+    node_id: nodeId
+    started_at: startedAt
+  }
+  delivery {
+    summary {
+      tracked_commands: trackedCommands
+      due_commands: dueCommands
+    }
+    nodes(first: 1000) {
+      items: nodes {
+        ...DispatcherNodeReport
+      }
+      completeness {
+        ...Observed
+      }
+    }
+    tenants(first: 1000) {
+      items: nodes {
+        scope_id: scopeId
+        reserved_commands: reservedCommands
+        limit
+      }
+    }
+  }
+  waits: pendingRpcCount {
+    count
+    completeness {
+      ...Observed
+    }
+  }
+  oldest_wait: pendingRpcs(first: 1) {
+    items: nodes {
+      user_id: userId
+      client_id: clientId
+      command_id: commandId
+      action
+      age_ms: ageMs
+    }
+  }
+  series(
+    names: $series
+    windowSeconds: $window_seconds
+    stepSeconds: $step_seconds
+  ) {
+    items {
+      name
+      label
+      from
+      step_seconds: stepSeconds
+      points
+    }
+    completeness {
+      ...Observed
+    }
+  }
+}
+    fragment Observed on Completeness {
+  complete
+  sources {
+    source
+    node_id: nodeId
+    complete
+    observed
+    limit
+    reason
+    as_of: asOf
+  }
+}
+fragment DispatcherNodeReport on DispatcherNode {
+  node_id: nodeId
+  mailbox_listener_alive: mailboxListenerAlive
+  reconciliation_alive: reconciliationAlive
+  active_drainers: activeDrainers
+  connection_waiters: connectionWaiters
+  links
+  unfinished_commands: unfinishedCommands
+  updated_at: updatedAt
+  stale
+  draining
+  counters {
+    name
+    value
+  }
+}`) as unknown as TypedDocumentString<GetStatusQuery, GetStatusQueryVariables>;
+export const GetBusyClientsDocument = new TypedDocumentString(`
+    query GetBusyClients {
+  connections(first: 1000, status: CONNECTED) {
+    items: nodes {
+      user_id: userId
+      client_id: clientId
+      client_type: clientType
+      node_id: nodeId
+      queued
+      in_flight: inFlight
+    }
+    completeness {
+      ...Observed
+    }
+  }
+  pendingRpcs(first: 1000) {
+    items: nodes {
+      user_id: userId
+      client_id: clientId
+      age_ms: ageMs
+    }
+  }
+}
+    fragment Observed on Completeness {
+  complete
+  sources {
+    source
+    node_id: nodeId
+    complete
+    observed
+    limit
+    reason
+    as_of: asOf
+  }
+}`) as unknown as TypedDocumentString<GetBusyClientsQuery, GetBusyClientsQueryVariables>;
+export const GetClientDocument = new TypedDocumentString(`
+    query GetClient($user_id: ID!, $client_id: ID!) {
+  connection(userId: $user_id, clientId: $client_id) {
+    ...Snapshot
+    queued
+    in_flight: inFlight
+    reconnects_last_hour: reconnectsLastHour
+  }
+}
+    fragment Snapshot on ConnectionSnapshot {
+  user_id: userId
+  client_id: clientId
+  instance_id: instanceId
+  node_id: nodeId
+  status
+  client_type: clientType
+  metadata
+  connected_at: connectedAt
+  last_seen_at: lastSeenAt
+  disconnected_at: disconnectedAt
+  disconnect_cause: disconnectCause
+  close_code: closeCode
+  heartbeat
+  recently_replaced: recentlyReplaced
+  replaced_instance_id: replacedInstanceId
+  predecessors {
+    instance_id: instanceId
+    node_id: nodeId
+    replaced_at: replacedAt
+    cause
+  }
+  action_names: actionNames
+}`) as unknown as TypedDocumentString<GetClientQuery, GetClientQueryVariables>;
+export const ListFlappingClientsDocument = new TypedDocumentString(`
+    query ListFlappingClients($limit: Int! = 100) {
+  flapping(first: $limit) {
+    items {
+      user_id: userId
+      client_id: clientId
+      reconnects
+      connection {
+        status
+        disconnect_cause: disconnectCause
+        last_seen_at: lastSeenAt
+        node_id: nodeId
+      }
+    }
+    complete
+    completeness {
+      ...Observed
+    }
+  }
+}
+    fragment Observed on Completeness {
+  complete
+  sources {
+    source
+    node_id: nodeId
+    complete
+    observed
+    limit
+    reason
+    as_of: asOf
+  }
+}`) as unknown as TypedDocumentString<ListFlappingClientsQuery, ListFlappingClientsQueryVariables>;
+export const WatchClientsDocument = new TypedDocumentString(`
+    subscription WatchClients($user_id: ID) {
+  connectionEvents(userId: $user_id) {
+    at
+    change
+    cause
+    missed
+    connection {
+      user_id: userId
+      client_id: clientId
+      instance_id: instanceId
+      node_id: nodeId
+      status
+      client_type: clientType
+      disconnect_cause: disconnectCause
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<WatchClientsSubscription, WatchClientsSubscriptionVariables>;
 export const ListActionsDocument = new TypedDocumentString(`
     query ListActions($name: String) {
   actions(name: $name) {
@@ -1168,57 +1394,6 @@ fragment Observed on Completeness {
     as_of: asOf
   }
 }`) as unknown as TypedDocumentString<ListActionsQuery, ListActionsQueryVariables>;
-export const ListAuditDocument = new TypedDocumentString(`
-    query ListAudit($user_id: ID, $who: String, $action: OperatorAction, $after_time: DateTime, $before_time: DateTime, $cursor: String, $limit: Int! = 100) {
-  auditEvents(
-    filter: {
-      userId: $user_id
-      who: $who
-      action: $action
-      afterTime: $after_time
-      beforeTime: $before_time
-    }
-    after: $cursor
-    first: $limit
-  ) {
-    items: nodes {
-      id
-      at
-      who
-      action
-      outcome
-      reason
-      subject {
-        user_id: userId
-        client_id: clientId
-        instance_id: instanceId
-        command_id: commandId
-        message_id: messageId
-        stream
-        node_id: nodeId
-        view
-      }
-      node_id: node
-      request_id: requestId
-    }
-    next_cursor: nextCursor
-    completeness {
-      ...Observed
-    }
-  }
-}
-    fragment Observed on Completeness {
-  complete
-  sources {
-    source
-    node_id: nodeId
-    complete
-    observed
-    limit
-    reason
-    as_of: asOf
-  }
-}`) as unknown as TypedDocumentString<ListAuditQuery, ListAuditQueryVariables>;
 export const GetCallDocument = new TypedDocumentString(`
     query GetCall($user_id: ID!, $client_id: ID!, $command_id: ID!) {
   command(userId: $user_id, clientId: $client_id, commandId: $command_id) {
@@ -1385,90 +1560,25 @@ export const RevealPayloadDocument = new TypedDocumentString(`
   retry_after_ms: retryAfterMs
   share
 }`) as unknown as TypedDocumentString<RevealPayloadMutation, RevealPayloadMutationVariables>;
-export const GetClientDocument = new TypedDocumentString(`
-    query GetClient($user_id: ID!, $client_id: ID!) {
-  connection(userId: $user_id, clientId: $client_id) {
-    ...Snapshot
-    queued
-    in_flight: inFlight
-    reconnects_last_hour: reconnectsLastHour
-  }
-}
-    fragment Snapshot on ConnectionSnapshot {
-  user_id: userId
-  client_id: clientId
-  instance_id: instanceId
-  node_id: nodeId
-  status
-  client_type: clientType
-  metadata
-  connected_at: connectedAt
-  last_seen_at: lastSeenAt
-  disconnected_at: disconnectedAt
-  disconnect_cause: disconnectCause
-  close_code: closeCode
-  heartbeat
-  recently_replaced: recentlyReplaced
-  replaced_instance_id: replacedInstanceId
-  predecessors {
-    instance_id: instanceId
-    node_id: nodeId
-    replaced_at: replacedAt
-    cause
-  }
-  action_names: actionNames
-}`) as unknown as TypedDocumentString<GetClientQuery, GetClientQueryVariables>;
-export const ListFlappingClientsDocument = new TypedDocumentString(`
-    query ListFlappingClients($limit: Int! = 100) {
-  flapping(first: $limit) {
-    items {
-      user_id: userId
-      client_id: clientId
-      reconnects
-      connection {
-        status
-        disconnect_cause: disconnectCause
-        last_seen_at: lastSeenAt
-        node_id: nodeId
-      }
-    }
-    complete
-    completeness {
-      ...Observed
-    }
-  }
-}
-    fragment Observed on Completeness {
-  complete
-  sources {
-    source
-    node_id: nodeId
-    complete
-    observed
-    limit
-    reason
-    as_of: asOf
-  }
-}`) as unknown as TypedDocumentString<ListFlappingClientsQuery, ListFlappingClientsQueryVariables>;
-export const WatchClientsDocument = new TypedDocumentString(`
-    subscription WatchClients($user_id: ID) {
-  connectionEvents(userId: $user_id) {
+export const WatchWaitsDocument = new TypedDocumentString(`
+    subscription WatchWaits($older_than_ms: Int!, $user_id: ID) {
+  pendingRpcAlerts(olderThanMs: $older_than_ms, userId: $user_id) {
     at
-    change
-    cause
+    over
+    count
+    oldest_age_ms: oldestAgeMs
     missed
-    connection {
+    oldest {
       user_id: userId
       client_id: clientId
-      instance_id: instanceId
-      node_id: nodeId
-      status
-      client_type: clientType
-      disconnect_cause: disconnectCause
+      command_id: commandId
+      action
+      stage
+      age_ms: ageMs
     }
   }
 }
-    `) as unknown as TypedDocumentString<WatchClientsSubscription, WatchClientsSubscriptionVariables>;
+    `) as unknown as TypedDocumentString<WatchWaitsSubscription, WatchWaitsSubscriptionVariables>;
 export const FollowMessagesDocument = new TypedDocumentString(`
     query FollowMessages($stream: String!, $kinds: [MessageKind!], $after_time: DateTime, $order: MessageOrder!, $cursor: String, $limit: Int!, $include_payload: Boolean! = false) {
   messages(
@@ -1515,167 +1625,57 @@ export const FollowMessagesDocument = new TypedDocumentString(`
     previous_instance_id: previousInstanceId
   }
 }`) as unknown as TypedDocumentString<FollowMessagesQuery, FollowMessagesQueryVariables>;
-export const GetServerDocument = new TypedDocumentString(`
-    query GetServer {
-  server {
-    version
-    label
-    mode
-    node_id: nodeId
-    started_at: startedAt
-  }
-  viewer {
-    kind
-    user_id: userId
-    scopes
-    expires_at: expiresAt
-  }
-}
-    `) as unknown as TypedDocumentString<GetServerQuery, GetServerQueryVariables>;
-export const GetStatusDocument = new TypedDocumentString(`
-    query GetStatus($series: [String!]!, $window_seconds: Int!, $step_seconds: Int!) {
-  server {
-    version
-    label
-    mode
-    node_id: nodeId
-    started_at: startedAt
-  }
-  delivery {
-    summary {
-      tracked_commands: trackedCommands
-      due_commands: dueCommands
+export const ListAuditDocument = new TypedDocumentString(`
+    query ListAudit($user_id: ID, $who: String, $action: OperatorAction, $after_time: DateTime, $before_time: DateTime, $cursor: String, $limit: Int! = 100) {
+  auditEvents(
+    filter: {
+      userId: $user_id
+      who: $who
+      action: $action
+      afterTime: $after_time
+      beforeTime: $before_time
     }
-    nodes(first: 1000) {
-      items: nodes {
-        ...DispatcherNodeReport
-      }
-      completeness {
-        ...Observed
-      }
-    }
-    tenants(first: 1000) {
-      items: nodes {
-        scope_id: scopeId
-        reserved_commands: reservedCommands
-        limit
-      }
-    }
-  }
-  waits: pendingRpcCount {
-    count
-    completeness {
-      ...Observed
-    }
-  }
-  oldest_wait: pendingRpcs(first: 1) {
-    items: nodes {
-      user_id: userId
-      client_id: clientId
-      command_id: commandId
-      action
-      age_ms: ageMs
-    }
-  }
-  series(
-    names: $series
-    windowSeconds: $window_seconds
-    stepSeconds: $step_seconds
+    after: $cursor
+    first: $limit
   ) {
-    items {
-      name
-      label
-      from
-      step_seconds: stepSeconds
-      points
-    }
-    completeness {
-      ...Observed
-    }
-  }
-}
-    fragment Observed on Completeness {
-  complete
-  sources {
-    source
-    node_id: nodeId
-    complete
-    observed
-    limit
-    reason
-    as_of: asOf
-  }
-}
-fragment DispatcherNodeReport on DispatcherNode {
-  node_id: nodeId
-  mailbox_listener_alive: mailboxListenerAlive
-  reconciliation_alive: reconciliationAlive
-  active_drainers: activeDrainers
-  connection_waiters: connectionWaiters
-  links
-  unfinished_commands: unfinishedCommands
-  updated_at: updatedAt
-  stale
-  draining
-  counters {
-    name
-    value
-  }
-}`) as unknown as TypedDocumentString<GetStatusQuery, GetStatusQueryVariables>;
-export const GetBusyClientsDocument = new TypedDocumentString(`
-    query GetBusyClients {
-  connections(first: 1000, status: CONNECTED) {
     items: nodes {
-      user_id: userId
-      client_id: clientId
-      client_type: clientType
-      node_id: nodeId
-      queued
-      in_flight: inFlight
-    }
-    completeness {
-      ...Observed
-    }
-  }
-  pendingRpcs(first: 1000) {
-    items: nodes {
-      user_id: userId
-      client_id: clientId
-      age_ms: ageMs
-    }
-  }
-}
-    fragment Observed on Completeness {
-  complete
-  sources {
-    source
-    node_id: nodeId
-    complete
-    observed
-    limit
-    reason
-    as_of: asOf
-  }
-}`) as unknown as TypedDocumentString<GetBusyClientsQuery, GetBusyClientsQueryVariables>;
-export const WatchWaitsDocument = new TypedDocumentString(`
-    subscription WatchWaits($older_than_ms: Int!, $user_id: ID) {
-  pendingRpcAlerts(olderThanMs: $older_than_ms, userId: $user_id) {
-    at
-    over
-    count
-    oldest_age_ms: oldestAgeMs
-    missed
-    oldest {
-      user_id: userId
-      client_id: clientId
-      command_id: commandId
+      id
+      at
+      who
       action
-      stage
-      age_ms: ageMs
+      outcome
+      reason
+      subject {
+        user_id: userId
+        client_id: clientId
+        instance_id: instanceId
+        command_id: commandId
+        message_id: messageId
+        stream
+        node_id: nodeId
+        view
+      }
+      node_id: node
+      request_id: requestId
+    }
+    next_cursor: nextCursor
+    completeness {
+      ...Observed
     }
   }
 }
-    `) as unknown as TypedDocumentString<WatchWaitsSubscription, WatchWaitsSubscriptionVariables>;
+    fragment Observed on Completeness {
+  complete
+  sources {
+    source
+    node_id: nodeId
+    complete
+    observed
+    limit
+    reason
+    as_of: asOf
+  }
+}`) as unknown as TypedDocumentString<ListAuditQuery, ListAuditQueryVariables>;
 export const ConnectionActionsDocument = new TypedDocumentString(`
     query ConnectionActions($user_id: ID!, $client_id: ID!) {
   connection(userId: $user_id, clientId: $client_id) {
@@ -1778,6 +1778,56 @@ fragment Snapshot on ConnectionSnapshot {
   }
   action_names: actionNames
 }`) as unknown as TypedDocumentString<ListConnectionsQuery, ListConnectionsQueryVariables>;
+export const ListContextsDocument = new TypedDocumentString(`
+    query ListContexts($user_id: ID, $client_id: ID, $client_type: ClientType, $status: ContextStatus, $ownership: Ownership, $window_id: ID, $cursor: String, $limit: Int! = 100) {
+  contexts(
+    filter: {
+      userId: $user_id
+      clientId: $client_id
+      clientType: $client_type
+      status: $status
+      ownership: $ownership
+      windowId: $window_id
+    }
+    after: $cursor
+    first: $limit
+  ) {
+    items: nodes {
+      ...Context
+    }
+    next_cursor: nextCursor
+    completeness {
+      ...Observed
+    }
+  }
+}
+    fragment Observed on Completeness {
+  complete
+  sources {
+    source
+    node_id: nodeId
+    complete
+    observed
+    limit
+    reason
+    as_of: asOf
+  }
+}
+fragment Context on ExecutionContext {
+  context_id: contextId
+  user_id: userId
+  client_id: clientId
+  instance_id: instanceId
+  client_type: clientType
+  status
+  ownership
+  window_id: windowId
+  task_id: taskId
+  task_assigned_at: taskAssignedAt
+  title
+  metadata
+  reported_at: reportedAt
+}`) as unknown as TypedDocumentString<ListContextsQuery, ListContextsQueryVariables>;
 export const ListBrowserWindowsDocument = new TypedDocumentString(`
     query ListBrowserWindows($user_id: ID, $client_id: ID, $client_type: ClientType, $status: WindowStatus, $ownership: Ownership, $cursor: String, $limit: Int! = 100) {
   browserWindows(
@@ -1833,56 +1883,6 @@ fragment Window on BrowserWindow {
   counts_from: countsFrom
   reported_at: reportedAt
 }`) as unknown as TypedDocumentString<ListBrowserWindowsQuery, ListBrowserWindowsQueryVariables>;
-export const ListContextsDocument = new TypedDocumentString(`
-    query ListContexts($user_id: ID, $client_id: ID, $client_type: ClientType, $status: ContextStatus, $ownership: Ownership, $window_id: ID, $cursor: String, $limit: Int! = 100) {
-  contexts(
-    filter: {
-      userId: $user_id
-      clientId: $client_id
-      clientType: $client_type
-      status: $status
-      ownership: $ownership
-      windowId: $window_id
-    }
-    after: $cursor
-    first: $limit
-  ) {
-    items: nodes {
-      ...Context
-    }
-    next_cursor: nextCursor
-    completeness {
-      ...Observed
-    }
-  }
-}
-    fragment Observed on Completeness {
-  complete
-  sources {
-    source
-    node_id: nodeId
-    complete
-    observed
-    limit
-    reason
-    as_of: asOf
-  }
-}
-fragment Context on ExecutionContext {
-  context_id: contextId
-  user_id: userId
-  client_id: clientId
-  instance_id: instanceId
-  client_type: clientType
-  status
-  ownership
-  window_id: windowId
-  task_id: taskId
-  task_assigned_at: taskAssignedAt
-  title
-  metadata
-  reported_at: reportedAt
-}`) as unknown as TypedDocumentString<ListContextsQuery, ListContextsQueryVariables>;
 export const ListDispatcherNodesDocument = new TypedDocumentString(`
     query ListDispatcherNodes($cursor: String, $limit: Int! = 100) {
   delivery {

@@ -668,68 +668,150 @@ export type WindowStatus =
   /** It was last reported as open, but its client’s link is down or silent: nothing newer is known. */
   | 'STALE';
 
-export type ActionSampleQueryVariables = Exact<{
-  name?: string | null | undefined;
-}>;
+export type CompletenessPartFragment = { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> };
 
+export type PageInfoPartFragment = { endCursor: string | null, hasNextPage: boolean };
 
-export type ActionSampleQuery = { actions: { complete: boolean, items: Array<{ userId: string, clientId: string, instanceId: string, action: { name: string, summary: string | null, version: string | null, checksArguments: boolean | null } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+export type ClientRowFragment = { userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, recentlyReplaced: boolean, inFlight: number, queued: number, actionNames: Array<string> };
 
-export type ActionsOfUserQueryVariables = Exact<{
+export type WaitRowFragment = { rpcId: string, userId: string, clientId: string, commandId: string, action: string, ageMs: number, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null };
+
+export type CallRowFragment = { userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, clientType: ClientType | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage };
+
+export type StreamsQueryVariables = Exact<{
   userId: string;
-}>;
-
-
-export type ActionsOfUserQuery = { connections: { nodes: Array<{ userId: string, clientId: string, instanceId: string, actions: { items: Array<{ name: string, summary: string | null, version: string | null, checksArguments: boolean | null }> } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
-
-export type InvokeTargetQueryVariables = Exact<{
-  userId: string;
-  clientId: string;
-}>;
-
-
-export type InvokeTargetQuery = { connection: { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, queued: number, inFlight: number, connectedAt: string, actions: { items: Array<{ name: string, summary: string | null, description: string | null, version: string | null, checksArguments: boolean | null, schema: unknown }> } } | null };
-
-export type InvokeMutationVariables = Exact<{
-  input: InvokeActionInput;
-}>;
-
-
-export type InvokeMutation = { invokeAction:
-    | { __typename: 'InvokeActionOutcome', commandId: string, outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null }
-    | { __typename: 'InvokeActionPending', commandId: string, outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null }
-    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string, retryAfterMs: number | null, givenCommandId: string | null }
-   };
-
-export type AwaitCallMutationVariables = Exact<{
-  userId: string;
-  clientId: string;
-  commandId: string;
-  withinMs: number;
-}>;
-
-
-export type AwaitCallMutation = { awaitCommand:
-    | { __typename: 'InvokeActionOutcome', commandId: string, outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null }
-    | { __typename: 'InvokeActionPending', commandId: string, outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null }
-    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string, retryAfterMs: number | null, givenCommandId: string | null }
-   };
-
-export type PreflightQueryVariables = Exact<{
-  input: InvokeActionInput;
-}>;
-
-
-export type PreflightQuery = { preflightInvocation: { wouldAdmit: PreflightVerdict, asOf: string, firstRefusal: { layer: PreflightLayerName, code: RefusalCode | null, message: string } | null, layers: Array<{ layer: PreflightLayerName, verdict: PreflightVerdict, code: RefusalCode | null, message: string, askedOf: PreflightAskedOf, evidence: unknown }> } };
-
-export type AuditQueryVariables = Exact<{
-  filter?: AuditFilter | null | undefined;
+  prefix?: string | null | undefined;
   first: number;
   after?: string | null | undefined;
 }>;
 
 
-export type AuditQuery = { auditEvents: { nodes: Array<{ id: string, at: string, who: string, action: OperatorAction, reason: string | null, outcome: string | null, node: string, requestId: string | null, subject: { userId: string | null, clientId: string | null, commandId: string | null, messageId: string | null, nodeId: string | null, stream: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+export type StreamsQuery = { streams: { nodes: Array<{ key: string, userId: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+
+export type MessagesQueryVariables = Exact<{
+  stream: string;
+  kinds?: Array<MessageKind> | MessageKind | null | undefined;
+  afterTime?: string | null | undefined;
+  beforeTime?: string | null | undefined;
+  order: MessageOrder;
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type MessagesQuery = { messages: { nodes: Array<{ messageId: string, commandId: string | null, traceId: string | null, payloadBytes: number, payloadState: PayloadState, id: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, error: { code: string, message: string } | null, link: { nodeId: string, cause: DisconnectCause | null, openMs: number | null, previousInstanceId: string | null } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+
+export type RevealMessageQueryVariables = Exact<{
+  id: string;
+}>;
+
+
+export type RevealMessageQuery = { node:
+    | { payloadState: PayloadState, payload: unknown }
+    | Record<PropertyKey, never>
+   | null };
+
+export type RevealResultQueryVariables = Exact<{
+  userId: string;
+  clientId: string;
+  commandId: string;
+}>;
+
+
+export type RevealResultQuery = { command: { result: unknown } | null };
+
+export type RevealPayloadMutationVariables = Exact<{
+  input: RevealPayloadInput;
+}>;
+
+
+export type RevealPayloadMutation = { revealPayload:
+    | { __typename: 'Refusal', code: RefusalCode, message: string }
+    | { __typename: 'RevealedPayload', value: unknown, digest: string, expiresAt: string }
+   };
+
+export type WindowRowFragment = { userId: string, clientId: string, windowId: string, type: string, status: WindowStatus, state: string, ownership: Ownership, focused: boolean, incognito: boolean, tabCount: number, workerCount: number, idleCount: number, busyCount: number, capacity: number | null, draining: boolean, countsFrom: CountsFrom, reportedAt: string };
+
+export type ContextRowFragment = { userId: string, clientId: string, contextId: string, clientType: ClientType, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string };
+
+export type ContextsQueryVariables = Exact<{
+  filter?: ContextFilter | null | undefined;
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type ContextsQuery = { contexts: { nodes: Array<{ userId: string, clientId: string, contextId: string, clientType: ClientType, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } }, contextCount: { count: number } };
+
+export type WindowsQueryVariables = Exact<{
+  filter?: BrowserWindowFilter | null | undefined;
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type WindowsQuery = { browserWindows: { nodes: Array<{ userId: string, clientId: string, windowId: string, type: string, status: WindowStatus, state: string, ownership: Ownership, focused: boolean, incognito: boolean, tabCount: number, workerCount: number, idleCount: number, busyCount: number, capacity: number | null, draining: boolean, countsFrom: CountsFrom, reportedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } }, browserWindowCount: { count: number } };
+
+export type UsersQueryVariables = Exact<{
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type UsersQuery = { users: { nodes: Array<{ userId: string, connectionCount: number, streamCount: number, pendingRpcCount: number }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+
+export type UserPageQueryVariables = Exact<{
+  userId: string;
+}>;
+
+
+export type UserPageQuery = { user: { userId: string, connectionCount: number, streamCount: number, pendingRpcCount: number, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> }, connections: { nodes: Array<{ userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, recentlyReplaced: boolean, inFlight: number, queued: number, actionNames: Array<string> }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, ageMs: number, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, streams: { nodes: Array<{ key: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, browserWindows: { nodes: Array<{ userId: string, clientId: string, windowId: string, type: string, status: WindowStatus, state: string, ownership: Ownership, focused: boolean, incognito: boolean, tabCount: number, workerCount: number, idleCount: number, busyCount: number, capacity: number | null, draining: boolean, countsFrom: CountsFrom, reportedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, workers: { idle: Array<{ userId: string, clientId: string, contextId: string, clientType: ClientType, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }>, assigned: Array<{ userId: string, clientId: string, contextId: string, clientType: ClientType, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } }, sites: { nodes: Array<{ siteId: string, title: string | null, hostConnected: boolean }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } } | null };
+
+export type SitesQueryVariables = Exact<{
+  userId?: string | null | undefined;
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type SitesQuery = { sites: { nodes: Array<{ siteId: string, owner: string | null, title: string | null, mode: string, clientId: string | null, hostConnected: boolean, eventNames: Array<string>, actions: Array<string>, registeredAt: string | null, capabilityProfile: { actionInvocation: boolean, sharing: boolean }, sessions: { nodes: Array<{ sessionId: string, state: SessionState }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+
+export type SitePageQueryVariables = Exact<{
+  owner: string;
+  siteId: string;
+}>;
+
+
+export type SitePageQuery = { site: { siteId: string, owner: string | null, title: string | null, mode: string, clientId: string | null, hostConnected: boolean, eventNames: Array<string>, actions: Array<string>, registeredAt: string | null, capabilityProfile: { actionInvocation: boolean, sharing: boolean }, sessions: { nodes: Array<{ sessionId: string, state: SessionState, openedAt: string, expiresAt: string, subscribers: number | null, grants: Array<{ grantId: string, actions: Array<string> | null, events: Array<string> | null, share: boolean, expiresAt: string, revokedAt: string | null, parentId: string | null }> | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } | null } | null };
+
+export type CloseSessionMutationVariables = Exact<{
+  sessionId: string;
+}>;
+
+
+export type CloseSessionMutation = { closeSiteSession: { sessionId: string, state: SessionState } };
+
+export type RevokeGrantMutationVariables = Exact<{
+  sessionId: string;
+  grantId: string;
+}>;
+
+
+export type RevokeGrantMutation = { revokeGrant: { __typename: 'RevokeGrantResult', revoked: Array<string> } };
+
+export type OverviewQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type OverviewQuery = { delivery: { summary: { trackedCommands: number, dueCommands: number, sampleSize: number, sampledOldestDeadline: string | null, sampledOldestQueuedAgeMs: number | null }, nodes: { nodes: Array<{ nodeId: string, updatedAt: string, stale: boolean, draining: boolean, links: number, connectionWaiters: number, unfinishedCommands: number, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } }, tenants: { nodes: Array<{ scopeId: string, reservedCommands: number, limit: number | null }>, pageInfo: { hasNextPage: boolean } } }, pendingRpcCount: { count: number, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, ageMs: number, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }> } };
+
+export type OverviewSeriesQueryVariables = Exact<{
+  names: Array<string> | string;
+  windowSeconds: number;
+  stepSeconds?: number | null | undefined;
+}>;
+
+
+export type OverviewSeriesQuery = { series: { items: Array<{ name: string, label: string | null, from: string, stepSeconds: number, points: Array<number | null> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
 
 export type CallsQueryVariables = Exact<{
   filter?: DeliveryFilter | null | undefined;
@@ -774,6 +856,23 @@ export type CallEventsSubscriptionVariables = Exact<{
 
 
 export type CallEventsSubscription = { commandEvents: { stage: CommandEventStage, missed: number, record: { userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, clientType: ClientType | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage } } };
+
+export type WaitsQueryVariables = Exact<{
+  filter?: PendingRpcFilter | null | undefined;
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type WaitsQuery = { pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, ageMs: number, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } }, pendingRpcCount: { count: number } };
+
+export type WaitAlertsSubscriptionVariables = Exact<{
+  userId?: string | null | undefined;
+  olderThanMs: number;
+}>;
+
+
+export type WaitAlertsSubscription = { pendingRpcAlerts: { at: string, over: boolean, count: number, oldestAgeMs: number, missed: number } };
 
 export type ClientsQueryVariables = Exact<{
   userId?: string | null | undefined;
@@ -839,74 +938,59 @@ export type DisconnectClientMutation = { disconnectClient:
     | { __typename: 'Refusal', code: RefusalCode, message: string }
    };
 
-export type DedupQueryVariables = Exact<{
-  windowSeconds: number;
+export type ActionSampleQueryVariables = Exact<{
+  name?: string | null | undefined;
 }>;
 
 
-export type DedupQuery = { dedup: { backend: { implementation: string, namespace: string | null, ttlSeconds: number }, stats: { windowSeconds: number, seen: number, unique: number, duplicates: number, exact: boolean, grainSeconds: number, liveKeys: number | null } } };
+export type ActionSampleQuery = { actions: { complete: boolean, items: Array<{ userId: string, clientId: string, instanceId: string, action: { name: string, summary: string | null, version: string | null, checksArguments: boolean | null } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
 
-export type CompletenessPartFragment = { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> };
-
-export type PageInfoPartFragment = { endCursor: string | null, hasNextPage: boolean };
-
-export type ClientRowFragment = { userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, recentlyReplaced: boolean, inFlight: number, queued: number, actionNames: Array<string> };
-
-export type WaitRowFragment = { rpcId: string, userId: string, clientId: string, commandId: string, action: string, ageMs: number, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null };
-
-export type CallRowFragment = { userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, clientType: ClientType | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage };
-
-export type StreamsQueryVariables = Exact<{
+export type ActionsOfUserQueryVariables = Exact<{
   userId: string;
-  prefix?: string | null | undefined;
-  first: number;
-  after?: string | null | undefined;
 }>;
 
 
-export type StreamsQuery = { streams: { nodes: Array<{ key: string, userId: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+export type ActionsOfUserQuery = { connections: { nodes: Array<{ userId: string, clientId: string, instanceId: string, actions: { items: Array<{ name: string, summary: string | null, version: string | null, checksArguments: boolean | null }> } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
 
-export type MessagesQueryVariables = Exact<{
-  stream: string;
-  kinds?: Array<MessageKind> | MessageKind | null | undefined;
-  afterTime?: string | null | undefined;
-  beforeTime?: string | null | undefined;
-  order: MessageOrder;
-  first: number;
-  after?: string | null | undefined;
+export type InvokeTargetQueryVariables = Exact<{
+  userId: string;
+  clientId: string;
 }>;
 
 
-export type MessagesQuery = { messages: { nodes: Array<{ messageId: string, commandId: string | null, traceId: string | null, payloadBytes: number, payloadState: PayloadState, id: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, error: { code: string, message: string } | null, link: { nodeId: string, cause: DisconnectCause | null, openMs: number | null, previousInstanceId: string | null } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+export type InvokeTargetQuery = { connection: { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, queued: number, inFlight: number, connectedAt: string, actions: { items: Array<{ name: string, summary: string | null, description: string | null, version: string | null, checksArguments: boolean | null, schema: unknown }> } } | null };
 
-export type RevealMessageQueryVariables = Exact<{
-  id: string;
+export type InvokeMutationVariables = Exact<{
+  input: InvokeActionInput;
 }>;
 
 
-export type RevealMessageQuery = { node:
-    | { payloadState: PayloadState, payload: unknown }
-    | Record<PropertyKey, never>
-   | null };
+export type InvokeMutation = { invokeAction:
+    | { __typename: 'InvokeActionOutcome', commandId: string, outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null }
+    | { __typename: 'InvokeActionPending', commandId: string, outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null }
+    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string, retryAfterMs: number | null, givenCommandId: string | null }
+   };
 
-export type RevealResultQueryVariables = Exact<{
+export type AwaitCallMutationVariables = Exact<{
   userId: string;
   clientId: string;
   commandId: string;
+  withinMs: number;
 }>;
 
 
-export type RevealResultQuery = { command: { result: unknown } | null };
-
-export type RevealPayloadMutationVariables = Exact<{
-  input: RevealPayloadInput;
-}>;
-
-
-export type RevealPayloadMutation = { revealPayload:
-    | { __typename: 'Refusal', code: RefusalCode, message: string }
-    | { __typename: 'RevealedPayload', value: unknown, digest: string, expiresAt: string }
+export type AwaitCallMutation = { awaitCommand:
+    | { __typename: 'InvokeActionOutcome', commandId: string, outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null }
+    | { __typename: 'InvokeActionPending', commandId: string, outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null }
+    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string, retryAfterMs: number | null, givenCommandId: string | null }
    };
+
+export type PreflightQueryVariables = Exact<{
+  input: InvokeActionInput;
+}>;
+
+
+export type PreflightQuery = { preflightInvocation: { wouldAdmit: PreflightVerdict, asOf: string, firstRefusal: { layer: PreflightLayerName, code: RefusalCode | null, message: string } | null, layers: Array<{ layer: PreflightLayerName, verdict: PreflightVerdict, code: RefusalCode | null, message: string, askedOf: PreflightAskedOf, evidence: unknown }> } };
 
 export type NodesQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -929,41 +1013,21 @@ export type CapacityQueryVariables = Exact<{
 
 export type CapacityQuery = { delivery: { summary: { trackedCommands: number, dueCommands: number, sampleSize: number, sampledOldestDeadline: string | null, sampledOldestQueuedAgeMs: number | null, legacyCommandStreamDepth: number | null, pendingCommandDepth: number | null }, tenants: { nodes: Array<{ scopeId: string, reservedCommands: number, limit: number | null, oldestDeadline: string | null, holders: Array<{ userId: string, clientId: string, commandId: string }> }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } } };
 
-export type OverviewQueryVariables = Exact<{ [key: string]: never; }>;
-
-
-export type OverviewQuery = { delivery: { summary: { trackedCommands: number, dueCommands: number, sampleSize: number, sampledOldestDeadline: string | null, sampledOldestQueuedAgeMs: number | null }, nodes: { nodes: Array<{ nodeId: string, updatedAt: string, stale: boolean, draining: boolean, links: number, connectionWaiters: number, unfinishedCommands: number, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } }, tenants: { nodes: Array<{ scopeId: string, reservedCommands: number, limit: number | null }>, pageInfo: { hasNextPage: boolean } } }, pendingRpcCount: { count: number, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, ageMs: number, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }> } };
-
-export type OverviewSeriesQueryVariables = Exact<{
-  names: Array<string> | string;
+export type DedupQueryVariables = Exact<{
   windowSeconds: number;
-  stepSeconds?: number | null | undefined;
 }>;
 
 
-export type OverviewSeriesQuery = { series: { items: Array<{ name: string, label: string | null, from: string, stepSeconds: number, points: Array<number | null> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+export type DedupQuery = { dedup: { backend: { implementation: string, namespace: string | null, ttlSeconds: number }, stats: { windowSeconds: number, seen: number, unique: number, duplicates: number, exact: boolean, grainSeconds: number, liveKeys: number | null } } };
 
-export type WindowRowFragment = { userId: string, clientId: string, windowId: string, type: string, status: WindowStatus, state: string, ownership: Ownership, focused: boolean, incognito: boolean, tabCount: number, workerCount: number, idleCount: number, busyCount: number, capacity: number | null, draining: boolean, countsFrom: CountsFrom, reportedAt: string };
-
-export type ContextRowFragment = { userId: string, clientId: string, contextId: string, clientType: ClientType, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string };
-
-export type ContextsQueryVariables = Exact<{
-  filter?: ContextFilter | null | undefined;
+export type AuditQueryVariables = Exact<{
+  filter?: AuditFilter | null | undefined;
   first: number;
   after?: string | null | undefined;
 }>;
 
 
-export type ContextsQuery = { contexts: { nodes: Array<{ userId: string, clientId: string, contextId: string, clientType: ClientType, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } }, contextCount: { count: number } };
-
-export type WindowsQueryVariables = Exact<{
-  filter?: BrowserWindowFilter | null | undefined;
-  first: number;
-  after?: string | null | undefined;
-}>;
-
-
-export type WindowsQuery = { browserWindows: { nodes: Array<{ userId: string, clientId: string, windowId: string, type: string, status: WindowStatus, state: string, ownership: Ownership, focused: boolean, incognito: boolean, tabCount: number, workerCount: number, idleCount: number, busyCount: number, capacity: number | null, draining: boolean, countsFrom: CountsFrom, reportedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } }, browserWindowCount: { count: number } };
+export type AuditQuery = { auditEvents: { nodes: Array<{ id: string, at: string, who: string, action: OperatorAction, reason: string | null, outcome: string | null, node: string, requestId: string | null, subject: { userId: string | null, clientId: string | null, commandId: string | null, messageId: string | null, nodeId: string | null, stream: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
 
 export type ViewerQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -979,70 +1043,6 @@ export type ShellOfUserQueryVariables = Exact<{ [key: string]: never; }>;
 
 
 export type ShellOfUserQuery = { pendingRpcCount: { count: number } };
-
-export type SitesQueryVariables = Exact<{
-  userId?: string | null | undefined;
-  first: number;
-  after?: string | null | undefined;
-}>;
-
-
-export type SitesQuery = { sites: { nodes: Array<{ siteId: string, owner: string | null, title: string | null, mode: string, clientId: string | null, hostConnected: boolean, eventNames: Array<string>, actions: Array<string>, registeredAt: string | null, capabilityProfile: { actionInvocation: boolean, sharing: boolean }, sessions: { nodes: Array<{ sessionId: string, state: SessionState }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
-
-export type SitePageQueryVariables = Exact<{
-  owner: string;
-  siteId: string;
-}>;
-
-
-export type SitePageQuery = { site: { siteId: string, owner: string | null, title: string | null, mode: string, clientId: string | null, hostConnected: boolean, eventNames: Array<string>, actions: Array<string>, registeredAt: string | null, capabilityProfile: { actionInvocation: boolean, sharing: boolean }, sessions: { nodes: Array<{ sessionId: string, state: SessionState, openedAt: string, expiresAt: string, subscribers: number | null, grants: Array<{ grantId: string, actions: Array<string> | null, events: Array<string> | null, share: boolean, expiresAt: string, revokedAt: string | null, parentId: string | null }> | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } | null } | null };
-
-export type CloseSessionMutationVariables = Exact<{
-  sessionId: string;
-}>;
-
-
-export type CloseSessionMutation = { closeSiteSession: { sessionId: string, state: SessionState } };
-
-export type RevokeGrantMutationVariables = Exact<{
-  sessionId: string;
-  grantId: string;
-}>;
-
-
-export type RevokeGrantMutation = { revokeGrant: { __typename: 'RevokeGrantResult', revoked: Array<string> } };
-
-export type UsersQueryVariables = Exact<{
-  first: number;
-  after?: string | null | undefined;
-}>;
-
-
-export type UsersQuery = { users: { nodes: Array<{ userId: string, connectionCount: number, streamCount: number, pendingRpcCount: number }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
-
-export type UserPageQueryVariables = Exact<{
-  userId: string;
-}>;
-
-
-export type UserPageQuery = { user: { userId: string, connectionCount: number, streamCount: number, pendingRpcCount: number, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> }, connections: { nodes: Array<{ userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, recentlyReplaced: boolean, inFlight: number, queued: number, actionNames: Array<string> }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, ageMs: number, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, streams: { nodes: Array<{ key: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, browserWindows: { nodes: Array<{ userId: string, clientId: string, windowId: string, type: string, status: WindowStatus, state: string, ownership: Ownership, focused: boolean, incognito: boolean, tabCount: number, workerCount: number, idleCount: number, busyCount: number, capacity: number | null, draining: boolean, countsFrom: CountsFrom, reportedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, workers: { idle: Array<{ userId: string, clientId: string, contextId: string, clientType: ClientType, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }>, assigned: Array<{ userId: string, clientId: string, contextId: string, clientType: ClientType, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } }, sites: { nodes: Array<{ siteId: string, title: string | null, hostConnected: boolean }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } } | null };
-
-export type WaitsQueryVariables = Exact<{
-  filter?: PendingRpcFilter | null | undefined;
-  first: number;
-  after?: string | null | undefined;
-}>;
-
-
-export type WaitsQuery = { pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, ageMs: number, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } }, pendingRpcCount: { count: number } };
-
-export type WaitAlertsSubscriptionVariables = Exact<{
-  userId?: string | null | undefined;
-  olderThanMs: number;
-}>;
-
-
-export type WaitAlertsSubscription = { pendingRpcAlerts: { at: string, over: boolean, count: number, oldestAgeMs: number, missed: number } };
 
 export class TypedDocumentString<TResult, TVariables>
   extends String
@@ -1062,21 +1062,6 @@ export class TypedDocumentString<TResult, TVariables>
     return this.value;
   }
 }
-export const LinkRowFragmentDoc = new TypedDocumentString(`
-    fragment LinkRow on Message {
-  id
-  kind
-  at
-  clientId
-  instanceId
-  link {
-    nodeId
-    cause
-    openMs
-    previousInstanceId
-  }
-}
-    `, {"fragmentName":"LinkRow"}) as unknown as TypedDocumentString<LinkRowFragment, unknown>;
 export const CompletenessPartFragmentDoc = new TypedDocumentString(`
     fragment CompletenessPart on Completeness {
   complete
@@ -1197,20 +1182,34 @@ export const ContextRowFragmentDoc = new TypedDocumentString(`
   reportedAt
 }
     `, {"fragmentName":"ContextRow"}) as unknown as TypedDocumentString<ContextRowFragment, unknown>;
-export const ActionSampleDocument = new TypedDocumentString(`
-    query ActionSample($name: String) {
-  actions(name: $name) {
-    complete
-    items {
+export const LinkRowFragmentDoc = new TypedDocumentString(`
+    fragment LinkRow on Message {
+  id
+  kind
+  at
+  clientId
+  instanceId
+  link {
+    nodeId
+    cause
+    openMs
+    previousInstanceId
+  }
+}
+    `, {"fragmentName":"LinkRow"}) as unknown as TypedDocumentString<LinkRowFragment, unknown>;
+export const StreamsDocument = new TypedDocumentString(`
+    query Streams($userId: ID!, $prefix: String, $first: Int!, $after: String) {
+  streams(userId: $userId, prefix: $prefix, first: $first, after: $after) {
+    nodes {
+      key
       userId
-      clientId
-      instanceId
-      action {
-        name
-        summary
-        version
-        checksArguments
-      }
+      suffix
+      messageCount
+      firstAt
+      lastAt
+    }
+    pageInfo {
+      ...PageInfoPart
     }
     completeness {
       ...CompletenessPart
@@ -1228,20 +1227,413 @@ export const ActionSampleDocument = new TypedDocumentString(`
     reason
     asOf
   }
-}`) as unknown as TypedDocumentString<ActionSampleQuery, ActionSampleQueryVariables>;
-export const ActionsOfUserDocument = new TypedDocumentString(`
-    query ActionsOfUser($userId: ID!) {
-  connections(userId: $userId, first: 20) {
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}`) as unknown as TypedDocumentString<StreamsQuery, StreamsQueryVariables>;
+export const MessagesDocument = new TypedDocumentString(`
+    query Messages($stream: String!, $kinds: [MessageKind!], $afterTime: DateTime, $beforeTime: DateTime, $order: MessageOrder!, $first: Int!, $after: String) {
+  messages(
+    stream: $stream
+    kinds: $kinds
+    afterTime: $afterTime
+    beforeTime: $beforeTime
+    order: $order
+    first: $first
+    after: $after
+  ) {
+    nodes {
+      ...LinkRow
+      messageId
+      commandId
+      traceId
+      payloadBytes
+      payloadState
+      error {
+        code
+        message
+      }
+    }
+    pageInfo {
+      ...PageInfoPart
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment LinkRow on Message {
+  id
+  kind
+  at
+  clientId
+  instanceId
+  link {
+    nodeId
+    cause
+    openMs
+    previousInstanceId
+  }
+}`) as unknown as TypedDocumentString<MessagesQuery, MessagesQueryVariables>;
+export const RevealMessageDocument = new TypedDocumentString(`
+    query RevealMessage($id: ID!) {
+  node(id: $id) {
+    ... on Message {
+      payloadState(include: true)
+      payload(include: true)
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<RevealMessageQuery, RevealMessageQueryVariables>;
+export const RevealResultDocument = new TypedDocumentString(`
+    query RevealResult($userId: ID!, $clientId: ID!, $commandId: ID!) {
+  command(userId: $userId, clientId: $clientId, commandId: $commandId) {
+    result(reveal: true)
+  }
+}
+    `) as unknown as TypedDocumentString<RevealResultQuery, RevealResultQueryVariables>;
+export const RevealPayloadDocument = new TypedDocumentString(`
+    mutation RevealPayload($input: RevealPayloadInput!) {
+  revealPayload(input: $input) {
+    __typename
+    ... on RevealedPayload {
+      value
+      digest
+      expiresAt
+    }
+    ... on Refusal {
+      code
+      message
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<RevealPayloadMutation, RevealPayloadMutationVariables>;
+export const ContextsDocument = new TypedDocumentString(`
+    query Contexts($filter: ContextFilter, $first: Int!, $after: String) {
+  contexts(filter: $filter, first: $first, after: $after) {
+    nodes {
+      ...ContextRow
+    }
+    pageInfo {
+      ...PageInfoPart
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+  contextCount(filter: $filter) {
+    count
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment ContextRow on ExecutionContext {
+  userId
+  clientId
+  contextId
+  clientType
+  windowId
+  status
+  ownership
+  taskId
+  taskAssignedAt
+  title
+  reportedAt
+}`) as unknown as TypedDocumentString<ContextsQuery, ContextsQueryVariables>;
+export const WindowsDocument = new TypedDocumentString(`
+    query Windows($filter: BrowserWindowFilter, $first: Int!, $after: String) {
+  browserWindows(filter: $filter, first: $first, after: $after) {
+    nodes {
+      ...WindowRow
+    }
+    pageInfo {
+      ...PageInfoPart
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+  browserWindowCount(filter: $filter) {
+    count
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment WindowRow on BrowserWindow {
+  userId
+  clientId
+  windowId
+  type
+  status
+  state
+  ownership
+  focused
+  incognito
+  tabCount
+  workerCount
+  idleCount
+  busyCount
+  capacity
+  draining
+  countsFrom
+  reportedAt
+}`) as unknown as TypedDocumentString<WindowsQuery, WindowsQueryVariables>;
+export const UsersDocument = new TypedDocumentString(`
+    query Users($first: Int!, $after: String) {
+  users(first: $first, after: $after) {
     nodes {
       userId
+      connectionCount
+      streamCount
+      pendingRpcCount
+    }
+    pageInfo {
+      ...PageInfoPart
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}`) as unknown as TypedDocumentString<UsersQuery, UsersQueryVariables>;
+export const UserPageDocument = new TypedDocumentString(`
+    query UserPage($userId: ID!) {
+  user(userId: $userId) {
+    userId
+    connectionCount
+    streamCount
+    pendingRpcCount
+    completeness {
+      ...CompletenessPart
+    }
+    connections(first: 20) {
+      nodes {
+        ...ClientRow
+      }
+      pageInfo {
+        ...PageInfoPart
+      }
+    }
+    pendingRpcs(first: 10) {
+      nodes {
+        ...WaitRow
+      }
+      pageInfo {
+        ...PageInfoPart
+      }
+    }
+    streams(first: 20) {
+      nodes {
+        key
+        suffix
+        messageCount
+        firstAt
+        lastAt
+      }
+      pageInfo {
+        ...PageInfoPart
+      }
+    }
+    browserWindows(first: 10) {
+      nodes {
+        ...WindowRow
+      }
+      pageInfo {
+        ...PageInfoPart
+      }
+    }
+    workers(first: 20) {
+      idle {
+        ...ContextRow
+      }
+      assigned {
+        ...ContextRow
+      }
+      completeness {
+        ...CompletenessPart
+      }
+    }
+    sites(first: 10) {
+      nodes {
+        siteId
+        title
+        hostConnected
+      }
+      pageInfo {
+        ...PageInfoPart
+      }
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment ClientRow on ConnectionSnapshot {
+  userId
+  clientId
+  clientType
+  instanceId
+  nodeId
+  status
+  heartbeat
+  connectedAt
+  lastSeenAt
+  disconnectedAt
+  disconnectCause
+  closeCode
+  recentlyReplaced
+  inFlight
+  queued
+  actionNames
+}
+fragment WaitRow on PendingRpc {
+  rpcId
+  userId
+  clientId
+  commandId
+  action
+  ageMs
+  stage
+  waitFor
+  createdAt
+  timesOutAt
+  nodeId
+  callerNodeId
+  instanceMismatch {
+    expectedInstanceId
+    observedInstanceId
+    observedAt
+  }
+}
+fragment WindowRow on BrowserWindow {
+  userId
+  clientId
+  windowId
+  type
+  status
+  state
+  ownership
+  focused
+  incognito
+  tabCount
+  workerCount
+  idleCount
+  busyCount
+  capacity
+  draining
+  countsFrom
+  reportedAt
+}
+fragment ContextRow on ExecutionContext {
+  userId
+  clientId
+  contextId
+  clientType
+  windowId
+  status
+  ownership
+  taskId
+  taskAssignedAt
+  title
+  reportedAt
+}`) as unknown as TypedDocumentString<UserPageQuery, UserPageQueryVariables>;
+export const SitesDocument = new TypedDocumentString(`
+    query Sites($userId: ID, $first: Int!, $after: String) {
+  sites(userId: $userId, first: $first, after: $after) {
+    nodes {
+      siteId
+      owner
+      title
+      mode
       clientId
-      instanceId
-      actions {
-        items {
-          name
-          summary
-          version
-          checksArguments
+      hostConnected
+      eventNames
+      actions
+      registeredAt
+      capabilityProfile {
+        actionInvocation
+        sharing
+      }
+      sessions(first: 5) {
+        nodes {
+          sessionId
+          state
+        }
+        pageInfo {
+          ...PageInfoPart
         }
       }
     }
@@ -1268,130 +1660,159 @@ export const ActionsOfUserDocument = new TypedDocumentString(`
 fragment PageInfoPart on PageInfo {
   endCursor
   hasNextPage
-}`) as unknown as TypedDocumentString<ActionsOfUserQuery, ActionsOfUserQueryVariables>;
-export const InvokeTargetDocument = new TypedDocumentString(`
-    query InvokeTarget($userId: ID!, $clientId: ID!) {
-  connection(userId: $userId, clientId: $clientId) {
-    userId
+}`) as unknown as TypedDocumentString<SitesQuery, SitesQueryVariables>;
+export const SitePageDocument = new TypedDocumentString(`
+    query SitePage($owner: ID!, $siteId: ID!) {
+  site(owner: $owner, siteId: $siteId) {
+    siteId
+    owner
+    title
+    mode
     clientId
-    instanceId
-    nodeId
-    status
-    queued
-    inFlight
-    connectedAt
-    actions {
-      items {
-        name
-        summary
-        description
-        version
-        checksArguments
-        schema
+    hostConnected
+    eventNames
+    actions
+    registeredAt
+    capabilityProfile {
+      actionInvocation
+      sharing
+    }
+    sessions(first: 20) {
+      nodes {
+        sessionId
+        state
+        openedAt
+        expiresAt
+        subscribers
+        grants {
+          grantId
+          actions
+          events
+          share
+          expiresAt
+          revokedAt
+          parentId
+        }
+      }
+      pageInfo {
+        ...PageInfoPart
       }
     }
   }
 }
-    `) as unknown as TypedDocumentString<InvokeTargetQuery, InvokeTargetQueryVariables>;
-export const InvokeDocument = new TypedDocumentString(`
-    mutation Invoke($input: InvokeActionInput!) {
-  invokeAction(input: $input) {
+    fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}`) as unknown as TypedDocumentString<SitePageQuery, SitePageQueryVariables>;
+export const CloseSessionDocument = new TypedDocumentString(`
+    mutation CloseSession($sessionId: ID!) {
+  closeSiteSession(sessionId: $sessionId) {
+    sessionId
+    state
+  }
+}
+    `) as unknown as TypedDocumentString<CloseSessionMutation, CloseSessionMutationVariables>;
+export const RevokeGrantDocument = new TypedDocumentString(`
+    mutation RevokeGrant($sessionId: ID!, $grantId: ID!) {
+  revokeGrant(sessionId: $sessionId, grantId: $grantId) {
     __typename
-    ... on Invocation {
-      commandId
-      outcome
-      stage
-      execution
-      result
-      error {
-        code
-        message
-      }
-    }
-    ... on Refusal {
-      by
-      code
-      message
-      retryAfterMs
-      givenCommandId
+    ... on RevokeGrantResult {
+      revoked
     }
   }
 }
-    `) as unknown as TypedDocumentString<InvokeMutation, InvokeMutationVariables>;
-export const AwaitCallDocument = new TypedDocumentString(`
-    mutation AwaitCall($userId: ID!, $clientId: ID!, $commandId: ID!, $withinMs: Int!) {
-  awaitCommand(
-    userId: $userId
-    clientId: $clientId
-    commandId: $commandId
-    withinMs: $withinMs
-  ) {
-    __typename
-    ... on Invocation {
-      commandId
-      outcome
-      stage
-      execution
-      result
-      error {
-        code
-        message
-      }
+    `) as unknown as TypedDocumentString<RevokeGrantMutation, RevokeGrantMutationVariables>;
+export const OverviewDocument = new TypedDocumentString(`
+    query Overview {
+  delivery {
+    summary {
+      trackedCommands
+      dueCommands
+      sampleSize
+      sampledOldestDeadline
+      sampledOldestQueuedAgeMs
     }
-    ... on Refusal {
-      by
-      code
-      message
-      retryAfterMs
-      givenCommandId
-    }
-  }
-}
-    `) as unknown as TypedDocumentString<AwaitCallMutation, AwaitCallMutationVariables>;
-export const PreflightDocument = new TypedDocumentString(`
-    query Preflight($input: InvokeActionInput!) {
-  preflightInvocation(input: $input) {
-    wouldAdmit
-    asOf
-    firstRefusal {
-      layer
-      code
-      message
-    }
-    layers {
-      layer
-      verdict
-      code
-      message
-      askedOf
-      evidence
-    }
-  }
-}
-    `) as unknown as TypedDocumentString<PreflightQuery, PreflightQueryVariables>;
-export const AuditDocument = new TypedDocumentString(`
-    query Audit($filter: AuditFilter, $first: Int!, $after: String) {
-  auditEvents(filter: $filter, first: $first, after: $after) {
-    nodes {
-      id
-      at
-      who
-      action
-      reason
-      outcome
-      node
-      requestId
-      subject {
-        userId
-        clientId
-        commandId
-        messageId
+    nodes(first: 100) {
+      nodes {
         nodeId
-        stream
+        updatedAt
+        stale
+        draining
+        links
+        connectionWaiters
+        unfinishedCommands
+        counters {
+          name
+          value
+        }
+      }
+      completeness {
+        ...CompletenessPart
       }
     }
-    pageInfo {
-      ...PageInfoPart
+    tenants(first: 100) {
+      nodes {
+        scopeId
+        reservedCommands
+        limit
+      }
+      pageInfo {
+        hasNextPage
+      }
+    }
+  }
+  pendingRpcCount {
+    count
+    completeness {
+      ...CompletenessPart
+    }
+  }
+  pendingRpcs(first: 5) {
+    nodes {
+      ...WaitRow
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}
+fragment WaitRow on PendingRpc {
+  rpcId
+  userId
+  clientId
+  commandId
+  action
+  ageMs
+  stage
+  waitFor
+  createdAt
+  timesOutAt
+  nodeId
+  callerNodeId
+  instanceMismatch {
+    expectedInstanceId
+    observedInstanceId
+    observedAt
+  }
+}`) as unknown as TypedDocumentString<OverviewQuery, OverviewQueryVariables>;
+export const OverviewSeriesDocument = new TypedDocumentString(`
+    query OverviewSeries($names: [String!]!, $windowSeconds: Int!, $stepSeconds: Int) {
+  series(names: $names, windowSeconds: $windowSeconds, stepSeconds: $stepSeconds) {
+    items {
+      name
+      label
+      from
+      stepSeconds
+      points
     }
     completeness {
       ...CompletenessPart
@@ -1409,11 +1830,7 @@ export const AuditDocument = new TypedDocumentString(`
     reason
     asOf
   }
-}
-fragment PageInfoPart on PageInfo {
-  endCursor
-  hasNextPage
-}`) as unknown as TypedDocumentString<AuditQuery, AuditQueryVariables>;
+}`) as unknown as TypedDocumentString<OverviewSeriesQuery, OverviewSeriesQueryVariables>;
 export const CallsDocument = new TypedDocumentString(`
     query Calls($filter: DeliveryFilter, $first: Int!, $after: String) {
   delivery {
@@ -1662,6 +2079,69 @@ export const CallEventsDocument = new TypedDocumentString(`
   lateResults
   lastProvenStage
 }`) as unknown as TypedDocumentString<CallEventsSubscription, CallEventsSubscriptionVariables>;
+export const WaitsDocument = new TypedDocumentString(`
+    query Waits($filter: PendingRpcFilter, $first: Int!, $after: String) {
+  pendingRpcs(filter: $filter, first: $first, after: $after) {
+    nodes {
+      ...WaitRow
+    }
+    pageInfo {
+      ...PageInfoPart
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+  pendingRpcCount(filter: $filter) {
+    count
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment WaitRow on PendingRpc {
+  rpcId
+  userId
+  clientId
+  commandId
+  action
+  ageMs
+  stage
+  waitFor
+  createdAt
+  timesOutAt
+  nodeId
+  callerNodeId
+  instanceMismatch {
+    expectedInstanceId
+    observedInstanceId
+    observedAt
+  }
+}`) as unknown as TypedDocumentString<WaitsQuery, WaitsQueryVariables>;
+export const WaitAlertsDocument = new TypedDocumentString(`
+    subscription WaitAlerts($userId: ID, $olderThanMs: Int!) {
+  pendingRpcAlerts(userId: $userId, olderThanMs: $olderThanMs) {
+    at
+    over
+    count
+    oldestAgeMs
+    missed
+  }
+}
+    `) as unknown as TypedDocumentString<WaitAlertsSubscription, WaitAlertsSubscriptionVariables>;
 export const ClientsDocument = new TypedDocumentString(`
     query Clients($userId: ID, $nodeId: ID, $status: ConnectionStatus, $clientType: ClientType, $action: String, $text: String, $labels: [String!], $first: Int!, $after: String) {
   connections(
@@ -1869,7 +2349,19 @@ export const ClientLinksDocument = new TypedDocumentString(`
     }
   }
 }
-    fragment LinkRow on Message {
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}
+fragment LinkRow on Message {
   id
   kind
   at
@@ -1880,18 +2372,6 @@ export const ClientLinksDocument = new TypedDocumentString(`
     cause
     openMs
     previousInstanceId
-  }
-}
-fragment CompletenessPart on Completeness {
-  complete
-  sources {
-    source
-    nodeId
-    observed
-    limit
-    complete
-    reason
-    asOf
   }
 }`) as unknown as TypedDocumentString<ClientLinksQuery, ClientLinksQueryVariables>;
 export const FlappingDocument = new TypedDocumentString(`
@@ -1976,36 +2456,53 @@ export const DisconnectClientDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<DisconnectClientMutation, DisconnectClientMutationVariables>;
-export const DedupDocument = new TypedDocumentString(`
-    query Dedup($windowSeconds: Int!) {
-  dedup {
-    backend {
-      implementation
-      namespace
-      ttlSeconds
+export const ActionSampleDocument = new TypedDocumentString(`
+    query ActionSample($name: String) {
+  actions(name: $name) {
+    complete
+    items {
+      userId
+      clientId
+      instanceId
+      action {
+        name
+        summary
+        version
+        checksArguments
+      }
     }
-    stats(windowSeconds: $windowSeconds) {
-      windowSeconds
-      seen
-      unique
-      duplicates
-      exact
-      grainSeconds
-      liveKeys
+    completeness {
+      ...CompletenessPart
     }
   }
 }
-    `) as unknown as TypedDocumentString<DedupQuery, DedupQueryVariables>;
-export const StreamsDocument = new TypedDocumentString(`
-    query Streams($userId: ID!, $prefix: String, $first: Int!, $after: String) {
-  streams(userId: $userId, prefix: $prefix, first: $first, after: $after) {
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    observed
+    limit
+    complete
+    reason
+    asOf
+  }
+}`) as unknown as TypedDocumentString<ActionSampleQuery, ActionSampleQueryVariables>;
+export const ActionsOfUserDocument = new TypedDocumentString(`
+    query ActionsOfUser($userId: ID!) {
+  connections(userId: $userId, first: 20) {
     nodes {
-      key
       userId
-      suffix
-      messageCount
-      firstAt
-      lastAt
+      clientId
+      instanceId
+      actions {
+        items {
+          name
+          summary
+          version
+          checksArguments
+        }
+      }
     }
     pageInfo {
       ...PageInfoPart
@@ -2030,100 +2527,107 @@ export const StreamsDocument = new TypedDocumentString(`
 fragment PageInfoPart on PageInfo {
   endCursor
   hasNextPage
-}`) as unknown as TypedDocumentString<StreamsQuery, StreamsQueryVariables>;
-export const MessagesDocument = new TypedDocumentString(`
-    query Messages($stream: String!, $kinds: [MessageKind!], $afterTime: DateTime, $beforeTime: DateTime, $order: MessageOrder!, $first: Int!, $after: String) {
-  messages(
-    stream: $stream
-    kinds: $kinds
-    afterTime: $afterTime
-    beforeTime: $beforeTime
-    order: $order
-    first: $first
-    after: $after
-  ) {
-    nodes {
-      ...LinkRow
-      messageId
+}`) as unknown as TypedDocumentString<ActionsOfUserQuery, ActionsOfUserQueryVariables>;
+export const InvokeTargetDocument = new TypedDocumentString(`
+    query InvokeTarget($userId: ID!, $clientId: ID!) {
+  connection(userId: $userId, clientId: $clientId) {
+    userId
+    clientId
+    instanceId
+    nodeId
+    status
+    queued
+    inFlight
+    connectedAt
+    actions {
+      items {
+        name
+        summary
+        description
+        version
+        checksArguments
+        schema
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<InvokeTargetQuery, InvokeTargetQueryVariables>;
+export const InvokeDocument = new TypedDocumentString(`
+    mutation Invoke($input: InvokeActionInput!) {
+  invokeAction(input: $input) {
+    __typename
+    ... on Invocation {
       commandId
-      traceId
-      payloadBytes
-      payloadState
+      outcome
+      stage
+      execution
+      result
       error {
         code
         message
       }
     }
-    pageInfo {
-      ...PageInfoPart
-    }
-    completeness {
-      ...CompletenessPart
-    }
-  }
-}
-    fragment LinkRow on Message {
-  id
-  kind
-  at
-  clientId
-  instanceId
-  link {
-    nodeId
-    cause
-    openMs
-    previousInstanceId
-  }
-}
-fragment CompletenessPart on Completeness {
-  complete
-  sources {
-    source
-    nodeId
-    observed
-    limit
-    complete
-    reason
-    asOf
-  }
-}
-fragment PageInfoPart on PageInfo {
-  endCursor
-  hasNextPage
-}`) as unknown as TypedDocumentString<MessagesQuery, MessagesQueryVariables>;
-export const RevealMessageDocument = new TypedDocumentString(`
-    query RevealMessage($id: ID!) {
-  node(id: $id) {
-    ... on Message {
-      payloadState(include: true)
-      payload(include: true)
+    ... on Refusal {
+      by
+      code
+      message
+      retryAfterMs
+      givenCommandId
     }
   }
 }
-    `) as unknown as TypedDocumentString<RevealMessageQuery, RevealMessageQueryVariables>;
-export const RevealResultDocument = new TypedDocumentString(`
-    query RevealResult($userId: ID!, $clientId: ID!, $commandId: ID!) {
-  command(userId: $userId, clientId: $clientId, commandId: $commandId) {
-    result(reveal: true)
-  }
-}
-    `) as unknown as TypedDocumentString<RevealResultQuery, RevealResultQueryVariables>;
-export const RevealPayloadDocument = new TypedDocumentString(`
-    mutation RevealPayload($input: RevealPayloadInput!) {
-  revealPayload(input: $input) {
+    `) as unknown as TypedDocumentString<InvokeMutation, InvokeMutationVariables>;
+export const AwaitCallDocument = new TypedDocumentString(`
+    mutation AwaitCall($userId: ID!, $clientId: ID!, $commandId: ID!, $withinMs: Int!) {
+  awaitCommand(
+    userId: $userId
+    clientId: $clientId
+    commandId: $commandId
+    withinMs: $withinMs
+  ) {
     __typename
-    ... on RevealedPayload {
-      value
-      digest
-      expiresAt
+    ... on Invocation {
+      commandId
+      outcome
+      stage
+      execution
+      result
+      error {
+        code
+        message
+      }
     }
     ... on Refusal {
+      by
+      code
+      message
+      retryAfterMs
+      givenCommandId
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<AwaitCallMutation, AwaitCallMutationVariables>;
+export const PreflightDocument = new TypedDocumentString(`
+    query Preflight($input: InvokeActionInput!) {
+  preflightInvocation(input: $input) {
+    wouldAdmit
+    asOf
+    firstRefusal {
+      layer
       code
       message
     }
+    layers {
+      layer
+      verdict
+      code
+      message
+      askedOf
+      evidence
+    }
   }
 }
-    `) as unknown as TypedDocumentString<RevealPayloadMutation, RevealPayloadMutationVariables>;
+    `) as unknown as TypedDocumentString<PreflightQuery, PreflightQueryVariables>;
 export const NodesDocument = new TypedDocumentString(`
     query Nodes {
   delivery {
@@ -2221,120 +2725,46 @@ fragment PageInfoPart on PageInfo {
   endCursor
   hasNextPage
 }`) as unknown as TypedDocumentString<CapacityQuery, CapacityQueryVariables>;
-export const OverviewDocument = new TypedDocumentString(`
-    query Overview {
-  delivery {
-    summary {
-      trackedCommands
-      dueCommands
-      sampleSize
-      sampledOldestDeadline
-      sampledOldestQueuedAgeMs
+export const DedupDocument = new TypedDocumentString(`
+    query Dedup($windowSeconds: Int!) {
+  dedup {
+    backend {
+      implementation
+      namespace
+      ttlSeconds
     }
-    nodes(first: 100) {
-      nodes {
+    stats(windowSeconds: $windowSeconds) {
+      windowSeconds
+      seen
+      unique
+      duplicates
+      exact
+      grainSeconds
+      liveKeys
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<DedupQuery, DedupQueryVariables>;
+export const AuditDocument = new TypedDocumentString(`
+    query Audit($filter: AuditFilter, $first: Int!, $after: String) {
+  auditEvents(filter: $filter, first: $first, after: $after) {
+    nodes {
+      id
+      at
+      who
+      action
+      reason
+      outcome
+      node
+      requestId
+      subject {
+        userId
+        clientId
+        commandId
+        messageId
         nodeId
-        updatedAt
-        stale
-        draining
-        links
-        connectionWaiters
-        unfinishedCommands
-        counters {
-          name
-          value
-        }
+        stream
       }
-      completeness {
-        ...CompletenessPart
-      }
-    }
-    tenants(first: 100) {
-      nodes {
-        scopeId
-        reservedCommands
-        limit
-      }
-      pageInfo {
-        hasNextPage
-      }
-    }
-  }
-  pendingRpcCount {
-    count
-    completeness {
-      ...CompletenessPart
-    }
-  }
-  pendingRpcs(first: 5) {
-    nodes {
-      ...WaitRow
-    }
-  }
-}
-    fragment CompletenessPart on Completeness {
-  complete
-  sources {
-    source
-    nodeId
-    observed
-    limit
-    complete
-    reason
-    asOf
-  }
-}
-fragment WaitRow on PendingRpc {
-  rpcId
-  userId
-  clientId
-  commandId
-  action
-  ageMs
-  stage
-  waitFor
-  createdAt
-  timesOutAt
-  nodeId
-  callerNodeId
-  instanceMismatch {
-    expectedInstanceId
-    observedInstanceId
-    observedAt
-  }
-}`) as unknown as TypedDocumentString<OverviewQuery, OverviewQueryVariables>;
-export const OverviewSeriesDocument = new TypedDocumentString(`
-    query OverviewSeries($names: [String!]!, $windowSeconds: Int!, $stepSeconds: Int) {
-  series(names: $names, windowSeconds: $windowSeconds, stepSeconds: $stepSeconds) {
-    items {
-      name
-      label
-      from
-      stepSeconds
-      points
-    }
-    completeness {
-      ...CompletenessPart
-    }
-  }
-}
-    fragment CompletenessPart on Completeness {
-  complete
-  sources {
-    source
-    nodeId
-    observed
-    limit
-    complete
-    reason
-    asOf
-  }
-}`) as unknown as TypedDocumentString<OverviewSeriesQuery, OverviewSeriesQueryVariables>;
-export const ContextsDocument = new TypedDocumentString(`
-    query Contexts($filter: ContextFilter, $first: Int!, $after: String) {
-  contexts(filter: $filter, first: $first, after: $after) {
-    nodes {
-      ...ContextRow
     }
     pageInfo {
       ...PageInfoPart
@@ -2342,9 +2772,6 @@ export const ContextsDocument = new TypedDocumentString(`
     completeness {
       ...CompletenessPart
     }
-  }
-  contextCount(filter: $filter) {
-    count
   }
 }
     fragment CompletenessPart on Completeness {
@@ -2362,72 +2789,7 @@ export const ContextsDocument = new TypedDocumentString(`
 fragment PageInfoPart on PageInfo {
   endCursor
   hasNextPage
-}
-fragment ContextRow on ExecutionContext {
-  userId
-  clientId
-  contextId
-  clientType
-  windowId
-  status
-  ownership
-  taskId
-  taskAssignedAt
-  title
-  reportedAt
-}`) as unknown as TypedDocumentString<ContextsQuery, ContextsQueryVariables>;
-export const WindowsDocument = new TypedDocumentString(`
-    query Windows($filter: BrowserWindowFilter, $first: Int!, $after: String) {
-  browserWindows(filter: $filter, first: $first, after: $after) {
-    nodes {
-      ...WindowRow
-    }
-    pageInfo {
-      ...PageInfoPart
-    }
-    completeness {
-      ...CompletenessPart
-    }
-  }
-  browserWindowCount(filter: $filter) {
-    count
-  }
-}
-    fragment CompletenessPart on Completeness {
-  complete
-  sources {
-    source
-    nodeId
-    observed
-    limit
-    complete
-    reason
-    asOf
-  }
-}
-fragment PageInfoPart on PageInfo {
-  endCursor
-  hasNextPage
-}
-fragment WindowRow on BrowserWindow {
-  userId
-  clientId
-  windowId
-  type
-  status
-  state
-  ownership
-  focused
-  incognito
-  tabCount
-  workerCount
-  idleCount
-  busyCount
-  capacity
-  draining
-  countsFrom
-  reportedAt
-}`) as unknown as TypedDocumentString<WindowsQuery, WindowsQueryVariables>;
+}`) as unknown as TypedDocumentString<AuditQuery, AuditQueryVariables>;
 export const ViewerDocument = new TypedDocumentString(`
     query Viewer {
   viewer {
@@ -2469,365 +2831,3 @@ export const ShellOfUserDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<ShellOfUserQuery, ShellOfUserQueryVariables>;
-export const SitesDocument = new TypedDocumentString(`
-    query Sites($userId: ID, $first: Int!, $after: String) {
-  sites(userId: $userId, first: $first, after: $after) {
-    nodes {
-      siteId
-      owner
-      title
-      mode
-      clientId
-      hostConnected
-      eventNames
-      actions
-      registeredAt
-      capabilityProfile {
-        actionInvocation
-        sharing
-      }
-      sessions(first: 5) {
-        nodes {
-          sessionId
-          state
-        }
-        pageInfo {
-          ...PageInfoPart
-        }
-      }
-    }
-    pageInfo {
-      ...PageInfoPart
-    }
-    completeness {
-      ...CompletenessPart
-    }
-  }
-}
-    fragment CompletenessPart on Completeness {
-  complete
-  sources {
-    source
-    nodeId
-    observed
-    limit
-    complete
-    reason
-    asOf
-  }
-}
-fragment PageInfoPart on PageInfo {
-  endCursor
-  hasNextPage
-}`) as unknown as TypedDocumentString<SitesQuery, SitesQueryVariables>;
-export const SitePageDocument = new TypedDocumentString(`
-    query SitePage($owner: ID!, $siteId: ID!) {
-  site(owner: $owner, siteId: $siteId) {
-    siteId
-    owner
-    title
-    mode
-    clientId
-    hostConnected
-    eventNames
-    actions
-    registeredAt
-    capabilityProfile {
-      actionInvocation
-      sharing
-    }
-    sessions(first: 20) {
-      nodes {
-        sessionId
-        state
-        openedAt
-        expiresAt
-        subscribers
-        grants {
-          grantId
-          actions
-          events
-          share
-          expiresAt
-          revokedAt
-          parentId
-        }
-      }
-      pageInfo {
-        ...PageInfoPart
-      }
-    }
-  }
-}
-    fragment PageInfoPart on PageInfo {
-  endCursor
-  hasNextPage
-}`) as unknown as TypedDocumentString<SitePageQuery, SitePageQueryVariables>;
-export const CloseSessionDocument = new TypedDocumentString(`
-    mutation CloseSession($sessionId: ID!) {
-  closeSiteSession(sessionId: $sessionId) {
-    sessionId
-    state
-  }
-}
-    `) as unknown as TypedDocumentString<CloseSessionMutation, CloseSessionMutationVariables>;
-export const RevokeGrantDocument = new TypedDocumentString(`
-    mutation RevokeGrant($sessionId: ID!, $grantId: ID!) {
-  revokeGrant(sessionId: $sessionId, grantId: $grantId) {
-    __typename
-    ... on RevokeGrantResult {
-      revoked
-    }
-  }
-}
-    `) as unknown as TypedDocumentString<RevokeGrantMutation, RevokeGrantMutationVariables>;
-export const UsersDocument = new TypedDocumentString(`
-    query Users($first: Int!, $after: String) {
-  users(first: $first, after: $after) {
-    nodes {
-      userId
-      connectionCount
-      streamCount
-      pendingRpcCount
-    }
-    pageInfo {
-      ...PageInfoPart
-    }
-    completeness {
-      ...CompletenessPart
-    }
-  }
-}
-    fragment CompletenessPart on Completeness {
-  complete
-  sources {
-    source
-    nodeId
-    observed
-    limit
-    complete
-    reason
-    asOf
-  }
-}
-fragment PageInfoPart on PageInfo {
-  endCursor
-  hasNextPage
-}`) as unknown as TypedDocumentString<UsersQuery, UsersQueryVariables>;
-export const UserPageDocument = new TypedDocumentString(`
-    query UserPage($userId: ID!) {
-  user(userId: $userId) {
-    userId
-    connectionCount
-    streamCount
-    pendingRpcCount
-    completeness {
-      ...CompletenessPart
-    }
-    connections(first: 20) {
-      nodes {
-        ...ClientRow
-      }
-      pageInfo {
-        ...PageInfoPart
-      }
-    }
-    pendingRpcs(first: 10) {
-      nodes {
-        ...WaitRow
-      }
-      pageInfo {
-        ...PageInfoPart
-      }
-    }
-    streams(first: 20) {
-      nodes {
-        key
-        suffix
-        messageCount
-        firstAt
-        lastAt
-      }
-      pageInfo {
-        ...PageInfoPart
-      }
-    }
-    browserWindows(first: 10) {
-      nodes {
-        ...WindowRow
-      }
-      pageInfo {
-        ...PageInfoPart
-      }
-    }
-    workers(first: 20) {
-      idle {
-        ...ContextRow
-      }
-      assigned {
-        ...ContextRow
-      }
-      completeness {
-        ...CompletenessPart
-      }
-    }
-    sites(first: 10) {
-      nodes {
-        siteId
-        title
-        hostConnected
-      }
-      pageInfo {
-        ...PageInfoPart
-      }
-    }
-  }
-}
-    fragment CompletenessPart on Completeness {
-  complete
-  sources {
-    source
-    nodeId
-    observed
-    limit
-    complete
-    reason
-    asOf
-  }
-}
-fragment PageInfoPart on PageInfo {
-  endCursor
-  hasNextPage
-}
-fragment ClientRow on ConnectionSnapshot {
-  userId
-  clientId
-  clientType
-  instanceId
-  nodeId
-  status
-  heartbeat
-  connectedAt
-  lastSeenAt
-  disconnectedAt
-  disconnectCause
-  closeCode
-  recentlyReplaced
-  inFlight
-  queued
-  actionNames
-}
-fragment WaitRow on PendingRpc {
-  rpcId
-  userId
-  clientId
-  commandId
-  action
-  ageMs
-  stage
-  waitFor
-  createdAt
-  timesOutAt
-  nodeId
-  callerNodeId
-  instanceMismatch {
-    expectedInstanceId
-    observedInstanceId
-    observedAt
-  }
-}
-fragment WindowRow on BrowserWindow {
-  userId
-  clientId
-  windowId
-  type
-  status
-  state
-  ownership
-  focused
-  incognito
-  tabCount
-  workerCount
-  idleCount
-  busyCount
-  capacity
-  draining
-  countsFrom
-  reportedAt
-}
-fragment ContextRow on ExecutionContext {
-  userId
-  clientId
-  contextId
-  clientType
-  windowId
-  status
-  ownership
-  taskId
-  taskAssignedAt
-  title
-  reportedAt
-}`) as unknown as TypedDocumentString<UserPageQuery, UserPageQueryVariables>;
-export const WaitsDocument = new TypedDocumentString(`
-    query Waits($filter: PendingRpcFilter, $first: Int!, $after: String) {
-  pendingRpcs(filter: $filter, first: $first, after: $after) {
-    nodes {
-      ...WaitRow
-    }
-    pageInfo {
-      ...PageInfoPart
-    }
-    completeness {
-      ...CompletenessPart
-    }
-  }
-  pendingRpcCount(filter: $filter) {
-    count
-  }
-}
-    fragment CompletenessPart on Completeness {
-  complete
-  sources {
-    source
-    nodeId
-    observed
-    limit
-    complete
-    reason
-    asOf
-  }
-}
-fragment PageInfoPart on PageInfo {
-  endCursor
-  hasNextPage
-}
-fragment WaitRow on PendingRpc {
-  rpcId
-  userId
-  clientId
-  commandId
-  action
-  ageMs
-  stage
-  waitFor
-  createdAt
-  timesOutAt
-  nodeId
-  callerNodeId
-  instanceMismatch {
-    expectedInstanceId
-    observedInstanceId
-    observedAt
-  }
-}`) as unknown as TypedDocumentString<WaitsQuery, WaitsQueryVariables>;
-export const WaitAlertsDocument = new TypedDocumentString(`
-    subscription WaitAlerts($userId: ID, $olderThanMs: Int!) {
-  pendingRpcAlerts(userId: $userId, olderThanMs: $olderThanMs) {
-    at
-    over
-    count
-    oldestAgeMs
-    missed
-  }
-}
-    `) as unknown as TypedDocumentString<WaitAlertsSubscription, WaitAlertsSubscriptionVariables>;

@@ -1,7 +1,7 @@
 // Builds the published files. dist/ holds compiled JavaScript with types, the REST documents, the Lua files and the
 // browser clients; dist-client/ is the package `callboard-client`.
 import { spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, globSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const at = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
@@ -16,13 +16,22 @@ const runScript = (path) => run(process.execPath, at(path));
 
 rmSync(at('dist'), { recursive: true, force: true });
 run(at('node_modules/.bin/tsc'), '-p', 'tsconfig.build.json');
-// In declarations tsc leaves imports that end in `.ts`, which not every resolver understands.
-for (const path of globSync('**/*.d.ts', { cwd: at('dist') })) {
+// The published files have src as their root, with demo and generated as folders of it. tsc wrote them side by side.
+for (const name of readdirSync(at('dist/src'))) renameSync(at(`dist/src/${name}`), at(`dist/${name}`));
+rmSync(at('dist/src'), { recursive: true });
+for (const path of globSync('**/*.{js,d.ts}', { cwd: at('dist') })) {
   const text = readFileSync(at(`dist/${path}`), 'utf8');
-  writeFileSync(at(`dist/${path}`), text.replace(/((?:from |import |import\()'\.{1,2}\/[^']*)\.ts'/g, "$1.js'"));
+  const beside = /^(demo|generated)[/\\]/.test(path);
+  // A path from src to its neighbours has one step up too many, one from a neighbour to src names a folder that is gone.
+  const placed = beside
+    ? text.replaceAll("'../src/", "'../")
+    : text.replace(/'\.\.\/((?:\.\.\/)*)(demo|generated)\//g, (_, up, folder) => `'${up || './'}${folder}/`);
+  // In declarations tsc leaves imports that end in `.ts`, which not every resolver understands.
+  const declared = placed.replace(/((?:from |import |import\()'\.{1,2}\/[^']*)\.ts'/g, "$1.js'");
+  writeFileSync(at(`dist/${path}`), path.endsWith('.d.ts') ? declared : placed);
 }
 cpSync(at('src/rest/operations'), at('dist/rest/operations'), { recursive: true });
-cpSync(at('src/rest/openapi/examples.json'), at('dist/rest/openapi/examples.json'));
+cpSync(at('generated/openapi-examples.json'), at('dist/generated/openapi-examples.json'));
 cpSync(at('src/backends/redis'), at('dist/backends/redis'), {
   recursive: true,
   filter: (from) => !from.endsWith('.ts'),

@@ -2,7 +2,7 @@
 /** The entry point of the command `callboard`. Only this file reads the environment. */
 import module from 'node:module';
 import { join } from 'node:path';
-import { nodeFault } from './node-version.ts';
+import { nodeFault } from './version.ts';
 
 /**
  * On an old Node, prints one line and exits. All other modules are loaded after this check, because they need a newer

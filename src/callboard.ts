@@ -1,41 +1,43 @@
 /** The composition root: the only place where the backend, core, the handlers and the server are connected. */
-import { randomBytes } from 'node:crypto';
+import { hkdfSync, randomBytes } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
+import { openAuditFile } from './backends/memory/audit-file.ts';
 import { createMemoryBackend } from './backends/memory/backend.ts';
 import { createDirectorySpill } from './backends/spill/directory.ts';
-import { auditOptions, auditStore, spillStore } from './callboard-stores.ts';
-import { consoleOf, historyLimitsOf, NO_AUTH, serverSettings, sharesOf, type Settings } from './callboard-settings.ts';
-import type { RedisConfig, TlsConfig } from './config.ts';
-import { defaultPolicy, type Policy } from './core/auth/policy.ts';
-import { compilePolicy } from './core/auth/rules.ts';
+import { createMemorySpill } from './backends/spill/memory.ts';
+import type { AuditConfig } from './config-audit.ts';
+import type { AuthConfig, Config, RedisConfig, TlsConfig } from './config.ts';
+import type { AuditSign, AuditStore } from './core/audit/audit-rows.ts';
+import type { AuditBounds } from './core/audit/audit.ts';
+import { compilePolicy, defaultPolicy, type Policy } from './core/auth/policy.ts';
 import type { Authenticator } from './core/auth/principal.ts';
 import type { Backend } from './core/backend.ts';
-import type { Clock } from './core/clock.ts';
 import type { Core } from './core/core.ts';
 import { createCore } from './core/create.ts';
-import type { Crypto } from './core/crypto.ts';
+import type { ServerSettings } from './core/deps.ts';
 import { fail } from './core/errors.ts';
-import { Cursors } from './core/cursor.ts';
-import type { SpillStore } from './core/history/spill.ts';
-import { DRAIN_MS, MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
-import { silentLog, type Log } from './core/log.ts';
-import type { ShareBound } from './core/shares/bounds.ts';
-import type { Shares } from './core/shares/shares.ts';
+import type { SpillStore } from './core/history/message.ts';
+import { AUDIT_KEEP_MS, AUDIT_ROWS, DRAIN_MS, MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
+import { Cursors } from './core/page.ts';
+import { silentLog, type Clock, type Crypto, type Log } from './core/ports.ts';
+import {
+  SPILL_IN_MEMORY,
+  createShares,
+  shareBounds,
+  type GivenBounds,
+  type ShareBound,
+  type Shares,
+} from './core/shares/shares.ts';
 import { createApp, type App } from './http/app.ts';
-import type { ReplacedCredentials } from './http/auth.ts';
-import { createCredentials } from './http/credentials.ts';
-import { withGrants } from './http/grants.ts';
+import { createCredentials, type ReplacedCredentials } from './http/auth.ts';
 import { createHttpServer, type HttpServer } from './http/server.ts';
 import type { SignIn } from './http/sign-in.ts';
-import { systemClock } from './platform/clock.ts';
-import { createCrypto } from './platform/crypto.ts';
-import { descriptorLimit, withinDescriptors } from './platform/descriptors.ts';
-import { systemLoop } from './platform/event-loop.ts';
+import { withGrants } from './http/token-guard.ts';
 import { createMetrics, type Meter } from './platform/metrics.ts';
+import { createCrypto, descriptorLimit, systemClock, systemLoop, withinDescriptors } from './platform/system.ts';
 import { createTracing, type TraceApi } from './platform/tracing.ts';
+import { checkRanges } from './settings.ts';
 import { VERSION } from './version.ts';
-
-export type { Settings } from './callboard-settings.ts';
 
 export type CallboardOptions = {
   readonly config: Settings;
@@ -266,4 +268,138 @@ function assemble(parts: Parts): Callboard {
     [Symbol.asyncDispose]: () => callboard.close(),
   };
   return callboard;
+}
+
+// Checks the options of an embedded relay, and completes them with defaults.
+
+/**
+ * The settings of a relay. `readConfig` reads all of them from variables and flags; embedding programs set what they
+ * need.
+ */
+export type Settings = Partial<
+  Pick<
+    Config,
+    | 'basePath'
+    | 'redis'
+    | 'nodeId'
+    | 'label'
+    | 'policy'
+    | 'retentionMs'
+    | 'idempotencyWindowMs'
+    | 'streamMaxMessages'
+    | 'maxBodyBytes'
+    | 'unauthenticatedSockets'
+    | 'inboundBytesPerSecond'
+    | 'rawMessages'
+    | 'operatorConsole'
+    | 'spillDir'
+    | 'reveal'
+    | 'allowedOrigins'
+    | 'trustProxy'
+    | 'introspection'
+    | 'fastPath'
+    | 'traceIds'
+    | 'tls'
+  >
+> & {
+  readonly auth: Partial<AuthConfig>;
+  /** How the audit is kept; absent members have their defaults. */
+  readonly audit?: Partial<AuditConfig> | undefined;
+  /** For each share, the guarantee for one user and the total for all users. */
+  readonly shares?: GivenBounds;
+  /** The total of the share `history_bytes`. */
+  readonly historyMaxBytes?: number;
+};
+
+/**
+ * Creates the shares of a relay. `fitSockets` lowers the bounds of the share `sockets` to what the process can hold.
+ * Throws `invalid_argument` for numbers out of their range and for inconsistent bounds.
+ */
+function sharesOf(settings: Settings, fitSockets: (bound: ShareBound) => ShareBound): Shares {
+  checkRanges(settings);
+  const { shares, historyMaxBytes, spillDir = null, redis = null } = settings;
+  const history = { ...(historyMaxBytes === undefined ? {} : { total: historyMaxBytes }), ...shares?.history_bytes };
+  const inMemory = spillDir === null && redis === null;
+  const defaults = inMemory ? { spilled_bytes: SPILL_IN_MEMORY } : {};
+  const bounds = shareBounds({ ...shares, history_bytes: history }, defaults);
+  return createShares({ ...bounds, sockets: fitSockets(bounds.sockets) });
+}
+
+/** Returns the limits of history in direct mode. `bytes` is set only if the share `history_bytes` has a total. */
+function historyLimitsOf({ retentionMs, streamMaxMessages }: Settings, { bounds }: Shares) {
+  const { total } = bounds.history_bytes;
+  return {
+    retentionMs: retentionMs ?? RETENTION_MS,
+    streamMessages: streamMaxMessages ?? STREAM_MESSAGES,
+    ...(total === null ? {} : { bytes: total }),
+  };
+}
+
+/** Returns what the relay reports about itself: its version, its label and its limit of body sizes. */
+function serverSettings({ label = null, maxBodyBytes = MAX_BODY_BYTES }: Settings): ServerSettings {
+  return { version: VERSION, label, maxBodyBytes };
+}
+
+/** Returns the folder of the built console and its label; null if the console is switched off. */
+function consoleOf({ operatorConsole = true, label = null }: Settings): { folder: URL; label: string } | null {
+  return operatorConsole ? { folder: new URL('../dist/console/', import.meta.url), label: label ?? '' } : null;
+}
+
+/** Credentials that no request can match. */
+const NO_AUTH: AuthConfig = { adminTokens: [], secret: null, jwksUrl: null, issuer: null, audience: null };
+
+// Opens the stores of a relay that are not part of its backend: the store of large payloads, and the audit file of
+// direct mode. Also derives the keys that sign audit rows.
+
+type SpillParts = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly crypto: Crypto;
+  readonly shares: Shares;
+};
+
+function spillStore(root: string | null, parts: SpillParts): SpillStore {
+  return root === null
+    ? createMemorySpill(parts.clock, parts.crypto, parts.shares)
+    : createDirectorySpill({ root, ...parts });
+}
+
+/** Returns the store of the audit in direct mode; undefined if it is kept in memory. */
+function auditStore({ audit }: Settings, log: Log): AuditStore | undefined {
+  return audit?.file ? openAuditFile(audit.file, log) : undefined;
+}
+
+/**
+ * Returns the bounds of the audit and the function that signs its rows. If the audit has no key and there is no secret,
+ * `crypto` signs the rows.
+ */
+function auditOptions(
+  { audit, auth, redis }: Settings,
+  { crypto, log }: { readonly crypto: Crypto; readonly log: Log },
+): AuditBounds & { readonly sign: AuditSign } {
+  const { days, maxRows = AUDIT_ROWS } = audit ?? {};
+  const keepMs = days === undefined ? AUDIT_KEEP_MS : days * 24 * 3600_000;
+  const [sign] = auditKeys({ audit, auth });
+  if (!sign && redis)
+    log.warn(
+      {},
+      'the key of the audit is kept in Redis beside its rows: set AUDIT_KEY to notice rows that are forged there',
+    );
+  return { keepMs, maxRows, sign: sign ?? crypto.sign };
+}
+
+/** Returns the keys with which rows may have been signed, the present one first; empty if none is configured. */
+export function auditKeys({ audit, auth }: Pick<Settings, 'audit' | 'auth'>): readonly AuditSign[] {
+  const { secret = null, previousSecret = null } = auth;
+  const { key = null, earlierKeys = [] } = audit ?? {};
+  return [key, ...earlierKeys, secret, previousSecret].filter((text) => text !== null).map(signOf);
+}
+
+/**
+ * Creates the function that signs rows. Its key is derived from the secret, so that nothing that was signed for another
+ * purpose can pass for a row.
+ */
+function signOf(secret: string): AuditSign {
+  const key = hkdfSync('sha256', secret, '', 'callboard audit', 32);
+  return createCrypto(new Uint8Array(key)).sign;
 }

@@ -1,23 +1,33 @@
 /** Reads and checks the configuration of a relay. */
+import { randomBytes } from 'node:crypto';
+import { createSecureContext } from 'node:tls';
+import { parseArgs } from 'node:util';
+import { readTarget, secretsOf } from './backends/redis/target.ts';
 import { auditFaults, auditOf, type AuditConfig } from './config-audit.ts';
-import { authOf, type AuthConfig } from './config-auth.ts';
-import { tlsOf, type TlsConfig } from './config-tls.ts';
-import { collectGiven, type Environment, type Given } from './config-given.ts';
-import { redisOf, type RedisConfig } from './config-redis.ts';
-import { NAMED_TOKEN_MIN, parseAdminToken, type AdminToken } from './core/auth/admin-token.ts';
-import type { PolicyFile } from './core/auth/rules.ts';
+import type { PolicyFile } from './core/auth/policy.ts';
+import { NAMED_TOKEN_MIN, parseAdminToken, type AdminToken } from './core/auth/principal.ts';
 import { CallboardError, type InputError } from './core/errors.ts';
-import { shareBounds, type ShareBounds } from './core/shares/bounds.ts';
-import { parsePolicyFile } from './policy-file.ts';
-import { PREFIX, SETTINGS, isSettingName, type SettingName, type SettingValues } from './settings.ts';
-import { readSettingFile } from './settings-files.ts';
-import { warningsOf } from './config-warnings.ts';
-import { boundsGiven, shareDefaults, shareFaults } from './settings-shares.ts';
-
-export { secretsIn, type AuthConfig } from './config-auth.ts';
-export type { TlsConfig } from './config-tls.ts';
-
-export type { RedisConfig } from './config-redis.ts';
+import { shareBounds, type ShareBounds } from './core/shares/shares.ts';
+import { parsePolicyFile } from './policy.ts';
+import {
+  DIRECT_ONLY,
+  FILE_SETTINGS,
+  FILE_SUFFIX,
+  JWKS_ONLY,
+  PREFIX,
+  SETTINGS,
+  SETTING_NAMES,
+  SHARED_ONLY,
+  SWITCHES,
+  boundsGiven,
+  isSettingName,
+  readSettingFile,
+  settingOfFile,
+  shareDefaults,
+  shareFaults,
+  type SettingName,
+  type SettingValues,
+} from './settings.ts';
 
 /** The checked configuration of a relay. Sizes are in bytes, times in milliseconds. */
 export type Config = {
@@ -102,7 +112,7 @@ export function readConfig(env: Environment, argv: readonly string[]): Config {
 }
 
 /** Whether this host is reachable only from the machine itself. */
-export function isLoopback(host: string): boolean {
+function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || host === '[::1]' || /^127(\.\d{1,3}){3}$/.test(host);
 }
 
@@ -212,4 +222,252 @@ function toConfig(
 function configurationError(faults: readonly InputError[]): CallboardError {
   const lines = faults.map(({ parameter, detail }) => `${parameter}: ${detail}`);
   return new CallboardError('invalid_argument', lines.join('\n'), { errors: faults });
+}
+
+// Collects the texts of settings from variables, flags and files. Does not parse them.
+
+type Environment = Readonly<Record<string, string | undefined>>;
+/** The text of a setting, and the name of the variable or flag that gives it. */
+type Given = { readonly text: string; readonly shownAs: string };
+type Read = {
+  readonly given: ReadonlyMap<SettingName, Given>;
+  /** The files that were read. */
+  readonly files: readonly string[];
+  readonly faults: InputError[];
+};
+
+/**
+ * Collects the texts of all settings in variables, files and flags, and the faults in them. Flags take precedence over
+ * variables. A setting that is given both as a text and as a file is a fault, except where a flag overrides variables.
+ */
+function collectGiven(env: Environment, argv: readonly string[]): Read {
+  const given = new Map<SettingName, Given>();
+  const files: string[] = [];
+  const faults: InputError[] = [];
+  for (const name of SETTING_NAMES) {
+    const text = env[PREFIX + name];
+    if (text !== undefined && text !== '') given.set(name, { text, shownAs: PREFIX + name });
+  }
+  for (const name of FILE_SETTINGS) {
+    const path = env[PREFIX + name + FILE_SUFFIX];
+    if (path === undefined || path === '') continue;
+    const shownAs = PREFIX + name + FILE_SUFFIX;
+    if (given.has(name)) faults.push({ parameter: shownAs, detail: `is not allowed together with ${PREFIX + name}` });
+    else addFile(name, { path, shownAs }, { given, files, faults });
+  }
+  faults.push(...collectFlags(argv, given, files));
+  return { given, files, faults };
+}
+
+type Collected = {
+  readonly given: Map<SettingName, Given>;
+  readonly files: string[];
+  readonly faults: InputError[];
+};
+
+function addFile(
+  name: SettingName,
+  { path, shownAs }: { readonly path: string; readonly shownAs: string },
+  { given, files, faults }: Collected,
+): void {
+  files.push(path);
+  const read = readSettingFile(path, shownAs);
+  if ('text' in read) given.set(name, { text: read.text, shownAs });
+  else faults.push(read);
+}
+
+function collectFlags(argv: readonly string[], given: Map<SettingName, Given>, files: string[]): InputError[] {
+  const faults: InputError[] = [];
+  const options = Object.fromEntries([
+    ...SETTING_NAMES.map((name) => [flagOf(name), { type: SWITCHES.has(name) ? 'boolean' : 'string' } as const]),
+    ...FILE_SETTINGS.map((name) => [flagOf(name + FILE_SUFFIX), { type: 'string' } as const]),
+  ]);
+  const { tokens } = parseArgs({ args: [...argv], options, strict: false, tokens: true, allowPositionals: true });
+  for (const token of tokens) {
+    if (token.kind === 'positional') faults.push({ parameter: token.value, detail: 'is not expected here' });
+    if (token.kind !== 'option') continue;
+    const shownAs = `--${token.name}`;
+    const flag = readFlag(token.name);
+    if (flag === null) {
+      faults.push({ parameter: token.rawName, detail: 'is not a known flag' });
+      continue;
+    }
+    const text = token.value ?? flag.alone;
+    if (text === undefined || text === '') faults.push({ parameter: shownAs, detail: 'needs a value' });
+    else if (flag.off && token.value !== undefined) faults.push({ parameter: shownAs, detail: 'takes no value' });
+    else if (flag.file) addFile(flag.name, { path: text, shownAs }, { given, files, faults });
+    else given.set(flag.name, { text, shownAs });
+  }
+  return faults;
+}
+
+/**
+ * Returns the setting that a flag sets; null if the flag is unknown. `alone` is the value of a flag that is given
+ * without a text. `--fast-path` and `--no-fast-path` set the same setting to different values.
+ */
+function readFlag(flag: string): ReadFlag | null {
+  const off = flag.startsWith('no-');
+  const written = off ? flag.slice('no-'.length) : flag;
+  const name = written.replaceAll('-', '_').toUpperCase();
+  const inFile = settingOfFile(name);
+  if (inFile !== null) return off || flagOf(name) !== written ? null : { name: inFile, off, file: true };
+  if (!isSettingName(name) || flagOf(name) !== written) return null;
+  if (SWITCHES.has(name)) return { name, alone: String(!off), off };
+  return off ? null : { name, off };
+}
+
+type ReadFlag = {
+  readonly name: SettingName;
+  readonly alone?: string;
+  readonly off: boolean;
+  /** Whether the value is the path of a file that has the setting's text. */
+  readonly file?: boolean;
+};
+
+function flagOf(name: string): string {
+  return name.toLowerCase().replaceAll('_', '-');
+}
+
+// Reads the settings that decide which tokens a relay accepts, and lists the values that must never be logged.
+
+export type AuthConfig = {
+  /** The administrators' tokens. Each is a bare token or `name=token`. */
+  readonly adminTokens: readonly string[];
+  /** The key that signs and verifies tokens (HS256); null: no signed tokens are accepted. */
+  readonly secret: string | null;
+  /** The token that reads `/metrics` and nothing else; null: only administrators may read it. */
+  readonly metricsToken?: string | null;
+  /** A second key that verifies tokens while the secret is being replaced; null: none. */
+  readonly previousSecret?: string | null;
+  readonly jwksUrl: string | null;
+  readonly issuer: string | null;
+  readonly audience: string | null;
+  /** The claim with the user's id, in tokens of `jwksUrl`; default `sub`. */
+  readonly userClaim?: string | null;
+  /** The claim with the scopes, in tokens of `jwksUrl`; default the first of `scope`, `scp` and `permissions`. */
+  readonly scopeClaim?: string | null;
+  /** The prefix of the names of scopes, in tokens of `jwksUrl`; default none. */
+  readonly scopePrefix?: string;
+};
+
+/** Reads the credentials from settings. `generated`: none are configured, so they are generated for this run. */
+function authOf(settings: SettingValues, generated: boolean): AuthConfig {
+  return {
+    adminTokens: generated ? [randomBytes(24).toString('base64url')] : settings.ADMIN_TOKEN,
+    metricsToken: settings.METRICS_TOKEN ?? null,
+    secret: generated ? randomBytes(32).toString('base64url') : (settings.SECRET?.[0] ?? null),
+    previousSecret: settings.SECRET?.[1] ?? null,
+    jwksUrl: settings.JWKS_URL ?? null,
+    issuer: settings.ISSUER ?? null,
+    audience: settings.AUDIENCE ?? null,
+    userClaim: settings.USER_CLAIM ?? null,
+    scopeClaim: settings.SCOPE_CLAIM ?? null,
+    scopePrefix: settings.SCOPE_PREFIX,
+  };
+}
+
+/** Returns the values of a configuration that must never be logged or printed. */
+export function secretsIn({
+  auth,
+  redis,
+  audit,
+}: {
+  readonly auth: AuthConfig;
+  readonly audit: { readonly key: string | null; readonly earlierKeys: readonly string[] };
+  readonly redis: { readonly url: string } | null;
+}): readonly string[] {
+  const tokens = auth.adminTokens.map((text) => parseAdminToken(text).token);
+  const keys = [audit.key, ...audit.earlierKeys];
+  const secrets = [auth.secret, auth.previousSecret, auth.metricsToken, ...keys].filter(
+    (secret) => typeof secret === 'string',
+  );
+  const own = [...tokens, ...secrets];
+  return redis ? [...own, ...secretsOf(readTarget(redis.url))] : own;
+}
+
+// The settings of the Redis that the nodes of a deployment share.
+
+/** The Redis that the nodes of a deployment share. */
+export type RedisConfig = {
+  /** The URL of Redis. It may contain a password, so it must never be logged or printed. */
+  readonly url: string;
+  readonly partitions: number;
+  /**
+   * The durability of the store, as declared. Null: the relay takes what Redis reports, and Redis must write to disk.
+   */
+  readonly durability: 'memory' | 'aof_everysec' | 'aof_always' | null;
+  readonly namespace: string;
+  readonly strictMigration: boolean;
+  /** The keys of an earlier system in the same Redis. */
+  readonly legacy: { readonly commandStream: string | null; readonly pending: string | null };
+};
+
+function redisOf(settings: SettingValues): RedisConfig | null {
+  if (settings.REDIS_URL === undefined) return null;
+  return {
+    url: settings.REDIS_URL,
+    partitions: settings.PARTITIONS,
+    durability: settings.DURABILITY ?? null,
+    namespace: settings.NAMESPACE,
+    strictMigration: settings.STRICT_MIGRATION,
+    legacy: { commandStream: settings.LEGACY_COMMAND_STREAM ?? null, pending: settings.LEGACY_PENDING ?? null },
+  };
+}
+
+// Reads the certificate and the key with which the relay itself speaks TLS.
+
+/** A certificate and its key as PEM texts. The certificate may be followed by its chain. */
+export type TlsConfig = { readonly cert: string; readonly key: string };
+
+/**
+ * Returns the texts of the files that TLS_CERT and TLS_KEY name; null if neither is set. If there is a fault, adds it
+ * to `faults` and returns null.
+ */
+function tlsOf(given: ReadonlyMap<SettingName, Given>, faults: InputError[]): TlsConfig | null {
+  const [certFile, keyFile] = [given.get('TLS_CERT'), given.get('TLS_KEY')];
+  if (!certFile || !keyFile) {
+    const alone = certFile ?? keyFile;
+    const missing = certFile ? 'TLS_KEY' : 'TLS_CERT';
+    if (alone) faults.push({ parameter: alone.shownAs, detail: `needs ${missing} too` });
+    return null;
+  }
+  const cert = textOf(certFile, faults);
+  const key = textOf(keyFile, faults);
+  if (cert === null || key === null) return null;
+  try {
+    createSecureContext({ cert, key });
+    return { cert, key };
+  } catch {
+    // The error of OpenSSL is not shown, because it may quote the key.
+    faults.push({
+      parameter: certFile.shownAs,
+      detail: 'the certificate and the key are not PEM texts that fit together',
+    });
+    return null;
+  }
+}
+
+function textOf({ text: path, shownAs }: Given, faults: InputError[]): string | null {
+  const read = readSettingFile(path, shownAs);
+  if ('text' in read) return read.text;
+  faults.push(read);
+  return null;
+}
+
+// Builds the warnings in the log about settings without effect, and about variables that are not settings.
+
+function warningsOf(env: Environment, given: ReadonlyMap<SettingName, Given>): string[] {
+  const shared = given.has('REDIS_URL');
+  const idle = (shared ? DIRECT_ONLY : SHARED_ONLY)
+    .filter((name) => given.has(name))
+    .map((name) => `${given.get(name)?.shownAs} has no effect ${shared ? 'with' : 'without'} ${PREFIX}REDIS_URL.`);
+  // These are warnings and not faults, because container platforms set such variables themselves:
+  // CALLBOARD_SERVICE_HOST for a service named `callboard`.
+  const strange = Object.keys(env)
+    .filter((key) => key.startsWith(PREFIX) && !isSettingName(key.slice(PREFIX.length)))
+    .filter((key) => settingOfFile(key.slice(PREFIX.length)) === null)
+    .map((key) => `${key} is not a setting and was ignored.`);
+  const unread = given.has('JWKS_URL') ? [] : JWKS_ONLY.filter((name) => given.has(name));
+  const without = unread.map((name) => `${given.get(name)?.shownAs} has no effect without ${PREFIX}JWKS_URL.`);
+  return [...idle, ...without, ...strange];
 }

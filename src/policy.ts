@@ -1,6 +1,6 @@
 /** Parses and checks the text of a policy file. */
 import { z } from 'zod';
-import type { PolicyFile } from './core/auth/rules.ts';
+import type { PolicyFile } from './core/auth/policy.ts';
 import type { InputError } from './core/errors.ts';
 
 const globs = z.union([z.string().min(1), z.array(z.string().min(1)).min(1)]).transform((one) => [one].flat());
@@ -27,7 +27,7 @@ const FILE = z.strictObject({
 });
 
 /** The policy, or null with all faults. A fault's `parameter` is the path in the file, such as `rules[0].effect`. */
-export type PolicyRead = { readonly policy: PolicyFile | null; readonly faults: readonly InputError[] };
+type PolicyRead = { readonly policy: PolicyFile | null; readonly faults: readonly InputError[] };
 
 /**
  * Parses the text of a policy file: `rules` in order, each `allow` or `deny` with globs on `user`, `caller` (a

@@ -1,5 +1,5 @@
 /** Refuses to load the package on a Node that is too old. */
-import { nodeFault } from './node-version.ts';
+import { nodeFault } from './version.ts';
 
 /**
  * The package's entry imports this file first. On an old Node, the import fails with this sentence and not later with a

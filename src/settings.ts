@@ -1,18 +1,182 @@
 /** The table of all settings of a relay, with the parser and the default of each. */
+import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { targetFault } from './backends/redis/target.ts';
+import { CallboardError, type InputError } from './core/errors.ts';
 import {
   AUDIT_KEEP_MS,
   AUDIT_ROWS,
+  INBOUND_BYTES_PER_SECOND,
   MAX_BODY_BYTES,
   RETENTION_MS,
   STREAM_MESSAGES,
-  UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
-  INBOUND_BYTES_PER_SECOND,
   TERMINAL_MS,
+  TERMINAL_RANGE_MS,
+  UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
 } from './core/limits.ts';
-import { RANGES, type Range } from './settings-ranges.ts';
-import { SHARE_ROWS, whole } from './settings-shares.ts';
+import {
+  SHARE_BOUNDS,
+  SHARE_NAMES,
+  SPILL_IN_MEMORY,
+  boundFault,
+  fillBound,
+  type GivenBounds,
+  type ShareBound,
+  type ShareName,
+} from './core/shares/shares.ts';
+
+// The settings that bound how much of each shared resource the users may hold.
+
+const MIB = 1024 * 1024;
+/** The smallest bound that may be set for a resource in bytes: a payload of the largest size must fit. */
+const MIN_BYTES = MIB;
+/** The largest bounds that a share accepts: 1 TiB for bytes, and a hundred million for counts. */
+const MAX_BYTES = 1024 * 1024 * MIB;
+const MAX_COUNT = 100_000_000;
+
+/** A whole number of at most 15 digits within a range, both ends included. */
+const whole = (min: number, max: number): z.ZodType<number, string> =>
+  z
+    .string()
+    .regex(/^\d{1,15}$/, 'expected a whole number')
+    .transform(Number)
+    .pipe(z.number().min(min, `expected at least ${min}`).max(max, `expected at most ${max}`));
+
+const bytes = whole(MIN_BYTES, MAX_BYTES).optional();
+const count = whole(1, MAX_COUNT).optional();
+
+/**
+ * The settings for each share: the guarantee for one user and, if the share has one, the total for all users. Unset:
+ * the share's default.
+ */
+const SHARE_ROWS = {
+  LINKS_SHARE: count,
+  LINKS_MAX: count,
+  ADVERTISED_SHARE_BYTES: bytes,
+  ADVERTISED_MAX_BYTES: bytes,
+  QUEUED_SHARE_BYTES: bytes,
+  QUEUED_MAX_BYTES: bytes,
+  RESULT_SHARE_BYTES: bytes,
+  RESULT_MAX_BYTES: bytes,
+  RECORDS_SHARE: count,
+  RECORDS_MAX: count,
+  HISTORY_SHARE_BYTES: bytes,
+  HISTORY_MAX_BYTES: bytes,
+  SPILL_SHARE_BYTES: bytes,
+  SPILL_MAX_BYTES: bytes,
+  WAITS_SHARE: count,
+  UNREAD_SHARE_BYTES: bytes,
+  UNREAD_MAX_BYTES: bytes,
+  MARKS_SHARE: count,
+  MARKS_MAX: count,
+  DEDUP_SHARE: count,
+  DEDUP_MAX: count,
+  SOCKETS_SHARE: count,
+  SOCKETS_MAX: count,
+  REQUESTS_SHARE: count,
+  REQUESTS_MAX: count,
+  FEEDS_SHARE: count,
+  FEEDS_MAX: count,
+  DOCUMENTS_SHARE: count,
+} as const;
+
+type ShareSetting = keyof typeof SHARE_ROWS;
+type ShareSettings = { readonly [Name in ShareSetting]?: number | undefined };
+
+/** For each share, the names of its two settings: the guarantee, and the total. Null: the share has no total. */
+export const SETTINGS_OF_SHARE: Readonly<Record<ShareName, readonly [ShareSetting, ShareSetting | null]>> = {
+  links: ['LINKS_SHARE', 'LINKS_MAX'],
+  advertised_bytes: ['ADVERTISED_SHARE_BYTES', 'ADVERTISED_MAX_BYTES'],
+  queued_bytes: ['QUEUED_SHARE_BYTES', 'QUEUED_MAX_BYTES'],
+  result_bytes: ['RESULT_SHARE_BYTES', 'RESULT_MAX_BYTES'],
+  ended_records: ['RECORDS_SHARE', 'RECORDS_MAX'],
+  history_bytes: ['HISTORY_SHARE_BYTES', 'HISTORY_MAX_BYTES'],
+  spilled_bytes: ['SPILL_SHARE_BYTES', 'SPILL_MAX_BYTES'],
+  waits: ['WAITS_SHARE', null],
+  unread_bytes: ['UNREAD_SHARE_BYTES', 'UNREAD_MAX_BYTES'],
+  marks: ['MARKS_SHARE', 'MARKS_MAX'],
+  dedup_marks: ['DEDUP_SHARE', 'DEDUP_MAX'],
+  sockets: ['SOCKETS_SHARE', 'SOCKETS_MAX'],
+  requests: ['REQUESTS_SHARE', 'REQUESTS_MAX'],
+  feeds: ['FEEDS_SHARE', 'FEEDS_MAX'],
+  documents: ['DOCUMENTS_SHARE', null],
+};
+
+const SHARE_SETTINGS = Object.values(SETTINGS_OF_SHARE).flatMap(([guarantee, total]) =>
+  [guarantee, total ?? []].flat(),
+);
+
+/** Returns the bounds that are set, by share. */
+export function boundsGiven(settings: ShareSettings): GivenBounds {
+  return Object.fromEntries(SHARE_NAMES.map((share) => [share, boundGiven(settings, share)]));
+}
+
+function boundGiven(settings: ShareSettings, share: ShareName): Partial<ShareBound> {
+  const [guarantee, total] = SETTINGS_OF_SHARE[share];
+  return { ...given('guarantee', settings[guarantee]), ...(total && given('total', settings[total])) };
+}
+
+/**
+ * Returns the faults of guarantees that exceed their totals, each with the guarantee's setting. Ignores texts that are
+ * not numbers, because the schema reports them.
+ */
+export function shareFaults(
+  textOf: (name: ShareSetting) => string | undefined,
+  spillInMemory: boolean,
+): readonly (readonly [ShareSetting, string])[] {
+  const defaults = { ...SHARE_BOUNDS, ...shareDefaults(spillInMemory) };
+  const settings: ShareSettings = Object.fromEntries(
+    SHARE_SETTINGS.map((name) => [name, SHARE_ROWS[name].safeParse(textOf(name)).data]),
+  );
+  return SHARE_NAMES.flatMap((share) => {
+    const detail = boundFault(fillBound(boundGiven(settings, share), defaults[share]));
+    return detail === null ? [] : [[SETTINGS_OF_SHARE[share][0], detail] as const];
+  });
+}
+
+/** Returns the default bounds of shares that depend on other settings: a spill store in memory has smaller ones. */
+export function shareDefaults(spillInMemory: boolean): { readonly spilled_bytes: ShareBound } {
+  return { spilled_bytes: spillInMemory ? SPILL_IN_MEMORY : SHARE_BOUNDS.spilled_bytes };
+}
+
+function given(member: keyof ShareBound, value: number | undefined): Partial<ShareBound> {
+  return value === undefined ? {} : { [member]: value };
+}
+
+// The range of each numeric setting, for the command line and for embedded relays alike.
+
+type Range = { readonly min: number; readonly max: number };
+
+/** The range of each numeric setting, both ends included. The numbers are milliseconds, bytes or counts. */
+export const RANGES = {
+  retentionMs: { min: 1000, max: 365 * 24 * 3600_000 },
+  idempotencyWindowMs: TERMINAL_RANGE_MS,
+  streamMaxMessages: { min: 1, max: 10_000_000 },
+  inboundBytesPerSecond: { min: 1024, max: 1024 * 1024 * MIB },
+  unauthenticatedSockets: { min: 1, max: 10_000_000 },
+  auditDays: { min: 1, max: 3650 },
+  auditMaxRows: { min: 100, max: 1_000_000 },
+  maxBodyBytes: { min: 1024, max: 64 * MIB },
+} as const satisfies Readonly<Record<string, Range>>;
+
+type RangedSettings = { readonly [Name in keyof typeof RANGES]?: number | undefined };
+
+/** Checks numeric settings. Throws `invalid_argument`, naming every number that is not a whole number in its range. */
+export function checkRanges(settings: RangedSettings): void {
+  const given: Readonly<Record<string, unknown>> = { ...settings };
+  const errors = Object.entries(RANGES).flatMap(([parameter, range]): readonly InputError[] =>
+    given[parameter] === undefined || isWithin(given[parameter], range)
+      ? []
+      : [{ parameter, detail: `expected a whole number from ${range.min} to ${range.max}` }],
+  );
+  if (errors.length === 0) return;
+  const lines = errors.map(({ parameter, detail }) => `${parameter}: ${detail}`);
+  throw new CallboardError('invalid_argument', lines.join('\n'), { errors });
+}
+
+function isWithin(value: unknown, { min, max }: Range): boolean {
+  return typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max;
+}
 
 const DAY_MS = 24 * 3600_000;
 
@@ -169,4 +333,46 @@ function isHttpUrl(text: string): boolean {
 
 function isOrigin(text: string): boolean {
   return isHttpUrl(text) && URL.parse(text)?.origin === text;
+}
+
+// Lists the settings whose text may be in a file, and reads such files.
+
+/**
+ * The settings that a file may contain: `SECRET_FILE` names the file that contains the text of `SECRET`. They are the
+ * settings with credentials, which thereby stay out of the environment and of process lists.
+ */
+export const FILE_SETTINGS: readonly SettingName[] = [
+  'ADMIN_TOKEN',
+  'SECRET',
+  'METRICS_TOKEN',
+  'REDIS_URL',
+  'AUDIT_KEY',
+];
+
+/** The end of the name of a variable that names a file; the flag ends with `-file`. */
+export const FILE_SUFFIX = '_FILE';
+
+/**
+ * Returns the setting whose text is read from a file by the variable `name`, such as SECRET for `SECRET_FILE`; null if
+ * there is none.
+ */
+export function settingOfFile(name: string): SettingName | null {
+  return FILE_SETTINGS.find((setting) => setting + FILE_SUFFIX === name) ?? null;
+}
+
+/**
+ * Reads the text of a file without white space at its end. Returns the reason if it cannot be used; the reason never
+ * quotes the file.
+ */
+export function readSettingFile(path: string, shownAs: string): { readonly text: string } | InputError {
+  try {
+    const text = readFileSync(path, 'utf8').trimEnd();
+    return text === '' ? { parameter: shownAs, detail: 'the file is empty' } : { text };
+  } catch (error) {
+    return { parameter: shownAs, detail: `the file cannot be read (${codeOf(error)})` };
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
 }

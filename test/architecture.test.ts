@@ -5,10 +5,13 @@
 import { describe, expect, it } from 'vitest';
 import { filesWithoutFirstComment, hasFirstComment } from './architecture/first-comments.ts';
 import { findCycle, importsOf, listSource, readSource, type SourceFile } from './architecture/imports.ts';
-import { ROOMS, refusalOf, refusals, roomOf, strangeName } from './architecture/rules.ts';
+import { DEMO_MAY, ROOMS, refusalOf, refusals, roomOf, strangeName } from './architecture/rules.ts';
+import { luaLengths, namesTwice, NAMES_TWICE, SPLINTERS, splinters } from './architecture/subjects.ts';
 import { SHARED_NAMES, sharedTypeNames } from './architecture/type-names.ts';
 
 const LINES_MAX = 600;
+/** The most lines of a Lua file that holds the acts of a room. */
+const LUA_LINES_MAX = 800;
 const files = readSource();
 const inRing = (ring: string): readonly SourceFile[] => files.filter(({ path }) => path.startsWith(ring));
 
@@ -27,7 +30,8 @@ describe('the sources', () => {
   });
 
   it('import only files that exist', () => {
-    const known = new Set(listSource());
+    const beside = (folder: string): readonly string[] => listSource(folder).map((path) => `../${folder}/${path}`);
+    const known = new Set([...listSource(), ...beside('generated'), ...beside('demo')]);
     const missing = files.flatMap(({ path, own }) => own.filter((to) => !known.has(to)).map((to) => `${path}: ${to}`));
     expect(missing).toEqual([]);
   });
@@ -58,23 +62,40 @@ describe('the sources', () => {
 
   it(`have no file longer than ${LINES_MAX} lines`, () => {
     const long = files
-      .filter(({ path }) => !path.startsWith('generated/'))
       .map(({ path, text }) => ({ path, lines: text.trimEnd().split('\n').length }))
       .filter(({ lines }) => lines > LINES_MAX);
     expect(long).toEqual([]);
   });
 
+  it(`have no Lua file longer than ${LUA_LINES_MAX} lines`, () => {
+    expect(luaLengths().filter(({ lines }) => lines > LUA_LINES_MAX)).toEqual([]);
+  });
+
+  it('have no short file whose only importer is beside it, but for those listed with a reason', () => {
+    expect(splinters(files).filter((path) => !Object.hasOwn(SPLINTERS, path))).toEqual([]);
+    expect(Object.keys(SPLINTERS).filter((path) => !splinters(files).includes(path))).toEqual([]);
+    const file = (path: string, text: string, ...own: string[]): SourceFile => ({ path, text, own, foreign: [] });
+    const long = 'a\n'.repeat(100);
+    expect(splinters([file('x/a.ts', long, 'x/b.ts'), file('x/b.ts', 'b')])).toEqual(['x/b.ts']);
+    expect(splinters([file('x/a.ts', long, 'x/b.ts'), file('x/b.ts', long)])).toEqual([]);
+    expect(splinters([file('y/a.ts', long, 'x/b.ts'), file('x/b.ts', 'b')])).toEqual([]);
+    expect(splinters([file('x/a.ts', "await import('./b.ts')", 'x/b.ts'), file('x/b.ts', 'b')])).toEqual([]);
+  });
+
+  it('have no two files of one name in a ring, but for those listed with a reason', () => {
+    expect(namesTwice(files).filter((name) => !Object.hasOwn(NAMES_TWICE, name))).toEqual([]);
+    expect(Object.keys(NAMES_TWICE).filter((name) => !namesTwice(files).includes(name))).toEqual([]);
+  });
+
   it('begin with a comment that says what the file is for', () => {
     expect(hasFirstComment("import a from 'a';\n\n/** The most rows. */\nconst ROWS = 5;\n")).toBe(false);
     expect(hasFirstComment('/** The most rows. */\nconst ROWS = 5;\n')).toBe(false);
-    for (const folder of ['src', 'faults', 'bench', 'scripts'])
+    for (const folder of ['src', 'demo', 'faults', 'bench', 'scripts'])
       expect([folder, filesWithoutFirstComment(readSource(folder))]).toEqual([folder, []]);
   });
 
   it('export by name only', () => {
-    const defaults = files.filter(
-      ({ path, text }) => !path.startsWith('generated/') && /^export default\b/m.test(text),
-    );
+    const defaults = files.filter(({ text }) => /^export default\b/m.test(text));
     expect(defaults.map(({ path }) => path)).toEqual([]);
   });
 });
@@ -96,6 +117,25 @@ describe('the exported types of src', () => {
     const found = sharedTypeNames([file('x.ts', text.join('\n')), file('y.ts', text.reverse().join('\n'))]);
     expect([...found.keys()].sort()).toEqual(['A', 'B', 'C', 'D']);
     expect(sharedTypeNames([file('x.ts', 'type A = 1;'), file('y.ts', 'export type A = 1;')]).size).toBe(0);
+  });
+});
+
+describe('the demo', () => {
+  const demo = readSource('demo');
+
+  it('imports only itself and what the published packages offer', () => {
+    expect(demo.length).toBeGreaterThan(5);
+    const strange = demo.flatMap(({ path, own }) =>
+      own
+        .filter((to) => to.startsWith('../') && !DEMO_MAY.some((prefix) => to.startsWith(prefix)))
+        .map((to) => `${path}: ${to}`),
+    );
+    expect(strange).toEqual([]);
+  });
+
+  it(`is in files of at most ${LINES_MAX} lines, without cycles`, () => {
+    const long = demo.filter(({ text }) => text.trimEnd().split('\n').length > LINES_MAX).map(({ path }) => path);
+    expect([long, findCycle(demo)]).toEqual([[], null]);
   });
 });
 
@@ -152,7 +192,7 @@ describe('rooms', () => {
     ).toEqual([]);
     expect(strangeName('graphql/schema/things.ts')).toBe('graphql/schema/things.ts');
     expect(strangeName('rest/operations/roomy.graphql')).toBe('rest/operations/roomy.graphql');
-    expect(strangeName('graphql/schema/rpc-invoke.ts')).toBeUndefined();
+    expect(strangeName('graphql/schema/invoke.ts')).toBeUndefined();
   });
 });
 
@@ -176,15 +216,17 @@ const url = 'https://example'; import { h } from 'pkg';
   });
 
   it.each([
-    ['core/rpc/rpc.ts', 'graphql/schema/schema.ts'],
-    ['core/history/history.ts', 'core/rpc/rpc.ts'],
-    ['core/errors.ts', 'protocol/frame.ts'],
-    ['protocol/frame.ts', 'core/json.ts'],
+    ['core/calls/calls.ts', 'graphql/schema/schema.ts'],
+    ['core/history/history.ts', 'core/calls/calls.ts'],
+    ['core/errors.ts', 'protocol/frames.ts'],
+    ['protocol/frames.ts', 'core/json.ts'],
     ['clients/runtime/index.ts', 'core/json.ts'],
     ['graphql/schema/users.ts', 'backends/memory/users.ts'],
-    ['rest/handler.ts', 'core/rpc/rpc.ts'],
+    ['rest/serve.ts', 'core/calls/calls.ts'],
     ['gateway/link.ts', 'http/auth.ts'],
     ['somewhere/new.ts', 'core/json.ts'],
+    ['cli/main.ts', '../demo/demo.ts'],
+    ['core/json.ts', '../generated/cli.ts'],
   ])('refuses %s importing %s', (from, to) => {
     expect(refusalOf(from, to)).toBeTypeOf('string');
   });

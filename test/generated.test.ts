@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const generated = readFileSync(new URL('../src/generated/rest.ts', import.meta.url), 'utf8');
+const generated = readFileSync(new URL('../generated/cli.ts', import.meta.url), 'utf8');
 
 it('the generated files are up to date with the schema and the REST documents', async () => {
   const codegen = promisify(execFile)('node_modules/.bin/graphql-codegen', ['--config', 'codegen.ts', '--check'], {

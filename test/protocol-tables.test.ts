@@ -2,9 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { CODE_MEANINGS } from '../src/graphql/schema/refusal-meanings.ts';
-import { CLOSE } from '../src/protocol/close.ts';
-import { CLIENT_REFUSALS, CODES } from '../src/protocol/codes.ts';
+import { CODE_MEANINGS } from '../src/graphql/schema/refusal.ts';
+import { CLOSE, CLIENT_REFUSALS, CODES } from '../src/protocol/codes.ts';
 import { DOWN, UP } from '../src/protocol/frames.ts';
 
 const text = readFileSync(join(import.meta.dirname, '..', 'PROTOCOL.md'), 'utf8');

@@ -15,10 +15,8 @@ import {
   type GraphQLObjectType,
 } from 'graphql';
 import { describe, expect, it } from 'vitest';
-import { enumName } from '../src/graphql/schema/enums.ts';
-import { printedSchema } from '../src/graphql/schema/print.ts';
-import { schema, restSchema } from '../src/graphql/schema/schema.ts';
-
+import { enumName } from '../src/graphql/schema/builder.ts';
+import { printedSchema, schema, restSchema } from '../src/graphql/schema/schema.ts';
 const types: readonly GraphQLNamedType[] = Object.values(schema.getTypeMap()).filter(
   (type) => !isIntrospectionType(type) && !isSpecifiedScalarType(type),
 );

@@ -1,5 +1,5 @@
 /** Starts relays for benchmarks, and gives benchmarks the credentials, tokens and requests to use them. */
-import { signToken } from '../../src/http/token.ts';
+import { signToken } from '../../src/http/tokens.ts';
 import { startChild, type Child } from './processes.ts';
 
 export const ADMIN_TOKEN = 'an-admin-token-of-the-benchmark';

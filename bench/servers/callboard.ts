@@ -7,9 +7,8 @@ import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import { openCallboard, type Callboard } from '../../src/callboard.ts';
 import { readConfig, secretsIn } from '../../src/config.ts';
 import type { Backend } from '../../src/core/backend.ts';
-import type { Log } from '../../src/core/log.ts';
-import { systemClock } from '../../src/platform/clock.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
+import type { Log } from '../../src/core/ports.ts';
+import { systemClock, createCrypto } from '../../src/platform/system.ts';
 import { createLog } from '../../src/platform/log.ts';
 import type { Started } from '../lib/child.ts';
 

@@ -2,16 +2,20 @@
 import * as sdk from '@opentelemetry/sdk-trace';
 import { trace } from '@opentelemetry/api';
 import { createCallboard, type CallboardOptions } from '../../src/callboard.ts';
-import { rootRatioOf, samplerOf, samplingOf, type TraceSampling } from '../../src/cli/trace-sampling.ts';
+import { rootRatioOf, samplerOf, samplingOf, type TraceSampling } from '../../src/cli/trace-export.ts';
 import type { UserPrincipal } from '../../src/core/auth/principal.ts';
 import type { Core } from '../../src/core/core.ts';
-import { beginDispatchSpan } from '../../src/core/delivery/link-spans.ts';
-import { createLinkQueue, type LinkQueue } from '../../src/core/delivery/link-queues.ts';
-import type { Command } from '../../src/core/delivery/command.ts';
-import type { ClientLink, LinkSession } from '../../src/core/delivery/link.ts';
+import { beginDispatchSpan } from '../../src/core/commands/spans.ts';
+import {
+  createLinkQueue,
+  type LinkQueue,
+  type ClientLink,
+  type LinkSession,
+} from '../../src/core/commands/link-queues.ts';
+import type { Command } from '../../src/core/commands/command.ts';
 import { trustJson } from '../../src/core/json.ts';
-import { decideRoots } from '../../src/platform/trace-roots.ts';
-import { withCallSpan } from '../../src/core/rpc/call-span.ts';
+import { decideRoots } from '../../src/platform/tracing.ts';
+import { withCallSpan } from '../../src/core/calls/call-span.ts';
 import { median } from '../lib/numbers.ts';
 import type { Goal, Row, Table } from '../lib/report.ts';
 import type { Run } from '../lib/rounds.ts';

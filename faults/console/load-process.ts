@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import { z } from 'zod';
 import { createHttpCaller } from '../../src/clients/caller/index.ts';
-import { signToken } from '../../src/http/token.ts';
+import { signToken } from '../../src/http/tokens.ts';
 import { serveActs } from '../lib/acts.ts';
 import { CONNECT, RATE, type Connecting } from './load.ts';
 

@@ -1,8 +1,7 @@
 /** Sends frames over one link of the relay under test, from its opening to its end. */
 import { WebSocket } from 'ws';
 import { isCode } from '../../src/protocol/codes.ts';
-import { SUBPROTOCOL } from '../../src/protocol/frame.ts';
-import { isFault, parseDown } from '../../src/protocol/frames.ts';
+import { SUBPROTOCOL, isFault, parseDown } from '../../src/protocol/frames.ts';
 import type { FrameSession } from './frames.ts';
 
 /** The time limit of a link from its opening to its end, in milliseconds. */

@@ -1,6 +1,6 @@
 /** Opens a bare link to a relay, frame by frame, as a hostile program would. */
 import { WebSocket } from 'ws';
-import { SUBPROTOCOL } from '../../src/protocol/frame.ts';
+import { SUBPROTOCOL } from '../../src/protocol/frames.ts';
 
 /** The first frame of a link. Without `clientId` the link belongs to a caller. `payload`: the JSON text of the hello. */
 export type Hello = {

@@ -1,7 +1,6 @@
 /** Opens a second HTTP server on a relay's core, to compare answers with and without the fast path. */
 import type { Callboard } from '../../src/callboard.ts';
-import { silentLog } from '../../src/core/log.ts';
-import type { Clock } from '../../src/core/clock.ts';
+import { silentLog, type Clock } from '../../src/core/ports.ts';
 
 /** Opens a second HTTP server over the same core, without the fast path. `at`: resolves the path of a source file. */
 export async function openSecondServer(

@@ -1,5 +1,5 @@
 /** Implements the clock of a relay under test: it runs faster than real time, is stopped, or moves on request. */
-import type { Cancel, Clock } from '../../src/core/clock.ts';
+import type { Cancel, Clock } from '../../src/core/ports.ts';
 
 type Timer = { at: number; readonly every: number | null; readonly run: () => void; cancelled: boolean };
 

@@ -78,7 +78,7 @@ export const ADVERTISED_GUARDS: readonly GuardMutant[] = [
   {
     name: 'cells-break-lines',
     says: 'a text of a client may begin a new line of a table',
-    file: 'cli/operator/table.ts',
+    file: 'cli/output.ts',
     find: 'return visibleLine(text);',
     replace: 'return text;',
     judge: { test: 'test/cli/operator/hidden-characters.test.ts' },

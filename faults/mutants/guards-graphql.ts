@@ -9,7 +9,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'no-cost-bound',
     says: 'the cost of an operation has no bound',
-    file: 'graphql/execution/limits.ts',
+    file: 'graphql/execute/executor.ts',
     find: 'if (cost <= most) return null;',
     replace: 'if (cost <= most * 1e9) return null;',
     judge: { test: 'test/graphql/limits.test.ts' },
@@ -17,7 +17,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'coercion-errors-unbounded',
     says: 'graphql-js may list every error of a value',
-    file: 'graphql/variables/coerce-variables.ts',
+    file: 'graphql/variables.ts',
     find: 'export const MAX_COERCION_ERRORS = 1;',
     replace: 'export const MAX_COERCION_ERRORS = 1e6;',
     judge: { test: 'test/graphql/bounded.test.ts' },
@@ -25,7 +25,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'large-variables-printed',
     says: 'a large variable that does not fit is printed whole in its error',
-    file: 'graphql/variables/coerce-variables.ts',
+    file: 'graphql/variables.ts',
     find: 'const misfit = misfitOf(type, given[name]);',
     replace: 'const misfit = misfitOf(type, null);',
     judge: { test: 'test/graphql/bounded.test.ts' },
@@ -33,7 +33,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'shape-unbounded',
     says: 'a document may have any depth, and any number of aliases, directives, fields and fragments',
-    file: 'graphql/execution/limits-shape.ts',
+    file: 'graphql/execute/documents.ts',
     find: 'found > most ?',
     replace: 'found > most * 1e9 ?',
     judge: { test: 'test/graphql/limits.test.ts' },
@@ -41,7 +41,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'merges-unbounded',
     says: 'a document may ask for one field any number of times in one place',
-    file: 'graphql/execution/limits-shape.ts',
+    file: 'graphql/execute/documents.ts',
     find: 'mergeSteps(document, QUERY_MERGES) <= QUERY_MERGES)',
     replace: 'mergeSteps(document, QUERY_MERGES) <= QUERY_MERGES * 1e9)',
     judge: { test: 'test/graphql/bounded.test.ts' },
@@ -49,7 +49,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'nesting-unbounded',
     says: 'a document may nest as deep as its tokens allow',
-    file: 'graphql/execution/limits-nesting.ts',
+    file: 'graphql/execute/documents.ts',
     find: 'if (depth > most) return true;',
     replace: '',
     judge: { test: 'test/graphql/bounded.test.ts' },
@@ -65,7 +65,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'anonymous-unlimited',
     says: 'an address may ask for GraphQL without a token at any rate',
-    file: 'http/anonymous-rate.ts',
+    file: 'http/token-guard.ts',
     find: 'if (retryAfterMs === 0) return;',
     replace: 'return;',
     judge: { test: 'test/http/anonymous-rate.test.ts' },
@@ -105,7 +105,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'no-turns-of-the-loop',
     says: 'any number of dear documents begin in one turn of the event loop',
-    file: 'core/shares/read-turns.ts',
+    file: 'core/shares/turns.ts',
     find: 'if (paced && this.#spent > 0 && this.#spent + cost > paced.costPerTurn) return false;',
     replace: '',
     judge: { test: 'test/core/document-turns.test.ts' },
@@ -113,7 +113,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'served-users-stay-first',
     says: 'the user who was just served comes before the others again',
-    file: 'core/shares/read-turns.ts',
+    file: 'core/shares/turns.ts',
     find: 'for (const holder of this.#served) this.#toTheEnd(holder);',
     replace: '',
     judge: { test: 'test/core/document-turns.test.ts' },
@@ -121,7 +121,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'documents-unbounded',
     says: 'a user may have any number of documents in progress',
-    file: 'core/shares/documents.ts',
+    file: 'core/shares/turns.ts',
     find: "if (refusal) fail(refusal, SHARE_MESSAGE[refusal], { share: 'documents', retryAfterMs: RETRY_AFTER_MS });",
     replace: '',
     judge: { test: 'test/core/document-turns.test.ts' },
@@ -129,7 +129,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'given-up-documents-run',
     says: 'a document begins although its requester hung up before its turn',
-    file: 'core/shares/documents.ts',
+    file: 'core/shares/turns.ts',
     find: 'reading.check();',
     replace: '',
     judge: { test: 'test/core/document-turns.test.ts' },
@@ -137,7 +137,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'late-documents-read-on',
     says: 'the reads of a document go on after its time is over',
-    file: 'graphql/execution/limits.ts',
+    file: 'graphql/execute/executor.ts',
     find: 'reading.end();',
     replace: '',
     judge: { test: 'test/core/document-turns.test.ts' },
@@ -161,7 +161,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'stale-contexts-by-their-report',
     says: 'a filter by status compares what the client reported, although its link is lost',
-    file: 'backends/redis/contexts/rows.ts',
+    file: 'backends/redis/contexts.ts',
     find: 'if (!this.#reporter.linkLost) return statuses;',
     replace: 'return statuses;',
     judge: { test: 'test/contract/redis-contexts.test.ts' },
@@ -169,7 +169,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'contexts-with-a-task-by-their-text',
     says: 'a filter by task looks for the task anywhere in the stored text',
-    file: 'backends/redis/contexts/rows.ts',
+    file: 'backends/redis/contexts.ts',
     find: '(assigned === null || WITHOUT_TASK.test(this.#value) !== assigned) &&',
     replace: '(assigned === null || this.#value.includes(\'"taskId":null\') !== assigned) &&',
     judge: { test: 'test/contract/redis-contexts.test.ts' },
@@ -177,7 +177,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'documents-left-waiting',
     says: 'a document that waits for the next turn of the event loop is not served when that turn is over',
-    file: 'core/shares/read-turns.ts',
+    file: 'core/shares/turns.ts',
     find: 'if (paced && this.#spent > 0 && this.waiting > 0) this.#awaitTurn(paced);',
     replace: '',
     judge: { test: 'test/core/read-turns.test.ts' },

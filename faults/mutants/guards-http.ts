@@ -9,7 +9,7 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'body-length-late',
     says: 'a body is read as a whole before its length is checked',
-    file: 'http/body.ts',
+    file: 'http/request-info.ts',
     find: 'if (size <= maxBytes) chunks.push(chunk);',
     replace: 'if (size <= maxBytes * 1e3) chunks.push(chunk);',
     judge: { test: 'test/http/body.test.ts' },
@@ -83,7 +83,7 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'answered-sockets-kept',
     says: 'a socket that was answered for the last time stays open until its peer closes',
-    file: 'gateway/reject-upgrade.ts',
+    file: 'gateway/gateway.ts',
     find: 'clock.after(LINGER_MS, () => socket.destroy()),',
     replace: 'clock.after(LINGER_MS, () => {}),',
     judge: { test: 'test/http/sockets.test.ts' },
@@ -131,7 +131,7 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'keys-by-the-wall-clock',
     says: 'keys of an issuer are not fetched again for as long as the wall clock was set back',
-    file: 'http/key-set.ts',
+    file: 'http/tokens.ts',
     find: 'clock.monotonic() - triedAt >= pauseMs',
     replace: '(clock as Clock).now() - triedAt >= pauseMs',
     judge: { test: 'test/http/key-set.test.ts' },
@@ -155,7 +155,7 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'hosts-of-which-one-counts',
     says: 'a request may have two Host headers',
-    file: 'http/request-form.ts',
+    file: 'http/request-handler.ts',
     find: 'return hosts > 1;',
     replace: 'return hosts > 1e6;',
     judge: { test: 'test/http/endpoints.test.ts' },
@@ -171,7 +171,7 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'slash-as-empty-parameter',
     says: 'the end of a path after a slash is taken for an empty parameter',
-    file: 'rest/router.ts',
+    file: 'rest/compile.ts',
     find: "if (path.endsWith('/')) return null;",
     replace: '',
     judge: { test: 'test/http/endpoints.test.ts' },
@@ -179,7 +179,7 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'host-unchecked',
     says: 'a Host header may be any text',
-    file: 'http/request-form.ts',
+    file: 'http/request-handler.ts',
     find: 'return isHost(host) ? null',
     replace: 'return true ? null',
     judge: { test: 'test/http/endpoints.test.ts' },

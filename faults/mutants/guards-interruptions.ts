@@ -27,7 +27,7 @@ export const INTERRUPTION_GUARDS: readonly GuardMutant[] = [
   {
     name: 'bus-message-throws',
     says: 'a message on the bus that cannot be used is thrown out of the listener of the connection',
-    file: 'backends/redis/bus/subscriber.ts',
+    file: 'backends/redis/subscriber.ts',
     find: "this.#options.log.warn({ err: error, characters: text.length }, 'a message on the bus cannot be used');",
     replace: 'throw error;',
     judge: BUS,
@@ -35,7 +35,7 @@ export const INTERRUPTION_GUARDS: readonly GuardMutant[] = [
   {
     name: 'gap-after-break-not-told',
     says: 'no listener learns that the connection for messages was interrupted',
-    file: 'backends/redis/bus/bus.ts',
+    file: 'backends/redis/bus.ts',
     find: 'onRestored: () => listeners.interrupted(),',
     replace: 'onRestored: () => {},',
     judge: BUS,
@@ -43,7 +43,7 @@ export const INTERRUPTION_GUARDS: readonly GuardMutant[] = [
   {
     name: 'lost-publications-not-told',
     says: 'other nodes do not learn that events could not be published',
-    file: 'backends/redis/bus/bus.ts',
+    file: 'backends/redis/bus.ts',
     find: 'losing.add(partition);',
     replace: '',
     judge: BUS,
@@ -67,7 +67,7 @@ export const INTERRUPTION_GUARDS: readonly GuardMutant[] = [
   {
     name: 'gap-of-command-not-told',
     says: 'subscribers to one command are not told of a gap',
-    file: 'core/delivery/delivery.ts',
+    file: 'core/commands/operator.ts',
     find: '() => (lost = 1),',
     replace: '() => {},',
     judge: GAPS,
@@ -75,7 +75,7 @@ export const INTERRUPTION_GUARDS: readonly GuardMutant[] = [
   {
     name: 'gap-of-commands-not-told',
     says: 'subscribers to events of commands are not told of a gap',
-    file: 'core/delivery/command-events.ts',
+    file: 'core/commands/events.ts',
     find: '() => sampler.lost(),',
     replace: '() => {},',
     judge: GAPS,
@@ -83,7 +83,7 @@ export const INTERRUPTION_GUARDS: readonly GuardMutant[] = [
   {
     name: 'unheard-announcements-forgotten',
     says: 'a node that did not hear announcements of filters does not say that it published nothing in between',
-    file: 'core/delivery/command-events.ts',
+    file: 'core/commands/events.ts',
     find: 'if (now <= this.#lapsedUntil && !feed.others.has(nodeId)) feed.sampler.lost();',
     replace: '',
     judge: GAPS,
@@ -99,7 +99,7 @@ export const INTERRUPTION_GUARDS: readonly GuardMutant[] = [
   {
     name: 'links-not-told-of-crash',
     says: 'a relay that ends because of an error tells its links nothing',
-    file: 'cli/crash.ts',
+    file: 'cli/serve.ts',
     find: 'await relay?.abort();',
     replace: '',
     judge: CRASH,

@@ -25,7 +25,7 @@ export const JSON_GUARDS: readonly GuardMutant[] = [
   {
     name: 'rest-parts-unbounded',
     says: 'a body of REST is built however many members it has',
-    file: 'rest/variables.ts',
+    file: 'rest/serve.ts',
     find: 'readShaped(json, bodyShape, ENVELOPE_PARTS)',
     replace: 'readShaped(json, bodyShape, 1e9)',
     judge: { test: 'test/relay/json-bounds.test.ts' },
@@ -49,7 +49,7 @@ export const JSON_GUARDS: readonly GuardMutant[] = [
   {
     name: 'payload-parts-unbounded',
     says: 'a payload that the relay reads may have any number of members',
-    file: 'gateway/payload.ts',
+    file: 'gateway/frame-limits.ts',
     find: 'readMembers(payload, ENVELOPE_PARTS)',
     replace: 'readMembers(payload, 1e9)',
     judge: { test: 'test/relay/json-bounds.test.ts' },
@@ -57,7 +57,7 @@ export const JSON_GUARDS: readonly GuardMutant[] = [
   {
     name: 'frame-parts-unbounded',
     says: 'an object inside such a payload may have any number of members',
-    file: 'gateway/payload.ts',
+    file: 'gateway/frame-limits.ts',
     find: 'return membersOf(json, ENVELOPE_PARTS) ??',
     replace: 'return membersOf(json, 1e9) ??',
     judge: { test: 'test/relay/json-bounds.test.ts' },
@@ -65,7 +65,7 @@ export const JSON_GUARDS: readonly GuardMutant[] = [
   {
     name: 'numbers-as-doubles',
     says: 'numbers that are equal as doubles have the same digest',
-    file: 'core/json-canonical.ts',
+    file: 'core/json.ts',
     find: 'if (PLAIN_INTEGER.test(written)) return written;',
     replace: 'if (PLAIN_INTEGER.test(written)) return JSON.stringify(JSON.parse(written));',
     judge: { test: 'test/core/json-canonical.test.ts' },
@@ -73,7 +73,7 @@ export const JSON_GUARDS: readonly GuardMutant[] = [
   {
     name: 'digest-of-doubles',
     says: 'commands whose params differ beyond the precision of a double have the same digest',
-    file: 'core/rpc/request.ts',
+    file: 'core/calls/request.ts',
     find: 'params : canonicalText(params);',
     replace: 'params : JSON.stringify(JSON.parse(params));',
     judge: { test: 'test/clients/raw-json-with-relay.test.ts' },

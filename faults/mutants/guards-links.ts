@@ -49,7 +49,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'progress-of-the-end',
     says: 'the update of an end carries the progress of an earlier report',
-    file: 'core/delivery/delivery.ts',
+    file: 'core/commands/operator.ts',
     find: 'if (progress !== null && isTerminal(command)) {',
     replace: 'if (false) {',
     judge: { test: 'test/core/delivery.test.ts' },
@@ -57,7 +57,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'silence-of-a-client-that-left',
     says: 'a client that has left is announced as silent',
-    file: 'core/delivery/link-session.ts',
+    file: 'core/commands/link-session.ts',
     find: ' || connection.disconnectedAt !== null) return;',
     replace: ') return;',
     judge: { test: 'test/core/silent-links.test.ts' },
@@ -65,7 +65,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'leaving-unbounded',
     says: 'a client may keep any number of leaving links',
-    file: 'core/delivery/link-queues.ts',
+    file: 'core/commands/link-queues.ts',
     find: 'leaving.length > LEAVING_LINKS ?',
     replace: 'leaving.length > LEAVING_LINKS * 1e6 ?',
     judge: { test: 'test/core/leaving.test.ts' },
@@ -73,7 +73,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'leaving-elsewhere-unasked',
     says: 'the commands of a client that leaves another node are given up after five seconds',
-    file: 'core/delivery/replaced.ts',
+    file: 'core/commands/links.ts',
     find: "return command.nodeId === null || command.nodeId === parts.deps.nodeId ? 'gone' : 'elsewhere';",
     replace: "return 'gone';",
     judge: { test: 'test/core/leaving-nodes.test.ts' },
@@ -81,7 +81,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'links-never-paused',
     says: 'a link over its rate in bytes is read on',
-    file: 'gateway/inbound.ts',
+    file: 'gateway/link.ts',
     find: 'if (wait > 0 && !this.#over && this.#cancel === null) this.#pause(wait);',
     replace: '',
     judge: { test: 'test/gateway/inbound.test.ts' },
@@ -89,7 +89,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'closing-ignored',
     says: 'a client that sends closing gets no answer and stays bound',
-    file: 'gateway/frame-router.ts',
+    file: 'gateway/router.ts',
     find: 'if (limits.countUnsolicited(about)) this.#run(about, () => this.#leave());',
     replace: 'if (limits.countUnsolicited(about)) return;',
     judge: { test: 'test/gateway/leaving.test.ts' },

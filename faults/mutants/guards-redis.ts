@@ -76,7 +76,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'page-of-one-node',
     says: 'a page of waits counts as the last one although another node has more',
-    file: 'core/rpc/waits.ts',
+    file: 'core/calls/pending.ts',
     find: '(taken.at(-1)?.position ?? null) : bound,',
     replace: '(taken.at(-1)?.position ?? null) : null,',
     judge: { test: 'test/core/waits.test.ts' },
@@ -140,7 +140,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'own-reply-forgotten',
     says: 'a reply to a caller on the node that recorded the end is lost if the node got no answer to the end',
-    file: 'backends/redis/nodes/own-reply.ts',
+    file: 'backends/redis/nodes.ts',
     find: '  const user = name.slice(0, HASH_CHARS);',
     replace: '  if (!known) return null;\n  const user = name.slice(0, HASH_CHARS);',
     judge: { test: 'test/backends/redis-own-replies.test.ts' },
@@ -148,7 +148,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'entry-taken-again',
     says: 'all rows of a mailbox entry are delivered again if the handling of a later one failed',
-    file: 'backends/redis/nodes/mailbox.ts',
+    file: 'backends/redis/nodes-rows.ts',
     find: '      if (row.id === reading.begun.id && row.place < reading.begun.taken) continue;',
     replace: '',
     judge: { test: 'test/backends/redis-mailbox.test.ts' },
@@ -156,7 +156,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'hints-for-one-listener-dropped',
     says: 'a hint is not published if a single relay subscribes to it',
-    file: 'backends/redis/bus/publish.lua',
+    file: 'backends/redis/bus.lua',
     find: 'tonumber(listeners[2 * i]) > 0',
     replace: 'tonumber(listeners[2 * i]) > 1',
     judge: { test: 'test/backends/redis-bus.test.ts' },
@@ -180,7 +180,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'seen-actions-not-compared',
     says: 'an admission rests on actions that the client no longer advertises',
-    file: 'backends/redis/connections/advertise.lua',
+    file: 'backends/redis/connections.lua',
     find: 'link.rev = a[4]',
     replace: 'link.rev = link.rev',
     judge: { test: 'test/backends/redis-seen.test.ts' },
@@ -188,7 +188,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'event-with-other-actions',
     says: 'an event of a connection is delivered with actions that the client advertised later',
-    file: 'backends/redis/bus/connection-events.ts',
+    file: 'backends/redis/bus.ts',
     find: ' || revisionOf(store, row.actions) !== revision',
     replace: '',
     judge: { test: 'test/backends/redis-bus.test.ts' },
@@ -212,7 +212,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'unanswered-admission-forgotten',
     says: 'a command that an unanswered admission may have marked is never written',
-    file: 'core/rpc/invoke.ts',
+    file: 'core/calls/invoke.ts',
     find: "isStoreUnavailable(error) ? 'unanswered' : SKIP",
     replace: 'SKIP',
     judge: { test: 'test/core/dispatch-claims.test.ts' },
@@ -220,7 +220,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'rows-of-a-call-unbounded',
     says: 'all reads of one tick run in one script',
-    file: 'backends/redis/store/batches.ts',
+    file: 'backends/redis/store.ts',
     find: ' || rows + own > MAX_ROWS)',
     replace: ')',
     judge: { test: 'test/backends/redis-scans.test.ts' },
@@ -236,7 +236,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'scan-read-on',
     says: 'a page of commands is read to its end although its answer was given up',
-    file: 'backends/redis/inspector/fill.ts',
+    file: 'backends/redis/inspector.ts',
     find: '      checkStopped(page);\n      const some',
     replace: '      const some',
     judge: { test: 'test/backends/redis-scans.test.ts' },
@@ -244,7 +244,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'large-rows-in-one-call',
     says: 'one script returns the whole rows of many large clients',
-    file: 'backends/redis/connections/get.lua',
+    file: 'backends/redis/connections.lua',
     find: 'elseif lib.connections_left <= 0 then',
     replace: 'elseif false then',
     judge: { test: 'test/backends/redis-scans.test.ts' },

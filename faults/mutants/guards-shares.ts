@@ -9,7 +9,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'shares-off',
     says: 'no user counts as being over their guarantee',
-    file: 'core/shares/bounds.ts',
+    file: 'core/shares/shares.ts',
     find: 'if (wanted > guarantee && after > total * BORROWED_PART)',
     replace: 'if (wanted > guarantee * 1e9 && after > total * BORROWED_PART)',
     judge: { test: 'test/core/shares.test.ts' },
@@ -17,7 +17,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'waits-uncounted',
     says: 'a user may have any number of calls that wait',
-    file: 'core/rpc/correlator.ts',
+    file: 'core/calls/wait.ts',
     find: "holdings.take('waits', 1);",
     replace: '',
     judge: { test: 'test/core/shares-waits.test.ts' },
@@ -81,7 +81,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'advertised-uncounted',
     says: 'advertisements and contexts are not counted',
-    file: 'core/delivery/advertised.ts',
+    file: 'core/commands/advertised.ts',
     find: "if (bytes > 0) holdings.take('advertised_bytes', bytes);",
     replace: 'if (bytes > 0) return;',
     judge: { test: 'test/core/shares-advertised.test.ts' },
@@ -113,7 +113,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'reserve-missing',
     says: 'once a total is used up, users who hold little are refused, too',
-    file: 'core/shares/bounds.ts',
+    file: 'core/shares/shares.ts',
     find: 'const free = total + reserve - after;',
     replace: 'const free = total - after;',
     judge: { test: 'test/core/shares.test.ts' },
@@ -121,7 +121,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'reserve-taken-by-one',
     says: 'one user may take the whole reserve',
-    file: 'core/shares/bounds.ts',
+    file: 'core/shares/shares.ts',
     find: 'wanted * reserve <= free * free',
     replace: 'wanted <= reserve',
     judge: { test: 'test/core/shares.test.ts' },
@@ -145,7 +145,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'admins-without-reserve',
     says: 'administrators have no reserve of a share',
-    file: 'core/shares/bounds.ts',
+    file: 'core/shares/shares.ts',
     find: 'if (admin && after <= total + reserve + Math.max(1, reserve)) return null;',
     replace: '',
     judge: { test: 'test/core/shares.test.ts' },
@@ -153,7 +153,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'full-share-unready',
     says: 'a share that is used up is not named by /readyz',
-    file: 'http/builtin-routes.ts',
+    file: 'http/routes.ts',
     find: '...(full.length > 0 && { full_shares: full })',
     replace: '',
     judge: { test: 'test/relay/shares.test.ts' },
@@ -177,7 +177,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'link-sockets-uncounted',
     says: 'the sockets of links do not count in the share of sockets',
-    file: 'gateway/handshake.ts',
+    file: 'gateway/hello.ts',
     find: "holdings.claim('sockets', 1);",
     replace: '',
     judge: { test: 'test/gateway/shares.test.ts' },
@@ -185,7 +185,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'descriptors-ignored',
     says: 'the share of sockets does not follow the limit of descriptors',
-    file: 'platform/descriptors.ts',
+    file: 'platform/system.ts',
     find: 'Math.min(total ?? Infinity, socketRoom(limit).total)',
     replace: '(total ?? Infinity)',
     judge: { test: 'test/http/sockets.test.ts' },
@@ -193,7 +193,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'requests-uncounted',
     says: 'a user may have any number of requests in progress',
-    file: 'web/requests-in-progress.ts',
+    file: 'web/reply.ts',
     find: "holdings.claim('requests', 1);",
     replace: "holdings.take('requests', 1);",
     judge: { test: 'test/http/sockets.test.ts' },
@@ -201,7 +201,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'waits-counted-as-requests',
     says: 'calls that wait use up the share of requests',
-    file: 'web/hang-up.ts',
+    file: 'web/reply.ts',
     find: 'requestDone(res);',
     replace: '',
     judge: { test: 'test/http/sockets.test.ts' },
@@ -209,7 +209,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'feeds-uncounted',
     says: 'one holder may have all feeds of command events of a node',
-    file: 'core/delivery/command-events.ts',
+    file: 'core/commands/events.ts',
     find: "if (before === 0) holdings.claim('feeds', 1);",
     replace: '',
     judge: { test: 'test/backends/command-events.test.ts' },
@@ -241,7 +241,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'scope-counts-shown',
     says: 'preflight shows a member how many commands the others have',
-    file: 'core/rpc/preflight.ts',
+    file: 'core/calls/preflight.ts',
     find: "kind === 'admin' || isOwnScope(scopeId, userId)",
     replace: "kind !== 'grant' || isOwnScope(scopeId, userId)",
     judge: { test: 'test/core/preflight.test.ts' },

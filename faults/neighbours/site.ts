@@ -1,6 +1,6 @@
 /** Defines the addresses, users and tokens of an episode, which is one attack beside an honest user. */
 import { z } from 'zod';
-import { signToken } from '../../src/http/token.ts';
+import { signToken } from '../../src/http/tokens.ts';
 import { ADMIN_TOKEN, SECRET } from '../outages/processes/relays.ts';
 
 /** The form of the addresses of an episode's relays. In direct mode all addresses are those of one relay. */

@@ -1,5 +1,5 @@
 /** Judges one attack: whether the honest user was harmed, and whether the relay's memory kept its limit. */
-import { SHARE_BOUNDS } from '../../src/core/shares/bounds.ts';
+import { SHARE_BOUNDS } from '../../src/core/shares/shares.ts';
 import type { OperationCounts, Phase, Wholeness } from './figures.ts';
 
 /** The result of one attack in one mode. Times are in milliseconds, memory in bytes. */

@@ -2,7 +2,7 @@
  * Restarts two relays behind a proxy of deploy/proxies one after another, while commands run and events are published.
  */
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
-import { signToken } from '../../src/http/token.ts';
+import { signToken } from '../../src/http/tokens.ts';
 import { freePort } from '../../test/kit/free-port.ts';
 import { startRedis } from '../../test/kit/redis.ts';
 import { startLoad, type Load, type LoadFigures } from './load.ts';

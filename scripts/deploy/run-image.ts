@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { request } from 'node:http';
 import { readFileSync } from 'node:fs';
 import { freePort } from '../../test/kit/free-port.ts';
-import { signToken } from '../../src/http/token.ts';
+import { signToken } from '../../src/http/tokens.ts';
 import type { BuiltImage } from './image.ts';
 import { startLoad } from './load.ts';
 import { startRelayProcess, type RelayProcess, type ServeCommand } from './relay-process.ts';

@@ -1,7 +1,7 @@
 /** Writes the generated part of docs/cli.md: every verb of operators, from the table of verbs. */
-import { usageOfArgs } from '../../src/cli/operator/command.ts';
-import type { Verb } from '../../src/cli/operator/verb.ts';
-import { VERBS } from '../../src/cli/operator/verbs/table.ts';
+import { usageOfArgs } from '../../src/cli/command.ts';
+import type { Verb } from '../../src/cli/output.ts';
+import { VERBS } from '../../src/cli/verbs.ts';
 import { table } from './table.ts';
 
 /** Returns Markdown with one table of all verbs. */

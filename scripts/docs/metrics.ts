@@ -1,5 +1,5 @@
 /** Writes the generated part of docs/operating.md: every metric of the relay, from the list of metrics. */
-import { METRICS, type MetricType } from '../../src/core/metrics/list.ts';
+import { METRICS, type MetricType } from '../../src/core/metrics.ts';
 import { table } from './table.ts';
 
 const TITLES: Readonly<Record<MetricType, string>> = {

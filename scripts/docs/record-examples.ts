@@ -6,11 +6,11 @@
 import { writeFileSync } from 'node:fs';
 import { createCallboard } from '../../src/callboard.ts';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
-import { signToken } from '../../src/http/token.ts';
+import { signToken } from '../../src/http/tokens.ts';
 
 const ADMIN = 'an-administrator-token-for-the-examples';
 const SECRET = 'a secret for the examples, long enough for HS256';
-const FILE = new URL('../../src/rest/openapi/examples.json', import.meta.url);
+const FILE = new URL('../../generated/openapi-examples.json', import.meta.url);
 
 type Example = { requestBody?: unknown; responses: Record<string, unknown> };
 type Call = readonly [operation: string, method: string, path: string, body?: unknown];

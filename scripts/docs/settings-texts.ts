@@ -1,7 +1,5 @@
 /** Holds the sentence about each setting in docs/settings.md. */
-import { SETTINGS_OF_SHARE } from '../../src/settings-shares.ts';
-import type { SettingName } from '../../src/settings.ts';
-
+import { SETTINGS_OF_SHARE, type SettingName } from '../../src/settings.ts';
 type OwnSetting = Exclude<SettingName, (typeof SETTINGS_OF_SHARE)[keyof typeof SETTINGS_OF_SHARE][number]>;
 
 /**

@@ -3,10 +3,16 @@
  * schema.
  */
 import { z } from 'zod';
-import { SHARE_BOUNDS, SHARE_NAMES } from '../../src/core/shares/bounds.ts';
-import { FILE_SETTINGS } from '../../src/settings-files.ts';
-import { SETTINGS_OF_SHARE } from '../../src/settings-shares.ts';
-import { DIRECT_ONLY, isSettingName, SETTINGS, SWITCHES, type SettingName } from '../../src/settings.ts';
+import { SHARE_BOUNDS, SHARE_NAMES } from '../../src/core/shares/shares.ts';
+import {
+  FILE_SETTINGS,
+  SETTINGS_OF_SHARE,
+  DIRECT_ONLY,
+  isSettingName,
+  SETTINGS,
+  SWITCHES,
+  type SettingName,
+} from '../../src/settings.ts';
 import { amount } from './amount.ts';
 import { SETTING_TEXTS } from './settings-texts.ts';
 import { table } from './table.ts';

@@ -1,10 +1,9 @@
 /** Runs the command `callboard audit verify`, which checks that no row of the audit was changed, moved or removed. */
-import { auditKeys } from '../callboard-stores.ts';
 import { readAuditFile } from '../backends/memory/audit-file.ts';
+import { auditKeys } from '../callboard.ts';
 import { readConfig } from '../config.ts';
-import { ChainVerifier, type ChainReport, type UncheckedRows } from '../core/audit/verify.ts';
-import { splitFlags } from './flags.ts';
-import { UsageError, type Io } from './io.ts';
+import { ChainVerifier, type ChainReport, type UncheckedRows } from '../core/audit/audit-rows.ts';
+import { UsageError, splitFlags, type Io } from './io.ts';
 
 /** The error for an audit chain that is broken or cannot be read. The process exits with code 1. */
 export class AuditError extends Error {

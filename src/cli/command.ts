@@ -2,15 +2,24 @@
  * Turns a verb into a command of Stricli, the library for command lines: its flags, its relay, its output and its
  * errors.
  */
+import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
 import { buildCommand, type Command, type CommandContext } from '@stricli/core';
-import { systemClock } from '../../clients/link/clock.ts';
-import { visibleLine } from '../../protocol/visible-text.ts';
-import type { Io } from '../io.ts';
-import { readContexts } from './contexts-file.ts';
-import { OPERATOR_EXIT, OperatorFailure, type OperatorExit } from './failure.ts';
-import { OUTPUTS, type Output } from './output.ts';
+import { systemClock } from '../clients/link/platform.ts';
+import { visibleLine } from '../protocol/visible-text.ts';
+import { readContexts } from './contexts.ts';
+import { OPERATOR_EXIT, OperatorFailure, usageFailure, type OperatorExit } from './failure.ts';
+import type { Io } from './io.ts';
+import {
+  OUTPUTS,
+  SHARED_FLAGS,
+  type Flag,
+  type OperatorRun,
+  type Output,
+  type SharedFlag,
+  type Verb,
+} from './output.ts';
 import { openRelay, type OperatorRelay } from './relay.ts';
-import { SHARED_FLAGS, type Flag, type OperatorRun, type SharedFlag, type Verb } from './verb.ts';
 
 /** The context that Stricli passes to each command as `this`. */
 export type OperatorContext = CommandContext & {
@@ -69,7 +78,7 @@ function descriptionOf(brief: string, examples: readonly string[]): string {
 }
 
 /** Returns the flags that a verb takes: its own and the shared ones, without `output`. */
-export function flagsOf({ flags = {}, shared = SHARED_FLAGS }: Verb): Readonly<Record<string, Flag>> {
+function flagsOf({ flags = {}, shared = SHARED_FLAGS }: Verb): Readonly<Record<string, Flag>> {
   return { ...flags, ...Object.fromEntries(shared.map((name) => [name, SHARED[name]])) };
 }
 
@@ -163,4 +172,69 @@ function complain(error: unknown, output: Output, io: Io): OperatorExit {
     output === 'table' || output === 'ids' ? `${visibleLine(`${code}: ${message}`)}\n` : `${JSON.stringify(problem)}\n`,
   );
   return exit;
+}
+
+// Reads addresses such as `alice/kiosk`, and the params of a call, from the arguments of a command.
+
+/** The parts of each kind of address, as usage errors show them. */
+const ADDRESSES = { 2: '<user>/<client>', 3: '<user>/<client>/<command>', site: '<owner>/<site>' } as const;
+
+/**
+ * Splits an address at its slashes. No id holds a slash. Throws a usage failure for a text that is not such an address.
+ */
+export function readAddress(address: string, parts: 2 | 3 | 'site'): readonly [string, string, string] {
+  const [user = '', client = '', ...rest] = address.split('/');
+  const command = rest.join('/');
+  if (user === '' || client === '' || (parts === 3) === (command === ''))
+    throw usageFailure(`expected ${ADDRESSES[parts]}, got "${address}"`);
+  return [user, client, command];
+}
+
+/**
+ * Reads the params of a call from the file of `--params <file|->`, and adds the arguments `key:=json` and `key=text` to
+ * them.
+ */
+export async function readParams(file: string | undefined, pairs: readonly string[]): Promise<unknown> {
+  const given = file === undefined ? undefined : parse(await contentOf(file), '--params');
+  if (pairs.length === 0) return given;
+  if (given !== undefined && !isObject(given)) throw usageFailure('--params: only an object can be added to');
+  return { ...given, ...Object.fromEntries(pairs.map(readPair)) };
+}
+
+function readPair(pair: string): readonly [string, unknown] {
+  const at = pair.indexOf('=');
+  if (at < 1 || pair.startsWith(':=')) throw usageFailure(`expected key=text or key:=json, got "${pair}"`);
+  const value = pair.slice(at + 1);
+  if (pair[at - 1] !== ':') return [pair.slice(0, at), value];
+  const key = pair.slice(0, at - 1);
+  return [key, parse(value, key)];
+}
+
+async function contentOf(file: string): Promise<string> {
+  if (file === '-') return text(process.stdin);
+  return readFile(file, 'utf8').catch(() => {
+    throw usageFailure(`--params: ${file} cannot be read`);
+  });
+}
+
+function parse(json: string, name: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    throw usageFailure(`${name}: is not JSON`);
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+// Asks the operator to confirm a command that changes something for other people.
+
+/** Resolves if the operator gave `--yes`, or types the name again. Throws a usage failure otherwise. */
+export async function confirmed({ io, flags }: OperatorRun, what: string, name: string): Promise<void> {
+  if (flags['yes'] !== undefined) return;
+  if (!io.ask) throw usageFailure(`${what} needs --yes if the input is not a terminal`);
+  const typed = await io.ask(`${what}. Type ${name} to go on: `);
+  if (typed.trim() !== name) throw usageFailure('nothing was done: that is another name');
 }

@@ -6,9 +6,8 @@ import { userInfo } from 'node:os';
 import { readConfig, type Config } from '../config.ts';
 import { canonicalUser } from '../core/ids.ts';
 import { SIGN_IN_TICKET_SECONDS } from '../core/limits.ts';
-import { signTicket } from '../http/sign-in-tickets.ts';
-import { splitFlags } from './flags.ts';
-import { UsageError, type Io } from './io.ts';
+import { signTicket } from '../http/sign-in.ts';
+import { UsageError, splitFlags, type Io } from './io.ts';
 
 /**
  * Prints a sign-in link that any node of the deployment accepts. The operator's name is recorded in the audit and in

@@ -3,9 +3,11 @@
  * contexts.
  */
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { chmod, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { readContexts, type ContextsFile, type RelayContext } from './contexts-file.ts';
 import { OPERATOR_EXIT, OperatorFailure, usageFailure } from './failure.ts';
 
 export type RelayFlags = Readonly<Record<string, string | undefined>>;
@@ -119,4 +121,91 @@ function present(text: string, otherwise: string): string {
 
 function noTokenFrom(message: string): OperatorFailure {
   return new OperatorFailure(OPERATOR_EXIT.notAllowed, 'unauthenticated', message);
+}
+
+// Reads and writes the file of an operator's contexts. A context names a relay and the source of the token for it.
+
+/** One context: a relay, and at most one source of its token. */
+export type RelayContext = {
+  readonly url: string;
+  readonly token_command?: string;
+  readonly token_file?: string;
+  /** The token itself. Present only if the operator asked to store it. */
+  readonly token?: string;
+};
+
+export type ContextsFile = {
+  readonly current: string | null;
+  /** The context that was current before; null if there was none. */
+  readonly previous: string | null;
+  readonly contexts: Readonly<Record<string, RelayContext>>;
+};
+
+const OWNER_ONLY = 0o600;
+const FOLDER_OF_OWNER = 0o700;
+const OTHERS = 0o077;
+const NONE: ContextsFile = { current: null, previous: null, contexts: {} };
+
+/** Returns the path of the contexts file: `$XDG_CONFIG_HOME/callboard/contexts.json`, by default below `~/.config`. */
+export function contextsPath(env: Env): string {
+  const home = env['HOME'] ?? homedir();
+  return join(env['XDG_CONFIG_HOME'] || join(home, '.config'), 'callboard', 'contexts.json');
+}
+
+/**
+ * Reads the contexts; there are none if the file does not exist. Throws OperatorFailure for a file that holds something
+ * else, and for a file that holds a token and that other users may read.
+ */
+export async function readContexts(env: Env): Promise<ContextsFile> {
+  const path = contextsPath(env);
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null;
+    throw faulty(path, `cannot be read (${error.code ?? error.message})`);
+  });
+  if (text === null) return NONE;
+  const file = parsed(text);
+  if (file === null) throw faulty(path, 'does not hold contexts');
+  const holdsToken = Object.values(file.contexts).some(({ token }) => token !== undefined);
+  if (holdsToken && ((await stat(path)).mode & OTHERS) !== 0)
+    throw faulty(path, `holds a token and others may read it; run: chmod 600 ${path}`);
+  return file;
+}
+
+/** Writes the contexts to a file that only its owner may read. A concurrent reader sees the old file or the new one. */
+export async function writeContexts(env: Env, file: ContextsFile): Promise<void> {
+  const path = contextsPath(env);
+  await mkdir(dirname(path), { recursive: true, mode: FOLDER_OF_OWNER });
+  const fresh = `${path}.${randomUUID()}`;
+  await writeFile(fresh, `${JSON.stringify(file, null, 2)}\n`, { mode: OWNER_ONLY, flag: 'wx' });
+  // The umask may have reduced the mode of the new file, so the mode is set exactly.
+  await chmod(fresh, OWNER_ONLY);
+  await rename(fresh, path);
+}
+
+function faulty(path: string, what: string): OperatorFailure {
+  return new OperatorFailure(OPERATOR_EXIT.usage, 'invalid_contexts', `${path} ${what}`);
+}
+
+function parsed(text: string): ContextsFile | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isContextsFile(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function isContextsFile(value: unknown): value is ContextsFile {
+  if (!isObject(value) || !isObject(value['contexts'])) return false;
+  const named = [value['current'], value['previous']].every((name) => name === null || typeof name === 'string');
+  return named && Object.values(value['contexts']).every(isRelayContext);
+}
+
+function isRelayContext(value: unknown): value is RelayContext {
+  if (!isObject(value) || typeof value['url'] !== 'string') return false;
+  return ['token_command', 'token_file', 'token'].every((name) => ['string', 'undefined'].includes(typeof value[name]));
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,8 +1,7 @@
 /** Runs the command `callboard demo`: reads its flags and starts the demo. */
-import { endOnCrash } from './crash.ts';
-import { splitFlags } from './flags.ts';
+import { UsageError, splitFlags, type Io } from './io.ts';
 import { allowHeapGrowth } from './heap-growth.ts';
-import { UsageError, type Io } from './io.ts';
+import { endOnCrash } from './serve.ts';
 
 /** The highest pace of the demo, in scenes per second. Above it the demo would mainly measure the machine. */
 const PACE_MAX = 50;
@@ -12,7 +11,7 @@ export async function demo(argv: readonly string[], io: Io): Promise<void> {
   const { own, rest } = splitFlags(argv, { values: ['--pace', '--browser'] });
   const pace = readPace(own.get('--pace'));
   const browser = own.get('--browser');
-  const { runDemo } = await import('../demo/demo.ts');
+  const { runDemo } = await import('../../demo/demo.ts');
   allowHeapGrowth();
   const { promise: stopped, resolve } = Promise.withResolvers<void>();
   io.onStop(resolve);

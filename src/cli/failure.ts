@@ -1,5 +1,5 @@
 /** Defines the exit codes of the operators' commands, and the error that carries one. */
-import { CODES } from '../../protocol/codes.ts';
+import { CODES } from '../protocol/codes.ts';
 
 /**
  * The exit codes of the operators' commands. 5 and 7 prove that nothing ran, so the call may be repeated. After 8, look

@@ -2,7 +2,7 @@
  * Defines what a command of the command line may use of the process: output, stop signals, a clock and questions to a
  * person.
  */
-import type { Clock } from '../clients/link/clock.ts';
+import type { Clock } from '../clients/link/platform.ts';
 import { visibleLine, visibleText } from '../protocol/visible-text.ts';
 
 /** The parts of the process that a command may use. bin.ts provides them; tests provide their own. */
@@ -56,3 +56,31 @@ export const EXIT = { ok: 0, failed: 1, usage: 2, unknown: 8 } as const;
 
 /** The exit code of a relay that ended because of an error that nothing caught (EX_SOFTWARE of sysexits.h). */
 export const CRASHED = 70;
+
+// Separates the flags of a command from the flags that are settings of the relay.
+
+type Split = { readonly own: ReadonlyMap<string, string>; readonly rest: readonly string[] };
+
+/**
+ * Separates a command's own flags from its other arguments, which the caller then reads as settings. Flags named in
+ * `values` are written `--user alice` or `--user=alice`. Flags named in `switches` have no value. Throws UsageError
+ * when a value is missing.
+ */
+export function splitFlags(
+  argv: readonly string[],
+  { values = [], switches = [] }: { readonly values?: readonly string[]; readonly switches?: readonly string[] },
+): Split {
+  const own = new Map<string, string>();
+  const rest: string[] = [];
+  for (let i = 0; i < argv.length; i++) {
+    const [name = '', ...more] = (argv[i] ?? '').split('=');
+    if (switches.includes(name) && more.length === 0) own.set(name, 'true');
+    else if (!values.includes(name)) rest.push(argv[i] ?? '');
+    else own.set(name, more.length > 0 ? more.join('=') : (argv[++i] ?? missing(name)));
+  }
+  return { own, rest };
+}
+
+function missing(name: string): never {
+  throw new UsageError(`${name}: needs a value`);
+}

@@ -1,9 +1,9 @@
 /** Chooses the command that the arguments name, and runs it. */
 import { CallboardError } from '../core/errors.ts';
+import { FILE_SETTINGS, SETTING_NAMES, SWITCHES } from '../settings.ts';
 import { VERSION } from '../version.ts';
-import { helpText } from './help.ts';
 import { EXIT, UsageError, withVisibleText, type Io } from './io.ts';
-import { NOUNS } from './operator/nouns.ts';
+import { NOUNS } from './nouns.ts';
 
 type Run = (argv: readonly string[], io: Io) => Promise<void>;
 
@@ -12,11 +12,11 @@ const COMMANDS: Readonly<Record<string, () => Promise<Run>>> = {
   serve: async () => (await import('./serve.ts')).serve,
   demo: async () => (await import('./demo.ts')).demo,
   console: async () => (await import('./console.ts')).consoleLink,
-  token: async () => (await import('./token.ts')).token,
-  'spill-clean': async () => (await import('./spill-clean.ts')).spillClean,
-  healthcheck: async () => (await import('./healthcheck.ts')).healthcheck,
+  token: async () => (await import('./tools.ts')).token,
+  'spill-clean': async () => (await import('./tools.ts')).spillClean,
+  healthcheck: async () => (await import('./tools.ts')).healthcheck,
   audit: async () => (await import('./audit.ts')).audit,
-  schema: async () => (await import('./schema.ts')).schema,
+  schema: async () => (await import('./tools.ts')).schema,
 };
 
 /** The first words that a shell's completion proposes besides the operators' commands. */
@@ -29,7 +29,7 @@ const OTHERS = [...Object.keys(COMMANDS), 'help', 'version'];
 export async function main(argv: readonly string[], process: Io): Promise<number> {
   const io = withVisibleText(process);
   const [name = 'help', ...rest] = argv;
-  if (isOperators(argv)) return (await import('./operator/app.ts')).runOperator(argv, io);
+  if (isOperators(argv)) return (await import('./verbs.ts')).runOperator(argv, io);
   if (name === '__complete') return complete(rest, io);
   if (name === 'help' || rest.includes('--help') || name === '--help' || name === '-h') return print(io, helpText());
   if (name === '--version' || name === 'version') return print(io, `${VERSION}\n`);
@@ -55,7 +55,7 @@ function isOperators([noun = '', verb]: readonly string[]): boolean {
 
 /** Prints proposals for the next word of a line, one proposal a line. The scripts of `callboard completion` run it. */
 async function complete(words: readonly string[], io: Io): Promise<number> {
-  const { completions } = await import('./operator/app.ts');
+  const { completions } = await import('./verbs.ts');
   const found = await completions(words, io);
   const [first = ''] = words;
   const others = words.length <= 1 ? OTHERS.filter((name) => name.startsWith(first)) : [];
@@ -101,4 +101,55 @@ function isTaken(error: unknown): error is Error {
 
 function indent(text: string): string {
   return text.replaceAll(/^/gm, '  ');
+}
+
+// Writes the help of the command line: its commands, and the settings as flags.
+
+/** Returns the text that `callboard help` prints. */
+function helpText(): string {
+  const flags = SETTING_NAMES.map((name) => {
+    const flag = `--${name.toLowerCase().replaceAll('_', '-')}`;
+    return SWITCHES.has(name) ? flag : `${flag} <value>`;
+  });
+  return `callboard relays commands between callers and connected clients.
+
+  callboard serve [--json] [flags]    start the relay (127.0.0.1:4400)
+  callboard demo [--pace <calls per second>] [--browser <program>|none] [flags]
+                                      start a relay with demo clients and traffic
+  callboard console [--name <operator>] [--url <address>] [flags]
+                                      print a link that signs in to the console, once
+  callboard token --user <user> [--scope connect,invoke,host] [--ttl <seconds>] [flags]
+                                      sign a user's token with the configured secret
+  callboard spill-clean [flags]       remove expired payloads from the spill directory
+  callboard healthcheck [--within <ms>] [flags]
+                                      exit 0 if the relay of these settings is ready, otherwise 1
+  callboard audit verify [--file <path>|--url <relay>] [flags]
+                                      check the chain of the audit (token of an administrator: CALLBOARD_TOKEN)
+  callboard schema                    print the GraphQL schema
+  callboard help | --version
+
+Commands for operators of a running relay; callboard <command> --help shows more:
+
+${nouns()}
+Each [flags] is also an environment variable: --max-body-bytes is CALLBOARD_MAX_BODY_BYTES. Flags take precedence.
+A file can hold the text of ${FILE_SETTINGS.map((name) => `CALLBOARD_${name}`).join(', ')}: append _FILE to the variable, or -file to the flag.
+${columns(flags)}
+`;
+}
+
+function nouns(): string {
+  const width = Math.max(...Object.keys(NOUNS).map(({ length }) => length)) + 2;
+  return Object.entries(NOUNS)
+    .map(([noun, brief]) => `  callboard ${noun.padEnd(width)}${brief}`)
+    .join('\n');
+}
+
+function columns(flags: readonly string[]): string {
+  const width = Math.max(...flags.map(({ length }) => length)) + 2;
+  const rows: string[] = [];
+  for (let i = 0; i < flags.length; i += 3) {
+    const row = flags.slice(i, i + 3).map((flag) => flag.padEnd(width));
+    rows.push(`  ${row.join('').trimEnd()}`);
+  }
+  return rows.join('\n');
 }

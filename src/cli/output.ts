@@ -2,7 +2,11 @@
  * Writes the answers of operators' commands as text in the form that `--output` names: `table`, `json`, `jsonl` or
  * `ids`.
  */
-import { cellOf, tableText, widthOf } from './table.ts';
+import type { Clock } from '../clients/link/platform.ts';
+import { visibleLine } from '../protocol/visible-text.ts';
+import { usageFailure, type OperatorExit } from './failure.ts';
+import type { Io } from './io.ts';
+import type { OperatorRelay } from './relay.ts';
 
 export const OUTPUTS = ['table', 'json', 'jsonl', 'ids'] as const;
 export type Output = (typeof OUTPUTS)[number];
@@ -73,3 +77,147 @@ function jsonLine(value: object): string {
 function isRow(value: unknown): value is OutputRow {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
+
+// Lays out columns of text for a terminal.
+
+/** Returns a table with a header. The header is there even without rows. */
+export function tableText(names: readonly string[], rows: readonly (readonly string[])[]): string {
+  const lines = [headOf(names), ...rows];
+  const widths = names.map((_, column) => Math.max(...lines.map((line) => widthOf(line[column] ?? ''))));
+  return lines.map((line) => lineText(line, widths)).join('');
+}
+
+/**
+ * Returns a function that lays out rows that come one at a time: the header first, and each column as wide as its
+ * widest cell so far.
+ */
+export function growingTable(names: readonly string[]): (cells: readonly string[]) => string {
+  const head = headOf(names);
+  const widths = head.map(widthOf);
+  let begun = false;
+  return (cells) => {
+    cells.forEach((cell, column) => (widths[column] = Math.max(widths[column] ?? 0, widthOf(cell))));
+    const line = lineText(cells, widths);
+    if (begun) return line;
+    begun = true;
+    return lineText(head, widths) + line;
+  };
+}
+
+/** Returns one value as text on one line, with hidden characters as their codes. */
+function cellOf(value: unknown): string {
+  if (value === null || value === undefined) return '-';
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return visibleLine(text);
+}
+
+const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
+
+/** Returns the number of characters as a person counts them. */
+function widthOf(text: string): number {
+  let width = 0;
+  for (const _ of graphemes.segment(text)) width++;
+  return width;
+}
+
+/**
+ * Returns the column headers: the last word of each member's name, since `connection.status` would make a wide column.
+ */
+function headOf(names: readonly string[]): readonly string[] {
+  return names.map((name) => (name.split('.').at(-1) ?? name).toUpperCase());
+}
+
+function lineText(cells: readonly string[], widths: readonly number[]): string {
+  const padded = cells.map((cell, column) => cell + ' '.repeat(Math.max(0, (widths[column] ?? 0) - widthOf(cell))));
+  return `${padded.join('  ').trimEnd()}\n`;
+}
+
+// Reads durations, times and whole numbers from the values of flags.
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Returns the milliseconds of a duration such as `500ms`, `30s`, `2m`, `1h` or `7d`. */
+export function readMs(text: string | undefined, preset: number, name: string): number {
+  if (text === undefined) return preset;
+  const ms = durationOf(text);
+  if (ms === null) throw usageFailure(`${name}: expected a duration such as 500ms, 30s, 2m or 1h`);
+  return ms;
+}
+
+/** Returns a time in the form of ISO 8601, from a time such as `2026-01-31T12:00:00Z` or an age such as `10m`. */
+export function readTime(text: string | undefined, name: string, clock: Clock): string | undefined {
+  if (text === undefined) return undefined;
+  const age = durationOf(text);
+  const at = age === null ? Date.parse(text) : clock.now() - age;
+  // Date.parse alone would accept many forms that depend on the engine and on the time zone of this machine.
+  if (Number.isNaN(at) || (age === null && !/^\d{4}-\d\d-\d\d/.test(text)))
+    throw usageFailure(`${name}: expected a time such as 2026-01-31T12:00:00Z, or an age such as 10m`);
+  return new Date(at).toISOString();
+}
+
+/** Reads a whole number of at least 1. */
+export function readCount(text: string | undefined, name: string): number | undefined {
+  if (text === undefined) return undefined;
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw usageFailure(`${name}: expected a whole number from 1 on`);
+  return Number(text);
+}
+
+function durationOf(text: string): number | null {
+  const [, amount, unit = ''] = /^(\d{1,8})(ms|s|m|h|d)$/.exec(text) ?? [];
+  return amount === undefined ? null : Number(amount) * (UNITS[unit] ?? 1);
+}
+
+// Defines the type of a verb of the command line: its words, its arguments and flags, and the function that runs it.
+
+/**
+ * One flag of a verb. A flag that takes any text is only its help text. Any other flag is an object that also says what
+ * it takes.
+ */
+export type Flag =
+  | string
+  | { readonly help: string; readonly values: readonly string[]; readonly many?: true }
+  | { readonly help: string; readonly many: true; readonly values?: undefined }
+  | { readonly help: string; readonly on: true };
+
+/** The names of the flags that are common to all verbs that talk to a relay. */
+export type SharedFlag = 'context' | 'url' | 'tokenFile' | 'tokenCommand';
+export const SHARED_FLAGS: readonly SharedFlag[] = ['context', 'url', 'tokenFile', 'tokenCommand'];
+
+/** What the function that runs a verb receives. */
+export type OperatorRun = {
+  readonly io: Io;
+  readonly clock: Clock;
+  /**
+   * The relay. It is opened when it is first used. Throws OperatorFailure if the flags and the environment name no
+   * relay and token.
+   */
+  readonly relay: OperatorRelay;
+  readonly output: Output;
+  /** The flags that take one value, by name: `true` for a switch that is given, undefined for a flag that is not. */
+  readonly flags: Readonly<Record<string, string | undefined>>;
+  /** The flags that may be repeated, by name; undefined for one that is not given. */
+  readonly lists: Readonly<Record<string, string[] | undefined>>;
+  readonly args: readonly string[];
+  /** A signal that is aborted, with an OperatorFailure as reason, when the operator interrupts the command. */
+  readonly stopped: AbortSignal;
+};
+
+/** Runs a verb and returns its exit code; no code means success. Throws OperatorFailure. */
+export type RunVerb = (run: OperatorRun) => Promise<OperatorExit | void>;
+
+export type Verb = {
+  /** The words after `callboard`, such as `clients ls`. */
+  readonly name: string;
+  readonly brief: string;
+  /** The arguments of the verb in order. `name?` is optional. `name...` may be repeated, and is the last one. */
+  readonly args?: readonly string[];
+  readonly flags?: Readonly<Record<string, Flag>>;
+  /** The shared flags that the verb has; by default all. */
+  readonly shared?: readonly SharedFlag[];
+  /** False if the verb prints text of its own, so that it has no `--output`. */
+  readonly output?: false;
+  /** Example lines for the help of the verb, without `callboard`. */
+  readonly examples?: readonly string[];
+  /** Loads the function that runs the verb. No other verb loads that code. */
+  readonly load: () => Promise<RunVerb>;
+};

@@ -1,12 +1,14 @@
 /** Sends the requests of operators' commands to the relay: REST for calls, GraphQL for everything else. */
+import { ENUM_PLACES, ENUM_WORDS } from '../../generated/cli-enums.ts';
 import type { TypedDocumentString } from '../../generated/cli.ts';
-import type { Clock } from '../../clients/link/clock.ts';
-import { requestRelay, trimUrl, type HttpAnswer } from '../../clients/link/relay-request.ts';
-import { exitOfCode, exitOfProblem, OPERATOR_EXIT, OperatorFailure } from './failure.ts';
-import { readSettings, type RelayFlags, type RelaySettings } from './settings.ts';
-import { withNames, withWords } from './wire.ts';
+import { sleep, type Clock } from '../clients/link/platform.ts';
+import { parseObject, requestRelay, trimUrl, type HttpAnswer } from '../clients/link/relay-request.ts';
+import { BACKOFF_BASE_MS, BACKOFF_CAP_MS, backoffMs } from '../clients/link/socket.ts';
+import { createSseParser } from '../clients/site/sse.ts';
+import { readSettings, type RelayFlags, type RelaySettings } from './contexts.ts';
+import { OPERATOR_EXIT, OperatorFailure, exitOfCode, exitOfProblem, usageFailure } from './failure.ts';
 
-export type RelayCall = {
+type RelayCall = {
   readonly method?: 'GET' | 'POST';
   readonly body?: object;
   readonly query?: Readonly<Record<string, string | undefined>>;
@@ -18,7 +20,7 @@ export type RelayCall = {
 };
 
 /** The request of a GraphQL operation, ready to be sent. */
-export type SentOperation = {
+type SentOperation = {
   readonly name: string;
   readonly url: string;
   readonly body: string;
@@ -132,7 +134,7 @@ function dataOf<Data>(answer: HttpAnswer): Data {
 }
 
 /** Throws the first error of a GraphQL answer. */
-export function throwErrors({ errors }: Readonly<Record<string, unknown>>): void {
+function throwErrors({ errors }: Readonly<Record<string, unknown>>): void {
   const [first]: unknown[] = Array.isArray(errors) ? errors : [];
   if (typeof first !== 'object' || first === null) return;
   const { message, extensions } = first as { message?: unknown; extensions?: { code?: unknown } };
@@ -148,4 +150,172 @@ export function pathOf(...segments: readonly string[]): string {
 function queryOf(query: Readonly<Record<string, string | undefined>>): string {
   const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
   return given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
+}
+
+// Follows a subscription of the relay over server-sent events, and reconnects when the stream breaks.
+
+/** The maximum length of one event, in characters. A longer one ends the stream. */
+const EVENT_CHARS = 4 * 1024 * 1024;
+/** The codes of errors after which the same request may succeed later. */
+const PASSING: readonly string[] = ['unreachable', 'bad_answer', 'store_unavailable', 'draining', 'rate_limited'];
+
+type Following<Data> = {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly onData: (data: Data) => void;
+  /** Called when an open stream breaks. Events may be missing until it is open again. */
+  readonly onGap: () => void;
+};
+
+/**
+ * Passes the data of each event to `onData`. Rejects with the signal's reason when the signal is aborted. Rejects with
+ * OperatorFailure when the relay refuses the subscription, and when the relay cannot be reached before the stream has
+ * been open once.
+ */
+export async function followStream<Data>(operation: SentOperation, following: Following<Data>): Promise<never> {
+  const { clock, signal, onGap } = following;
+  let opened = false;
+  for (let attempt = 0; ; attempt++) {
+    const fault = await readStream(operation, following, () => {
+      opened = true;
+      attempt = 0;
+    }).catch((error: unknown) => error);
+    signal.throwIfAborted();
+    if (fault instanceof Error && !(opened && isPassing(fault))) throw fault;
+    if (attempt === 0) onGap();
+    const bounds = { baseMs: BACKOFF_BASE_MS, capMs: BACKOFF_CAP_MS, random: Math.random };
+    await sleep(clock, backoffMs(attempt, bounds), signal);
+  }
+}
+
+function isPassing(fault: Error): boolean {
+  return fault instanceof OperatorFailure && PASSING.includes(fault.code);
+}
+
+/** Reads one stream. Resolves when the relay has ended it. */
+async function readStream<Data>(
+  operation: SentOperation,
+  { signal, onData }: Following<Data>,
+  onOpen: () => void,
+): Promise<void> {
+  const response = await open(operation, signal);
+  if (!response.ok || !response.body) {
+    const body = parseObject(await response.text()) ?? {};
+    throwErrors(body);
+    bodyOf({ status: response.status, body, retryAfterMs: null });
+    throw new OperatorFailure(OPERATOR_EXIT.unreachable, 'bad_answer', `HTTP ${response.status} without a stream.`);
+  }
+  onOpen();
+  const parser = createSseParser(EVENT_CHARS);
+  for await (const bytes of unbroken(response.body)) {
+    for (const { event, data } of parser.push(bytes)) {
+      if (event === 'complete') return;
+      if (event === 'next') onData(eventData(operation.name, data));
+    }
+  }
+}
+
+async function open({ url, body, token }: SentOperation, signal: AbortSignal): Promise<Response> {
+  const headers = {
+    authorization: `Bearer ${await token()}`,
+    'content-type': 'application/json',
+    accept: 'text/event-stream',
+  };
+  return fetch(url, { method: 'POST', headers, body, signal }).catch(() => {
+    throw broken(`${URL.parse(url)?.origin ?? url}: The relay could not be reached.`);
+  });
+}
+
+async function* unbroken(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } catch {
+    throw broken('The stream broke.');
+  }
+}
+
+function broken(message: string): OperatorFailure {
+  return new OperatorFailure(OPERATOR_EXIT.unreachable, 'unreachable', message);
+}
+
+function eventData<Data>(operation: string, text: string): Data {
+  const body = parseObject(text) ?? {};
+  throwErrors(body);
+  return withWords(operation, body['data'] as Data);
+}
+
+// Translates between the names of GraphQL's enum values and the words that REST writes for them. The command line shows
+// the words.
+
+type Words = typeof ENUM_WORDS;
+type EnumName = keyof Words;
+/** A word of this enum in REST, such as `outcome_unknown` of `Outcome`. */
+type WordOf<Name extends EnumName> = Words[Name][keyof Words[Name]] & string;
+
+/** Returns all words of an enum. */
+export function wordsOf(name: EnumName): readonly string[] {
+  return Object.values(ENUM_WORDS[name]);
+}
+
+/**
+ * Returns the text as a word of the enum; undefined if there is no text. Throws a usage failure for a text that is not
+ * such a word.
+ */
+export function readWord<Name extends EnumName>(name: Name, text: string): WordOf<Name>;
+export function readWord<Name extends EnumName>(name: Name, text: string | undefined): WordOf<Name> | undefined;
+export function readWord<Name extends EnumName>(name: Name, text: string | undefined): WordOf<Name> | undefined {
+  if (text === undefined || isWord(name, text)) return text;
+  throw usageFailure(`expected ${wordsOf(name).join(', ')}, got "${text}"`);
+}
+
+function isWord<Name extends EnumName>(name: Name, text: string): text is WordOf<Name> {
+  return wordsOf(name).includes(text);
+}
+
+/** Returns the variables of an operation with GraphQL's enum names in place of the words of REST. */
+function withNames(operation: string, variables: object): Readonly<Record<string, unknown>> {
+  const places = ENUM_PLACES[operation]?.variables ?? {};
+  return Object.fromEntries(
+    Object.entries(variables).map(([name, value]) => {
+      const words = wordTable(places[name]);
+      return [name, words ? translated(value, (word) => nameOf(words, word)) : value];
+    }),
+  );
+}
+
+/**
+ * Returns the data of an operation with the words of REST in place of GraphQL's enum names. Changes the given object.
+ */
+function withWords<Data>(operation: string, data: Data): Data {
+  for (const [place, name] of Object.entries(ENUM_PLACES[operation]?.data ?? {})) {
+    const words = wordTable(name);
+    if (words) replaceAt(data, place.split('.'), (found) => words[found] ?? found);
+  }
+  return data;
+}
+
+type WordTable = Readonly<Record<string, string>>;
+
+function wordTable(name: string | undefined): WordTable | undefined {
+  return Object.entries<WordTable>(ENUM_WORDS).find(([known]) => known === name)?.[1];
+}
+
+function nameOf(words: WordTable, word: string): string {
+  return Object.entries(words).find(([, known]) => known === word)?.[0] ?? word;
+}
+
+function translated(value: unknown, translate: (text: string) => string): unknown {
+  if (Array.isArray(value)) return value.map((item) => translated(item, translate));
+  return typeof value === 'string' ? translate(value) : value;
+}
+
+function replaceAt(node: unknown, [name, ...rest]: readonly string[], translate: (text: string) => string): void {
+  if (Array.isArray(node)) return node.forEach((item) => replaceAt(item, [name ?? '', ...rest], translate));
+  if (!isObject(node) || name === undefined) return;
+  if (rest.length > 0) replaceAt(node[name], rest, translate);
+  else if (name in node) node[name] = translated(node[name], translate);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
 }

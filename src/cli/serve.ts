@@ -1,19 +1,19 @@
 /** Runs the command `callboard serve`: a relay, until it is stopped. */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join, sep } from 'node:path';
 import { openCallboard, type Callboard } from '../callboard.ts';
 import { readConfig, secretsIn, type Config } from '../config.ts';
+import { CallboardError } from '../core/errors.ts';
 import { DRAIN_MS } from '../core/limits.ts';
+import type { Cancel, Clock, Log } from '../core/ports.ts';
 import { createSignIn } from '../http/sign-in.ts';
-import { systemClock } from '../platform/clock.ts';
-import { createLog } from '../platform/log.ts';
-import { endOnCrash } from './crash.ts';
-import { activatedSocket } from './activated-socket.ts';
-import { splitFlags } from './flags.ts';
-import { greeting, jsonLine } from './greeting.ts';
+import { signToken } from '../http/tokens.ts';
+import { createLog, type RedactingLog } from '../platform/log.ts';
+import { systemClock } from '../platform/system.ts';
 import { allowHeapGrowth } from './heap-growth.ts';
-import type { Io } from './io.ts';
-import { reloadOnChange } from './reload.ts';
+import { UsageError, splitFlags, type Io } from './io.ts';
 import { openTraceExport } from './trace-export.ts';
-import { trialCredentials } from './trial.ts';
 
 /** Runs a relay until the first stop signal, then drains and closes it. */
 export async function serve(argv: readonly string[], io: Io): Promise<void> {
@@ -55,4 +55,226 @@ async function listen(callboard: Callboard, { host, port }: Config, fd: number |
     await callboard.close();
     throw error;
   }
+}
+
+// Applies changed credential and certificate files while the relay runs. It does not read other settings again.
+
+/**
+ * The time between two readings of the files, in milliseconds. The files are read and not watched, because reading them
+ * shows every replacement, even one by a symbolic link.
+ */
+const CHECK_MS = 5_000;
+
+type ReloadParts = {
+  readonly callboard: Pick<Callboard, 'replaceCredentials' | 'replaceCertificate'>;
+  readonly env: Io['env'];
+  readonly argv: readonly string[];
+  readonly clock: Pick<Clock, 'every'>;
+  readonly log: RedactingLog;
+};
+
+/**
+ * Checks every 5 s whether a file of the configuration has changed, and then replaces the credentials and the
+ * certificate. A faulty configuration is logged and changes nothing; the files are read again after their next change.
+ * Does nothing if the configuration names no such file.
+ */
+export function reloadOnChange(started: Config, { callboard, env, argv, clock, log }: ReloadParts): Cancel {
+  if (started.files.length === 0) return () => {};
+  let current = started;
+  let seen = contentOf(started.files);
+  const apply = (next: Config): void => {
+    log.redact(secretsIn(next));
+    if (!next.generated) callboard.replaceCredentials(next.auth);
+    if (next.tls) callboard.replaceCertificate(next.tls);
+    if (next.redis?.url !== current.redis?.url)
+      log.warn({}, 'the Redis address has changed: it is used after a restart');
+    current = next;
+    log.info({}, 'credentials and certificate were read again');
+  };
+  return clock.every(CHECK_MS, () => {
+    const content = contentOf(started.files);
+    if (content === seen) return;
+    seen = content;
+    try {
+      apply(readConfig(env, argv));
+    } catch (error) {
+      log.error({ faults: faultsIn(error) }, 'the changed configuration is not valid; the one before stays in use');
+    }
+  });
+}
+
+function contentOf(paths: readonly string[]): string {
+  return JSON.stringify(paths.map(textOf));
+}
+
+/** Returns the text of a file. Null: it cannot be read, for example because it is just being replaced. */
+function textOf(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return null;
+  }
+}
+
+function faultsIn(error: unknown): string {
+  if (error instanceof CallboardError) return error.message;
+  throw error;
+}
+
+// Writes the text that `callboard serve` prints when it begins to listen.
+
+type Started = {
+  readonly url: string;
+  readonly mode: string;
+  readonly nodeId: string;
+  readonly credentials: Credentials | null;
+  /** The one-time code that signs the user in to the GraphQL editor. Null: the editor asks for a token. */
+  readonly code: string | null;
+  /** The one-time code that signs the operator in to the console. Null: the console asks for a token. */
+  readonly consoleCode: string | null;
+};
+
+/** Returns one line of JSON for programs that start a relay. */
+function jsonLine({ url, credentials }: Started): string {
+  const generated = credentials && {
+    admin_token: credentials.adminToken,
+    secret: credentials.secret,
+    user_token: credentials.userToken,
+  };
+  return `${JSON.stringify({ event: 'listening', url, ...generated })}\n`;
+}
+
+/** Returns the text for a person: the addresses to open, and commands to paste. */
+function greeting(started: Started): string {
+  const { url, mode, nodeId, credentials, code, consoleCode } = started;
+  const editor = code === null ? `${url}/graphql` : `${url}/graphql#code=${code}`;
+  const page = consoleCode === null ? `${url}/console/` : `${url}/console/#code=${consoleCode}`;
+  const once = code === null ? '' : ' (signed in, once, within 10 minutes)';
+  return `callboard is listening at ${url} (${mode} mode, node ${nodeId})
+  console         ${page}${once}
+  overview        ${url}/
+  GraphQL editor  ${editor}${once}
+  REST reference  ${url}/reference
+${credentials ? trial(url, credentials) : configured(url)}`;
+}
+
+function configured(url: string): string {
+  return `
+Try, with an administrator's token:
+  curl -H "authorization: Bearer $ADMIN" ${url}/users
+`;
+}
+
+function trial(url: string, { adminToken, secret, userToken }: Credentials): string {
+  return `
+No credentials are configured. These were generated for this run; the secret is ${secret}
+TOKEN is for the user "${TRIAL_USER}" (scopes connect invoke host, one day), ADMIN for an administrator. Paste into another terminal:
+
+export TOKEN=${userToken} ADMIN=${adminToken}
+
+Then a client, which runs in the background, and a call of it:
+
+${client(url)} &
+curl -H "authorization: Bearer $TOKEN" -H 'content-type: application/json' \\
+  -d '{"params":{"text":"milk"},"connect_within_ms":10000}' ${url}/connections/${TRIAL_USER}/kiosk-1/actions/notes.add
+
+And who is connected, as the administrator sees it:
+
+curl -H "authorization: Bearer $ADMIN" ${url}/connections
+`;
+}
+
+/** Returns a shell command that runs a client. Its lines contain no single quotes. */
+function client(url: string): string {
+  return `${nodeCommand()} --input-type=module -e '
+import { env } from "node:process";
+import { createRuntime } from "${runtimeSpecifier()}";
+const runtime = createRuntime({
+  url: "${url.replace(/^http/, 'ws')}/connect", token: env.TOKEN, clientId: "kiosk-1", clientType: "console",
+});
+runtime.handle("notes.add", { summary: "Adds a note" }, ({ text }) => ({ added: text }));
+runtime.connect();'`;
+}
+
+/** Returns the shell command that starts the Node that runs this process. */
+function nodeCommand(): string {
+  return process.execPath.includes(`${sep}node_modules${sep}`) ? 'npx node' : 'node';
+}
+
+/**
+ * Returns the name by which a program in this folder imports the client runtime: the package's name, or the address of
+ * its file if the package is not installed.
+ */
+function runtimeSpecifier(): string {
+  const name = 'callboard/runtime';
+  try {
+    createRequire(join(process.cwd(), 'client.mjs')).resolve(name);
+    return name;
+  } catch {
+    return import.meta.resolve(
+      import.meta.filename.endsWith('.ts') ? '../clients/runtime/index.ts' : '../clients/runtime/index.js',
+    );
+  }
+}
+
+// Finds the listening socket that a service manager such as systemd passes to the process.
+
+/** The number of the first file descriptor that a service manager passes. systemd's sd_listen_fds defines it. */
+const FIRST_FD = 3;
+
+/**
+ * Returns the file descriptor of the listening socket that a service manager such as systemd passed to this process.
+ * LISTEN_PID and LISTEN_FDS describe it. Returns null if none was passed. Throws UsageError if several were passed,
+ * because a relay listens on one socket.
+ */
+export function activatedSocket(env: Readonly<Record<string, string | undefined>>, pid: number): number | null {
+  const { LISTEN_PID, LISTEN_FDS } = env;
+  if (LISTEN_FDS === undefined || LISTEN_PID !== String(pid)) return null;
+  if (LISTEN_FDS !== '1') throw new UsageError(`LISTEN_FDS: expected 1 socket, got ${LISTEN_FDS}`);
+  return FIRST_FD;
+}
+
+// Creates the credentials to print for a relay that was started without any.
+
+/** The user of the generated trial token. */
+const TRIAL_USER = 'demo';
+/** How long the printed token is valid, in seconds: a day. */
+const TRIAL_SECONDS = 24 * 3600;
+
+/** Generated credentials of one run: the admin token, the secret, and a token of TRIAL_USER for one day. */
+type Credentials = { readonly adminToken: string; readonly secret: string; readonly userToken: string };
+
+/** Returns the credentials to print; null if the configuration has no generated ones. */
+async function trialCredentials({ auth }: Config): Promise<Credentials | null> {
+  const [adminToken] = auth.adminTokens;
+  if (adminToken === undefined || auth.secret === null) return null;
+  const userToken = await signToken({
+    secret: auth.secret,
+    user: TRIAL_USER,
+    scopes: ['connect', 'invoke', 'host'],
+    ttlSeconds: TRIAL_SECONDS,
+    now: Date.now(),
+    issuer: auth.issuer,
+    audience: auth.audience,
+  });
+  return { adminToken, secret: auth.secret, userToken };
+}
+
+// Ends a relay after an error that nothing caught. Nothing is known about its state any more.
+
+/**
+ * From now on, an error that nothing caught is logged with its cause. Then the relay that `ends` was called with, if
+ * any, is aborted, and the process exits with the code CRASHED.
+ */
+export function endOnCrash(io: Pick<Io, 'onCrash'>, log: Log): { ends(callboard: Pick<Callboard, 'abort'>): void } {
+  let relay: Pick<Callboard, 'abort'> | null = null;
+  io.onCrash?.(async (error) => {
+    log.error({ err: error }, 'an error that nothing caught: the relay ends');
+    await relay?.abort();
+  });
+  return {
+    ends(callboard) {
+      relay = callboard;
+    },
+  };
 }

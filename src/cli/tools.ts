@@ -1,9 +1,13 @@
-/** Runs the command `callboard token`, which prints a signed token. */
+/** Runs the small commands that need no relay in their process: token, healthcheck, schema and spill-clean. */
+import { once } from 'node:events';
+import http, { type IncomingMessage } from 'node:http';
+import https from 'node:https';
+import { text } from 'node:stream/consumers';
 import { readConfig } from '../config.ts';
 import { canonicalUser } from '../core/ids.ts';
-import { signToken } from '../http/token.ts';
-import { splitFlags } from './flags.ts';
-import { UsageError, type Io } from './io.ts';
+import { signToken } from '../http/tokens.ts';
+import { createLog } from '../platform/log.ts';
+import { UsageError, splitFlags, type Io } from './io.ts';
 
 const SCOPES: readonly string[] = ['connect', 'invoke', 'host', 'admin'];
 /** The default of `--ttl`, in seconds: an hour. */
@@ -49,4 +53,84 @@ function readTtl(text: string | undefined, faults: string[]): number {
   const seconds = /^\d{1,10}$/.test(text) ? Number(text) : 0;
   if (seconds < 1 || seconds > TTL_MAX) faults.push(`--ttl: expected 1 to ${TTL_MAX} seconds`);
   return seconds;
+}
+
+// Runs the command `callboard healthcheck`, which asks a relay on this machine whether it is ready.
+
+/** The default of `--within`: how long the relay may take to answer, in milliseconds. */
+const WITHIN_MS = 3_000;
+
+/**
+ * Requests `/readyz` of the relay on this machine and prints the answer. The settings give its host, port and base
+ * path. Made for health checks of containers whose images have no curl. Throws if the relay is not ready, or does not
+ * answer within 3 s (`--within`).
+ */
+export async function healthcheck(argv: readonly string[], io: Io): Promise<void> {
+  const { own, rest } = splitFlags(argv, { values: ['--within'] });
+  const within = Number(own.get('--within') ?? WITHIN_MS);
+  if (!Number.isInteger(within) || within < 1) throw new UsageError('--within: expected milliseconds');
+  const { host, port, basePath, tls } = readConfig(io.env, rest);
+  const url = `${tls ? 'https' : 'http'}://${reachable(host)}:${port}${basePath}/readyz`;
+  const { status, body } = await ask(url, within);
+  if (status !== 200) throw new HealthError(`${url} answers ${status}: ${body}`);
+  io.print(`${body}\n`);
+}
+
+/** The error for a relay that is not ready. The process exits with code 1. */
+export class HealthError extends Error {
+  override readonly name = 'HealthError';
+}
+
+/**
+ * Requests a URL of the relay. It does not verify the certificate, because the certificate names the relay's public
+ * host. The request stays on this machine and carries no secret.
+ */
+async function ask(url: string, within: number): Promise<{ readonly status: number; readonly body: string }> {
+  const signal = AbortSignal.timeout(within);
+  const open = url.startsWith('https:') ? https.get : http.get;
+  try {
+    const request = open(url, { agent: false, signal, rejectUnauthorized: false });
+    const [answer]: IncomingMessage[] = await once(request, 'response', { signal });
+    if (!answer) throw new Error('no response');
+    return { status: answer.statusCode ?? 0, body: (await text(answer)).trim() };
+  } catch (error) {
+    throw new HealthError(`${url} does not answer (${signal.aborted ? `within ${within} ms` : reasonOf(error)})`);
+  }
+}
+
+/** Returns the host at which this machine reaches the relay: loopback for a relay that listens on all addresses. */
+function reachable(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  if (host === '::' || host === '[::]') return '[::1]';
+  return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? error.cause.message : error.message;
+}
+
+// Runs the command `callboard schema`, which prints the GraphQL schema of the relay.
+
+/** Prints the GraphQL schema. Throws UsageError for any argument. */
+export async function schema(argv: readonly string[], io: Io): Promise<void> {
+  if (argv.length > 0) throw new UsageError(`schema takes no flags: ${argv.join(' ')}`);
+  // Only this command needs the schema, and only `spillClean` the relay.
+  const { printedSchema } = await import('../graphql/schema/schema.ts');
+  io.print(printedSchema());
+}
+
+// Runs the command `callboard spill-clean`, which deletes expired payloads from the spill directory, and nothing else.
+
+/**
+ * Removes expired payloads from the configured spill directory and prints how many it removed. May run while relays use
+ * the directory.
+ */
+export async function spillClean(argv: readonly string[], io: Io): Promise<void> {
+  const { spillDir, logLevel } = readConfig(io.env, argv);
+  if (spillDir === null)
+    throw new UsageError('CALLBOARD_SPILL_DIR: is required: without a directory, payloads are kept in memory');
+  const { cleanSpillDirectory } = await import('../callboard.ts');
+  const removed = await cleanSpillDirectory(spillDir, createLog({ level: logLevel, secrets: [] }));
+  io.print(`removed ${removed} expired ${removed === 1 ? 'payload' : 'payloads'}\n`);
 }

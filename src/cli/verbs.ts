@@ -3,11 +3,12 @@
  * Stricli.
  */
 import { buildApplication, buildRouteMap, proposeCompletions, run, type Application } from '@stricli/core';
-import type { Io } from '../io.ts';
 import { commandOf, type OperatorContext } from './command.ts';
 import { OPERATOR_EXIT, type OperatorExit } from './failure.ts';
+import type { Io } from './io.ts';
+import type { Flag, Verb } from './output.ts';
+import { wordsOf } from './relay.ts';
 import { NOUNS } from './nouns.ts';
-import { VERBS } from './verbs/table.ts';
 
 function applicationOf(): Application<OperatorContext> {
   const routes = Object.fromEntries(Object.entries(NOUNS).map(([noun, brief]) => [noun, routeOf(noun, brief)]));
@@ -53,3 +54,404 @@ function contextOf(io: Io, end: (exit: OperatorExit) => void) {
   };
   return { process, context: { process, io, end } };
 }
+
+// Defines the flags that several verbs of the command line have.
+
+const USER_FLAG = { userId: 'Only this user' };
+const CLIENT_FLAGS = { ...USER_FLAG, clientId: 'Only this client' };
+/** The flags of verbs that list rows in pages. */
+const PAGE_FLAGS: Readonly<Record<string, Flag>> = {
+  limit: 'Most rows of a page, 1 to 1000 (default 100)',
+  cursor: 'Where the page begins: next_cursor of the page before',
+  all: { help: 'All pages, one after the other', on: true },
+};
+const TIME_FLAGS = {
+  since: 'Only later than this: a time such as 2026-01-31T12:00:00Z, or an age such as 10m',
+  until: 'Only earlier than this: a time or an age',
+};
+/** The flag of verbs that print events until they are interrupted. */
+const COUNT_FLAG = { count: 'End after this many lines' };
+/** The flag of verbs that ask for confirmation before they act. */
+const YES_FLAG: Readonly<Record<string, Flag>> = {
+  yes: { help: 'Do not ask; required if the input is not a terminal', on: true },
+};
+
+// Declares the verbs about calls: invoke an action, check a call before it is sent, read what became of it, and list
+// waiting callers.
+
+const PARAMS = { params: 'File with the parameters as JSON; - reads standard input' };
+const BUDGETS = {
+  connect: 'How long to wait for the client to connect, such as 5s (default 0s)',
+  respond: 'How long the client may take, such as 30s (default 30s)',
+};
+const CALL_ARGS = ['user/client', 'action', 'params...'];
+const ADDRESS = ['user/client/command'];
+
+const CALL_VERBS: readonly Verb[] = [
+  {
+    name: 'call',
+    brief: 'Invoke an action of a client and wait for its end',
+    args: CALL_ARGS,
+    flags: {
+      ...PARAMS,
+      id: 'Id of the command; a repeated id never runs twice',
+      ...BUDGETS,
+      cancelOnInterrupt: { help: 'On an interruption, cancel the command instead of leaving it running', on: true },
+    },
+    examples: ['call alice/desk lamp.set on:=true colour=warm --connect 5s --respond 30s'],
+    load: async () => (await import('./run/calls.ts')).call,
+  },
+  {
+    name: 'preflight',
+    brief: 'Ask what would refuse a call; nothing is admitted or written',
+    args: CALL_ARGS,
+    flags: { ...PARAMS, id: 'Id of the command', ...BUDGETS },
+    examples: ['preflight alice/desk lamp.set on:=true'],
+    load: async () => (await import('./run/calls.ts')).preflight,
+  },
+  {
+    name: 'calls ls',
+    brief: 'List calls that the relay tracks, newest first',
+    flags: {
+      ...CLIENT_FLAGS,
+      action: 'Only this action',
+      outcome: { help: 'Only this outcome', values: wordsOf('Outcome') },
+      stage: { help: 'Only this stage', values: wordsOf('Stage') },
+      code: 'Only this code of an error, such as handler_failed',
+      clientType: { help: 'Only this kind of client', values: wordsOf('ClientType') },
+      label: { help: 'Only clients with this label, as key=value', many: true },
+      nodeId: 'Only this node',
+      ...TIME_FLAGS,
+      order: { help: 'newest first, or in order of the key (default newest)', values: wordsOf('CommandOrder') },
+      ...PAGE_FLAGS,
+    },
+    examples: ['calls ls --outcome outcome_unknown --since 1h', 'calls ls --label room=12 -o jsonl --all'],
+    load: async () => (await import('./run/calls.ts')).callsLs,
+  },
+  {
+    name: 'calls get',
+    brief: 'Show everything that is proven about a call',
+    args: ADDRESS,
+    load: async () => (await import('./run/calls.ts')).callsGet,
+  },
+  {
+    name: 'calls await',
+    brief: 'Wait for the end of a call',
+    args: ADDRESS,
+    flags: { within: 'How long to wait, such as 30s (default 30s)' },
+    load: async () => (await import('./run/calls.ts')).callsAwait,
+  },
+  {
+    name: 'calls cancel',
+    brief: 'Cancel a call',
+    args: ADDRESS,
+    flags: { reason: 'Why, for the record and the client' },
+    load: async () => (await import('./run/calls.ts')).callsCancel,
+  },
+  {
+    name: 'calls tail',
+    brief: 'Print what happens to calls from now on',
+    flags: {
+      ...CLIENT_FLAGS,
+      action: 'Only this action',
+      outcome: { help: 'Only ends with these outcomes, separated by commas', values: wordsOf('Outcome'), many: true },
+      clientType: { help: 'Only this kind of client', values: wordsOf('ClientType') },
+      ...COUNT_FLAG,
+    },
+    examples: ['calls tail --outcome outcome_unknown,expired'],
+    load: async () => (await import('./run/calls.ts')).callsTail,
+  },
+  {
+    name: 'calls reveal',
+    brief: 'Show one payload of a call, for a reason that the audit keeps',
+    args: ADDRESS,
+    flags: {
+      reason: 'Why it is looked at; required',
+      subject: { help: 'Which payload (default result)', values: ['params', 'result', 'message'] },
+      message: 'Id of the retained message, for the subject message',
+    },
+    examples: ["calls reveal alice/desk/c1 --reason 'ticket 4711'"],
+    load: async () => (await import('./run/calls.ts')).callsReveal,
+  },
+  {
+    name: 'waits ls',
+    brief: 'List callers that wait, oldest first',
+    flags: { ...CLIENT_FLAGS, older: 'Only waits older than this, such as 10s', ...PAGE_FLAGS },
+    load: async () => (await import('./run/calls.ts')).waitsLs,
+  },
+  {
+    name: 'waits count',
+    brief: 'Count callers that wait',
+    flags: { ...CLIENT_FLAGS, older: 'Only waits older than this, such as 10s' },
+    load: async () => (await import('./run/calls.ts')).waitsCount,
+  },
+  {
+    name: 'waits watch',
+    brief: 'Print a line when the oldest wait gets too old, and when none is any more',
+    flags: { older: 'The age, 1s to 10m (default 10s)', ...USER_FLAG, ...COUNT_FLAG },
+    load: async () => (await import('./run/calls.ts')).waitsWatch,
+  },
+];
+
+// Declares the verbs about clients, users, advertised actions, reported execution contexts, and sites.
+
+const CLIENT = ['user/client'];
+
+const CLIENT_VERBS: readonly Verb[] = [
+  {
+    name: 'clients ls',
+    brief: 'List clients that are connected, or were until lately',
+    flags: {
+      ...USER_FLAG,
+      status: { help: 'Only this status', values: wordsOf('ConnectionStatus') },
+      clientType: { help: 'Only this kind of client', values: wordsOf('ClientType') },
+      action: 'Only clients that advertise this action',
+      text: 'Only where an id, or the value of a label, contains this',
+      label: { help: 'Only with this label, as key=value', many: true },
+      nodeId: 'Only this node',
+      ...PAGE_FLAGS,
+    },
+    examples: ['clients ls --status stale -o ids', 'clients ls --client-type browser --label room=12'],
+    load: async () => (await import('./run/clients.ts')).clientsLs,
+  },
+  {
+    name: 'clients get',
+    brief: 'Show one client',
+    args: CLIENT,
+    load: async () => (await import('./run/clients.ts')).clientsGet,
+  },
+  {
+    name: 'clients actions',
+    brief: 'List the actions that a client advertises',
+    args: CLIENT,
+    load: async () => (await import('./run/clients.ts')).clientsActions,
+  },
+  {
+    name: 'clients flapping',
+    brief: 'List the clients that reconnected most in the last hour',
+    flags: { limit: 'Most rows, 1 to 1000 (default 100)' },
+    load: async () => (await import('./run/clients.ts')).clientsFlapping,
+  },
+  {
+    name: 'clients watch',
+    brief: 'Print changes of connections from now on',
+    flags: { ...USER_FLAG, ...COUNT_FLAG },
+    load: async () => (await import('./run/clients.ts')).clientsWatch,
+  },
+  {
+    name: 'clients disconnect',
+    brief: 'Close the link of a client, which may connect again at once',
+    args: CLIENT,
+    flags: { reason: 'Why, for the audit', ...YES_FLAG },
+    load: async () => (await import('./run/clients.ts')).clientsDisconnect,
+  },
+  {
+    name: 'users ls',
+    brief: 'List users',
+    flags: PAGE_FLAGS,
+    load: async () => (await import('./run/clients.ts')).usersLs,
+  },
+  {
+    name: 'users get',
+    brief: 'Show a user: connections, streams and waits',
+    args: ['user'],
+    load: async () => (await import('./run/clients.ts')).usersGet,
+  },
+  {
+    name: 'actions ls',
+    brief: 'List a sample of the actions that connected clients advertise',
+    args: ['action?'],
+    load: async () => (await import('./run/clients.ts')).actionsLs,
+  },
+  {
+    name: 'places ls',
+    brief: 'List execution contexts, or browser windows, that clients report',
+    flags: {
+      kind: { help: 'What to list (default context)', values: ['context', 'window'] },
+      ...CLIENT_FLAGS,
+      clientType: { help: 'Only this kind of client', values: wordsOf('ClientType') },
+      ownership: { help: 'Only for this use', values: wordsOf('Ownership') },
+      status: 'Only this status: active, idle, closed or stale; of windows open, stale or closed',
+      windowId: 'Only contexts in this window',
+      ...PAGE_FLAGS,
+    },
+    load: async () => (await import('./run/clients.ts')).placesLs,
+  },
+  {
+    name: 'sites ls',
+    brief: 'List cooperative sites',
+    flags: { owner: 'Only sites of this user', ...PAGE_FLAGS },
+    load: async () => (await import('./run/clients.ts')).sitesLs,
+  },
+  {
+    name: 'sites get',
+    brief: 'Show one site',
+    args: ['owner/site'],
+    load: async () => (await import('./run/clients.ts')).sitesGet,
+  },
+];
+
+// Declares the verbs about what the relay retains: streams, messages and the audit.
+
+const KIND = { help: 'Only these kinds, separated by commas', values: wordsOf('MessageKind'), many: true } as const;
+
+const HISTORY_VERBS: readonly Verb[] = [
+  {
+    name: 'streams ls',
+    brief: 'List the streams in which messages of a user are retained',
+    args: ['user'],
+    flags: { prefix: 'Only streams whose name after the user begins with this', ...PAGE_FLAGS },
+    load: async () => (await import('./run/history.ts')).streamsLs,
+  },
+  {
+    name: 'messages ls',
+    brief: 'List retained messages of a stream, without payloads',
+    args: ['stream'],
+    flags: {
+      kind: KIND,
+      ...TIME_FLAGS,
+      order: { help: 'Which come first (default oldest_first)', values: wordsOf('MessageOrder') },
+      ...PAGE_FLAGS,
+    },
+    examples: ['messages ls alice/clients/desk --kind result,error --since 1h'],
+    load: async () => (await import('./run/history.ts')).messagesLs,
+  },
+  {
+    name: 'messages tail',
+    brief: 'Print the newest messages of a stream, then those that come',
+    args: ['stream'],
+    flags: { kind: KIND, last: 'How many of the newest to begin with (default 10)', ...COUNT_FLAG },
+    load: async () => (await import('./run/history.ts')).messagesTail,
+  },
+  {
+    name: 'audit ls',
+    brief: 'List what administrators did, newest first',
+    flags: {
+      ...USER_FLAG,
+      who: 'Only this administrator, as admin:<name>',
+      action: { help: 'Only this action', values: wordsOf('OperatorAction') },
+      ...TIME_FLAGS,
+      ...PAGE_FLAGS,
+    },
+    examples: ['audit ls --user-id alice --action reveal'],
+    load: async () => (await import('./run/history.ts')).auditLs,
+  },
+];
+
+// Declares the verbs that need no relay: contexts, and completion for shells.
+
+const TOKEN_FLAGS = ['tokenFile', 'tokenCommand'] as const;
+
+const LOCAL_VERBS: readonly Verb[] = [
+  {
+    name: 'context add',
+    brief: 'Add or replace a context: a relay, and where its token comes from',
+    args: ['name', 'url'],
+    flags: { storeToken: { help: 'Store the token of CALLBOARD_TOKEN in the file of contexts', on: true } },
+    shared: TOKEN_FLAGS,
+    output: false,
+    examples: ["context add prod https://relay.example --token-command 'pass show relay'"],
+    load: async () => (await import('./run/local.ts')).contextAdd,
+  },
+  {
+    name: 'context use',
+    brief: 'Make a context the current one',
+    args: ['name'],
+    shared: [],
+    output: false,
+    load: async () => (await import('./run/local.ts')).contextUse,
+  },
+  {
+    name: 'context previous',
+    brief: 'Make the context current that was before',
+    shared: [],
+    output: false,
+    load: async () => (await import('./run/local.ts')).contextPrevious,
+  },
+  {
+    name: 'context ls',
+    brief: 'List contexts',
+    shared: [],
+    load: async () => (await import('./run/local.ts')).contextLs,
+  },
+  {
+    name: 'context show',
+    brief: 'Show a context, by default the current one; never a token',
+    args: ['name?'],
+    shared: [],
+    load: async () => (await import('./run/local.ts')).contextShow,
+  },
+  {
+    name: 'context rm',
+    brief: 'Remove a context',
+    args: ['name'],
+    shared: [],
+    output: false,
+    load: async () => (await import('./run/local.ts')).contextRm,
+  },
+  {
+    name: 'completion',
+    brief: 'Print a script that completes commands in bash, zsh or fish',
+    args: ['shell'],
+    shared: [],
+    output: false,
+    examples: ['completion bash > ~/.local/share/bash-completion/completions/callboard'],
+    load: async () => (await import('./run/local.ts')).completion,
+  },
+];
+
+// Declares the verbs about the relay itself: its state, its nodes and its capacity.
+
+const RELAY_VERBS: readonly Verb[] = [
+  {
+    name: 'status',
+    brief: 'Show the state of the deployment; exits with 1 if something needs a person',
+    load: async () => (await import('./run/status.ts')).status,
+  },
+  {
+    name: 'top',
+    brief: 'Show rates and the busiest clients, again and again',
+    flags: {
+      sort: { help: 'Which clients come first (default inflight)', values: ['inflight', 'queued', 'wait'] },
+      interval: 'How often (default 2s)',
+      ...COUNT_FLAG,
+    },
+    load: async () => (await import('./run/status.ts')).top,
+  },
+  {
+    name: 'nodes ls',
+    brief: 'List nodes of the deployment',
+    flags: PAGE_FLAGS,
+    load: async () => (await import('./run/status.ts')).nodesLs,
+  },
+  {
+    name: 'nodes drain',
+    brief: 'Make a node take no new work and close its links',
+    args: ['node'],
+    flags: { within: 'How long live commands may take to end (default 10s)', ...YES_FLAG },
+    examples: ['nodes drain node-a --within 60s --yes'],
+    load: async () => (await import('./run/status.ts')).nodesDrain,
+  },
+  {
+    name: 'capacity ls',
+    brief: 'List admission scopes that hold reservations',
+    flags: PAGE_FLAGS,
+    load: async () => (await import('./run/status.ts')).capacityLs,
+  },
+  {
+    name: 'doctor',
+    brief: 'Check settings, contexts, token and relay, one line each',
+    load: async () => (await import('./run/status.ts')).doctor,
+  },
+];
+
+// Lists all verbs of operators. The commands, their help, shell completion and the table of docs/cli.md are made from
+// it.
+
+export const VERBS: readonly Verb[] = [
+  ...RELAY_VERBS,
+  ...CLIENT_VERBS,
+  ...CALL_VERBS,
+  ...HISTORY_VERBS,
+  ...LOCAL_VERBS,
+];

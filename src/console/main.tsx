@@ -1,8 +1,8 @@
 /** Starts the console: loads the styles and shows the page in `#root`. */
 import { render } from 'preact';
-import { redeemTicketOfUrl } from './session/ticket.ts';
+import { redeemTicketOfUrl } from './session.ts';
 import { App } from './shell/app.tsx';
-import { showHiddenCharacters } from './ui/shown-text.ts';
+import { showHiddenCharacters } from './ui/words.ts';
 import './styles/index.css';
 
 const root = document.querySelector('#root');

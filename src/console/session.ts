@@ -3,6 +3,7 @@
  * in a cookie, in a URL or in local storage.
  */
 import { signal } from '@preact/signals';
+import { RELAY_PATH } from './base.ts';
 
 const KEY = 'callboard:token';
 
@@ -46,7 +47,7 @@ export function signOut(): void {
 }
 
 /** Shows a message on the sign-in form when a link could not be used. */
-export function explainSignIn(message: string): void {
+function explainSignIn(message: string): void {
   if (token.value === null) signedOut.value = { why: 'refused', message };
 }
 
@@ -65,4 +66,36 @@ function write(value: string | null): void {
   } catch {
     // The browser may block storage; see `read`.
   }
+}
+
+// Signs the tab in with the one-time code of a link: `<base>/console/#code=...`. Browsers do not send fragments to
+// servers.
+
+/**
+ * Exchanges the code in the URL's fragment for a token, and removes the code from the URL. Does nothing without a code.
+ * If the relay refuses the code, the sign-in form says so. Never rejects.
+ */
+export async function redeemTicketOfUrl(): Promise<void> {
+  const code = new URLSearchParams(location.hash.slice(1)).get('code');
+  if (code === null) return;
+  history.replaceState(history.state, '', location.pathname + location.search);
+  try {
+    const answer = await fetch(`${RELAY_PATH}/sign-in`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json' },
+      body: JSON.stringify({ code }),
+    });
+    const body: unknown = await answer.json();
+    const given = answer.ok ? textMember(body, 'token') : null;
+    if (given !== null) return signIn(given);
+    explainSignIn(textMember(body, 'detail') ?? 'The relay did not accept the link. Paste a token instead.');
+  } catch {
+    explainSignIn('The relay could not be reached, so the link was not used. Load the page again, or paste a token.');
+  }
+}
+
+function textMember(body: unknown, name: string): string | null {
+  if (typeof body !== 'object' || body === null) return null;
+  const value: unknown = Object.entries(body).find(([key]) => key === name)?.[1];
+  return typeof value === 'string' ? value : null;
 }

@@ -1,19 +1,15 @@
 /** What a backend consists of: one port for each kind of state. Types only. */
-import type { AuditStore } from './audit/store.ts';
-import type { TicketStore } from './auth/ticket-store.ts';
+import type { AuditStore } from './audit/audit-rows.ts';
+import type { TicketStore } from './auth/principal.ts';
 import type { Bus } from './bus.ts';
-import type { ReconnectStore } from './connections/reconnects.ts';
-import type { ConnectionStore } from './connections/store.ts';
-import type { ContextStore } from './contexts/store.ts';
-import type { DedupStore } from './dedup/store.ts';
-import type { CommandStore } from './delivery/commands.ts';
-import type { DeliveryInspector } from './delivery/inspector.ts';
-import type { NodeStore } from './delivery/nodes.ts';
-import type { WaiterStore } from './delivery/waiters.ts';
-import type { HistoryStore } from './history/store.ts';
+import type { ReconnectStore, ConnectionStore } from './connections/connection.ts';
+import type { ContextStore } from './contexts/context.ts';
+import type { DedupStore } from './dedup/dedup-store.ts';
+import type { CommandStore, DeliveryInspector, NodeStore, WaiterStore } from './commands/stores.ts';
+import type { HistoryStore } from './history/message.ts';
 import type { MaybePromise } from './maybe-promise.ts';
-import type { ShareName } from './shares/bounds.ts';
-import type { SessionStore, SiteStore } from './sites/store.ts';
+import type { ShareName } from './shares/shares.ts';
+import type { SessionStore, SiteStore } from './sites/site.ts';
 
 /** The differences between backends that the interface allows, as data, so that answers can report them. */
 export type Capabilities = {

@@ -1,6 +1,6 @@
 /** A map with a bounded number of entries and, if wanted, a bounded age of each: the cache of the relay. */
-import { ChurnMap } from './churn.ts';
-import type { Clock } from './clock.ts';
+import { ChurnMap } from './collections.ts';
+import type { Clock } from './ports.ts';
 
 export type BoundedMapOptions = {
   /** The most entries, at least 1. Beyond it the oldest is evicted. */

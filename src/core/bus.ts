@@ -1,9 +1,9 @@
 /**
  * The port for live hints: publish and subscribe. A hint arrives at most once, and nothing may depend on its arrival.
  */
-import type { Cancel } from './clock.ts';
+import type { Cancel } from './ports.ts';
 import type { Connection, DisconnectCause } from './connections/connection.ts';
-import type { CommandEvent, Listening } from './delivery/command-event.ts';
+import type { CommandEvent, Listening } from './commands/command.ts';
 import type { CommandKey } from './ids.ts';
 import type { JsonText } from './json.ts';
 import type { SiteEvent } from './sites/site.ts';

@@ -1,4 +1,5 @@
-/** A Map and a Set whose memory stays bounded although their entries come and go with every command. */
+/** Collections that core needs besides those of the language. */
+import type { ClientKey } from './ids.ts';
 
 /**
  * The least number of deletes after which the inner table is renewed. A table with more items left is renewed after as
@@ -95,5 +96,122 @@ export class ChurnSet<T> {
 
   [Symbol.iterator](): Generator<T> {
     return this.#items.keys();
+  }
+}
+
+// A Set and a Map that take almost no memory while they are empty.
+
+/**
+ * A Set that creates its inner Set with the first item. It has only the methods that core needs. Each client has
+ * several sets that often stay empty, so this saves memory with thousands of idle clients.
+ */
+export class LazySet<T> {
+  #items: ChurnSet<T> | null = null;
+
+  get size(): number {
+    return this.#items?.size ?? 0;
+  }
+
+  has(item: T): boolean {
+    return this.#items !== null && this.#items.has(item);
+  }
+
+  add(item: T): void {
+    (this.#items ??= new ChurnSet()).add(item);
+  }
+
+  delete(item: T): void {
+    this.#items?.delete(item);
+  }
+
+  /**
+   * Iterates over the items in the order in which they were added. As with a Set, items may be added and deleted during
+   * the iteration.
+   */
+  [Symbol.iterator](): IterableIterator<T> {
+    return this.#items ? this.#items[Symbol.iterator]() : NOTHING;
+  }
+}
+
+/** Like LazySet, for a Map. */
+export class LazyMap<K, V> {
+  #items: ChurnMap<K, V> | null = null;
+
+  get size(): number {
+    return this.#items?.size ?? 0;
+  }
+
+  get(key: K): V | undefined {
+    return this.#items?.get(key);
+  }
+
+  set(key: K, value: V): void {
+    (this.#items ??= new ChurnMap()).set(key, value);
+  }
+
+  delete(key: K): void {
+    this.#items?.delete(key);
+  }
+
+  /** Returns the entry that was added first. */
+  first(): [K, V] | undefined {
+    return this.#items?.first();
+  }
+
+  clear(): void {
+    this.#items = null;
+  }
+
+  values(): IterableIterator<V> {
+    return this.#items ? this.#items.values() : NOTHING;
+  }
+
+  [Symbol.iterator](): IterableIterator<[K, V]> {
+    return this.#items ? this.#items[Symbol.iterator]() : NOTHING;
+  }
+}
+
+const NOTHING: IterableIterator<never> = ([] as never[]).values();
+
+// A map whose keys are clients: a user and a client id.
+
+/**
+ * A map keyed by client. It looks up the user and then the client id, so that no look-up builds a key string. Iterates
+ * as a Map does.
+ */
+export class ByClient<V> {
+  readonly #users = new Map<string, Map<string, V>>();
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get({ userId, clientId }: ClientKey): V | undefined {
+    return this.#users.get(userId)?.get(clientId);
+  }
+
+  set({ userId, clientId }: ClientKey, value: V): void {
+    const known = this.#users.get(userId);
+    const clients = known ?? new Map<string, V>();
+    if (!known) this.#users.set(userId, clients);
+    const before = clients.size;
+    this.#size += clients.set(clientId, value).size - before;
+  }
+
+  delete({ userId, clientId }: ClientKey): void {
+    const clients = this.#users.get(userId);
+    if (!clients?.delete(clientId)) return;
+    this.#size--;
+    if (clients.size === 0) this.#users.delete(userId);
+  }
+
+  *entries(): Generator<readonly [ClientKey, V]> {
+    for (const [userId, clients] of this.#users)
+      for (const [clientId, value] of clients) yield [{ userId, clientId }, value];
+  }
+
+  *values(): Generator<V> {
+    for (const clients of this.#users.values()) yield* clients.values();
   }
 }

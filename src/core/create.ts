@@ -1,44 +1,38 @@
 /** Creates core from a backend and the platform's ports, and connects the parts of core with each other. */
 import { createActions } from './actions/actions.ts';
-import { createAudits } from './audit/audits.ts';
-import type { AuditSign } from './audit/row.ts';
-import { createAuditTrail, type AuditBounds } from './audit/trail.ts';
+import type { AuditSign } from './audit/audit-rows.ts';
+import { createAuditTrail, createAudits, type AuditBounds } from './audit/audit.ts';
+import type { RevealMode } from './auth/policy.ts';
+import { createRpc } from './calls/calls.ts';
+import { Correlator, reattachWaits, releaseWaits } from './calls/wait.ts';
+import { createActs, createStoreRetryQueue, type DeliveryActs, type StoreRetryQueue } from './commands/acts.ts';
+import { Dispatcher } from './commands/dispatcher.ts';
+import { CommandEvents } from './commands/events.ts';
+import { createLinks } from './commands/links.ts';
+import { drainLinks, endWaits, handleNodeLoss, startLoops, type LoopParts } from './commands/loops.ts';
+import { NodeQuestions } from './commands/nodes.ts';
+import { createDeliveries } from './commands/operator.ts';
 import { createConnections } from './connections/connections.ts';
 import { createContexts } from './contexts/contexts.ts';
 import type { Core } from './core.ts';
 import { createDedup } from './dedup/dedup.ts';
-import { createActs } from './delivery/acts.ts';
-import { CommandEvents } from './delivery/command-events.ts';
-import { createDeliveries } from './delivery/delivery.ts';
-import { Dispatcher } from './delivery/dispatcher.ts';
-import { createLinks } from './delivery/links.ts';
-import { NodeQuestions } from './delivery/node-questions.ts';
-import { createStoreRetryQueue } from './delivery/store-retry-queue.ts';
-import type { Deps } from './deps.ts';
-import type { EventLoop } from './event-loop.ts';
+import { serverInfo, type Deps } from './deps.ts';
+import { fail } from './errors.ts';
 import { createHistories } from './history/history.ts';
-import { createPayloadStorage } from './history/payload-storage.ts';
+import { createPayloadStorage } from './history/payloads.ts';
 import { createIngest } from './ingest/ingest.ts';
-import { createLifecycle } from './lifecycle.ts';
-import { serverInfo } from './server.ts';
-import { AUDIT_KEEP_MS, AUDIT_ROWS } from './limits.ts';
-import { READ_TURNS } from './limits-queries.ts';
-import type { RevealMode } from './reveal/api.ts';
-import { createReveals } from './reveal/reveal.ts';
+import { AUDIT_KEEP_MS, AUDIT_ROWS, READ_TURNS } from './limits.ts';
 import { thenDo } from './maybe-promise.ts';
-import { sampleNode } from './metrics/node-samples.ts';
-import { createSeries } from './metrics/series.ts';
-import { createDocumentTurns } from './shares/documents.ts';
-import { sharesInUse } from './shares/in-use.ts';
-import { ReadTurns } from './shares/read-turns.ts';
-import { fullShares } from './shares/room.ts';
-import { createProjector } from './sites/projector.ts';
-import { Correlator } from './rpc/correlator.ts';
-import { createRpc } from './rpc/rpc.ts';
+import { createSeries, sampleNode, type Series } from './metrics/series.ts';
+import type { Cancel, EventLoop } from './ports.ts';
+import { createReveals } from './reveal/reveal.ts';
+import { fullShares, sharesInUse } from './shares/shares.ts';
+import { ReadTurns, createDocumentTurns } from './shares/turns.ts';
+import { createProjector } from './sites/registry.ts';
 import { createSites } from './sites/sites.ts';
 import { createUsers } from './users/users.ts';
 
-export type CoreOptions = Omit<Deps, 'readTurns' | 'events' | 'audit' | 'reveal' | 'tracing'> & {
+type CoreOptions = Omit<Deps, 'readTurns' | 'events' | 'audit' | 'reveal' | 'tracing'> & {
   /** The event loop of the process, to which long reads step back. */
   readonly loop: EventLoop;
   /** Records spans. Absent: nothing is traced. */
@@ -100,5 +94,70 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
     get draining() {
       return isDraining();
     },
+  };
+}
+
+// Starts core, drains it and closes it. Each step handles the parts of core in the order in which they depend on each
+// other.
+
+type LifecycleParts = {
+  readonly deps: Deps;
+  readonly correlator: Correlator;
+  readonly dispatcher: Dispatcher;
+  readonly acts: DeliveryActs;
+  readonly outbox: StoreRetryQueue;
+  readonly questions: NodeQuestions;
+  readonly series: Pick<Series, 'start'>;
+};
+
+/** Starts, drains and closes a node. Nothing runs before `start`. */
+type Lifecycle = Pick<Core, 'start' | 'drain' | 'close' | 'ready'> & { readonly isDraining: () => boolean };
+
+function createLifecycle(parts: LifecycleParts): Lifecycle {
+  const { deps, correlator, dispatcher, acts, outbox, series } = parts;
+  const { backend } = deps;
+  let draining = false;
+  let cancels: Cancel[] = [];
+  const isDraining = (): boolean => draining;
+  const drain = async (withinMs: number): Promise<void> => {
+    draining = true;
+    await drainLinks({ deps, dispatcher, withinMs });
+  };
+  return {
+    isDraining,
+    async start() {
+      const loops = await startLoops(loopsOf(parts, { drain, isDraining }));
+      cancels = [loops, series.start(), () => deps.events.close()];
+    },
+    drain,
+    async close() {
+      draining = true;
+      if (backend.capabilities.shared) await releaseWaits({ deps, correlator });
+      else await endWaits({ deps, acts, waiting: correlator.size });
+      outbox.stop();
+      for (const cancel of cancels.splice(0)) cancel();
+    },
+    ready() {
+      if (draining) fail('draining', 'This node is draining.');
+      return backend.ready();
+    },
+  };
+}
+
+function loopsOf(parts: LifecycleParts, { drain, isDraining }: Pick<Lifecycle, 'drain' | 'isDraining'>): LoopParts {
+  const { deps, correlator, dispatcher, acts, questions } = parts;
+  const reattach = (): Promise<void> => reattachWaits({ deps, correlator });
+  return {
+    deps,
+    dispatcher,
+    acts,
+    questions,
+    isDraining,
+    onDrain(withinMs) {
+      drain(withinMs).catch((error: unknown) => deps.log.error({ err: error }, 'draining failed'));
+    },
+    waiters: () => correlator.size,
+    onLost: (cause) => handleNodeLoss({ deps, dispatcher, acts, reattach }, cause),
+    onReply: correlator.resolve.bind(correlator),
   };
 }

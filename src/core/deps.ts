@@ -1,20 +1,14 @@
 /** The dependencies that the parts of core share. Types only. */
-import type { AuditTrail } from './audit/trail.ts';
-import type { Policy } from './auth/policy.ts';
+import type { AuditTrail } from './audit/audit.ts';
+import type { Policy, RevealMode } from './auth/policy.ts';
 import type { Backend } from './backend.ts';
-import type { Clock } from './clock.ts';
-import type { Crypto } from './crypto.ts';
-import type { Cursors } from './cursor.ts';
-import type { CommandEvents } from './delivery/command-events.ts';
-import type { SpillStore } from './history/spill.ts';
-import type { EventLoop } from './event-loop.ts';
-import type { Log } from './log.ts';
+import type { CommandEvents } from './commands/events.ts';
+import type { SpillStore } from './history/message.ts';
 import type { Metrics } from './metrics.ts';
-import type { ServerSettings } from './server.ts';
-import type { RevealMode } from './reveal/api.ts';
-import type { ReadTurns } from './shares/read-turns.ts';
+import type { Cursors } from './page.ts';
+import type { Clock, Crypto, EventLoop, Log, Tracing } from './ports.ts';
 import type { Shares } from './shares/shares.ts';
-import type { Tracing } from './tracing.ts';
+import type { ReadTurns } from './shares/turns.ts';
 
 export type Deps = {
   readonly nodeId: string;
@@ -47,3 +41,41 @@ export type Deps = {
   /** The live feeds of what happens to commands. */
   readonly events: CommandEvents;
 };
+
+// Describes a relay to its clients and users: its label, limits and optional features.
+
+/** The part of the relay's description that the program around core contributes. */
+export type ServerSettings = {
+  readonly version: string;
+  /** A name of the deployment for people; null: it has none. */
+  readonly label: string | null;
+  readonly maxBodyBytes: number;
+};
+
+/** An optional feature of this relay. */
+export type ServerFeature = 'raw_messages' | 'exact_dedup_counters' | 'cheap_stream_summaries';
+
+/**
+ * What a relay reports about itself. `startedAt`: when this process created its core, in epoch milliseconds.
+ * `features`: the optional features that are available.
+ */
+export type ServerInfo = ServerSettings & { readonly startedAt: number; readonly features: readonly ServerFeature[] };
+
+type Described = {
+  readonly server: ServerSettings;
+  readonly backend: Backend;
+  readonly clock: Clock;
+  readonly rawMessages: boolean;
+};
+
+/** Describes a relay that starts now. */
+export function serverInfo({ server, backend, clock, rawMessages }: Described): ServerInfo {
+  const { exactDedupCounters, cheapStreamSummaries } = backend.capabilities;
+  const available: Readonly<Record<ServerFeature, boolean>> = {
+    raw_messages: rawMessages,
+    exact_dedup_counters: exactDedupCounters,
+    cheap_stream_summaries: cheapStreamSummaries,
+  };
+  const names = Object.keys(available) as readonly ServerFeature[];
+  return { ...server, startedAt: clock.now(), features: names.filter((name) => available[name]) };
+}

@@ -14,7 +14,7 @@ export type ErrorDetails = {
   /** The ids of the command that is refused, as the requester gave them. */
   readonly command?: { readonly userId: string; readonly clientId: string; readonly commandId: string };
   /**
-   * The name of the shared resource (see `shares/bounds.ts`) that has no room: the user's part of it is used up
+   * The name of the shared resource (see `shares/shares.ts`) that has no room: the user's part of it is used up
    * (`share_exceeded`), or its total is (`store_full`).
    */
   readonly share?: string;
@@ -100,4 +100,38 @@ export function internalMessage(id: string): string {
 /** Whether the store did not answer, so that the operation can be retried. */
 export function isStoreUnavailable(error: unknown): boolean {
   return error instanceof CallboardError && error.code === 'store_unavailable';
+}
+
+// Collects the faults of a request's inputs, so that one error names all of them.
+
+/** A collector of the faults of one request's inputs. */
+type InputErrors = {
+  /** Returns the value, or undefined if `read` threw an `invalid_argument`. Any other error propagates. */
+  check<T>(read: () => T): T | undefined;
+  /** Throws one `invalid_argument` that names every invalid input, if there is any. */
+  throwIfAny(): void;
+};
+
+export function collectInputErrors(): InputErrors {
+  const faults: InputError[] = [];
+  return {
+    check(read) {
+      try {
+        return read();
+      } catch (error) {
+        if (!(error instanceof CallboardError) || error.code !== 'invalid_argument') throw error;
+        faults.push(...(error.details.errors ?? []));
+        return undefined;
+      }
+    },
+    throwIfAny() {
+      if (faults.length === 0) return;
+      const text = faults.map(({ parameter, detail }) => `${parameter}: ${detail}`).join('; ');
+      fail('invalid_argument', text, { errors: faults });
+    },
+  };
+}
+
+export function optional<T>(value: string | null | undefined, read: (text: string) => T): T | null {
+  return value === null || value === undefined ? null : read(value);
 }

@@ -1,11 +1,6 @@
 /** All bounds and defaults of the relay. Times are in milliseconds and sizes in bytes, unless a name says otherwise. */
 import { JSON_DEPTH } from '../protocol/json-scan.ts';
 
-export * from './limits-metrics.ts';
-export * from './limits-observation.ts';
-export * from './limits-queries.ts';
-export * from './limits-sites.ts';
-
 // --- pages and samples -----------------------------------------------------------------------------------------------
 /** The most rows of a page: the documented maximum of `limit` of /connections, which holds for every page. */
 export const PAGE_MAX = 1000;
@@ -120,7 +115,7 @@ export const HEADER_CHARS = 16 * 1024;
 export const READ_NOTHING_MS = 15_000;
 /**
  * The most open sockets without a valid token: per address, and in total. The total is lowered to what the process has
- * descriptors for (`platform/descriptors.ts`). A new socket beyond them evicts another one.
+ * descriptors for (`platform/system.ts`). A new socket beyond them evicts another one.
  */
 export const UNAUTHENTICATED_SOCKETS_PER_ADDRESS = 256;
 export const UNAUTHENTICATED_SOCKETS = 8_192;
@@ -247,3 +242,174 @@ export const CLIENT_CONTEXTS = 1000;
 export const CLIENT_WINDOWS = 100;
 export const WORKER_LIST = 1000;
 export const TITLE_MAX_CHARS = 256;
+
+// The bounds of metrics and their series.
+
+/**
+ * The most series in one answer, and the most points of each. A request without a step gets at most
+ * SERIES_POINTS_DEFAULT points.
+ */
+export const SERIES_LINES = 64;
+export const SERIES_POINTS = 1000;
+export const SERIES_POINTS_DEFAULT = 720;
+/** The range of the time window of series, in seconds: from one slot to all that is kept. */
+export const SERIES_WINDOW_SECONDS = { default: 3600, min: 5, max: 24 * 3600 } as const;
+/**
+ * How long a node waits for what other nodes recorded, in milliseconds, and the most characters of the answer that a
+ * node sends.
+ */
+export const SERIES_ASK_MS = 1_000;
+export const SERIES_ANSWER_CHARS = 1024 * 1024;
+/** The most admission scopes of the policy that `/metrics` names: those with the most reservations. */
+export const SHOWN_SCOPES = 20;
+
+// The bounds of filters, samples and live feeds for operators.
+
+/** The most labels that a filter may name, and the most characters of one, `key=value`. */
+export const LABELS_PER_FILTER = 8;
+export const LABEL_MAX_CHARS = 256;
+/** The most labels of one client that a filter is compared with. */
+export const LABELS_PER_CLIENT = 64;
+/** The most characters of the error code that a client reports. */
+export const ERROR_CODE_CHARS = 64;
+/** The most characters of the text that a filter looks for. */
+export const FILTER_TEXT_CHARS = 128;
+/** The most events per second of one `commandEvents` subscription; further ones are left out and counted. */
+export const COMMAND_EVENTS_PER_SECOND = 100;
+/**
+ * The interval, in milliseconds, at which a node tells the others that it listens to events of their commands. An
+ * announcement is valid for LISTENING_MS, so two of them may be lost.
+ */
+export const LISTENING_ANNOUNCE_MS = 5_000;
+export const LISTENING_MS = 16_000;
+/** The length of one slot in which reconnects are counted, in milliseconds. A count covers the slots of one hour. */
+export const RECONNECT_SLOT_MS = 5 * 60_000;
+export const RECONNECT_SLOTS = 12;
+/** The most clients whose reconnects are counted in one slot of one partition. */
+export const RECONNECT_CLIENTS = 20_000;
+/** The most clients that `flapping` lists. */
+export const FLAPPING_MAX = 100;
+
+// The bounds of GraphQL documents and subscriptions. Times are milliseconds, sizes are bytes.
+
+// --- subscriptions ---------------------------------------------------------------------------------------------------
+/** The most events in the queue of a subscription (documented: 100). A full queue drops its oldest event. */
+export const SUBSCRIPTION_QUEUE = 100;
+export const SSE_PER_PRINCIPAL = 10;
+export const SSE_PER_ADMIN = 200;
+export const SSE_OPERATIONS = 100;
+export const SSE_PING_MS = 20_000;
+
+// --- documents -------------------------------------------------------------------------------------------------------
+export const QUERY_DEPTH = 12;
+export const QUERY_TOKENS = 4000;
+/**
+ * The most levels of nested braces, brackets and parentheses in a document, in selections and argument values alike.
+ * The same bound holds for JSON.
+ */
+export const QUERY_NESTING = JSON_DEPTH;
+export const QUERY_ALIASES = 100;
+export const QUERY_ROOT_FIELDS = 10;
+export const QUERY_DIRECTIVES = 50;
+export const QUERY_OPERATIONS = 50;
+export const QUERY_FRAGMENTS = 50;
+/**
+ * The most steps of the check that finds fields which cannot be merged. Each spread of a fragment counts as steps of
+ * its own.
+ */
+export const QUERY_MERGES = 10_000;
+/** The most characters of a document, checked before it is parsed. Large values belong in variables. */
+export const QUERY_CHARS = 64 * 1024;
+/** The most ids that `nodes` accepts. */
+export const NODE_IDS = 100;
+/**
+ * The most characters of the id of a node. The longest is that of a message whose user and stream suffix are as long as
+ * possible.
+ */
+export const NODE_ID_CHARS = 4096;
+/** The most errors that validation reports for one document. */
+export const QUERY_FAULTS = 10;
+/**
+ * The bounds of requests without a token. The first two are the most characters of a document, the second of them where
+ * introspection is open to all. Then follow the most bytes of the body, and the token bucket of an address: requests
+ * per second, and size of the bucket.
+ */
+export const ANONYMOUS_QUERY_CHARS = 256;
+export const ANONYMOUS_INTROSPECTION_CHARS = 4 * 1024;
+export const ANONYMOUS_BODY_BYTES = 16 * 1024;
+export const ANONYMOUS_RATE = 5;
+export const ANONYMOUS_BURST = 300;
+export const QUERY_COST_USER = 20_000;
+export const QUERY_COST_ADMIN = 500_000;
+export const QUERY_MS = 10_000;
+/** How many parsed and compiled documents are cached, and the most characters of one of them. */
+export const QUERY_CACHE = 500;
+export const QUERY_CACHE_CHARS = 16 * 1024;
+/** How long a single-connection event stream stays reserved without being opened. */
+export const SSE_RESERVATION_MS = 30_000;
+/**
+ * The most characters, approximately, of one chunk of an event stream. The events of one tick are merged up to this
+ * length. Node buffers as many characters for a socket before it reports back-pressure. A slow reader therefore costs
+ * at most twice this length in its socket, besides its queue.
+ */
+export const SSE_MERGE_CHARS = 64 * 1024;
+/** The time after which an event stream is closed if its reader has taken nothing. */
+export const SSE_STALL_MS = 5 * SSE_PING_MS;
+
+/**
+ * The most reads of pages that run on the store at the same time, and the most of one requester. One page takes up to
+ * PAGE_READ_BYTES, so at most 40 MiB are in transit. The same bounds hold for documents in progress that are not small.
+ */
+export const READ_TURNS = { atOnce: 8, perHolder: 2 } as const;
+/**
+ * The number of payload bytes after which a store ends a page of messages early. It is more than ANSWER_PAGE_BYTES, so
+ * a page that is too large for an answer is cut at that bound first.
+ */
+export const PAGE_READ_BYTES = 5 * 1024 * 1024;
+
+/**
+ * What the documents that begin in one turn of the event loop may cost together. A dearer document begins alone. A unit
+ * of cost takes at most 2.5 microseconds, so such a turn takes at most 25 milliseconds.
+ */
+export const DOCUMENT_TURN_COST = 10_000;
+/** A document up to this cost does not count in READ_TURNS. */
+export const DOCUMENT_SMALL_COST = 1_000;
+/**
+ * The most bytes that one document remembers of what it read: as much as one user is guaranteed to advertise. What
+ * exceeds them is read again for each field that needs it.
+ */
+export const READING_BYTES = 16 * 1024 * 1024;
+/**
+ * The most rows of a store that one document loads at the same time. Their answers may arrive together, and decoding a
+ * row of a context takes about 8 microseconds.
+ */
+export const ROWS_LOADED_TOGETHER = 1_000;
+
+/** The minimum age of the waits that a listing of pending RPCs shows. */
+export const MIN_AGE_MS = { default: 0, min: 0, max: 86_400_000 } as const;
+
+/** How long a node waits for the answer of another node about the waits of its callers, in milliseconds. */
+export const WAITS_ASK_MS = 1_000;
+/** The most characters of the answer of another node about the waits of its callers. */
+export const WAITS_ANSWER_CHARS = 4 * 1024 * 1024;
+
+// The bounds of sites, their sessions and grants. Times are milliseconds, unless a name says otherwise.
+
+export const SITES_PER_USER = 100;
+export const SESSIONS_PER_SITE = 1000;
+export const GRANTS_PER_SESSION = 100;
+/** The most event names, and the most actions, that a site's descriptor or a grant may list. */
+export const SITE_NAMES = 256;
+export const SESSION_TTL_SECONDS = { default: 3600, min: 1, max: 24 * 3600 } as const;
+/** How long an ended session is remembered, so that it is not reported as unknown. */
+export const SESSION_KEPT_MS = 3600_000;
+export const TICKET_MS = 30_000;
+/** The most tickets of one session that have not been redeemed. */
+export const SESSION_TICKETS = 100;
+/**
+ * The most redeemed tickets of one session that are valid for reconnects. Beyond that, the one redeemed longest ago is
+ * dropped.
+ */
+export const SESSION_TICKETS_REDEEMED = 1000;
+/** The longest time between two checks whether the session of an open event stream still permits the stream. */
+export const SESSION_WATCH_MS = 1_000;

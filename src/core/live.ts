@@ -1,5 +1,5 @@
 /** Live sequences of events: subscriptions, the queue behind each, and how several requesters share one. */
-import type { Cancel } from './clock.ts';
+import type { Cancel } from './ports.ts';
 import type { CallboardError } from './errors.ts';
 import { SUBSCRIPTION_QUEUE } from './limits.ts';
 

@@ -1,4 +1,5 @@
-/** The port for time: the clock and timers. Tests implement it to control time. */
+/** The ports through which core reaches the platform: clock, digests and signatures, log, and spans. Types only. */
+import type { TraceContext } from './trace-context.ts';
 
 /** Cancels the timer or the listener that it was returned for. Idempotent. */
 export type Cancel = () => void;
@@ -15,4 +16,87 @@ export interface Clock {
   monotonic(): number;
   after(ms: number, run: () => void): Cancel;
   every(ms: number, run: () => void): Cancel;
+}
+
+// Randomness and digests as a port, so that core imports no `node:` module. All methods are synchronous; all but
+// `random*` are pure.
+
+export interface Crypto {
+  /** Returns a time-ordered UUID (version 7): ids sort by time of creation. */
+  randomId(): string;
+  /** Returns 256 random bits as base64url (43 characters). */
+  randomToken(): string;
+  /** Returns the SHA-256 of the text as base64url (43 characters). */
+  sha256(text: string): string;
+  /** Returns the HMAC-SHA-256 of the text under the deployment's cursor key, as base64url (43 characters). */
+  sign(text: string): string;
+  /** Compares in a time that does not depend on where the texts differ. Texts of different length are unequal. */
+  equal(a: string, b: string): boolean;
+  toBase64Url(text: string): string;
+  /** Decodes base64url. Undefined if the text is not base64url of UTF-8. */
+  fromBase64Url(text: string): string | undefined;
+}
+
+// The port for structured logging. Fields never hold a token or a payload.
+
+export interface Log {
+  debug(fields: Record<string, unknown>, message: string): void;
+  info(fields: Record<string, unknown>, message: string): void;
+  warn(fields: Record<string, unknown>, message: string): void;
+  error(fields: Record<string, unknown>, message: string): void;
+}
+
+export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };
+
+// The port through which core records spans. `platform/tracing.ts` implements it over OpenTelemetry.
+
+/**
+ * What a span covers. `server`: work for a request that came in. `client`: a request to another process. `internal`:
+ * other work.
+ */
+export type SpanKind = 'server' | 'client' | 'internal';
+export type SpanAttributes = { [name: string]: string | number | boolean };
+
+/** How a span ends. */
+export type SpanEnd = {
+  /** Replaces the name that the span was started with. */
+  readonly name?: string;
+  /** Whether the work failed, as far as this span tells. */
+  readonly failed: boolean;
+  readonly attributes: SpanAttributes;
+};
+
+/** One piece of work. Methods have no effect on a span that is not recorded. */
+export interface Span {
+  readonly recorded: boolean;
+  /**
+   * Whether a sampler decided not to record this span. The rest of the call follows that decision. Also false if there
+   * is no sampler.
+   */
+  readonly declined: boolean;
+  /** The context that later spans name as their parent; null if the span is not recorded. */
+  readonly context: TraceContext | null;
+  event(name: string): void;
+  /** Links this span to a span of another trace, which is about the same work. */
+  link(to: TraceContext): void;
+  /** Ends the span. Call it once. */
+  end(how: SpanEnd): void;
+}
+
+export interface Tracing {
+  /** Whether spans may name users and clients. */
+  readonly namesUsers: boolean;
+  /**
+   * Starts a span. If `parent` is null, the span begins a new trace. The implementation decides whether the span is
+   * recorded, and does not record the child of a parent that is not sampled.
+   */
+  start(kind: SpanKind, name: string, parent: TraceContext | null): Span;
+}
+
+// The port for the event loop of the process.
+
+/** Lets work that may take long step back for other work. Tests implement it to decide when the loop goes on. */
+export interface EventLoop {
+  /** Calls `run` once, after the loop has handled the input and the timers that are ready now. Never in the same tick. */
+  afterOthers(run: () => void): void;
 }

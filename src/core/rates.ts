@@ -3,7 +3,7 @@
  * elapsed time (`Clock.monotonic`), so a step of the wall clock neither refuses longer nor allows more.
  */
 import { BoundedMap } from './bounded-map.ts';
-import type { Clock } from './clock.ts';
+import type { Clock } from './ports.ts';
 
 type Elapsed = Pick<Clock, 'monotonic'>;
 

@@ -1,6 +1,6 @@
 /** What one document reads of a store: it is remembered for the other fields, and ends when the answer is given up. */
 import { CallboardError } from './errors.ts';
-import { READING_BYTES, ROWS_LOADED_TOGETHER } from './limits-queries.ts';
+import { READING_BYTES, ROWS_LOADED_TOGETHER } from './limits.ts';
 
 /** A value that was read, and roughly how many bytes it takes in memory. */
 export type Sized<T> = { readonly value: T; readonly bytes: number };

@@ -1,5 +1,5 @@
 /** Lists the silent nodes, whose rows may be out of date, so that answers can report them as gaps. */
-import type { NodeStore } from './delivery/nodes.ts';
+import type { NodeStore } from './commands/stores.ts';
 import type { Deps } from './deps.ts';
 import { thenDo, type MaybePromise } from './maybe-promise.ts';
 import type { EvidenceSource, ObservedSource, Scan } from './page.ts';

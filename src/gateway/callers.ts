@@ -3,26 +3,24 @@
  * core's answers as frames.
  */
 import { requireScope, type Principal } from '../core/auth/principal.ts';
-import { ChurnMap } from '../core/churn.ts';
-import type { Core, HangUp, Invocation, OnStage } from '../core/core.ts';
+import { endOf } from '../core/calls/call.ts';
+import { ChurnMap } from '../core/collections.ts';
+import type { Core, HangUp, Invocation, OnStage, TracedRequest } from '../core/core.ts';
 import { invalid, notFound, notFoundError } from '../core/errors.ts';
 import type { CommandKey } from '../core/ids.ts';
 import { CALLER_UNANSWERED } from '../core/limits.ts';
-import { endOf } from '../core/rpc/ended.ts';
 import { traceFlagsIn, traceStateIn } from '../core/trace-context.ts';
-import { traceOf } from './trace-members.ts';
 import type { UpFrame } from '../protocol/frames.ts';
-import type { FrameLimits } from './frame-limits.ts';
-import { payloadOf } from './payload.ts';
-import { aboutFrame } from './refusal.ts';
-import type { FrameWriter } from './frame-writer.ts';
+import { aboutFrame } from './close.ts';
+import { payloadOf, type FrameLimits } from './frame-limits.ts';
+import type { FrameWriter } from './socket.ts';
 
 export type CallerFrame = Extract<UpFrame, { type: 'invoke' | 'await' | 'cancel' }>;
 type Invoke = Extract<CallerFrame, { type: 'invoke' }>;
 type Await = Extract<CallerFrame, { type: 'await' }>;
 type Cancel = Extract<CallerFrame, { type: 'cancel' }>;
 
-export type CallersOptions = { readonly core: Core; readonly writer: FrameWriter; readonly limits: FrameLimits };
+type CallersOptions = { readonly core: Core; readonly writer: FrameWriter; readonly limits: FrameLimits };
 
 /** Aborts the wait of one request. It costs less than an AbortSignal, because it has at most one listener. */
 class AbortFlag implements HangUp {
@@ -247,4 +245,19 @@ function keyOf(frame: Await | Cancel, requester: Principal): CommandKey {
 function userOf(frame: CallerFrame, requester: Principal): string {
   if (frame.user_id !== undefined) return frame.user_id;
   return requester.kind === 'user' ? requester.userId : invalid('user_id', 'an administrator must name the user');
+}
+
+// Reads the trace ids, flags and state that a caller's frame may contain.
+
+type TraceMembers = {
+  readonly trace_id?: string | undefined;
+  readonly parent_span_id?: string | undefined;
+  readonly trace_flags?: string | undefined;
+  readonly trace_state?: string | undefined;
+};
+
+/** Reads the trace of a frame. Leaves out malformed flags and states, as the HTTP handlers do for headers. */
+function traceOf({ trace_id, parent_span_id, trace_flags, trace_state }: TraceMembers): TracedRequest {
+  const more = { traceFlags: traceFlagsIn(trace_flags), traceState: traceStateIn(trace_state) };
+  return { traceId: trace_id, parentSpanId: parent_span_id, ...more };
 }

@@ -1,12 +1,19 @@
 /** Sends core's commands and cancels over a client's socket. Frames from the client do not pass through this file. */
-import type { Command } from '../core/delivery/command.ts';
+import { BoundedMap } from '../core/bounded-map.ts';
+import type { Command } from '../core/commands/command.ts';
+import type { ClientLink, LinkSession } from '../core/commands/link-queues.ts';
+import type { FinishResult } from '../core/commands/stores.ts';
 import type { DisconnectCause } from '../core/connections/connection.ts';
-import type { ClientLink } from '../core/delivery/link.ts';
+import type { TerminalError } from '../core/history/message.ts';
 import type { JsonText } from '../core/json.ts';
+import { IN_FLIGHT } from '../core/limits.ts';
+import { orElse, thenDo, type MaybePromise } from '../core/maybe-promise.ts';
 import type { TraceFields } from '../core/trace-context.ts';
-import { reasonOfCause } from './close.ts';
-import type { Reports } from './reports.ts';
-import type { FrameWriter } from './frame-writer.ts';
+import { CLIENT_REFUSALS, MAX_ERROR_MESSAGE, type Code } from '../protocol/codes.ts';
+import type { Recorded, UpFrame } from '../protocol/frames.ts';
+import { aboutFrame, clip, reasonOfCause } from './close.ts';
+import { payloadOf, type FrameLimits } from './frame-limits.ts';
+import type { FrameWriter } from './socket.ts';
 
 export interface SocketLinkOwner {
   /**
@@ -58,4 +65,100 @@ export class SocketLink implements ClientLink {
     if (cause === 'replaced' && instanceId !== null) this.#writer.send({ type: 'replaced', instance_id: instanceId });
     this.#writer.close(reasonOfCause(cause));
   }
+}
+
+// Handles what clients report about their commands, and recognizes unexpected reports.
+
+export type ReportFrame = Extract<UpFrame, { type: 'ack' | 'progress' | 'result' | 'error' | 'cancelled' }>;
+type EndFrame = Exclude<ReportFrame, { type: 'ack' | 'progress' }>;
+
+/** The error codes with which a client refuses a command. */
+const REFUSALS: ReadonlySet<string> = new Set(CLIENT_REFUSALS);
+/** The error codes that a client may end a command with. Any other code becomes `handler_failed`. */
+const OWN_CODES: ReadonlySet<string> = new Set([
+  ...CLIENT_REFUSALS,
+  'handler_failed',
+  'result_unavailable',
+  'client_timeout',
+] satisfies readonly Code[]);
+
+const RECORDED: Readonly<Record<FinishResult['kind'], Recorded>> = {
+  finished: 'recorded',
+  duplicate: 'duplicate',
+  late: 'late',
+  fenced: 'fenced',
+  unknown: 'unknown',
+};
+
+/**
+ * The most commands that a link remembers as written to it; beyond that the oldest are forgotten. At most IN_FLIGHT of
+ * them have not ended. The deadline ended the others, and the client may still report their ends.
+ */
+const REMEMBERED = IN_FLIGHT * 8;
+
+/** Handles a client's reports about its commands: acknowledgements, progress and ends. */
+export class Reports {
+  readonly #writer: FrameWriter;
+  readonly #limits: FrameLimits;
+  /** The commands that were written to this link, by id; null before the first command. */
+  #window: BoundedMap<string, 'written' | 'acknowledged'> | null = null;
+
+  constructor(writer: FrameWriter, limits: FrameLimits) {
+    this.#writer = writer;
+    this.#limits = limits;
+  }
+
+  /**
+   * Remembers that this command was written to the link, or to an earlier link that this one resumes. From then on,
+   * reports about the command are expected.
+   */
+  expect({ commandId }: Command): void {
+    this.#window ??= new BoundedMap({ most: REMEMBERED });
+    this.#window.set(commandId, 'written');
+  }
+
+  /** Returns whether the frame may be handled. False: the frame was refused, and the peer has been sent the refusal. */
+  allows(frame: ReportFrame): boolean {
+    const window = this.#window;
+    const state = window?.get(frame.command_id);
+    if (!window || state === undefined) return this.#limits.countUnsolicited(aboutFrame(frame));
+    if (frame.type === 'progress') return this.#limits.countProgress(aboutFrame(frame));
+    if (frame.type !== 'ack') window.delete(frame.command_id);
+    else if (state === 'acknowledged') return this.#limits.countUnsolicited(aboutFrame(frame));
+    else window.set(frame.command_id, 'acknowledged');
+    return true;
+  }
+
+  /**
+   * Records a report through the session. Throws or rejects with BadPayload or with an error of the session. Returns no
+   * promise if the session answers synchronously.
+   */
+  take(frame: ReportFrame, session: LinkSession): MaybePromise<unknown> {
+    const payload = payloadOf(frame);
+    if (frame.type === 'ack') return session.ack(frame.command_id);
+    if (frame.type === 'progress') return session.progress(frame.command_id, payload);
+    return this.#end(frame, payload, session);
+  }
+
+  #end(frame: EndFrame, payload: JsonText | null, session: LinkSession): MaybePromise<void> {
+    const { type: kind, command_id } = frame;
+    const error = frame.type === 'error' ? errorOf(frame.code, frame.message) : null;
+    const refused = error !== null && REFUSALS.has(error.code);
+    // If the end could not be recorded, the client may send it again: the command stays in the window.
+    const ended = orElse(
+      () => session.end(command_id, { kind, payload, error, refused }),
+      (reason) => {
+        this.#window?.set(command_id, 'acknowledged');
+        throw reason;
+      },
+    );
+    return thenDo(ended, (result) => {
+      this.#writer.send({ type: 'result_ack', command_id, recorded: RECORDED[result.kind] });
+    });
+  }
+}
+
+function errorOf(code: string, message: string | undefined): TerminalError {
+  const known = OWN_CODES.has(code);
+  return { code: known ? code : 'handler_failed', message: clip(message ?? '', MAX_ERROR_MESSAGE) };
 }

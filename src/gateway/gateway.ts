@@ -1,26 +1,19 @@
 /** The WebSocket endpoint: accepts upgrades to `/connect` and owns the open links. link.ts handles their frames. */
-import type { IncomingMessage } from 'node:http';
+import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Authenticator, Principal } from '../core/auth/principal.ts';
-import type { Clock } from '../core/clock.ts';
 import type { Core } from '../core/core.ts';
 import type { Code } from '../core/errors.ts';
 import { INBOUND_BYTES_PER_SECOND } from '../core/limits.ts';
-import type { Log } from '../core/log.ts';
 import type { Metrics } from '../core/metrics.ts';
-import { ByteRates } from '../core/shares/byte-rate.ts';
-import type { CloseReason } from '../protocol/close.ts';
-import { statusOf } from '../protocol/codes.ts';
-import { SUBPROTOCOL } from '../protocol/frame.ts';
-import { ActionLists } from './action-lists.ts';
-import { addressOf } from './address.ts';
-import { offersSubprotocol, rejectUpgrade, type UpgradeRefusal } from './reject-upgrade.ts';
-import { Link } from './link.ts';
-import { foreignOrigin, originAllowed, type OriginRule } from '../web/origin-rule.ts';
-import { createTurnEnd } from './frame-buffer.ts';
-import type { GatewayParts, LinkPeer, OpenLink } from './parts.ts';
-import { BEAT_MS } from './heartbeat.ts';
-import { createSocketServer } from './socket.ts';
+import type { Clock, Log } from '../core/ports.ts';
+import { ByteRates } from '../core/shares/turns.ts';
+import { statusOf, type CloseReason } from '../protocol/codes.ts';
+import { SUBPROTOCOL } from '../protocol/frames.ts';
+import { foreignOrigin, originAllowed, type OriginRule } from '../web/reply.ts';
+import { BEAT_MS, Link } from './link.ts';
+import { ActionLists, type GatewayParts, type LinkPeer, type OpenLink } from './parts.ts';
+import { createSocketServer, createTurnEnd } from './socket.ts';
 
 export type GatewayOptions = OriginRule & {
   readonly core: Core;
@@ -36,7 +29,7 @@ export type GatewayOptions = OriginRule & {
   readonly onWelcome?: (socket: Duplex, principal: Principal) => void;
 };
 
-export type CloseAllOptions = {
+type CloseAllOptions = {
   /** Spreads the closes over this time, in milliseconds, so that the peers do not all reconnect at once. Default 0. */
   readonly spreadMs?: number;
 };
@@ -143,4 +136,85 @@ function upgradeRefusal(code: Code, detail: string): UpgradeRefusal {
 function refusalOf(request: IncomingMessage, rule: OriginRule): UpgradeRefusal | null {
   if (!originAllowed(request, rule)) return upgradeRefusal('forbidden', foreignOrigin(request, rule));
   return offersSubprotocol(request) ? null : OTHER_PROTOCOL;
+}
+
+// Finds the address that a request came from, also behind a trusted proxy, and the network under which it is counted.
+
+/**
+ * Returns the peer's address. With `trustProxy`, it is the last value of X-Forwarded-For, because the nearest proxy
+ * appends the address that it saw; at most 64 characters of it are used.
+ */
+export function addressOf(request: IncomingMessage, trustProxy: boolean): string {
+  const forwarded = trustProxy ? request.headers['x-forwarded-for'] : undefined;
+  const text = Array.isArray(forwarded) ? forwarded.join(',') : (forwarded ?? '');
+  return text.split(',').at(-1)?.trim().slice(0, 64) || (request.socket.remoteAddress ?? '');
+}
+
+/**
+ * Returns the key under which a peer is counted: its IPv4 address, or the /64 network of its IPv6 address, because one
+ * machine usually owns a whole /64. A text that is not an address is its own key.
+ */
+export function networkOf(address: string): string {
+  if (!address.includes(':')) return address;
+  const [, mapped] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? [];
+  if (mapped !== undefined) return mapped;
+  const [front = '', back] = address.replace(/%.*$/, '').split('::');
+  const groups = front === '' ? [] : front.split(':');
+  const behind = back ? back.split(':') : [];
+  const zeros = back === undefined ? 0 : Math.max(0, 8 - groups.length - behind.length);
+  const all = [...groups, ...Array.from({ length: zeros }, () => '0'), ...behind];
+  if (all.length !== 8 || !all.every((group) => /^[\da-f]{1,4}$/i.test(group))) return address;
+  const network = all.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
+  return `${network.join(':')}::/64`;
+}
+
+// Answers a refused WebSocket upgrade with an HTTP problem response, and closes its socket.
+
+export type UpgradeRefusal = {
+  readonly status: number;
+  readonly code: Code;
+  readonly detail: string;
+  /** The name of the share that is used up. */
+  readonly share?: string;
+  /** Additional header lines, each `Name: value`. */
+  readonly headers?: readonly string[];
+};
+
+/** How long a peer may take to close its side of a socket after the last answer, in milliseconds. */
+const LINGER_MS = 1_000;
+
+/**
+ * Rejects a request on a raw socket with a problem+json response, as the HTTP handlers do, and closes the socket. Does
+ * so after one second at the latest, even if the peer does not close its side. Discards further bytes from the peer.
+ */
+export function rejectUpgrade(
+  socket: Duplex,
+  { status, code, detail, share, headers = [] }: UpgradeRefusal,
+  clock: Clock,
+): void {
+  const title = STATUS_CODES[status] ?? 'Refused';
+  const body = JSON.stringify({ type: 'about:blank', title, status, code, detail, share });
+  const head = [
+    `HTTP/1.1 ${status} ${title}`,
+    'Connection: close',
+    'Content-Type: application/problem+json',
+    'Cache-Control: no-store',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    ...(status === 429 || status === 503 ? ['Retry-After: 1'] : []),
+    ...headers,
+  ];
+  socket.on('error', () => socket.destroy());
+  socket.once(
+    'close',
+    clock.after(LINGER_MS, () => socket.destroy()),
+  );
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  // With unread bytes the operating system would reset the connection, and the peer would lose the response.
+  socket.resume();
+}
+
+/** Says whether the client offers the subprotocol that this relay supports. */
+function offersSubprotocol(request: IncomingMessage): boolean {
+  const offered = request.headers['sec-websocket-protocol'] ?? '';
+  return offered.split(',').some((name) => name.trim() === SUBPROTOCOL);
 }

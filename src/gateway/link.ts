@@ -1,23 +1,22 @@
-/** Runs one WebSocket from its upgrade to its end: timers, phases, order of events. frame-router.ts handles frames. */
+/** Runs one WebSocket from its upgrade to its end: timers, phases, order of events. router.ts handles frames. */
+import { Buffer } from 'node:buffer';
 import type { Duplex } from 'node:stream';
 import type { RawData } from 'ws';
+import type { Principal } from '../core/auth/principal.ts';
 import type { DisconnectCause, LinkEnd } from '../core/connections/connection.ts';
-import { HEADER_CHARS, HELLO_MS } from '../core/limits.ts';
-import type { CloseReason } from '../protocol/close.ts';
-import { isFault, parseUp, type UpFrame } from '../protocol/frames.ts';
-import { SocketLink, type SocketLinkOwner } from './client-link.ts';
-import { causeOfReason, causeOfSocket, reasonOfRefusal } from './close.ts';
+import { BACK_PRESSURE_MS, DEAD_MS, HEADER_CHARS, HELLO_MS, PING_MS, STALE_MS } from '../core/limits.ts';
+import type { Metrics } from '../core/metrics.ts';
+import type { Cancel, Clock } from '../core/ports.ts';
+import type { ByteRates, HeldRate } from '../core/shares/turns.ts';
+import type { CloseReason } from '../protocol/codes.ts';
+import { FRAMES_PER_MESSAGE, FRAME_SEPARATOR, isFault, parseUp, type UpFrame } from '../protocol/frames.ts';
+import { Reports, SocketLink, type SocketLinkOwner } from './client-link.ts';
+import { aboutFrame, causeOfReason, causeOfSocket, reasonOfRefusal, refusalOf, type OffendingFrame } from './close.ts';
 import { FrameLimits, isHeaderTooLong } from './frame-limits.ts';
-import { FrameRouter } from './frame-router.ts';
-import { limitInbound, type Inbound } from './inbound.ts';
-import { openLink, type HelloFrame, type Handshake } from './handshake.ts';
+import { openLink, type Handshake, type HelloFrame } from './hello.ts';
 import type { GatewayParts, LinkPeer, OpenLink } from './parts.ts';
-import { Heartbeat } from './heartbeat.ts';
-import { framesIn } from './message-frames.ts';
-import { aboutFrame, refusalOf, type OffendingFrame } from './refusal.ts';
-import { Reports } from './reports.ts';
-import type { LinkSocket, SocketHandler } from './socket.ts';
-import { FrameWriter, type FrameWriterOwner } from './frame-writer.ts';
+import { FrameRouter } from './router.ts';
+import { FrameWriter, type FrameWriterOwner, type LinkSocket, type SocketHandler } from './socket.ts';
 
 /** The disconnect causes after which ends of commands that the client still sends are recorded. */
 const TAKES_LATE_ENDS: ReadonlySet<DisconnectCause | undefined> = new Set<DisconnectCause>([
@@ -26,7 +25,7 @@ const TAKES_LATE_ENDS: ReadonlySet<DisconnectCause | undefined> = new Set<Discon
 ]);
 
 /** The raw socket of a link and its peer's address. */
-export type LinkOrigin = { readonly socket: Duplex; readonly address: string };
+type LinkOrigin = { readonly socket: Duplex; readonly address: string };
 
 /** One WebSocket of a client or a caller, from its upgrade to its end. No received frame makes it throw. */
 export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLinkOwner {
@@ -255,4 +254,199 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
   get #router(): FrameRouter | null {
     return typeof this.#phase === 'string' ? null : this.#phase;
   }
+}
+
+// Decides when one link must be pinged, or closed because it is silent or does not read. Has no timer.
+
+/**
+ * The length of a beat, in milliseconds. The gateway has one timer for all its links, and a link measures silence in
+ * beats. While the process is blocked no beats occur, so a peer whose frames are merely unread does not count as dead.
+ */
+export const BEAT_MS = 1_000;
+const PING = PING_MS / BEAT_MS;
+const DEAD = DEAD_MS / BEAT_MS;
+const BEHIND = BACK_PRESSURE_MS / BEAT_MS;
+/**
+ * The number of beats after which a peer counts as silent. The last frame arrived during its beat, and the store has
+ * its time a little later, so the connection is shown as stale at this beat and not before.
+ */
+const SILENT = STALE_MS / BEAT_MS + 2;
+
+/** What a link must do at this beat. A close reason means that it must close with this reason. */
+type HeartbeatAction = 'nothing' | 'ping' | CloseReason;
+
+/** The heartbeat of one link: when a frame last arrived, and for how long the socket has been behind. */
+class Heartbeat {
+  readonly #firstBeat: number;
+  #lastFrameBeat: number;
+  #touched: number | null = null;
+  #behindSince: number | null = null;
+  /** When the ping was sent that is not answered yet, in milliseconds. */
+  #pingedAt: number | null = null;
+
+  constructor(beat: number) {
+    this.#firstBeat = beat;
+    this.#lastFrameBeat = beat;
+  }
+
+  /**
+   * Records that a frame arrived. Returns true for the first frame of this beat: the caller then reports a sign of
+   * life.
+   */
+  frameArrived(beat: number): boolean {
+    this.#lastFrameBeat = beat;
+    const first = this.#touched !== beat;
+    this.#touched = beat;
+    return first;
+  }
+
+  pinged(at: number): void {
+    this.#pingedAt = at;
+  }
+
+  /** Measures the time since the ping that this pong answers, if there was one. */
+  ponged({ clock, metrics }: { readonly clock: Clock; readonly metrics: Metrics }): void {
+    if (this.#pingedAt !== null) metrics.observe('client_rtt_seconds', clock.monotonic() - this.#pingedAt);
+    this.#pingedAt = null;
+  }
+
+  /** Whether the peer counts as silent from this beat on. */
+  becameSilent(beat: number): boolean {
+    return beat - this.#lastFrameBeat === SILENT;
+  }
+
+  due(beat: number, behind: boolean): HeartbeatAction {
+    if (beat - this.#lastFrameBeat >= DEAD) return 'heartbeat_lost';
+    if (!behind) this.#behindSince = null;
+    else if (this.#behindSince === null) this.#behindSince = beat;
+    else if (beat - this.#behindSince >= BEHIND) return 'back_pressure';
+    return (beat - this.#firstBeat) % PING === 0 ? 'ping' : 'nothing';
+  }
+}
+
+// Limits the bytes that a user's links may send, by pausing the sockets.
+
+/** The reading side of a link's socket. */
+type Readable = { pause(): void; resume(): void };
+
+type InboundOptions = {
+  readonly held: HeldRate;
+  readonly socket: Readable;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+};
+
+type InboundParts = Pick<InboundOptions, 'clock' | 'metrics'> & { readonly inbound: ByteRates };
+
+/** Limits a welcomed link to the byte rate of its user. Null for an administrator, who is not limited. */
+function limitInbound(
+  principal: Principal,
+  socket: Readable,
+  { inbound, clock, metrics }: InboundParts,
+): Inbound | null {
+  return principal.kind === 'user'
+    ? new Inbound({ held: inbound.hold(principal.userId), socket, clock, metrics })
+    : null;
+}
+
+/**
+ * Holds a link to its user's byte rate. Above the rate, the socket is not read for as long as the rate requires, so
+ * back pressure on the connection slows the peer and no frame is lost. Frames that were read before the pause are still
+ * handled. The paused links of a user resume one after the other: a link that resumes charges the size of its last
+ * frame in advance. If all of them resumed together, their frames would arrive together and stall the event loop.
+ */
+export class Inbound {
+  readonly #held: HeldRate;
+  readonly #socket: Readable;
+  readonly #clock: Clock;
+  readonly #metrics: Metrics;
+  #cancel: Cancel | null = null;
+  #over = false;
+  /** The size of the last frame, in bytes. */
+  #last = 0;
+  /** The number of bytes that were charged in advance for the next frame. */
+  #reserved = 0;
+
+  constructor({ held, socket, clock, metrics }: InboundOptions) {
+    this.#held = held;
+    this.#socket = socket;
+    this.#clock = clock;
+    this.#metrics = metrics;
+  }
+
+  /** Whether reading is paused. */
+  get paused(): boolean {
+    return this.#cancel !== null;
+  }
+
+  /** Charges a received frame, in bytes, and pauses reading if the rate is exceeded. */
+  charge(bytes: number): void {
+    const wait = this.#held.rate.charge(bytes - this.#reserved);
+    this.#last = bytes;
+    this.#reserved = 0;
+    if (wait > 0 && !this.#over && this.#cancel === null) this.#pause(wait);
+  }
+
+  /**
+   * Resumes reading for good because the link is closing, so that the peer's last frames and its close frame are read.
+   */
+  readOn(): void {
+    this.#over = true;
+    this.#resume();
+  }
+
+  /** Resumes reading for good and releases the user's rate. Call it once, when the socket is gone. */
+  release(): void {
+    this.readOn();
+    this.#held.rate.charge(-this.#reserved);
+    this.#reserved = 0;
+    this.#held.release();
+  }
+
+  #pause(ms: number): void {
+    this.#metrics.count('inbound_limited', 'link');
+    this.#socket.pause();
+    this.#cancel = this.#clock.after(ms, () => this.#look());
+  }
+
+  /** Resumes reading. If other links of the user have used up the rate in the meantime, waits again instead. */
+  #look(): void {
+    const { rate } = this.#held;
+    const wait = rate.charge(0);
+    if (wait > 0) {
+      this.#cancel = this.#clock.after(wait, () => this.#look());
+      return;
+    }
+    this.#reserved = this.#last;
+    rate.charge(this.#reserved);
+    this.#resume();
+  }
+
+  #resume(): void {
+    if (this.#cancel === null) return;
+    this.#cancel();
+    this.#cancel = null;
+    this.#socket.resume();
+  }
+}
+
+// Splits a WebSocket message into the texts of its frames. Does not parse them.
+
+/** The byte between two frames of a message. In UTF-8 no other character contains this byte. */
+const SEPARATOR = FRAME_SEPARATOR.charCodeAt(0);
+
+/**
+ * Returns the texts of the frames of a message, nearly always one. Each is a string of its own, so that no frame keeps
+ * the whole message in memory. Frames beyond FRAMES_PER_MESSAGE stay in the last text, which is then not a valid frame.
+ */
+export function framesIn(message: Buffer): readonly string[] {
+  const texts: string[] = [];
+  let from = 0;
+  for (let end = message.indexOf(SEPARATOR); end >= 0 && texts.length < FRAMES_PER_MESSAGE - 1;) {
+    texts.push(message.toString('utf8', from, end));
+    from = end + 1;
+    end = message.indexOf(SEPARATOR, from);
+  }
+  texts.push(from === 0 ? message.toString() : message.toString('utf8', from));
+  return texts;
 }

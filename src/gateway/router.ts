@@ -1,36 +1,51 @@
 /** Passes each frame of a welcomed link to the part that handles it, and answers a frame that fails with a refusal. */
 import { requireUser, subjectOf, type Principal } from '../core/auth/principal.ts';
+import type { LinkSession } from '../core/commands/link-queues.ts';
 import type { LinkEnd } from '../core/connections/connection.ts';
-import type { LinkSession } from '../core/delivery/link.ts';
-import { CallboardError, fail } from '../core/errors.ts';
-import { toJson } from '../core/json.ts';
-import { CLIENT_CONTEXTS, CLIENT_WINDOWS } from '../core/limits.ts';
+import type { Core } from '../core/core.ts';
+import { CallboardError, fail, invalid, notFound } from '../core/errors.ts';
+import { toJson, trustJson, type JsonText, type Members } from '../core/json.ts';
+import { CLIENT_CONTEXTS, CLIENT_WINDOWS, ENVELOPE_PARTS } from '../core/limits.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { Holdings } from '../core/shares/shares.ts';
+import type { SiteDefinition } from '../core/sites/site-policy.ts';
 import type { UpFrame } from '../protocol/frames.ts';
 import { Callers, type CallerFrame } from './callers.ts';
-import type { FrameLimits } from './frame-limits.ts';
-import { readReport } from './contexts.ts';
-import { readAdvertisement } from './hello.ts';
-import { admit, releaseLink, type HelloFrame, type LinkRole, type Handshake } from './handshake.ts';
+import type { ReportFrame, Reports } from './client-link.ts';
+import { aboutFrame, refusalOf, type OffendingFrame } from './close.ts';
+import {
+  BadPayload,
+  arrayOf,
+  flagIn,
+  memberIn,
+  objectOf,
+  payloadOf,
+  textIn,
+  type FrameLimits,
+} from './frame-limits.ts';
+import {
+  admit,
+  readAdvertisement,
+  readReport,
+  releaseLink,
+  type Handshake,
+  type HelloFrame,
+  type LinkRole,
+} from './hello.ts';
 import type { GatewayParts, LinkPeer } from './parts.ts';
-import { BadPayload } from './payload.ts';
-import { aboutFrame, refusalOf, type OffendingFrame } from './refusal.ts';
-import type { ReportFrame, Reports } from './reports.ts';
-import { takeSite, type SiteFrame } from './sites.ts';
-import type { FrameWriter } from './frame-writer.ts';
+import type { FrameWriter } from './socket.ts';
 
 /** The frames of a welcomed link other than clients' reports and callers' requests. */
 type ControlFrame = Exclude<UpFrame, HelloFrame | ReportFrame | CallerFrame | { type: 'leave' }>;
 
-export type FrameRouterOutputs = {
+type FrameRouterOutputs = {
   readonly writer: FrameWriter;
   readonly limits: FrameLimits;
   readonly reports: Reports;
 };
 
 /** The dependencies of a FrameRouter. `address`: the peer's address. */
-export type FrameRouterParts = {
+type FrameRouterParts = {
   readonly parts: GatewayParts;
   readonly outputs: FrameRouterOutputs;
   readonly address: string;
@@ -248,4 +263,52 @@ async function isBound(session: LinkSession): Promise<boolean | null> {
     if (error instanceof CallboardError && error.code === 'store_unavailable') return null;
     throw error;
   }
+}
+
+// Handles `site` frames: a client registers or removes a cooperative site.
+
+type SiteFrame = Extract<UpFrame, { type: 'site' }>;
+
+type Hosting = {
+  readonly core: Pick<Core, 'sites'>;
+  readonly session: LinkSession;
+  readonly principal: Principal;
+};
+
+/** Registers or removes a site that the link's client hosts. Rejects with a CallboardError or BadPayload. */
+async function takeSite(frame: SiteFrame, { core, session, principal }: Hosting): Promise<void> {
+  const { host, clientId } = session;
+  requireUser(principal, 'host');
+  if (!host) fail('forbidden', 'The token in the hello of this link lacks the scope "host".');
+  if (frame.op === 'remove') {
+    if (!(await core.sites.remove(principal, frame.site_id))) notFound();
+    return;
+  }
+  const definition = readDefinition(payloadOf(frame));
+  await core.sites.register(principal, { ...definition, siteId: frame.site_id, clientId });
+}
+
+/** Reads a site definition. Unknown members are ignored. */
+function readDefinition(payload: JsonText | null): Omit<SiteDefinition, 'siteId' | 'clientId'> {
+  const given = payload === null || payload.trim() === 'null' ? trustJson('{}') : payload;
+  const members = objectOf('payload', given);
+  const profile = memberIn(members, 'capability_profile');
+  return {
+    title: textIn('title', memberIn(members, 'title')),
+    eventNames: readNames('event_names', memberIn(members, 'event_names')),
+    actions: readNames('actions', memberIn(members, 'actions')),
+    capabilityProfile: profile === null ? null : readProfile(objectOf('capability_profile', profile)),
+  };
+}
+
+function readProfile(members: Members): NonNullable<SiteDefinition['capabilityProfile']> {
+  const flag = (member: string): boolean => flagIn(`capability_profile.${member}`, memberIn(members, member)) ?? false;
+  return { actionInvocation: flag('action_invocation'), sharing: flag('sharing') };
+}
+
+function readNames(where: string, json: JsonText | null): readonly string[] | null {
+  if (json === null) return null;
+  return arrayOf(where, json, ENVELOPE_PARTS).map(
+    (item, i) => textIn(`${where}[${i}]`, item) ?? invalid(`${where}[${i}]`, 'a string was expected'),
+  );
 }

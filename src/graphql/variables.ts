@@ -1,18 +1,28 @@
 /** Coerces the variables of an operation, with work linear in their size. */
 import {
   GraphQLError,
+  getNullableType,
   getVariableValues,
+  isInputObjectType,
   isInputType,
+  isLeafType,
+  isListType,
+  isRequiredInputField,
   typeFromAST,
+  type GraphQLInputObjectType,
+  type GraphQLInputType,
   type GraphQLSchema,
   type OperationDefinitionNode,
   type VariableValues,
 } from 'graphql';
-import { isSmall, misfitOf } from './misfit.ts';
+import { invalid } from '../core/errors.ts';
+import { isRecord, readShaped, type JsonText, type ObjectShape, type Shape } from '../core/json.ts';
+import { ENVELOPE_PARTS } from '../core/limits.ts';
+import { isJsonScalar } from './schema/builder-json.ts';
 
 export type RawVariables = Readonly<Record<string, unknown>>;
 
-export type CoercedVariables =
+type CoercedVariables =
   | { readonly values: VariableValues; readonly errors?: never }
   | { readonly values?: never; readonly errors: readonly GraphQLError[] };
 
@@ -79,4 +89,147 @@ export function refusedVariables(
   const errors = [misfit];
   refused.set(given, { operation, errors });
   return errors;
+}
+
+// Finds a fault in large variables, so that graphql-js need not print them in an error.
+
+/** The only scalar whose values may be objects and lists. */
+export const JSON_SCALAR = 'JSON';
+
+type Misfit = { readonly path: string; readonly says: string };
+
+/**
+ * The most members and characters of a value that graphql-js may print in an error. Errors about larger values do not
+ * show the value.
+ */
+const PRINTED = 1_000;
+
+/** Whether printing the value is cheap. Reads at most PRINTED members and characters of the value. */
+function isSmall(value: unknown): boolean {
+  let left = PRINTED;
+  const take = (one: unknown): boolean => {
+    left -= typeof one === 'string' ? 1 + one.length : 1;
+    if (left < 0) return false;
+    if (typeof one !== 'object' || one === null) return true;
+    for (const name in one) {
+      left -= name.length;
+      if (!take(Reflect.get(one, name))) return false;
+    }
+    return true;
+  };
+  return take(value);
+}
+
+/**
+ * Returns the first fault for which graphql-js would print the whole value, described without the value: an unknown
+ * member, a missing required member, or a value of the wrong kind. Null when there is none of these; graphql-js reports
+ * other faults itself. Linear in the size of the value.
+ */
+function misfitOf(given: GraphQLInputType, value: unknown, path = ''): Misfit | null {
+  const type = getNullableType(given);
+  if (value === null || value === undefined) return null;
+  if (isListType(type)) return inList(type.ofType, value, path);
+  if (isLeafType(type)) {
+    return typeof value === 'object' && type.name !== JSON_SCALAR ? expected(type.name, path) : null;
+  }
+  if (!isInputObjectType(type)) return null;
+  return isRecord(value) ? inObject(type, value, path) : expected(type.name, path);
+}
+
+function inList(item: GraphQLInputType, value: unknown, path: string): Misfit | null {
+  // GraphQL reads a single value as a list with one item.
+  if (!Array.isArray(value)) return misfitOf(item, value, path);
+  for (const [i, one] of value.entries()) {
+    const found = misfitOf(item, one, `${path}[${i}]`);
+    if (found) return found;
+  }
+  return null;
+}
+
+function inObject(type: GraphQLInputObjectType, value: Readonly<Record<string, unknown>>, path: string): Misfit | null {
+  const fields = type.getFields();
+  for (const name in value) {
+    const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
+    if (!field) return { path, says: `Expected value of type "${type.name}" not to include unknown field "${name}".` };
+    const found = misfitOf(field.type, value[name], `${path}.${name}`);
+    if (found) return found;
+  }
+  for (const field of Object.values(fields)) {
+    if (isRequiredInputField(field) && value[field.name] === undefined) {
+      return { path, says: `Expected value of type "${type.name}" to include required field "${field.name}".` };
+    }
+  }
+  return null;
+}
+
+function expected(name: string, path: string): Misfit {
+  return { path, says: `Expected value of type "${name}".` };
+}
+
+// Reads the variables of a request. JSON scalars stay text; they are not parsed here.
+
+/**
+ * The variables of a request as the JSON text of an object. They are parsed once the operation is known, because it
+ * determines which of them are JSON that passes through as text.
+ */
+export class VariablesText {
+  readonly text: JsonText;
+
+  constructor(text: JsonText) {
+    this.text = text;
+  }
+}
+
+export type Variables = Readonly<Record<string, unknown>>;
+export type GivenVariables = Variables | VariablesText | null | undefined;
+
+/** Parses variables into the form that graphql-js takes. Throws `invalid_argument`. */
+type ReadVariables = (given: GivenVariables) => Variables;
+
+/** Creates the reader of one operation. Variables that the operation does not declare are not parsed. */
+export function createVariablesReader(schema: GraphQLSchema, operation: OperationDefinitionNode): ReadVariables {
+  let shape: ObjectShape | null = null;
+  return (given) => {
+    if (!(given instanceof VariablesText)) return given ?? NONE;
+    shape ??= variablesShape(schema, operation);
+    return variablesOf(readShaped(given.text, shape, ENVELOPE_PARTS)?.value);
+  };
+}
+
+const NONE: Variables = Object.freeze({});
+
+function variablesOf(value: unknown): Variables {
+  if (isRecord(value)) return value;
+  return invalid('variables', `at most ${ENVELOPE_PARTS} members and items are read`);
+}
+
+function variablesShape(schema: GraphQLSchema, { variableDefinitions = [] }: OperationDefinitionNode): ObjectShape {
+  const members = new Map<string, Shape>();
+  for (const { variable, type: node } of variableDefinitions) {
+    const type = typeFromAST(schema, node);
+    members.set(variable.name.value, isInputType(type) ? shapeOf(type) : 'plain');
+  }
+  return { members, others: 'skipped' };
+}
+
+const objects = new WeakMap<GraphQLInputType, ObjectShape>();
+
+/** Returns which parts of a JSON value of an input type are parsed. */
+function shapeOf(given: GraphQLInputType): Shape {
+  const type = getNullableType(given);
+  if (isListType(type)) return listShape(shapeOf(type.ofType));
+  if (isLeafType(type)) return isJsonScalar(type) ? 'text' : 'plain';
+  if (!isInputObjectType(type)) return 'plain';
+  const known = objects.get(type);
+  if (known) return known;
+  const members = new Map<string, Shape>();
+  const shape: ObjectShape = { members, others: 'plain' };
+  // Stored before its members are computed, because an input type may contain itself.
+  objects.set(type, shape);
+  for (const field of Object.values(type.getFields())) members.set(field.name, shapeOf(field.type));
+  return shape;
+}
+
+function listShape(item: Shape): Shape {
+  return item === 'plain' ? 'plain' : { item };
 }

@@ -1,46 +1,42 @@
 /** Creates the request handlers of one relay and connects them. It contains no request logic itself. */
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Principal } from '../core/auth/principal.ts';
-import type { Clock } from '../core/clock.ts';
+import type { AdminPrincipal, Principal } from '../core/auth/principal.ts';
 import type { Core } from '../core/core.ts';
+import { CallboardError } from '../core/errors.ts';
 import {
   INBOUND_BYTES_PER_SECOND,
+  PAGE_MAX,
   UNAUTHENTICATED_SOCKETS,
   UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
 } from '../core/limits.ts';
-import type { Log } from '../core/log.ts';
-import { ByteRates } from '../core/shares/byte-rate.ts';
-import { createGateway } from '../gateway/gateway.ts';
-import type { OriginRule } from '../web/origin-rule.ts';
-import { createSseStreams } from '../web/sse-streams.ts';
-import { createContext } from '../graphql/schema/context.ts';
+import type { Clock, Log } from '../core/ports.ts';
+import { SHARE_NAMES, type ShareName } from '../core/shares/shares.ts';
+import { ByteRates } from '../core/shares/turns.ts';
+import { createGateway, type Gateway } from '../gateway/gateway.ts';
+import { readDocument, type Introspection } from '../graphql/execute/executor.ts';
+import { createMask } from '../graphql/execute/mask.ts';
+import { createPlans } from '../graphql/execute/plan.ts';
 import { createGraphqlHandler } from '../graphql/http/handler.ts';
-import type { Introspection } from '../graphql/execution/limits.ts';
-import { readDocument } from '../graphql/execution/limits.ts';
-import { createMask } from '../graphql/execution/mask.ts';
-import { createPlans } from '../graphql/execution/plan.ts';
-import { schema, restSchema } from '../graphql/schema/schema.ts';
-import { descriptorLimit, socketRoom } from '../platform/descriptors.ts';
-import { systemLoop } from '../platform/event-loop.ts';
+import { createContext } from '../graphql/schema/context.ts';
+import { restSchema, schema } from '../graphql/schema/schema.ts';
 import type { Meter } from '../platform/metrics.ts';
-import { createRestHandler, type RestHandler } from '../rest/handler.ts';
-import { createAuthenticateRequest } from './authenticate-request.ts';
+import { descriptorLimit, socketRoom, systemLoop } from '../platform/system.ts';
+import { ACCESS_WORDS } from '../rest/compile.ts';
+import type { Described } from '../rest/openapi.ts';
+import { createRestHandler, type RestHandler } from '../rest/serve.ts';
+import type { OriginRule } from '../web/reply.ts';
+import { createSseStreams } from '../web/sse.ts';
 import type { BearerAuthenticator } from './auth.ts';
-import { BUILTIN_DESCRIPTIONS } from './builtin-descriptions.ts';
-import { MetricsToken } from './metrics-token.ts';
-import { meterNode } from './node-gauges.ts';
-import { requireReady } from './readiness.ts';
+import type { ConsoleOptions } from './file-reply.ts';
 import { createRequestHandler, type RequestHandler } from './request-handler.ts';
-import { meterShares } from './share-gauges.ts';
-import type { ConsoleOptions } from './console.ts';
-import type { SignIn } from './sign-in.ts';
-import type { TicketDesk } from './sign-in-tickets.ts';
-import { SITE_EVENTS_DESCRIPTION } from './site-events-description.ts';
+import { BUILTIN_DESCRIPTIONS, requireReady } from './routes.ts';
+import type { SignIn, TicketDesk } from './sign-in.ts';
 import { createSiteEvents } from './site-events.ts';
 import { Sockets } from './sockets.ts';
+import { createAuthenticateRequest, createTokenGuard } from './token-guard.ts';
+import { MetricsToken } from './tokens.ts';
 import { UnreadBytes } from './unread.ts';
-import { createTokenGuard } from './token-guard.ts';
 
 export type AppOptions = {
   readonly core: Core;
@@ -170,3 +166,145 @@ function createRest({ core, log, meter, basePath, version, fastPath = true }: Ap
 function unauthenticatedSockets(): number {
   return Math.min(UNAUTHENTICATED_SOCKETS, socketRoom(descriptorLimit()).unauthenticated);
 }
+
+// Registers the gauges that show the state of this node and of its deployment. Each is computed when it is read.
+
+type GaugeSources = {
+  readonly core: Pick<Core, 'delivery' | 'rpc'>;
+  /** Throws or rejects with a CallboardError while this node takes no new links and commands. */
+  readonly ready: () => unknown;
+  readonly gateway: Pick<Gateway, 'size' | 'peers'>;
+  readonly sockets: Pick<Sockets, 'unauthenticated'>;
+};
+
+const READER: AdminPrincipal = { kind: 'admin', name: 'metrics', expiresAt: null };
+const CALLER = 'caller';
+
+function meterNode(
+  meter: Pick<Meter, 'gauge' | 'gauges' | 'sample'>,
+  { core: { delivery, rpc }, ready, gateway, sockets }: GaugeSources,
+): void {
+  meter.gauge('ready', async () => {
+    try {
+      await ready();
+      return 1;
+    } catch (error) {
+      if (error instanceof CallboardError) return 0;
+      throw error;
+    }
+  });
+  meter.gauges('nodes', async () => {
+    const { nodes } = await delivery.nodes(READER, { first: PAGE_MAX });
+    const stale = nodes.filter((node) => node.stale).length;
+    return [
+      ['live', nodes.length - stale],
+      ['stale', stale],
+    ];
+  });
+  meter.gauge('links', () => gateway.size);
+  const clients = (): [string, number][] => [...gateway.peers()].filter(([peer]) => peer !== CALLER);
+  const callers = (): number => gateway.peers().get(CALLER) ?? 0;
+  meter.gauges('client_links', clients);
+  meter.gauge('caller_links', callers);
+  meter.sample('client_links', clients);
+  meter.sample('caller_links', () => [[null, callers()]]);
+  meter.gauge('commands_queued', () => delivery.nodeLoad().queued);
+  meter.gauge('commands_in_flight', () => delivery.nodeLoad().inFlight);
+  meter.gauge('waiters', async () => (await rpc.count(READER, {})).count);
+  meter.gauge('oldest_wait_seconds', async () => {
+    const { nodes } = await rpc.pending(READER, {}, { first: 1 });
+    return (nodes[0]?.ageMs ?? 0) / 1000;
+  });
+  const readReservations = shared(() => delivery.reservations(READER));
+  meter.gauges('reservations', async () => {
+    const { named, others } = await readReservations();
+    return [...named.map(({ scopeId, reservedCommands }) => [scopeId, reservedCommands] as const), ['other', others]];
+  });
+  meter.gauges('reservations_limit', async () => {
+    const { named } = await readReservations();
+    return named.flatMap(({ scopeId, limit }) => (limit === null ? [] : [[scopeId, limit] as const]));
+  });
+  meter.gauge('reservations_fullest_ratio', async () => (await readReservations()).fullest);
+  meter.gauge('unauthenticated_sockets', () => sockets.unauthenticated);
+}
+
+/** Lets all calls that arrive while a read is in progress share that read. */
+function shared<T>(read: () => Promise<T>): () => Promise<T> {
+  let current: Promise<T> | null = null;
+  return () => (current ??= read().finally(() => (current = null)));
+}
+
+// Registers the metrics of shares (limits of what users may hold): the use, the total, and the users over their
+// guarantee.
+
+type Pair = readonly [share: string, value: number];
+
+/**
+ * Registers gauges for each share: the amount in use, the total, and the users over their guarantee. Shares that the
+ * store counts for all nodes have the same value on each node, and no number of users over their guarantee.
+ */
+function meterShares(
+  meter: Pick<Meter, 'gauges'>,
+  { shares, sharesInUse }: Pick<Core, 'shares' | 'sharesInUse'>,
+): void {
+  const each = (read: (share: ShareName) => number | null): readonly Pair[] =>
+    SHARE_NAMES.flatMap((share) => {
+      const value = read(share);
+      return value === null ? [] : [[share, value] as const];
+    });
+  meter.gauges('share_used', async () => {
+    const { used } = await sharesInUse();
+    return each(used);
+  });
+  meter.gauges('share_limit', () => each((share) => shares.bounds[share].total));
+  meter.gauges('share_users_over', async () => {
+    const { inStore } = await sharesInUse();
+    return each((share) => (inStore(share) ? null : [...shares.over(share)].length));
+  });
+}
+
+// The OpenAPI description of the site event stream. The route itself is in site-events.ts.
+
+/**
+ * The OpenAPI description of `GET /site-sessions/{session_id}/events`, written by hand because this stream has no REST
+ * document from which it could be generated.
+ */
+export const SITE_EVENTS_DESCRIPTION: Described = {
+  method: 'GET',
+  path: '/site-sessions/{session_id}/events',
+  operation: {
+    operationId: 'ListenToSite',
+    summary: 'The events of a session’s site as they happen, as plain server-sent events.',
+    description: `${ACCESS_WORDS.GRANT} A ticket in the query replaces the token: it must be redeemed within 30 seconds and is then valid for reconnects, one stream at a time. The stream begins with \`callboard.ready\`, sends a ping every 20 seconds, and ends with \`callboard.closed\` and an error code. There is no replay, not even with \`Last-Event-ID\`: the first event after a gap has the number of missed events in \`missed\`.`,
+    security: [{ bearer: [] }, { ticket: [] }],
+    parameters: [
+      { name: 'session_id', in: 'path', required: true, description: 'The session.', schema: { type: 'string' } },
+      {
+        name: 'names',
+        in: 'query',
+        required: false,
+        description: 'Send only events with these names. When absent, send all events that the grant allows.',
+        style: 'form',
+        explode: false,
+        schema: { type: 'array', items: { type: 'string' } },
+      },
+    ],
+    responses: {
+      '200': {
+        description:
+          'Frames: `event` is the name of the event, `id` the id of the retained message, `data` the JSON `{ "name", "data", "message_id", "published_at", "missed" }`.',
+        content: { 'text/event-stream': { schema: { type: 'string' } } },
+      },
+      '204': { description: 'The session has ended; an `EventSource` does not reconnect.' },
+    },
+  },
+  problems: ['400', '401', '403', '404', '429', '500', '503'],
+  securitySchemes: {
+    ticket: {
+      type: 'apiKey',
+      in: 'query',
+      name: 'ticket',
+      description: 'Must be redeemed within 30 seconds; then valid for reconnects.',
+    },
+  },
+};

@@ -1,15 +1,34 @@
 /** Authenticates bearer tokens: configured administrator tokens and JWTs. It must not log a token. */
 import { createHash, hash, timingSafeEqual } from 'node:crypto';
-import { decodeProtectedHeader, errors, jwtVerify } from 'jose';
-import type { JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from 'jose';
-import { parseAdminToken } from '../core/auth/admin-token.ts';
-import type { AdminPrincipal, Authenticator, Principal } from '../core/auth/principal.ts';
+import {
+  decodeProtectedHeader,
+  errors,
+  jwtVerify,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  type JWTVerifyOptions,
+} from 'jose';
+import {
+  parseAdminToken,
+  type AdminPrincipal,
+  type Authenticator,
+  type Principal,
+  type TicketStore,
+} from '../core/auth/principal.ts';
 import { BoundedMap } from '../core/bounded-map.ts';
-import type { Clock } from '../core/clock.ts';
 import { CallboardError, fail, type TokenFault } from '../core/errors.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
-import { DEFAULT_CLAIMS, principalOf, TOLERANCE_SECONDS, type ClaimRules } from './claims.ts';
-import { createKeySet, type KeySet } from './key-set.ts';
+import type { Clock } from '../core/ports.ts';
+import { createTicketDesk, type TicketDesk } from './sign-in.ts';
+import {
+  DEFAULT_CLAIMS,
+  MetricsToken,
+  TOLERANCE_SECONDS,
+  createKeySet,
+  principalOf,
+  type ClaimRules,
+  type KeySet,
+} from './tokens.ts';
 
 export type AuthOptions = {
   /** The administrators' tokens. Each is a bare token or `name=token`; see `parseAdminToken`. */
@@ -78,7 +97,7 @@ type KeySource = {
 };
 
 /** An authenticator whose credentials can be replaced. */
-export interface ReplaceableAuthenticator extends BearerAuthenticator {
+interface ReplaceableAuthenticator extends BearerAuthenticator {
   /** From the next token on, only the given credentials and the key set are accepted. Open links are not closed. */
   replace(credentials: ReplacedCredentials): void;
 }
@@ -242,3 +261,32 @@ const FAULT_OF_CLAIM: ReadonlyMap<string, TokenFault> = new Map<string, TokenFau
   ['iss', 'issuer'],
   ['aud', 'audience'],
 ]);
+
+// Holds the parts with which a relay checks credentials. All of them are replaced together.
+
+type GivenCredentials = Omit<AuthOptions, 'clock'> & { readonly metricsToken?: string | null };
+
+type RelayCredentials = {
+  readonly bearer: ReplaceableAuthenticator;
+  readonly metricsToken: MetricsToken;
+  readonly tickets: TicketDesk;
+  replace(next: Pick<GivenCredentials, 'adminTokens' | 'secret' | 'previousSecret' | 'metricsToken'>): void;
+};
+
+/** Creates the parts that check credentials. `clock`: the clock by which tokens expire. */
+export function createCredentials(
+  given: GivenCredentials,
+  { clock, tickets: store }: { readonly clock: Clock; readonly tickets: TicketStore },
+): RelayCredentials {
+  const bearer = createAuthenticator({ ...given, clock });
+  const metricsToken = new MetricsToken(given.metricsToken ?? null);
+  const tickets = createTicketDesk(given, store, () => clock.now());
+  return {
+    ...{ bearer, metricsToken, tickets },
+    replace(next) {
+      bearer.replace(next);
+      metricsToken.replace(next.metricsToken ?? null);
+      tickets.replace(next);
+    },
+  };
+}

@@ -1,6 +1,6 @@
 /** Builds the reference page of the REST routes from the OpenAPI document. The page has no script and loads nothing. */
 import { createHash } from 'node:crypto';
-import type { OpenApiDocument } from '../rest/openapi/document.ts';
+import type { OpenApiDocument } from '../rest/openapi.ts';
 
 const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}
 code,pre{font-size:.9em}pre{overflow:auto;padding:.75rem;border:1px solid #8886;border-radius:4px}

@@ -3,54 +3,46 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Principal } from '../core/auth/principal.ts';
-import type { Clock } from '../core/clock.ts';
 import type { Core } from '../core/core.ts';
-import { CallboardError, internalMessage, notFound } from '../core/errors.ts';
-import type { Log } from '../core/log.ts';
+import { CallboardError, fail, internalMessage, notFound } from '../core/errors.ts';
 import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
-import { holderOf } from '../core/shares/holders.ts';
-import type { ByteRates } from '../core/shares/byte-rate.ts';
-import { rejectUpgrade } from '../gateway/reject-upgrade.ts';
-import type { Gateway } from '../gateway/gateway.ts';
-import { networkOf } from '../gateway/address.ts';
-import type { OriginRule } from '../web/origin-rule.ts';
+import type { Metrics } from '../core/metrics.ts';
+import type { Clock, Log } from '../core/ports.ts';
+import { holderOf } from '../core/shares/shares.ts';
+import type { ByteRate, ByteRates } from '../core/shares/turns.ts';
+import { networkOf, rejectUpgrade, type Gateway, type UpgradeRefusal } from '../gateway/gateway.ts';
 import { wantsPage } from '../graphql/http/graphiql.ts';
 import type { GraphqlHandler } from '../graphql/http/handler.ts';
-import { createBodyReader } from '../graphql/http/request-bodies.ts';
-import { createReply, type HttpReply } from '../web/reply.ts';
-import { requestBegan, requestDone } from '../web/requests-in-progress.ts';
-import { GRAPHQL_PATH } from '../graphql/http/request.ts';
+import { GRAPHQL_PATH, STREAM_PATH, createBodyReader } from '../graphql/http/request.ts';
 import type { Meter } from '../platform/metrics.ts';
-import type { RestHandler } from '../rest/handler.ts';
-import { fixedRouteOf, logAccess, type AccessEntry } from './access-log.ts';
+import type { RestHandler } from '../rest/serve.ts';
+import { createReply, requestBegan, requestDone, type HttpReply, type OriginRule } from '../web/reply.ts';
 import type { BearerAuthenticator } from './auth.ts';
-import type { AuthenticateRequest } from './authenticate-request.ts';
-import { createAnonymousGate } from './anonymous-rate.ts';
-import { decodeBody, isChunked, mayHaveBody, parseBody, readBody, refuseBody } from './body.ts';
-import { createBrokenAnswers, type ParseError } from './broken.ts';
-import { admitBody, rateOf } from './inbound.ts';
-import type { BuiltinRoute } from './builtin-route.ts';
-import { createBuiltinRoutes, createConsoleRoute, type BuiltinRoutesOptions } from './builtin-routes.ts';
-import { crossOrigin, requireOwnPage } from './origin.ts';
-import type { MetricsToken } from './metrics-token.ts';
 import {
-  hostRefusal,
-  isGraphql,
-  isReading,
-  NO_TUNNELS,
-  refuseExpectation,
-  requireHost,
-  requireMethod,
-} from './request-form.ts';
+  crossOrigin,
+  fixedRouteOf,
+  isChunked,
+  logAccess,
+  mayHaveBody,
+  parseBody,
+  pathOf,
+  readBody,
+  requestInfoOf,
+  requireOwnPage,
+  type AccessEntry,
+  type BuiltinRoute,
+  type RequestInfo,
+  decodeBody,
+  refuseBody,
+} from './request-info.ts';
+import { createBuiltinRoutes, createConsoleRoute, type BuiltinRoutesOptions } from './routes.ts';
 import { isSiteEvents } from './site-events.ts';
-import type { Sockets } from './sockets.ts';
+import { isAnswering, type Sockets } from './sockets.ts';
+import { createAnonymousGate, type AuthenticateRequest } from './token-guard.ts';
+import type { MetricsToken } from './tokens.ts';
 import type { UnreadBytes } from './unread.ts';
-import { pathOf, requestInfoOf, type RequestInfo } from './request-info.ts';
 
-export type RequestHandlerOptions = Pick<
-  BuiltinRoutesOptions,
-  'clientFiles' | 'signIn' | 'tickets' | 'operatorConsole'
-> & {
+type RequestHandlerOptions = Pick<BuiltinRoutesOptions, 'clientFiles' | 'signIn' | 'tickets' | 'operatorConsole'> & {
   readonly core: Core;
   readonly log: Log;
   readonly meter: Meter;
@@ -267,4 +259,150 @@ function refuse(
   if (!request.complete || share === 'sockets' || share === 'requests') response.setHeader('connection', 'close');
   if (isGraphql(path)) graphql.refuse(response, error);
   else rest.refuse(response, error);
+}
+
+// Checks the form of every request before it is routed, and refuses requests that fail.
+
+/**
+ * Matches a name or an address with an optional port (RFC 9112, 3.2). An empty text matches too: the host of a target
+ * without authority.
+ */
+const HOST = /^(?:[\w.~!$&'()*+,;=%-]*|\[[\dA-Fa-f:.]+\])(?::\d*)?$/;
+
+/**
+ * Throws `invalid_argument` if the Host header is missing, is there twice, or is not a host of a URL: libraries build
+ * the URL of a request from it and fail otherwise, and a proxy may have routed by the other of two. HTTP/1.1 requires
+ * the header (RFC 9112, 3.2); HTTP/1.0 does not have it.
+ */
+function requireHost({ request, response }: RequestInfo): void {
+  const fault = hostFault(request);
+  if (fault === null) return;
+  response.setHeader('connection', 'close');
+  fail('invalid_argument', fault);
+}
+
+/** Returns the refusal of an upgrade whose Host header `requireHost` would refuse; null for any other. */
+function hostRefusal(request: IncomingMessage): UpgradeRefusal | null {
+  const detail = hostFault(request);
+  return detail === null ? null : { status: 400, code: 'invalid_argument', detail };
+}
+
+function hostFault(request: IncomingMessage): string | null {
+  const { host } = request.headers;
+  if (host === undefined) return request.httpVersionMinor === 0 ? null : 'A request needs a Host header.';
+  if (hasTwoHosts(request)) return 'A request has one Host header.';
+  return isHost(host) ? null : 'The Host header is not a valid host.';
+}
+
+/** Node drops all Host headers but the first from `headers`, so the header lines are read. */
+function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i];
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts++;
+  }
+  return hosts > 1;
+}
+
+/** The last valid host: nearly every request has the same one, and parsing a URL costs more than the other checks. */
+let lastHost = '';
+
+function isHost(host: string): boolean {
+  if (host === '' || host === lastHost) return true;
+  if (!HOST.test(host) || !URL.canParse(`http://${host}/`)) return false;
+  lastHost = host;
+  return true;
+}
+
+function refuseExpectation({ response }: RequestInfo): never {
+  response.setHeader('connection', 'close');
+  fail('invalid_argument', 'Only the expectation 100-continue is supported.', { status: 417 });
+}
+
+const NO_TUNNELS: UpgradeRefusal = {
+  status: 405,
+  code: 'method_not_allowed',
+  detail: 'This server is not a proxy.',
+  headers: ['Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS'],
+};
+
+function isGraphql(path: string | null): boolean {
+  return path === GRAPHQL_PATH || path === STREAM_PATH;
+}
+
+function isReading(method: string): boolean {
+  return method === 'GET' || method === 'HEAD';
+}
+
+/** Refuses a method that the path does not have. */
+function requireMethod({ method, response }: RequestInfo, methods: readonly string[]): void {
+  if (methods.includes(method)) return;
+  response.setHeader('allow', methods.join(', '));
+  fail('method_not_allowed', `This path supports ${methods.join(' and ')} only.`);
+}
+
+// Charges request bodies to the inbound byte rate of a user, before they are read.
+
+/**
+ * Returns the byte rate to which a request body is charged. A user has a rate of their own. A grant is charged to the
+ * owner of its session. Null for an administrator, who is not limited, and for a request without a token.
+ */
+function rateOf(rates: ByteRates, requester: Principal | null): ByteRate | null {
+  if (requester === null || requester.kind === 'admin') return null;
+  return rates.of(requester.kind === 'user' ? requester.userId : requester.ownerId);
+}
+
+/**
+ * Charges the Content-Length of a body before the body is read. Throws `share_exceeded` (share `inbound`) while the
+ * rate is used up, and then charges nothing. A length above `maxBytes` is not charged, because `readBody` refuses it.
+ */
+function admitBody(rate: ByteRate, { headers }: IncomingMessage, { maxBytes, metrics }: AdmitOptions): void {
+  const announced = Number(headers['content-length'] ?? 0);
+  const retryAfterMs = rate.admit(announced <= maxBytes ? announced : 0);
+  if (retryAfterMs === 0) return;
+  metrics.count('inbound_limited', 'http');
+  fail('share_exceeded', 'This user sends more bytes per second than the relay accepts.', {
+    share: 'inbound',
+    retryAfterMs,
+  });
+}
+
+type AdmitOptions = { readonly maxBytes: number; readonly metrics: Metrics };
+
+// Answers input that the HTTP parser rejects. No such input reaches a handler.
+
+/** An error of the HTTP parser, or a timeout of the server. */
+type ParseError = Error & { readonly code?: string };
+
+const HEADERS_TOO_LARGE: UpgradeRefusal = {
+  status: 431,
+  code: 'payload_too_large',
+  detail: 'The headers of the request are too large.',
+};
+const TOO_SLOW: UpgradeRefusal = {
+  status: 408,
+  code: 'invalid_argument',
+  detail: 'The request took too long to arrive.',
+};
+const NOT_HTTP: UpgradeRefusal = {
+  status: 400,
+  code: 'invalid_argument',
+  detail: 'The bytes are not a valid HTTP request.',
+};
+const TURNED: Readonly<Record<string, UpgradeRefusal>> = {
+  HPE_HEADER_OVERFLOW: HEADERS_TOO_LARGE,
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: { ...HEADERS_TOO_LARGE, status: 413, detail: 'The chunk extensions are too large.' },
+  ERR_HTTP_REQUEST_TIMEOUT: TOO_SLOW,
+};
+
+/** Answers input that is not a valid request, once per socket, and closes the socket. */
+function createBrokenAnswers(clock: Clock): (error: ParseError, socket: Duplex) => void {
+  const answered = new WeakSet<Duplex>();
+  return (error, socket) => {
+    // Each further chunk of a broken request fails again; it must not interrupt the answer that is being sent.
+    if (answered.has(socket)) return;
+    if (!socket.writable || error.code === 'ECONNRESET' || isAnswering(socket)) return void socket.destroy();
+    answered.add(socket);
+    rejectUpgrade(socket, TURNED[error.code ?? ''] ?? NOT_HTTP, clock);
+  };
 }

@@ -1,8 +1,22 @@
-/** Parses the target of a request and removes the base path. No other file may know the base path of a request. */
+/**
+ * What the relay reads of a request before it chooses a handler: target, address, origin and body. It also writes the
+ * access log. No other file may know the base path of a request.
+ */
+import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { addressOf } from '../gateway/address.ts';
+import { performance } from 'node:perf_hooks';
+import { subjectOf, type Principal } from '../core/auth/principal.ts';
+import { CallboardError, fail } from '../core/errors.ts';
+import { jsonFault, trustJson, type JsonFault, type JsonText } from '../core/json.ts';
+import { JSON_DEPTH } from '../core/limits.ts';
+import type { MaybePromise } from '../core/maybe-promise.ts';
+import type { Metrics } from '../core/metrics.ts';
+import type { Log } from '../core/ports.ts';
+import { traceContextOf, traceLogFields, type TraceLogFields } from '../core/trace-context.ts';
+import { addressOf } from '../gateway/gateway.ts';
+import { emptyNotes, foreignOrigin, originAllowed, type OriginRule, type RequestNotes } from '../web/reply.ts';
 
-export type RequestInfoOptions = {
+type RequestInfoOptions = {
   readonly id: string;
   /** The path that all paths of the relay begin with, without a trailing slash; empty for the root. */
   readonly basePath: string;
@@ -80,3 +94,240 @@ function below(basePath: string, path: string): string | null {
   if (path === basePath) return '/';
   return path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : null;
 }
+
+// Adds CORS headers for allowed origins, and refuses browser requests from all others. It does not authenticate.
+
+const METHODS = 'GET, HEAD, POST, PUT, DELETE';
+/**
+ * The request headers that pages may send: the relay's own, those of W3C Trace Context, and those that Apollo's clients
+ * add.
+ */
+const REQUEST_HEADERS = [
+  'authorization',
+  'content-type',
+  'accept',
+  'last-event-id',
+  'x-callboard-csrf',
+  'x-graphql-event-stream-token',
+  'traceparent',
+  'tracestate',
+  'apollographql-client-name',
+  'apollographql-client-version',
+  'apollo-require-preflight',
+  'x-apollo-operation-name',
+].join(', ');
+const EXPOSED = 'retry-after, www-authenticate, x-request-id';
+
+/** Adds CORS headers for allowed origins. Returns true if the request was a preflight, which is then answered. */
+export function crossOrigin({ request, response }: RequestInfo, rule: OriginRule): boolean {
+  const { origin } = request.headers;
+  if (origin === undefined || !originAllowed(request, rule)) return false;
+  response.setHeader('access-control-allow-origin', origin);
+  response.setHeader('access-control-expose-headers', EXPOSED);
+  if (request.method !== 'OPTIONS' || request.headers['access-control-request-method'] === undefined) return false;
+  response.setHeader('access-control-allow-methods', METHODS);
+  response.setHeader('access-control-allow-headers', REQUEST_HEADERS);
+  response.setHeader('access-control-max-age', '600');
+  response.writeHead(204).end();
+  return true;
+}
+
+/**
+ * Refuses browser requests from pages of a foreign origin. Requests of other programs have neither `Origin` nor
+ * `Sec-Fetch-Site` and pass. A browser's ambient credentials grant nothing anyway, because only the Authorization
+ * header counts.
+ */
+export function requireOwnPage({ request }: RequestInfo, rule: OriginRule): void {
+  if (!originAllowed(request, rule)) fail('forbidden', foreignOrigin(request, rule));
+  const crossSite = request.headers['sec-fetch-site'] === 'cross-site';
+  if (crossSite && request.headers.origin === undefined) fail('forbidden', 'Cross-site requests are refused.');
+}
+
+// Reads request bodies within a size limit. It does not interpret them.
+
+/**
+ * Reads the JSON body of a request and parses it with `parse`; undefined if there is no body. Buffers at most
+ * `maxBytes`, whatever Content-Length says. Throws `payload_too_large`, `unsupported_media_type` or `invalid_argument`;
+ * the rest of the body is then not read, so the connection must be closed after the response. For a body without
+ * Content-Length, `unannounced` is called with the size of each chunk as it arrives.
+ */
+export function readBody<T>(
+  request: IncomingMessage,
+  maxBytes: number,
+  { parse, unannounced }: BodyOptions<T>,
+): MaybePromise<T | undefined> {
+  if (!mayHaveBody(request)) return undefined;
+  const announced = Number(request.headers['content-length'] ?? 0);
+  if (announced > 0) requireJson(request);
+  if (announced > maxBytes) throw tooLarge(maxBytes);
+  return collect(request, maxBytes, announced === 0 ? unannounced : undefined).then((bytes) => {
+    if (bytes.length === 0) return undefined;
+    if (announced === 0) requireJson(request);
+    return parse(bytes);
+  });
+}
+
+type BodyOptions<T> = {
+  readonly parse: (bytes: Buffer) => T;
+  readonly unannounced?: ((bytes: number) => void) | undefined;
+};
+
+/** Whether a request may have a body. Without Content-Length and Transfer-Encoding it has none (RFC 9112, 6.3). */
+export function mayHaveBody(request: IncomingMessage): boolean {
+  return isChunked(request) || Number(request.headers['content-length'] ?? 0) > 0;
+}
+
+export function isChunked({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined;
+}
+
+function requireJson({ headers }: IncomingMessage): void {
+  if (headers['content-type'] === 'application/json' && headers['content-encoding'] === undefined) return;
+  const [type = '', ...parameters] = (headers['content-type'] ?? '')
+    .split(';')
+    .map((part) => part.trim().toLowerCase());
+  const charset = parameters.find((parameter) => parameter.startsWith('charset='))?.slice('charset='.length);
+  const json = type === 'application/json' && (charset === undefined || /^"?utf-8"?$/.test(charset));
+  const plain = (headers['content-encoding'] ?? 'identity').toLowerCase() === 'identity';
+  if (!json || !plain) {
+    throw new CallboardError('unsupported_media_type', 'A body must be application/json in UTF-8, not compressed.');
+  }
+}
+
+function collect(request: IncomingMessage, maxBytes: number, came?: (bytes: number) => void): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  const chunks: Buffer[] = [];
+  let size = 0;
+  const take = (chunk: Buffer): void => {
+    size += chunk.length;
+    came?.(chunk.length);
+    if (size <= maxBytes) chunks.push(chunk);
+    else {
+      request.off('data', take);
+      request.pause();
+      reject(tooLarge(maxBytes));
+    }
+  };
+  const broken = (): void =>
+    reject(new CallboardError('invalid_argument', 'The body ended before its announced length.'));
+  const whole = (): void => {
+    // Every request emits `close`. A listener left in place would then create an unused error, which costs more than
+    // the rest of the read. The `data` listener would also keep the chunks in memory for as long as a stream is open.
+    request.off('close', broken).off('data', take).off('error', broken);
+    resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
+  };
+  request.on('data', take).once('end', whole).once('error', broken).once('close', broken);
+  return promise;
+}
+
+/** Decodes the body as JSON text. Throws `invalid_argument` if it is not UTF-8, not JSON, or nested too deeply. */
+export function parseBody(bytes: Buffer): JsonText {
+  const text = decodeBody(bytes);
+  const fault = jsonFault(text);
+  return fault === null ? trustJson(text) : refuseBody(fault);
+}
+
+/** Decodes the body, and does not check whether it is JSON. Throws `invalid_argument` if it is not UTF-8. */
+export function decodeBody(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw malformed('The body is not UTF-8.');
+  return bytes.toString('utf8');
+}
+
+/** Throws the `invalid_argument` that says why a body is not accepted as JSON. */
+export function refuseBody(fault: JsonFault): never {
+  throw malformed(fault === 'depth' ? `The body is nested deeper than ${JSON_DEPTH} levels.` : 'The body is not JSON.');
+}
+
+function tooLarge(maxBytes: number): CallboardError {
+  return new CallboardError('payload_too_large', `A body may have at most ${maxBytes} bytes.`);
+}
+
+function malformed(detail: string): CallboardError {
+  return new CallboardError('invalid_argument', detail, { errors: [{ parameter: 'body', detail }] });
+}
+
+// The access log: one line per request. It must not contain headers, queries or tokens.
+
+/** The paths that health checks and scrapers poll; their requests are logged at the level debug. */
+const PROBES: ReadonlySet<string | null> = new Set(['/healthz', '/readyz', '/metrics']);
+/** The greatest number of characters of a path that a line of the log shows. */
+const PATH_MAX = 512;
+
+type AccessLogParts = {
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, 'observe'>;
+  /** Called once, when the response has closed. */
+  readonly ended: () => void;
+};
+
+/**
+ * What a log line says of a request. `requester` is set once the request is authenticated; the handlers fill in the
+ * notes.
+ */
+export type AccessEntry = RequestNotes & { requester: Principal | null };
+
+/**
+ * Writes one access log line when the response closes; the response of a stream closes when the stream ends. Also
+ * measures the duration of the request by its route. The line has no headers and no query, because a query may contain
+ * a ticket.
+ */
+export function logAccess(info: RequestInfo, { log, metrics, ended }: AccessLogParts): AccessEntry {
+  const access: AccessEntry = { requester: null, ...emptyNotes(info.id) };
+  const started = performance.now();
+  // Destructured here, because a stream may be open for days and the closure would keep the rest of the request info
+  // alive.
+  const { id, method, path, address, request, response } = info;
+  access.trace = traceContextOf(request.headers) ?? null;
+  response.on('close', () => {
+    ended();
+    const ms = performance.now() - started;
+    if (access.route !== null) metrics.observe('http_seconds', ms, access.route);
+    const fields = {
+      id,
+      method,
+      path: path?.slice(0, PATH_MAX) ?? null,
+      status: response.headersSent ? response.statusCode : null,
+      ms: Math.round(ms),
+      address,
+      requester: access.requester === null ? null : subjectOf(access.requester),
+      ...notesIn(access),
+    };
+    if (PROBES.has(path)) log.debug(fields, 'request');
+    else log.info(fields, 'request');
+  });
+  return access;
+}
+
+/**
+ * Returns the name in the metrics for a request to a fixed path. The start page, the client files and others share one
+ * name.
+ */
+export function fixedRouteOf(path: string | null): string {
+  return path !== null && PROBES.has(path) ? path : 'other';
+}
+
+/** Returns the notes that are not null, for the log line. */
+function notesIn({ commandId, outcome, code, trace }: RequestNotes): Partial<RequestNotes> & TraceLogFields {
+  return {
+    ...(commandId !== null && { commandId }),
+    ...(outcome !== null && { outcome }),
+    ...(code !== null && { code }),
+    ...traceLogFields(trace),
+  };
+}
+
+// The type of a route outside GraphQL and REST. The routes are in routes.ts, sign-in.ts and site-events.ts.
+
+/** A route that neither GraphQL nor REST answers. */
+export type BuiltinRoute = {
+  /**
+   * How requests are authenticated. `open`: not at all, and pages of any origin may send them. `bearer`: by the request
+   * handler. `by-route`: by the route itself.
+   */
+  readonly authentication: 'open' | 'bearer' | 'by-route';
+  readonly methods: readonly string[];
+  /** The value of the label `handler` under which its requests are counted: `builtin` for every fixed path. */
+  readonly label: 'builtin' | 'events';
+  /** Answers a request. `access.requester` is set for `bearer`; a route that authenticates sets it. */
+  handle(info: RequestInfo, access: AccessEntry): MaybePromise<void>;
+};

@@ -1,19 +1,28 @@
 /** The routes outside GraphQL and REST: health, metrics, OpenAPI, pages and client files. */
-import { CallboardError } from '../core/errors.ts';
+import { requireAdmin, type AdminPrincipal } from '../core/auth/principal.ts';
 import type { Core } from '../core/core.ts';
+import { CallboardError } from '../core/errors.ts';
 import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
-import type { OpenApiDocument } from '../rest/openapi/document.ts';
-import { PackedText, sendPacked } from '../web/packed-text.ts';
+import type { Meter } from '../platform/metrics.ts';
+import type { MetricsFormat } from '../platform/prometheus.ts';
+import { named } from '../rest/forms.ts';
+import type { Described, OpenApiDocument } from '../rest/openapi.ts';
+import { problemCodes } from '../rest/problem.ts';
+import { PackedText, sendPacked } from '../web/reply.ts';
 import type { BearerAuthenticator } from './auth.ts';
-import { welcomePage } from './page.ts';
-import type { BuiltinRoute } from './builtin-route.ts';
-import { createConsole, isConsole, type ConsoleOptions } from './console.ts';
-import { createMetricsRoute, type MetricsRouteOptions } from './metrics-route.ts';
-import { createSignInRoute, type SignIn } from './sign-in.ts';
-import type { TicketDesk } from './sign-in-tickets.ts';
-import { CLIENT_FILES, createClientFiles } from './static.ts';
-import { requireReady } from './readiness.ts';
-import type { RequestInfo } from './request-info.ts';
+import {
+  CLIENT_FILES,
+  createClientFiles,
+  createConsole,
+  isConsole,
+  welcomePage,
+  type ConsoleOptions,
+} from './file-reply.ts';
+import type { BuiltinRoute, RequestInfo } from './request-info.ts';
+import { createSignInRoute, type SignIn, type TicketDesk } from './sign-in.ts';
+import type { Sockets } from './sockets.ts';
+import { bearerOf, type AuthenticateRequest } from './token-guard.ts';
+import type { MetricsToken } from './tokens.ts';
 
 export type BuiltinRoutesOptions = MetricsRouteOptions & {
   readonly core: Pick<Core, 'ready' | 'fullShares'>;
@@ -46,7 +55,7 @@ export function createBuiltinRoutes(options: BuiltinRoutesOptions): ReadonlyMap<
   const openapiText = once(async () => new PackedText(JSON.stringify(await openapi())));
   const routes: [string, BuiltinRoute][] = [
     ['/', open((info) => sendPage(info, welcome))],
-    ['/healthz', open((info) => send(info, 200, '{"status":"ok"}'))],
+    ['/healthz', open((info) => sendJson(info, 200, '{"status":"ok"}'))],
     ['/readyz', open((info) => sendReadiness(info, core, authenticator))],
     ['/reference', open((info) => thenDo(reference(), (page) => sendReference(info, page)))],
     ['/openapi.json', open((info) => thenDo(openapiText(), (text) => sendText(info, text, JSON_TYPE)))],
@@ -103,7 +112,7 @@ function once<T extends object>(make: () => Promise<T>): () => MaybePromise<T> {
   return () => (made ??= begin());
 }
 
-function send({ response }: RequestInfo, status: number, json: string): void {
+function sendJson({ response }: RequestInfo, status: number, json: string): void {
   response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(json) });
   response.end(json);
 }
@@ -130,9 +139,9 @@ async function sendReadiness(
   } catch (error) {
     if (!(error instanceof CallboardError)) throw error;
     info.response.setHeader('retry-after', '1');
-    return send(info, 503, JSON.stringify({ status: 'not_ready', code: error.code, reason: error.details.reason }));
+    return sendJson(info, 503, JSON.stringify({ status: 'not_ready', code: error.code, reason: error.details.reason }));
   }
-  send(info, 200, JSON.stringify({ status: 'ready', ...(full.length > 0 && { full_shares: full }) }));
+  sendJson(info, 200, JSON.stringify({ status: 'ready', ...(full.length > 0 && { full_shares: full }) }));
 }
 
 function refuseWithoutUpgrade({ response }: RequestInfo): void {
@@ -145,4 +154,237 @@ function refuseWithoutUpgrade({ response }: RequestInfo): void {
       status: 426,
     },
   );
+}
+
+// The OpenAPI descriptions of the routes outside REST: health, metrics, GraphQL and the description itself.
+
+const OPEN = { security: [] } as const;
+const json = (schema: object, example: unknown): object => ({ 'application/json': { schema, example } });
+const status = (word: string): object => ({
+  type: 'object',
+  required: ['status'],
+  properties: { status: { const: word } },
+});
+
+const READY = {
+  type: 'object',
+  required: ['status'],
+  properties: {
+    status: { const: 'ready' },
+    full_shares: {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'The shares whose total is used up: users who hold much of one are refused more of it.',
+    },
+  },
+};
+
+const NOT_READY = {
+  type: 'object',
+  required: ['status', 'code'],
+  properties: {
+    status: { const: 'not_ready' },
+    code: { type: 'string', enum: problemCodes(503) },
+    reason: { type: 'string', description: 'What an operator must mend.' },
+  },
+};
+
+const HEALTH: Described = {
+  method: 'GET',
+  path: '/healthz',
+  operation: {
+    ...OPEN,
+    operationId: 'Healthz',
+    summary: 'Whether the process runs.',
+    description: 'Needs no token.',
+    responses: { '200': { description: 'It runs.', content: json(status('ok'), { status: 'ok' }) } },
+  },
+  problems: ['400', '500'],
+};
+
+const READINESS: Described = {
+  method: 'GET',
+  path: '/readyz',
+  operation: {
+    ...OPEN,
+    operationId: 'Readyz',
+    summary: 'Whether the node accepts new links and commands.',
+    description: 'Needs no token.',
+    responses: {
+      '200': { description: 'It is ready.', content: json(READY, { status: 'ready' }) },
+      '503': {
+        description: 'It is not ready.',
+        headers: { 'Retry-After': { schema: { type: 'integer' } } },
+        content: json(NOT_READY, { status: 'not_ready', code: 'draining' }),
+      },
+    },
+  },
+  problems: ['400', '500'],
+};
+
+const METRICS: Described = {
+  method: 'GET',
+  path: '/metrics',
+  operation: {
+    operationId: 'Metrics',
+    summary: 'Metrics for Prometheus.',
+    description: 'Administrators, and the holder of the metrics token.',
+    responses: {
+      '200': {
+        description: 'The text format of Prometheus, or OpenMetrics where the request asks for it.',
+        content: {
+          'text/plain': { schema: { type: 'string' } },
+          'application/openmetrics-text': { schema: { type: 'string' } },
+        },
+      },
+    },
+  },
+  problems: ['400', '401', '403', '429', '500'],
+};
+
+const DESCRIPTION: Described = {
+  method: 'GET',
+  path: '/openapi.json',
+  operation: {
+    ...OPEN,
+    operationId: 'OpenApi',
+    summary: 'This document.',
+    description:
+      'Needs no token. It has an `ETag`, and is compressed with Brotli or gzip where the request accepts that.',
+    responses: {
+      '200': {
+        description: 'The document.',
+        headers: { ETag: { schema: { type: 'string' } } },
+        content: { 'application/json': { schema: { type: 'object' } } },
+      },
+      '304': { description: 'The `ETag` in `If-None-Match` is still that of the document.' },
+    },
+  },
+  problems: ['400', '500'],
+};
+
+const GRAPHQL_RESULT = named('GraphqlResult', {
+  type: 'object',
+  properties: {
+    data: { description: 'The result; null or absent if the request failed as a whole.' },
+    errors: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['message'],
+        properties: {
+          message: { type: 'string' },
+          extensions: {
+            type: 'object',
+            properties: { code: { type: 'string', description: 'A code of the one table of codes.' } },
+          },
+        },
+      },
+    },
+  },
+});
+
+const graphqlContent = {
+  'application/json': { schema: GRAPHQL_RESULT, example: { data: { viewer: { kind: 'USER' } } } },
+  'application/graphql-response+json': { schema: GRAPHQL_RESULT },
+};
+const refusedStatuses = ['400', '401', '403', '406', '413', '415', '429', '500', '503'];
+
+const GRAPHQL: Described = {
+  method: 'POST',
+  path: '/graphql',
+  operation: {
+    operationId: 'GraphQL',
+    summary: 'Executes one GraphQL operation.',
+    description: 'Everyone with a valid token. Failures are GraphQL errors and not problem documents.',
+    requestBody: {
+      required: true,
+      content: json(
+        {
+          type: 'object',
+          required: ['query'],
+          properties: {
+            query: { type: 'string', minLength: 1 },
+            operationName: { type: ['string', 'null'] },
+            variables: { type: ['object', 'null'] },
+            extensions: { type: ['object', 'null'] },
+          },
+        },
+        { query: '{ viewer { kind } }' },
+      ),
+    },
+    responses: {
+      '200': { description: 'The result, which may hold errors.', content: graphqlContent },
+      ...Object.fromEntries(
+        refusedStatuses.map((code) => [code, { description: 'Refused as a whole.', content: graphqlContent }]),
+      ),
+    },
+  },
+  problems: [],
+};
+
+export const BUILTIN_DESCRIPTIONS: readonly Described[] = [HEALTH, READINESS, METRICS, DESCRIPTION, GRAPHQL];
+
+// Checks whether a node takes new links and commands. `/readyz` and the metric `ready` report the result.
+
+/** Rejects with the CallboardError of the first part that is not ready. */
+export async function requireReady(parts: readonly Partial<Pick<Core, 'ready'>>[]): Promise<void> {
+  for (const part of parts) await part.ready?.();
+}
+
+// The route `GET /metrics`. It decides who may read the metrics, and in which format.
+
+type MetricsRouteOptions = {
+  readonly meter: Pick<Meter, 'expose'>;
+  readonly authenticate: AuthenticateRequest;
+  readonly sockets: Pick<Sockets, 'authenticated'>;
+  readonly metricsToken: Pick<MetricsToken, 'accepts'>;
+};
+
+/** The holder of the metrics token, as far as shares are concerned. */
+const SCRAPER: AdminPrincipal = { kind: 'admin', name: 'metrics', expiresAt: null };
+
+/** Creates the route `GET /metrics`, for administrators and for the holder of the metrics token. */
+function createMetricsRoute(options: MetricsRouteOptions): BuiltinRoute {
+  const { meter, authenticate, sockets, metricsToken } = options;
+  return {
+    authentication: 'by-route',
+    methods: ['GET', 'HEAD'],
+    label: 'builtin',
+    handle(info, access) {
+      if (metricsToken.accepts(bearerOf(info.request))) {
+        sockets.authenticated(info.request.socket, SCRAPER);
+        return sendMetrics(info, meter);
+      }
+      return thenDo(authenticate(info), (requester) => {
+        access.requester = requester;
+        requireAdmin(requester);
+        return sendMetrics(info, meter);
+      });
+    },
+  };
+}
+
+async function sendMetrics({ request, response }: RequestInfo, meter: Pick<Meter, 'expose'>): Promise<void> {
+  const { contentType, text } = await meter.expose(formatFor(request.headers.accept));
+  response.setHeader('vary', 'accept, origin');
+  response.writeHead(200, { 'content-type': contentType, 'content-length': Buffer.byteLength(text) });
+  response.end(text);
+}
+
+const OPENMETRICS = 'application/openmetrics-text';
+const TEXT = ['text/plain', 'text/*', '*/*'];
+
+/**
+ * Returns the format of the answer: OpenMetrics if the `accept` header prefers it, otherwise Prometheus' text format.
+ */
+export function formatFor(accept: string | undefined): MetricsFormat {
+  const weights = new Map<string, number>();
+  for (const part of (accept ?? '').split(',')) {
+    const [type = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
+    const weight = Number(parameters.find((text) => text.startsWith('q='))?.slice(2) ?? 1);
+    weights.set(type, Math.max(weights.get(type) ?? 0, Number.isFinite(weight) ? weight : 0));
+  }
+  const wanted = weights.get(OPENMETRICS) ?? 0;
+  return wanted > 0 && TEXT.every((type) => (weights.get(type) ?? 0) <= wanted) ? 'openmetrics' : 'text';
 }

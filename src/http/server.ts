@@ -1,8 +1,13 @@
 /** Runs Node's HTTP server: timeouts, keep-alive and shutdown. It knows no route. */
 import { createServer, type Server, type ServerOptions } from 'node:http';
+import {
+  Server as HttpsServer,
+  createServer as createHttpsServer,
+  type ServerOptions as HttpsOptions,
+} from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import type { RequestHandler } from './request-handler.ts';
-import { createTlsServer, replaceCertificate, type Certificate } from './tls-server.ts';
 
 const HEADERS_MS = 10_000;
 /** The timeout for receiving a whole request, in milliseconds; responses and streams may take longer. */
@@ -117,4 +122,50 @@ async function close(server: Server): Promise<void> {
   const cut = setTimeout(() => server.closeAllConnections(), CLOSE_MS);
   await closed;
   clearTimeout(cut);
+}
+
+// The HTTP server with TLS. It only adds TLS: requests are handled as without it.
+
+/** A certificate and its key as PEM texts. The certificate may be followed by its chain. */
+export type Certificate = { readonly cert: string; readonly key: string };
+
+/** How long a peer may take to complete the TLS handshake before it is disconnected. Milliseconds. */
+const HANDSHAKE_MS = 10_000;
+const TLS = { minVersion: 'TLSv1.2', handshakeTimeout: HANDSHAKE_MS, ALPNProtocols: ['http/1.1'] } as const;
+
+/**
+ * Creates the HTTP server with TLS. Sockets count as accepted before their handshake, so peers that never complete it
+ * are bounded like others. After the handshake the handler learns which socket replaces the accepted one.
+ */
+function createTlsServer(handler: RequestHandler, certificate: Certificate, options: ServerOptions): HttpsServer {
+  const merged: HttpsOptions = { ...options, ...TLS, ...certificate };
+  const server = createHttpsServer(merged, handler.request);
+  const handshakes = new Map<string, Socket>();
+  server.on('connection', (socket: Socket) => {
+    const peer = peerOf(socket);
+    handshakes.set(peer, socket);
+    socket.once('close', () => {
+      if (handshakes.get(peer) === socket) handshakes.delete(peer);
+    });
+  });
+  server.on('secureConnection', (secured: TLSSocket) => {
+    const peer = peerOf(secured);
+    const socket = handshakes.get(peer);
+    handshakes.delete(peer);
+    if (socket) handler.secured(socket, secured);
+  });
+  // A failed handshake ends its own connection only.
+  server.on('tlsClientError', (_error, socket) => socket.destroy());
+  return server;
+}
+
+/** Throws if the server has no TLS or the texts do not fit together; then nothing changes. */
+function replaceCertificate(server: unknown, certificate: Certificate): void {
+  if (!(server instanceof HttpsServer)) throw new Error('The relay was opened without TLS.');
+  server.setSecureContext({ ...certificate, minVersion: TLS.minVersion });
+}
+
+/** Returns the remote address and port, which tell the open connections of a listening socket apart. */
+function peerOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
 }

@@ -1,14 +1,15 @@
 /** Signs in a page by a one-time code or ticket in its URL, so that a person need not copy a token into the page. */
-import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Clock } from '../core/clock.ts';
+import { createHash, hash, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
+import { SignJWT, jwtVerify } from 'jose';
+import type { TicketStore } from '../core/auth/principal.ts';
 import { CallboardError, fail } from '../core/errors.ts';
-import { SIGN_IN_MS } from '../core/limits.ts';
+import { canonicalUser } from '../core/ids.ts';
+import { OPERATOR_TOKEN_SECONDS, SIGN_IN_MS, SIGN_IN_TICKET_SECONDS } from '../core/limits.ts';
 import { thenDo } from '../core/maybe-promise.ts';
-import { systemClock } from '../platform/clock.ts';
-import { parseBody, readBody } from './body.ts';
-import type { BuiltinRoute } from './builtin-route.ts';
-import type { RequestInfo } from './request-info.ts';
-import type { TicketDesk } from './sign-in-tickets.ts';
+import type { Clock } from '../core/ports.ts';
+import { systemClock } from '../platform/system.ts';
+import { parseBody, readBody, type BuiltinRoute, type RequestInfo } from './request-info.ts';
+import { signToken } from './tokens.ts';
 
 /** The most bytes of a request body, which has only a code. */
 const BODY_BYTES = 1024;
@@ -45,7 +46,7 @@ export function createSignIn(token: string, clock: Pick<Clock, 'monotonic'> = sy
 }
 
 /** The ways in which codes are exchanged for tokens: codes of this process, and tickets of any node. */
-export type SignInWays = {
+type SignInWays = {
   readonly signIn?: SignIn | undefined;
   readonly tickets?: Pick<TicketDesk, 'redeem'> | undefined;
 };
@@ -95,4 +96,91 @@ function isLocal({ request }: RequestInfo): boolean {
 
 function digest(text: string): Buffer {
   return hash('sha256', text, 'buffer');
+}
+
+// Signs and redeems one-time tickets, which sign an operator in on any node of a deployment. The signing key is derived
+// from the deployment's secret, so a ticket is never accepted as a bearer token, nor a bearer token as a ticket.
+
+const ISSUER = 'callboard:sign-in';
+
+/** Signs a ticket for an administrator of this name. It is valid for SIGN_IN_TICKET_SECONDS. */
+export function signTicket({ secret, name, now }: { secret: string; name: string; now: number }): Promise<string> {
+  const issued = Math.floor(now / 1000);
+  return new SignJWT({})
+    .setProtectedHeader({ alg: 'HS256', typ: 'sign-in' })
+    .setIssuer(ISSUER)
+    .setSubject(canonicalUser(name))
+    .setJti(randomBytes(16).toString('base64url'))
+    .setIssuedAt(issued)
+    .setExpirationTime(issued + SIGN_IN_TICKET_SECONDS)
+    .sign(keyOf(secret));
+}
+
+type TicketCredentials = {
+  readonly secret?: string | null;
+  /** A second secret that is accepted while the secret is being replaced; null: none. */
+  readonly previousSecret?: string | null;
+  readonly issuer?: string | null;
+  readonly audience?: string | null;
+};
+
+export interface TicketDesk {
+  /**
+   * Exchanges a ticket for an administrator's token, once. Resolves with null if the ticket is invalid, expired or
+   * already used. Throws `store_unavailable` if it cannot be determined whether the ticket was used; it can then be
+   * tried again.
+   */
+  redeem(ticket: string): Promise<string | null>;
+  /** Accepts only tickets of these secrets from now on. */
+  replace(credentials: Pick<TicketCredentials, 'secret' | 'previousSecret'>): void;
+}
+
+/** Creates the object that redeems tickets. `now`: the clock by which tokens expire, in epoch milliseconds. */
+export function createTicketDesk(given: TicketCredentials, tickets: TicketStore, now: () => number): TicketDesk {
+  let credentials = given;
+  return {
+    async redeem(ticket) {
+      const { secret, previousSecret, issuer = null, audience = null } = credentials;
+      const secrets = [secret, previousSecret].filter((text) => typeof text === 'string');
+      for (const key of secrets) {
+        const found = await read(ticket, key, now());
+        if (found === null || typeof secret !== 'string') continue;
+        // Used tickets are remembered a little longer than they are valid, because the clocks of nodes differ.
+        const ttlMs = (SIGN_IN_TICKET_SECONDS + 60) * 1000;
+        if (!(await tickets.take(ticketDigest(found.id), ttlMs))) return null;
+        const ttlSeconds = OPERATOR_TOKEN_SECONDS;
+        return signToken({ secret, user: found.name, scopes: ['admin'], ttlSeconds, now: now(), issuer, audience });
+      }
+      return null;
+    },
+    replace: (next) => void (credentials = { ...credentials, ...next }),
+  };
+}
+
+/** Returns the content of a valid ticket; null for any other text. */
+async function read(
+  ticket: string,
+  secret: string,
+  now: number,
+): Promise<{ readonly name: string; readonly id: string } | null> {
+  try {
+    const currentDate = new Date(now);
+    const rules = { algorithms: ['HS256'], issuer: ISSUER, requiredClaims: ['exp', 'jti', 'sub'], currentDate };
+    const { sub = '', jti = '' } = (await jwtVerify(ticket, keyOf(secret), rules)).payload;
+    return { name: canonicalUser(sub), id: jti };
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Returns the digest of the id in a ticket. A digest of the whole ticket would not do, because its text can be changed
+ * without breaking the signature.
+ */
+function ticketDigest(id: string): string {
+  return createHash('sha256').update(id).digest('hex').slice(0, 32);
+}
+
+function keyOf(secret: string): Uint8Array {
+  return new Uint8Array(hkdfSync('sha256', secret, '', ISSUER, 32));
 }

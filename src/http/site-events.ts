@@ -3,20 +3,14 @@ import type { Core } from '../core/core.ts';
 import { CallboardError, fail, invalid, notFound } from '../core/errors.ts';
 import { inOneLine } from '../core/json.ts';
 import type { LiveEvent } from '../core/live.ts';
-import type { Log } from '../core/log.ts';
-import type { RedeemedTicket } from '../core/sites/api.ts';
+import type { Log } from '../core/ports.ts';
+import type { RedeemedTicket } from '../core/sites/site-policy.ts';
 import type { SiteEvent } from '../core/sites/site.ts';
-import { Chunk } from '../web/sse-chunk.ts';
+import { Chunk, type SseStream, type SseStreams, eventFrame } from '../web/sse.ts';
 import { createGroups, type EventEncoder, type Groups } from '../web/sse-group.ts';
-import type { SseStream } from '../web/sse-stream.ts';
-import type { SseStreams } from '../web/sse-streams.ts';
-import type { AuthenticateRequest } from './authenticate-request.ts';
-import type { BuiltinRoute } from './builtin-route.ts';
-import { eventFrame } from '../web/event-frame.ts';
+import type { AuthenticateRequest, TokenGuard } from './token-guard.ts';
+import type { BuiltinRoute, RequestInfo } from './request-info.ts';
 import type { Sockets } from './sockets.ts';
-import type { TokenGuard } from './token-guard.ts';
-import type { RequestInfo } from './request-info.ts';
-
 export type SiteEventsOptions = {
   readonly core: Pick<Core, 'sites'>;
   readonly log: Log;

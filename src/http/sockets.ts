@@ -1,18 +1,16 @@
 /** Holds the sockets of the server: bounds them, makes room for new ones, and closes stalled ones. Reads no request. */
+import { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { Principal } from '../core/auth/principal.ts';
-import type { Cancel, Clock } from '../core/clock.ts';
 import { CallboardError } from '../core/errors.ts';
-import type { EventLoop } from '../core/event-loop.ts';
 import { READ_NOTHING_MS } from '../core/limits.ts';
-import type { Log } from '../core/log.ts';
 import type { Metrics } from '../core/metrics.ts';
+import type { Cancel, Clock, EventLoop, Log } from '../core/ports.ts';
 import { TokenBucket } from '../core/rates.ts';
-import { holderOf } from '../core/shares/holders.ts';
-import { SHARE_MESSAGE, type Holdings, type Shares } from '../core/shares/shares.ts';
-import { networkOf } from '../gateway/address.ts';
-import { isEventStream } from '../web/sse-stream.ts';
-import { takenBytes } from './socket-progress.ts';
+import { SHARE_MESSAGE, holderOf, type Holdings, type Shares } from '../core/shares/shares.ts';
+import { networkOf } from '../gateway/gateway.ts';
+import { isEventStream } from '../web/sse.ts';
 
 /** The interval at which stalled readers and idle sockets are looked for, in milliseconds. */
 const CHECK_MS = 1_000;
@@ -327,4 +325,30 @@ export class Sockets {
     if (watched.holdings) watched.holdings.release('sockets', 1);
     else this.#removeUnauthenticated(watched);
   }
+}
+
+// Tells how many bytes of a response the system has accepted for a peer. It changes no socket.
+
+/**
+ * Returns the number of bytes that the operating system has accepted for the peer so far, including the finished part
+ * of a large write. No public property of a socket shows that part, so this reads the socket's handle: bytes given to
+ * it minus bytes that still wait in it. Without such a handle only whole writes count.
+ */
+export function takenBytes(socket: Socket): number {
+  const handle: unknown = Reflect.get(socket, '_handle');
+  const given = numberOf(handle, 'bytesWritten');
+  const waiting = numberOf(handle, 'writeQueueSize');
+  return given === null || waiting === null ? socket.bytesWritten - socket.writableLength : given - waiting;
+}
+
+/** Whether a response is being sent over this socket: bytes of another response would be read as part of it. */
+export function isAnswering(socket: Duplex): boolean {
+  const response: unknown = Reflect.get(socket, '_httpMessage');
+  return response instanceof ServerResponse && response.headersSent;
+}
+
+function numberOf(holder: unknown, name: string): number | null {
+  if (typeof holder !== 'object' || holder === null) return null;
+  const value: unknown = Reflect.get(holder, name);
+  return typeof value === 'number' ? value : null;
 }

@@ -1,13 +1,18 @@
 /** Counts, logs and limits invalid tokens and tickets. A token must never appear in a log line. */
-import type { Authenticator } from '../core/auth/principal.ts';
-import type { Clock } from '../core/clock.ts';
-import { CallboardError, type TokenFault } from '../core/errors.ts';
-import type { Log } from '../core/log.ts';
+import type { IncomingMessage } from 'node:http';
+import type { Authenticator, Principal } from '../core/auth/principal.ts';
+import type { Sites } from '../core/core.ts';
+import { CallboardError, fail, type TokenFault } from '../core/errors.ts';
+import { ANONYMOUS_BODY_BYTES, ANONYMOUS_BURST, ANONYMOUS_RATE } from '../core/limits.ts';
+import { orElse, thenDo, type MaybePromise } from '../core/maybe-promise.ts';
 import type { Metrics } from '../core/metrics.ts';
+import type { Clock, Log } from '../core/ports.ts';
 import { RateTable, SlidingWindow, TokenBucket } from '../core/rates.ts';
-import { networkOf } from '../gateway/address.ts';
+import { isGrantToken } from '../core/sites/sessions.ts';
+import { networkOf } from '../gateway/gateway.ts';
 import type { BearerAuthenticator } from './auth.ts';
-import { VerifyQueue } from './verify-queue.ts';
+import type { RequestInfo } from './request-info.ts';
+import type { Sockets } from './sockets.ts';
 
 /** The limit of failed tokens per minute of one address. Beyond it, a failure is answered with `rate_limited`. */
 export const FAILURES_A_MINUTE = 20;
@@ -21,7 +26,7 @@ const LINES = { perSecond: 10, burst: 20 };
 /** The faults that are not the caller's: the key set is unavailable, or does not have the key yet. */
 const NOT_COUNTED: ReadonlySet<TokenFault | undefined> = new Set<TokenFault>(['keys_unavailable', 'key_unknown']);
 
-export type TokenGuardOptions = { readonly clock: Clock; readonly log: Log; readonly metrics: Metrics };
+type TokenGuardOptions = { readonly clock: Clock; readonly log: Log; readonly metrics: Metrics };
 
 /**
  * Handles invalid tokens and tickets: counts them by reason, logs the reason (never the token), and answers them with
@@ -107,4 +112,161 @@ function createNotes({ clock, log }: Pick<TokenGuardOptions, 'clock' | 'log'>) {
       log.warn({ ...fields, err: error.cause }, 'the keys that verify tokens are unavailable');
     else log.info(fields, 'a token was refused');
   };
+}
+
+// Limits how many tokens are verified at a time for addresses that sent many invalid ones.
+
+/** The number of concurrent verifications for addresses over their rate. Half of Node's four threads stay free. */
+const RUNNING = 2;
+/** The most verifications that wait for one address: 0.1 s of work at 10 000 verifications per second. */
+const WAITING_PER_ADDRESS = 1_000;
+type Job = { readonly start: () => void };
+
+/**
+ * Verifies tokens from addresses that sent too many invalid ones: a few at a time, round-robin by address. This bounds
+ * their load, and other addresses never wait. A valid token from such an address waits too, and is refused only if the
+ * queue is full.
+ */
+export class VerifyQueue {
+  readonly #waiting = new Map<string, Job[]>();
+  #running = 0;
+
+  /**
+   * Runs `work` when its turn comes. Throws `rate_limited` if too many jobs of this address, or too many addresses,
+   * wait.
+   */
+  async run<T>(address: string, work: () => Promise<T>): Promise<T> {
+    if (this.#running >= RUNNING) await this.#turn(address);
+    else this.#running++;
+    try {
+      return await work();
+    } finally {
+      this.#next();
+    }
+  }
+
+  /** The number of verifications that wait. */
+  get size(): number {
+    return this.#waiting.values().reduce((sum, jobs) => sum + jobs.length, 0);
+  }
+
+  #turn(address: string): Promise<void> {
+    const jobs = this.#waiting.get(address) ?? [];
+    if (jobs.length >= WAITING_PER_ADDRESS || (jobs.length === 0 && this.#waiting.size >= ADDRESSES))
+      fail('rate_limited', 'Too many invalid tokens from this address.', { retryAfterMs: 1_000 });
+    this.#waiting.set(address, jobs);
+    return new Promise((start) => void jobs.push({ start }));
+  }
+
+  /** Starts the next job of the address whose last turn is longest ago, or frees the slot. */
+  #next(): void {
+    const [first] = this.#waiting;
+    if (!first) return void this.#running--;
+    const [address, jobs] = first;
+    const [job, ...rest] = jobs;
+    this.#waiting.delete(address);
+    if (rest.length > 0) this.#waiting.set(address, rest);
+    job?.start();
+  }
+}
+
+// Bounds what GraphQL takes without a token: the rate per address and the size of bodies. It does not authenticate.
+
+/** Limits GraphQL requests without a token, by address. */
+type AnonymousRate = {
+  /**
+   * Counts one request of this address. Over the limit it throws `rate_limited` with the time to wait, and counts
+   * nothing.
+   */
+  take(address: string): void;
+};
+
+/** Creates the limit, with one token bucket per address. */
+export function createAnonymousRate(clock: Clock): AnonymousRate {
+  const rate = { perSecond: ANONYMOUS_RATE, burst: ANONYMOUS_BURST };
+  const buckets = new RateTable(ADDRESSES, () => new TokenBucket(clock, rate));
+  return {
+    take(address) {
+      const retryAfterMs = buckets.of(address).take();
+      if (retryAfterMs === 0) return;
+      fail('rate_limited', 'Too many GraphQL requests without a token from this address.', { retryAfterMs });
+    },
+  };
+}
+
+/** Bounds what GraphQL accepts without a token. */
+type AnonymousGate = {
+  /** The largest body that is read. */
+  readonly bodyBytes: number;
+  /**
+   * Throws `rate_limited` as `AnonymousRate` does, and `unauthenticated` if the announced body is larger than is
+   * accepted without a token.
+   */
+  admit(request: IncomingMessage, address: string): void;
+};
+
+/** Creates the gate. `maxBodyBytes`: the largest body that is read with a token. */
+export function createAnonymousGate(clock: Clock, maxBodyBytes: number): AnonymousGate {
+  const rate = createAnonymousRate(clock);
+  const bodyBytes = Math.min(maxBodyBytes, ANONYMOUS_BODY_BYTES);
+  return {
+    bodyBytes,
+    admit({ headers }, address) {
+      rate.take(address);
+      const announced = Number(headers['content-length'] ?? 0);
+      if (announced > bodyBytes && announced <= maxBodyBytes) fail('unauthenticated', 'A bearer token is needed.');
+    },
+  };
+}
+
+// Takes the bearer token from a request and authenticates it. Permissions are checked by the handlers and core.
+
+/** Authenticates a request. Called once per request. Null: the request has no token. */
+export type AuthenticateRequest = (info: RequestInfo) => MaybePromise<Principal | null>;
+
+/**
+ * Reads the token from `Authorization: Bearer` only, never from cookies or the query. Throws `unauthenticated` or
+ * `invalid_user` (401) for an invalid token, and `rate_limited` after too many invalid tokens. A valid token counts
+ * the socket for its holder, and throws `share_exceeded` or `store_full` if the holder has too many sockets.
+ */
+export function createAuthenticateRequest(
+  authenticator: BearerAuthenticator,
+  sockets: Pick<Sockets, 'authenticated'>,
+): AuthenticateRequest {
+  return ({ request, address }) => {
+    const token = bearerOf(request);
+    if (token === null) return null;
+    const found = thenDo(authenticator.recall(token), (known) => known ?? authenticator.authenticate(token, address));
+    return thenDo(found, (requester) => {
+      if (requester) sockets.authenticated(request.socket, requester);
+      return requester;
+    });
+  };
+}
+
+/** Returns the bearer token of a request; null if it has none. Throws `unauthenticated` for any other authorization. */
+export function bearerOf({ headers }: IncomingMessage): string | null {
+  const { authorization } = headers;
+  if (authorization === undefined) return null;
+  const [, token] = /^bearer +([^\s]+)$/i.exec(authorization) ?? [];
+  return token ?? fail('unauthenticated', 'Only "Authorization: Bearer <token>" is supported.');
+}
+
+// Adds grant tokens to the bearer authenticator. Core decides whether a grant is valid.
+
+/**
+ * Returns an authenticator that also accepts grant tokens. Core looks them up each time, so a revoked grant is refused
+ * at once. `recall` accepts them too, because looking one up verifies no signature.
+ */
+export function withGrants(bearer: BearerAuthenticator, sites: Pick<Sites, 'holder'>): BearerAuthenticator {
+  return {
+    ready: () => bearer.ready?.(),
+    recall: (token) => (isGrantToken(token) ? orElse(() => sites.holder(token), nullIfUnknown) : bearer.recall(token)),
+    authenticate: (token) => (token !== null && isGrantToken(token) ? sites.holder(token) : bearer.authenticate(token)),
+  };
+}
+
+function nullIfUnknown(error: unknown): null {
+  if (error instanceof CallboardError && error.code === 'unauthenticated') return null;
+  throw error;
 }

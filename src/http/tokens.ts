@@ -1,5 +1,10 @@
-/** Signs JWTs that the relay accepts. Verification is in auth.ts. */
-import { SignJWT } from 'jose';
+/** JWTs: signs those of the relay, fetches the keys of an issuer, and reads users and scopes from claims. */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { SignJWT, createLocalJWKSet, errors, type JWTPayload, type JWTVerifyGetKey } from 'jose';
+import type { Principal, Scope } from '../core/auth/principal.ts';
+import { CallboardError, fail } from '../core/errors.ts';
+import { isCanonicalUser } from '../core/ids.ts';
+import type { Clock } from '../core/ports.ts';
 
 export type TokenRequest = {
   /** The secret of the deployment (setting SECRET), at least 32 bytes. */
@@ -25,4 +30,181 @@ export function signToken(request: TokenRequest): Promise<string> {
   if (request.issuer) token.setIssuer(request.issuer);
   if (request.audience) token.setAudience(request.audience);
   return token.sign(new TextEncoder().encode(request.secret));
+}
+
+// Reads the claims of a verified token: who the requester is, and what it may do.
+
+/** How to read the claims of an issuer. */
+export type ClaimRules = {
+  /** The claim with the user's id. `email` counts only with `email_verified: true`. */
+  readonly user: string;
+  /** The claims that may hold the scopes. Only the first one that is present counts. */
+  readonly scopes: readonly string[];
+  /** The text with which the names of the relay's scopes begin, such as `callboard:`. Other names are ignored. */
+  readonly prefix: string;
+};
+
+export const DEFAULT_CLAIMS: ClaimRules = { user: 'sub', scopes: ['scope', 'scp', 'permissions'], prefix: '' };
+
+/** The number of seconds by which the clock of an issuer may be behind or ahead. */
+export const TOLERANCE_SECONDS = 30;
+
+const SCOPES: ReadonlySet<string> = new Set<Scope>(['connect', 'invoke', 'host']);
+
+/**
+ * Returns the principal of these claims, which must include `exp` and the user's claim. The principal expires
+ * `TOLERANCE_SECONDS` after `exp`, when the relay begins to refuse the token. Throws `invalid_user` (401) if the user
+ * is not canonical, and `unauthenticated` if the email address is not verified.
+ */
+export function principalOf(claims: JWTPayload, rules: ClaimRules): Principal {
+  const user = claims[rules.user];
+  if (rules.user === 'email' && claims['email_verified'] !== true)
+    fail('unauthenticated', 'The email address of the token is not verified.', { tokenFault: 'email_unverified' });
+  if (typeof user !== 'string' || !isCanonicalUser(user))
+    fail('invalid_user', 'The user of the token is not a canonical user.', { status: 401, tokenFault: 'subject' });
+  const names = scopesOf(claims, rules);
+  const expiresAt = Math.min(((claims.exp ?? 0) + TOLERANCE_SECONDS) * 1000, Number.MAX_SAFE_INTEGER);
+  if (names.includes('admin')) return { kind: 'admin', name: user, expiresAt };
+  return { kind: 'user', userId: user, scopes: new Set(names.filter(isScope)), expiresAt };
+}
+
+/** Returns the scopes that the claims name. A claim is a text of names with spaces between them, or a list of names. */
+function scopesOf(claims: JWTPayload, { scopes, prefix }: ClaimRules): readonly string[] {
+  const claim = scopes.map((name) => claims[name]).find((value) => value !== undefined);
+  const names: readonly unknown[] = typeof claim === 'string' ? claim.split(' ') : Array.isArray(claim) ? claim : [];
+  return names.flatMap((name) =>
+    typeof name === 'string' && name.startsWith(prefix) ? [name.slice(prefix.length)] : [],
+  );
+}
+
+function isScope(name: string): name is Scope {
+  return SCOPES.has(name);
+}
+
+// Fetches the published keys of an issuer (JWKS) when they are needed, and again when they are old or a key is unknown.
+
+export type KeySet = {
+  /** Finds the key of a token. Throws `store_unavailable` if the keys cannot be fetched. */
+  readonly key: JWTVerifyGetKey;
+  /** Throws `store_unavailable` with `reason` if no token can be verified. Fetches the keys if there are none. */
+  ready(): Promise<void>;
+};
+
+/** The age in milliseconds at which keys are fetched again. */
+const FRESH_MS = 600_000;
+/** The age in milliseconds up to which keys are used while they cannot be fetched again. */
+const USABLE_MS = 3600_000;
+/** The time after a fetch during which a token with an unknown key causes no further fetch, in milliseconds. */
+const UNKNOWN_KEY_MS = 5_000;
+/** How long a failed fetch is not repeated, in milliseconds. */
+const RETRY_MS = 1_000;
+/** How long the identity provider may take to send its keys, in milliseconds. */
+const FETCH_MS = 5_000;
+
+type Keys = { readonly find: JWTVerifyGetKey; /** By `Clock.monotonic`. */ readonly fetchedAt: number };
+
+export function createKeySet(url: string, clock: Pick<Clock, 'monotonic'>): KeySet {
+  let keys: Keys | null = null;
+  let failure: CallboardError | null = null;
+  let triedAt = -Infinity;
+  let pending: Promise<void> | null = null;
+  const load = async (): Promise<void> => {
+    try {
+      keys = { find: createLocalJWKSet(await fetchKeys(url)), fetchedAt: clock.monotonic() };
+      failure = null;
+    } catch (error) {
+      failure = unreachable(error);
+    }
+  };
+  /** Callers that need a fetch at the same time share one. */
+  const fetchAgain = (pauseMs: number): Promise<void> => {
+    if (!pending && clock.monotonic() - triedAt >= pauseMs) {
+      triedAt = clock.monotonic();
+      pending = load().finally(() => (pending = null));
+    }
+    return pending ?? Promise.resolve();
+  };
+  const isYoungerThan = (ms: number): boolean => keys !== null && clock.monotonic() - keys.fetchedAt < ms;
+  const usable = async (): Promise<JWTVerifyGetKey> => {
+    if (!isYoungerThan(FRESH_MS)) await fetchAgain(RETRY_MS);
+    if (keys && isYoungerThan(USABLE_MS)) return keys.find;
+    throw failure ?? unreachable(new Error('the keys were not fetched'));
+  };
+  return {
+    async key(header, token) {
+      const find = await usable();
+      try {
+        return await find(header, token);
+      } catch (error) {
+        if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+        await fetchAgain(UNKNOWN_KEY_MS);
+        return await (
+          await usable()
+        )(header, token);
+      }
+    },
+    ready: async () => void (await usable()),
+  };
+}
+
+async function fetchKeys(url: string): Promise<Parameters<typeof createLocalJWKSet>[0]> {
+  const response = await fetch(url, {
+    signal: AbortSignal.timeout(FETCH_MS),
+    redirect: 'manual',
+    headers: { accept: 'application/jwk-set+json, application/json' },
+  });
+  if (response.status !== 200) {
+    await response.body?.cancel();
+    throw new Error(`HTTP ${response.status}`);
+  }
+  return (await response.json()) as Parameters<typeof createLocalJWKSet>[0];
+}
+
+function unreachable(error: unknown): CallboardError {
+  return new CallboardError('store_unavailable', 'The keys that verify this token are unavailable at present.', {
+    tokenFault: 'keys_unavailable',
+    reason: `The keys at JWKS_URL cannot be read: ${shortly(error)}.`,
+    retryAfterMs: RETRY_MS,
+    cause: error,
+  });
+}
+
+/** Writes an error as text, without the address, which may hold a secret. */
+function shortly(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown reason';
+  const { cause } = error;
+  if (cause instanceof Error && 'code' in cause) return String(cause.code);
+  if (error.name === 'TimeoutError') return `no answer within ${FETCH_MS / 1000} s`;
+  if (error.message.startsWith('HTTP ')) return `the answer is ${error.message}`;
+  return error instanceof errors.JOSEError || error instanceof SyntaxError
+    ? 'the answer is not a key set'
+    : 'the request failed';
+}
+
+// The token that may read the metrics and nothing else. No other part of the relay knows it.
+
+export class MetricsToken {
+  #expected: Buffer | null = null;
+
+  /** `token`: the token that is accepted; null: only administrators may read the metrics. */
+  constructor(token: string | null = null) {
+    this.replace(token);
+  }
+
+  /** Accepts only this token from now on; null: none. */
+  replace(token: string | null): void {
+    this.#expected = token === null ? null : digest(token);
+  }
+
+  /**
+   * Whether the given token is this one. Compares digests, which all have the same length, so that timing reveals
+   * nothing.
+   */
+  accepts(given: string | null): boolean {
+    return given !== null && this.#expected !== null && timingSafeEqual(digest(given), this.#expected);
+  }
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
 }

@@ -1,12 +1,9 @@
 /** Counts the bytes that wait in sockets until peers read them, as the share `unread_bytes`. */
 import type { Principal } from '../core/auth/principal.ts';
-import type { Cancel, Clock } from '../core/clock.ts';
 import { CallboardError } from '../core/errors.ts';
-import type { Log } from '../core/log.ts';
 import type { Metrics } from '../core/metrics.ts';
-import { BORROWED_PART } from '../core/shares/bounds.ts';
-import { holderOf } from '../core/shares/holders.ts';
-import { SHARE_MESSAGE, type Holdings, type Shares } from '../core/shares/shares.ts';
+import type { Cancel, Clock, Log } from '../core/ports.ts';
+import { BORROWED_PART, SHARE_MESSAGE, holderOf, type Holdings, type Shares } from '../core/shares/shares.ts';
 
 /** The time between two counts of the unread bytes of all sockets, in milliseconds. */
 const SAMPLE_MS = 1_000;
@@ -18,7 +15,7 @@ const LARGE_BYTES = 64 * 1024;
 const RETRY_MS = 5_000;
 
 /** The part of a socket that is used here. */
-export interface Writable {
+interface Writable {
   readonly writableLength: number;
   destroy(): unknown;
   on(event: 'close', listener: (this: Writable) => void): unknown;
@@ -28,11 +25,11 @@ export interface Writable {
  * The requester of a socket's last request; `requester` is null before authentication and for a request without a
  * token.
  */
-export type SocketRequester = { readonly requester: Principal | null };
+type SocketRequester = { readonly requester: Principal | null };
 
 type Reader = { requester: SocketRequester | null; holdings: Holdings | null; bytes: number };
 
-export type UnreadOptions = {
+type UnreadOptions = {
   readonly shares: Shares;
   readonly clock: Clock;
   readonly log: Log;

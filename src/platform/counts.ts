@@ -2,7 +2,16 @@
  * Holds the current numbers of all counters, sampled gauges and histograms of a process in one array. It keeps no
  * history.
  */
-import { BUCKETS, bucketOf } from '../core/metrics/buckets.ts';
+import {
+  BUCKETS,
+  SAMPLED_GAUGES,
+  bucketOf,
+  shownIndexOf,
+  type MeasuredCommand,
+  type SampleReader,
+  type SampledGaugeName,
+} from '../core/metrics.ts';
+import { DECLINED, isSampled, readTraceparent } from '../core/trace-context.ts';
 
 /**
  * The most label values of one metric. They come from closed sets; as a safeguard, further values are counted as
@@ -25,7 +34,7 @@ export type Cell = {
 };
 
 /** All cells of one counter or histogram, by label value. */
-export type Family = {
+type Family = {
   readonly size: number;
   readonly cells: Map<string | undefined, Cell>;
   /** The cell without a label, which is found faster here than in the map. */
@@ -126,4 +135,135 @@ export class Counts {
     before.set(this.#before);
     [this.#fresh, this.#before] = [fresh, before];
   }
+}
+
+// Reads the sampled gauges of this process, and tells how the samples of each are combined over time.
+
+export class Gauges {
+  readonly #counts: Counts;
+  readonly #readers = new Map<SampledGaugeName, SampleReader>();
+
+  constructor(counts: Counts) {
+    this.#counts = counts;
+  }
+
+  add(name: SampledGaugeName, read: SampleReader): void {
+    this.#readers.set(name, read);
+  }
+
+  /** Reads every gauge and puts its values into `Counts`, which keeps them until the next flush. */
+  sample(): void {
+    for (const [name, read] of this.#readers) {
+      for (const { label } of this.#counts.cells(name)) this.#counts.set(name, label, 0);
+      for (const [label, value] of read()) this.#counts.set(name, label ?? undefined, Math.max(0, Math.round(value)));
+    }
+  }
+
+  /**
+   * Returns the indexes of the gauges in `Counts`, in two sets. A longer time step shows the last sample of each gauge
+   * in `last`, and the highest sample of each gauge in `highest`.
+   */
+  places(): { readonly last: ReadonlySet<number>; readonly highest: ReadonlySet<number> } {
+    const places = { last: new Set<number>(), highest: new Set<number>() };
+    for (const name of this.#readers.keys()) {
+      const found = isHighest(name) ? places.highest : places.last;
+      for (const { base } of this.#counts.cells(name)) found.add(base);
+    }
+    return places;
+  }
+}
+
+function isHighest(name: SampledGaugeName): boolean {
+  return SAMPLED_GAUGES[name] === 'max';
+}
+
+// Keeps an example of a command for each bucket of a histogram that `/metrics` shows.
+
+/** A command whose duration (in seconds) is in the bucket. `at`: when it was measured, in epoch seconds. */
+export type Exemplar = {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly seconds: number;
+  readonly at: number;
+};
+
+/** The most characters of an exemplar's labels, names and values together, by the rule of OpenMetrics. */
+const LABELS_MAX_CHARS = 128;
+
+/**
+ * The latest examples: at most one for each shown bucket in a time slot. Keeps none before `begin` is called, so that
+ * examples cost nothing while they are not read.
+ */
+export class Exemplars {
+  readonly #now: () => number;
+  /** For each cell: the examples of its shown buckets, and the slots in which they were taken. */
+  #kept: Map<Cell, Kept[]> | null = null;
+  #slot = 0;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  begin(): void {
+    this.#kept ??= new Map();
+  }
+
+  /** Begins a new time slot, in which each bucket may take a new example. */
+  nextSlot(): void {
+    this.#slot++;
+  }
+
+  add(cell: Cell, ms: number, of: MeasuredCommand): void {
+    if (!this.#kept) return;
+    const known = this.#kept.get(cell);
+    const shown = shownIndexOf(ms);
+    if (known?.[shown]?.slot === this.#slot) return;
+    const labels = labelsOf(of);
+    if (!labels) return;
+    const examples = known ?? [];
+    const exemplar = { labels, seconds: Math.max(0, ms) / 1000, at: this.#now() / 1000 };
+    examples[shown] = { exemplar, slot: this.#slot };
+    if (!known) this.#kept.set(cell, examples);
+  }
+
+  /** Returns the example of a shown bucket. `shown`: its index, as `shownIndexOf` returns it. */
+  get(cell: Cell, shown: number): Exemplar | undefined {
+    return this.#kept?.get(cell)?.[shown]?.exemplar;
+  }
+}
+
+type Kept = { readonly exemplar: Exemplar; readonly slot: number };
+
+/**
+ * Returns the labels of an example: the trace, if it is recorded anywhere, and the command. If they do not fit
+ * together, it returns only the first one that fits. Null if neither fits, because a part of an id would find nothing.
+ */
+function labelsOf(of: MeasuredCommand): Exemplar['labels'] | null {
+  const traceId = recordedTraceOf(of);
+  const ids: readonly (readonly [string, string])[] = [
+    ...(traceId === null ? [] : [['trace_id', traceId] as const]),
+    ['command_id', of.commandId],
+  ];
+  const labels: Record<string, string> = {};
+  let chars = 0;
+  for (const [name, value] of ids) {
+    chars += name.length + value.length;
+    if (chars > LABELS_MAX_CHARS) chars -= name.length + value.length;
+    else labels[name] = copyOf(value);
+  }
+  return chars === 0 ? null : labels;
+}
+
+/** Returns the id of the relay's trace, or of the caller's; null if flags say that the trace is not recorded. */
+function recordedTraceOf({ callSpan, traceId, traceFlags }: MeasuredCommand): string | null {
+  if (callSpan === DECLINED) return null;
+  if (callSpan !== null) {
+    const span = readTraceparent(callSpan, null);
+    return isSampled(span.traceFlags) ? span.traceId : null;
+  }
+  return traceFlags === null || isSampled(traceFlags) ? traceId : null;
+}
+
+/** Copies a text. It may be a part of a frame, and would otherwise keep the whole frame in memory. */
+function copyOf(text: string): string {
+  return Buffer.from(text).toString();
 }

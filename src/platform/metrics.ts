@@ -1,8 +1,6 @@
 /** Implements core's Metrics with numbers in memory, and shows them to Prometheus. */
 import { COUNTER_NAMES, HISTOGRAM_NAMES, SAMPLED_GAUGE_NAMES, type GaugeName, type Metrics } from '../core/metrics.ts';
-import { Counts } from './counts.ts';
-import { Exemplars } from './exemplars.ts';
-import { Gauges } from './gauges.ts';
+import { Counts, Exemplars, Gauges } from './counts.ts';
 import type { Exposition, GaugeReader, MetricsFormat } from './prometheus.ts';
 import { Recorder } from './recorder.ts';
 

@@ -1,17 +1,19 @@
 /** Writes the metrics with prom-client. Loaded for the first exposition only. */
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
-import { SHOWN_BOUNDS_MS, SHOWN_BUCKETS } from '../core/metrics/buckets.ts';
-import { counterText, gaugeText, histogramText, type MetricText } from '../core/metrics/list.ts';
 import {
+  SHOWN_BOUNDS_MS,
+  SHOWN_BUCKETS,
+  counterText,
+  gaugeText,
+  histogramText,
+  type MetricText,
   COUNTER_NAMES,
   HISTOGRAM_NAMES,
   type CounterName,
   type GaugeName,
   type HistogramName,
 } from '../core/metrics.ts';
-import type { Cell, Counts } from './counts.ts';
-import type { Exemplar, Exemplars } from './exemplars.ts';
-
+import type { Cell, Counts, Exemplar, Exemplars } from './counts.ts';
 /**
  * The format of an exposition. `text`: version 0.0.4 of Prometheus' own format. `openmetrics`: OpenMetrics 1.0.0, with
  * exemplars.

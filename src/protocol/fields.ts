@@ -1,7 +1,7 @@
 /** Describes frame headers as tables, and checks headers against them. */
 
 /** The kinds of fields in the frames that the relay sends. */
-export type DownKind = 'id' | 'name' | 'user' | 'text' | 'int' | 'bool';
+type DownKind = 'id' | 'name' | 'user' | 'text' | 'int' | 'bool';
 /**
  * The kinds of header fields that a frame table may use. `?` after a kind marks an optional field. Both the check
  * (`checkFields`) and the type (`FieldsOf`) are derived from one table, so the two cannot differ.
@@ -20,23 +20,23 @@ export type FieldKind =
   | 'title'
   | 'word'
   | 'count';
-export type Spec = FieldKind | `${FieldKind}?`;
+type Spec = FieldKind | `${FieldKind}?`;
 export type Table = Readonly<Record<string, Spec>>;
 /** The table of a frame that the relay sends. */
 export type DownTable = Readonly<Record<string, DownKind | `${DownKind}?`>>;
 
-export const CLIENT_TYPES = ['browser', 'console', 'mobile', 'web'] as const;
+const CLIENT_TYPES = ['browser', 'console', 'mobile', 'web'] as const;
 export type WireClientType = (typeof CLIENT_TYPES)[number];
 export const WAIT_STAGES = ['admitted', 'acknowledged', 'completed'] as const;
 export type WireWaitStage = (typeof WAIT_STAGES)[number];
 const CONTEXT_STATUSES = ['active', 'idle', 'closed'] as const;
-export type WireContextStatus = (typeof CONTEXT_STATUSES)[number];
+type WireContextStatus = (typeof CONTEXT_STATUSES)[number];
 const WINDOW_STATUSES = ['open', 'closed'] as const;
-export type WireWindowStatus = (typeof WINDOW_STATUSES)[number];
+type WireWindowStatus = (typeof WINDOW_STATUSES)[number];
 const OWNERSHIPS = ['user-owned', 'worker'] as const;
-export type WireOwnership = (typeof OWNERSHIPS)[number];
+type WireOwnership = (typeof OWNERSHIPS)[number];
 const SITE_OPS = ['register', 'remove'] as const;
-export type WireSiteOp = (typeof SITE_OPS)[number];
+type WireSiteOp = (typeof SITE_OPS)[number];
 export const STAGES_TOLD = ['first', 'all'] as const;
 export type WireStages = (typeof STAGES_TOLD)[number];
 

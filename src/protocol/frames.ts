@@ -1,8 +1,19 @@
 /** The frames of PROTOCOL.md: `UP` has those that clients and callers send, `DOWN` has those that the relay sends. */
 import { parseInvoke, parseReport } from './fast-frames.ts';
-import { CHECKS, DOWN_CHECKS, faultIn, membersOf } from './fields.ts';
-import type { Check, DownTable, FieldKind, FieldsOf, FieldRule, Table } from './fields.ts';
-import { faultOf, splitFrame, type FrameFault, type RawFrame } from './frame.ts';
+import {
+  CHECKS,
+  DOWN_CHECKS,
+  checkFields,
+  faultIn,
+  membersOf,
+  type Check,
+  type DownTable,
+  type FieldKind,
+  type FieldRule,
+  type FieldsOf,
+  type Table,
+} from './fields.ts';
+import { isRecord, ownSlice } from './json.ts';
 
 /**
  * The frames that a client or a caller sends to the relay. Only the frames in UP_WITH_PAYLOAD may have a payload, the
@@ -28,7 +39,7 @@ export const UP = {
   cancelled: { command_id: 'id' },
   /** Replaces all advertisements of the client. Payload: `{ actions }`. */
   actions: {},
-  /** Payload: `{ contexts?, windows? }`, each `{ snapshot?, set?, removed? }`. The rows are those of report.ts. */
+  /** Payload: `{ contexts?, windows? }`, each `{ snapshot?, set?, removed? }`. PROTOCOL.md lists the rows. */
   report: {},
   /** Registers a cooperative site (payload: its definition) or removes it. Answer: `site_ack` or `refused`. */
   site: { ref: 'id', op: 'siteOp', site_id: 'id' },
@@ -155,7 +166,7 @@ export const DOWN = {
  * end. `late`: the command had already ended in another way. `fenced`: the command is bound to another instance. Late
  * and fenced ends are kept as evidence only. `unknown`: there is no such command.
  */
-export const RECORDED = ['recorded', 'duplicate', 'late', 'fenced', 'unknown'] as const;
+const RECORDED = ['recorded', 'duplicate', 'late', 'fenced', 'unknown'] as const;
 export type Recorded = (typeof RECORDED)[number];
 
 /** The frames that may have a payload; on any other frame, a payload is a fault. */
@@ -167,7 +178,7 @@ const UP_FORMS = /* @__PURE__ */ formsOf(UP, CHECKS, UP_WITH_PAYLOAD);
 const DOWN_FORMS = /* @__PURE__ */ formsOf(DOWN, DOWN_CHECKS, DOWN_WITH_PAYLOAD);
 
 export type UpType = keyof typeof UP;
-export type DownType = keyof typeof DOWN;
+type DownType = keyof typeof DOWN;
 type FrameOf<T extends Record<string, Table>> = {
   [K in keyof T & string]: { readonly type: K; readonly payload: string | null } & FieldsOf<T[K]>;
 }[keyof T & string];
@@ -229,4 +240,155 @@ function parse(forms: Forms, text: string): unknown {
 
 function refOf({ ref }: RawFrame['header']): string | null {
   return typeof ref === 'string' && ref.length <= 128 ? ref : null;
+}
+
+// Splits a text frame into header and payload, and joins them. Knows no frame types.
+
+/**
+ * One text frame: a JSON header on the first line, then optionally a newline and the payload's JSON text. The relay
+ * never serializes the payload again, so it stays text here. The code that uses the payload checks that it is JSON.
+ */
+type RawFrame = {
+  readonly header: Record<string, unknown> & { readonly type: string };
+  readonly payload: string | null;
+};
+
+/** What is wrong with a frame. `frame` is its type and `ref` its reference; each is null when it could not be read. */
+type FrameFault = {
+  readonly fault: 'invalid_argument';
+  readonly detail: string;
+  readonly frame: string | null;
+  readonly ref: string | null;
+};
+
+export const SUBPROTOCOL = 'callboard.v1';
+
+/** Separates the frames of one message. No valid frame holds it, because JSON text escapes control characters. */
+export const FRAME_SEPARATOR = '\u001e';
+/** The most frames that the relay reads from one message. */
+export const FRAMES_PER_MESSAGE = 64;
+
+/** Returns a frame or a fault for every text; never throws. */
+function splitFrame(text: string): RawFrame | FrameFault {
+  const cut = text.indexOf('\n');
+  const head = cut < 0 ? text : text.slice(0, cut);
+  const payload = cut < 0 ? null : ownSlice(text, cut + 1, text.length);
+  const header = parseObject(head);
+  if (!header) return faultOf('the first line is not a JSON object', null, null);
+  const { type } = header;
+  if (typeof type !== 'string' || type.length > 32) return faultOf('type: a string was expected', null, null);
+  return { header: header as RawFrame['header'], payload };
+}
+
+/**
+ * Writes the text of a frame. `payload` must be JSON text. It may contain newlines, because only the frame's first
+ * newline separates header and payload.
+ */
+export function joinFrame(header: { readonly type: string }, payload: string | null = null): string {
+  const head = JSON.stringify(header);
+  return payload === null ? head : `${head}\n${payload}`;
+}
+
+function faultOf(detail: string, frame: string | null, ref: string | null): FrameFault {
+  return { fault: 'invalid_argument', detail, frame, ref };
+}
+
+function parseObject(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+// The members of a `report` payload, in which a client reports its contexts and windows. The relay reads them, and the
+// client sends them.
+
+/** One execution context. Besides these members, it may have `metadata`: any JSON of at most METADATA_MAX_BYTES. */
+export const CONTEXT = {
+  context_id: 'id',
+  status: 'contextStatus',
+  ownership: 'ownership',
+  window_id: 'id?',
+  /** The task that the context is assigned to now. */
+  task_id: 'id?',
+  title: 'title?',
+} as const satisfies Table;
+
+/**
+ * One browser window. The last three members are the window's own counts, 0 when absent. The relay shows them while the
+ * client reports no contexts.
+ */
+export const WINDOW = {
+  window_id: 'id',
+  ownership: 'ownership',
+  focused: 'bool',
+  type: 'word',
+  state: 'word',
+  incognito: 'bool',
+  tab_count: 'count',
+  capacity: 'count?',
+  draining: 'bool',
+  status: 'windowStatus',
+  worker_count: 'count?',
+  idle_count: 'count?',
+  busy_count: 'count?',
+} as const satisfies Table;
+
+export type WireContext = FieldsOf<typeof CONTEXT>;
+export type WireWindow = FieldsOf<typeof WINDOW>;
+
+/** The limits of one client: contexts, windows, and the bytes of metadata of each context. */
+export const CONTEXTS_MAX = 1000;
+export const WINDOWS_MAX = 100;
+export const METADATA_MAX_BYTES = 16 * 1024;
+
+/**
+ * Returns the row, or a description of its first fault. The description begins with the wrong member's name if the row
+ * is an object. Never throws. Members that the table does not name are ignored by the check.
+ */
+export function parseRow<T extends Table>(table: T, row: unknown): FieldsOf<T> | string {
+  if (typeof row !== 'object' || row === null || Array.isArray(row)) return 'an object was expected';
+  return checkFields(table, row as Record<string, unknown>) ?? withoutNulls<T>(row as Record<string, unknown>);
+}
+
+/** Drops the members that are null, which count as absent. */
+function withoutNulls<T extends Table>(row: Readonly<Record<string, unknown>>): FieldsOf<T> {
+  return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as FieldsOf<T>;
+}
+
+// Writes the three frames that the relay sends most often, once or more for each command, by concatenation. The text
+// equals that of `joinFrame`: ids contain no character that JSON escapes.
+
+type HeaderOf<T extends DownFrame['type']> = Extract<DownHeader, { type: T }>;
+
+/**
+ * Writes the header line of a frame to a client or a caller. Ids and the words of states are not escaped here, so each
+ * field of kind `id` must match `ID`.
+ */
+export function writeHeader(header: DownHeader): string {
+  if (header.type === 'command') return command(header);
+  if (header.type === 'result_ack')
+    return `{"type":"result_ack","command_id":"${header.command_id}","recorded":"${header.recorded}"}`;
+  return header.type === 'outcome' ? outcome(header) : joinFrame(header);
+}
+
+function command({ command_id, action, remaining_ms, ...trace }: HeaderOf<'command'>): string {
+  const ids = text('trace_id', trace.trace_id) + text('parent_span_id', trace.parent_span_id);
+  const rest = text('trace_flags', trace.trace_flags) + text('trace_state', trace.trace_state);
+  return `{"type":"command","command_id":"${command_id}","action":"${action}","remaining_ms":${remaining_ms}${ids}${rest}}`;
+}
+
+function outcome({ ref, command_id, rpc_id, stage, execution, ...more }: HeaderOf<'outcome'>): string {
+  const rpc = rpc_id === undefined ? '' : `,"rpc_id":"${rpc_id}"`;
+  const ended = more.outcome === undefined ? '' : `,"outcome":"${more.outcome}"`;
+  const error = text('error_code', more.error_code) + text('error_message', more.error_message);
+  const states = `${rpc}${ended},"stage":"${stage}","execution":"${execution}"`;
+  return `{"type":"outcome","ref":"${ref}","command_id":"${command_id}"${states}${error}}`;
+}
+
+/** Writes `,"name":"value"`, or an empty text when the value is undefined. */
+function text(name: string, value: string | undefined): string {
+  return value === undefined ? '' : `,"${name}":${JSON.stringify(value)}`;
 }

@@ -34,8 +34,8 @@ const UPPER_E = 0x45;
  * (excluded) delimit the member's name, quotes included. Returns the position after the value, or a negative code that
  * ends the scan.
  */
-export type ReadMember = (nameStart: number, nameEnd: number, from: number) => number;
-export type ReadItem = (from: number) => number;
+type ReadMember = (nameStart: number, nameEnd: number, from: number) => number;
+type ReadItem = (from: number) => number;
 
 /**
  * Regular expressions read scalars, and objects and arrays of a few scalars, in a tenth of the time of a loop over the

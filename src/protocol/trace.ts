@@ -13,7 +13,7 @@ export type SpanContextLike = {
 };
 
 /** The members of a `tracestate` list. */
-export interface TraceStateLike {
+interface TraceStateLike {
   set(key: string, value: string): TraceStateLike;
   unset(key: string): TraceStateLike;
   get(key: string): string | undefined;
@@ -27,7 +27,7 @@ export interface ContextLike {
   deleteValue(key: symbol): ContextLike;
 }
 
-export type SpanValue = string | number | boolean;
+type SpanValue = string | number | boolean;
 export type SpanValues = { [name: string]: SpanValue };
 
 export interface SpanLike {
@@ -42,7 +42,7 @@ export interface SpanLike {
 }
 
 /** The options of a new span. `kind`: SERVER, CLIENT or INTERNAL. */
-export type SpanOptionsLike = { kind: number; attributes?: SpanValues };
+type SpanOptionsLike = { kind: number; attributes?: SpanValues };
 
 export interface TracerLike {
   /** Starts a span. Without a context, it is a child of the span that is active, if there is one. */
@@ -102,3 +102,17 @@ export const NO_PARENT: ContextLike = {
   setValue: (key, value) => new WithValue(key, value, NO_PARENT),
   deleteValue: () => NO_PARENT,
 };
+
+// The `tracestate` list of W3C Trace Context in the form that OpenTelemetry hands to samplers and exporters.
+
+/** Reads a valid list. Immutable: `set` and `unset` return another list, and a set member comes first. */
+export function traceStateOf(text: string): TraceStateLike {
+  const members = text.split(',');
+  const without = (key: string): readonly string[] => members.filter((member) => !member.startsWith(`${key}=`));
+  return {
+    get: (key) => members.find((member) => member.startsWith(`${key}=`))?.slice(key.length + 1),
+    set: (key, value) => traceStateOf([`${key}=${value}`, ...without(key)].join(',')),
+    unset: (key) => traceStateOf(without(key).join(',')),
+    serialize: () => text,
+  };
+}

@@ -1,17 +1,39 @@
 /** Turns the result of an execution into a status and a body. Sends nothing. */
-import type { ExecutionResult, GraphQLError } from 'graphql';
+import {
+  Kind,
+  getNamedType,
+  getNullableType,
+  isAbstractType,
+  isCompositeType,
+  isEnumType,
+  isListType,
+  isNonNullType,
+  isObjectType,
+  isScalarType,
+  visit,
+  type DocumentNode,
+  type ExecutionResult,
+  type FieldNode,
+  type FragmentDefinitionNode,
+  type GraphQLCompositeType,
+  type GraphQLError,
+  type GraphQLObjectType,
+  type GraphQLOutputType,
+  type GraphQLSchema,
+  type OperationDefinitionNode,
+  type SelectionNode,
+  type SelectionSetNode,
+} from 'graphql';
 import type { InputError } from '../core/errors.ts';
-import { isCode, statusOf, type Code } from '../protocol/codes.ts';
-import type { Body } from './body.ts';
 import { isRecord } from '../core/json.ts';
-import type { Input } from './inputs.ts';
-import { onlyItemRefusal, type ItemRefusal } from './item-refusal.ts';
-import { snakeCase } from './names.ts';
-import type { Explain } from './explain.ts';
-import { detailOf, problem, type Answer, type Explained } from './problem.ts';
+import type { Chosen, TextInfo } from '../graphql/writer/objects.ts';
+import { isCode, statusOf, type Code } from '../protocol/codes.ts';
+import { enumSchema, named, orNull, snakeCase, type JsonSchema } from './forms.ts';
+import type { Input, OperationSource, ReportFault } from './inputs.ts';
+import { detailOf, problem, type Answer, type Explain, type Explained } from './problem.ts';
 
 /** What a route needs to turn a result into a response. */
-export type Answering = {
+type Answering = {
   readonly body: Body;
   readonly inputs: ReadonlyMap<string, Input>;
   /** Where to find the refusal of the only item, if the request sent one value in place of a list; otherwise null. */
@@ -87,7 +109,7 @@ const UNPROVEN: Readonly<Record<string, Unproven>> = {
  * failure is a regular answer too. Returns null for the outcomes in UNPROVEN: the answer is then a problem. A request
  * that only reads the record gets 200 for every outcome.
  */
-export function statusOfOutcome(outcome: unknown, reads: boolean): 200 | 202 | null {
+function statusOfOutcome(outcome: unknown, reads: boolean): 200 | 202 | null {
   if (outcome === null) return 202;
   if (reads) return 200;
   return typeof outcome === 'string' && Object.hasOwn(UNPROVEN, outcome) ? null : 200;
@@ -128,4 +150,354 @@ function inWireNames(inputs: ReadonlyMap<string, Input>, explained: Explained): 
 function wireName(inputs: ReadonlyMap<string, Input>, parameter: string): string {
   if (inputs.has(parameter)) return parameter;
   return [...inputs.values()].find(({ goesInto }) => goesInto === parameter)?.name ?? snakeCase(parameter);
+}
+
+// Finds the response body in the data of an operation, when the route is compiled.
+
+/** Where the response body is found in the data of an execution, and what type it has. */
+export type Body = {
+  /** The response names on the way from the root of the data down to the body. */
+  readonly path: readonly string[];
+  readonly type: GraphQLOutputType;
+  readonly nodes: readonly FieldNode[];
+  /**
+   * The possible object types when there are several; `__typename` then says which one the value has. Otherwise empty.
+   */
+  readonly variants: readonly Variant[];
+  /** Whether a field on the path, the last one included, can be null. When one is null, the answer is a 404. */
+  readonly nullable: boolean;
+  /** The JSON Schema of the value. Empty when there are variants. */
+  readonly schema: JsonSchema;
+};
+
+/**
+ * How a variant is answered. `refusal`: a problem, by its code. `invocation`: the status follows from its outcome.
+ * `plain`: 200.
+ */
+export type Variant = {
+  readonly name: string;
+  readonly kind: 'plain' | 'invocation' | 'refusal';
+  readonly schema: JsonSchema;
+};
+
+/** The members that a document must select, because the status of the answer depends on them. */
+const VARIANT_MEMBERS: Readonly<Record<Variant['kind'], readonly string[]>> = {
+  plain: [],
+  invocation: ['outcome', 'error'],
+  refusal: ['code', 'message'],
+};
+
+/** Finds the body of an operation's response. Null when the path leads nowhere; the reason has been reported. */
+export function findBody(source: OperationSource, report: ReportFault): Body | null {
+  const path = source.directive.body ?? rootField(source, report);
+  const scope = scopeOf(source.schema, source.document);
+  const place = path.length === 0 ? null : findPlace(source, path, scope);
+  if (place === null) {
+    if (path.length > 0) report(`body: "${path.join('.')}" names nothing that is selected`);
+    return null;
+  }
+  const variants = variantsOf(scope, place, report);
+  return { path, ...place, variants, schema: variants.length > 0 ? {} : shapeOf(scope, place, report) };
+}
+
+type Place = Pick<Body, 'type' | 'nodes' | 'nullable'>;
+
+/** Follows response names down from the root, through object types only. Null when a name is not selected. */
+function findPlace(
+  { schema, operation }: OperationSource,
+  path: readonly string[],
+  scope: SelectionScope,
+): Place | null {
+  let owner: unknown = schema.getRootType(operation.operation);
+  let sets: readonly (SelectionSetNode | undefined)[] = [operation.selectionSet];
+  let place: Place | null = null;
+  let nullable = false;
+  for (const name of path) {
+    if (!isObjectType(owner)) return null;
+    const nodes = fieldsOf(scope, owner, sets).get(name);
+    const field = owner.getFields()[nodes?.[0]?.name.value ?? ''];
+    if (nodes === undefined || field === undefined) return null;
+    nullable ||= !isNonNullType(field.type);
+    place = { type: field.type, nodes, nullable };
+    owner = getNullableType(field.type);
+    sets = nodes.map(({ selectionSet }) => selectionSet);
+  }
+  return place;
+}
+
+/**
+ * Returns the document to execute: it also selects `__typename` of the body when the body's type decides the status.
+ */
+export function withTypename(document: DocumentNode, body: Body): DocumentNode {
+  if (body.variants.length === 0) return document;
+  const typename: FieldNode = { kind: Kind.FIELD, name: { kind: Kind.NAME, value: '__typename' } };
+  return visit(document, {
+    Field(node) {
+      if (!body.nodes.includes(node) || node.selectionSet === undefined) return undefined;
+      return {
+        ...node,
+        selectionSet: { ...node.selectionSet, selections: [typename, ...node.selectionSet.selections] },
+      };
+    },
+  });
+}
+
+function rootField({ operation }: OperationSource, report: ReportFault): readonly string[] {
+  const [field, ...more] = operation.selectionSet.selections;
+  if (field?.kind === Kind.FIELD && more.length === 0) return [responseKey(field)];
+  report('it selects several root fields, so @rest needs body: to name the value that is the answer');
+  return [];
+}
+
+function variantsOf(scope: SelectionScope, { type, nodes }: Place, report: ReportFault): readonly Variant[] {
+  const named = getNullableType(type);
+  if (!isAbstractType(named)) return [];
+  const sets = nodes.map(({ selectionSet }) => selectionSet);
+  return possibleTypes(scope.schema, named).map((one) => {
+    const kind = kindOf(one);
+    const selected = fieldsOf(scope, one, sets);
+    const missing = VARIANT_MEMBERS[kind].filter((name) => !selected.has(name));
+    if (selected.size === 0) report(`nothing is selected of ${one.name}`);
+    else if (missing.length > 0) report(`${one.name} must select ${missing.join(', ')}`);
+    return { name: one.name, kind, schema: objectShape(scope, { type: one, nodes }, report) };
+  });
+}
+
+function kindOf(type: GraphQLObjectType): Variant['kind'] {
+  if (type.name === 'Refusal') return 'refusal';
+  return type.getInterfaces().some(({ name }) => name === 'Invocation') ? 'invocation' : 'plain';
+}
+
+// Treats one item that was sent alone as a request of its own, so that its refusal becomes a problem response.
+
+/**
+ * Where an answer holds refusals. `list`: the path in the body to the list of items. `member`: the member of an item
+ * that holds its refusal, or null if the item was accepted.
+ */
+export type ItemRefusal = { readonly list: readonly string[]; readonly member: string };
+
+const REFUSAL_MEMBERS = ['code', 'message'];
+
+/**
+ * Finds where the answer of an operation lists refused items, as its directive `itemRefusal` says. Returns null if
+ * there is no such directive or no body. Reports a fault and returns null if the path does not fit the document.
+ */
+export function findItemRefusal(source: OperationSource, body: Body | null, report: ReportFault): ItemRefusal | null {
+  const { itemRefusal, bodyAs } = source.directive;
+  if (itemRefusal === null || body === null) return null;
+  const list = itemRefusal.slice(0, -1);
+  const member = itemRefusal.at(-1) ?? '';
+  const scope = scopeOf(source.schema, source.document);
+  const place = findPlace(source, [...body.path, ...list], scope);
+  const item = place && isListType(getNullableType(place.type)) ? getNamedType(place.type) : null;
+  const sets = place?.nodes.map(({ selectionSet }) => selectionSet) ?? [];
+  const nodes = isObjectType(item) ? fieldsOf(scope, item, sets).get(member) : undefined;
+  const field = isObjectType(item) ? item.getFields()[nodes?.[0]?.name.value ?? ''] : undefined;
+  const refusal = field && getNamedType(field.type);
+  const fields = isObjectType(refusal)
+    ? fieldsOf(scope, refusal, nodes?.map(({ selectionSet }) => selectionSet) ?? [])
+    : new Map();
+  const fits = REFUSAL_MEMBERS.every((name) => fields.has(name));
+  if (!fits) report(`itemRefusal: "${itemRefusal.join('.')}" names no member of a list's items with code and message`);
+  if (bodyAs === null) report('itemRefusal needs bodyAs');
+  return fits && bodyAs !== null ? { list, member } : null;
+}
+
+/** Returns the refusal of the only item of an answer; null when the item was not refused. */
+function onlyItemRefusal({ list, member }: ItemRefusal, body: unknown): Explained | null {
+  let items = body;
+  for (const name of list) items = isRecord(items) ? items[name] : null;
+  const [only] = Array.isArray(items) ? items : [];
+  const refusal: unknown = isRecord(only) ? only[member] : null;
+  if (!isRecord(refusal)) return null;
+  const { code, message, errors } = refusal;
+  return {
+    code: isCode(code) ? code : 'internal',
+    detail: String(message),
+    ...(Array.isArray(errors) && { errors }),
+  };
+}
+
+// Resolves the selections of a document, through fragments, to fields of the schema.
+
+/** A schema and the fragments of one document, needed to resolve selections. */
+type SelectionScope = {
+  readonly schema: GraphQLSchema;
+  readonly fragments: ReadonlyMap<string, FragmentDefinitionNode>;
+};
+
+function scopeOf(schema: GraphQLSchema, document: DocumentNode): SelectionScope {
+  const fragments = document.definitions.filter((one) => one.kind === Kind.FRAGMENT_DEFINITION);
+  return { schema, fragments: new Map(fragments.map((fragment) => [fragment.name.value, fragment])) };
+}
+
+/** Returns the name of a field's value in the answer: its alias, else its name. */
+function responseKey(field: FieldNode): string {
+  return (field.alias ?? field.name).value;
+}
+
+/** Returns the fields selected of an object type: for each response name, every field node that selects it. */
+function fieldsOf(
+  scope: SelectionScope,
+  type: GraphQLObjectType,
+  sets: readonly (SelectionSetNode | undefined)[],
+): ReadonlyMap<string, readonly FieldNode[]> {
+  const found = new Map<string, FieldNode[]>();
+  const collect = (set: SelectionSetNode | undefined): void => {
+    for (const selection of set?.selections ?? []) {
+      if (selection.kind === Kind.FIELD) {
+        const key = responseKey(selection);
+        found.set(key, [...(found.get(key) ?? []), selection]);
+        continue;
+      }
+      const part = selection.kind === Kind.INLINE_FRAGMENT ? selection : scope.fragments.get(selection.name.value);
+      if (part && applies(scope.schema, part.typeCondition?.name.value, type)) collect(part.selectionSet);
+    }
+  };
+  for (const set of sets) collect(set);
+  return found;
+}
+
+/** Returns the object types that a value of this type can have. */
+function possibleTypes(schema: GraphQLSchema, type: unknown): readonly GraphQLObjectType[] {
+  if (isObjectType(type)) return [type];
+  return isAbstractType(type) ? schema.getPossibleTypes(type) : [];
+}
+
+function applies(schema: GraphQLSchema, condition: string | undefined, type: GraphQLObjectType): boolean {
+  if (condition === undefined || condition === type.name) return true;
+  const named = getNamedType(schema.getType(condition));
+  return isAbstractType(named) && schema.isSubType(named, type);
+}
+
+// Derives the JSON Schema of a response body from what the document selects.
+
+const SCALARS: Readonly<Record<string, JsonSchema>> = {
+  ID: { type: 'string' },
+  String: { type: 'string' },
+  Int: { type: 'integer' },
+  Float: { type: 'number' },
+  Boolean: { type: 'boolean' },
+  DateTime: { type: 'string', format: 'date-time' },
+  JSON: {},
+};
+
+/** Returns the JSON Schema of the fields that a document selects of a type, exactly as the response contains them. */
+function shapeOf(
+  scope: SelectionScope,
+  selected: { readonly type: GraphQLOutputType; readonly nodes: readonly FieldNode[] },
+  report: ReportFault,
+): JsonSchema {
+  const { type, nodes } = selected;
+  if (isNonNullType(type)) return shapeOf(scope, { type: type.ofType, nodes }, report);
+  if (isListType(type)) {
+    const items = shapeOf(scope, { type: type.ofType, nodes }, report);
+    return { type: 'array', items: isNonNullType(type.ofType) ? items : orNull(items) };
+  }
+  if (isEnumType(type)) return named(type.name, enumSchema(type));
+  if (isScalarType(type) && Object.hasOwn(SCALARS, type.name)) return SCALARS[type.name] ?? {};
+  if (isCompositeType(type)) return compositeShape(scope, { type, nodes }, report);
+  report(`the type ${String(type)} has no JSON form`);
+  return {};
+}
+
+/**
+ * Does the same as `shapeOf`, for one object type that the value may have. Omits `__typename`, which only the relay
+ * reads.
+ */
+function objectShape(
+  scope: SelectionScope,
+  selected: { readonly type: GraphQLObjectType; readonly nodes: readonly FieldNode[] },
+  report: ReportFault,
+): JsonSchema {
+  const sets = selected.nodes.map(({ selectionSet }) => selectionSet);
+  const properties: Record<string, JsonSchema> = {};
+  for (const [key, nodes] of fieldsOf(scope, selected.type, sets)) {
+    const field = selected.type.getFields()[nodes[0]?.name.value ?? ''];
+    if (field === undefined) continue;
+    const shape = shapeOf(scope, { type: field.type, nodes }, report);
+    const whole = isNonNullType(field.type) ? shape : orNull(shape);
+    properties[key] = field.description ? { ...whole, description: field.description } : whole;
+  }
+  const description = selected.type.description ? { description: selected.type.description } : {};
+  const required = Object.keys(properties);
+  return named(nameOf(selected.type), {
+    type: 'object',
+    ...description,
+    properties,
+    required,
+    additionalProperties: false,
+  });
+}
+
+function compositeShape(
+  scope: SelectionScope,
+  { type, nodes }: { readonly type: GraphQLCompositeType; readonly nodes: readonly FieldNode[] },
+  report: ReportFault,
+): JsonSchema {
+  const shapes = possibleTypes(scope.schema, type).map((one) => objectShape(scope, { type: one, nodes }, report));
+  const [first] = shapes;
+  return shapes.length === 1 && first !== undefined ? first : { anyOf: shapes };
+}
+
+/** Returns the name of a type's schema. GraphQL names its pages `...Connection`; REST does not use that word. */
+function nameOf(type: GraphQLObjectType): string {
+  return 'pageInfo' in type.getFields() ? type.name.replace(/Connection$/, 'Page') : type.name;
+}
+
+// Builds the answer from the JSON text of the data, without parsing it, where the answer cannot be a problem.
+
+/** The JSON text before and after the body in the text of the data. */
+export type Around = { readonly before: string; readonly after: string };
+
+/**
+ * Returns the JSON text around the body. Null when the operation selects anything beside the body, or when directives
+ * decide whether the body is present.
+ */
+export function aroundBody({ selectionSet }: OperationDefinitionNode, path: readonly string[]): Around | null {
+  let set: SelectionSetNode | undefined = selectionSet;
+  for (const name of path) {
+    const selections: readonly SelectionNode[] = set?.selections ?? [];
+    const [only] = selections;
+    if (only?.kind !== Kind.FIELD || selections.length > 1 || responseKey(only) !== name) return null;
+    if ((only.directives?.length ?? 0) > 0) return null;
+    set = only.selectionSet;
+  }
+  return { before: path.map((name) => `{${JSON.stringify(name)}:`).join(''), after: '}'.repeat(path.length) };
+}
+
+/** What a route needs to answer with JSON text. `around` null: the route is answered from a parsed result. */
+type Writing = Pick<Answering, 'onlyItem' | 'reads'> & {
+  readonly around: Around | null;
+  readonly body: { readonly variants: readonly Variant[] };
+};
+
+/**
+ * Returns the answer for data that was written as this text; null if the answer may be a problem and must be made from
+ * the parsed data.
+ */
+export function writtenAnswer(
+  { around, body, onlyItem, reads }: Writing,
+  data: string,
+  { nonAscii, chosen, inserts: given }: TextInfo,
+): Answer | null {
+  const inserts = given ?? [];
+  if (onlyItem || around === null || !data.startsWith(around.before)) return null;
+  const text = data.slice(around.before.length, data.length - around.after.length);
+  if (body.variants.length === 0) return text === 'null' ? null : { status: 200, body: null, text, nonAscii, inserts };
+  const variant = chosen && body.variants.find(({ name }) => name === chosen.type);
+  const status = variant ? statusOfVariant(variant, chosen, reads) : null;
+  if (!variant || status === null) return null;
+  return { status, body: null, text: withoutTypename(text, variant.name), nonAscii, inserts };
+}
+
+/** Returns the status of an answer. Null for every variant that may be a problem. */
+function statusOfVariant({ kind }: Variant, chosen: Chosen, reads: boolean): 200 | 202 | null {
+  if (kind === 'refusal') return null;
+  return kind === 'plain' ? 200 : statusOfOutcome(chosen.member('outcome') ?? null, reads);
+}
+
+/** Removes `__typename` from the text of the body. The document selects it first (`withTypename`). */
+function withoutTypename(text: string, name: string): string {
+  return `{${text.slice(`{"__typename":"${name}",`.length)}`;
 }

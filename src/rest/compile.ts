@@ -1,4 +1,7 @@
 /** Compiles the operation documents into routes, and reports every fault in them. Runs once, at start. */
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import findMyWay from 'find-my-way';
 import {
   GraphQLError,
   Kind,
@@ -13,15 +16,31 @@ import {
   type DocumentNode,
   type GraphQLSchema,
 } from 'graphql';
-import { CallboardError, type InputError } from '../core/errors.ts';
-import type { Shape } from '../core/json-shape.ts';
-import type { Plan, Plans } from '../graphql/execution/plan.ts';
-import { findBody, withTypename, type Body } from './body.ts';
-import { REST_SDL, readDirective, type ReportFault, type RestDirective } from './directive.ts';
-import type { DocumentText } from './documents.ts';
-import { findItemRefusal, type ItemRefusal } from './item-refusal.ts';
-import { bodyShape, readInputs, type Input, type OperationSource } from './inputs.ts';
-import { aroundBody, type Around } from './written.ts';
+import { requireAdmin, requirePrincipal, requireScope, requireUser, type Principal } from '../core/auth/principal.ts';
+import { CallboardError, fail, type InputError } from '../core/errors.ts';
+import type { Shape } from '../core/json.ts';
+import type { Plan, Plans } from '../graphql/execute/plan.ts';
+import {
+  aroundBody,
+  findBody,
+  findItemRefusal,
+  withTypename,
+  type Around,
+  type Body,
+  type ItemRefusal,
+} from './answer.ts';
+import {
+  REST_SDL,
+  bodyShape,
+  readDirective,
+  readInputs,
+  type Access,
+  type Input,
+  type Method,
+  type OperationSource,
+  type ReportFault,
+  type RestDirective,
+} from './inputs.ts';
 
 /** One operation of a document, compiled into a route. */
 export type Route = Pick<RestDirective, 'method' | 'path' | 'access' | 'bodyAs' | 'waitsBy' | 'forUsers'> & {
@@ -155,4 +174,108 @@ function findTwins(routes: readonly Route[], faults: InputError[]): void {
     if (twin) faults.push({ parameter: route.id, detail: `has the same method and path as ${twin.id}` });
     seen.set(key, route);
   }
+}
+
+// Reads the GraphQL operation documents, from which the REST routes are compiled, from the package.
+
+/** The text of one file of operations; `name` is the file name. */
+export type DocumentText = { readonly name: string; readonly text: string };
+
+/** Reads the documents that ship with callboard: one file per room, each operation a route. */
+export function readOperations(folder: string = join(import.meta.dirname, 'operations')): readonly DocumentText[] {
+  const names = readdirSync(folder).filter((name) => name.endsWith('.graphql'));
+  return names.sort().map((name) => ({ name, text: readFileSync(join(folder, name), 'utf8') }));
+}
+
+// Checks whether the requester may use a route at all.
+
+/**
+ * The check for each access, made before the rest of the request is read. Each throws `unauthenticated` or `forbidden`.
+ * Whether a grant covers the requested session is checked by the resolvers.
+ */
+const CHECKS: Readonly<Record<Access, (requester: Principal | null) => void>> = {
+  ADMIN: requireAdmin,
+  INVOKE: (requester) => requireScope(requester, 'invoke'),
+  HOST: (requester) => requireUser(requester, 'host'),
+  GRANT: requirePrincipal,
+  ANY: requirePrincipal,
+};
+
+/** Who may use a route, and the GraphQL field that answers users instead. */
+type RouteAccess = Pick<RestDirective, 'access' | 'forUsers'>;
+
+/**
+ * Checks whether the requester meets the route's access. Throws `unauthenticated` or `forbidden` otherwise. A user
+ * learns which GraphQL field answers them.
+ */
+export function checkAccess({ access, forUsers }: RouteAccess, requester: Principal | null): void {
+  if (access === 'ADMIN' && requester?.kind === 'user') fail('forbidden', accessWords({ access, forUsers }));
+  CHECKS[access](requester);
+}
+
+/** Describes in words who may use a route, for the operation's description in the OpenAPI document. */
+export function accessWords({ access, forUsers }: RouteAccess): string {
+  const words = ACCESS_WORDS[access];
+  return forUsers === null ? words : `${words} GraphQL answers users about their own data: field \`${forUsers}\`.`;
+}
+
+export const ACCESS_WORDS: Readonly<Record<Access, string>> = {
+  ADMIN: 'This path is for administrators only.',
+  INVOKE: 'Users with the scope `invoke`, for their own resources, and administrators.',
+  HOST: 'Users with the scope `host`, for their own resources.',
+  GRANT: 'The holder of a grant, within that grant, and the owner.',
+  ANY: 'Every requester with a valid token.',
+};
+
+// Finds the route of a path.
+
+/**
+ * The routes of one path, by method. `allow`: the value of the `Allow` header. `template`: the path with its
+ * parameters.
+ */
+type Resource = {
+  readonly template: string;
+  readonly routes: ReadonlyMap<string, Route>;
+  readonly allow: string;
+};
+/** A resource and the path parameters, which are still percent-encoded. */
+export type Match = { readonly resource: Resource; readonly path: Readonly<Record<string, string | undefined>> };
+
+/**
+ * The most characters of a path parameter. They are more than any request line that node:http accepts, so the router
+ * never refuses a parameter for its length: the coercers check it.
+ */
+const LONGEST_PARAMETER = 100_000;
+
+/**
+ * Returns a function that finds the resource of a path, whatever the method; null when no route has the path. No route
+ * has a path that ends with a slash.
+ */
+export function createRouter(routes: readonly Route[]): (path: string) => Match | null {
+  const router = findMyWay({ maxParamLength: LONGEST_PARAMETER });
+  for (const [template, resource] of resourcesOf(routes)) {
+    router.on('GET', template.replaceAll(/\{(\w+)\}/g, ':$1'), () => {}, resource);
+  }
+  return (path) => {
+    // The router would take the end of `/users/` for an empty parameter.
+    if (path.endsWith('/')) return null;
+    // The router rejects a malformed escape without saying where it is. Escaping every `%` once more lets each
+    // parameter reach its coercer.
+    const found = router.find('GET', path.includes('%') ? path.replaceAll('%', '%25') : path);
+    if (found === null) return null;
+    const resource: Resource = found.store;
+    return { resource, path: found.params };
+  };
+}
+
+function resourcesOf(routes: readonly Route[]): ReadonlyMap<string, Resource> {
+  const byPath = Map.groupBy(routes, ({ path }) => path);
+  return new Map([...byPath].map(([path, routesOfPath]) => [path, resourceOf(path, routesOfPath)]));
+}
+
+function resourceOf(template: string, routesOfPath: readonly Route[]): Resource {
+  const routes = new Map<string, Route>(routesOfPath.map((route) => [route.method, route]));
+  const get = routes.get('GET' satisfies Method);
+  if (get) routes.set('HEAD', get);
+  return { template, routes, allow: [...routes.keys()].join(', ') };
 }

@@ -1,5 +1,6 @@
 /** Describes the forms of texts and lists that core checks, as JSON Schemas. Only the OpenAPI document uses them. */
-import { CONTROL_CHARS, ID_PATTERN, NAME_PATTERN } from '../core/ids.ts';
+import { isEnumType, type GraphQLEnumType, type GraphQLScalarType } from 'graphql';
+import { CONTROL_CHARS, ID_PATTERN, NAME_PATTERN, hasAtMost } from '../core/ids.ts';
 import {
   ERROR_CODE_CHARS,
   FILTER_TEXT_CHARS,
@@ -14,11 +15,46 @@ import {
   TRACE_MAX_CHARS,
   USER_MAX_CHARS,
 } from '../core/limits.ts';
-import { RESERVED_EVENTS, RESERVED_PREFIX } from '../core/sites/definition.ts';
-import { named, type JsonSchema } from './named.ts';
+import { RESERVED_EVENTS, RESERVED_PREFIX } from '../core/sites/site-policy.ts';
+
+// The type of JSON Schemas, and the names of those schemas that are components of the OpenAPI document.
+
+/** A JSON Schema (2020-12, as OpenAPI 3.1 takes it). */
+export type JsonSchema = { readonly [keyword: string]: unknown };
+
+/** The key under which a schema keeps the name of its component. It does not appear in JSON. */
+const COMPONENT = Symbol('component');
+
+type SchemaComponent = { readonly name: string; readonly schema: JsonSchema };
+
+type Reference = JsonSchema & { readonly [COMPONENT]?: SchemaComponent };
+
+/**
+ * Returns a reference to a schema that the OpenAPI document lists under this name. Further keywords may be added to it.
+ * The document is the only reader: `openapi.ts` turns it into a `$ref`.
+ */
+export function named(name: string, schema: JsonSchema): JsonSchema {
+  const reference: Reference = { [COMPONENT]: { name, schema } };
+  return reference;
+}
+
+export function componentOf(schema: Reference): SchemaComponent | undefined {
+  return schema[COMPONENT];
+}
+
+/** Returns a schema that also accepts null. A schema that accepts everything stays as it is. */
+export function orNull(schema: JsonSchema): JsonSchema {
+  const { description, default: preset, ...rest } = schema;
+  const { type, anyOf } = rest;
+  if (typeof type === 'string') return { ...schema, type: [type, 'null'] };
+  if (Array.isArray(anyOf)) return { ...schema, anyOf: [...anyOf, { type: 'null' }] };
+  if (componentOf(schema) === undefined) return schema;
+  const outer = { ...(description !== undefined && { description }), ...(preset !== undefined && { default: preset }) };
+  return { ...outer, anyOf: [rest, { type: 'null' }] };
+}
 
 /** What core requires of an argument in addition to its GraphQL type. `list`: the bounds on the number of items. */
-export type Form = { readonly schema?: JsonSchema; readonly list?: JsonSchema };
+type Form = { readonly schema?: JsonSchema; readonly list?: JsonSchema };
 
 const USER_CHARS = `[^/${CONTROL_CHARS}]`;
 const USER_CHARS_BUT_SPACE = `[^/\\s${CONTROL_CHARS}]`;
@@ -132,4 +168,151 @@ export function formOf(argument: string): Form | undefined {
 
 function anyCase(word: string): string {
   return word.replaceAll(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
+}
+
+// Gives the JSON form and the JSON Schema of GraphQL scalars and enums.
+
+/**
+ * What is required of an argument or field in addition to its GraphQL type: the inclusive bounds in its extensions, and
+ * the form that core checks.
+ */
+export type Bounds = { readonly minimum?: number; readonly maximum?: number; readonly form?: Form | undefined };
+
+/**
+ * The REST form of one scalar or enum. `fromText` and `fromJson` return the value for a GraphQL variable, or undefined
+ * when the text or JSON value is not of this type.
+ */
+export type Leaf = {
+  readonly schema: JsonSchema;
+  readonly expected: string;
+  /** Reads the text of a path segment or a query value. Null: the type has no form in a path or a query. */
+  readonly fromText: ((raw: string) => unknown) | null;
+  readonly fromJson: (value: unknown) => unknown;
+  /** What `fromJson` receives: a parsed value, or JSON text where the value passes through. */
+  readonly shape: 'plain' | 'text';
+};
+
+/** The greatest Int of GraphQL. */
+const INT32 = 2_147_483_647;
+/** The most characters of an id. */
+const ID_CHARS = 512;
+/** The most characters of a text: long enough for a cursor that contains the longest names. */
+const TEXT_CHARS = 4096;
+/** The last and the first accepted time, in epoch milliseconds: RFC 3339 years have four digits. */
+const LAST_TIME = 253_402_300_799_999;
+const FIRST_TIME = -62_135_596_800_000;
+/** Matches times of the years 0001 to 9999, without leap seconds, with at most nanoseconds and any offset. */
+const TIME_PATTERN =
+  '^(?!0000)\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])[Tt]([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,9})?([Zz]|[+-]([01]\\d|2[0-3]):[0-5]\\d)$';
+const RFC3339 = new RegExp(TIME_PATTERN);
+const TIME_SCHEMA = named('TimeInput', {
+  description: 'An RFC 3339 time with any offset, or epoch milliseconds.',
+  anyOf: [
+    { type: 'string', format: 'date-time', pattern: TIME_PATTERN },
+    { type: 'integer', minimum: 0, maximum: LAST_TIME },
+  ],
+});
+
+const SCALARS: Readonly<Record<string, (bounds: Bounds) => Leaf>> = {
+  Int: intLeaf,
+  Boolean: () => ({
+    schema: { type: 'boolean' },
+    expected: 'true or false',
+    fromText: (raw) => (raw === 'true' ? true : raw === 'false' ? false : undefined),
+    fromJson: (value) => (typeof value === 'boolean' ? value : undefined),
+    shape: 'plain',
+  }),
+  ID: ({ form }) => textLeaf(ID_CHARS, form),
+  String: ({ form }) => textLeaf(TEXT_CHARS, form),
+  DateTime: () => ({
+    schema: TIME_SCHEMA,
+    expected: 'an RFC 3339 time or epoch milliseconds',
+    fromText: (raw) => (/^\d{1,15}$/.test(raw) ? fromEpoch(Number(raw)) : fromRfc3339(raw)),
+    fromJson: (value) =>
+      typeof value === 'number' ? fromEpoch(value) : typeof value === 'string' ? fromRfc3339(value) : undefined,
+    shape: 'plain',
+  }),
+  JSON: ({ form }) => ({
+    schema: form?.schema ?? {},
+    expected: 'JSON',
+    fromText: null,
+    fromJson: (value) => value,
+    shape: 'text',
+  }),
+};
+
+/** Returns the REST form of a scalar or enum. Null when REST has no form for it. */
+export function leafOf(type: GraphQLScalarType | GraphQLEnumType, bounds: Bounds = {}): Leaf | null {
+  if (isEnumType(type)) return enumLeaf(type);
+  return Object.hasOwn(SCALARS, type.name) ? (SCALARS[type.name]?.(bounds) ?? null) : null;
+}
+
+/** Returns the wire word of each enum value, by its GraphQL name. The wire word is the internal value. */
+export function wireWords(type: GraphQLEnumType): ReadonlyMap<string, string> {
+  return new Map(type.getValues().map(({ name, value }) => [name, String(value)]));
+}
+
+export function enumSchema(type: GraphQLEnumType): JsonSchema {
+  const description = type.description ? { description: type.description } : {};
+  return { type: 'string', ...description, enum: [...wireWords(type).values()] };
+}
+
+/** Creates the form of an enum. GraphQL variables take enum names; a request carries wire words. */
+function enumLeaf(type: GraphQLEnumType): Leaf {
+  const names = new Map([...wireWords(type)].map(([name, word]) => [word, name]));
+  const words = [...names.keys()];
+  return {
+    schema: named(type.name, enumSchema(type)),
+    expected: `one of ${words.join(', ')}`,
+    fromText: (raw) => names.get(raw),
+    fromJson: (value) => (typeof value === 'string' ? names.get(value) : undefined),
+    shape: 'plain',
+  };
+}
+
+function intLeaf({ minimum = -INT32 - 1, maximum = INT32 }: Bounds): Leaf {
+  const bounded = minimum > -INT32 - 1 || maximum < INT32;
+  const check = (value: number) =>
+    Number.isInteger(value) && value >= minimum && value <= maximum ? value : undefined;
+  return {
+    schema: { type: 'integer', ...(bounded ? { minimum, maximum } : { format: 'int32' }) },
+    expected: bounded ? `an integer, ${minimum} to ${maximum}` : 'an integer',
+    fromText: (raw) => (/^-?\d{1,10}$/.test(raw) ? check(Number(raw)) : undefined),
+    fromJson: (value) => (typeof value === 'number' ? check(value) : undefined),
+    shape: 'plain',
+  };
+}
+
+/** Creates the form of a text. It checks the length only; core checks the rest. */
+function textLeaf(longest: number, form: Form | undefined): Leaf {
+  const check = (text: string) =>
+    text.length > 0 && hasAtMost(text, longest) && text.isWellFormed() ? text : undefined;
+  return {
+    schema: form?.schema ?? { type: 'string', minLength: 1, maxLength: longest },
+    expected: `1 to ${longest} characters`,
+    fromText: check,
+    fromJson: (value) => (typeof value === 'string' ? check(value) : undefined),
+    shape: 'plain',
+  };
+}
+
+function fromEpoch(ms: number): string | undefined {
+  return Number.isInteger(ms) && ms >= 0 && ms <= LAST_TIME ? new Date(ms).toISOString() : undefined;
+}
+
+function fromRfc3339(text: string): string | undefined {
+  if (!RFC3339.test(text)) return undefined;
+  const ms = Date.parse(text.toUpperCase());
+  // `Date.parse` reads 30 February as 2 March. A date that does not exist is refused, because it would silently move a
+  // bound.
+  const day = text.slice(0, 10);
+  const exists = !Number.isNaN(Date.parse(day)) && new Date(`${day}T00:00:00Z`).toISOString().startsWith(day);
+  // An offset can move a time of the first or the last day out of the years that have four digits.
+  return exists ? new Date(Math.min(Math.max(ms, FIRST_TIME), LAST_TIME)).toISOString() : undefined;
+}
+
+// Converts a GraphQL name into a wire name: `clientId` -> `client_id`.
+
+export function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

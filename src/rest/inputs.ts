@@ -6,7 +6,9 @@ import {
   isEnumType,
   isInputObjectType,
   isInputType,
+  isListType,
   isNonNullType,
+  isScalarType,
   typeFromAST,
   valueFromASTUntyped,
   visit,
@@ -14,17 +16,25 @@ import {
   type DocumentNode,
   type GraphQLArgument,
   type GraphQLInputField,
+  type GraphQLInputObjectType,
   type GraphQLInputType,
   type GraphQLSchema,
   type OperationDefinitionNode,
   type VariableDefinitionNode,
 } from 'graphql';
-import type { Shape } from '../core/json-shape.ts';
-import { textInput, type TextInput } from './coerce.ts';
-import { pathParameters, type ReportFault, type RestDirective } from './directive.ts';
-import { boundsOf, jsonInput, type JsonInput } from './input.ts';
-import { wireWords } from './leaf.ts';
-import { orNull, type JsonSchema } from './named.ts';
+import type { InputError } from '../core/errors.ts';
+import { isRecord, type Shape } from '../core/json.ts';
+import {
+  formOf,
+  leafOf,
+  named,
+  orNull,
+  snakeCase,
+  wireWords,
+  type Bounds,
+  type JsonSchema,
+  type Leaf,
+} from './forms.ts';
 
 /** One variable of a document and the part of the request that it is read from. */
 export type Input = {
@@ -172,4 +182,336 @@ function defaultOf(use: Use | undefined): unknown {
 function wireDefault(type: GraphQLInputType, value: unknown): unknown {
   const named = getNamedType(type);
   return isEnumType(named) && typeof value === 'string' ? wireWords(named).get(value) : value;
+}
+
+// Converts JSON members of a body into GraphQL variables.
+
+/** Converts a value of a JSON body into a GraphQL variable. Reports what is wrong to `faults` under the name `at`. */
+type JsonInput = {
+  readonly schema: JsonSchema;
+  /** Which parts of the JSON text are parsed before `read` is called. */
+  readonly shape: Shape;
+  read(value: unknown, at: string, faults: Faults): unknown;
+};
+
+type Build = { readonly report: ReportFault; readonly inside: readonly string[]; readonly bounds: Bounds };
+type Member = { readonly field: string; readonly required: boolean; readonly input: JsonInput };
+
+const NO_JSON: JsonInput = { schema: {}, shape: 'skipped', read: () => undefined };
+
+/** Returns the JSON form of an input type: members in snake_case, enums as wire words, opaque JSON untouched. */
+function jsonInput(type: GraphQLInputType, bounds: Bounds, report: ReportFault): JsonInput {
+  return build(type, { report, inside: [], bounds });
+}
+
+type BoundedUse = { readonly name: string; readonly extensions: Readonly<Record<PropertyKey, unknown>> };
+
+/**
+ * Returns the bounds that a field or argument of the schema declares, and the form that belongs to its name. Only
+ * `minimum` and `maximum` are copied, because Pothos keeps objects and functions of its own in `extensions`.
+ */
+function boundsOf(use: BoundedUse | undefined): Bounds {
+  if (use === undefined) return {};
+  const { minimum, maximum } = use.extensions;
+  return {
+    form: formOf(use.name),
+    ...(typeof minimum === 'number' && { minimum }),
+    ...(typeof maximum === 'number' && { maximum }),
+  };
+}
+
+function build(type: GraphQLInputType, how: Build): JsonInput {
+  if (isNonNullType(type)) return build(type.ofType, how);
+  if (isListType(type)) return jsonList(build(type.ofType, how), how.bounds);
+  if (isInputObjectType(type)) return objectInput(type, how);
+  if (isScalarType(type) || isEnumType(type)) {
+    const leaf = leafOf(type, how.bounds);
+    if (leaf !== null) return jsonLeaf(leaf);
+  }
+  how.report(`the type ${String(type)} has no JSON form`);
+  return NO_JSON;
+}
+
+function jsonLeaf(leaf: Leaf): JsonInput {
+  return {
+    schema: leaf.schema,
+    shape: leaf.shape,
+    read(value, at, faults) {
+      const read = leaf.fromJson(value);
+      if (read === undefined) faults.add(at, `expected ${leaf.expected}`);
+      return read;
+    },
+  };
+}
+
+/** Creates the input of a list. A single value is read as a list with one item, as in GraphQL. */
+function jsonList(item: JsonInput, { form }: Bounds): JsonInput {
+  const several: JsonSchema = { type: 'array', items: item.schema, ...form?.list };
+  return {
+    schema: { anyOf: [several, item.schema] },
+    shape: { item: item.shape },
+    read(value, at, faults) {
+      if (!Array.isArray(value)) return [item.read(value, at, faults)];
+      return value.map((one: unknown, index) => item.read(one, `${at}[${index}]`, faults));
+    },
+  };
+}
+
+function objectInput(type: GraphQLInputObjectType, how: Build): JsonInput {
+  if (how.inside.includes(type.name)) {
+    how.report(`the input type ${type.name} contains itself`);
+    return NO_JSON;
+  }
+  const inside = [...how.inside, type.name];
+  const members = new Map<string, Member>();
+  for (const field of Object.values(type.getFields())) {
+    const input = describe(build(field.type, { ...how, inside, bounds: boundsOf(field) }), field);
+    members.set(snakeCase(field.name), { field: field.name, required: isRequired(field), input });
+  }
+  const shapes = new Map([...members].map(([name, { input }]) => [name, input.shape]));
+  return {
+    schema: named(type.name, objectSchema(members)),
+    shape: { members: shapes, others: 'plain' },
+    read: (value, at, faults) => readMembers(members, { value, at }, faults),
+  };
+}
+
+function describe(input: JsonInput, field: GraphQLInputField): JsonInput {
+  return field.description ? { ...input, schema: { ...input.schema, description: field.description } } : input;
+}
+
+function isRequired(field: GraphQLInputField): boolean {
+  return isNonNullType(field.type) && field.defaultValue === undefined && field.default === undefined;
+}
+
+function objectSchema(members: ReadonlyMap<string, Member>): JsonSchema {
+  const required = [...members].filter(([, member]) => member.required).map(([name]) => name);
+  const properties = Object.fromEntries(
+    [...members].map(([name, { input, required: needed }]) => [name, needed ? input.schema : orNull(input.schema)]),
+  );
+  return { type: 'object', properties, ...(required.length > 0 && { required }), additionalProperties: false };
+}
+
+function readMembers(
+  members: ReadonlyMap<string, Member>,
+  { value, at }: { readonly value: unknown; readonly at: string },
+  faults: Faults,
+): unknown {
+  if (!isRecord(value)) return faults.add(at, 'expected a JSON object');
+  const inside = (name: string) => (at === '' ? name : `${at}.${name}`);
+  const read: Record<string, unknown> = {};
+  for (const name of Object.keys(value)) {
+    if (!members.has(name)) faults.add(inside(name), 'unknown member');
+  }
+  for (const [name, { field, required, input }] of members) {
+    // A null member counts as absent: its default applies.
+    const given = Object.hasOwn(value, name) ? (value[name] ?? undefined) : undefined;
+    if (given !== undefined) read[field] = input.read(given, inside(name), faults);
+    else if (required) faults.add(inside(name), 'required');
+  }
+  return read;
+}
+
+// Converts texts of paths and queries into GraphQL variables.
+
+/**
+ * Converts the text of a path segment or query value into a GraphQL variable. Reports what is wrong to `faults` under
+ * the name `at`.
+ */
+type TextInput = {
+  readonly schema: JsonSchema;
+  /** Whether the text holds several values, separated by commas. */
+  readonly list: boolean;
+  read(raw: string, at: string, faults: Faults): unknown;
+};
+
+const NO_TEXT: TextInput = { schema: {}, list: false, read: () => undefined };
+
+/** Returns the text form of an input type: scalars, enums by their wire words, and comma-separated lists of either. */
+function textInput(type: GraphQLInputType, bounds: Bounds, report: ReportFault): TextInput {
+  if (isNonNullType(type)) return textInput(type.ofType, bounds, report);
+  if (isListType(type)) return textList(textInput(type.ofType, bounds, report), bounds);
+  if (isScalarType(type) || isEnumType(type)) {
+    const leaf = leafOf(type, bounds);
+    if (leaf?.fromText) return textLeaf(leaf.fromText, leaf.schema, leaf.expected);
+  }
+  report(`the type ${String(type)} has no form in a path or a query`);
+  return NO_TEXT;
+}
+
+/**
+ * Returns the decoded pairs of a query string. A name without `=` has an empty value. Pairs that cannot be decoded are
+ * left out and reported to `faults`.
+ */
+export function* queryPairs(query: string, faults: Faults): Generator<readonly [name: string, value: string]> {
+  for (const part of query.split('&')) {
+    if (part === '') continue;
+    const cut = part.indexOf('=');
+    const name = decode(cut < 0 ? part : part.slice(0, cut), true);
+    const value = decode(cut < 0 ? '' : part.slice(cut + 1), true);
+    if (name === null || value === null) faults.add(name ?? part, 'not valid percent-encoding');
+    else yield [name, value];
+  }
+}
+
+/** Decodes percent-encoding. Null when the text is not valid percent-encoded UTF-8. */
+export function decode(text: string, plusIsSpace = false): string | null {
+  const spaced = plusIsSpace ? text.replaceAll('+', ' ') : text;
+  if (!spaced.includes('%')) return spaced;
+  try {
+    return decodeURIComponent(spaced);
+  } catch {
+    return null;
+  }
+}
+
+function textLeaf(fromText: (raw: string) => unknown, schema: JsonSchema, expected: string): TextInput {
+  return {
+    schema,
+    list: false,
+    read(raw, at, faults) {
+      const value = fromText(raw);
+      if (value === undefined) faults.add(at, `expected ${expected}`);
+      return value;
+    },
+  };
+}
+
+function textList(item: TextInput, { form }: Bounds): TextInput {
+  return {
+    schema: { type: 'array', items: item.schema, minItems: 1, ...form?.list },
+    list: true,
+    read: (raw, at, faults) => raw.split(',').map((one) => item.read(one, at, faults)),
+  };
+}
+
+// Collects what is wrong with the inputs of one request.
+
+/**
+ * The greatest number of faults that one answer lists: a request with thousands of faults is explained well enough by
+ * the first 32.
+ */
+const MOST = 32;
+/** The greatest number of characters of an unknown name that a message shows. */
+const NAME_CHARS = 64;
+
+/** The faults of one request, bounded in number and length. */
+export type Faults = { readonly list: readonly InputError[]; add(parameter: string, detail: string): void };
+
+export function collectFaults(): Faults {
+  const list: InputError[] = [];
+  return {
+    list,
+    add(parameter, detail) {
+      if (list.length < MOST) list.push({ parameter: shorten(parameter) || 'body', detail });
+    },
+  };
+}
+
+function shorten(name: string): string {
+  return name.length > NAME_CHARS ? `${name.slice(0, NAME_CHARS).toWellFormed()}...` : name.toWellFormed();
+}
+
+// The `@rest` directive: its definition, and how it is read from a document.
+
+/** Who may use a route. Checked before the rest of the request is read. It can only narrow what the resolvers allow. */
+const ACCESSES = ['ADMIN', 'INVOKE', 'HOST', 'GRANT', 'ANY'] as const;
+export type Access = (typeof ACCESSES)[number];
+
+const METHOD_OF = { get: 'GET', post: 'POST', put: 'PUT', delete: 'DELETE' } as const;
+type MethodArgument = keyof typeof METHOD_OF;
+export type Method = (typeof METHOD_OF)[MethodArgument];
+
+/**
+ * The definition of the directive as SDL. It is used to validate the documents only: the served schema does not contain
+ * it, and execution ignores it.
+ */
+export const REST_SDL = `
+"Serves this operation as a route. Exactly one of get, post, put and delete names its path."
+directive @rest(
+  get: String
+  post: String
+  put: String
+  delete: String
+  "Who may use the route."
+  access: RestAccess!
+  "The path of the answer in the data, as names joined by dots. Default: the single root field."
+  body: String
+  "The variable that receives the whole request body, instead of one variable per member."
+  bodyAs: String
+  "Where bodyAs takes a list: the path to the answer's items and then the member that holds an item's refusal, joined by dots. When the request body is one value and not a list, that refusal is the answer."
+  itemRefusal: String
+  "The variable that makes the operation wait. A request without it only reads: a command that ended answers 200, whatever its outcome."
+  waitsBy: String
+  "The GraphQL field that answers a user, for a route that only administrators may use: names from Query down, joined by dots."
+  forUsers: String
+) on QUERY | MUTATION
+enum RestAccess { ${ACCESSES.join(' ')} }
+`;
+
+/** The `@rest` directive of one operation. */
+export type RestDirective = {
+  readonly method: Method;
+  /** The path template, with `{name}` for each path parameter. */
+  readonly path: string;
+  readonly access: Access;
+  readonly body: readonly string[] | null;
+  readonly bodyAs: string | null;
+  /**
+   * The path from the body of the answer to its list of items, followed by the name of the member that holds an item's
+   * refusal. The member is null for an item that was accepted.
+   */
+  readonly itemRefusal: readonly string[] | null;
+  /** The variable that makes the operation wait. Without it the operation only reads. */
+  readonly waitsBy: string | null;
+  /**
+   * The field that answers a user with their own data, as names from Query down joined by dots. Null: there is no such
+   * field, or the route is not for administrators only.
+   */
+  readonly forUsers: string | null;
+};
+
+/** Receives each fault of a document as text. Compilation continues, to find the other faults. */
+export type ReportFault = (fault: string) => void;
+
+const PATH = /^(\/([a-z0-9_.-]+|\{[a-z][a-z0-9_]*\}))+$/;
+
+/** Reads the directive of an operation. Null when the operation cannot be a route; the reason has been reported. */
+export function readDirective(operation: OperationDefinitionNode, report: ReportFault): RestDirective | null {
+  const given = argumentsOf(operation);
+  if (given === null) return (report('it has no @rest directive'), null);
+  const methods = Object.keys(METHOD_OF).filter(isMethodArgument);
+  const named = methods.filter((method) => given.has(method));
+  const [method] = named;
+  const access = ACCESSES.find((name) => name === given.get('access'));
+  if (named.length !== 1 || method === undefined) report(`@rest needs exactly one of ${methods.join(', ')}`);
+  const path = method === undefined ? '' : (given.get(method) ?? '');
+  if (method !== undefined && !PATH.test(path)) report(`"${path}" is not a path of words and {parameters}`);
+  if (access === undefined) report(`@rest needs access: one of ${ACCESSES.join(', ')}`);
+  if (method === undefined || access === undefined) return null;
+  const body = given.get('body')?.split('.') ?? null;
+  const itemRefusal = given.get('itemRefusal')?.split('.') ?? null;
+  const [bodyAs = null, waitsBy = null] = [given.get('bodyAs'), given.get('waitsBy')];
+  const forUsers = given.get('forUsers') ?? null;
+  if (forUsers !== null && access !== 'ADMIN') report('forUsers needs access: ADMIN');
+  return { method: METHOD_OF[method], path, access, body, bodyAs, itemRefusal, waitsBy, forUsers };
+}
+
+/** Returns the names of a path's parameters, in path order. */
+function pathParameters(path: string): readonly string[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '');
+}
+
+function argumentsOf(operation: OperationDefinitionNode): ReadonlyMap<string, string> | null {
+  const directive = operation.directives?.find(({ name }) => name.value === 'rest');
+  if (directive === undefined) return null;
+  const given = new Map<string, string>();
+  for (const { name, value } of directive.arguments ?? []) {
+    if (value.kind === Kind.STRING || value.kind === Kind.ENUM) given.set(name.value, value.value);
+  }
+  return given;
+}
+
+function isMethodArgument(name: string): name is MethodArgument {
+  return Object.hasOwn(METHOD_OF, name);
 }

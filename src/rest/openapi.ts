@@ -1,12 +1,11 @@
 /** Generates the OpenAPI document from the compiled routes. Loaded when the document is first requested. */
-import { accessWords } from '../access.ts';
-import type { Route } from '../compile.ts';
-import type { Input } from '../inputs.ts';
-import { componentOf, named, type JsonSchema } from '../named.ts';
-import { BODY, createComponents, shareParameters, type Parameter } from './components.ts';
-import type { Described } from './described.ts';
-import type { Examples, OperationExample } from './examples.ts';
-import { describeResponses, problemComponents, problems } from './responses.ts';
+import { readFileSync } from 'node:fs';
+import type { Code } from '../core/errors.ts';
+import type { Variant } from './answer.ts';
+import { accessWords, type Route } from './compile.ts';
+import { componentOf, named, type JsonSchema } from './forms.ts';
+import { takesBody, type Input } from './inputs.ts';
+import { PROBLEM_SCHEMA, PROBLEM_TYPE, problem, problemCodes } from './problem.ts';
 
 export type OpenApiOptions = {
   readonly title: string;
@@ -148,4 +147,317 @@ function describeMember({ schema, description }: Input): JsonSchema {
 
 function sorted<T>(record: Readonly<Record<string, T>>): Readonly<Record<string, T>> {
   return Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+// Collects the schemas and parameters that an OpenAPI document names once and refers to.
+
+/** A description of a parameter, as OpenAPI has it. */
+type Parameter = JsonSchema & { readonly name: string; readonly in: string };
+
+type Components = {
+  readonly schemas: Readonly<Record<string, JsonSchema>>;
+  /**
+   * Returns the value with a `$ref` in place of each named schema, and adds those schemas to `schemas`. `owner` names
+   * the part of the document that uses the value. If two schemas have the same name, the second is called
+   * `<name>Of<owner>`.
+   */
+  resolve<T>(value: T, owner: string): T;
+};
+
+/** The suffix of the names of request bodies. */
+const BODY = 'Body';
+
+function createComponents(): Components {
+  const schemas: Record<string, JsonSchema> = {};
+  const add = (name: string, schema: JsonSchema, owner: string): string => {
+    // A body is named for its operation, but several operations may take the same body.
+    const twin =
+      name.endsWith(BODY) && Object.keys(schemas).find((one) => one.endsWith(BODY) && isSame(schemas[one], schema));
+    if (twin) return twin;
+    const candidates = [name, `${name}Of${owner}`];
+    const free = candidates.find((one) => !schemas[one] || isSame(schemas[one], schema));
+    if (free === undefined) throw new Error(`The component ${name} has three forms; the third is in ${owner}.`);
+    schemas[free] = schema;
+    return free;
+  };
+  const resolve = (value: unknown, owner: string): unknown => {
+    if (Array.isArray(value)) return value.map((one: unknown) => resolve(one, owner));
+    if (!isSchema(value)) return value;
+    const rest = Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, resolve(inner, owner)]));
+    const component = componentOf(value);
+    if (!component) return rest;
+    const whole = resolve(component.schema, owner);
+    return { $ref: `#/components/schemas/${add(component.name, isSchema(whole) ? whole : {}, owner)}`, ...rest };
+  };
+  // The type stays the same: only named schemas are replaced, and by schemas.
+  return { schemas, resolve: <T>(value: T, owner: string) => resolve(value, owner) as T };
+}
+
+/** The parameters that several operations have, by component name. */
+type SharedParameters = {
+  readonly parameters: Readonly<Record<string, Parameter>>;
+  /** Returns a `$ref` for a shared parameter; any other parameter as it is. */
+  refer(parameter: Parameter): JsonSchema;
+};
+
+/** A parameter, and the tag of an operation that has it. */
+type UsedParameter = { readonly parameter: Parameter; readonly tag: string };
+
+/** Finds the parameters that occur more than once with the same description. */
+function shareParameters(all: readonly UsedParameter[]): SharedParameters {
+  const groups = Map.groupBy(all, ({ parameter }) => JSON.stringify(parameter));
+  const shared = [...groups].filter(([, uses]) => uses.length > 1).sort(([, a], [, b]) => b.length - a.length);
+  const names = new Map<string, string>();
+  const parameters: Record<string, Parameter> = {};
+  for (const [key, [first]] of shared) {
+    if (!first) continue;
+    const name = freeName(first, parameters);
+    names.set(key, name);
+    parameters[name] = first.parameter;
+  }
+  return {
+    parameters,
+    refer(parameter) {
+      const name = names.get(JSON.stringify(parameter));
+      return name === undefined ? parameter : { $ref: `#/components/parameters/${name}` };
+    },
+  };
+}
+
+/**
+ * Returns a free name for a parameter: `ClientIdInPath` in a path, otherwise `ClientId`. If parameters of one name
+ * differ, the rarer ones get the tag in their name: `ClientIdOfContexts`.
+ */
+function freeName({ parameter, tag }: UsedParameter, taken: Readonly<Record<string, unknown>>): string {
+  const name = capitalized(parameter.name) + (parameter.in === 'path' ? 'InPath' : '');
+  const candidates = [name, `${name}Of${capitalized(tag)}`];
+  const free = candidates.find((one) => !(one in taken));
+  if (free === undefined) throw new Error(`The parameter ${name} has several forms in ${tag}.`);
+  return free;
+}
+
+function capitalized(name: string): string {
+  const words = name.split(/[_-]/).map((word) => word.charAt(0).toUpperCase() + word.slice(1));
+  return words.join('');
+}
+
+function isSchema(value: unknown): value is JsonSchema {
+  return typeof value === 'object' && value !== null;
+}
+
+function isSame(one: JsonSchema | undefined, other: JsonSchema): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
+// The type that describes an operation which is not served by a REST document.
+
+/** An operation that no REST document serves. The OpenAPI document describes it beside the routes. */
+export type Described = {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  /** The OpenAPI operation without what is added to every operation: its tag and its problem responses. */
+  readonly operation: JsonSchema & {
+    readonly operationId: string;
+    readonly parameters?: readonly Parameter[];
+    readonly responses: Readonly<Record<string, JsonSchema>>;
+  };
+  /** The statuses of its problem responses. */
+  readonly problems: readonly string[];
+  /** The security schemes that only this operation uses. */
+  readonly securitySchemes?: Readonly<Record<string, JsonSchema>>;
+};
+
+// Reads the examples of the OpenAPI document: requests to a relay and its answers.
+
+/** A request to one operation, and the answers of a relay by status. */
+export type OperationExample = {
+  readonly requestBody?: unknown;
+  readonly responses: Readonly<Record<string, unknown>>;
+};
+
+export type Examples = {
+  /** A value for each parameter, by its wire name. */
+  readonly parameters: Readonly<Record<string, unknown>>;
+  /** The example of each operation, by operation id. */
+  readonly operations: Readonly<Record<string, OperationExample>>;
+};
+
+/** An empty set of examples, for documents that do not ship with callboard. */
+export const NO_EXAMPLES: Examples = { parameters: {}, operations: {} };
+
+/** Reads the examples that ship with callboard. `scripts/docs/record-examples.ts` records them from a relay. */
+export function readExamples(): Examples {
+  return JSON.parse(readFileSync(new URL('../../generated/openapi-examples.json', import.meta.url), 'utf8'));
+}
+
+// Describes the answers of routes: each status, its schema and its examples.
+
+type Responses = Readonly<Record<string, JsonSchema>>;
+
+type ProblemStatus = { readonly name: string; readonly says: string; readonly example: readonly [Code, string] };
+
+const RETRY_AFTER = {
+  'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer', minimum: 1 } },
+};
+
+/** The problem responses by status, each a component of the document. */
+const PROBLEMS: Readonly<Record<string, ProblemStatus>> = {
+  400: {
+    name: 'BadRequest',
+    says: 'An input is missing, unknown or invalid; `errors` names each.',
+    example: ['invalid_argument', 'limit: expected an integer, 1 to 1000'],
+  },
+  401: {
+    name: 'Unauthorized',
+    says: 'The token is missing, invalid or expired.',
+    example: ['unauthenticated', 'A bearer token is needed.'],
+  },
+  403: {
+    name: 'Forbidden',
+    says: 'The token, a rule of the policy or a setting of the relay does not allow this.',
+    example: ['forbidden', 'This path is for administrators only.'],
+  },
+  404: {
+    name: 'NotFound',
+    says: 'There is no such thing, or it belongs to another user.',
+    example: ['not_found', 'There is no such thing, or it is not yours.'],
+  },
+  409: {
+    name: 'Conflict',
+    says: 'The state of the target does not allow this, or several targets fit the request.',
+    example: ['not_connected', 'The client is not connected.'],
+  },
+  413: {
+    name: 'PayloadTooLarge',
+    says: 'The body or a payload is too large.',
+    example: ['payload_too_large', 'A body may have at most 1048576 bytes.'],
+  },
+  415: {
+    name: 'UnsupportedMediaType',
+    says: 'The body is not JSON in UTF-8, or it is compressed.',
+    example: ['unsupported_media_type', 'A body must be application/json in UTF-8, not compressed.'],
+  },
+  429: {
+    name: 'TooManyRequests',
+    says: 'A limit on rate, capacity or a share is reached.',
+    example: ['rate_limited', 'Too many failed tokens from this address.'],
+  },
+  500: {
+    name: 'InternalError',
+    says: 'The relay failed; `id` is in its log.',
+    example: ['internal', 'The relay failed; its log has the cause under the id 7c7bd5a4.'],
+  },
+  503: {
+    name: 'Unavailable',
+    says: 'The relay cannot do this now: its store does not answer, it is full, or the node is draining.',
+    example: ['draining', 'This node admits no new commands.'],
+  },
+};
+
+/** The component for each status that only the HTTP server itself sends, such as 408 and 431. */
+const OTHER_PROBLEM = 'OtherProblem';
+
+/** Returns the components that `problems` refers to, for these statuses. */
+function problemComponents(statuses: ReadonlySet<string>): Responses {
+  const used = Object.entries(PROBLEMS).filter(([status]) => statuses.has(status));
+  return {
+    ...Object.fromEntries(used.map(([status, about]) => [about.name, problemComponent(Number(status), about)])),
+    [OTHER_PROBLEM]: problemResponse('The HTTP server refused the request.', { schema: PROBLEM_SCHEMA }),
+  };
+}
+
+function problemComponent(status: number, { says, example: [code, detail] }: ProblemStatus): JsonSchema {
+  const own = { properties: { status: { const: status }, code: { enum: problemCodes(status) } } };
+  const { body } = problem({ code, detail });
+  return {
+    ...problemResponse(says, { schema: { allOf: [PROBLEM_SCHEMA, own] }, example: body }),
+    ...((status === 429 || status === 503) && { headers: RETRY_AFTER }),
+    ...(status === 401 && { headers: { 'WWW-Authenticate': { schema: { const: 'Bearer' } } } }),
+  };
+}
+
+/** Returns references to the problem responses of these statuses, and to the problem response of the HTTP server. */
+function problems(statuses: readonly string[]): Responses {
+  const refer = (name: string): JsonSchema => ({ $ref: `#/components/responses/${name}` });
+  const listed = statuses.map((status) => [status, refer(PROBLEMS[status]?.name ?? OTHER_PROBLEM)]);
+  return { ...Object.fromEntries(listed), default: refer(OTHER_PROBLEM) };
+}
+
+/** Returns the statuses in PROBLEMS that the route can answer with. */
+function problemStatuses(route: Route): readonly string[] {
+  const missing = route.mutates || route.body.nullable || namesSomething(route);
+  return [
+    ...['400', '401', '403'],
+    ...(missing ? ['404'] : []),
+    ...(route.mutates || mayBeAmbiguous(route) ? ['409'] : []),
+    ...(takesBody(route) ? ['413', '415'] : []),
+    ...['429', '500', '503'],
+  ];
+}
+
+const INVOCATION = 'An admitted invocation, as its caller sees it. With its ids the command can be awaited again.';
+
+/** Whether several clients may have the thing that the path names, so that a parameter names the client. */
+function mayBeAmbiguous({ path, inputs }: Route): boolean {
+  const client = [...inputs.values()].some(({ goesInto }) => goesInto === 'clientId');
+  return client && path.includes('{') && !path.includes('{client_id}');
+}
+
+/** Whether a request can name something that does not exist, or that its requester may not see. */
+function namesSomething({ path, access, inputs }: Route): boolean {
+  const targets = [...inputs.values()].map(({ goesInto }) => goesInto);
+  if (path.includes('{') || targets.includes('stream')) return true;
+  return access !== 'ADMIN' && (targets.includes('userId') || targets.includes('owner'));
+}
+
+/** Returns the answers of a route. `examples`: an answer of a relay for each status. */
+function describeResponses(route: Route, examples: Readonly<Record<string, unknown>>): Responses {
+  const successes =
+    route.body.variants.length === 0 ? { '200': success('Found.', [route.body.schema]) } : describeVariants(route);
+  const shown = Object.entries(successes).map(([status, response]) => [
+    status,
+    withExample(response, examples[status]),
+  ]);
+  return { ...Object.fromEntries(shown), ...problems(problemStatuses(route)) };
+}
+
+function describeVariants({ body: { variants }, waitsBy }: Route): Responses {
+  const shapesOf = (kind: Variant['kind']) =>
+    variants.filter((variant) => variant.kind === kind).map(({ schema }) => schema);
+  const [members] = shapesOf('invocation').map((schema) => componentOf(schema)?.schema ?? schema);
+  // Every type of invocation has the same members.
+  const invocation = members && named('Invocation', { ...members, description: INVOCATION });
+  const ended = [...(invocation ? [invocation] : []), ...shapesOf('plain')];
+  const done = ended.length > 0 ? { '200': success('Done.', ended) } : {};
+  if (!invocation) return done;
+  const pending = 'The command has not ended: the awaited stage was reached, or the wait ended first.';
+  const unknown = 'The end of the command is not known, or its deadline passed before it was written to its client.';
+  const schema = named('CommandProblem', {
+    description: 'A problem about a command, with the members of the command.',
+    allOf: [
+      PROBLEM_SCHEMA,
+      { properties: { status: { const: 504 }, code: { enum: problemCodes(504) } } },
+      { properties: members['properties'] },
+    ],
+  });
+  return {
+    ...done,
+    '202': success(pending, [invocation]),
+    '504': problemResponse(waitsBy === null ? unknown : `Only with \`${waitsBy}\`: ${unknown}`, { schema }),
+  };
+}
+
+function success(description: string, schemas: readonly JsonSchema[]): JsonSchema {
+  const [only] = schemas;
+  const schema = schemas.length === 1 && only !== undefined ? only : { anyOf: schemas };
+  return { description, content: { 'application/json': { schema } } };
+}
+
+function problemResponse(description: string, content: JsonSchema): JsonSchema {
+  return { description, content: { [PROBLEM_TYPE]: content } };
+}
+
+function withExample(response: JsonSchema, example: unknown): JsonSchema {
+  const [[type = '', media] = []] = Object.entries(response['content'] ?? {});
+  return example === undefined ? response : { ...response, content: { [type]: { ...media, example } } };
 }

@@ -1,9 +1,10 @@
 /** Builds problem documents (RFC 9457), and defines their members, statuses and JSON Schema. */
 import type { CallboardError, Code, InputError } from '../core/errors.ts';
-import { SCOPE_SHARE, SHARE_NAMES } from '../core/shares/bounds.ts';
-import type { Inserts } from '../web/json-text.ts';
+import { SCOPE_SHARE, SHARE_NAMES } from '../core/shares/shares.ts';
+import { callboardErrorOf, type Mask } from '../graphql/execute/mask.ts';
 import { CODES, isCode, statusOf } from '../protocol/codes.ts';
-import { named } from './named.ts';
+import type { Inserts } from '../web/reply.ts';
+import { named } from './forms.ts';
 
 /** What a problem tells the requester. `id` also identifies the log entry that holds the cause. */
 export type Explained = {
@@ -13,7 +14,7 @@ export type Explained = {
   readonly id?: string;
   readonly errors?: readonly InputError[];
   readonly retryAfterMs?: number;
-  /** The name of the shared resource that has no room left, as in `shares/bounds.ts`. */
+  /** The name of the shared resource that has no room left, as in `shares/shares.ts`. */
   readonly share?: string;
   /** The members that describe the command concerned, if there is one. */
   readonly command?: Readonly<Record<string, unknown>>;
@@ -152,3 +153,36 @@ export const PROBLEM_SCHEMA = named('Problem', {
     },
   },
 });
+
+// Converts errors of execution into problems. It shows only what the mask allows.
+
+/**
+ * Converts an error of execution into a problem for the requester. An error that is not meant for requesters becomes
+ * `internal` and is logged.
+ */
+export type Explain = (error: unknown) => Explained;
+
+/**
+ * Creates the function that explains errors. The mask decides what may be shown; the function converts the result into
+ * the members of a problem.
+ */
+export function createExplain(mask: Mask): Explain {
+  return (error) => {
+    const shown = mask(error);
+    const known = callboardErrorOf(shown);
+    if (known) return explainError(known);
+    const { code, id, errors } = shown.extensions;
+    // The documents are ours and valid, so an error of graphql-js can only be about what the requester sent.
+    if (!isCode(code)) return { code: 'invalid_argument', detail: shown.message };
+    return {
+      code,
+      detail: shown.message,
+      ...(typeof id === 'string' && { id }),
+      ...(isFaults(errors) && { errors }),
+    };
+  };
+}
+
+function isFaults(value: unknown): value is readonly InputError[] {
+  return Array.isArray(value) && value.every((one: Partial<InputError>) => typeof one?.parameter === 'string');
+}

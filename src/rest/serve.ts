@@ -1,28 +1,127 @@
 /** Answers one request to a route: access, inputs, execution, answer. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ExecutionResult } from 'graphql';
+import type { ExecutionResult, GraphQLSchema } from 'graphql';
 import type { Principal } from '../core/auth/principal.ts';
-import { isArrayText, writeJson, type JsonText } from '../core/json.ts';
+import type { CallboardError, InputError } from '../core/errors.ts';
+import { isArrayText, isRecord, readShaped, writeJson, type JsonText, type Shape } from '../core/json.ts';
+import { ENVELOPE_PARTS } from '../core/limits.ts';
 import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
 import type { DocumentReading } from '../core/reading.ts';
 import { traceContextOf, type TraceContext } from '../core/trace-context.ts';
-import type { ReadingRequest } from '../graphql/execution/limits.ts';
-import type { TextInfo } from '../graphql/writer/values.ts';
-import type { HttpReply } from '../web/reply.ts';
-import { wholeText } from '../web/json-text.ts';
-import type { RequestNotes } from '../web/request-notes.ts';
-import { checkAccess } from './access.ts';
-import { answerOf } from './answer.ts';
-import type { Explain } from './explain.ts';
-import { HangUpSignal } from '../web/hang-up.ts';
-import { isRecord } from '../core/json.ts';
-import { invalidInput, problem, PROBLEM_TYPE, type Answer } from './problem.ts';
-import type { Match } from './router.ts';
-import { readVariables } from './variables.ts';
-import { writtenAnswer } from './written.ts';
+import type { ReadingRequest } from '../graphql/execute/executor.ts';
+import type { Mask } from '../graphql/execute/mask.ts';
+import type { Plans } from '../graphql/execute/plan.ts';
+import type { TextInfo } from '../graphql/writer/objects.ts';
+import { HangUpSignal, wholeText, type HttpReply, type RequestNotes } from '../web/reply.ts';
+import { answerOf, writtenAnswer } from './answer.ts';
+import {
+  checkAccess,
+  compileRoutes,
+  createRouter,
+  readOperations,
+  type DocumentText,
+  type Match,
+  type Route,
+} from './compile.ts';
+import { collectFaults, decode, queryPairs, type Access, type Faults, type Input, type Method } from './inputs.ts';
+import type { Described, OpenApiDocument } from './openapi.ts';
+import {
+  PROBLEM_TYPE,
+  createExplain,
+  explainError,
+  invalidInput,
+  problem,
+  type Answer,
+  type Explain,
+} from './problem.ts';
+
+// Answers all REST requests: finds routes, sends problems, and describes the routes as an OpenAPI document.
+
+type RestOperation = {
+  readonly method: Method;
+  readonly path: string;
+  readonly id: string;
+  readonly access: Access;
+  readonly forUsers: string | null;
+};
+
+export type RestHandler = {
+  /**
+   * Returns false when no route has this path; nothing was sent then. Answers every other request, including 405 for a
+   * method that the path does not have. Never throws.
+   */
+  handle(req: IncomingMessage, res: ServerResponse, exchange: RestExchange): boolean;
+  /** Sends an error that the HTTP layer found, in the problem format of the routes. */
+  refuse(res: ServerResponse, error: CallboardError): void;
+  /**
+   * Resolves with the OpenAPI 3.1 document of every route and of the operations in `besides`. The document is created,
+   * and the code for it loaded, at the first call.
+   */
+  openapi(): Promise<OpenApiDocument>;
+  readonly operations: readonly RestOperation[];
+};
+
+type RestOptions = {
+  /** The schema that returns enums as wire words. */
+  readonly schema: GraphQLSchema;
+  /** Compiles operations for the same schema. */
+  readonly plans: Plans;
+  /** Maps errors of execution to what the requester may see, and logs the rest. */
+  readonly mask: Mask;
+  readonly contextOf: Serving['contextOf'];
+  readonly read: Serving['read'];
+  /**
+   * The prefix of every path in the OpenAPI document: empty, or `/...` without a trailing slash. Requests come without
+   * it.
+   */
+  readonly basePath?: string;
+  readonly version?: string;
+  readonly documents?: readonly DocumentText[];
+  /** The operations that other handlers serve under the same base path. Used only in the OpenAPI document. */
+  readonly besides?: readonly Described[];
+};
+
+/** Serves the documents as routes. Throws `internal` with every fault when a document does not fit the schema. */
+export function createRestHandler(options: RestOptions): RestHandler {
+  const routes = routesOf(options);
+  const { contextOf, read } = options;
+  const serving: Serving = { contextOf, read, explain: createExplain(options.mask) };
+  const find = createRouter(routes);
+  let openapi: Promise<OpenApiDocument> | null = null;
+  return {
+    handle(req, res, exchange) {
+      const match = find(exchange.path);
+      if (match !== null) serve(serving, { req, res, exchange }, match);
+      return match !== null;
+    },
+    refuse: (res, error) => send(res, problem(explainError(error))),
+    openapi: () => (openapi ??= describe(routes, options)),
+    operations: routes.map(({ method, path, id, access, forUsers }) => ({ method, path, id, access, forUsers })),
+  };
+}
+
+async function describe(routes: readonly Route[], options: RestOptions): Promise<OpenApiDocument> {
+  const { basePath = '', version = '0.0.0', besides = [], documents } = options;
+  const [{ describeRoutes }, { readExamples, NO_EXAMPLES }] = await Promise.all([
+    import('./openapi.ts'),
+    import('./openapi.ts'),
+  ]);
+  const examples = documents ? NO_EXAMPLES : readExamples();
+  return describeRoutes(routes, { title: 'callboard', version, basePath, besides, examples });
+}
+
+/** The routes that ship with callboard, compiled once per process and schema, however many handlers are created. */
+const shipped = new WeakMap<GraphQLSchema, readonly Route[]>();
+
+function routesOf({ schema, plans, documents }: RestOptions): readonly Route[] {
+  if (documents) return compileRoutes(schema, documents, plans);
+  const routes = shipped.get(schema) ?? compileRoutes(schema, readOperations(), plans);
+  shipped.set(schema, routes);
+  return routes;
+}
 
 /** One request as the HTTP layer passes it on. Its size, media type and JSON syntax have been checked. */
-export type RestExchange = {
+type RestExchange = {
   readonly requester: Principal | null;
   /** The path without the query, still percent-encoded. */
   readonly path: string;
@@ -112,7 +211,7 @@ function noteProblem(notes: RequestNotes | undefined, { status, body }: Answer):
 }
 
 /** Sends an answer, unless the client has disconnected. A HEAD request gets the headers of the corresponding GET. */
-export function send(
+function send(
   res: ServerResponse,
   { status, body, text: written, nonAscii, inserts = [], headers }: Answer,
   reply?: HttpReply,
@@ -131,4 +230,98 @@ export function send(
   });
   if (res.req.method === 'HEAD') res.end();
   else res.end(text);
+}
+
+// Reads the variables of an operation from the path, query and body of a request.
+
+/** What a route needs to read a request. */
+type Reading = {
+  readonly inputs: ReadonlyMap<string, Input>;
+  readonly bodyAs: string | null;
+  readonly bodyShape: Shape;
+};
+
+/**
+ * The parts of a request that hold its input. `path` values are still percent-encoded; `body` is JSON text, undefined
+ * when the request had none.
+ */
+type RequestParts = {
+  readonly path: Readonly<Record<string, string | undefined>>;
+  readonly query: string;
+  readonly body: JsonText | undefined;
+};
+
+type Variables = Record<string, unknown>;
+
+/**
+ * Reads the variables of a document from a request, and collects every fault of the request. `defaulted` names the
+ * variables that the request left to their defaults.
+ */
+function readVariables(
+  reading: Reading,
+  parts: RequestParts,
+): {
+  readonly variables: Readonly<Variables>;
+  readonly faults: readonly InputError[];
+  readonly defaulted: readonly string[];
+} {
+  const faults = collectFaults();
+  // Every variable that was sent, valid or not, so that an invalid one is neither reported as missing nor replaced by
+  // its default.
+  const variables: Variables = {};
+  const defaulted: string[] = [];
+  readPath(reading, parts.path, { variables, faults });
+  readQuery(reading, parts.query, { variables, faults });
+  readBody(reading, parts.body, { variables, faults });
+  for (const { name, required, defaultValue } of reading.inputs.values()) {
+    if (Object.hasOwn(variables, name)) continue;
+    if (defaultValue !== undefined) {
+      variables[name] = defaultValue;
+      defaulted.push(name);
+    } else if (required) faults.add(name, 'required');
+  }
+  return { variables, faults: faults.list, defaulted };
+}
+
+type Target = { readonly variables: Variables; readonly faults: Faults };
+
+function readPath({ inputs }: Reading, path: RequestParts['path'], { variables, faults }: Target): void {
+  for (const [name, raw] of Object.entries(path)) {
+    const input = inputs.get(name);
+    if (input?.place !== 'path' || raw === undefined) continue;
+    const text = decode(raw);
+    if (text === null) faults.add(name, 'not valid percent-encoding');
+    variables[name] = text === null ? undefined : input.read(text, name, faults);
+  }
+}
+
+function readQuery({ inputs }: Reading, query: string, { variables, faults }: Target): void {
+  if (query === '') return;
+  for (const [name, raw] of queryPairs(query, faults)) {
+    const input = inputs.get(name);
+    if (input?.place !== 'query') faults.add(name, 'unknown parameter');
+    else if (Object.hasOwn(variables, name)) faults.add(name, 'given twice');
+    else variables[name] = input.read(raw, name, faults);
+  }
+}
+
+function readBody({ inputs, bodyAs, bodyShape }: Reading, json: RequestParts['body'], target: Target): void {
+  if (json === undefined) return;
+  const { variables, faults } = target;
+  const built = readShaped(json, bodyShape, ENVELOPE_PARTS);
+  if (built === null) return faults.add('body', `at most ${ENVELOPE_PARTS} members and items are read`);
+  const body = built.value;
+  if (bodyAs !== null) {
+    const input = inputs.get(bodyAs);
+    if (input?.place === 'body') variables[bodyAs] = input.read(body, '', faults);
+    return;
+  }
+  if (!isRecord(body)) return faults.add('body', 'expected a JSON object');
+  for (const name of Object.keys(body)) {
+    const input = inputs.get(name);
+    const value = body[name];
+    if (input?.place !== 'body') faults.add(name, 'unknown member');
+    // A null member counts as absent: its default applies.
+    else if (value !== null) variables[name] = input.read(value, name, faults);
+  }
 }

@@ -1,8 +1,14 @@
 /** Sends the responses of handlers, with the headers that every response has. */
-import type { ServerResponse } from 'node:http';
+import { createHash } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+import type { CancelReceipt, Invocation } from '../core/core.ts';
 import type { CallboardError } from '../core/errors.ts';
-import { piecesOf, type Inserts } from './json-text.ts';
+import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
+import type { Holdings } from '../core/shares/shares.ts';
+import type { TraceContext } from '../core/trace-context.ts';
 
 /**
  * How a handler sends its response. The headers of the HTTP layer are part of every response, whichever method sends
@@ -34,7 +40,7 @@ export function plainReply(response: ServerResponse): HttpReply {
   };
 }
 
-export type ReplyParts = {
+type ReplyParts = {
   readonly requestId: string;
   readonly socket: Socket;
   readonly response: ServerResponse;
@@ -124,4 +130,283 @@ function endWith(response: ServerResponse, text: string, bytes: number): void {
   // When each character is one byte, nothing needs to be encoded.
   if (bytes === text.length) response.end(text, 'latin1');
   else response.end(bytes < LARGE ? text : Buffer.from(text));
+}
+
+// Assembles the JSON text of an answer. Large parts of it may be bytes that were encoded before.
+
+/**
+ * Pieces of ASCII bytes that a text refers to by their index. A reference is the index between two characters U+0000.
+ * JSON text never contains this character.
+ */
+export type Inserts = readonly Buffer[];
+
+const MARK = '\0';
+
+/** Returns the reference to the insert of this index. */
+export function insertMark(index: number): string {
+  return MARK + String(index) + MARK;
+}
+
+/** Returns the pieces of the text in order: strings, and the inserts that it refers to. */
+function piecesOf(text: string, inserts: Inserts): readonly (string | Buffer)[] {
+  return text.split(MARK).map((piece, i) => (i % 2 === 0 ? piece : (inserts[Number(piece)] ?? '')));
+}
+
+/** Returns the text with every insert in its place. */
+export function wholeText(text: string, inserts: Inserts): string {
+  if (inserts.length === 0) return text;
+  return piecesOf(text, inserts)
+    .map((piece) => (typeof piece === 'string' ? piece : piece.toString('latin1')))
+    .join('');
+}
+
+// Serves a text that seldom changes: with an ETag, and compressed if the client accepts that.
+
+type Encoding = 'br' | 'gzip';
+
+/** A text that is compressed once for each encoding, when that encoding is first requested. */
+export class PackedText {
+  readonly etag: string;
+  readonly #plain: Buffer;
+  readonly #packed = new Map<Encoding, MaybePromise<Buffer>>();
+
+  constructor(text: string) {
+    this.#plain = Buffer.from(text);
+    // The tag is weak, because it is the same for every encoding.
+    this.etag = `W/"${createHash('sha256').update(this.#plain).digest('base64url')}"`;
+  }
+
+  bytes(encoding: Encoding | null): MaybePromise<Buffer> {
+    if (encoding === null) return this.#plain;
+    const known = this.#packed.get(encoding);
+    if (known) return known;
+    const packed = PACK[encoding](this.#plain).then((bytes) => {
+      this.#packed.set(encoding, bytes);
+      return bytes;
+    });
+    this.#packed.set(encoding, packed);
+    return packed;
+  }
+}
+
+/** The options of Brotli. The highest quality would take many times as long and save only a tenth. */
+const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } };
+const PACK: Readonly<Record<Encoding, (bytes: Buffer) => Promise<Buffer>>> = {
+  br: (bytes) => promisify(brotliCompress)(bytes, BROTLI),
+  gzip: promisify(gzip),
+};
+
+/**
+ * Answers a GET or HEAD with the text, or with 304 if the client has it. Clients ask again each time (`no-cache`).
+ * `headers` are further headers. `accept-encoding` is added to a `vary` among them.
+ */
+export function sendPacked(
+  req: IncomingMessage,
+  res: ServerResponse,
+  { text, headers }: { readonly text: PackedText; readonly headers: Readonly<Record<string, string>> },
+): MaybePromise<void> {
+  const vary = [res.getHeader('vary'), headers['vary'], 'accept-encoding'].filter(Boolean).join(', ');
+  const all = { ...headers, 'cache-control': 'no-cache', vary, etag: text.etag };
+  if (isCurrent(req.headers['if-none-match'], text.etag)) return void res.writeHead(304, all).end();
+  const encoding = encodingOf(req.headers['accept-encoding']);
+  const coded = encoding !== null && { 'content-encoding': encoding };
+  return thenDo(text.bytes(encoding), (bytes) => {
+    res.writeHead(200, { ...all, ...coded, 'content-length': bytes.length }).end(bytes);
+  });
+}
+
+/** Whether the client's copy has this tag (RFC 9110, 13.1.2: weak comparison). */
+function isCurrent(header: string | undefined, etag: string): boolean {
+  const bare = (tag: string): string => tag.trim().replace(/^W\//, '');
+  return header?.trim() === '*' || (header?.split(',').some((tag) => bare(tag) === bare(etag)) ?? false);
+}
+
+/** Returns the encoding that the client prefers; Brotli if it prefers none; null if it accepts no compression. */
+export function encodingOf(header: string | string[] | undefined): Encoding | null {
+  const weights = new Map(
+    String(header ?? '')
+      .split(',')
+      .map(weightOf),
+  );
+  const weight = (encoding: Encoding): number => weights.get(encoding) ?? weights.get('*') ?? 0;
+  const [br, zip] = [weight('br'), weight('gzip')];
+  if (br === 0 && zip === 0) return null;
+  return br >= zip ? 'br' : 'gzip';
+}
+
+function weightOf(part: string): readonly [name: string, weight: number] {
+  const [name = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
+  const q = parameters.find((parameter) => parameter.startsWith('q='))?.slice('q='.length);
+  const weight = q === undefined ? 1 : Number(q);
+  return [name, Number.isNaN(weight) ? 0 : weight];
+}
+
+// Notices that the requester hung up before its response was complete.
+
+/**
+ * A signal that is aborted when the requester hangs up before the response is complete. Implements as much of
+ * AbortSignal as a wait needs, at a lower cost.
+ */
+export class HangUpSignal {
+  readonly #res: ServerResponse;
+  #listeners: Set<() => void> | null = null;
+
+  constructor(res: ServerResponse) {
+    this.#res = res;
+    // An operation that may wait begins: the share `waits` bounds it from now on.
+    requestDone(res);
+  }
+
+  get aborted(): boolean {
+    return this.#res.destroyed && !this.#res.writableFinished;
+  }
+
+  addEventListener(_type: 'abort', listener: () => void): void {
+    if (!this.#listeners) this.#res.once('close', this.#closed);
+    this.#listeners ??= new Set();
+    this.#listeners.add(listener);
+  }
+
+  removeEventListener(_type: 'abort', listener: () => void): void {
+    this.#listeners?.delete(listener);
+  }
+
+  readonly #closed = (): void => {
+    if (this.#res.writableFinished) return;
+    for (const listener of this.#listeners ?? []) listener();
+  };
+}
+
+// Holds what the access log records about a request. It must not hold payloads or tokens.
+
+/** What the access log records about a request besides its address. Filled in while the request is handled. */
+export type RequestNotes = {
+  /** The id of the request; null outside of a request. */
+  readonly requestId: string | null;
+  /** The id of the first command that the request invoked, awaited or cancelled. */
+  commandId: string | null;
+  /** The outcome of that command; null while it is live. */
+  outcome: string | null;
+  /** The error code of the command, or of the request's refusal. */
+  code: string | null;
+  /**
+   * The path template by which the metrics name the request. Null: the request is not measured, for example a stream.
+   */
+  route: string | null;
+  /**
+   * The span of the request's first command. Without a command it is the span that the request's headers name. Null: no
+   * trace.
+   */
+  trace: TraceContext | null;
+};
+
+export function emptyNotes(requestId: string | null = null): RequestNotes {
+  return { requestId, commandId: null, outcome: null, code: null, route: null, trace: null };
+}
+
+/** Returns a function that notes the span of the request's first command. */
+export function spanNoter(notes: RequestNotes | undefined): ((span: TraceContext) => void) | undefined {
+  if (!notes) return undefined;
+  return (span) => {
+    if (notes.commandId === null && notes.code === null) notes.trace = span;
+  };
+}
+
+/** Notes the state of a command and returns `answer`. Only the first command of a request is noted. */
+export function noteCommand<T extends Invocation | CancelReceipt>(notes: RequestNotes | undefined, answer: T): T {
+  if (!notes || notes.commandId !== null || notes.code !== null) return answer;
+  if ('state' in answer) {
+    const { commandId, outcome, command } = answer;
+    Object.assign(notes, { commandId, outcome, code: command?.error?.code ?? null });
+  } else if ('command' in answer) {
+    const { commandId, outcome, error } = answer.command;
+    Object.assign(notes, { commandId, outcome, code: error?.code ?? null });
+  } else if (answer.kind === 'ended') {
+    const { outcome, errorCode } = answer.mark;
+    Object.assign(notes, { commandId: answer.key.commandId, outcome, code: errorCode });
+  } else Object.assign(notes, { commandId: answer.commandId, code: answer.code });
+  return answer;
+}
+
+// Decides whether pages of an origin may use the relay.
+
+export type OriginRule = {
+  /**
+   * The allowed origins besides the relay's own, each as a browser sends it (`https://app.example`). Null: only the
+   * relay's own.
+   */
+  readonly allowedOrigins: readonly string[] | null;
+  /** Whether to trust the forwarding headers of a proxy (X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host). */
+  readonly trustProxy: boolean;
+};
+
+/** The most characters of an origin that a message repeats. */
+const ORIGIN_SHOWN = 200;
+
+/**
+ * Whether the request's origin is allowed. Pages cannot forge `Origin`. Browsers always send it with a WebSocket
+ * handshake, so a handshake without it does not come from a browser. The comparison is an exact text match: `null`,
+ * suffixes, other ports and other spellings are all foreign.
+ */
+export function originAllowed(request: IncomingMessage, rule: OriginRule): boolean {
+  const { origin } = request.headers;
+  if (origin === undefined) return true;
+  return origin === ownOrigin(request, rule.trustProxy) || (rule.allowedOrigins?.includes(origin) ?? false);
+}
+
+/**
+ * Returns why an origin is refused, and the setting that would allow it: TRUST_PROXY where a proxy's headers name the
+ * relay's own origin, ALLOWED_ORIGINS otherwise.
+ */
+export function foreignOrigin(request: IncomingMessage, rule: OriginRule): string {
+  const { origin = '' } = request.headers;
+  const refused = `Pages of the origin ${JSON.stringify(origin.slice(0, ORIGIN_SHOWN))} are not allowed.`;
+  if (!rule.trustProxy && origin === ownOrigin(request, true))
+    return `${refused} A proxy forwarded the request: set TRUST_PROXY if the relay is reachable through it only.`;
+  return `${refused} ALLOWED_ORIGINS lists the origins besides the relay’s own.`;
+}
+
+function ownOrigin(request: IncomingMessage, trustProxy: boolean): string | null {
+  const encrypted = 'encrypted' in request.socket && request.socket.encrypted === true;
+  const scheme = (trustProxy ? first(request.headers['x-forwarded-proto']) : null) ?? (encrypted ? 'https' : 'http');
+  const host = (trustProxy ? first(request.headers['x-forwarded-host']) : null) ?? request.headers.host;
+  return host ? `${scheme}://${host}` : null;
+}
+
+/**
+ * Returns the first value of a header to which each proxy appends one. The first value is that of the browser's
+ * request.
+ */
+function first(header: string | string[] | undefined): string | null {
+  const text = Array.isArray(header) ? header[0] : header;
+  return text?.split(',')[0]?.trim() || null;
+}
+
+// Counts the HTTP requests in progress of each holder, as the share `requests`.
+
+/** The requests that count, by their response. An entry is removed when its request no longer counts. */
+const counted = new WeakMap<ServerResponse, Holdings>();
+
+/**
+ * Counts a request of the holder from now on, until `requestDone`. Throws `share_exceeded` or `store_full` (share
+ * `requests`) if the holder may have no further one.
+ */
+export function requestBegan(response: ServerResponse, holdings: Holdings): void {
+  // The requester may have hung up while its token was checked.
+  if (response.destroyed) return;
+  holdings.claim('requests', 1);
+  counted.set(response, holdings);
+}
+
+/**
+ * Ends the counting of a request: its response has ended or has become an event stream, or its mutation begins. A
+ * stream holds a socket, and a call counts in the share `waits`, so neither uses up what other requests need. A
+ * mutation is not counted while the store answers, because a burst of calls would then be refused that `waits` allows.
+ * Idempotent.
+ */
+export function requestDone(response: ServerResponse): void {
+  const holdings = counted.get(response);
+  if (!holdings) return;
+  counted.delete(response);
+  holdings.release('requests', 1);
 }

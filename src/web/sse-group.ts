@@ -1,9 +1,8 @@
 /** Shares one source and one encoding of events among all event streams that want the same events. */
-import type { Cancel } from '../core/clock.ts';
 import { SSE_MERGE_CHARS, SUBSCRIPTION_QUEUE } from '../core/limits.ts';
-import type { LiveEvent, SharedSubscription, Lifetime } from '../core/live.ts';
-import { Chunk, type Envelope } from './sse-chunk.ts';
-import type { StreamMember, SseStream } from './sse-stream.ts';
+import type { Lifetime, LiveEvent, SharedSubscription } from '../core/live.ts';
+import type { Cancel } from '../core/ports.ts';
+import { Chunk, type Envelope, type SseStream, type StreamMember } from './sse.ts';
 
 /** How the events of a group are encoded. */
 export type EventEncoder<T> = {
@@ -24,7 +23,7 @@ export type EventEncoder<T> = {
  */
 type Frame<T> = { readonly event: T; readonly missed: number; readonly text: string };
 
-export type GroupMemberOptions = {
+type GroupMemberOptions = {
   readonly stream: SseStream;
   /** The member's operation id on a stream that carries several; null on a stream of its own. */
   readonly id: string | null;
@@ -40,7 +39,7 @@ export type GroupMemberOptions = {
  * of their own also share one buffer. Events that arrive within one tick are sent in one write, or earlier once they
  * have SSE_MERGE_CHARS characters. The first member opens the group. The group closes when the last member leaves.
  */
-export class Group<T> {
+class Group<T> {
   readonly encoder: EventEncoder<T>;
   readonly #members = new Set<GroupMember<T>>();
   readonly #onEmpty: () => void;

@@ -1,10 +1,44 @@
 /** Writes one HTTP response as an event stream, with pings and back pressure. It does not know what the events mean. */
 import type { ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
-import type { Clock } from '../core/clock.ts';
-import { SSE_STALL_MS } from '../core/limits.ts';
-import { requestDone } from './requests-in-progress.ts';
-import { Chunk } from './sse-chunk.ts';
+import { subjectOf, type Principal } from '../core/auth/principal.ts';
+import { fail } from '../core/errors.ts';
+import { SSE_PER_ADMIN, SSE_PER_PRINCIPAL, SSE_PING_MS, SSE_STALL_MS } from '../core/limits.ts';
+import type { Cancel, Clock } from '../core/ports.ts';
+import { requestDone } from './reply.ts';
+
+// Holds text of event streams, and encodes its bytes once for all streams that it is written to.
+
+/** The text before and after a result in its SSE frame. */
+export type Envelope = { readonly head: string; readonly tail: string };
+
+/**
+ * Text that is written to one or many streams. Its bytes are encoded at most once for each way of writing them, when
+ * first needed.
+ */
+export class Chunk {
+  readonly #text: string;
+  #plain: Buffer | null = null;
+  #framed: Buffer | null = null;
+
+  /** The text has at least one character: an empty chunk would end the body. */
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  get plain(): Buffer {
+    return (this.#plain ??= Buffer.from(this.#text));
+  }
+
+  /** The bytes as one chunk of HTTP/1.1 chunked encoding. */
+  get framed(): Buffer {
+    return (this.#framed ??= frame(this.#text));
+  }
+}
+
+function frame(text: string): Buffer {
+  return Buffer.from(`${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`);
+}
 
 const PING = new Chunk(':\n\n');
 const NO_HEADERS = Object.freeze({});
@@ -28,7 +62,7 @@ export interface StreamMember {
 }
 
 /** The parameters of one stream. */
-export type SseStreamOptions = {
+type SseStreamOptions = {
   /** Called once when the stream has ended, whichever side ended it. */
   readonly onClose: () => void;
   /** When the stream ends by itself, in epoch milliseconds; null: never. */
@@ -38,7 +72,7 @@ export type SseStreamOptions = {
 };
 
 /** What the open streams of a node share. */
-export type SseStreamHost = {
+type SseStreamHost = {
   readonly clock: Clock;
   /** Whether chunks may be written directly to the socket, past the response. */
   readonly direct: boolean;
@@ -204,4 +238,181 @@ function forget(res: ServerResponse): void {
   req.url = '';
   const written = Object.getOwnPropertySymbols(res).find(({ description }) => description === 'kOutHeaders');
   if (written && res.headersSent) Reflect.set(res, written, null);
+}
+
+// Keeps the open event streams of one node: their number per requester, their pings and their ends.
+
+export type SseStreams = {
+  /**
+   * Reserves one of the event streams that the requester may have open, and returns a function that frees the
+   * reservation. Throws `rate_limited` or `draining`.
+   */
+  reserve(requester: Principal): () => void;
+  /**
+   * Opens a response as a stream. The caller must have called `reserve` before. It writes to the stream and ends it.
+   */
+  open(res: ServerResponse, options: SseStreamOptions): SseStream;
+  /** Ends every stream with its last chunk, if it has one, and refuses new streams as `draining`. */
+  close(): void;
+};
+
+type SseStreamsOptions = {
+  readonly clock: Clock;
+  /** Whether frames may be written directly to sockets. The bytes are the same either way. */
+  readonly direct: boolean;
+};
+
+export function createSseStreams({ clock, direct }: SseStreamsOptions): SseStreams {
+  const streams = new Set<SseStream>();
+  const expiries = createExpiries(clock);
+  const held = new Map<string, number>();
+  let closing = false;
+  const stopPings = clock.every(SSE_PING_MS, () => streams.forEach((stream) => stream.ping()));
+  const host: SseStreamHost = {
+    clock,
+    direct,
+    onClose(stream) {
+      streams.delete(stream);
+      expiries.cancel(stream);
+    },
+  };
+  return {
+    reserve(requester) {
+      if (closing)
+        fail('draining', 'This node is shutting down; open the stream on another node.', { retryAfterMs: 1000 });
+      return takePlace(held, requester);
+    },
+    open(res, options) {
+      const stream = new SseStream(res, { host, options });
+      streams.add(stream);
+      expiries.add(stream);
+      return stream;
+    },
+    close() {
+      closing = true;
+      stopPings();
+      for (const stream of [...streams]) {
+        if (stream.options.lastChunk) stream.write(stream.options.lastChunk);
+        stream.end();
+      }
+    },
+  };
+}
+
+function takePlace(held: Map<string, number>, requester: Principal): () => void {
+  const subject = subjectOf(requester);
+  const most = requester.kind === 'admin' ? SSE_PER_ADMIN : SSE_PER_PRINCIPAL;
+  const now = held.get(subject) ?? 0;
+  if (now >= most) fail('rate_limited', `At most ${most} event streams at once.`, { retryAfterMs: 5000 });
+  held.set(subject, now + 1);
+  let given = false;
+  return () => {
+    if (given) return;
+    given = true;
+    const left = (held.get(subject) ?? 1) - 1;
+    if (left > 0) held.set(subject, left);
+    else held.delete(subject);
+  };
+}
+
+// Ends event streams when their tokens expire, with one timer for many streams.
+
+export type Ending = Pick<SseStream, 'options' | 'end'>;
+
+/** Ends streams when the tokens that opened them expire. */
+type Expiries = {
+  /**
+   * Ends the stream at its `options.expiresAt`, unless cancelled. Streams that expire within the same second share one
+   * timer.
+   */
+  add(stream: Ending): void;
+  cancel(stream: Ending): void;
+};
+
+/** The streams that expire within one second, and the timer for the earliest of them. */
+type Row = { readonly streams: Set<Ending>; at: number; cancel: Cancel };
+
+/** The length of the time that one row covers, in milliseconds. */
+const ROW_MS = 1000;
+
+export function createExpiries(clock: Clock): Expiries {
+  const rows = new Map<number, Row>();
+  const rowOf = ({ options: { expiresAt } }: Ending): number | null => expiresAt && Math.floor(expiresAt / ROW_MS);
+  const arm = (key: number, row: Row, at: number): void => {
+    row.cancel();
+    row.at = at;
+    row.cancel = atTime(clock, at, () => end(key, row));
+  };
+  const end = (key: number, row: Row): void => {
+    const now = Math.max(clock.now(), row.at);
+    let next = Infinity;
+    for (const stream of row.streams) {
+      const at = stream.options.expiresAt ?? Infinity;
+      if (at > now) next = Math.min(next, at);
+      else {
+        // The stream is removed before `end`, because it may close only later. Other streams may join this row until
+        // then.
+        row.streams.delete(stream);
+        stream.end();
+      }
+    }
+    if (row.streams.size > 0) arm(key, row, next);
+    else rows.delete(key);
+  };
+  return {
+    add(stream) {
+      const key = rowOf(stream);
+      const at = stream.options.expiresAt;
+      if (key === null || at === null) return;
+      const row = rows.get(key) ?? { streams: new Set(), at: Infinity, cancel: () => {} };
+      rows.set(key, row);
+      row.streams.add(stream);
+      if (at < row.at) arm(key, row, at);
+    },
+    cancel(stream) {
+      const key = rowOf(stream);
+      const row = key === null ? undefined : rows.get(key);
+      if (key === null || !row?.streams.delete(stream) || row.streams.size > 0) return;
+      row.cancel();
+      rows.delete(key);
+    },
+  };
+}
+
+// Runs a function at a wall-clock time, which may be further away than the longest delay of a Node timer.
+
+/** The longest delay that a Node timer accepts, in milliseconds. A timer with a longer delay fires at once. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+/** Calls `run` at this wall time (epoch milliseconds), however far away, or as soon as possible if it has passed. */
+export function atTime(clock: Clock, epochMs: number, run: () => void): Cancel {
+  let cancel: Cancel = () => {};
+  const arm = (): void => {
+    const left = Math.max(0, epochMs - clock.now());
+    cancel = left > LONGEST_MS ? clock.after(LONGEST_MS, arm) : clock.after(left, run);
+  };
+  arm();
+  return () => cancel();
+}
+
+// Encodes frames of an event stream (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+
+const BREAKS = /[\r\n\u0000]/;
+
+type EventFrame = {
+  readonly event: string;
+  readonly id?: string;
+  /** The data of the event as JSON text. */
+  readonly data: string;
+};
+
+/**
+ * Writes one frame. Throws a TypeError if a field contains CR, LF or NUL: a line break would start a new field, and
+ * clients ignore some fields that contain NUL.
+ */
+export function eventFrame({ event, id, data }: EventFrame): string {
+  for (const field of [event, id ?? '', data]) {
+    if (BREAKS.test(field)) throw new TypeError('A field of an event stream must not contain CR, LF or NUL.');
+  }
+  return `event: ${event}\n${id === undefined ? '' : `id: ${id}\n`}data: ${data}\n\n`;
 }

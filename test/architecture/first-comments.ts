@@ -1,9 +1,6 @@
 /** Finds files that do not begin with a comment about themselves. What the comment says is not checked. */
 import type { SourceFile } from './imports.ts';
 
-/** The folders that are not checked. A tool writes the first comments of generated files. */
-const LEFT_OUT = ['generated/'];
-
 const IMPORTS = /^(?:import\b[^;]*;\s*)*/;
 const COMMENT = String.raw`(?:\/\*\*(?:[^*]|\*(?!\/))*\*\/|(?:\/\/[^\n]*(?:\n|$))+)`;
 /**
@@ -21,7 +18,5 @@ export function hasFirstComment(text: string): boolean {
 
 /** Returns the paths of the files for which `hasFirstComment` is false. */
 export function filesWithoutFirstComment(files: readonly SourceFile[]): readonly string[] {
-  return files
-    .filter(({ path, text }) => !LEFT_OUT.some((folder) => path.startsWith(folder)) && !hasFirstComment(text))
-    .map(({ path }) => path);
+  return files.filter(({ text }) => !hasFirstComment(text)).map(({ path }) => path);
 }

@@ -7,20 +7,20 @@ import type { SourceFile } from './imports.ts';
  */
 const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[] = [
   { of: 'protocol/', may: [] },
-  { of: 'core/', may: ['protocol/codes.ts', 'protocol/json.ts', 'protocol/json-'] },
-  { of: 'platform/', may: ['core/', 'protocol/trace-'] },
+  { of: 'core/', may: ['protocol/codes.ts', 'protocol/json'] },
+  { of: 'platform/', may: ['core/', 'protocol/trace.ts'] },
   { of: 'backends/', may: ['core/'] },
   { of: 'web/', may: ['core/'] },
+  { of: 'graphql/schema/', may: ['core/', 'web/reply.ts', 'graphql/writer/cache-hints.ts'] },
+  { of: 'graphql/variables.ts', may: ['core/', 'graphql/schema/builder-json.ts'] },
   {
-    of: 'graphql/schema/',
-    may: ['core/', 'web/', 'graphql/writer/cache-hints.ts'],
+    of: 'graphql/writer/',
+    may: ['core/', 'web/reply.ts', 'graphql/variables.ts', 'graphql/schema/builder-json.ts'],
   },
-  { of: 'graphql/variables/', may: ['core/', 'graphql/schema/builder-json.ts'] },
-  { of: 'graphql/writer/', may: ['core/', 'web/json-text.ts', 'graphql/variables/', 'graphql/schema/builder-json.ts'] },
   {
-    of: 'graphql/execution/',
+    of: 'graphql/execute/',
     may: [
-      ...['core/', 'web/', 'graphql/writer/', 'graphql/variables/'],
+      ...['core/', 'web/', 'graphql/writer/', 'graphql/variables.ts'],
       ...['graphql/schema/page-budget.ts', 'graphql/schema/live-share.ts'],
     ],
   },
@@ -28,184 +28,127 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
   {
     of: 'rest/',
     may: [
-      'graphql/',
-      'web/',
-      'generated/',
-      'core/errors.ts',
-      'core/ids.ts',
-      'core/json',
-      'core/limits.ts',
-      'core/maybe-promise.ts',
-      'core/reading.ts',
-      'core/trace-context.ts',
-      'core/sites/definition.ts',
-      'core/auth/',
-      'core/shares/bounds.ts',
-      'protocol/codes.ts',
+      ...['graphql/', 'web/', 'protocol/codes.ts', 'core/auth/', 'core/errors.ts', 'core/ids.ts', 'core/json.ts'],
+      ...['core/limits.ts', 'core/maybe-promise.ts', 'core/reading.ts', 'core/trace-context.ts'],
+      ...['core/shares/shares.ts', 'core/sites/site-policy.ts'],
     ],
   },
   { of: 'gateway/', may: ['protocol/', 'core/', 'web/'] },
-  { of: 'clients/admin/', may: ['protocol/', 'generated/', 'clients/'] },
+  { of: 'clients/admin/', may: ['../generated/admin.ts', 'clients/'] },
   { of: 'clients/', may: ['protocol/'] },
-  { of: 'http/', may: ['graphql/', 'web/', 'rest/', 'gateway/', 'core/', 'platform/', 'protocol/codes.ts'] },
+  { of: 'http/', may: ['graphql/', 'web/', 'rest/', 'gateway/', 'core/', 'platform/'] },
   {
-    of: 'demo/',
-    may: ['callboard.ts', 'config.ts', 'clients/', 'http/token.ts', 'http/sign-in.ts', 'platform/', 'core/log.ts'],
-  },
-  // The build of the console shares a setting with the build of the client libraries, and the console's pages share
-  // their parsers of JSON and of event streams.
-  {
+    // The build of the console shares a setting with the build of the client libraries, and the console's pages share
+    // their parsers of JSON and of event streams.
     of: 'console/',
     may: [
-      'generated/console.ts',
-      'clients/site/sse.ts',
-      'protocol/json-scan.ts',
-      'protocol/visible-text.ts',
-      'clients/build.ts',
-    ],
-  },
-  { of: 'generated/', may: [] },
-  { of: 'settings-shares.ts', may: ['core/shares/bounds.ts'] },
-  { of: 'settings-ranges.ts', may: ['core/limits.ts', 'core/errors.ts'] },
-  {
-    of: 'settings.ts',
-    may: ['settings-shares.ts', 'settings-ranges.ts', 'core/limits.ts', 'backends/redis/target.ts'],
-  },
-  { of: 'policy-file.ts', may: ['core/auth/', 'core/errors.ts'] },
-  { of: 'settings-files.ts', may: ['settings.ts', 'core/errors.ts'] },
-  { of: 'config-given.ts', may: ['settings.ts', 'settings-files.ts', 'core/errors.ts'] },
-  { of: 'config-warnings.ts', may: ['config-given.ts', 'settings.ts', 'settings-files.ts'] },
-  { of: 'config-audit.ts', may: ['settings.ts', 'core/errors.ts'] },
-  { of: 'config-redis.ts', may: ['settings.ts'] },
-  {
-    of: 'callboard-stores.ts',
-    may: ['core/', 'backends/memory/audit-file.ts', 'backends/spill/', 'callboard-settings.ts', 'platform/crypto.ts'],
-  },
-  { of: 'config-auth.ts', may: ['settings.ts', 'core/auth/admin-token.ts', 'backends/redis/target.ts'] },
-  { of: 'config-tls.ts', may: ['config-given.ts', 'settings.ts', 'settings-files.ts', 'core/errors.ts'] },
-  {
-    of: 'config.ts',
-    may: [
-      ...[
-        'config-warnings.ts',
-        'config-audit.ts',
-        'config-auth.ts',
-        'config-redis.ts',
-        'config-tls.ts',
-        'config-given.ts',
-        'settings.ts',
-        'settings-files.ts',
-        'settings-shares.ts',
-        'policy-file.ts',
-        'core/limits.ts',
-        'core/errors.ts',
-      ],
-      ...['core/auth/', 'core/shares/bounds.ts'],
+      ...['../generated/console.ts', 'protocol/json-scan.ts', 'protocol/visible-text.ts'],
+      ...['clients/site/sse.ts', 'clients/build.ts'],
     ],
   },
   { of: 'version.ts', may: [] },
   {
-    of: 'callboard-settings.ts',
-    may: [
-      'config.ts',
-      'config-audit.ts',
-      'settings-ranges.ts',
-      'version.ts',
-      'core/limits.ts',
-      'core/server.ts',
-      'core/shares/',
-    ],
+    of: 'settings.ts',
+    may: ['core/limits.ts', 'core/errors.ts', 'core/shares/shares.ts', 'backends/redis/target.ts'],
+  },
+  { of: 'policy.ts', may: ['core/auth/', 'core/errors.ts'] },
+  { of: 'config-audit.ts', may: ['settings.ts', 'core/errors.ts'] },
+  {
+    of: 'config.ts',
+    may: ['settings.ts', 'config-audit.ts', 'policy.ts', 'core/', 'backends/redis/target.ts'],
   },
   {
     of: 'callboard.ts',
     may: [
-      ...['core/', 'backends/', 'graphql/', 'rest/', 'gateway/', 'http/', 'platform/', 'config.ts', 'version.ts'],
-      ...['callboard-settings.ts', 'callboard-stores.ts'],
+      ...['core/', 'backends/', 'http/', 'platform/'],
+      ...['config.ts', 'config-audit.ts', 'settings.ts', 'version.ts'],
     ],
   },
-  { of: 'node-version.ts', may: [] },
-  { of: 'require-node.ts', may: ['node-version.ts'] },
+  { of: 'require-node.ts', may: ['version.ts'] },
   {
     of: 'index.ts',
     may: [
-      ...['require-node.ts', 'callboard.ts', 'config.ts', 'core/', 'clients/', 'version.ts', 'platform/tracing.ts'],
-      ...['http/token.ts', 'http/sign-in.ts'],
+      ...['require-node.ts', 'callboard.ts', 'config.ts', 'core/', 'version.ts', 'platform/tracing.ts'],
+      ...['http/tokens.ts', 'http/sign-in.ts'],
     ],
   },
+  // Only this file may load the demo, and only when the command `callboard demo` runs.
+  { of: 'cli/demo.ts', may: ['cli/', '../demo/demo.ts'] },
   {
     of: 'cli/',
     may: [
-      ...[
-        'callboard.ts',
-        'callboard-stores.ts',
-        'backends/memory/audit-file.ts',
-        'core/audit/verify.ts',
-        'config.ts',
-        'settings.ts',
-        'settings-files.ts',
-        'version.ts',
-        'demo/',
-        'graphql/schema/print.ts',
-        'http/token.ts',
-        'http/sign-in',
-        'clients/link/',
-        'clients/site/sse.ts',
-        'generated/cli',
-        'protocol/codes.ts',
-        'protocol/visible-text.ts',
-      ],
-      ...['platform/log.ts', 'platform/clock.ts', 'platform/trace-roots.ts'],
-      ...['core/clock.ts', 'core/errors.ts', 'core/ids.ts', 'core/limits.ts'],
-      'core/log.ts',
+      ...['callboard.ts', 'config.ts', 'settings.ts', 'version.ts', '../generated/cli'],
+      ...['backends/memory/audit-file.ts', 'graphql/schema/schema.ts', 'http/tokens.ts', 'http/sign-in.ts'],
+      ...['clients/link/', 'clients/site/sse.ts', 'protocol/codes.ts', 'protocol/visible-text.ts'],
+      ...['platform/log.ts', 'platform/system.ts', 'platform/tracing.ts'],
+      ...['core/audit/audit-rows.ts', 'core/errors.ts', 'core/ids.ts', 'core/limits.ts', 'core/ports.ts'],
     ],
   },
-  { of: 'bin.ts', may: ['node-version.ts', 'cli/'] },
+  { of: 'bin.ts', may: ['version.ts', 'cli/'] },
+];
+
+/** What the demo may import: what a program that uses the published packages finds in them, and the clock and log. */
+export const DEMO_MAY = [
+  ...['../src/callboard.ts', '../src/config.ts', '../src/clients/', '../src/http/tokens.ts', '../src/http/sign-in.ts'],
+  ...['../src/platform/', '../src/core/ports.ts'],
 ];
 
 /** The rooms of core that each room may import. Every room may also import `auth` and the files at core's root. */
 export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   auth: [],
-  connections: ['shares'],
-  history: ['shares'],
-  dedup: [],
   shares: [],
+  connections: ['shares'],
   contexts: ['connections', 'shares'],
+  history: ['connections', 'shares'],
+  dedup: [],
   audit: [],
-  reveal: ['audit', 'delivery', 'history'],
-  delivery: ['audit', 'connections', 'history', 'contexts', 'shares'],
-  metrics: ['delivery'],
-  rpc: ['audit', 'delivery', 'connections', 'history', 'shares'],
-  actions: ['connections', 'rpc'],
-  sites: ['connections', 'history', 'rpc', 'shares'],
-  ingest: ['connections', 'history', 'dedup', 'sites', 'shares'],
-  users: ['connections', 'history', 'rpc', 'contexts', 'sites', 'shares'],
+  users: [],
+  commands: ['connections', 'contexts', 'history', 'shares'],
+  metrics: ['commands'],
+  reveal: ['audit', 'commands', 'history'],
+  calls: ['audit', 'commands', 'connections', 'history', 'shares'],
+  actions: ['connections'],
+  sites: ['calls', 'connections', 'history'],
+  ingest: ['connections', 'history', 'sites'],
 };
 
 /** The names of the storage ports in rooms that declare more than one port. */
-const PORTS = ['commands', 'waiters', 'nodes', 'inspector', 'reconnects'];
+const PORTS = ['waiters', 'nodes', 'inspector', 'reconnects'];
 
 /**
- * The file names that a ring may have besides names of rooms and of their parts, such as `rpc` and `rpc-invoke`. A file
- * with any other name fails a test, so each new name is a deliberate decision.
+ * The file names that a ring may have besides names of rooms and of their parts, such as `commands` and
+ * `commands-marks`. A file with any other name fails a test, so each new name is a deliberate decision.
  */
 export const NAMES: readonly { readonly ring: string; readonly besides: readonly string[] }[] = [
-  { ring: 'backends/memory/', besides: ['backend', 'bus', 'due', 'evictions', 'ledger', 'list', 'sorted', ...PORTS] },
+  { ring: 'backends/memory/', besides: ['backend', 'collections', 'ledger', ...PORTS] },
   {
     ring: 'backends/redis/',
     besides: [
-      ...['backend', 'client', 'clock', 'keys', 'open', 'parts', 'replies', 'target', 'types'],
-      // These names are folders.
-      ...['bus', 'program', 'spill', 'start-check', 'store', ...PORTS],
+      ...[
+        'bus',
+        'client',
+        'keys',
+        'open',
+        'parts',
+        'program',
+        'rights',
+        'spill',
+        'start-check',
+        'store',
+        'subscriber',
+        'target',
+      ],
+      ...['types', ...PORTS],
     ],
   },
   {
     ring: 'graphql/schema/',
     besides: [
-      ...['builder', 'context', 'enums', 'live', 'loaders', 'node', 'page'],
-      ...['print', 'refusal', 'schema', 'server', 'time', 'viewer'],
+      ...['builder', 'context', 'delivery', 'inspection', 'invoke', 'live', 'node', 'page', 'refusal', 'schema'],
+      ...['server', 'sessions'],
     ],
   },
-  { ring: 'rest/operations/', besides: ['completeness'] },
+  { ring: 'rest/operations/', besides: ['completeness', 'delivery', 'invoke'] },
 ];
 
 /** Returns the path if the ring does not allow the file's name; undefined if it does. */

@@ -24,7 +24,7 @@ export const SHARED_NAMES: Readonly<Record<string, string>> = {
  * The folders that are not checked. `backends/redis` exports no type to the rest of src, and uses Redis's own words:
  * reply, member, program.
  */
-const LEFT_OUT = ['generated/', 'backends/redis/'];
+const LEFT_OUT = ['backends/redis/'];
 
 const EXPORTED_TYPE = /^export (?:declare |abstract )*(?:type|interface|class|enum) (\w+)/gm;
 

@@ -1,15 +1,13 @@
 /** Tests events of commands over both backends: who gets them, and what they cost without a subscriber. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { createMemoryBus } from '../../src/backends/memory/bus.ts';
+import { createMemoryBus } from '../../src/backends/memory/backend.ts';
 import type { Bus } from '../../src/core/bus.ts';
-import type { Cancel } from '../../src/core/clock.ts';
-import type { Command } from '../../src/core/delivery/command.ts';
-import { CommandEvents } from '../../src/core/delivery/command-events.ts';
-import type { CommandEvent, CommandEventFilter } from '../../src/core/delivery/command-event.ts';
+import { type Cancel, silentLog } from '../../src/core/ports.ts';
+import type { Command, CommandEvent, CommandEventFilter } from '../../src/core/commands/command.ts';
+import { CommandEvents } from '../../src/core/commands/events.ts';
 import { COMMAND_EVENTS_PER_SECOND, LISTENING_ANNOUNCE_MS, LISTENING_MS } from '../../src/core/limits.ts';
-import { silentLog } from '../../src/core/log.ts';
 import { createShares, type Holdings } from '../../src/core/shares/shares.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
+import { createCrypto } from '../../src/platform/system.ts';
 import { redisBench } from '../contract/kit/redis-bench.ts';
 import { command } from '../graphql/kit/rows.ts';
 import { FakeClock } from '../kit/clock.ts';

@@ -1,10 +1,9 @@
 /** Tests the memory backend's record of ingested message ids: limits for each user, eviction and memory use. */
 import { describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
-import { createMemoryDedup } from '../../src/backends/memory/dedup.ts';
-import { DedupMarks } from '../../src/backends/memory/dedup-marks.ts';
+import { createMemoryDedup, DedupMarks } from '../../src/backends/memory/dedup.ts';
 import { DEDUP_TTL_MS } from '../../src/core/limits.ts';
-import { silentLog, type Log } from '../../src/core/log.ts';
+import { silentLog, type Log } from '../../src/core/ports.ts';
 import { silentMetrics, type CounterName, type Metrics } from '../../src/core/metrics.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
 import { FakeClock } from '../kit/clock.ts';

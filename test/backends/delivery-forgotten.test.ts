@@ -1,12 +1,12 @@
 /** Tests listings of the memory backend after ended commands were dropped early. */
 import { expect, it } from 'vitest';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
-import { ANY_COMMAND } from '../../src/core/delivery/inspector.ts';
+import { ANY_COMMAND } from '../../src/core/commands/stores.ts';
 import { TERMINAL_MS } from '../../src/core/limits.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
-import { silentLog } from '../../src/core/log.ts';
-import type { Stage } from '../../src/core/delivery/command.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
+import { silentLog } from '../../src/core/ports.ts';
+import type { Stage } from '../../src/core/commands/command.ts';
+import { createCrypto } from '../../src/platform/system.ts';
 import { admission, BOUND, dispatched, ending, keyFor, ALICE, type Bench } from '../contract/kit/bench.ts';
 import { FakeClock } from '../kit/clock.ts';
 

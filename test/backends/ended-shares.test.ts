@@ -5,14 +5,12 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
-import { ANY_COMMAND } from '../../src/core/delivery/inspector.ts';
-import type { AdmitRequest } from '../../src/core/delivery/commands.ts';
+import { ANY_COMMAND, type AdmitRequest } from '../../src/core/commands/stores.ts';
 import { toJson } from '../../src/core/json.ts';
-import { silentLog } from '../../src/core/log.ts';
+import { silentLog } from '../../src/core/ports.ts';
 import { silentMetrics, type Metrics } from '../../src/core/metrics.ts';
-import type { ShareBounds } from '../../src/core/shares/bounds.ts';
-import { createShares } from '../../src/core/shares/shares.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
+import { type ShareBounds, createShares } from '../../src/core/shares/shares.ts';
+import { createCrypto } from '../../src/platform/system.ts';
 import { admission, BOUND, ending } from '../contract/kit/bench.ts';
 import { FakeClock } from '../kit/clock.ts';
 

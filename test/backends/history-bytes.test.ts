@@ -1,8 +1,7 @@
 /** Tests the bounds on bytes of the history in memory, in all and for each user. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createMemoryHistory } from '../../src/backends/memory/history.ts';
-import type { TableLimits } from '../../src/backends/memory/history-tables.ts';
+import { createMemoryHistory, type TableLimits } from '../../src/backends/memory/history.ts';
 import { ROW_BYTES } from '../../src/backends/memory/history-row.ts';
 import type { Message } from '../../src/core/history/message.ts';
 import { toJson } from '../../src/core/json.ts';

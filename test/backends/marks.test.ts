@@ -2,8 +2,8 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { CommandMarks } from '../../src/backends/memory/commands-marks.ts';
-import { NO_DIGEST, type CommandMark } from '../../src/core/delivery/command.ts';
-import { createUuids } from '../../src/platform/uuid.ts';
+import { NO_DIGEST, type CommandMark } from '../../src/core/commands/command.ts';
+import { createUuids } from '../../src/platform/system.ts';
 
 const WINDOW = 3_600_000;
 const T0 = 1_800_000_000_000;

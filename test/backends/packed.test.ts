@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PackedCommand } from '../../src/backends/memory/commands-packed.ts';
-import type { Command } from '../../src/core/delivery/command.ts';
+import type { Command } from '../../src/core/commands/command.ts';
 
 const AT = Date.UTC(2026, 0, 1);
 const BINDING = { nodeId: 'n1', instanceId: 'i1', epoch: 1 };

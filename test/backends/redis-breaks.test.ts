@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Cluster } from 'ioredis';
 import { connectTo } from '../../src/backends/redis/client.ts';
 import { readTarget } from '../../src/backends/redis/target.ts';
-import { silentLog } from '../../src/core/log.ts';
+import { silentLog } from '../../src/core/ports.ts';
 import type { RedisBackend } from '../../src/backends/redis/open.ts';
 import type { SentCommand } from '../../faults/outages/processes/command-cut.ts';
 import { CERTIFICATE } from '../kit/certificates.ts';

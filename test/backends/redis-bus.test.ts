@@ -2,12 +2,12 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest';
-import { createRedisBus, type RedisBus } from '../../src/backends/redis/bus/bus.ts';
+import { createRedisBus, type RedisBus } from '../../src/backends/redis/bus.ts';
 import type { Client } from '../../src/backends/redis/types.ts';
 import type { Connection } from '../../src/core/connections/connection.ts';
 import type { ClientKey } from '../../src/core/ids.ts';
 import type { Bus, CommandHint, ConnectionEvent } from '../../src/core/bus.ts';
-import type { Log } from '../../src/core/log.ts';
+import type { Log } from '../../src/core/ports.ts';
 import { toJson } from '../../src/core/json.ts';
 import type { SiteEvent } from '../../src/core/sites/site.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';

@@ -4,12 +4,12 @@ import calculateSlot from 'cluster-key-slot';
 import { Cluster } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { connectTo } from '../../src/backends/redis/client.ts';
-import { loadPrograms } from '../../src/backends/redis/program/program.ts';
-import { createStore, type Store } from '../../src/backends/redis/store/store.ts';
 import { readTarget } from '../../src/backends/redis/target.ts';
+import { loadPrograms } from '../../src/backends/redis/program/program.ts';
+import { createStore, type Store } from '../../src/backends/redis/store.ts';
 import type { Client } from '../../src/backends/redis/types.ts';
-import { silentLog } from '../../src/core/log.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
+import { silentLog } from '../../src/core/ports.ts';
+import { createCrypto } from '../../src/platform/system.ts';
 import { startRedisCluster, type RedisCluster } from '../kit/redis-cluster.ts';
 
 const FOLDER = new URL('./redis-lua/', import.meta.url);

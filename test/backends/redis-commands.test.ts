@@ -1,8 +1,8 @@
 /** Tests commands over Redis with several processes: repeated acts, concurrent acts and limits. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createRedisCommands } from '../../src/backends/redis/commands/store.ts';
-import type { Store } from '../../src/backends/redis/store/store.ts';
-import type { Command } from '../../src/core/delivery/command.ts';
+import type { Store } from '../../src/backends/redis/store.ts';
+import type { Command } from '../../src/core/commands/command.ts';
 import { toJson } from '../../src/core/json.ts';
 import { admission, ALICE, BOUND, dispatched, ending, keyFor, kinds, openNode } from '../contract/kit/bench.ts';
 import { commandModel } from '../contract/commands-model.ts';

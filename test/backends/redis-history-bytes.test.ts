@@ -4,9 +4,9 @@
  */
 import * as fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import { listOf } from '../../src/backends/redis/replies.ts';
+import { listOf } from '../../src/backends/redis/types.ts';
 import { toJson } from '../../src/core/json.ts';
-import { shareBounds } from '../../src/core/shares/bounds.ts';
+import { shareBounds } from '../../src/core/shares/shares.ts';
 import { newMessage } from '../contract/kit/history-model.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 

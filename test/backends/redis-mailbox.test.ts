@@ -2,10 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import { inject, expect, it } from 'vitest';
 import { connectCommands } from '../kit/redis-client.ts';
-import { readMailbox } from '../../src/backends/redis/nodes/mailbox.ts';
-import type { RawRow } from '../../src/backends/redis/nodes/rows.ts';
-import { silentLog, type Log } from '../../src/core/log.ts';
-import { systemClock } from '../../src/platform/clock.ts';
+import { readMailbox, type RawRow } from '../../src/backends/redis/nodes-rows.ts';
+import { silentLog, type Log } from '../../src/core/ports.ts';
+import { systemClock } from '../../src/platform/system.ts';
 
 it('a mailbox logs once that it cannot be read, and once that it is read again and for how long it was not', async () => {
   const key = `mailbox-${randomUUID()}`;

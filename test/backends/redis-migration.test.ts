@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { connectCommands } from '../kit/redis-client.ts';
-import { legacyFault, readLegacyDepths } from '../../src/backends/redis/start-check/legacy.ts';
+import { legacyFault, readLegacyDepths } from '../../src/backends/redis/rights.ts';
 import type { Client, ReadCommand, Reply } from '../../src/backends/redis/types.ts';
 
 let client: Client;

@@ -1,6 +1,6 @@
 /** Tests what a node that died leaves in Redis, and how other nodes see that node. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { lookAtNodes } from '../../src/backends/redis/nodes/look.ts';
+import { lookAtNodes } from '../../src/backends/redis/nodes-rows.ts';
 import { NODE_GONE_MS } from '../../src/core/limits.ts';
 import { admission, keyFor } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';

@@ -1,10 +1,10 @@
 /** Tests two nodes over one Redis: what they post to each other's mailboxes. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Client } from '../../src/backends/redis/types.ts';
-import type { MailboxRow } from '../../src/core/delivery/nodes.ts';
+import type { MailboxRow } from '../../src/core/commands/stores.ts';
 import { toJson } from '../../src/core/json.ts';
 import { admission, ALICE, ending, keyFor } from '../contract/kit/bench.ts';
-import { systemClock } from '../../src/platform/clock.ts';
+import { systemClock } from '../../src/platform/system.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { beats, LEASE, TestNode, REPORT } from './kit/test-node.ts';
 

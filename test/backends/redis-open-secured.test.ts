@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RedisBackend } from '../../src/backends/redis/open.ts';
 import { trustJson } from '../../src/core/json.ts';
-import { silentLog, type Log } from '../../src/core/log.ts';
+import { silentLog, type Log } from '../../src/core/ports.ts';
 import { ask } from '../http/kit/http-relay.ts';
 import { freePort } from '../kit/free-port.ts';
 import { startRedis, type RedisServer } from '../kit/redis.ts';

@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createOwnEnds } from '../../src/backends/redis/commands/own-ends.ts';
 import { createRedisCommands } from '../../src/backends/redis/commands/store.ts';
-import type { Store } from '../../src/backends/redis/store/store.ts';
-import type { CommandStore } from '../../src/core/delivery/commands.ts';
+import type { Store } from '../../src/backends/redis/store.ts';
+import type { CommandStore } from '../../src/core/commands/stores.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { toJson } from '../../src/core/json.ts';
 import { admission, ALICE, BOUND, ending, keyFor, openNode, read } from '../contract/kit/bench.ts';

@@ -2,8 +2,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createHeldCommands, heldCommand } from '../../src/backends/redis/commands/held.ts';
 import { createRedisCommands } from '../../src/backends/redis/commands/store.ts';
-import type { Store } from '../../src/backends/redis/store/store.ts';
-import type { End, Report } from '../../src/core/delivery/commands.ts';
+import type { Store } from '../../src/backends/redis/store.ts';
+import type { End, Report } from '../../src/core/commands/stores.ts';
 import { toJson } from '../../src/core/json.ts';
 import { DEDUP_TTL_MS } from '../../src/core/limits.ts';
 import { admission, ALICE, BOUND, ending, keyFor, openNode } from '../contract/kit/bench.ts';

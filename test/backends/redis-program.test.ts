@@ -1,25 +1,15 @@
 /** Tests the Lua files: each declares what it needs, and programs contain nothing else. */
-import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { loadPrograms } from '../../src/backends/redis/program/program.ts';
+import type { LuaFile } from '../../src/backends/redis/program/lua-file.ts';
+import { loadPrograms, readRooms } from '../../src/backends/redis/program/program.ts';
 
-const ROOT = new URL('../../src/backends/redis/', import.meta.url);
-
-type File = { readonly path: string; readonly name: string; readonly text: string };
-
-const files: readonly File[] = readdirSync(ROOT, { recursive: true, encoding: 'utf8' })
-  .filter((path) => path.endsWith('.lua') && !path.startsWith('program/'))
-  .map((path) => {
-    const name = path.slice(path.lastIndexOf('/') + 1, -'.lua'.length);
-    return { path, name, text: readFileSync(new URL(path, ROOT), 'utf8') };
-  });
+const files: readonly LuaFile[] = readRooms();
 
 const matches = (text: string, pattern: RegExp): readonly string[] => [
   ...new Set([...text.matchAll(pattern)].map(([, name = '']) => name)),
 ];
-const definedBy = ({ text }: File): readonly string[] => matches(text, /^\s*lib\.(\w+) = /gm);
-const usedBy = ({ text }: File): readonly string[] => matches(text, /\blib\.(\w+)/g);
-const needsOf = ({ text }: File): readonly string[] => /^-- needs: (.+)$/m.exec(text)?.[1]?.split(', ') ?? [];
+const definedBy = ({ text }: LuaFile): readonly string[] => matches(text, /^\s*lib\.(\w+) = /gm);
+const usedBy = ({ text }: LuaFile): readonly string[] => matches(text, /\blib\.(\w+)/g);
 
 describe('the Lua files of the Redis backend', () => {
   const libraries = new Map(files.filter(({ name }) => name.startsWith('lib-')).map((file) => [file.name, file]));
@@ -30,7 +20,7 @@ describe('the Lua files of the Redis backend', () => {
       const own = definedBy(file);
       const calls = usedBy(file).filter((name) => !own.includes(name));
       const needs = [...new Set(calls.map((name) => owner.get(name) ?? `nobody's ${name}`))].sort();
-      return needs.join() === [...needsOf(file)].sort().join() ? [] : [{ path: file.path, needs }];
+      return needs.join() === file.needs.toSorted().join() ? [] : [{ name: file.name, needs }];
     });
     expect(files.length).toBeGreaterThan(60);
     expect(wrong).toEqual([]);

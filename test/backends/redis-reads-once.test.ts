@@ -1,7 +1,7 @@
 /** Tests that one document reads each client's contexts and windows over Redis once, and stops when it is given up. */
 import { expect, it } from 'vitest';
-import { createRedisContexts } from '../../src/backends/redis/contexts/store.ts';
-import type { Store } from '../../src/backends/redis/store/store.ts';
+import { createRedisContexts } from '../../src/backends/redis/contexts.ts';
+import type { Store } from '../../src/backends/redis/store.ts';
 import { toJson } from '../../src/core/json.ts';
 import { READING_BYTES } from '../../src/core/limits.ts';
 import { DocumentReading } from '../../src/core/reading.ts';

@@ -1,8 +1,8 @@
 /** Tests that long queues in Redis are moved in parts when a link opens or closes. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createRedisCommands } from '../../src/backends/redis/commands/store.ts';
-import type { Store } from '../../src/backends/redis/store/store.ts';
-import type { CommandStore } from '../../src/core/delivery/commands.ts';
+import type { Store } from '../../src/backends/redis/store.ts';
+import type { CommandStore } from '../../src/core/commands/stores.ts';
 import { admission, ALICE, BOUND, keyFor, openNode, read } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 

@@ -10,7 +10,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { openCallboard } from '../../src/callboard.ts';
 import type { RedisBackend, RedisBackendOptions } from '../../src/backends/redis/open.ts';
 import { KINDS } from '../../src/backends/redis/keys.ts';
-import { silentLog, type Log } from '../../src/core/log.ts';
+import { silentLog, type Log } from '../../src/core/ports.ts';
 import { COMMAND_RULES, smallestRules, startRestrictedRedis, type RestrictedRedis } from '../kit/redis-user.ts';
 import { openRedis } from './kit/open-redis.ts';
 

@@ -1,12 +1,11 @@
 /** Tests how much one call of a scan over Redis reads, and that scans end, stop and continue where they should. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ANY_COMMAND, type DeliveryFilter } from '../../src/core/delivery/inspector.ts';
-import type { Message } from '../../src/core/history/message.ts';
-import type { MessagePage } from '../../src/core/history/store.ts';
+import { ANY_COMMAND, type DeliveryFilter } from '../../src/core/commands/stores.ts';
+import type { Message, MessagePage } from '../../src/core/history/message.ts';
 import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../src/core/page.ts';
-import { NAMES } from '../../src/backends/redis/inspector/fill.ts';
+import { NAMES } from '../../src/backends/redis/inspector.ts';
 import { READ_BATCH } from '../../src/backends/redis/commands/get.ts';
-import { MAX_ROWS } from '../../src/backends/redis/store/batches.ts';
+import { MAX_ROWS } from '../../src/backends/redis/store.ts';
 import { admission, ALICE, BOUND, dispatched, ending, keyFor } from '../contract/kit/bench.ts';
 import { toJson } from '../../src/core/json.ts';
 import { newMessage } from '../contract/kit/history-model.ts';

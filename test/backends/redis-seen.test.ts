@@ -3,8 +3,7 @@
  * connection with the present one.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Connection } from '../../src/core/connections/connection.ts';
-import type { ConnectRequest } from '../../src/core/connections/store.ts';
+import type { Connection, ConnectRequest } from '../../src/core/connections/connection.ts';
 import { toJson } from '../../src/core/json.ts';
 import { NODE_LEASE_MS } from '../../src/core/limits.ts';
 import { admission, ALICE, keyFor, kinds, openNode } from '../contract/kit/bench.ts';

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { connectTo } from '../../src/backends/redis/client.ts';
 import { readTarget } from '../../src/backends/redis/target.ts';
-import { silentLog } from '../../src/core/log.ts';
+import { silentLog } from '../../src/core/ports.ts';
 import { startRedisSentinel } from '../kit/redis-sentinel.ts';
 
 test('a connection that a failover ended while it searched for the master reconnects, and a closed one does not', async () => {

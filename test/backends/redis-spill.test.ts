@@ -2,9 +2,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { connectCommands } from '../kit/redis-client.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
-import { createRedisSpill } from '../../src/backends/redis/spill/store.ts';
-import type { SpillRef } from '../../src/core/history/spill.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
+import { createRedisSpill } from '../../src/backends/redis/spill.ts';
+import type { SpillRef } from '../../src/core/history/message.ts';
+import { createCrypto } from '../../src/platform/system.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { textOf } from '../contract/spill.ts';
 import { startRedis, type RedisServer } from '../kit/redis.ts';

@@ -4,14 +4,12 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { ownFolder } from '../kit/folder.ts';
 import { connectCommands } from '../kit/redis-client.ts';
-import { proveDirectory } from '../../src/backends/redis/start-check/directory.ts';
-import { enterNamespace, SCHEMA } from '../../src/backends/redis/start-check/namespace.ts';
-import { surveyRedis } from '../../src/backends/redis/start-check/redis.ts';
+import { proveDirectory, enterNamespace, SCHEMA, surveyRedis } from '../../src/backends/redis/start-check.ts';
 import { rootOf } from '../../src/backends/redis/keys.ts';
 import { loadPrograms } from '../../src/backends/redis/program/program.ts';
-import { createStore, type Store } from '../../src/backends/redis/store/store.ts';
+import { createStore, type Store } from '../../src/backends/redis/store.ts';
 import type { Client } from '../../src/backends/redis/types.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
+import { createCrypto } from '../../src/platform/system.ts';
 import { startRedis, type RedisServer } from '../kit/redis.ts';
 
 let server: RedisServer;

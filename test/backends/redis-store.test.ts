@@ -4,9 +4,9 @@ import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { connectCommands } from '../kit/redis-client.ts';
 import { keyOf, partitionOf, tagsOf } from '../../src/backends/redis/keys.ts';
 import { loadPrograms } from '../../src/backends/redis/program/program.ts';
-import { createStore, type Store } from '../../src/backends/redis/store/store.ts';
+import { createStore, type Store } from '../../src/backends/redis/store.ts';
 import type { Client, Verdict } from '../../src/backends/redis/types.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
+import { createCrypto } from '../../src/platform/system.ts';
 
 const FOLDER = new URL('./redis-lua/', import.meta.url);
 

@@ -20,8 +20,8 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createDirectorySpill } from '../../src/backends/spill/directory.ts';
-import type { SpillRef, SpillStore } from '../../src/core/history/spill.ts';
-import { silentLog } from '../../src/core/log.ts';
+import type { SpillRef, SpillStore } from '../../src/core/history/message.ts';
+import { silentLog } from '../../src/core/ports.ts';
 import { spillShares, textOf } from '../contract/spill.ts';
 import { FakeClock } from '../kit/clock.ts';
 

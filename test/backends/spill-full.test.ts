@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createDirectorySpill } from '../../src/backends/spill/directory.ts';
-import { silentLog } from '../../src/core/log.ts';
+import { silentLog } from '../../src/core/ports.ts';
 import { spillShares, textOf } from '../contract/spill.ts';
 import { FakeClock } from '../kit/clock.ts';
 

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 import { expect, inject, it, onTestFinished } from 'vitest';
 import { openCallboard } from '../../src/callboard.ts';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
-import { signToken } from '../../src/http/token.ts';
+import { signToken } from '../../src/http/tokens.ts';
 import { startTcpProxy } from '../kit/tcp-proxy.ts';
 import { launchChromium } from './kit/chromium.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Browser, Page } from 'playwright-core';
 import { buildClients, type Built } from '../../src/clients/build.ts';
-import { startBoard, type BoardPage } from '../../src/demo/board/start.ts';
+import { startBoard, type BoardPage } from '../../demo/board.ts';
 import { startRealRelay } from '../clients/kit/real-relay.ts';
 import { startTcpProxy, type TcpProxy } from '../kit/tcp-proxy.ts';
 import { launchChromium } from './kit/chromium.ts';
@@ -103,7 +103,8 @@ test('every viewer sees what the application does by itself', async () => {
 });
 
 test('a viewer that lost the relay reconnects by itself, and sees changes that it missed', async () => {
-  await using demo = await startDemoSite(1_000);
+  // Longer than the start of the page, so that not all tasks are there when the relay is lost.
+  await using demo = await startDemoSite(2_500);
   const reader = await demo.open('reader');
   demo.proxy.cut();
   await reader.locator('#status', { hasText: /waiting|connecting/ }).waitFor();

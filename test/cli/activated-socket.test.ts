@@ -4,7 +4,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, it } from 'vitest';
-import { activatedSocket } from '../../src/cli/activated-socket.ts';
+import { activatedSocket } from '../../src/cli/serve.ts';
 
 const BIN = join(import.meta.dirname, '..', '..', 'src', 'bin.ts');
 

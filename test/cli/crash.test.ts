@@ -7,8 +7,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { createCallboard } from '../../src/callboard.ts';
 import { CRASHED } from '../../src/cli/io.ts';
-import { signToken } from '../../src/http/token.ts';
-import { SUBPROTOCOL } from '../../src/protocol/frame.ts';
+import { signToken } from '../../src/http/tokens.ts';
+import { SUBPROTOCOL } from '../../src/protocol/frames.ts';
 
 const SECRET = 'a secret of the crash tests, long enough for HS256';
 const BIN = join(import.meta.dirname, '..', '..', 'src', 'bin.ts');

@@ -2,11 +2,9 @@
 import * as sdk from '@opentelemetry/sdk-trace';
 import { trace } from '@opentelemetry/api';
 import { describe, expect, it } from 'vitest';
-import { rootRatioOf, samplerOf, samplingOf } from '../../src/cli/trace-sampling.ts';
+import { rootRatioOf, samplerOf, samplingOf } from '../../src/cli/trace-export.ts';
 import type { TraceContext } from '../../src/core/trace-context.ts';
-import { decideRoots } from '../../src/platform/trace-roots.ts';
-import { createTracing, type TraceApi } from '../../src/platform/tracing.ts';
-
+import { decideRoots, createTracing, type TraceApi } from '../../src/platform/tracing.ts';
 const SAMPLED: TraceContext = {
   traceId: '1'.repeat(32),
   parentSpanId: '2'.repeat(16),

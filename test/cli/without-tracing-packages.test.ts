@@ -26,7 +26,7 @@ const PROGRAM = `
 import { createCallboard } from ${moduleOf('index.ts')};
 import { createRuntime } from ${moduleOf('clients/runtime/index.ts')};
 import { createHttpCaller, createLinkCaller } from ${moduleOf('clients/caller/index.ts')};
-import { signToken } from ${moduleOf('http/token.ts')};
+import { signToken } from ${moduleOf('http/tokens.ts')};
 for (const library of ['host', 'site', 'admin']) await import(${moduleOf('clients/')} + library + '/index.ts');
 const secret = 'a secret of more than thirty-two bytes';
 const relay = createCallboard({ config: { auth: { secret } } });

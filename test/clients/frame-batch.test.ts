@@ -1,8 +1,8 @@
 /** Tests how clients join the frames of one turn of the event loop into messages. */
 import { describe, expect, test } from 'vitest';
-import { FRAME_SEPARATOR } from '../../src/protocol/frame.ts';
-import { FrameBatch } from '../../src/clients/link/frame-batch.ts';
-import type { Welcome } from '../../src/clients/link/status.ts';
+import { FRAME_SEPARATOR } from '../../src/protocol/frames.ts';
+import { FrameBatch } from '../../src/clients/link/link.ts';
+import type { Welcome } from '../../src/clients/link/socket.ts';
 import { startRuntimeBench } from './kit/runtime-bench.ts';
 
 function start(given: Partial<Welcome> = {}) {

@@ -1,9 +1,8 @@
 /** Tests how a runtime reconnects, and what it does for each close code. */
 import { describe, expect, test } from 'vitest';
 import { createRuntime, LinkClosedError, type Call } from '../../src/clients/runtime/index.ts';
-import { backoffMs } from '../../src/clients/link/backoff.ts';
-import { renewInMs } from '../../src/clients/link/token.ts';
-import { CLOSE, type CloseReason } from '../../src/protocol/close.ts';
+import { backoffMs, renewInMs } from '../../src/clients/link/socket.ts';
+import { CLOSE, type CloseReason } from '../../src/protocol/codes.ts';
 import { FakeClock, settle } from '../kit/clock.ts';
 import { startFakeRelay, type FakeLink } from '../kit/fake-relay.ts';
 import { gate, json, startRuntimeBench, untilState } from './kit/runtime-bench.ts';

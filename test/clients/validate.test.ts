@@ -2,7 +2,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import ajvFormats from 'ajv-formats';
 import { describe, expect, test } from 'vitest';
-import { compileSchema } from '../../src/clients/runtime/validate.ts';
+import { compileSchema } from '../../src/clients/runtime/registry.ts';
 
 type Schema = Readonly<Record<string, unknown>> | boolean;
 

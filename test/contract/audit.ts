@@ -1,13 +1,21 @@
 /** Defines the contract tests of the port AuditStore, which keeps the audit log. Every backend must pass them. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { keyIdOf, openRow, sealRow, type AuditEntry, type AuditSign } from '../../src/core/audit/row.ts';
-import type { AuditAppend, AuditStore } from '../../src/core/audit/store.ts';
-import { createAuditTrail, type AuditBounds, type AuditTrail } from '../../src/core/audit/trail.ts';
-import { ChainVerifier, type ChainReport } from '../../src/core/audit/verify.ts';
+import {
+  keyIdOf,
+  openRow,
+  sealRow,
+  type AuditEntry,
+  type AuditSign,
+  type AuditAppend,
+  type AuditStore,
+  ChainVerifier,
+  type ChainReport,
+} from '../../src/core/audit/audit-rows.ts';
+import { createAuditTrail, type AuditBounds, type AuditTrail } from '../../src/core/audit/audit.ts';
 import type { Principal } from '../../src/core/auth/principal.ts';
-import { silentLog } from '../../src/core/log.ts';
+import { silentLog } from '../../src/core/ports.ts';
 import { silentMetrics } from '../../src/core/metrics.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
+import { createCrypto } from '../../src/platform/system.ts';
 
 /** Two stores over one audit chain, as two processes have them. The test controls their time. */
 export type AuditBench = {

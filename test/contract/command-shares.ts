@@ -4,10 +4,10 @@
  */
 import * as fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { AdmitRequest } from '../../src/core/delivery/commands.ts';
+import type { AdmitRequest } from '../../src/core/commands/stores.ts';
 import { toJson, type JsonText } from '../../src/core/json.ts';
 import { TERMINAL_MS } from '../../src/core/limits.ts';
-import { shareBounds, type GivenBounds, type ShareBounds, type ShareName } from '../../src/core/shares/bounds.ts';
+import { shareBounds, type GivenBounds, type ShareBounds, type ShareName } from '../../src/core/shares/shares.ts';
 import { admission, ALICE, BOUND, ending, keyFor, openNode, type Bench } from './kit/bench.ts';
 
 /** A bench, and how much of a share all users hold together. */

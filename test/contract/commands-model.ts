@@ -1,9 +1,8 @@
 /** Compares any CommandStore with a simple model, over random sequences of acts. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ANY_COMMAND } from '../../src/core/delivery/inspector.ts';
-import type { Outcome } from '../../src/core/delivery/command.ts';
-import type { MailboxRow } from '../../src/core/delivery/nodes.ts';
+import { ANY_COMMAND, type MailboxRow } from '../../src/core/commands/stores.ts';
+import type { Outcome } from '../../src/core/commands/command.ts';
 import { admission, ALICE, countWaits, ending, keyFor, openNode, type Bench, type MakeBench } from './kit/bench.ts';
 
 type Step =

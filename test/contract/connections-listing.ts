@@ -1,6 +1,6 @@
 /** Defines the contract tests of listings of connections: filters, order and pages. */
 import { expect, it } from 'vitest';
-import type { ConnectionFilter } from '../../src/core/connections/filter.ts';
+import type { ConnectionFilter } from '../../src/core/connections/connection.ts';
 import { toJson } from '../../src/core/json.ts';
 import { ALL, hello, ids, paged } from './kit/connections.ts';
 import type { Bench } from './kit/bench.ts';

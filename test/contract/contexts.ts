@@ -4,8 +4,12 @@
  */
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { contextStatus, windowStatus, type ReportedContext } from '../../src/core/contexts/context.ts';
-import type { ContextFilter } from '../../src/core/contexts/store.ts';
+import {
+  contextStatus,
+  windowStatus,
+  type ReportedContext,
+  type ContextFilter,
+} from '../../src/core/contexts/context.ts';
 import { toJson, trustJson } from '../../src/core/json.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS, DEAD_MS, FORGET_MS, STALE_MS } from '../../src/core/limits.ts';
 import { SCAN_BUDGET } from '../../src/core/page.ts';

@@ -1,7 +1,7 @@
 /** Runs the contracts of delivery over the memory backend. */
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
-import { silentLog } from '../../src/core/log.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
+import { silentLog } from '../../src/core/ports.ts';
+import { createCrypto } from '../../src/platform/system.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { commandContract } from './commands.ts';
 import { inspectorContract } from './inspector.ts';

@@ -1,8 +1,7 @@
 /** Defines the contract tests of the port HistoryStore, which retains messages. Every backend must pass them. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
-import type { Message } from '../../src/core/history/message.ts';
-import type { HistoryStore, MessageFilter, MessagePage } from '../../src/core/history/store.ts';
+import type { Message, HistoryStore, MessageFilter, MessagePage } from '../../src/core/history/message.ts';
 import { toJson } from '../../src/core/json.ts';
 import type { Position, Scan } from '../../src/core/page.ts';
 import { historyActs, HistoryModel, MODEL_BOUNDS, newMessage } from './kit/history-model.ts';

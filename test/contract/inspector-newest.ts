@@ -1,7 +1,6 @@
 /** Defines the contract tests of DeliveryInspector about the list of the newest commands. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ANY_COMMAND, type DeliveryFilter } from '../../src/core/delivery/inspector.ts';
-import type { AdmitRequest } from '../../src/core/delivery/commands.ts';
+import { ANY_COMMAND, type DeliveryFilter, type AdmitRequest } from '../../src/core/commands/stores.ts';
 import type { ClientKey } from '../../src/core/ids.ts';
 import { toJson } from '../../src/core/json.ts';
 import { TERMINAL_MS } from '../../src/core/limits.ts';

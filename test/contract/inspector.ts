@@ -4,8 +4,7 @@
  */
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { AdmitRequest } from '../../src/core/delivery/commands.ts';
-import { ANY_COMMAND, type DeliveryFilter } from '../../src/core/delivery/inspector.ts';
+import { type AdmitRequest, ANY_COMMAND, type DeliveryFilter } from '../../src/core/commands/stores.ts';
 import { toJson } from '../../src/core/json.ts';
 import { DELIVERY_SAMPLE, SCOPE_HOLDERS, TERMINAL_MS } from '../../src/core/limits.ts';
 import { comparePositions, type Position } from '../../src/core/page.ts';

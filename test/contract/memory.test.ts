@@ -1,7 +1,7 @@
 /** Runs the contracts of the stores over the memory backend, except those of delivery, the audit and large payloads. */
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
-import { silentLog } from '../../src/core/log.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
+import { silentLog } from '../../src/core/ports.ts';
+import { createCrypto } from '../../src/platform/system.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { connectionContract } from './connections.ts';
 import { contextContract } from './contexts.ts';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { connectTo } from '../../src/backends/redis/client.ts';
 import { readTarget } from '../../src/backends/redis/target.ts';
 import type { Client } from '../../src/backends/redis/types.ts';
-import { silentLog } from '../../src/core/log.ts';
+import { silentLog } from '../../src/core/ports.ts';
 import { startRedisCluster, type RedisCluster } from '../kit/redis-cluster.ts';
 import { redisBench, type RedisBench, type RedisBenchOptions } from './kit/redis-bench.ts';
 import { redisContracts } from './redis-contracts.ts';

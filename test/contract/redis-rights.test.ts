@@ -2,14 +2,14 @@
 import { createHash } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { COMMANDS } from '../../src/backends/redis/start-check/commands.ts';
-import { createRedisSpill } from '../../src/backends/redis/spill/store.ts';
+import { COMMANDS } from '../../src/backends/redis/rights.ts';
+import { createRedisSpill } from '../../src/backends/redis/spill.ts';
 import type { Client } from '../../src/backends/redis/types.ts';
 import { openCallboard } from '../../src/callboard.ts';
 import { createHttpCaller } from '../../src/clients/caller/index.ts';
 import { ActionCancelled, createRuntime } from '../../src/clients/runtime/index.ts';
-import { signToken } from '../../src/http/token.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
+import { signToken } from '../../src/http/tokens.ts';
+import { createCrypto } from '../../src/platform/system.ts';
 import { connectCommands } from '../kit/redis-client.ts';
 import { smallestRules, startRestrictedRedis, type RestrictedRedis } from '../kit/redis-user.ts';
 import { newMessage } from './kit/history-model.ts';

@@ -1,5 +1,5 @@
 /** Runs the contracts of the shares that a store counts over Redis. */
-import type { ShareBounds } from '../../src/core/shares/bounds.ts';
+import type { ShareBounds } from '../../src/core/shares/shares.ts';
 import { commandShares, type SharesBench } from './command-shares.ts';
 import { historyShares } from './history-shares.ts';
 import type { HistoryBounds } from './kit/bench.ts';

@@ -1,6 +1,6 @@
 /** Runs the contract of large payloads over Redis. */
-import { createRedisSpill } from '../../src/backends/redis/spill/store.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
+import { createRedisSpill } from '../../src/backends/redis/spill.ts';
+import { createCrypto } from '../../src/platform/system.ts';
 import { redisBench } from './kit/redis-bench.ts';
 import { spillContract, spillShares } from './spill.ts';
 

@@ -1,7 +1,7 @@
 /** Defines the contract tests of the store for large payloads, which every implementation must pass. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
-import type { SpillRef, SpillStore } from '../../src/core/history/spill.ts';
+import type { SpillRef, SpillStore } from '../../src/core/history/message.ts';
 import { createShares, type Shares } from '../../src/core/shares/shares.ts';
 import { toJson, trustJson, type JsonText } from '../../src/core/json.ts';
 

@@ -2,7 +2,7 @@
  * Defines the contract tests of the port WaiterStore, which keeps the waits of callers. Every backend must pass them.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { WaiterFilter } from '../../src/core/delivery/waiters.ts';
+import type { WaiterFilter } from '../../src/core/commands/stores.ts';
 import {
   countWaits,
   admission,

@@ -1,15 +1,14 @@
 /** Tests the audit of administrators: what is recorded, who sees it, and the verification of its chain. */
 import { describe, expect, it } from 'vitest';
-import { keyIdOf, openRow, sealRow, type AuditSign } from '../../src/core/audit/row.ts';
-import { createAuditTrail } from '../../src/core/audit/trail.ts';
-import { ChainVerifier } from '../../src/core/audit/verify.ts';
+import { keyIdOf, openRow, sealRow, type AuditSign, ChainVerifier } from '../../src/core/audit/audit-rows.ts';
+import { createAuditTrail } from '../../src/core/audit/audit.ts';
 import type { Core } from '../../src/core/core.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { toJson } from '../../src/core/json.ts';
-import { silentLog } from '../../src/core/log.ts';
+import { silentLog } from '../../src/core/ports.ts';
 import { silentMetrics } from '../../src/core/metrics.ts';
 import { createMemoryBackend, type MemoryBackend } from '../../src/backends/memory/backend.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
+import { createCrypto } from '../../src/platform/system.ts';
 import { FakeClock, settle } from '../kit/clock.ts';
 import { admin, connect, testCore, user } from '../kit/core.ts';
 

@@ -1,6 +1,6 @@
 /** Tests the limit of bytes per second that one user may send. */
 import { describe, expect, it } from 'vitest';
-import { ByteRates } from '../../src/core/shares/byte-rate.ts';
+import { ByteRates } from '../../src/core/shares/turns.ts';
 import { TokenBucket } from '../../src/core/rates.ts';
 import { FakeClock } from '../kit/clock.ts';
 

@@ -1,7 +1,7 @@
 /** Tests the map and the set whose entries are added and removed with every command. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ChurnMap, ChurnSet } from '../../src/core/churn.ts';
+import { ChurnMap, ChurnSet } from '../../src/core/collections.ts';
 
 type Step =
   | { readonly act: 'set' | 'delete'; readonly key: number }

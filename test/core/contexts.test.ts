@@ -1,6 +1,6 @@
 /** Tests contexts, windows and workers in core: how long they exist, and who may see them. */
 import { describe, expect, it } from 'vitest';
-import type { ContextQuery, WorkerView } from '../../src/core/contexts/api.ts';
+import type { ContextQuery, WorkerView } from '../../src/core/contexts/contexts.ts';
 import type { ReportedContext } from '../../src/core/contexts/context.ts';
 import { CLIENT_CONTEXTS, DEAD_MS, FORGET_MS, STALE_MS, WORKER_LIST } from '../../src/core/limits.ts';
 import { browserWindow, context, delta, report, snapshot, worker } from '../contract/kit/contexts.ts';

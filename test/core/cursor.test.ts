@@ -2,8 +2,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';
-import { Cursors, type Listing } from '../../src/core/cursor.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
+import { Cursors, type Listing } from '../../src/core/page.ts';
+import { createCrypto } from '../../src/platform/system.ts';
 
 const cursors = new Cursors(createCrypto('one key'));
 const listing: Listing = { name: 'connections', filter: { userId: null, status: 'stale' }, requester: 'admin:ops' };

@@ -1,11 +1,11 @@
 /** Tests what core shows of delivery to administrators: nodes, capacity scopes and records. */
 import { describe, expect, it } from 'vitest';
-import { compilePolicy } from '../../src/core/auth/rules.ts';
+import { compilePolicy } from '../../src/core/auth/policy.ts';
 import type { Requester } from '../../src/core/core.ts';
-import type { MailboxRow, NodeReport } from '../../src/core/delivery/nodes.ts';
+import type { MailboxRow, NodeReport } from '../../src/core/commands/stores.ts';
 import { toJson } from '../../src/core/json.ts';
 import { NODE_LEASE_MS } from '../../src/core/limits.ts';
-import type { Log } from '../../src/core/log.ts';
+import type { Log } from '../../src/core/ports.ts';
 import { settle } from '../kit/clock.ts';
 import { admin, connect, testCore, user, type TestClient, type TestCore } from '../kit/core.ts';
 

@@ -1,13 +1,12 @@
 /** Tests that users take turns with documents, and that a user has a bounded number of them in progress. */
 import { describe, expect, it } from 'vitest';
 import type { Principal } from '../../src/core/auth/principal.ts';
-import type { EventLoop } from '../../src/core/event-loop.ts';
+import type { EventLoop } from '../../src/core/ports.ts';
 import { DOCUMENT_TURN_COST, QUERY_MS } from '../../src/core/limits.ts';
 import { DocumentReading } from '../../src/core/reading.ts';
-import { shareBounds } from '../../src/core/shares/bounds.ts';
-import { createDocumentTurns } from '../../src/core/shares/documents.ts';
-import { createShares } from '../../src/core/shares/shares.ts';
-import { readDocument } from '../../src/graphql/execution/limits.ts';
+import { shareBounds, createShares } from '../../src/core/shares/shares.ts';
+import { createDocumentTurns } from '../../src/core/shares/turns.ts';
+import { readDocument } from '../../src/graphql/execute/executor.ts';
 import { FakeClock, settle } from '../kit/clock.ts';
 import { admin, user } from '../kit/core.ts';
 

@@ -1,7 +1,7 @@
 /** Tests the events and log lines that a client causes by reconnecting again and again. */
 import { describe, expect, it } from 'vitest';
 import type { ConnectionEvent } from '../../src/core/bus.ts';
-import { silentLog, type Log } from '../../src/core/log.ts';
+import { silentLog, type Log } from '../../src/core/ports.ts';
 import { connect, testCore, user } from '../kit/core.ts';
 
 const alice = user('alice');

@@ -4,11 +4,11 @@ import { describe, expect, it } from 'vitest';
 import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import type { Principal } from '../../src/core/auth/principal.ts';
 import { CODES } from '../../src/core/errors.ts';
-import type { SpillStore } from '../../src/core/history/spill.ts';
-import type { IngestMessage, IngestVerdict } from '../../src/core/ingest/api.ts';
+import type { SpillStore } from '../../src/core/history/message.ts';
+import type { IngestMessage, IngestVerdict } from '../../src/core/ingest/ingest.ts';
 import { toJson, trustJson } from '../../src/core/json.ts';
 import { DEDUP_TTL_MS } from '../../src/core/limits.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
+import { createCrypto } from '../../src/platform/system.ts';
 import { settle } from '../kit/clock.ts';
 import { admin, connect, testCore, user, type TestCore } from '../kit/core.ts';
 

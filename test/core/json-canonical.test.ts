@@ -1,9 +1,7 @@
 /** Tests the canonical text of JSON, over which digests are computed. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { canonicalText } from '../../src/core/json-canonical.ts';
-import { canonicalJson, trustJson } from '../../src/core/json.ts';
-
+import { canonicalText, canonicalJson, trustJson } from '../../src/core/json.ts';
 const canonical = (text: string): string => canonicalText(trustJson(text));
 
 describe('the canonical text', () => {

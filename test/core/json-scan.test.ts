@@ -13,8 +13,8 @@ import {
   membersOf,
   readMembers,
   trustJson,
+  readShaped,
 } from '../../src/core/json.ts';
-import { readShaped } from '../../src/core/json-shape.ts';
 import { JSON_DEPTH } from '../../src/core/limits.ts';
 import { endOfChecked, endOfValue } from '../../src/protocol/json-scan.ts';
 

@@ -1,9 +1,7 @@
 /** Tests reading the members of a JSON text without parsing the payloads in it. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { inOneLine, ownSlice, RawJson, trustJson, writeJson } from '../../src/core/json.ts';
-import { readShaped, type Shape } from '../../src/core/json-shape.ts';
-
+import { inOneLine, ownSlice, RawJson, trustJson, writeJson, readShaped, type Shape } from '../../src/core/json.ts';
 const raw = (text: string): RawJson => new RawJson(trustJson(text));
 const read = (text: string, shape: Shape, most = 1000): unknown => readShaped(trustJson(text), shape, most)?.value;
 const members = (entries: Record<string, Shape>, others: 'plain' | 'skipped' = 'plain'): Shape => ({

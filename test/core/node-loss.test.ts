@@ -1,8 +1,7 @@
 /** Tests a node that was fenced, or whose store lost confirmed data. */
 import { describe, expect, it } from 'vitest';
 import type { Backend } from '../../src/core/backend.ts';
-import type { FinishResult } from '../../src/core/delivery/commands.ts';
-import type { NodeListener } from '../../src/core/delivery/nodes.ts';
+import type { FinishResult, NodeListener } from '../../src/core/commands/stores.ts';
 import { connect, testCore, user, type TestClient, type TestCore } from '../kit/core.ts';
 import { settle } from '../kit/clock.ts';
 

@@ -1,9 +1,9 @@
 /** Tests a node whose store becomes unavailable and comes back. */
 import { describe, expect, it } from 'vitest';
 import type { ConnectionEvent } from '../../src/core/bus.ts';
-import type { NodeListener } from '../../src/core/delivery/nodes.ts';
+import type { NodeListener } from '../../src/core/commands/stores.ts';
 import { CallboardError } from '../../src/core/errors.ts';
-import type { Log } from '../../src/core/log.ts';
+import type { Log } from '../../src/core/ports.ts';
 import { settle } from '../kit/clock.ts';
 import { connect, testCore, user, type TestOptions } from '../kit/core.ts';
 

@@ -1,9 +1,9 @@
 /** Tests that a preflight predicts the answer to an invocation, and changes nothing. */
 import { describe, expect, it } from 'vitest';
-import { compilePolicy } from '../../src/core/auth/rules.ts';
+import { compilePolicy } from '../../src/core/auth/policy.ts';
 import type { Core, Invocation, InvokeRequest } from '../../src/core/core.ts';
 import { toJson, trustJson, type JsonText } from '../../src/core/json.ts';
-import type { Preflight } from '../../src/core/rpc/preflight-result.ts';
+import type { Preflight } from '../../src/core/calls/call.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
 import { settle } from '../kit/clock.ts';
 import { admin, connect, testCore, user, type TestClient, type TestOptions } from '../kit/core.ts';
@@ -142,8 +142,8 @@ const FULL_SPILL = await fullSpill();
 
 async function fullSpill() {
   const { createMemorySpill } = await import('../../src/backends/spill/memory.ts');
-  const { createCrypto } = await import('../../src/platform/crypto.ts');
-  const { systemClock } = await import('../../src/platform/clock.ts');
+  const { createCrypto } = await import('../../src/platform/system.ts');
+  const { systemClock } = await import('../../src/platform/system.ts');
   return createMemorySpill(systemClock, createCrypto('x'), createShares({ spilled_bytes: { guarantee: 1, total: 1 } }));
 }
 

@@ -1,7 +1,7 @@
 /** Tests that users take turns with expensive reads. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ReadTurns } from '../../src/core/shares/read-turns.ts';
+import { ReadTurns } from '../../src/core/shares/turns.ts';
 import { settle } from '../kit/clock.ts';
 
 /** Starts reads that end on request, and records the order in which they began. */

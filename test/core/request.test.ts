@@ -2,11 +2,11 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { InvokeRequest } from '../../src/core/core.ts';
-import { NO_DIGEST } from '../../src/core/delivery/command.ts';
+import { NO_DIGEST } from '../../src/core/commands/command.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { trustJson } from '../../src/core/json.ts';
-import { checkInvoke } from '../../src/core/rpc/request.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
+import { checkInvoke } from '../../src/core/calls/request.ts';
+import { createCrypto } from '../../src/platform/system.ts';
 
 const crypto = createCrypto('a key of the test');
 

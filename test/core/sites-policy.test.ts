@@ -1,16 +1,16 @@
 /** Tests which rules decide what a session or grant of a site permits. */
 import { describe, expect, it } from 'vitest';
 import { toJson, trustJson } from '../../src/core/json.ts';
-import { isEventName } from '../../src/core/sites/definition.ts';
 import {
+  isEventName,
   effectiveEvents,
   sessionPolicy,
   type SessionOperation,
   type HostedSite,
   type SessionPolicyInput,
-} from '../../src/core/sites/policy.ts';
-import { projectSiteEvent, type ProjectionFacts } from '../../src/core/sites/projector.ts';
-import { ownerGrant, type Grant, type SiteSession } from '../../src/core/sites/session.ts';
+} from '../../src/core/sites/site-policy.ts';
+import { projectSiteEvent, type ProjectionFacts } from '../../src/core/sites/registry.ts';
+import { ownerGrant, type Grant, type SiteSession } from '../../src/core/sites/site.ts';
 
 const NOW = 1_000_000;
 

@@ -2,11 +2,10 @@
 import { describe, expect, it } from 'vitest';
 import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import { CallboardError } from '../../src/core/errors.ts';
-import type { Message } from '../../src/core/history/message.ts';
-import type { SpillRef, SpillStore } from '../../src/core/history/spill.ts';
+import type { Message, SpillRef, SpillStore } from '../../src/core/history/message.ts';
 import { toJson, type JsonText } from '../../src/core/json.ts';
 import { INLINE_PAYLOAD_BYTES } from '../../src/core/limits.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
+import { createCrypto } from '../../src/platform/system.ts';
 import { settle, type FakeClock } from '../kit/clock.ts';
 import { admin, connect, testCore, user, type TestClient, type TestCore } from '../kit/core.ts';
 

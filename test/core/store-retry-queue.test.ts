@@ -1,10 +1,10 @@
 /** Tests the retry queue of a node, for acts that the store could not take. */
 import { describe, expect, it } from 'vitest';
 import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
-import { createStoreRetryQueue } from '../../src/core/delivery/store-retry-queue.ts';
+import { createStoreRetryQueue } from '../../src/core/commands/acts.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { RETRY_QUEUE_BYTES, RETRY_QUEUE_ENTRIES } from '../../src/core/limits.ts';
-import { silentLog } from '../../src/core/log.ts';
+import { silentLog } from '../../src/core/ports.ts';
 import { FakeClock, settle } from '../kit/clock.ts';
 import { connect, testCore, user } from '../kit/core.ts';
 

@@ -1,6 +1,6 @@
 /** Tests the ids that the relay makes: UUIDs of version 7. */
 import { expect, it } from 'vitest';
-import { createUuids } from '../../src/platform/uuid.ts';
+import { createUuids } from '../../src/platform/system.ts';
 
 const FORM = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 

@@ -2,12 +2,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { PendingQuery, PendingRpc } from '../../src/core/core.ts';
 import type { Page } from '../../src/core/page.ts';
-import { answerQuestion, readAnswer } from '../../src/core/rpc/waits-question.ts';
+import { answerQuestion, readAnswer } from '../../src/core/calls/pending.ts';
 import { WAITS_ASK_MS } from '../../src/core/limits.ts';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
-import { silentLog } from '../../src/core/log.ts';
+import { silentLog } from '../../src/core/ports.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
+import { createCrypto } from '../../src/platform/system.ts';
 import { FakeClock, meanwhile, settle } from '../kit/clock.ts';
 import { admin, connect, user, type TestClient } from '../kit/core.ts';
 import { deadNode, STORES, type TwoNodes } from '../kit/two-nodes.ts';

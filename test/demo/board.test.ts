@@ -1,8 +1,6 @@
 /** Tests the task board of the demo. */
 import { expect, test } from 'vitest';
-import { startBoardServer } from '../../src/demo/board/server.ts';
-import { createTasks } from '../../src/demo/board/tasks.ts';
-
+import { startBoardServer, createTasks } from '../../demo/board-server.ts';
 const VIEWERS = {
   type: 'viewers',
   relayUrl: 'http://relay.test',

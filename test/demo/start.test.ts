@@ -1,7 +1,7 @@
 /** Tests the demo on a machine without a browser, and with a port that is taken. */
 import { createServer } from 'node:net';
 import { expect, it, vi } from 'vitest';
-import { findBrowser } from '../../src/demo/browser.ts';
+import { findBrowser } from '../../demo/demo.ts';
 import { descendants, isAlive, startDemo, until } from './kit/process.ts';
 import { readPrinted } from './kit/printed.ts';
 

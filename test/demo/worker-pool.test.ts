@@ -1,6 +1,6 @@
 /** Tests the pool of workers in the demo's kiosk. */
 import { expect, it } from 'vitest';
-import { createWorkerPool, type WorkerPool } from '../../src/demo/worker-pool.ts';
+import { createWorkerPool, type WorkerPool } from '../../demo/workers.ts';
 
 /** Creates a pool whose tasks end on request. */
 function setUp(windows: number, workersInEach: number) {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { AUDIT_ROWS, DRAIN_MS } from '../../src/core/limits.ts';
-import { SHARE_BOUNDS } from '../../src/core/shares/bounds.ts';
+import { SHARE_BOUNDS } from '../../src/core/shares/shares.ts';
 import { applyPatches, renderTree } from './kit/kustomization.ts';
 import { render, renderer, typeFaults, validate, type KubernetesObject } from './kit/manifests.ts';
 import { containerOf, networkOf, podSpecOf, workloadOf, type NetworkPolicy, type PodSpec } from './kit/pods.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as after } from 'node:timers/promises';
 import { inject, expect, onTestFinished, test } from 'vitest';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
-import { signToken } from '../../src/http/token.ts';
+import { signToken } from '../../src/http/tokens.ts';
 import { ownFolder } from '../kit/folder.ts';
 import { ADMIN_TOKEN, SECRET, startRelay, type Relay } from '../../faults/outages/processes/relays.ts';
 

@@ -1,7 +1,7 @@
 /** Tests that the WebSocket frames that the relay encodes itself follow RFC 6455. */
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { encodeFrames } from '../../src/gateway/encode.ts';
+import { encodeFrames } from '../../src/gateway/socket.ts';
 
 /** Parses the bytes into messages, strictly by RFC 6455. */
 function read(bytes: Buffer): string[] {

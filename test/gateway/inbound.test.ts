@@ -1,8 +1,8 @@
 /** Tests the limit of bytes that one user's links read. */
 import { describe, expect, test } from 'vitest';
-import { ByteRates } from '../../src/core/shares/byte-rate.ts';
+import { ByteRates } from '../../src/core/shares/turns.ts';
 import type { Gateway } from '../../src/gateway/gateway.ts';
-import { Inbound } from '../../src/gateway/inbound.ts';
+import { Inbound } from '../../src/gateway/link.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { FakeClock, settle } from '../kit/clock.ts';
 import { until } from '../relay/kit/test-relay.ts';

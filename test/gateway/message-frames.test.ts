@@ -1,7 +1,7 @@
 /** Tests several frames in one message. */
 import { describe, expect, test } from 'vitest';
-import { FRAME_SEPARATOR, FRAMES_PER_MESSAGE } from '../../src/protocol/frame.ts';
-import { framesIn } from '../../src/gateway/message-frames.ts';
+import { FRAME_SEPARATOR, FRAMES_PER_MESSAGE } from '../../src/protocol/frames.ts';
+import { framesIn } from '../../src/gateway/link.ts';
 import { caller, client, Peer, startGateway } from './kit/test-gateway.ts';
 
 const invoke = (n: number): string =>

@@ -1,7 +1,7 @@
 /** Tests timers for times that are too far away for one timer of Node. */
 import { describe, expect, it } from 'vitest';
-import type { Clock } from '../../src/core/clock.ts';
-import { atTime } from '../../src/web/at-time.ts';
+import type { Clock } from '../../src/core/ports.ts';
+import { atTime } from '../../src/web/sse.ts';
 import { FakeClock } from '../kit/clock.ts';
 
 const DAY_MS = 24 * 3600_000;

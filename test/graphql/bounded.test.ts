@@ -9,9 +9,8 @@ import {
   QUERY_NESTING,
   QUERY_OPERATIONS,
 } from '../../src/core/limits.ts';
-import { mergeSteps } from '../../src/graphql/execution/limits-merge.ts';
-import { shapeFaults } from '../../src/graphql/execution/limits-shape.ts';
-import { createPlans } from '../../src/graphql/execution/plan.ts';
+import { mergeSteps, shapeFaults } from '../../src/graphql/execute/documents.ts';
+import { createPlans } from '../../src/graphql/execute/plan.ts';
 import { startGraphqlServer, type GraphqlServer } from './kit/graphql-server.ts';
 import { smallSchema } from './kit/small-schema.ts';
 

@@ -1,7 +1,7 @@
 /** Tests that documents are parsed and validated once. */
 import { buildSchema, GraphQLError, type DocumentNode } from 'graphql';
 import { expect, test } from 'vitest';
-import { createDocuments } from '../../src/graphql/execution/documents.ts';
+import { createDocuments } from '../../src/graphql/execute/documents.ts';
 
 const documents = () => createDocuments(buildSchema('type Query { a: Int b: Int }'));
 

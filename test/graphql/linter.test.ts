@@ -4,7 +4,7 @@ import { RelayConnectionArgumentsSpec } from 'graphql-schema-linter/lib/rules/re
 import { RelayConnectionTypesSpec } from 'graphql-schema-linter/lib/rules/relay_connection_types_spec.js';
 import { RelayPageInfoSpec } from 'graphql-schema-linter/lib/rules/relay_page_info_spec.js';
 import { describe, expect, it } from 'vitest';
-import { printedSchema } from '../../src/graphql/schema/print.ts';
+import { printedSchema } from '../../src/graphql/schema/schema.ts';
 
 /**
  * The linter's own rules, run by this test: the linter's command line depends on an older GraphQL and breaks when it

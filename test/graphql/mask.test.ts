@@ -2,9 +2,9 @@
 import { GraphQLError } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { CallboardError, internalMessage } from '../../src/core/errors.ts';
-import { silentLog } from '../../src/core/log.ts';
+import { silentLog } from '../../src/core/ports.ts';
 import { silentMetrics } from '../../src/core/metrics.ts';
-import { callboardErrorOf, createMask } from '../../src/graphql/execution/mask.ts';
+import { callboardErrorOf, createMask } from '../../src/graphql/execute/mask.ts';
 import { startGraphqlServer } from './kit/graphql-server.ts';
 import { SECRET } from './kit/small-schema.ts';
 

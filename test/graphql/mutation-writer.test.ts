@@ -14,14 +14,14 @@ import { expect, it } from 'vitest';
 import type { Core, Invocation } from '../../src/core/core.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { createContext } from '../../src/graphql/schema/context.ts';
-import { createPlans } from '../../src/graphql/execution/plan.ts';
+import { createPlans } from '../../src/graphql/execute/plan.ts';
 import { DIRECT_MUTATION } from '../../src/graphql/writer/cache-hints.ts';
 import { schema, restSchema } from '../../src/graphql/schema/schema.ts';
 import { admin, connect, testCore, user } from '../kit/core.ts';
 
 const operations = (file: string): string =>
   readFileSync(new URL(`../../src/rest/operations/${file}`, import.meta.url), 'utf8').replaceAll(/@rest\([^)]*\)/g, '');
-const RPC = operations('rpc.graphql');
+const CALLS = operations('invoke.graphql');
 const INGEST = operations('ingest.graphql');
 const CALL = parse(`mutation Call($user: ID! = "alice", $params: JSON) {
   a: invokeAction(input: { userId: $user, clientId: "tab", action: "open", params: $params, commandId: "c1", waitFor: ADMITTED }) {
@@ -66,7 +66,7 @@ it.each([
 ])('the document of %s is written as text, every time', async (name, of) => {
   await using test = await testCore();
   await connect(test.core, user('alice'));
-  const plan = createPlans(of).of(parse(RPC), name);
+  const plan = createPlans(of).of(parse(CALLS), name);
   const variables = { user_id: 'alice', client_id: 'tab', action: 'open', command_id: 'c1' };
   const stage = { wait_for: name === 'AwaitCommand' ? 'COMPLETED' : 'ADMITTED' };
   await test.core.rpc.invoke(admin, {
@@ -147,7 +147,7 @@ it("omitted arguments get the schema's default each time, also after calls that 
     return Promise.reject(new CallboardError('not_found', 'None.'));
   };
   const core: Core = { ...test.core, rpc: { ...test.core.rpc, invoke } };
-  const plan = createPlans(restSchema).of(parse(RPC), 'InvokeAction');
+  const plan = createPlans(restSchema).of(parse(CALLS), 'InvokeAction');
   const base = { user_id: 'alice', client_id: 'tab', action: 'open' };
   const sets = [{}, { wait_for: 'ADMITTED', respond_within_ms: 5 }, { params: { a: 1 }, trace_id: 't' }];
   for (const more of [...sets, ...sets, ...sets])

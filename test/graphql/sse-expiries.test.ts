@@ -1,6 +1,6 @@
 /** Tests that an event stream ends when its token expires. */
 import { expect, test } from 'vitest';
-import { createExpiries, type Ending } from '../../src/web/expiries.ts';
+import { createExpiries, type Ending } from '../../src/web/sse.ts';
 import { FakeClock } from '../kit/clock.ts';
 
 function setUp() {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { LiveEvent } from '../../src/core/live.ts';
 import { SSE_MERGE_CHARS, SUBSCRIPTION_QUEUE } from '../../src/core/limits.ts';
 import { createGroups, type EventEncoder } from '../../src/web/sse-group.ts';
-import type { SseStream } from '../../src/web/sse-stream.ts';
+import type { SseStream } from '../../src/web/sse.ts';
 import { settle } from '../kit/clock.ts';
 import { bodyOf, REQUEST, streaming } from './kit/stream-ends.ts';
 

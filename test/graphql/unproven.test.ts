@@ -2,7 +2,7 @@
 import { getNamedType, isObjectType } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { schema } from '../../src/graphql/schema/schema.ts';
-import { readOperations } from '../../src/rest/documents.ts';
+import { readOperations } from '../../src/rest/compile.ts';
 
 const typeOf = (name: string) => {
   const type = schema.getType(name);

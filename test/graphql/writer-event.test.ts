@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { toJson, writeJson } from '../../src/core/json.ts';
 import { DocumentReading } from '../../src/core/reading.ts';
 import { schema } from '../../src/graphql/schema/schema.ts';
-import { createEventWriter } from '../../src/graphql/writer/event-writer.ts';
+import { createEventWriter } from '../../src/graphql/writer/compile.ts';
 
 const contextValue = { loaders: { forget() {} }, reading: new DocumentReading() };
 

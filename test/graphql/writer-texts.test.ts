@@ -1,9 +1,9 @@
 /** Tests how the JSON writer writes strings and large cached lists. */
 import { parse } from 'graphql';
 import { expect, it } from 'vitest';
-import { wholeText } from '../../src/web/json-text.ts';
+import { wholeText } from '../../src/web/reply.ts';
 import { createContext } from '../../src/graphql/schema/context.ts';
-import { createPlans } from '../../src/graphql/execution/plan.ts';
+import { createPlans } from '../../src/graphql/execute/plan.ts';
 import { schema } from '../../src/graphql/schema/schema.ts';
 import { admin, advertisement, connect, testCore, user } from '../kit/core.ts';
 

@@ -5,10 +5,10 @@ import { SignJWT, exportJWK, generateKeyPair, UnsecuredJWT, type CryptoKey, type
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Principal } from '../../src/core/auth/principal.ts';
 import { CallboardError } from '../../src/core/errors.ts';
-import { silentLog } from '../../src/core/log.ts';
+import { silentLog } from '../../src/core/ports.ts';
 import { createAuthenticator, type AuthOptions } from '../../src/http/auth.ts';
 import { createTokenGuard } from '../../src/http/token-guard.ts';
-import { signToken } from '../../src/http/token.ts';
+import { signToken } from '../../src/http/tokens.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { FakeClock } from '../kit/clock.ts';
 

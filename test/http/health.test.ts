@@ -7,13 +7,12 @@ import { describe, expect, it } from 'vitest';
 import { ownFolder } from '../kit/folder.ts';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import { CallboardError } from '../../src/core/errors.ts';
-import { silentLog } from '../../src/core/log.ts';
-import { createClientFiles } from '../../src/http/static.ts';
+import { silentLog } from '../../src/core/ports.ts';
+import { createClientFiles } from '../../src/http/file-reply.ts';
 import { requestInfoOf } from '../../src/http/request-info.ts';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { systemClock } from '../../src/platform/clock.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
+import { systemClock, createCrypto } from '../../src/platform/system.ts';
 import { ADMIN, SECRET, ask, postJson, startHttpRelay, tokenOf } from './kit/http-relay.ts';
 
 const memory = () => createMemoryBackend({ clock: systemClock, log: silentLog, sha256: createCrypto('x').sha256 });

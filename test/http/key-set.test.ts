@@ -5,7 +5,7 @@ import { SignJWT, exportJWK, generateKeyPair, type CryptoKey, type JWK } from 'j
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openCallboard } from '../../src/callboard.ts';
 import { createAuthenticator, type BearerAuthenticator } from '../../src/http/auth.ts';
-import { silentLog, type Log } from '../../src/core/log.ts';
+import { silentLog, type Log } from '../../src/core/ports.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { freePort } from '../kit/free-port.ts';
 

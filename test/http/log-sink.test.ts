@@ -1,6 +1,6 @@
 /** Tests that log lines are written without blocking, in order, and within a bound. */
 import { describe, expect, it } from 'vitest';
-import { createStderrSink } from '../../src/platform/log-sink.ts';
+import { createStderrSink } from '../../src/platform/log.ts';
 
 /** Creates a file that accepts at most `room` bytes before it is full. */
 function pipe(room: number) {

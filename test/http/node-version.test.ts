@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { nodeFault } from '../../src/node-version.ts';
+import { nodeFault } from '../../src/version.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const LINE = 'callboard needs Node 24 or newer; this is 20.20.2.';

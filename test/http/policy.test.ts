@@ -1,10 +1,7 @@
 /** Tests policy files: rules, admission scopes and globs. */
 import { describe, expect, it } from 'vitest';
-import { compileGlob } from '../../src/core/auth/glob.ts';
-import type { InvocationTarget } from '../../src/core/auth/policy.ts';
+import { compileGlob, type InvocationTarget, compilePolicy, type PolicyRule } from '../../src/core/auth/policy.ts';
 import type { CallingPrincipal, Scope } from '../../src/core/auth/principal.ts';
-import { compilePolicy, type PolicyRule } from '../../src/core/auth/rules.ts';
-
 const admin: CallingPrincipal = { kind: 'admin', name: 'token-1', expiresAt: null };
 const user = (userId: string, ...scopes: Scope[]): CallingPrincipal => ({
   kind: 'user',

@@ -9,7 +9,7 @@ import { WebSocket } from 'ws';
 import { createDirectorySpill } from '../../src/backends/spill/directory.ts';
 import { main } from '../../src/cli/main.ts';
 import { trustJson } from '../../src/core/json.ts';
-import { silentLog } from '../../src/core/log.ts';
+import { silentLog } from '../../src/core/ports.ts';
 import { ask } from './kit/http-relay.ts';
 
 const BIN = join(import.meta.dirname, '..', '..', 'src', 'bin.ts');

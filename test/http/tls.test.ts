@@ -8,7 +8,7 @@ import { WebSocket } from 'ws';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createCallboard, type Callboard } from '../../src/callboard.ts';
 import { CERTIFICATE, OTHER_CERTIFICATE } from '../kit/certificates.ts';
-import { signToken } from '../../src/http/token.ts';
+import { signToken } from '../../src/http/tokens.ts';
 
 const ADMIN = 'the-admin-token-of-this-test';
 const SECRET = 'a secret of more than thirty-two bytes';

@@ -2,7 +2,7 @@
  * Holds two certificates for localhost with their keys. Each is signed by itself and valid for a hundred years. The
  * keys are published here, so they protect nothing.
  */
-import type { Certificate } from '../../src/http/tls-server.ts';
+import type { Certificate } from '../../src/http/server.ts';
 
 export const CERTIFICATE: Certificate = {
   cert: `-----BEGIN CERTIFICATE-----

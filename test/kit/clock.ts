@@ -1,5 +1,5 @@
 /** Defines the clock of the tests, and functions that wait until ready work has run. */
-import type { Cancel, Clock } from '../../src/core/clock.ts';
+import type { Cancel, Clock } from '../../src/core/ports.ts';
 
 type Timer = { at: number; readonly every: number | null; readonly run: () => void; readonly order: number };
 

@@ -1,26 +1,23 @@
 /** Opens core over memory with a fake clock, and makes the principals that tests use. */
 import { createMemoryBackend, type MemoryBackend } from '../../src/backends/memory/backend.ts';
-import type { TableLimits } from '../../src/backends/memory/history-tables.ts';
+import type { TableLimits } from '../../src/backends/memory/history.ts';
 import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import type { Principal, Scope } from '../../src/core/auth/principal.ts';
 import { defaultPolicy, type Policy } from '../../src/core/auth/policy.ts';
 import type { Backend } from '../../src/core/backend.ts';
 import type { Core, HelloRequest } from '../../src/core/core.ts';
 import { createCore } from '../../src/core/create.ts';
-import { Cursors } from '../../src/core/cursor.ts';
-import type { Command } from '../../src/core/delivery/command.ts';
-import type { ConnectResult } from '../../src/core/connections/store.ts';
-import type { ClientLink, LinkSession } from '../../src/core/delivery/link.ts';
-import type { EventLoop } from '../../src/core/event-loop.ts';
-import type { SpillStore } from '../../src/core/history/spill.ts';
+import { Cursors } from '../../src/core/page.ts';
+import type { Command } from '../../src/core/commands/command.ts';
+import type { ConnectResult } from '../../src/core/connections/connection.ts';
+import type { ClientLink, LinkSession } from '../../src/core/commands/link-queues.ts';
+import { type EventLoop, silentLog, type Log, type Tracing } from '../../src/core/ports.ts';
+import type { SpillStore } from '../../src/core/history/message.ts';
 import { isStoreUnavailable } from '../../src/core/errors.ts';
 import { toJson, type JsonText } from '../../src/core/json.ts';
-import { silentLog, type Log } from '../../src/core/log.ts';
 import type { Metrics } from '../../src/core/metrics.ts';
 import { createShares, type Shares } from '../../src/core/shares/shares.ts';
-import type { Tracing } from '../../src/core/tracing.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
-import { systemLoop } from '../../src/platform/event-loop.ts';
+import { createCrypto, systemLoop } from '../../src/platform/system.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { FakeClock } from './clock.ts';
 

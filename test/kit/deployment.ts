@@ -1,23 +1,19 @@
 /** Opens several nodes over one Redis in one process. */
 import { randomUUID } from 'node:crypto';
 import { inject } from 'vitest';
-import { createRedisRooms } from '../../src/backends/redis/backend.ts';
+import { createRedisRooms } from '../../src/backends/redis/open.ts';
 import type { RedisParts } from '../../src/backends/redis/parts.ts';
 import { connectTo, type Purpose } from '../../src/backends/redis/client.ts';
-import { loadPrograms } from '../../src/backends/redis/program/program.ts';
-import { createStore, type Store } from '../../src/backends/redis/store/store.ts';
 import { readTarget } from '../../src/backends/redis/target.ts';
+import { loadPrograms } from '../../src/backends/redis/program/program.ts';
+import { createStore, type Store } from '../../src/backends/redis/store.ts';
 import type { Client } from '../../src/backends/redis/types.ts';
 import type { Backend } from '../../src/core/backend.ts';
-import type { Cancel } from '../../src/core/clock.ts';
-import type { MailboxRow } from '../../src/core/delivery/nodes.ts';
+import { type Cancel, silentLog } from '../../src/core/ports.ts';
+import type { MailboxRow } from '../../src/core/commands/stores.ts';
 import { NODE_LEASE_MS } from '../../src/core/limits.ts';
-import { silentLog } from '../../src/core/log.ts';
-import { systemClock } from '../../src/platform/clock.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
-import type { FakeClock } from './clock.ts';
-import { alsoSettles, turns } from './clock.ts';
-
+import { systemClock, createCrypto } from '../../src/platform/system.ts';
+import { type FakeClock, alsoSettles, turns } from './clock.ts';
 const programs = loadPrograms();
 
 export type NodeOptions = Pick<RedisParts, 'retentionMs' | 'streamMessages'> & {

@@ -1,10 +1,17 @@
 /** Runs a relay on which a test writes the relay's side of each link itself. */
 import { once } from 'node:events';
 import { WebSocketServer, type WebSocket } from 'ws';
-import { CLOSE, type CloseReason } from '../../src/protocol/close.ts';
-import { FRAME_SEPARATOR, joinFrame, SUBPROTOCOL } from '../../src/protocol/frame.ts';
-import { isFault, parseUp, type DownHeader, type UpFrame, type UpType } from '../../src/protocol/frames.ts';
-
+import { CLOSE, type CloseReason } from '../../src/protocol/codes.ts';
+import {
+  FRAME_SEPARATOR,
+  joinFrame,
+  SUBPROTOCOL,
+  isFault,
+  parseUp,
+  type DownHeader,
+  type UpFrame,
+  type UpType,
+} from '../../src/protocol/frames.ts';
 type Up<K extends UpType> = Extract<UpFrame, { type: K }>;
 type Welcome = Omit<Extract<DownHeader, { type: 'welcome' }>, 'type'>;
 

@@ -1,24 +1,23 @@
 /** Opens the rooms of core that only read, over a memory backend that a test fills directly. */
-import { CommandEvents } from '../../src/core/delivery/command-events.ts';
+import { CommandEvents } from '../../src/core/commands/events.ts';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
-import type { TableLimits } from '../../src/backends/memory/history-tables.ts';
-import { READ_TURNS } from '../../src/core/limits-queries.ts';
-import { ReadTurns } from '../../src/core/shares/read-turns.ts';
+import type { TableLimits } from '../../src/backends/memory/history.ts';
+import { READ_TURNS } from '../../src/core/limits.ts';
+import { ReadTurns } from '../../src/core/shares/turns.ts';
 import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import { createActions } from '../../src/core/actions/actions.ts';
 import { defaultPolicy } from '../../src/core/auth/policy.ts';
 import type { Backend } from '../../src/core/backend.ts';
 import { createConnections } from '../../src/core/connections/connections.ts';
 import type { Actions, Connections, Histories, Users } from '../../src/core/core.ts';
-import { Cursors } from '../../src/core/cursor.ts';
+import { Cursors } from '../../src/core/page.ts';
 import type { Deps } from '../../src/core/deps.ts';
 import { createHistories } from '../../src/core/history/history.ts';
-import { silentLog } from '../../src/core/log.ts';
+import { silentLog } from '../../src/core/ports.ts';
 import { silentMetrics } from '../../src/core/metrics.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
 import { createUsers } from '../../src/core/users/users.ts';
-import { systemLoop } from '../../src/platform/event-loop.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
+import { createCrypto, systemLoop } from '../../src/platform/system.ts';
 import { FakeClock } from './clock.ts';
 
 export type Rooms = {

@@ -11,7 +11,7 @@ import {
   type Sampler,
   type SpanProcessor,
 } from '@opentelemetry/sdk-trace';
-import type { TraceApi } from '../../src/protocol/trace-api.ts';
+import type { TraceApi } from '../../src/protocol/trace.ts';
 import { turns } from './clock.ts';
 
 export type Spans = {

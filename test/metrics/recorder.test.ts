@@ -2,9 +2,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import type { NodeReading } from '../../src/core/metrics/reading.ts';
-import { bucketOf } from '../../src/core/metrics/buckets.ts';
-import { COARSE, FINE } from '../../src/core/metrics/slots.ts';
+import { type NodeReading, bucketOf, COARSE, FINE } from '../../src/core/metrics.ts';
 import { createMetrics, type Meter } from '../../src/platform/metrics.ts';
 
 const START = Date.UTC(2026, 0, 1);

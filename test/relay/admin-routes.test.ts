@@ -2,7 +2,7 @@
 import { getNamedType, isNonNullType, isObjectType, type GraphQLObjectType } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { schema } from '../../src/graphql/schema/schema.ts';
-import { readOperations } from '../../src/rest/documents.ts';
+import { readOperations } from '../../src/rest/compile.ts';
 import { startTestRelay, type TestRelay } from './kit/test-relay.ts';
 
 let relay: TestRelay;

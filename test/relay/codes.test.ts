@@ -2,9 +2,9 @@
 import { browserWindow, report, snapshot } from '../contract/kit/contexts.ts';
 import { describe, expect, inject, it } from 'vitest';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
-import { silentLog } from '../../src/core/log.ts';
-import type { SiteDefinition } from '../../src/core/sites/api.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
+import { silentLog } from '../../src/core/ports.ts';
+import type { SiteDefinition } from '../../src/core/sites/site-policy.ts';
+import { createCrypto } from '../../src/platform/system.ts';
 import { CODES, type Code } from '../../src/protocol/codes.ts';
 import { postJson, startHttpRelay, tokenOf, type Answer, type HttpRelay } from '../http/kit/http-relay.ts';
 import { advertisement, connect, user, type TestClient } from '../kit/core.ts';

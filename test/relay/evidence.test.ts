@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createMemorySpill } from '../../src/backends/spill/memory.ts';
-import type { SpillStore } from '../../src/core/history/spill.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
+import type { SpillStore } from '../../src/core/history/message.ts';
+import { createCrypto } from '../../src/platform/system.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { startTestRelay, type TestRelay } from './kit/test-relay.ts';
 

@@ -1,6 +1,6 @@
 /** Tests that queries are answered alike with and without the fast path, byte for byte. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { signToken } from '../../src/http/token.ts';
+import { signToken } from '../../src/http/tokens.ts';
 import { SECRET, ask, postJson, type Answer, type Ask } from '../http/kit/http-relay.ts';
 import { FakeClock, meanwhile } from '../kit/clock.ts';
 import { advertisement, connect, user } from '../kit/core.ts';

@@ -1,12 +1,12 @@
 /** Tests that every subscription says that events of other nodes may have been lost. */
 import { describe, expect, it, vi } from 'vitest';
-import { createMemoryBus } from '../../src/backends/memory/bus.ts';
+import { createMemoryBus } from '../../src/backends/memory/backend.ts';
 import type { Backend } from '../../src/core/backend.ts';
-import { CommandEvents } from '../../src/core/delivery/command-events.ts';
+import { CommandEvents } from '../../src/core/commands/events.ts';
 import { LISTENING_ANNOUNCE_MS, LISTENING_MS } from '../../src/core/limits.ts';
 import type { LiveEvent, Subscription } from '../../src/core/live.ts';
-import { silentLog } from '../../src/core/log.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
+import { silentLog } from '../../src/core/ports.ts';
+import { createCrypto } from '../../src/platform/system.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
 import { command } from '../graphql/kit/rows.ts';
 import { FakeClock } from '../kit/clock.ts';

@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { SignJWT } from 'jose';
 import { MAX_FRAME_BYTES } from '../../src/core/limits.ts';
-import { signToken } from '../../src/http/token.ts';
+import { signToken } from '../../src/http/tokens.ts';
 import { Peer } from '../gateway/kit/test-gateway.ts';
 import { raw, SECRET, type Answer } from '../http/kit/http-relay.ts';
 import { GRAPHQL, REST, STREAMS } from './kit/hostile-requests.ts';

@@ -2,8 +2,8 @@
 import { expect, it } from 'vitest';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { Backend } from '../../src/core/backend.ts';
-import { silentLog } from '../../src/core/log.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
+import { silentLog } from '../../src/core/ports.ts';
+import { createCrypto } from '../../src/platform/system.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { FIELDS } from './kit/access-fields.ts';
 import { ROUTES } from './kit/access-routes.ts';

@@ -1,6 +1,6 @@
 /** Tests in random states that a preflight predicts the answer to the invocation after it, and changes nothing. */
 import { expect, it } from 'vitest';
-import { compilePolicy } from '../../src/core/auth/rules.ts';
+import { compilePolicy } from '../../src/core/auth/policy.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
 import { settle } from '../kit/clock.ts';
 import { numRuns } from '../kit/topology.ts';

@@ -2,7 +2,7 @@
 import { connect as connectSocket, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { READ_NOTHING_MS } from '../../src/core/limits.ts';
-import { eventFrame } from '../../src/web/event-frame.ts';
+import { eventFrame } from '../../src/web/sse.ts';
 import type { RawStream } from '../graphql/kit/stream.ts';
 import { settle } from '../kit/clock.ts';
 import { until, type Requester } from './kit/test-relay.ts';

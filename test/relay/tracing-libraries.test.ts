@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { createLinkCaller, type Caller } from '../../src/clients/caller/index.ts';
 import { createRuntime, type Handler } from '../../src/clients/runtime/index.ts';
-import { INTERNAL } from '../../src/protocol/trace-api.ts';
+import { INTERNAL } from '../../src/protocol/trace.ts';
 import { activateContexts, type Spans } from '../kit/spans.ts';
 import { tracedRelay } from './kit/traced-relay.ts';
 

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'graphql';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { VERBS } from '../../src/cli/operator/verbs/table.ts';
+import { VERBS } from '../../src/cli/verbs.ts';
 import { operatorOf } from '../cli/operator/kit/operator.ts';
 import { startRealRelay, type RealRelay } from '../clients/kit/real-relay.ts';
 

@@ -2,10 +2,9 @@
 import { buildSchema } from 'graphql';
 import { expect, test } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';
-import { createPlans } from '../../src/graphql/execution/plan.ts';
+import { createPlans } from '../../src/graphql/execute/plan.ts';
 import { restSchema } from '../../src/graphql/schema/schema.ts';
-import { compileRoutes } from '../../src/rest/compile.ts';
-import { readOperations } from '../../src/rest/documents.ts';
+import { compileRoutes, readOperations } from '../../src/rest/compile.ts';
 import { smallSchema } from './kit/small-schema.ts';
 
 const schema = smallSchema({ seen: [], logged: [], answer: {}, signal: undefined });

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { spillShares } from '../contract/spill.ts';
 import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import { CODES, isCode } from '../../src/protocol/codes.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
+import { createCrypto } from '../../src/platform/system.ts';
 import { connect, user } from '../kit/core.ts';
 import { startRestRelay, type Reply } from './kit/rest-server.ts';
 

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
 import { defaultPolicy } from '../../src/core/auth/policy.ts';
-import { readOperations } from '../../src/rest/documents.ts';
+import { readOperations } from '../../src/rest/compile.ts';
 import { user } from '../kit/core.ts';
 import { startRestRelay, type Reply } from './kit/rest-server.ts';
 import { allowed, odd, resolverOf, type Schema } from './kit/schema-values.ts';

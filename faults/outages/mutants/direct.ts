@@ -43,7 +43,7 @@ export const DIRECT_MUTANTS: readonly Mistake[] = [
   {
     name: 'wide-window',
     says: 'the number of commands in flight on a link has no bound',
-    file: 'core/delivery/link-queues.ts',
+    file: 'core/commands/link-queues.ts',
     find: 'window.size >= IN_FLIGHT ||',
     replace: '',
     plan: 'window',

@@ -61,7 +61,7 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
     replace: '',
     also: [
       {
-        file: 'core/delivery/link-session.ts',
+        file: 'core/commands/link-session.ts',
         find: 'if (!connection || dispatcher.find(client)) return;',
         replace: 'if (dispatcher.find(client)) return;',
       },
@@ -72,7 +72,7 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
   {
     name: 'left-unread',
     says: 'after an interruption a mailbox is read from new entries on, without those that were not read yet',
-    file: 'backends/redis/nodes/mailbox.ts',
+    file: 'backends/redis/nodes-rows.ts',
     find: '  reading.client = client;\n',
     replace: "  reading.client = client;\n  if (reading.cursor !== '0-0') reading.cursor = reading.trimmed = '$';\n",
     plan: 'F8d',
@@ -114,7 +114,7 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
   {
     name: 'no-amnesty',
     says: 'the first node that reaches the store again reaps all others',
-    file: 'backends/redis/nodes/beat.lua',
+    file: 'backends/redis/nodes.lua',
     find: 'if now - since < lease then return { lapsed } end',
     replace: '',
     plan: 'F6h',
@@ -124,9 +124,9 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
     name: 'reference-before-file',
     says: 'a spilled payload is referred to before it is written',
     file: 'backends/spill/directory.ts',
-    find: 'await files.writeObject(root, ref, bytes).catch((error: unknown) => {',
+    find: 'await writeObject(root, ref, bytes).catch((error: unknown) => {',
     replace:
-      'void new Promise((done) => setTimeout(done, 300)).then(() => files.writeObject(root, ref, bytes)).catch((error: unknown) => {',
+      'void new Promise((done) => setTimeout(done, 300)).then(() => writeObject(root, ref, bytes)).catch((error: unknown) => {',
     plan: 'F17k',
     caughtBy: ['payloads'],
   },

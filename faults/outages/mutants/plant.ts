@@ -25,7 +25,7 @@ export function copySources(from: string = join(ROOT, 'src')): SourceCopy {
   const folder = mkdtempSync(join(tmpdir(), 'callboard-mutant-'));
   const source = join(folder, 'src');
   cpSync(from, source, { recursive: true });
-  for (const name of ['node_modules', 'package.json', 'dist', 'schema.graphql'])
+  for (const name of ['node_modules', 'package.json', 'dist', 'schema.graphql', 'generated', 'demo'])
     symlinkSync(join(ROOT, name), join(folder, name));
   return {
     source,

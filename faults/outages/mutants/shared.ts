@@ -24,7 +24,7 @@ export const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'cursor-from-now',
     says: 'a mailbox is read from new entries on, not from the entries that are left',
-    file: 'backends/redis/nodes/mailbox.ts',
+    file: 'backends/redis/nodes-rows.ts',
     find: "'STREAMS', key, cursor)",
     replace: "'STREAMS', key, '$')",
     plan: 'F0',
@@ -98,7 +98,7 @@ export const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'wide-window',
     says: 'the number of commands in flight on a link has no bound',
-    file: 'core/delivery/link-queues.ts',
+    file: 'core/commands/link-queues.ts',
     find: 'window.size >= IN_FLIGHT ||',
     replace: '',
     plan: 'window',

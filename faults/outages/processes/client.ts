@@ -3,7 +3,7 @@
  * is a ClientOrder as JSON. The process prints `ready` when every link is up, and ends when its standard input does.
  */
 import { createRuntime, type Call, type Params, type Runtime } from '../../../src/clients/runtime/index.ts';
-import { signToken } from '../../../src/http/token.ts';
+import { signToken } from '../../../src/http/tokens.ts';
 import type { ClientOrder } from './client-order.ts';
 import { forgeEnds } from './forger.ts';
 import { openLog, type FaultLog } from '../log/log.ts';

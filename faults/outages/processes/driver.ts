@@ -6,7 +6,7 @@ import {
   type Caller,
   type Invocation,
 } from '../../../src/clients/caller/index.ts';
-import { signToken } from '../../../src/http/token.ts';
+import { signToken } from '../../../src/http/tokens.ts';
 import { canaryOf, fillerOf, type Key } from '../log/events.ts';
 import type { FaultLog } from '../log/log.ts';
 import { between, pick, seeded } from '../random.ts';

@@ -1,7 +1,7 @@
 /** Reports ends of commands from instances that never received them. Relays must refuse these reports. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { signToken } from '../../../src/http/token.ts';
+import { signToken } from '../../../src/http/tokens.ts';
 import type { ClientOrder } from './client-order.ts';
 import { canaryOf, type Logged } from '../log/events.ts';
 import { parseLog } from '../log/log.ts';

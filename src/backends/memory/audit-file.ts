@@ -6,15 +6,15 @@ import { createHash } from 'node:crypto';
 import { closeSync, fstatSync, ftruncateSync, openSync, readFileSync } from 'node:fs';
 import { open, rename, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { AppendResult, AuditAppend, AuditStore } from '../../core/audit/store.ts';
+import type { AppendResult, AuditAppend, AuditStore } from '../../core/audit/audit-rows.ts';
 import { CallboardError } from '../../core/errors.ts';
-import type { Log } from '../../core/log.ts';
+import type { Log } from '../../core/ports.ts';
 import { MemoryAudit } from './audit.ts';
 
 const OWNER_ONLY = 0o600;
 
 /** The contents of an audit file: its complete lines, and the bytes that follow them. */
-export type AuditFileText = {
+type AuditFileText = {
   readonly lines: readonly string[];
   /** The size of the complete lines, in bytes. */
   readonly bytes: number;

@@ -1,13 +1,14 @@
 /** Keeps the audit of administrators' acts in the memory of one process. */
-import { openRow, type SealedRow } from '../../core/audit/row.ts';
-import type {
-  AuditAppend,
-  AuditExtent,
-  AuditHead,
-  AppendResult,
-  AuditStore,
-  ListedAct,
-} from '../../core/audit/store.ts';
+import {
+  openRow,
+  type AppendResult,
+  type AuditAppend,
+  type AuditExtent,
+  type AuditHead,
+  type AuditStore,
+  type ListedAct,
+  type SealedRow,
+} from '../../core/audit/audit-rows.ts';
 
 type Held = Pick<SealedRow, 'row' | 'line'>;
 

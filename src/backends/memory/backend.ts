@@ -1,29 +1,28 @@
 /** Creates the stores of direct mode, and combines them into one backend. */
-import type { AuditStore } from '../../core/audit/store.ts';
+import type { AuditStore } from '../../core/audit/audit-rows.ts';
+import type { TicketStore } from '../../core/auth/principal.ts';
 import type { Backend } from '../../core/backend.ts';
-import type { Clock } from '../../core/clock.ts';
-import type { Log } from '../../core/log.ts';
+import type { Bus, Topics } from '../../core/bus.ts';
+import { ByClient } from '../../core/collections.ts';
+import { compareReconnects, type ReconnectStore } from '../../core/connections/connection.ts';
+import type { ClientKey } from '../../core/ids.ts';
+import { RECONNECT_CLIENTS, RECONNECT_SLOTS, RECONNECT_SLOT_MS, RETENTION_MS, TERMINAL_MS } from '../../core/limits.ts';
 import { silentMetrics, type Metrics } from '../../core/metrics.ts';
-import { RETENTION_MS, TERMINAL_MS } from '../../core/limits.ts';
+import type { Clock, Log } from '../../core/ports.ts';
 import { createShares, type Holdings, type Shares } from '../../core/shares/shares.ts';
 import { MemoryAudit } from './audit.ts';
-import { createMemoryTickets } from './auth-tickets.ts';
-import { createMemoryBus } from './bus.ts';
 import { createMemoryCommands } from './commands.ts';
 import { createMemoryConnections } from './connections.ts';
-import { createMemoryContexts } from './contexts.ts';
-import { createReportingInstances } from './contexts-clients.ts';
+import { createMemoryContexts, createReportingInstances } from './contexts.ts';
 import { createMemoryDedup } from './dedup.ts';
-import { createMemoryHistory, type MemoryHistory } from './history.ts';
-import type { TableLimits } from './history-tables.ts';
+import { createMemoryHistory, type MemoryHistory, type TableLimits } from './history.ts';
 import { createMemoryInspector } from './inspector.ts';
 import { Ledger } from './ledger.ts';
-import { createMemoryNodes, Mailboxes } from './nodes.ts';
-import { createMemoryReconnects } from './reconnects.ts';
+import { Mailboxes, createMemoryNodes } from './nodes.ts';
 import { createMemorySites } from './sites.ts';
-import { createMemoryWaiters, WaiterIndex } from './waiters.ts';
+import { WaiterIndex, createMemoryWaiters } from './waiters.ts';
 
-export type MemoryOptions = {
+type MemoryOptions = {
   readonly clock: Clock;
   readonly log: Log;
   /** Counts rows that are dropped for lack of room. If absent, nothing is counted. */
@@ -92,5 +91,107 @@ export function createMemoryBackend({
     bus: createMemoryBus(log),
     ready() {},
     close: () => audit.close?.(),
+  };
+}
+
+// Publishes events to subscribers within one process (core's Bus). It stores no events, so only present subscribers
+// receive them.
+
+type Listener = (event: never) => void;
+
+/** Creates core's Bus for one process: listeners are called before `publish` returns. */
+export function createMemoryBus(log: Log): Bus {
+  const topics = new Map<string, Set<Listener>>();
+  let listenersOfCommands = 0;
+  return {
+    hasSubscribers: () => listenersOfCommands > 0,
+    publish(topic, event) {
+      for (const listener of topics.get(topic) ?? []) {
+        try {
+          (listener as (event: Topics[typeof topic]) => void)(event);
+        } catch (error) {
+          log.error({ err: error, topic }, 'a listener failed');
+        }
+      }
+    },
+    subscribe(topic, listener) {
+      const listeners = topics.get(topic) ?? new Set<Listener>();
+      topics.set(topic, listeners);
+      // A new wrapper for each subscription allows one function to subscribe twice.
+      const registered: Listener = (event) => listener(event);
+      listeners.add(registered);
+      const ofCommands = topic.startsWith('command:') ? 1 : 0;
+      listenersOfCommands += ofCommands;
+      return () => {
+        if (listeners.delete(registered)) listenersOfCommands -= ofCommands;
+        if (listeners.size === 0 && topics.get(topic) === listeners) topics.delete(topic);
+      };
+    },
+  };
+}
+
+// Remembers in direct mode which sign-in tickets were used, so that no ticket is accepted twice.
+
+/**
+ * Creates the store of used tickets. It stays small: only the deployment's secret can sign a ticket, and tickets expire
+ * soon.
+ */
+export function createMemoryTickets(clock: Pick<Clock, 'now'>): TicketStore {
+  const taken = new Map<string, number>();
+  return {
+    take(ticketHash, ttlMs) {
+      const now = clock.now();
+      for (const [hash, until] of taken) if (until <= now) taken.delete(hash);
+      if (taken.has(ticketHash)) return false;
+      taken.set(ticketHash, now + ttlMs);
+      return true;
+    },
+  };
+}
+
+// Core's ReconnectStore in memory: counts how often each client reconnected in the last hour.
+
+/**
+ * The clients whose links opened in one time slot, and how often each reconnected in it. `full`: whether there were
+ * more clients than are counted.
+ */
+type Slot = { readonly number: number; readonly counts: ByClient<number>; full: boolean };
+
+/** Creates the store. It keeps one map for each time slot of the last hour. */
+function createMemoryReconnects(clock: Clock): ReconnectStore {
+  let slots: readonly Slot[] = [];
+  const current = (): readonly Slot[] => {
+    const number = Math.floor(clock.now() / RECONNECT_SLOT_MS);
+    const oldest = slots.at(0);
+    if (oldest && oldest.number <= number - RECONNECT_SLOTS)
+      slots = slots.filter((slot) => slot.number > number - RECONNECT_SLOTS);
+    return slots;
+  };
+  const slotOfNow = (): Slot => {
+    const number = Math.floor(clock.now() / RECONNECT_SLOT_MS);
+    const known = current().find((slot) => slot.number === number);
+    if (known) return known;
+    const made: Slot = { number, counts: new ByClient(), full: false };
+    slots = [...slots, made];
+    return made;
+  };
+  const sum = (client: ClientKey): number =>
+    current().reduce((total, { counts }) => total + (counts.get(client) ?? 0), 0);
+  return {
+    note(client, again) {
+      const counts = again || current().some((slot) => slot.counts.get(client) !== undefined);
+      const slot = slotOfNow();
+      const known = slot.counts.get(client);
+      if (known === undefined && slot.counts.size >= RECONNECT_CLIENTS) slot.full = true;
+      else slot.counts.set(client, (known ?? 0) + (counts ? 1 : 0));
+    },
+    counts: (clients) => clients.map(sum),
+    top(first) {
+      const clients = new ByClient<ClientKey>();
+      for (const { counts } of current()) for (const [client] of counts.entries()) clients.set(client, client);
+      const rows = [...clients.values()].map((client) => ({ ...client, reconnects: sum(client) }));
+      const found = rows.filter(({ reconnects }) => reconnects > 0).sort(compareReconnects);
+      return { rows: found.slice(0, first), complete: current().every(({ full }) => !full) };
+    },
   };
 }

@@ -2,11 +2,11 @@
  * Holds the steps that several acts on commands have in common, such as replacing a command's record and ending a
  * command.
  */
-import type { Clock } from '../../core/clock.ts';
-import type { Command } from '../../core/delivery/command.ts';
+import type { Clock } from '../../core/ports.ts';
+import type { Command } from '../../core/commands/command.ts';
 import type { JsonText } from '../../core/json.ts';
 import type { Holdings } from '../../core/shares/shares.ts';
-import type { About, MessagePart } from './history-command-row.ts';
+import type { About, MessagePart } from './history-rows.ts';
 import type { MemoryDedup } from './dedup.ts';
 import type { Entry, Ledger } from './ledger.ts';
 import type { Mailboxes } from './nodes.ts';

@@ -1,8 +1,8 @@
 /** Decides whether an admission is refused, and why. The rules change nothing, so previews use them too. */
-import type { AdmitPreview, AdmitQuestion, AdmitRefusal, AdmitResult } from '../../core/delivery/commands.ts';
-import { satisfied } from '../../core/delivery/waiter.ts';
+import type { AdmitPreview, AdmitQuestion, AdmitRefusal, AdmitResult } from '../../core/commands/stores.ts';
+import { satisfied } from '../../core/commands/command.ts';
 import { QUEUE_PER_CLIENT, WAITERS_PER_COMMAND } from '../../core/limits.ts';
-import { BORROWED_PART, SCOPE_SHARE } from '../../core/shares/bounds.ts';
+import { BORROWED_PART, SCOPE_SHARE } from '../../core/shares/shares.ts';
 import type { Acts } from './commands-acts.ts';
 import { paramsRefusal } from './commands-params.ts';
 import type { ClientQueue, Entry } from './ledger.ts';

@@ -1,6 +1,6 @@
 /** Records the ends that clients report for their commands. */
-import { isTerminal, type Command, type Outcome, type Sighting } from '../../core/delivery/command.ts';
-import { endMessageId, type End, type FinishResult } from '../../core/delivery/commands.ts';
+import { isTerminal, type Command, type Outcome, type Sighting } from '../../core/commands/command.ts';
+import { endMessageId, type End, type FinishResult } from '../../core/commands/stores.ts';
 import type { CommandKey } from '../../core/ids.ts';
 import { SIGHTINGS_PER_COMMAND } from '../../core/limits.ts';
 import { conclude, move, type Acts } from './commands-acts.ts';

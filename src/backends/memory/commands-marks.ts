@@ -1,7 +1,7 @@
 /** Remembers the digests of ended commands whose records are gone, so that repeated requests are recognised. */
 import { hash, randomBytes } from 'node:crypto';
-import { NO_DIGEST, type CommandMark, type ExecutionEvidence, type Outcome } from '../../core/delivery/command.ts';
-import { ByClient } from '../../core/by-client.ts';
+import { NO_DIGEST, type CommandMark, type ExecutionEvidence, type Outcome } from '../../core/commands/command.ts';
+import { ByClient } from '../../core/collections.ts';
 import { CODES, type Code } from '../../core/errors.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import { MarkTable } from './commands-marks-table.ts';

@@ -1,9 +1,9 @@
 /** Packs the records of ended commands to save memory. Unpacking a record must return exactly what was packed. */
 import type { ClientType } from '../../core/connections/connection.ts';
-import type { Command, CommandCaller } from '../../core/delivery/command.ts';
-import { endMessageId, type Binding } from '../../core/delivery/commands.ts';
-import type { TraceIds } from './history-command-row.ts';
-import { packTime, smallInteger, unpackTime } from './list-times.ts';
+import type { Command, CommandCaller } from '../../core/commands/command.ts';
+import { endMessageId, type Binding } from '../../core/commands/stores.ts';
+import type { TraceIds } from './history-rows.ts';
+import { packTime, smallInteger, unpackTime } from './collections.ts';
 
 /** The members of a record that its ledger entry holds anyway, so they are not packed. */
 export type Shared = {

@@ -1,9 +1,6 @@
 /** Counts the bytes of waiting commands' params in the share `queued_bytes` of their users. */
 import { utf8Length, type JsonText } from '../../core/json.ts';
-import { paramsAreSmall, paramsBytesAtMost } from '../../core/shares/queued.ts';
-import type { ShareRefusal } from '../../core/shares/bounds.ts';
-import type { Holdings } from '../../core/shares/shares.ts';
-
+import { paramsAreSmall, paramsBytesAtMost, type ShareRefusal, type Holdings } from '../../core/shares/shares.ts';
 /** The members of a command and of its client's queue that this file uses. */
 type WithParams = {
   params: JsonText | null;

@@ -1,6 +1,6 @@
 /** Moves a client's waiting commands when its link comes up or goes down. */
-import type { Binding, LinkMove, RebindResult } from '../../core/delivery/commands.ts';
-import type { Command } from '../../core/delivery/command.ts';
+import type { Binding, LinkMove, RebindResult } from '../../core/commands/stores.ts';
+import type { Command } from '../../core/commands/command.ts';
 import type { ClientKey } from '../../core/ids.ts';
 import { move, type Acts } from './commands-acts.ts';
 import { end } from './commands-settle.ts';

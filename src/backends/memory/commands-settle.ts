@@ -1,8 +1,7 @@
 /** Ends commands without a report from their clients, and records requests to cancel. */
 import type { Code } from '../../core/errors.ts';
-import { isTerminal, wasDispatched, type Command } from '../../core/delivery/command.ts';
-import type { Settlement, SettleResult } from '../../core/delivery/commands.ts';
-import { END_MESSAGES } from '../../core/delivery/end-messages.ts';
+import { isTerminal, wasDispatched, type Command, END_MESSAGES } from '../../core/commands/command.ts';
+import type { Settlement, SettleResult } from '../../core/commands/stores.ts';
 import { conclude, move, type Acts } from './commands-acts.ts';
 import { keyOf, type Entry } from './ledger.ts';
 

@@ -2,9 +2,8 @@
  * Core's CommandStore in memory: admits, dispatches and ends commands. Each method is one synchronous act. The larger
  * acts are in the files commands-*.ts.
  */
-import { isTerminal, type Command } from '../../core/delivery/command.ts';
-import type { AdmitRequest, AdmitResult, Binding, CommandStore, Report } from '../../core/delivery/commands.ts';
-import { satisfied } from '../../core/delivery/waiter.ts';
+import { isTerminal, type Command, satisfied } from '../../core/commands/command.ts';
+import type { AdmitRequest, AdmitResult, Binding, CommandStore, Report } from '../../core/commands/stores.ts';
 import { PROGRESS_ROW_MS } from '../../core/limits.ts';
 import { move, type Acts } from './commands-acts.ts';
 import { previewAdmission, refuseAttach, refuseNew } from './commands-admission.ts';
@@ -13,7 +12,7 @@ import { giveUpParams, holdParams } from './commands-params.ts';
 import { rebind } from './commands-rebind.ts';
 import { settle } from './commands-settle.ts';
 import { DECLINED } from '../../core/trace-context.ts';
-import { NO_TRACE, type TraceIds } from './history-command-row.ts';
+import { NO_TRACE, type TraceIds } from './history-rows.ts';
 import { Entry, keyOf } from './ledger.ts';
 
 /** Creates core's CommandStore in memory. */

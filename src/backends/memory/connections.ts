@@ -1,16 +1,26 @@
 /** Core's ConnectionStore in memory: the open links of clients, and the links that were lost a short time ago. */
-import type { Clock } from '../../core/clock.ts';
-import { endCauseAt, succession, type Connection, type DisconnectCause } from '../../core/connections/connection.ts';
-import { matchesConnection, type ConnectionFilter } from '../../core/connections/filter.ts';
-import type { ConnectionStore, ConnectRequest, ConnectResult, UserRow } from '../../core/connections/store.ts';
-import { endedRow, openedRow } from '../../core/delivery/link-rows.ts';
+import { endedRow, openedRow } from '../../core/commands/link-session.ts';
+import {
+  endCauseAt,
+  matchesConnection,
+  succession,
+  type ConnectRequest,
+  type ConnectResult,
+  type Connection,
+  type ConnectionFilter,
+  type ConnectionStore,
+  type DisconnectCause,
+  type LinkEnd,
+  type UserRow,
+} from '../../core/connections/connection.ts';
 import type { NewMessage } from '../../core/history/message.ts';
 import type { ClientKey } from '../../core/ids.ts';
-import { DEAD_MS } from '../../core/limits.ts';
+import { DEAD_MS, FORGET_MS } from '../../core/limits.ts';
 import { scanSorted, type PageRequest, type Position, type Scan } from '../../core/page.ts';
-import { createRows, type ConnectionRow, type LinkEnded } from './connections-rows.ts';
+import type { Clock } from '../../core/ports.ts';
+import { List, createSortedMap, type ListItem, type SortedMap } from './collections.ts';
 
-export type MemoryConnectionsOptions = {
+type MemoryConnectionsOptions = {
   readonly clock: Clock;
   /** Whether a node's lease is still valid. If it is absent, every node counts as alive. */
   readonly nodeAlive?: ((nodeId: string) => boolean) | undefined;
@@ -24,7 +34,7 @@ export type MemoryConnectionsOptions = {
 };
 
 /** Core's ConnectionStore, with methods that answer in the same tick. */
-export interface MemoryConnections extends ConnectionStore {
+interface MemoryConnections extends ConnectionStore {
   /** Returns the client's row. Unlike the other reads, it forgets no expired rows. */
   peek(key: ClientKey): Connection | null;
   connect(request: ConnectRequest): ConnectResult;
@@ -126,4 +136,198 @@ export function createMemoryConnections({
 
 function positionOf({ userId, clientId }: Connection): Position {
   return [userId, clientId];
+}
+
+// Holds the connection rows of direct mode in order, drops expired ones, and reads pages of them.
+
+/**
+ * A connection and its node in a list. While the link is up, `lostAt` is null, and `place` is a node of the list of
+ * live rows, ordered by last sign of life. Otherwise it is a node of the list of lost rows, ordered by the time of
+ * loss.
+ */
+type ConnectionRow = {
+  readonly user: User;
+  connection: Connection;
+  lostAt: number | null;
+  place: ListItem<ConnectionRow> | null;
+};
+/**
+ * The rows of one user. `first`: the last result of the method `first`, or null if a row of the user has changed since.
+ */
+type User = { readonly userId: string; readonly clients: SortedMap<ConnectionRow>; first: First | null };
+type First = { readonly most: number; readonly rows: readonly Connection[]; readonly nodes: readonly string[] };
+
+/**
+ * The rows of the connection store, in order. `put` and every read except `peek` first forget the rows that have
+ * expired.
+ */
+interface ConnectionRows {
+  find(key: ClientKey): ConnectionRow | undefined;
+  /** Returns the client's connection, like `find`, but forgets no rows. Skips a row that has expired. */
+  peek(key: ClientKey): Connection | null;
+  /** Stores a link that has just shown a sign of life. Replaces the connection of the client's row, or adds a row. */
+  put(connection: Connection): Connection;
+  /** Replaces a link's state without counting it as a sign of life. */
+  replace(row: ConnectionRow, connection: Connection): Connection;
+  /**
+   * Marks the link as down. A link that was silent for too long counts as down from DEAD_MS after its last sign of
+   * life.
+   */
+  lose(row: ConnectionRow, end: LinkEnd): Connection;
+  /** Reads the connections of one user, or of all if `userId` is null, ordered by (user, client). */
+  from(userId: string | null, after: Position | null): IteratorObject<Connection>;
+  users(after: Position | null): IteratorObject<UserRow>;
+  /**
+   * Returns the first `most` connections of one user, and how many there are. Returns the same array as the last call,
+   * unless one of the user's rows changed.
+   */
+  first(userId: string, most: number): { readonly total: number; readonly rows: readonly Connection[] };
+}
+
+type RowsOptions = {
+  readonly clock: Clock;
+  readonly nodeAlive: (nodeId: string) => boolean;
+  /** Called for each row that was forgotten. */
+  readonly onForgotten: (key: ClientKey) => void;
+  /** Called once for each link whose end is recorded here, at the latest when its row is forgotten. */
+  readonly onEnded: LinkEnded;
+};
+
+/** Receives the end of a link. `endedAt`: when the link ended, in epoch milliseconds. */
+type LinkEnded = (connection: Connection, end: LinkEnd, endedAt: number) => void;
+
+function createRows({ clock, nodeAlive, onForgotten, onEnded }: RowsOptions): ConnectionRows {
+  const users = createSortedMap<User>();
+  const live = new List<ConnectionRow>();
+  const lost = new List<ConnectionRow>();
+
+  const lose = (row: ConnectionRow, end: LinkEnd): Connection => {
+    const lostAt = row.lostAt ?? clock.now();
+    if (row.lostAt === null) move(row, { from: live, to: lost, lostAt });
+    onEnded(row.connection, end, lostAt);
+    return replace(row, {
+      ...row.connection,
+      disconnectedAt: lostAt,
+      disconnectCause: end.cause,
+      closeCode: end.closeCode,
+    });
+  };
+  const observe = (row: ConnectionRow): Connection =>
+    row.lostAt !== null || nodeAlive(row.connection.nodeId)
+      ? row.connection
+      : lose(row, { cause: 'node_lost', closeCode: null });
+  const forget = (): void => {
+    for (const { connection, lostAt } of forgetDue({ users, live, lost }, clock.now())) {
+      if (connection.disconnectedAt === null && lostAt !== null)
+        onEnded(connection, { cause: 'heartbeat_lost', closeCode: null }, lostAt);
+      onForgotten({ userId: connection.userId, clientId: connection.clientId });
+    }
+  };
+
+  return {
+    find(key) {
+      forget();
+      const row = users.get(key.userId)?.clients.get(key.clientId);
+      if (row) observe(row);
+      return row;
+    },
+    peek(key) {
+      const row = users.get(key.userId)?.clients.get(key.clientId);
+      return row && forgottenAt(row) > clock.now() ? observe(row) : null;
+    },
+    put(connection) {
+      forget();
+      const row = rowOf(users, connection);
+      move(row, { from: row.lostAt === null ? live : lost, to: live, lostAt: null });
+      return replace(row, connection);
+    },
+    replace,
+    lose,
+    *from(userId, after) {
+      forget();
+      const [afterUser = null, afterClient = null] = after ?? [];
+      const one = userId === null ? undefined : users.get(userId);
+      for (const user of userId === null ? users.values({ from: afterUser }) : one ? [one] : []) {
+        const start = user.userId === afterUser ? afterClient : null;
+        for (const row of user.clients.values({ after: start })) yield observe(row);
+      }
+    },
+    *users(after) {
+      forget();
+      for (const { userId, clients } of users.values({ after: after?.[0] ?? null })) {
+        yield { userId, count: clients.size };
+      }
+    },
+    first(userId, most) {
+      forget();
+      const user = users.get(userId);
+      if (!user) return { total: 0, rows: [] };
+      const total = user.clients.size;
+      const known = user.first;
+      const enough = known !== null && known.most >= Math.min(most, total) && known.nodes.every(nodeAlive);
+      const rows = enough ? known.rows : firstOf(user, most, observe);
+      return { total, rows: rows.length > most ? rows.slice(0, most) : rows };
+    },
+  };
+}
+
+function replace(row: ConnectionRow, connection: Connection): Connection {
+  row.connection = connection;
+  row.user.first = null;
+  return connection;
+}
+
+function firstOf(user: User, most: number, observe: (row: ConnectionRow) => Connection): readonly Connection[] {
+  const rows = [...user.clients.values().take(most)].map(observe);
+  const nodes = new Set(rows.filter((row) => row.disconnectedAt === null).map(({ nodeId }) => nodeId));
+  user.first = { most, rows, nodes: [...nodes] };
+  return rows;
+}
+
+/** Returns the row of this connection's client, and creates it if there is none. */
+function rowOf(users: SortedMap<User>, connection: Connection): ConnectionRow {
+  const { userId, clientId } = connection;
+  const user = users.get(userId) ?? { userId, clients: createSortedMap<ConnectionRow>(), first: null };
+  const row = user.clients.get(clientId) ?? { user, connection, lostAt: null, place: null };
+  users.set(userId, user);
+  user.clients.set(clientId, row);
+  return row;
+}
+
+type Move = { readonly from: List<ConnectionRow>; readonly to: List<ConnectionRow>; readonly lostAt: number | null };
+
+function move(row: ConnectionRow, { from, to, lostAt }: Move): void {
+  if (row.place) from.remove(row.place);
+  row.lostAt = lostAt;
+  row.place = to.push(row);
+}
+
+type Held = { readonly users: SortedMap<User>; readonly live: List<ConnectionRow>; readonly lost: List<ConnectionRow> };
+
+/**
+ * Forgets the rows that have expired, and returns them. A link that became silent without being closed counts as lost
+ * DEAD_MS after its last sign of life.
+ */
+function forgetDue({ users, live, lost }: Held, now: number): readonly ConnectionRow[] {
+  const forgotten: ConnectionRow[] = [];
+  for (let row = live.first?.value; row && silentSince(row) <= now; row = live.first?.value) {
+    move(row, { from: live, to: lost, lostAt: silentSince(row) });
+  }
+  for (let head = lost.first; head && forgottenAt(head.value) <= now; head = lost.first) {
+    lost.remove(head);
+    const { user, connection } = head.value;
+    user.clients.delete(connection.clientId);
+    user.first = null;
+    if (user.clients.size === 0) users.delete(connection.userId);
+    forgotten.push(head.value);
+  }
+  return forgotten;
+}
+
+function silentSince({ connection }: ConnectionRow): number {
+  return connection.lastSeenAt + DEAD_MS;
+}
+
+function forgottenAt(row: ConnectionRow): number {
+  return (row.lostAt ?? silentSince(row)) + FORGET_MS;
 }

@@ -1,36 +1,30 @@
 /** Core's ContextStore in memory: the execution contexts and browser windows that clients report. */
-import type { Clock } from '../../core/clock.ts';
-import { connectionStatus, isLive, type Connection } from '../../core/connections/connection.ts';
+import { connectionStatus, isLive, type ClientType, type Connection } from '../../core/connections/connection.ts';
 import {
   contextStatus,
   windowStatus,
   type BrowserWindow,
+  type ContextFilter,
+  type ContextReport,
+  type ContextStore,
+  type CountedWindow,
   type ExecutionContext,
+  type ReportOutcome,
+  type ReportPart,
   type Reported,
+  type ReportedContext,
+  type ReportedWindow,
+  type RowCount,
+  type WindowCounts,
+  type WindowFilter,
 } from '../../core/contexts/context.ts';
-import type {
-  ContextFilter,
-  ContextStore,
-  CountedWindow,
-  ReportOutcome,
-  RowCount,
-  WindowFilter,
-} from '../../core/contexts/store.ts';
-import type { ClientKey } from '../../core/ids.ts';
-import { COUNT_SCAN } from '../../core/limits.ts';
+import { clientKeyText, type ClientKey } from '../../core/ids.ts';
+import { CLIENT_CONTEXTS, CLIENT_WINDOWS, COUNT_SCAN } from '../../core/limits.ts';
 import { scanSorted, type PageRequest, type Position, type Scan } from '../../core/page.ts';
-import { contextsInWindow, emptyInstance, fits, liveCounts, take } from './contexts-report.ts';
-import {
-  startIn,
-  type HeldContext,
-  type HeldWindow,
-  type InstanceFilter,
-  type ReportingInstance,
-  type ReportingInstances,
-} from './contexts-clients.ts';
-import type { SortedMap } from './sorted.ts';
+import type { Clock } from '../../core/ports.ts';
+import { createSortedMap, type SortedMap } from './collections.ts';
 
-export type MemoryContextsOptions = {
+type MemoryContextsOptions = {
   readonly clock: Clock;
   readonly instances: ReportingInstances;
   /**
@@ -223,4 +217,181 @@ function contextPosition({ row: { userId, clientId, contextId } }: Seen<HeldCont
 
 function windowPosition({ row: { userId, clientId, windowId } }: Seen<HeldWindow>): Position {
   return [userId, clientId, windowId];
+}
+
+// Holds the contexts and windows that each client's instance reports, ordered by user and client.
+
+type HeldContext = Omit<ExecutionContext, 'linkLost'>;
+type HeldWindow = Omit<BrowserWindow, 'linkLost'>;
+
+/** The contexts and windows that one instance of a client reported. */
+type ReportingInstance = ClientKey & {
+  readonly instanceId: string;
+  readonly clientType: ClientType;
+  readonly contexts: SortedMap<HeldContext>;
+  readonly windows: SortedMap<HeldWindow>;
+  /** True once the instance reported a list of contexts, even an empty one. */
+  reportsContexts: boolean;
+  /** The number of contexts in each window, computed at the first read after a report; null until then. */
+  counts: ReadonlyMap<string, WindowCounts> | null;
+  /** The contexts in each window, in order of their ids, grouped at the first read after a report; null until then. */
+  byWindow: ReadonlyMap<string | null, readonly HeldContext[]> | null;
+};
+
+type InstanceFilter = {
+  readonly userId: string | null;
+  readonly clientId: string | null;
+  readonly clientType: ClientType | null;
+};
+
+/**
+ * The reports of all clients, ordered by (user, client). While the result of `from` is being read, no client may be
+ * added or dropped.
+ */
+interface ReportingInstances {
+  get(key: ClientKey): ReportingInstance | undefined;
+  add(instance: ReportingInstance): void;
+  /** Drops the reports of a client, because the client's row was forgotten or belongs to another instance. */
+  drop(key: ClientKey): void;
+  /** Reads the instances that match the filter, beginning with the one that `after` names. */
+  from(filter: InstanceFilter, after: Position | null): IteratorObject<ReportingInstance>;
+}
+
+export function createReportingInstances(): ReportingInstances {
+  const instances = createSortedMap<ReportingInstance>();
+  return {
+    get: (key) => instances.get(orderKey(key)),
+    add: (instance) => instances.set(orderKey(instance), instance),
+    drop: (key) => void instances.delete(orderKey(key)),
+    *from({ userId, clientId, clientType }, after) {
+      const start = after === null ? null : orderKey({ userId: after[0] ?? '', clientId: after[1] ?? '' });
+      const prefix = userId === null ? '' : orderKey({ userId, clientId: clientId ?? '' });
+      for (const instance of instances.values({ from: start !== null && start > prefix ? start : prefix })) {
+        if (userId !== null && instance.userId !== userId) return;
+        if (userId !== null && clientId !== null && instance.clientId !== clientId) return;
+        const kept = clientId === null || instance.clientId === clientId;
+        if (kept && (clientType === null || instance.clientType === clientType)) yield instance;
+      }
+    },
+  };
+}
+
+/**
+ * Returns the row of this instance after which a page begins, or null if the page begins with the instance's first row.
+ */
+function startIn(instance: ReportingInstance, after: Position | null): string | null {
+  const [userId, clientId, row] = after ?? [];
+  return row !== undefined && clientKeyText(instance) === `${userId}/${clientId}` ? row : null;
+}
+
+/**
+ * Makes a key that sorts as the tuple (user, client) does. The separator sorts before every character that an id may
+ * contain.
+ */
+function orderKey({ userId, clientId }: ClientKey): string {
+  return `${userId}\n${clientId}`;
+}
+
+// Computes the contexts and windows of one client after a report. It changes the instance that it is given, and stores
+// nothing.
+
+/** Creates the state of this connection's instance before its first report: no contexts and no windows. */
+function emptyInstance({ userId, clientId, instanceId, clientType }: Connection): ReportingInstance {
+  return {
+    userId,
+    clientId,
+    instanceId,
+    clientType,
+    contexts: createSortedMap(),
+    windows: createSortedMap(),
+    reportsContexts: false,
+    counts: null,
+    byWindow: null,
+  };
+}
+
+/** Returns whether the instance would stay within its bounds if the report were accepted. */
+function fits(instance: ReportingInstance, { contexts, windows }: ContextReport): boolean {
+  return (
+    sizeAfter(instance.contexts, contexts, contextIdOf) <= CLIENT_CONTEXTS &&
+    sizeAfter(instance.windows, windows, windowIdOf) <= CLIENT_WINDOWS
+  );
+}
+
+/** Applies a report that fits to the state of its instance. */
+function take(instance: ReportingInstance, { contexts, windows }: ContextReport, now: number): void {
+  const { userId, clientId, instanceId, clientType } = instance;
+  const stamp = { userId, clientId, instanceId, clientType, reportedAt: now };
+  if (contexts) {
+    instance.reportsContexts = true;
+    instance.counts = null;
+    instance.byWindow = null;
+    change(instance.contexts, contexts, (reported) => {
+      const taskAssignedAt = assignedAt(instance.contexts.get(reported.contextId), reported, now);
+      return [reported.contextId, { ...stamp, ...reported, taskAssignedAt }];
+    });
+  }
+  if (windows) change(instance.windows, windows, (reported) => [reported.windowId, { ...stamp, ...reported }]);
+}
+
+/** Counts the workers of a window from the client's contexts. Returns null if the client reports no contexts. */
+function liveCounts(instance: ReportingInstance, windowId: string): WindowCounts | null {
+  if (!instance.reportsContexts) return null;
+  instance.counts ??= countByWindow(instance.contexts.values());
+  return instance.counts.get(windowId) ?? { workers: 0, idle: 0, busy: 0 };
+}
+
+/** Returns the contexts in a window, in order of their ids. */
+function contextsInWindow(instance: ReportingInstance, windowId: string): readonly HeldContext[] {
+  instance.byWindow ??= Map.groupBy(instance.contexts.values(), (context) => context.windowId);
+  return instance.byWindow.get(windowId) ?? [];
+}
+
+/**
+ * Returns how many rows there would be after a part of a report, or 0 if `part` is null. Looks only at the rows that
+ * the part names.
+ */
+function sizeAfter<T>(held: SortedMap<unknown>, part: ReportPart<T> | null, idOf: (row: T) => string): number {
+  if (!part) return 0;
+  if (part.snapshot) return part.set.length;
+  const has = (id: string): boolean => held.get(id) !== undefined;
+  const added = part.set.filter((row) => !has(idOf(row))).length;
+  return held.size - part.removed.filter(has).length + added;
+}
+
+function change<T, Row>(held: SortedMap<Row>, part: ReportPart<T>, entryOf: (row: T) => readonly [string, Row]): void {
+  const entries = part.set.map(entryOf);
+  const kept = new Set(entries.map(([id]) => id));
+  const gone = part.snapshot ? [...held.keys()].filter((id) => !kept.has(id)) : part.removed;
+  for (const id of gone) held.delete(id);
+  for (const [id, row] of entries) held.set(id, row);
+}
+
+/**
+ * Returns when the assignment of a context to its task began, or null if it has no task. An assignment begins with the
+ * first report of the task. If the client reports the context without that task in between, a later report of the same
+ * task begins a new assignment.
+ */
+function assignedAt(before: HeldContext | undefined, { taskId }: ReportedContext, now: number): number | null {
+  if (taskId === null) return null;
+  return before?.taskId === taskId ? before.taskAssignedAt : now;
+}
+
+function countByWindow(contexts: Iterable<HeldContext>): Map<string, WindowCounts> {
+  const counts = new Map<string, WindowCounts>();
+  for (const { windowId, ownership, status, taskId } of contexts) {
+    if (windowId === null || ownership !== 'worker' || status === 'closed') continue;
+    const { workers, idle, busy } = counts.get(windowId) ?? { workers: 0, idle: 0, busy: 0 };
+    const free = taskId === null ? 1 : 0;
+    counts.set(windowId, { workers: workers + 1, idle: idle + free, busy: busy + 1 - free });
+  }
+  return counts;
+}
+
+function contextIdOf({ contextId }: ReportedContext): string {
+  return contextId;
+}
+
+function windowIdOf({ windowId }: ReportedWindow): string {
+  return windowId;
 }

@@ -1,8 +1,9 @@
 /** Recognises repeated messages within one process, and counts the messages that were seen and repeated. */
-import type { Clock } from '../../core/clock.ts';
-import type { DedupStats, DedupStore } from '../../core/dedup/store.ts';
+import type { DedupStats, DedupStore } from '../../core/dedup/dedup-store.ts';
 import { DEDUP_GRAIN_MS, DEDUP_TTL_MS, DEDUP_WINDOW_SECONDS } from '../../core/limits.ts';
-import { DedupMarks, type DedupKey, type DedupMarksOptions } from './dedup-marks.ts';
+import { silentMetrics, type Metrics } from '../../core/metrics.ts';
+import type { Clock, Log } from '../../core/ports.ts';
+import type { Holdings, Shares } from '../../core/shares/shares.ts';
 
 export interface MemoryDedup extends DedupStore {
   /**
@@ -80,4 +81,191 @@ function bucketOf(at: number): number {
 
 function bucketsOf(seconds: number): number {
   return Math.ceil((seconds * 1000) / DEDUP_GRAIN_MS);
+}
+
+// Remembers in memory which message ids were seen, so that duplicates are recognised. The number of ids is bounded for
+// each user and in total.
+
+/** The ids that identify a message to the deduplicator. */
+type DedupKey = { readonly userId: string; readonly clientId: string; readonly messageId: string };
+
+type DedupMarksOptions = { readonly shares: Shares; readonly log: Log; readonly metrics?: Metrics };
+
+/** The message ids of one client that are remembered now. */
+type ClientMarks = { readonly clientId: string; readonly ids: Set<string> };
+
+/**
+ * The remembered message ids, called marks, in the order in which they were set. A mark lives for DEDUP_TTL_MS. If the
+ * total of the share `dedup_marks` is exceeded, marks are evicted earlier: the oldest one of the user who is most over
+ * their guarantee, or the oldest of all if no user is over. Each method takes amortized constant time.
+ */
+export class DedupMarks {
+  readonly #options: DedupMarksOptions;
+  readonly #metrics: Metrics;
+  readonly #users = new Map<string, UserMarks>();
+  /**
+   * The user of each mark, in the order in which the marks were set. `#ends` has the expiry of each mark. Evicting a
+   * mark leaves its entry in place, so the first `evicted` entries of a user have no mark any more.
+   */
+  #places: (UserMarks | undefined)[] = [];
+  #ends: number[] = [];
+  #head = 0;
+  #size = 0;
+  #evictedAt = -Infinity;
+
+  constructor(options: DedupMarksOptions) {
+    this.#options = options;
+    this.#metrics = options.metrics ?? silentMetrics;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** When the last mark was dropped for lack of room, in epoch milliseconds; -Infinity: never. */
+  get evictedAt(): number {
+    return this.#evictedAt;
+  }
+
+  /** The number of entries in `#places`: at most about twice the number of marks. */
+  get places(): number {
+    return this.#places.length - this.#head;
+  }
+
+  /** Sets a mark. Returns true if the id had no live mark before. */
+  set({ userId, clientId, messageId }: DedupKey, now: number): boolean {
+    this.expire(now);
+    const user = this.#users.get(userId) ?? this.#userOf(userId);
+    if (!user.add(clientId, messageId)) return false;
+    this.#size++;
+    this.#places.push(user);
+    this.#ends.push(now + DEDUP_TTL_MS);
+    const { total } = this.#options.shares.bounds.dedup_marks;
+    if (total !== null && this.#size > total) this.#evict(now);
+    return true;
+  }
+
+  /** Drops the marks that have expired. */
+  expire(now: number): void {
+    for (let user = this.#places[this.#head]; user; user = this.#places[this.#head]) {
+      if (user.evicted > 0) user.evicted--;
+      else if ((this.#ends[this.#head] ?? 0) <= now) this.#drop(user);
+      else return;
+      this.#shift();
+    }
+  }
+
+  #userOf(userId: string): UserMarks {
+    const made = new UserMarks(this.#options.shares.of(userId));
+    this.#users.set(userId, made);
+    return made;
+  }
+
+  #evict(now: number): void {
+    const holder = this.#options.shares.mostOver('dedup_marks');
+    const user = (holder && this.#users.get(holder.userId)) ?? this.#oldest();
+    if (!user) return;
+    this.#evictedAt = now;
+    this.#metrics.count('dedup_marks_evicted');
+    if (user.evictedAt + DEDUP_TTL_MS <= now)
+      this.#options.log.warn(
+        { userId: user.holdings.userId },
+        'no room for deduplication marks: some are dropped early',
+      );
+    user.evictedAt = now;
+    user.evicted++;
+    this.#drop(user);
+    if (this.places > 2 * this.#size + 16) this.#compact();
+  }
+
+  #oldest(): UserMarks | undefined {
+    this.expire(-Infinity);
+    return this.#places[this.#head];
+  }
+
+  /** Drops the user's oldest mark. A user without marks is forgotten. */
+  #drop(user: UserMarks): void {
+    user.dropFirst();
+    this.#size--;
+    if (user.size === 0) this.#users.delete(user.holdings.userId);
+  }
+
+  #shift(): void {
+    // Clears the entry at once, so that it refers to no user until the arrays are shortened.
+    this.#places[this.#head++] = undefined;
+    if (this.#head * 2 <= this.#places.length) return;
+    this.#places = this.#places.slice(this.#head);
+    this.#ends = this.#ends.slice(this.#head);
+    this.#head = 0;
+  }
+
+  /** Removes the entries whose marks were evicted. These are the first entries of each user. */
+  #compact(): void {
+    let kept = 0;
+    for (let at = this.#head; at < this.#places.length; at++) {
+      const user = this.#places[at];
+      if (user === undefined || user.evicted-- > 0) continue;
+      user.evicted = 0;
+      this.#places[kept] = user;
+      this.#ends[kept++] = this.#ends[at] ?? 0;
+    }
+    this.#places.length = kept;
+    this.#ends.length = kept;
+    this.#head = 0;
+  }
+}
+
+/**
+ * The marks of one user. Ids are kept in one Set for each client. An id is the same string as in its history row, so
+ * its text takes no further memory.
+ */
+class UserMarks {
+  readonly holdings: Holdings;
+  /**
+   * The number of this user's entries in DedupMarks whose marks were evicted. They come before the entries that still
+   * have marks.
+   */
+  evicted = 0;
+  /** When a mark was last evicted, in epoch milliseconds; -Infinity: never. */
+  evictedAt = -Infinity;
+  readonly #clients = new Map<string, ClientMarks>();
+  // Finding the first key of a Set means skipping all deleted keys, so a queue keeps the order.
+  #ids: (string | undefined)[] = [];
+  #owners: (ClientMarks | undefined)[] = [];
+  #head = 0;
+
+  constructor(holdings: Holdings) {
+    this.holdings = holdings;
+  }
+
+  get size(): number {
+    return this.#ids.length - this.#head;
+  }
+
+  /** Adds an id. Returns false if it is already there. */
+  add(clientId: string, id: string): boolean {
+    const client = this.#clients.get(clientId) ?? { clientId, ids: new Set<string>() };
+    const before = client.ids.size;
+    if (client.ids.add(id).size === before) return false;
+    if (before === 0) this.#clients.set(clientId, client);
+    this.#ids.push(id);
+    this.#owners.push(client);
+    this.holdings.take('dedup_marks', 1);
+    return true;
+  }
+
+  dropFirst(): void {
+    const id = this.#ids[this.#head];
+    const client = this.#owners[this.#head];
+    if (id === undefined || client === undefined) return;
+    client.ids.delete(id);
+    if (client.ids.size === 0) this.#clients.delete(client.clientId);
+    this.holdings.release('dedup_marks', 1);
+    this.#ids[this.#head] = undefined;
+    this.#owners[this.#head++] = undefined;
+    if (this.#head * 2 <= this.#ids.length) return;
+    this.#ids = this.#ids.slice(this.#head);
+    this.#owners = this.#owners.slice(this.#head);
+    this.#head = 0;
+  }
 }

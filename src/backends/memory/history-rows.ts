@@ -1,14 +1,19 @@
 /** Holds the retained messages and their indexes. No other file may add or drop a message. */
-import type { NewMessage } from '../../core/history/message.ts';
-import { HISTORY_BYTES, RETENTION_MS, STREAM_MESSAGES, STREAMS_PER_USER } from '../../core/limits.ts';
+import type { Command } from '../../core/commands/command.ts';
+import {
+  NO_PAYLOAD,
+  type MessageKind,
+  type NewMessage,
+  type PayloadRef,
+  type StoredPayload,
+  type TerminalError,
+} from '../../core/history/message.ts';
+import type { ClientKey } from '../../core/ids.ts';
+import type { JsonText } from '../../core/json.ts';
+import { HISTORY_BYTES, RETENTION_MS, STREAMS_PER_USER, STREAM_MESSAGES } from '../../core/limits.ts';
 import type { Holdings, Shares } from '../../core/shares/shares.ts';
-import { CommandRow, type About, type MessagePart, type StreamHead } from './history-command-row.ts';
-import { fitsLinkRow, LinkRow } from './history-link-row.ts';
-import { MessageRow, RowList, type Row, type Stream, type User } from './history-row.ts';
-import { createEvictions, type Evictions } from './evictions.ts';
-import { List } from './list.ts';
-import { SparseQueue } from './list-sparse.ts';
-import { createSortedMap, type SortedMap } from './sorted.ts';
+import { List, SparseQueue, createSortedMap, type ListItem, type SortedMap } from './collections.ts';
+import { LinkRow, MessageRow, Row, RowList, fitsLinkRow, type Placed, type Stream, type User } from './history-row.ts';
 
 export type RowLimits = {
   /** The most messages of one stream. */
@@ -242,4 +247,153 @@ function removeStream(state: State, stream: Stream, why: Why): void {
   state.seqFloor = Math.max(state.seqFloor, stream.nextSeq);
   if (why === 'room') state.totals.evictedStreams++;
   if (user.streams.size === 0) state.users.delete(user.userId);
+}
+
+// Remembers when messages were dropped early, so that answers can report the gap.
+
+/**
+ * What is remembered about one user's messages that were dropped for lack of room. `droppedAt`: when the newest of them
+ * was retained, in epoch milliseconds. `wholeStreamAt`: the same, but only of messages that were the last of their
+ * stream.
+ */
+type Note = { readonly userId: string; droppedAt: number; wholeStreamAt: number; place: ListItem<Note> | null };
+
+/**
+ * Remembers that messages were dropped early, for as long as these messages would still be shown. An answer that could
+ * have contained one of them has a gap. Each method takes constant time, and each user takes one small object.
+ */
+interface Evictions {
+  /**
+   * Records that a message of this user was dropped. `at`: when the message was retained. `streamGone`: whether it was
+   * the last message of its stream.
+   */
+  note(userId: string, at: number, streamGone: boolean): void;
+  droppedAt(userId: string): number;
+  wholeStreamAt(userId: string): number;
+  /** Returns the latest `droppedAt` of all users. */
+  anyDroppedAt(): number;
+  anyWholeStreamAt(): number;
+  /** Forgets dropped messages that would no longer be shown, because they were retained at `before` or earlier. */
+  expire(before: number): void;
+}
+
+const NEVER = -Infinity;
+
+function createEvictions(): Evictions {
+  const notes = new Map<string, Note>();
+  const byEviction = new List<Note>();
+  let anyDropped = NEVER;
+  let anyWholeStream = NEVER;
+  return {
+    note(userId, at, streamGone) {
+      const note = notes.get(userId) ?? { userId, droppedAt: NEVER, wholeStreamAt: NEVER, place: null };
+      notes.set(userId, note);
+      note.droppedAt = Math.max(note.droppedAt, at);
+      anyDropped = Math.max(anyDropped, at);
+      if (streamGone) {
+        note.wholeStreamAt = Math.max(note.wholeStreamAt, at);
+        anyWholeStream = Math.max(anyWholeStream, at);
+      }
+      if (note.place) byEviction.remove(note.place);
+      note.place = byEviction.push(note);
+    },
+    droppedAt: (userId) => notes.get(userId)?.droppedAt ?? NEVER,
+    wholeStreamAt: (userId) => notes.get(userId)?.wholeStreamAt ?? NEVER,
+    anyDroppedAt: () => anyDropped,
+    anyWholeStreamAt: () => anyWholeStream,
+    expire(before) {
+      for (let head = byEviction.first; head && head.value.droppedAt <= before; head = byEviction.first) {
+        byEviction.remove(head);
+        notes.delete(head.value.userId);
+      }
+    },
+  };
+}
+
+// Creates the history rows of messages about commands. Adding them to history is the task of history-rows.ts.
+
+/** The values that the rows of all commands of one client share: the client's ids, and the suffix of their stream. */
+export type StreamHead = ClientKey & { readonly suffix: string };
+
+/** The trace of a command. Most commands have none and use the object NO_TRACE. */
+export type TraceIds = Pick<Command, 'traceId' | 'parentSpanId' | 'traceFlags' | 'traceState' | 'callSpan'>;
+
+export const NO_TRACE: TraceIds = {
+  traceId: null,
+  parentSpanId: null,
+  traceFlags: null,
+  traceState: null,
+  callSpan: null,
+};
+
+/** The command that a message is about: its id, its trace and its stream. */
+export type About = { readonly commandId: string; readonly trace: TraceIds; readonly head: StreamHead };
+
+/**
+ * The members of a message about a command, except those in `About`. If no id is given, the id is `<command>:<kind>`.
+ */
+export type MessagePart = {
+  readonly kind: MessageKind;
+  readonly instanceId: string | null;
+  readonly id?: string;
+  readonly kept?: StoredPayload;
+  readonly error?: TerminalError | null;
+};
+
+/**
+ * A row that is also its message. It is one object, because each call retains two of these rows and hardly any is ever
+ * read.
+ */
+class CommandRow extends Row implements NewMessage {
+  readonly kind: MessageKind;
+  readonly commandId: string;
+  readonly instanceId: string | null;
+  readonly error: TerminalError | null;
+  readonly payload: JsonText | null;
+  readonly spill: PayloadRef | null;
+  readonly #head: StreamHead;
+  readonly #trace: TraceIds;
+  readonly #id: string | null;
+
+  constructor(placed: Placed, { commandId, trace, head }: About, part: MessagePart) {
+    const { kind, instanceId, id, kept = NO_PAYLOAD, error } = part;
+    super(placed, kept);
+    this.kind = kind;
+    this.commandId = commandId;
+    this.instanceId = instanceId;
+    this.error = error ?? null;
+    this.payload = kept.payload;
+    this.spill = kept.spill;
+    this.#head = head;
+    this.#trace = trace;
+    this.#id = id ?? null;
+  }
+
+  protected get given(): NewMessage {
+    return this;
+  }
+
+  get id(): string {
+    return this.#id ?? `${this.commandId}:${this.kind}`;
+  }
+
+  get userId(): string {
+    return this.#head.userId;
+  }
+
+  get clientId(): string {
+    return this.#head.clientId;
+  }
+
+  get suffix(): string {
+    return this.#head.suffix;
+  }
+
+  get traceId(): string | null {
+    return this.#trace.traceId;
+  }
+
+  get parentSpanId(): string | null {
+    return this.#trace.parentSpanId;
+  }
 }

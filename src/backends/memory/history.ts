@@ -1,14 +1,20 @@
 /** Core's HistoryStore in memory: retains messages, and reads pages and samples of them. */
-import type { Clock } from '../../core/clock.ts';
-import type { Message, NewMessage } from '../../core/history/message.ts';
-import type {
-  HistoryStore,
-  IngestResult,
-  IngestedMessage,
-  MessageFilter,
-  MessagePage,
-  StreamSummary,
-} from '../../core/history/store.ts';
+import { Sampling } from '../../core/history/history.ts';
+import {
+  LINK_STREAM,
+  type HistoryStore,
+  type IngestResult,
+  type IngestedMessage,
+  type Message,
+  type MessageFilter,
+  type MessagePage,
+  type NewMessage,
+  type RawSample,
+  type SampleBounds,
+  type StreamSummary,
+} from '../../core/history/message.ts';
+import { trustJson, type JsonText } from '../../core/json.ts';
+import { LINK_BYTES, LINK_BYTES_GUARANTEE, LINK_MESSAGES } from '../../core/limits.ts';
 import {
   comparePositions,
   scanSorted,
@@ -18,17 +24,26 @@ import {
   type Position,
   type Scan,
 } from '../../core/page.ts';
-import { createShares, type Shares } from '../../core/shares/shares.ts';
-import { silentLog } from '../../core/log.ts';
+import { silentLog, type Clock } from '../../core/ports.ts';
+import { SHARE_BOUNDS, createShares, type Shares } from '../../core/shares/shares.ts';
+import { lowerBound } from './collections.ts';
 import { createMemoryDedup, type MemoryDedup } from './dedup.ts';
-import type { About, MessagePart } from './history-command-row.ts';
 import type { Row } from './history-row.ts';
-import { sampleRows } from './history-sample.ts';
-import { lengthOf, rowAt, rowsOfCommand, type Rows, type Stream, type Totals } from './history-rows.ts';
-import { createTables, TABLE_LIMITS, type TableLimits } from './history-tables.ts';
-import { lowerBound } from './sorted.ts';
+import {
+  HISTORY_LIMITS,
+  createRows,
+  lengthOf,
+  rowAt,
+  rowsOfCommand,
+  type About,
+  type MessagePart,
+  type RowLimits,
+  type Rows,
+  type Stream,
+  type Totals,
+} from './history-rows.ts';
 
-export type MemoryHistoryOptions = {
+type MemoryHistoryOptions = {
   readonly clock: Clock;
   readonly limits?: Partial<TableLimits> | undefined;
   /** The deduplicator. The acts that record ends of commands use it too. If absent, the store creates its own. */
@@ -216,4 +231,68 @@ function timePosition({ at, suffix, seq }: Message): Position {
 
 function evicted(source: EvidenceSource, asOf: number): ObservedSource {
   return { source, nodeId: null, complete: false, observed: 0, limit: null, reason: 'evicted', asOf };
+}
+
+// Holds the retained rows of direct mode in two tables with separate limits: messages, and link histories.
+
+export type TableLimits = RowLimits & {
+  /** The most rows of one user's link history. */
+  readonly linkMessages: number;
+  /** The most bytes of all link histories together. Each row counts as a message does for `bytes`. */
+  readonly linkBytes: number;
+};
+
+const TABLE_LIMITS: TableLimits = { ...HISTORY_LIMITS, linkMessages: LINK_MESSAGES, linkBytes: LINK_BYTES };
+
+/**
+ * The two tables of retained rows: messages, and the link histories of all users. They have no limit in common, so no
+ * message is dropped because many links open and end. A link history is read by its name. It is neither listed nor
+ * counted among the streams of its user.
+ */
+interface Tables {
+  readonly messages: Rows;
+  /** Returns the table that holds the stream with this suffix. */
+  of(suffix: string): Rows;
+  stream(userId: string, suffix: string): Stream | undefined;
+  /** Drops the rows of both tables that were retained at `before` or earlier. */
+  expire(before: number): void;
+}
+
+/**
+ * Creates the two tables. `shares` counts the bytes that the messages of each user take. Link histories have a table of
+ * shares of their own.
+ */
+function createTables(limits: TableLimits, shares: Shares | undefined): Tables {
+  const { bytes, linkBytes, linkMessages, retentionMs } = limits;
+  const messages = createRows(limits, shares ?? sharesOf(SHARE_BOUNDS.history_bytes.guarantee, bytes));
+  const linkLimits = { streamMessages: linkMessages, retentionMs, bytes: linkBytes, streamsPerUser: 1 };
+  const links = createRows(linkLimits, sharesOf(LINK_BYTES_GUARANTEE, linkBytes));
+  const both = [messages, links];
+  const of = (suffix: string): Rows => (suffix === LINK_STREAM ? links : messages);
+  return {
+    messages,
+    of,
+    stream: (userId, suffix) => of(suffix).users.get(userId)?.streams.get(suffix),
+    expire: (before) => both.forEach((rows) => rows.expire(before)),
+  };
+}
+
+function sharesOf(guarantee: number, total: number): Shares {
+  return createShares({ history_bytes: { guarantee: Math.min(guarantee, total), total } });
+}
+
+// Reads as many rows as fit within given limits, for the raw view of the history.
+
+/** Takes rows from the beginning, as many as fit within the limits. */
+function sampleRows(rows: Iterable<Row>, bounds: SampleBounds): Omit<RawSample, 'gaps'> {
+  const sampling = new Sampling(bounds);
+  for (const row of rows) if (!sampling.offer(row.message, () => storedOf(row))) break;
+  return sampling.sample;
+}
+
+/** Writes all members of a row as JSON, with the number of bytes that the row counts for in history. */
+function storedOf({ message, bytes }: Row): JsonText {
+  const { payload, ...members } = message;
+  const shown = JSON.stringify({ adapter: 'memory', rowBytes: bytes, ...members });
+  return trustJson(`${shown.slice(0, -1)},"payload":${payload ?? 'null'}}`);
 }

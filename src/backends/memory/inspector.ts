@@ -2,17 +2,16 @@
  * Core's DeliveryInspector in memory: lists and counts commands and reservations. It reads the ledger and changes
  * nothing.
  */
-import type { Clock } from '../../core/clock.ts';
-import type { Command } from '../../core/delivery/command.ts';
-import type { Connection } from '../../core/connections/connection.ts';
-import { hasLabels } from '../../core/connections/labels.ts';
+import type { Clock } from '../../core/ports.ts';
+import type { Command } from '../../core/commands/command.ts';
+import { type Connection, hasLabels } from '../../core/connections/connection.ts';
 import {
   matchesRecord,
   type CapacityScope,
   type DeliveryFilter,
   type DeliveryInspector,
   type ReservedScope,
-} from '../../core/delivery/inspector.ts';
+} from '../../core/commands/stores.ts';
 import { DELIVERY_SAMPLE, SCOPE_HOLDERS } from '../../core/limits.ts';
 import {
   SCAN_BUDGET,

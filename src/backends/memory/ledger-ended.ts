@@ -1,15 +1,15 @@
 /** Keeps ended commands until their time is over, or until there is no room for them. It ends no command. */
-import type { CommandMark } from '../../core/delivery/command.ts';
+import type { CommandMark } from '../../core/commands/command.ts';
 import { isCode } from '../../core/errors.ts';
 import type { CommandKey } from '../../core/ids.ts';
 import { utf8Length } from '../../core/json.ts';
-import type { Log } from '../../core/log.ts';
+import type { Log } from '../../core/ports.ts';
 import type { Metrics } from '../../core/metrics.ts';
 import type { Shares } from '../../core/shares/shares.ts';
 import { CommandMarks } from './commands-marks.ts';
 import type { Entry, UserLedger } from './ledger-entry.ts';
 import { hasNoRecord, hasNoResult, UserLedgers } from './ledger-users.ts';
-import { SparseQueue } from './list-sparse.ts';
+import { SparseQueue } from './collections.ts';
 
 export type EndedOptions = {
   readonly shares: Shares;

@@ -1,17 +1,13 @@
 /** One command of the ledger, with its waiters and its positions in the indexes. Only acts may change it. */
-import type { Command } from '../../core/delivery/command.ts';
-import type { Binding, NewWaiter } from '../../core/delivery/commands.ts';
-import type { Waiter } from '../../core/delivery/waiter.ts';
+import type { Command, Waiter } from '../../core/commands/command.ts';
+import type { Binding, NewWaiter } from '../../core/commands/stores.ts';
 import { clientStream } from '../../core/history/message.ts';
 import type { ClientKey } from '../../core/ids.ts';
 import type { JsonText } from '../../core/json.ts';
 import type { Holdings } from '../../core/shares/shares.ts';
-import type { StreamHead, TraceIds } from './history-command-row.ts';
+import type { StreamHead, TraceIds } from './history-rows.ts';
 import { PackedCommand } from './commands-packed.ts';
-import { DueItem } from './due.ts';
-import { List, type ListItem } from './list.ts';
-import type { SparseQueue } from './list-sparse.ts';
-
+import { DueItem, List, type ListItem, type SparseQueue } from './collections.ts';
 const NO_WAITERS: readonly WaiterRow[] = [];
 
 /** The values with which an entry is created. */

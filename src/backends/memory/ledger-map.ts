@@ -2,7 +2,7 @@
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import type { Position } from '../../core/page.ts';
 import { NewestFirst, type Newest } from './ledger-newest.ts';
-import { createSortedMap, type SortedMap } from './sorted.ts';
+import { createSortedMap, type SortedMap } from './collections.ts';
 
 type Commands<V> = SortedMap<V>;
 type Clients<V> = SortedMap<{ readonly clientId: string; readonly commands: Commands<V> }>;

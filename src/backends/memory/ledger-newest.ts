@@ -2,7 +2,7 @@
  * A list of items in the order in which they were added, read from the newest. The ledger keeps the order of admission
  * in it.
  */
-import { lowerBound } from './sorted.ts';
+import { lowerBound } from './collections.ts';
 
 /**
  * An item and the number of its position, called its place. A new item gets a higher place than all items before it,

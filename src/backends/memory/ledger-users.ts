@@ -1,8 +1,7 @@
 /** Holds one object for each user, with the user's ended commands and holdings. */
 import type { Shares } from '../../core/shares/shares.ts';
 import type { Entry, UserLedger } from './ledger-entry.ts';
-import { List } from './list.ts';
-import { SparseQueue } from './list-sparse.ts';
+import { List, SparseQueue } from './collections.ts';
 
 export function hasNoRecord(entry: Entry): boolean {
   return entry.reduced;

@@ -1,24 +1,21 @@
 /**
  * Holds the data that the stores of commands, waiters and nodes share. It contains no rule about states of commands.
  */
-import { ByClient } from '../../core/by-client.ts';
-import type { Clock } from '../../core/clock.ts';
-import { wasDispatched, type CommandMark } from '../../core/delivery/command.ts';
+import { ByClient } from '../../core/collections.ts';
+import type { Clock } from '../../core/ports.ts';
+import { wasDispatched, type CommandMark } from '../../core/commands/command.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import { RECONCILE_BATCH } from '../../core/limits.ts';
 import type { Position } from '../../core/page.ts';
-import type { ShareRefusal } from '../../core/shares/bounds.ts';
+import type { ShareRefusal } from '../../core/shares/shares.ts';
 import { isRelayId } from './commands-marks.ts';
 import { giveUpParams } from './commands-params.ts';
-import { DueIndex } from './due.ts';
+import { DueIndex, List, createSortedMap } from './collections.ts';
 import { ClientQueue, type Entry, type UserLedger } from './ledger-entry.ts';
 import { EndedCommands, type EndedOptions } from './ledger-ended.ts';
 import { CommandMap, type Whose } from './ledger-map.ts';
 import type { Newest } from './ledger-newest.ts';
 import { hasNoRecord } from './ledger-users.ts';
-import { List } from './list.ts';
-import { createSortedMap } from './sorted.ts';
-
 export { ClientQueue, Entry, WaiterRow } from './ledger-entry.ts';
 
 /** The commands that hold a reservation in one admission scope, and how many of them each user has. */

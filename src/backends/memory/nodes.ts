@@ -1,6 +1,6 @@
 /** Core's NodeStore in memory: delivers messages to the mailbox of a node, and lists the nodes. */
-import type { Clock } from '../../core/clock.ts';
-import type { DispatcherNode, MailboxRow, NodeReport, NodeStore } from '../../core/delivery/nodes.ts';
+import type { Clock } from '../../core/ports.ts';
+import type { DispatcherNode, MailboxRow, NodeReport, NodeStore } from '../../core/commands/stores.ts';
 import { CallboardError } from '../../core/errors.ts';
 import { NODE_SILENT_MS } from '../../core/limits.ts';
 import { scanSorted } from '../../core/page.ts';

@@ -1,14 +1,19 @@
 /** Core's WaiterStore in memory: the callers that wait for commands. */
-import type { Clock } from '../../core/clock.ts';
-import type { Command } from '../../core/delivery/command.ts';
-import type { NewWaiter } from '../../core/delivery/commands.ts';
-import { satisfied } from '../../core/delivery/waiter.ts';
-import type { AttachResult, CountedScan, PendingWait, WaiterFilter, WaiterStore } from '../../core/delivery/waiters.ts';
+import type { Clock } from '../../core/ports.ts';
+import { type Command, satisfied } from '../../core/commands/command.ts';
+import type {
+  NewWaiter,
+  AttachResult,
+  CountedScan,
+  PendingWait,
+  WaiterFilter,
+  WaiterStore,
+} from '../../core/commands/stores.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import { COUNT_SCAN, WAITERS_PER_COMMAND } from '../../core/limits.ts';
 import { scanSorted, sortable, type PageRequest, type Scan } from '../../core/page.ts';
 import { WaiterRow, type Entry, type Ledger } from './ledger.ts';
-import { List } from './list.ts';
+import { List } from './collections.ts';
 import type { Mailboxes } from './nodes.ts';
 
 type Rows = List<WaiterRow>;

@@ -2,10 +2,10 @@
  * Core's AuditStore over Redis: the record of what administrators did, as one chain of rows in the namespace's first
  * partition. Core computes and verifies the MACs of the chain; this file only stores them.
  */
-import type { AppendResult, AuditAppend, AuditStore, ListedAct } from '../../../core/audit/store.ts';
-import type { RedisParts } from '../parts.ts';
-import { listOf, type Fields } from '../replies.ts';
-import type { Store } from '../store/store.ts';
+import type { AppendResult, AuditAppend, AuditStore, ListedAct } from '../../core/audit/audit-rows.ts';
+import type { RedisParts } from './parts.ts';
+import type { Store } from './store.ts';
+import { listOf, type Fields } from './types.ts';
 
 const PARTITION = 0;
 

@@ -3,17 +3,16 @@
  * stores nothing.
  */
 import { randomUUID } from 'node:crypto';
-import type { Bus, ConnectionEvent } from '../../../core/bus.ts';
-import type { Connection } from '../../../core/connections/connection.ts';
-import type { ClientKey } from '../../../core/ids.ts';
-import type { RedisParts } from '../parts.ts';
-import { createCommandChannels, type CommandTopic } from './command-channels.ts';
-import { createWholeEvents, lightEvent } from './connection-events.ts';
-import { createListeners, type Listeners } from './listeners.ts';
-import { createProbe } from './probe.ts';
-import { createSubscriber } from './subscriber.ts';
-import { decodeMessage, encodeMessage, placeOf, type Place } from './topics.ts';
-import { createWatch } from './watch.ts';
+import type { Bus, ConnectionEvent } from '../../core/bus.ts';
+import type { CommandEvent } from '../../core/commands/command.ts';
+import type { Connection } from '../../core/connections/connection.ts';
+import type { ClientKey, CommandKey } from '../../core/ids.ts';
+import type { Cancel, Log } from '../../core/ports.ts';
+import { advertisedChars, revisionOf } from './connections.ts';
+import type { RedisParts } from './parts.ts';
+import { partitionOfId } from './sites.ts';
+import type { Store } from './store.ts';
+import { createProbe, createSubscriber } from './subscriber.ts';
 
 const CONNECTIONS = 'connections';
 /** The topic of a message that says that its sender could not publish earlier events of the channel. */
@@ -177,4 +176,256 @@ function parsed(json: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+// Remembers the Redis channels of the commands that someone on this node listens to. Subscribes to none itself.
+
+/** The topic of a command that someone on this node listens to. */
+type CommandTopic = { readonly topic: string; readonly key: CommandKey; readonly partition: number };
+
+type CommandChannels = {
+  /**
+   * Records whether the topic has listeners. Returns the command's channel; null if the topic is not a command's.
+   */
+  changed(topic: string, wanted: boolean): { readonly channel: string; readonly partition: number } | null;
+  /** Returns the topics whose events these channels carry. */
+  among(channels: readonly string[]): readonly CommandTopic[];
+  /** Returns the topics of the commands in this partition. */
+  inPartition(partition: number): readonly CommandTopic[];
+  /** Returns the partitions of all commands that someone on this node listens to. */
+  partitions(): ReadonlySet<number>;
+};
+
+function createCommandChannels(store: Store): CommandChannels {
+  const topics = new Map<string, CommandTopic>();
+  return {
+    changed(topic, wanted) {
+      const key = commandOf(topic);
+      if (!key) return null;
+      const { partition, kind, hash } = placeOfCommand(store, key);
+      const channel = store.key(partition, kind, hash);
+      if (wanted) topics.set(channel, { topic, key, partition });
+      else topics.delete(channel);
+      return { channel, partition };
+    },
+    among: (channels) => channels.map((channel) => topics.get(channel)).filter((found) => found !== undefined),
+    inPartition: (partition) => [...topics.values()].filter((one) => one.partition === partition),
+    partitions: () => new Set([...topics.values()].map(({ partition }) => partition)),
+  };
+}
+
+// Keeps large lists of actions out of the messages of the bus. Every node receives every event of a connection, and
+// most nodes have no listener for it.
+
+/** The most characters of JSON that the actions of a connection may have in a message. */
+const CARRIED = 16 * 1024;
+
+/** An event as a message has it. If `revision` is given, the list of actions was left out, and this is its revision. */
+type SentEvent = ConnectionEvent & { readonly revision?: string };
+
+/** Returns the event to send: with an empty list of actions if the list is large. */
+function lightEvent(store: Store, event: ConnectionEvent): SentEvent {
+  const { actions } = event.connection;
+  if (advertisedChars(store, actions) <= CARRIED) return event;
+  return { ...event, connection: { ...event.connection, actions: [] }, revision: revisionOf(store, actions) };
+}
+
+type WholeEventsOptions = {
+  readonly store: Store;
+  /** Reads the present row of a client; null if there is none. */
+  readonly read: (key: ClientKey) => Promise<Connection | null>;
+  readonly deliver: (event: ConnectionEvent) => void;
+};
+
+/**
+ * Returns a function that takes events as they arrive, and delivers them in that order with their actions, which it
+ * reads if they were left out. If they can no longer be read, the event is dropped: the client is gone or has
+ * advertised others since, and then a later event follows.
+ */
+function createWholeEvents({ store, read, deliver }: WholeEventsOptions): (event: SentEvent) => void {
+  let last: Promise<void> | null = null;
+  const complete = async ({ revision, ...event }: SentEvent): Promise<void> => {
+    if (revision === undefined) return deliver(event);
+    const row = await read(event.connection);
+    if (row === null || revisionOf(store, row.actions) !== revision) return;
+    deliver({ ...event, connection: { ...event.connection, actions: row.actions } });
+  };
+  return (event) => {
+    if (last === null && event.revision === undefined) return deliver(event);
+    const done = (last ?? Promise.resolve()).then(() => complete(event)).catch(() => {});
+    last = done;
+    void done.then(() => {
+      if (last === done) last = null;
+    });
+  };
+}
+
+// The listeners of this process, by topic. Knows nothing of Redis.
+
+type Listener = (event: never) => void;
+
+/** The listeners of this node, by topic. If one throws, the others still get the event. */
+type Listeners = {
+  has(topic: string): boolean;
+  /** Calls the listeners of the topic. `event` is of the type that core declares for the topic. */
+  deliver(topic: string, event: unknown): void;
+  /** `interrupted`: called by `interrupted`, until the listener is removed. */
+  add(topic: string, listener: Listener, interrupted?: () => void): Cancel;
+  /** Tells all listeners that events of other nodes may have been lost. */
+  interrupted(): void;
+};
+
+/**
+ * Creates an empty table. `changed`: called with a topic when its first listener is added, and when its last one is
+ * removed.
+ */
+function createListeners(log: Log, changed: (topic: string) => void): Listeners {
+  const topics = new Map<string, Set<Listener>>();
+  const toInterrupt = new Map<Listener, () => void>();
+  return {
+    has: (topic) => topics.has(topic),
+    deliver(topic, event) {
+      for (const listener of topics.get(topic) ?? []) {
+        try {
+          (listener as (event: unknown) => void)(event);
+        } catch (error) {
+          log.error({ err: error, topic }, 'a listener failed');
+        }
+      }
+    },
+    interrupted() {
+      for (const tell of toInterrupt.values()) tell();
+    },
+    add(topic, listener, interrupted) {
+      const known = topics.get(topic);
+      const listeners = known ?? new Set<Listener>();
+      // A new function for each call, so that one function may listen twice.
+      const own: Listener = (event) => listener(event);
+      listeners.add(own);
+      topics.set(topic, listeners);
+      if (interrupted) toInterrupt.set(own, interrupted);
+      if (!known) changed(topic);
+      return () => {
+        toInterrupt.delete(own);
+        if (!listeners.delete(own) || listeners.size > 0) return;
+        topics.delete(topic);
+        changed(topic);
+      };
+    },
+  };
+}
+
+// Chooses the channel for the events of a topic, and encodes and decodes messages. Sends nothing.
+
+const COMMAND = 'command:';
+const EVENTS = 'events:';
+const SITE = 'site:';
+const SESSION = 'session:';
+const TICKET = 'ticket:';
+
+/**
+ * The channel that a topic's events are published on: the channel of a partition (`bus`), or the channel of one command
+ * (`hint`, with the command's hash).
+ */
+type Place = { readonly partition: number; readonly kind: 'bus' | 'hint'; readonly hash: string | null };
+
+type CommandPlace = Place & { readonly hash: string };
+
+/** Chooses the channel for an event of this topic. The events of one user share a channel, so they arrive in order. */
+function placeOf(store: Store, topic: string, event: unknown): Place {
+  const command = commandOf(topic);
+  if (command) return placeOfCommand(store, command);
+  return { partition: partitionOf(store, topic, event), kind: 'bus', hash: null };
+}
+
+function placeOfCommand(store: Store, { userId, clientId, commandId }: CommandKey): CommandPlace {
+  return { partition: store.partitionOfUser(userId), kind: 'hint', hash: store.hash(userId, clientId, commandId) };
+}
+
+/** Reads the command's key from a topic. Returns null if the topic is not a command's. */
+function commandOf(topic: string): CommandKey | null {
+  if (!topic.startsWith(COMMAND)) return null;
+  const [userId = '', clientId = '', commandId = ''] = topic.slice(COMMAND.length).split('/');
+  return { userId, clientId, commandId };
+}
+
+/**
+ * Chooses the partition on whose channel an event is published. If an id names no partition, any channel can be used,
+ * because every node subscribes to all of them.
+ */
+function partitionOf(store: Store, topic: string, event: unknown): number {
+  if (topic.startsWith(EVENTS)) return store.partitionOfUser((event as CommandEvent).command.userId);
+  if (topic === 'listening') return 0;
+  if (topic === 'connections') return store.partitionOfUser((event as ConnectionEvent).connection.userId);
+  if (topic.startsWith(SITE)) return store.partitionOfUser(topic.slice(SITE.length).split('/')[0] ?? '');
+  const id = topic.startsWith(TICKET) ? topic.slice(TICKET.length) : topic.slice(SESSION.length);
+  return partitionOfId(id, store.partitions) ?? 0;
+}
+
+/**
+ * A message on a channel: its sender, a space, the topic, a line break, and the event as JSON. A topic contains no line
+ * break.
+ */
+type Message = { readonly origin: string; readonly topic: string; readonly json: string };
+
+function encodeMessage({ origin, topic, json }: Message): string {
+  return `${origin} ${topic}\n${json}`;
+}
+
+/** Decodes a message, except for its JSON. Returns null if the text is not a message of callboard. */
+function decodeMessage(text: string): Message | null {
+  const space = text.indexOf(' ');
+  const line = text.indexOf('\n');
+  if (space < 1 || line < space) return null;
+  return { origin: text.slice(0, space), topic: text.slice(space + 1, line), json: text.slice(line + 1) };
+}
+
+// Notes in Redis that this node listens to hints of commands. Hints that no node listens to are not published.
+
+/** How long a note lasts in Redis, milliseconds. */
+const WATCH_MS = 15_000;
+/** The age at which a note is renewed, milliseconds. */
+const RENEW_MS = 4_000;
+
+type WatchOptions = Pick<RedisParts, 'store' | 'system'> & {
+  /**
+   * Called when the note of this partition had ended before it was renewed. Hints of the partition's commands may not
+   * have been published in between.
+   */
+  readonly lapsed: (partition: number) => void;
+};
+
+/** The notes of this node, one for each partition. */
+type Watch = {
+  /**
+   * Writes or renews the note of this partition. Returns null if the note is new enough. Otherwise returns a promise
+   * that resolves when the note is written or the attempt has failed. The promise never rejects.
+   */
+  want(partition: number): Promise<void> | null;
+};
+
+function createWatch({ store, system, lapsed }: WatchOptions): Watch {
+  const noted = new Map<number, number>();
+  const asking = new Map<number, Promise<void>>();
+  const note = async (partition: number, at: number): Promise<void> => {
+    try {
+      await store.act(partition, 'bus-watch', [WATCH_MS]);
+      const before = noted.get(partition) ?? at;
+      noted.set(partition, at);
+      if (at - before >= WATCH_MS) lapsed(partition);
+    } catch {
+      // Redis is away. The next call tries again.
+    } finally {
+      asking.delete(partition);
+    }
+  };
+  return {
+    want(partition) {
+      const at = system.now();
+      if (at - (noted.get(partition) ?? -Infinity) < RENEW_MS) return null;
+      const asked = asking.get(partition) ?? note(partition, at);
+      asking.set(partition, asked);
+      return asked;
+    },
+  };
 }

@@ -5,15 +5,17 @@ import type {
   Connection,
   DisconnectCause,
   Predecessor,
-} from '../../../core/connections/connection.ts';
-import { trustJson, type JsonText } from '../../../core/json.ts';
-import { DEAD_MS, FORGET_MS } from '../../../core/limits.ts';
-import type { LeaseView } from './look.ts';
-import { fieldsOf, type Fields } from '../replies.ts';
-import type { Reply } from '../types.ts';
+} from '../../core/connections/connection.ts';
+import { trustJson, type JsonText } from '../../core/json.ts';
+import { DEAD_MS, FORGET_MS } from '../../core/limits.ts';
+import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../core/page.ts';
+import type { DocumentReading, Sized } from '../../core/reading.ts';
+import type { KeyKind } from './keys.ts';
+import type { Store } from './store.ts';
+import { fieldsOf, listOf, type Fields, type ReadCommand, type Reply } from './types.ts';
 
 /** The fields of a row that change while its link is up or down. */
-export type Stamps = Pick<Connection, 'nodeId' | 'lastSeenAt' | 'disconnectedAt' | 'disconnectCause' | 'closeCode'>;
+type Stamps = Pick<Connection, 'nodeId' | 'lastSeenAt' | 'disconnectedAt' | 'disconnectCause' | 'closeCode'>;
 
 /** Decodes the HASH of a connection; null for an empty one. */
 export function decodeConnection(fields: Fields): Connection | null {
@@ -94,4 +96,299 @@ function stampOf(text: string | undefined): number | null {
 
 function jsonOf(text: string | undefined): JsonText | null {
   return text === undefined ? null : trustJson(text);
+}
+
+// Reads pages and counts of listings (connections, contexts, windows) from the indexes by name, merged over the
+// partitions. Each caller says which rows its listing keeps.
+
+/** The most members that a filtered scan reads at once. */
+const CHUNK = 1_000;
+
+/** A member of an index by name: its name, split at the NULs; its partition; and the leases there when it was read. */
+export type Member = { readonly position: Position; readonly partition: number; readonly leases: LeaseView };
+
+/** A listing over an index by name. */
+export type Listing<T> = {
+  readonly kind: KeyKind;
+  /** The user, or the user and the client, whose rows are listed; empty for all users. */
+  readonly prefix: readonly string[];
+  readonly partitions: readonly number[];
+  /** Whether the listing keeps every row. If so, one read gets a whole page. */
+  readonly plain: boolean;
+  /**
+   * Selects rows by their names; the others are not loaded. `key` names the selection: two listings with the same key,
+   * kind and prefix load the same rows. Null: all rows are loaded.
+   */
+  readonly wanted: { readonly key: string; readonly test: (position: Position) => boolean } | null;
+  /** Reads the rows of these members, in the order of the members; null for a row that is gone. */
+  readonly load: (members: readonly Member[]) => Promise<readonly (T | null)[]>;
+  /** Whether a loaded row belongs to the listing at all; if not, it is treated as absent. Absent: all rows do. */
+  readonly present?: (row: T) => boolean;
+  /** Whether the listing keeps a row. */
+  readonly keep: (row: T) => boolean;
+  /** Roughly how many bytes a row takes in memory. */
+  readonly bytes: (row: T) => number;
+};
+
+/** Reads the rows of a listing on behalf of one document, which remembers them. */
+type Source<T> = { readonly looker: Looker; readonly listing: Listing<T>; readonly reading: DocumentReading };
+
+/** Reads one page, by the same rules as core's `scanSorted`. */
+export async function scanPage<T>(source: Source<T>, page: PageRequest): Promise<Scan<T>> {
+  const { listing } = source;
+  const found: { row: T; position: Position }[] = [];
+  const chunk = listing.plain ? page.first + 1 : CHUNK;
+  let scanned = 0;
+  let last: Position | null = null;
+  for await (const members of chunks(source, { after: page.after, chunk })) {
+    for (const { position, row } of members) {
+      const full = found.length === page.first && row !== null;
+      if (full) return { rows: found, next: last, gaps: [] };
+      if (scanned === SCAN_BUDGET) return { rows: found, next: last, gaps: [], cut: found.length < page.first };
+      scanned++;
+      // A full page ends with its last row, even if rows after it were read and left out.
+      if (found.length < page.first) last = position;
+      if (row !== null && listing.keep(row)) found.push({ row, position });
+    }
+  }
+  return { rows: found, next: null, gaps: [] };
+}
+
+/**
+ * Counts the rows that the listing keeps. A listing that keeps every row is counted by its index, without reading rows.
+ * Of another, at most `most` members are read; the count is not complete if there are more.
+ */
+export async function countRows<T>(
+  source: Source<T>,
+  most: number,
+): Promise<{ readonly count: number; readonly complete: boolean }> {
+  const { listing, reading, looker } = source;
+  if (listing.plain) {
+    reading.check();
+    const part = { ...partOf(listing.kind, { prefix: listing.prefix, after: null }, 0), counted: true };
+    const looks = await Promise.all(listing.partitions.map((partition) => looker.look(partition, part)));
+    return { count: looks.reduce((sum, { count }) => sum + count, 0), complete: true };
+  }
+  let scanned = 0;
+  let count = 0;
+  for await (const members of chunks(source, { after: null, chunk: CHUNK })) {
+    for (const { row } of members) {
+      if (scanned++ === most) return { count, complete: false };
+      if (row !== null && listing.keep(row)) count++;
+    }
+  }
+  return { count, complete: true };
+}
+
+/** Finds the first rows that the listing keeps, at most `most`. */
+export async function firstRows<T>(source: Source<T>, most: number): Promise<readonly T[]> {
+  const found: T[] = [];
+  for await (const members of chunks(source, { after: null, chunk: CHUNK })) {
+    for (const { row } of members) {
+      if (row !== null && source.listing.keep(row)) found.push(row);
+      if (found.length === most) return found;
+    }
+  }
+  return found;
+}
+
+/** Reads all rows of a listing that the listing keeps. For listings that are bounded, such as those of one client. */
+export async function allRows<T>(source: Source<T>): Promise<readonly Kept<T>[]> {
+  const kept: Kept<T>[] = [];
+  for await (const members of chunks(source, { after: null, chunk: CHUNK })) {
+    for (const { row, position } of members) if (row !== null && source.listing.keep(row)) kept.push({ row, position });
+  }
+  return kept;
+}
+
+type Kept<T> = { readonly position: Position; readonly row: T };
+type Found<T> = { readonly position: Position; readonly row: T | null };
+type Reach = { readonly after: Position | null; readonly chunk: number };
+type Chunk<T> = { readonly rows: readonly Found<T>[]; readonly last: boolean };
+
+/** Reads a listing chunk by chunk, and each chunk once for a document. Ends when the document is given up. */
+async function* chunks<T>(source: Source<T>, { after, chunk }: Reach): AsyncGenerator<readonly Found<T>[]> {
+  const { kind, prefix, wanted, present } = source.listing;
+  for (let at = after; ;) {
+    source.reading.check();
+    const place = [kind, prefix.join('\0'), at?.join('\0') ?? '', chunk].join('\n');
+    const key = `rows\n${place}\n${wanted?.key ?? ''}`;
+    const { rows, last } = await source.reading.once(key, () => readChunk(source, { after: at, chunk }, place));
+    yield present ? rows.map((found) => (found.row && !present(found.row) ? { ...found, row: null } : found)) : rows;
+    if (last) return;
+    at = rows.at(-1)?.position ?? null;
+  }
+}
+
+/** What a member of an index takes in memory, roughly. */
+const MEMBER_BYTES = 200;
+
+async function readChunk<T>(
+  { looker, listing, reading }: Source<T>,
+  { after, chunk }: Reach,
+  place: string,
+): Promise<Sized<Chunk<T>>> {
+  const { kind, prefix, partitions, wanted, load, bytes } = listing;
+  const look = async () => {
+    const part = partOf(kind, { prefix, after }, chunk);
+    const looks = await Promise.all(partitions.map((partition) => looker.look(partition, part)));
+    const merged = mergedMembers(looks, partitions);
+    const members = merged.slice(0, chunk);
+    const last = merged.length === members.length && looks.every((one) => one.members.length < chunk);
+    return { value: { members, last }, bytes: members.length * MEMBER_BYTES };
+  };
+  const names = wanted ? await reading.once(`names\n${place}`, look) : (await look()).value;
+  const asked = wanted ? names.members.filter(({ position }) => wanted.test(position)) : names.members;
+  const loaded = await reading.load(asked.length, () => load(asked));
+  const rowOf = new Map(asked.map((member, i) => [member, loaded[i] ?? null]));
+  const rows = names.members.map((member) => ({ position: member.position, row: rowOf.get(member) ?? null }));
+  const size = loaded.reduce((sum, row) => sum + (row ? bytes(row) : 0), rows.length * MEMBER_BYTES);
+  return { value: { rows, last: names.last }, bytes: size };
+}
+
+type Look = LeaseView & { readonly members: readonly string[] };
+
+/** Merges the members of all partitions, in byte order. */
+export function mergedMembers(looks: readonly Look[], partitions: readonly number[]): readonly Member[] {
+  const lists = looks.map(({ members, ...leases }, i) =>
+    members.map((text) => ({ position: text.split('\0'), partition: partitions[i] ?? 0, leases, text })),
+  );
+  if (lists.length === 1) return lists[0] ?? [];
+  return lists
+    .flat()
+    .map((member) => ({ member, bytes: Buffer.from(member.text) }))
+    .sort((a, b) => Buffer.compare(a.bytes, b.bytes))
+    .map(({ member }) => member);
+}
+
+// Reads parts of the indexes of connections, contexts and windows. The reads of one tick are sent together.
+
+/**
+ * The most rows that one act forgets, and the most such acts that a read waits for. After that many acts the read is
+ * answered even if more rows are due to be forgotten. Listings leave these rows out, but counts include them.
+ */
+const SWEEP_ROWS = 64;
+const SWEEPS = 100;
+/**
+ * The most members that one act returns, and the most parts of indexes that it reads. While an act
+ * runs, Redis answers no other request.
+ */
+const MAX_MEMBERS = 4_000;
+const MAX_PARTS = 200;
+
+/**
+ * A requested part of an index whose members are ordered by the bytes of their names. `min` and `max` are bounds of
+ * ZRANGEBYLEX. `limit`: the most members to return. `counted`: whether to count all members of the part.
+ */
+type Part = {
+  readonly kind: KeyKind;
+  readonly min: string;
+  readonly max: string;
+  readonly limit: number;
+  readonly counted?: boolean;
+};
+
+/** The time of a partition, and the nodes whose lease is over, each with the end of its lease (ms). */
+export type LeaseView = { readonly now: number; readonly over: ReadonlyMap<string, number> };
+/** A part of an index that was read. `count`: the number of its members; -1 if it was not requested. */
+type Looked = LeaseView & { readonly members: readonly string[]; readonly count: number };
+
+/**
+ * Collects the reads that are requested in one tick of the event loop. The reads of one partition take one round trip
+ * for parts of indexes, and one for keys.
+ */
+export interface Looker {
+  /** Forgets the rows that are due to be forgotten, and then reads a part of an index. */
+  look(partition: number, part: Part): Promise<Looked>;
+  read(command: ReadCommand): Promise<Reply>;
+}
+
+export function createLooker(store: Store): Looker {
+  return {
+    look: gathered((partition, parts) => look(store, partition, parts)),
+    read: async (command) => (await store.read([command]))[0] ?? null,
+  };
+}
+
+type Where = {
+  /** The user, or the user and the client, whose members are read; empty for all users. */
+  readonly prefix: readonly string[];
+  /** The position after which the part begins; null if it begins at the start. */
+  readonly after: readonly string[] | null;
+};
+
+/** Returns the part of an index whose names begin with `prefix`, after a position. */
+export function partOf(kind: KeyKind, { prefix, after }: Where, limit: number): Part {
+  const own = prefix.join('\0');
+  const start = prefix.length === 0 ? '-' : `[${own}\0`;
+  const max = prefix.length === 0 ? '+' : `(${own}\u0001`;
+  return { kind, min: after === null ? start : `(${after.join('\0')}`, max, limit };
+}
+
+type Waiting<A> = { readonly resolve: (answer: A) => void; readonly reject: (error: unknown) => void };
+
+function gathered<Q, A>(
+  run: (partition: number, asked: readonly Q[]) => Promise<readonly A[]>,
+): (partition: number, one: Q) => Promise<A> {
+  const queues = new Map<number, { readonly asked: Q[]; readonly waiting: Waiting<A>[] }>();
+  const flush = (partition: number): void => {
+    const { asked, waiting } = queues.get(partition) ?? { asked: [], waiting: [] };
+    queues.delete(partition);
+    run(partition, asked).then(
+      (answers) => answers.forEach((answer, i) => waiting[i]?.resolve(answer)),
+      (error: unknown) => waiting.forEach(({ reject }) => reject(error)),
+    );
+  };
+  return (partition, one) => {
+    const { promise, resolve, reject } = Promise.withResolvers<A>();
+    const queue = queues.get(partition) ?? { asked: [], waiting: [] };
+    if (queue.asked.length === 0) setImmediate(() => flush(partition));
+    queues.set(partition, queue);
+    queue.asked.push(one);
+    queue.waiting.push({ resolve, reject });
+    return promise;
+  };
+}
+
+async function look(store: Store, partition: number, parts: readonly Part[]): Promise<readonly Looked[]> {
+  const answers = await Promise.all([...piecesOf(parts)].map((piece) => sweep(store, partition, piece)));
+  return answers.flat();
+}
+
+async function sweep(store: Store, partition: number, parts: readonly Part[]): Promise<readonly Looked[]> {
+  const args = parts.flatMap(({ kind, min, max, limit, counted }) => [kind, min, max, limit, counted ? '1' : '']);
+  for (let turn = 1; ; turn++) {
+    const reply = await store.act(partition, 'connections-sweep', [SWEEP_ROWS, ...args]);
+    const [now, more, over, ...found] = listOf(reply);
+    if (more === '1' && turn < SWEEPS) continue;
+    const leases = leaseViewOf(now, over);
+    return found.map((one) => {
+      const [members, count] = listOf(one);
+      return { ...leases, members: listOf(members ?? null).map(String), count: Number(count) };
+    });
+  }
+}
+
+function* piecesOf(parts: readonly Part[]): Generator<readonly Part[]> {
+  let piece: Part[] = [];
+  let members = 0;
+  for (const part of parts) {
+    if (piece.length === MAX_PARTS || (piece.length > 0 && members + part.limit > MAX_MEMBERS)) {
+      yield piece;
+      piece = [];
+      members = 0;
+    }
+    piece.push(part);
+    members += part.limit;
+  }
+  yield piece;
+}
+
+/**
+ * Decodes the time and the leases that an act returned. `over`: in turn each node whose lease is over, and the end of
+ * the lease.
+ */
+export function leaseViewOf(now: Reply | undefined, over: Reply | undefined): LeaseView {
+  const ends = [...fieldsOf(over ?? null)].map(([node, end]) => [node, Number(end)] as const);
+  return { now: Number(now), over: new Map(ends) };
 }

@@ -1,22 +1,37 @@
 /** Core's ConnectionStore over Redis: which clients are connected, since when, and to which node. */
-import type { Connection } from '../../../core/connections/connection.ts';
-import { matchesConnection, type ConnectionFilter } from '../../../core/connections/filter.ts';
-import type { ConnectionStore, ConnectRequest, ConnectResult, UserRow } from '../../../core/connections/store.ts';
-import { LINK_STREAM } from '../../../core/history/message.ts';
-import type { ClientKey } from '../../../core/ids.ts';
-import { LINK_MESSAGES } from '../../../core/limits.ts';
-import type { PageRequest, Position, Scan } from '../../../core/page.ts';
-import { DocumentReading } from '../../../core/reading.ts';
-import type { RedisParts } from '../parts.ts';
-import { getConnections } from './get.ts';
-import { createKnown } from './known.ts';
-import { createLooker, partOf, type Looker } from './look.ts';
-import { advertisementOf, revisionOf } from './revision.ts';
-import { decodeConnection, predecessorsOf } from './rows.ts';
-import { streamHash } from '../history/rows.ts';
-import { mergedMembers, scanPage, type Listing } from './scan.ts';
-import { listOf, type Fields } from '../replies.ts';
-import type { Store } from '../store/store.ts';
+import { BoundedMap } from '../../core/bounded-map.ts';
+import {
+  matchesConnection,
+  type ConnectRequest,
+  type ConnectResult,
+  type Connection,
+  type ConnectionFilter,
+  type ConnectionStore,
+  type DisconnectCause,
+  type UserRow,
+} from '../../core/connections/connection.ts';
+import { LINK_STREAM } from '../../core/history/message.ts';
+import { clientKeyText, type ClientKey } from '../../core/ids.ts';
+import { LINK_MESSAGES } from '../../core/limits.ts';
+import type { PageRequest, Position, Scan } from '../../core/page.ts';
+import { DocumentReading } from '../../core/reading.ts';
+import {
+  asOf,
+  createLooker,
+  decodeConnection,
+  leaseViewOf,
+  mergedMembers,
+  partOf,
+  predecessorsOf,
+  scanPage,
+  type LeaseView,
+  type Listing,
+  type Looker,
+} from './connections-rows.ts';
+import { streamHash } from './history/rows.ts';
+import type { RedisParts } from './parts.ts';
+import { scattered, type Store } from './store.ts';
+import { listOf, type Fields, type Reply } from './types.ts';
 
 type Context = { readonly store: Store; readonly looker: Looker; readonly rowsOf: ConnectionsOf };
 type ConnectionsOf = (keys: readonly ClientKey[]) => Promise<readonly (Connection | null)[]>;
@@ -190,4 +205,143 @@ export function partitionsOf(store: Store, userId: string | null): readonly numb
   return userId === null
     ? Array.from({ length: store.partitions }, (_, partition) => partition)
     : [store.partitionOfUser(userId)];
+}
+
+// Reads the rows of clients by key. Changes nothing.
+
+/** The most rows that one act reads. Redis answers no other request while an act runs. */
+const READ_BATCH = 64;
+
+type GetParts = {
+  readonly store: Store;
+  readonly known: Known;
+  readonly revisionOf: (actions: Connection['actions']) => string;
+};
+
+/**
+ * Reads the connections of clients as they are now, one answer per key, in the order of the keys. Takes one round trip
+ * in each partition concerned. Redis sends only what this process does not know of a link yet.
+ */
+function getConnections(parts: GetParts, keys: readonly ClientKey[]): Promise<readonly (Connection | null)[]> {
+  const { store, known, revisionOf } = parts;
+  return scattered(store, keys, {
+    most: READ_BATCH,
+    async ask(partition, some) {
+      const found = new Map<ClientKey, Connection | null>();
+      // An act returns the rows that one call may return, and the next one continues.
+      for (let left = some; left.length > 0;) {
+        const before = left.map((key) => known.last(key));
+        const args = left.flatMap(({ userId, clientId }, i) => {
+          const one = before[i];
+          return [store.hash(userId, clientId), one ? one.epoch : '', one ? revisionOf(one.actions) : ''];
+        });
+        const [now, over, ...rows] = listOf(await store.act(partition, 'connections-get', args));
+        const leases = leaseViewOf(now, over);
+        const later: ClientKey[] = [];
+        left.forEach((key, i) => {
+          const row = rows[i] ?? null;
+          if (listOf(row)[0] === 'later') later.push(key);
+          else found.set(key, read({ known, leases, before: before[i] ?? null }, row));
+        });
+        left = later;
+      }
+      return some.map((key) => found.get(key) ?? null);
+    },
+  });
+}
+
+type Reading = { readonly known: Known; readonly leases: LeaseView; readonly before: Connection | null };
+
+function read({ known, leases, before }: Reading, row: Reply): Connection | null {
+  const [kind, ...rest] = listOf(row);
+  if (kind === 'row') return asOf(known.note(decodeConnection(rest[0] ?? null)), leases);
+  if (kind !== 'same') {
+    if (before) known.forget(before, before.epoch);
+    return null;
+  }
+  const [nodeId, lastSeenAt, disconnectedAt, disconnectCause, closeCode] = rest;
+  const stamps = {
+    nodeId: String(nodeId),
+    lastSeenAt: Number(lastSeenAt),
+    disconnectedAt: typeof disconnectedAt === 'string' ? Number(disconnectedAt) : null,
+    disconnectCause: typeof disconnectCause === 'string' ? (disconnectCause as DisconnectCause) : null,
+    closeCode: typeof closeCode === 'string' ? Number(closeCode) : null,
+  };
+  const now = asOf(before, leases, stamps);
+  if (now?.disconnectedAt === null) return known.note(now);
+  // The link is no longer up.
+  if (before) known.forget(before, before.epoch);
+  return now;
+}
+
+// A cache of connections as this process last read them, so that Redis need not send them again.
+
+/**
+ * A cache of connections as this process last read them. Because of it, the answer to a sign of life need not repeat
+ * what the client advertises.
+ */
+interface Known {
+  /** Keeps a connection if it is up. Returns its argument. */
+  note(connection: Connection | null): Connection | null;
+  /** Returns the connection that was kept last for this client; null if there is none. */
+  last(key: ClientKey): Connection | null;
+  /** Returns the same as `last`; null if that connection has another epoch. */
+  of(key: ClientKey, epoch: number): Connection | null;
+  forget(key: ClientKey, epoch: number): void;
+}
+
+/** The most connections in the cache: as many as the links that a node may have by default. */
+const KNOWN = 20_000;
+
+/** Creates an empty cache. `most`: the most connections in it. Beyond that the oldest are dropped. */
+function createKnown(most = KNOWN): Known {
+  const known = new BoundedMap<string, Connection>({ most });
+  const last = (key: ClientKey): Connection | null => known.get(clientKeyText(key)) ?? null;
+  const of = (key: ClientKey, epoch: number): Connection | null => {
+    const connection = last(key);
+    return connection?.epoch === epoch ? connection : null;
+  };
+  return {
+    note(connection) {
+      if (connection === null || connection.disconnectedAt !== null) return connection;
+      known.set(clientKeyText(connection), connection);
+      return connection;
+    },
+    last,
+    of,
+    forget(key, epoch) {
+      if (of(key, epoch)) known.delete(clientKeyText(key));
+    },
+  };
+}
+
+// Computes the text and the revision of the actions that a client advertises. The revision is a hash, the same for the
+// same actions in the same order.
+
+type Actions = Connection['actions'];
+type Hasher = Pick<Store, 'hash'>;
+
+/** What is remembered of a list of actions. Its text may be large and is not. */
+type KnownRevision = { readonly revision: string; readonly chars: number };
+const knownRevisions = new WeakMap<Actions, KnownRevision>();
+
+export function revisionOf(store: Hasher, actions: Actions): string {
+  return (knownRevisions.get(actions) ?? note(store, actions, JSON.stringify(actions))).revision;
+}
+
+/** Returns the actions as JSON, and their revision. */
+function advertisementOf(store: Hasher, actions: Actions): readonly [text: string, revision: string] {
+  const text = JSON.stringify(actions);
+  return [text, (knownRevisions.get(actions) ?? note(store, actions, text)).revision];
+}
+
+/** Returns the length of the actions as JSON, in characters. */
+export function advertisedChars(store: Hasher, actions: Actions): number {
+  return (knownRevisions.get(actions) ?? note(store, actions, JSON.stringify(actions))).chars;
+}
+
+function note(store: Hasher, actions: Actions, text: string): KnownRevision {
+  const made = { revision: store.hash(text), chars: text.length };
+  knownRevisions.set(actions, made);
+  return made;
 }

@@ -1,13 +1,29 @@
 /** Core's DeliveryInspector over Redis: lists and counts commands and capacity scopes. Changes no command. */
-import type { CapacityScope, DeliveryInspector, ReservedScope } from '../../../core/delivery/inspector.ts';
-import { SCOPE_HOLDERS } from '../../../core/limits.ts';
-import { SCAN_BUDGET, type PageRequest, type Scan } from '../../../core/page.ts';
-import type { RedisParts } from '../parts.ts';
-import { createInspectorList, type InspectorListParts } from './list.ts';
-import { readSummary } from './summary.ts';
-import { listOf } from '../replies.ts';
-import type { Store } from '../store/store.ts';
-import type { ReadCommand, Reply } from '../types.ts';
+import type { Command } from '../../core/commands/command.ts';
+import {
+  matchesRecord,
+  type CapacityScope,
+  type DeliveryFilter,
+  type DeliveryInspector,
+  type DeliverySummary,
+  type ReservedScope,
+} from '../../core/commands/stores.ts';
+import { hasLabels, type Connection } from '../../core/connections/connection.ts';
+import { clientKeyText, type ClientKey } from '../../core/ids.ts';
+import {
+  CONNECT_WITHIN_MS,
+  DELIVERY_SAMPLE,
+  RESPOND_WITHIN_MS,
+  SCOPE_HOLDERS,
+  TERMINAL_MS,
+} from '../../core/limits.ts';
+import type { MaybePromise } from '../../core/maybe-promise.ts';
+import { SCAN_BUDGET, checkStopped, type PageRequest, type Position, type Scan } from '../../core/page.ts';
+import { READ_BATCH, readMatching, readNamed, type CommandName, type RecordTest } from './commands/get.ts';
+import { decodeLive, readOfLive } from './commands/live.ts';
+import type { RedisParts } from './parts.ts';
+import type { Store } from './store.ts';
+import { listOf, type ReadCommand, type Reply } from './types.ts';
 
 /** Creates Core's DeliveryInspector. Its listings are merged over all partitions, in byte order of the names. */
 export function createRedisInspector(
@@ -111,4 +127,336 @@ function scopeOf(scopeId: string, reservedCommands: number, flat: readonly Reply
     holders.push({ userId, clientId, commandId, deadline: Number(flat[i + 1]) });
   }
   return { scopeId, reservedCommands, oldestDeadline: holders[0]?.deadline ?? null, holders };
+}
+
+// Lists commands that match a filter, in the order of names or of admission. Changes no command.
+
+type InspectorListParts = Pick<RedisParts, 'store' | 'retentionMs' | 'idempotencyWindowMs'> & {
+  /** Reads the connections of clients as they are now, one answer per key. */
+  readonly connections: (keys: readonly ClientKey[]) => MaybePromise<readonly (Connection | null)[]>;
+};
+
+/** Creates the listing of commands. Each page reads names from an index, in order, then the records of these names. */
+function createInspectorList(parts: InspectorListParts): DeliveryInspector['list'] {
+  return (filter, page) => {
+    const keep: KeepMatching = (commands) => matching(parts, filter, commands);
+    if (page.order === 'newest') return listNewest(parts, { filter, page, keep });
+    const { userId, clientId, ...others } = filter;
+    const test = testOf(filter);
+    return fillPage(
+      {
+        names: (part) => namesAfter(parts.store, filter, part),
+        positionOf: (name) => name.split('\0'),
+        commands: async (names) => keep(await readMatching(parts, names.map(keyOfName), test)),
+        plain: Object.values(others).every((value) => value === null) && (userId !== null || clientId === null),
+      },
+      page,
+    );
+  };
+}
+
+/** Reads the next names of commands of one client, of one user or of all, merged over the partitions. */
+async function namesAfter(
+  store: Store,
+  { userId, clientId }: DeliveryFilter,
+  page: Pick<PageRequest, 'first' | 'after'>,
+): Promise<readonly string[]> {
+  const all = userId === null ? [...Array(store.partitions).keys()] : [store.partitionOfUser(userId)];
+  const whose = userId === null ? [null, null, null] : [userId, store.hash(userId), clientId];
+  const args = [...whose, ...(page.after ?? [null, null, null]), page.first];
+  const found = await Promise.all(
+    all.map(async (partition) => listOf(await store.act(partition, 'inspector-names', args))),
+  );
+  const names = found.flat().map((name) => ({ name: String(name), bytes: Buffer.from(String(name)) }));
+  names.sort((a, b) => Buffer.compare(a.bytes, b.bytes));
+  return names.slice(0, page.first).map(({ name }) => name);
+}
+
+function keyOfName(name: string): { userId: string; clientId: string; commandId: string } {
+  const [userId = '', clientId = '', commandId = ''] = name.split('\0');
+  return { userId, clientId, commandId };
+}
+
+/** Returns the commands, null for those that do not match. Reads connections only if the filter has labels. */
+async function matching(
+  { connections }: InspectorListParts,
+  filter: DeliveryFilter,
+  commands: readonly (Command | null)[],
+): Promise<readonly (Command | null)[]> {
+  const { labels } = filter;
+  const found = commands.map((command) => (command && matchesRecord(filter, command) ? command : null));
+  if (labels === null) return found;
+  const clients = new Map(found.flatMap((command) => (command ? [[clientKeyText(command), command] as const] : [])));
+  const rows = await connections([...clients.values()]);
+  const labelled = new Set([...clients.keys()].filter((_, i) => hasLabels(rows[i] ?? null, labels)));
+  return found.map((command) => (command && labelled.has(clientKeyText(command)) ? command : null));
+}
+
+// Lists commands in the order of admission, latest first. Changes nothing.
+
+/** The length of a hash in a name, in characters. */
+const HASH = 22;
+/**
+ * The longest time from a command's admission to its end, milliseconds. After that, its record is kept for the
+ * idempotency window.
+ */
+const LIFE_MS = CONNECT_WITHIN_MS.max + RESPOND_WITHIN_MS.max + 60_000;
+
+/** A command in the index by admission. `name`: its user's hash, its client's hash and its id as one text. */
+type Admitted = { readonly partition: number; readonly name: string; readonly at: number };
+
+type NewestParts = Pick<RedisParts, 'store' | 'retentionMs' | 'idempotencyWindowMs'>;
+/** Returns the commands in order, null for those that do not match the filter. */
+type KeepMatching = (commands: readonly (Command | null)[]) => Promise<readonly (Command | null)[]>;
+
+type Request = { readonly filter: DeliveryFilter; readonly page: PageRequest; readonly keep: KeepMatching };
+
+/** Reads one page. A position is a time of admission and a name. */
+function listNewest(parts: NewestParts, { filter, page, keep }: Request): Promise<Scan<Command>> {
+  const prefix = prefixOf(parts.store, filter);
+  const test = testOf(filter);
+  return fillPage(
+    {
+      names: (part) => admittedAfter(parts, filter, part),
+      positionOf: ({ at, name }) => [String(at), name],
+      async commands(found) {
+        const wanted = found.filter(({ name }) => name.startsWith(prefix));
+        const kept = await keep(await recordsOf(parts, wanted, test));
+        const shown = new Map(wanted.map((one, i) => [one, kept[i] ?? null]));
+        return found.map((one) => shown.get(one) ?? null);
+      },
+      // The index has the commands of all users.
+      plain: false,
+    },
+    page,
+  );
+}
+
+/** Returns the text with which the names of the wanted commands begin; '' if the filter has no user. */
+function prefixOf(store: Store, { userId, clientId }: DeliveryFilter): string {
+  if (userId === null) return '';
+  return store.hash(userId) + (clientId === null ? '' : store.hash(userId, clientId));
+}
+
+/** Reads the next names of commands, merged over the partitions. */
+async function admittedAfter(
+  { store, idempotencyWindowMs = TERMINAL_MS }: NewestParts,
+  { userId, admittedAfter: after, admittedBefore: before }: DeliveryFilter,
+  page: Pick<PageRequest, 'first' | 'after'>,
+): Promise<readonly Admitted[]> {
+  const all = userId === null ? [...Array(store.partitions).keys()] : [store.partitionOfUser(userId)];
+  const bounds = [after === null ? null : Math.floor(after), before === null ? null : Math.ceil(before)];
+  const args = [page.first, ...(page.after ?? [null, null]), idempotencyWindowMs + LIFE_MS, ...bounds];
+  const found = await Promise.all(
+    all.map(async (partition) => {
+      const flat = listOf(await store.act(partition, 'inspector-newest', args));
+      return Array.from({ length: flat.length / 2 }, (_, i): Admitted => {
+        return { partition, name: String(flat[2 * i]), at: Number(flat[2 * i + 1]) };
+      });
+    }),
+  );
+  const merged = found.flat();
+  // Names are ASCII, so this is the order of their bytes.
+  merged.sort((a, b) => b.at - a.at || (a.name < b.name ? 1 : -1));
+  return merged.slice(0, page.first);
+}
+
+/**
+ * Reads the records of these commands; null if a record is gone, fails the test, or has an id that was
+ * admitted again since.
+ */
+async function recordsOf(
+  parts: NewestParts,
+  found: readonly Admitted[],
+  test: RecordTest,
+): Promise<readonly (Command | null)[]> {
+  const records = new Map<Admitted, Command | null>();
+  const read = async (partition: number, some: readonly Admitted[]): Promise<void> => {
+    const names = some.map(({ name }) => nameOf(name));
+    const commands = await readNamed(parts, partition, names, test);
+    some.forEach((one, i) => {
+      const command = commands[i] ?? null;
+      records.set(one, command?.admittedAt === one.at ? command : null);
+    });
+  };
+  await Promise.all([...Map.groupBy(found, ({ partition }) => partition)].map(([p, some]) => read(p, some)));
+  return found.map((one) => records.get(one) ?? null);
+}
+
+function nameOf(name: string): CommandName {
+  return [name.slice(HASH, 2 * HASH), name.slice(2 * HASH), name.slice(0, HASH)];
+}
+
+// Counts commands for the summary. Most counts are sums over the reservations of each scope, because no index has the
+// totals.
+
+/** The most scopes whose reservations are read in one round trip. */
+const SCOPES = 1000;
+
+/** The key of a scope's reservations, and the counts that they give. */
+type Reserved = {
+  readonly key: string;
+  readonly count: number;
+  /** How many of its commands are past their deadline. */
+  readonly due: number;
+  /** The earliest deadline of its commands, epoch milliseconds. */
+  readonly first: number;
+};
+type Sampled = { readonly deadline: number; readonly queuedAt: number | null };
+type Counts = {
+  readonly now: number;
+  readonly tracked: number;
+  readonly due: number;
+  readonly reserved: readonly (Reserved & { readonly partition: number })[];
+};
+
+async function readSummary(store: Store): Promise<DeliverySummary> {
+  const partitions = Array.from({ length: store.partitions }, (_, partition) => partition);
+  const counts = await Promise.all(partitions.map((partition) => countsOf(store, partition)));
+  const now = Math.max(...counts.map((one) => one.now));
+  const sample = await sampleOf(
+    store,
+    counts.flatMap(({ reserved }) => reserved),
+  );
+  const since = least(sample.flatMap(({ queuedAt }) => (queuedAt === null ? [] : [queuedAt])));
+  return {
+    trackedCommands: sum(counts.map(({ tracked }) => tracked)),
+    dueCommands: sum(counts.map(({ due }) => due)),
+    sampledOldestDeadline: least(sample.map(({ deadline }) => deadline)),
+    sampledOldestQueuedAgeMs: since === null ? null : Math.max(0, now - since),
+    sampleSize: sample.length,
+    legacyCommandStreamDepth: null,
+    pendingCommandDepth: null,
+  };
+}
+
+async function countsOf(store: Store, partition: number): Promise<Counts> {
+  const [now = 0, ended = 0, due = 0] = listOf(await store.act(partition, 'inspector-summary', [])).map(Number);
+  const reserved = await readReserved(store, partition, now);
+  return {
+    now,
+    tracked: ended + sum(reserved.map(({ count }) => count)),
+    due: due + sum(reserved.map((scope) => scope.due)),
+    reserved: reserved.map((scope) => ({ ...scope, partition })),
+  };
+}
+
+async function readReserved(store: Store, partition: number, now: number): Promise<readonly Reserved[]> {
+  const found: Reserved[] = [];
+  const scopes = store.key(partition, 'scopes');
+  for (let from = '-'; ;) {
+    const [page] = await store.read([['ZRANGEBYLEX', scopes, from, '+', 'LIMIT', 0, SCOPES]]);
+    const names = listOf(page).map(String);
+    const keys = names.map((scopeId) => store.key(partition, 'reserved', store.hash(scopeId)));
+    const replies = await store.read(
+      keys.flatMap((key) => [
+        ['ZCARD', key],
+        ['ZCOUNT', key, '-inf', now],
+        ['ZRANGE', key, 0, 0, 'WITHSCORES'],
+      ]),
+    );
+    for (const [i, key] of keys.entries()) {
+      const [count, due, first] = replies.slice(3 * i);
+      const deadline = listOf(first)[1];
+      if (deadline !== undefined) found.push({ key, count: Number(count), due: Number(due), first: Number(deadline) });
+    }
+    const last = names.at(-1);
+    if (names.length < SCOPES || last === undefined) return found;
+    from = `(${last}`;
+  }
+}
+
+/**
+ * Reads a sample of commands from the scopes with the earliest deadlines. For each it returns the deadline, and when
+ * the command was queued if it is queued now.
+ */
+async function sampleOf(store: Store, reserved: Counts['reserved']): Promise<readonly Sampled[]> {
+  let left = DELIVERY_SAMPLE;
+  const chosen = [...reserved]
+    .sort((a, b) => a.first - b.first)
+    .flatMap(({ partition, key, count }) => {
+      const most = Math.min(count, left);
+      left -= most;
+      return most > 0 ? [{ partition, key, most }] : [];
+    });
+  const holders = await store.readAll((partition) =>
+    chosen.filter((one) => one.partition === partition).map(({ key, most }) => ['ZRANGE', key, 0, most - 1] as const),
+  );
+  const rows = await store.readAll((partition) =>
+    (holders[partition] ?? []).flatMap(listOf).map((holder) => {
+      const [userId = '', clientId = '', commandId = ''] = String(holder).split('\0');
+      return readOfLive(store, partition, { userId, clientId, commandId });
+    }),
+  );
+  return rows.flat().flatMap((row) => {
+    const command = decodeLive(row);
+    if (!command) return [];
+    return [{ deadline: command.deadline, queuedAt: command.stage === 'queued' ? command.queuedAt : null }];
+  });
+}
+
+function least(numbers: readonly number[]): number | null {
+  return numbers.length === 0 ? null : numbers.reduce((a, b) => Math.min(a, b));
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
+
+// Fills pages of commands: reads their names in parts, and then the records of each part. Changes nothing.
+
+/** The most names that one call reads. Such a call takes about 1 ms, and Redis answers others before the next one. */
+export const NAMES = 256;
+
+/** The names of a listing, in its order. */
+type NamedListing<N> = {
+  /** Reads the next `first` names after a position; fewer if no more follow. */
+  readonly names: (page: Pick<PageRequest, 'first' | 'after'>) => Promise<readonly N[]>;
+  readonly positionOf: (name: N) => Position;
+  /** Reads the commands with these names, at most READ_BATCH; null for those that are gone or do not match. */
+  readonly commands: (names: readonly N[]) => Promise<readonly (Command | null)[]>;
+  /** Whether every name is of a command that matches, except for those that are gone. */
+  readonly plain: boolean;
+};
+
+/**
+ * Fills one page. At most SCAN_BUDGET names are read. No call reads more than NAMES names or READ_BATCH records, and
+ * each begins when the one before has been answered.
+ */
+async function fillPage<N>(listing: NamedListing<N>, page: PageRequest): Promise<Scan<Command>> {
+  const { names, positionOf, commands, plain } = listing;
+  const rows: { row: Command; position: Position }[] = [];
+  const step = plain ? Math.min(NAMES, page.first + 1) : NAMES;
+  let scanned = 0;
+  let last = page.after;
+  for (;;) {
+    checkStopped(page);
+    const found = await names({ first: step, after: last });
+    for (let from = 0; from < found.length; from += READ_BATCH) {
+      if (rows.length === page.first) return { rows, next: last, gaps: [] };
+      checkStopped(page);
+      const some = found.slice(from, from + READ_BATCH);
+      const read = await commands(some);
+      for (const [i, name] of some.entries()) {
+        if (rows.length === page.first) return { rows, next: last, gaps: [] };
+        if (scanned === SCAN_BUDGET) return { rows, next: last, gaps: [], cut: true };
+        scanned++;
+        last = positionOf(name);
+        const row = read[i];
+        if (row) rows.push({ row, position: last });
+      }
+    }
+    if (found.length < step) return { rows, next: null, gaps: [] };
+  }
+}
+
+/**
+ * Returns a test that the records of all matching commands pass. Records of others may pass it too, because a text may
+ * be in another field, so the caller still compares each command with the filter.
+ */
+function testOf({ clientId, stage, outcome, nodeId, action, code, clientType }: DeliveryFilter): RecordTest {
+  const fields = [clientId, outcome, nodeId, action, clientType].filter((value) => value !== null);
+  // A code is inside the JSON of an error, where other characters may be escaped.
+  const errors = code !== null && /^[\w.:-]+$/.test(code) ? [`"code":"${code}"`] : [];
+  return { stage, texts: [...fields.map((value) => `\0${value}\0`), ...errors] };
 }

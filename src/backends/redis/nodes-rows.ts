@@ -1,12 +1,17 @@
 /** Reads and writes mailbox rows and the reports of nodes. Pure. */
-import type { DispatcherNode, MailboxRow, NodeReport } from '../../../core/delivery/nodes.ts';
-import type { ClientKey, CommandKey } from '../../../core/ids.ts';
-import type { JsonText } from '../../../core/json.ts';
-import { heldCommand, type Held } from '../commands/held.ts';
-import { requestField } from '../commands/predict.ts';
-import { decodeCommand, decodeEnded, encodeCommand } from '../commands/record.ts';
-import { listOf } from '../replies.ts';
-import type { Reply } from '../types.ts';
+import { BoundedMap } from '../../core/bounded-map.ts';
+import type { DispatcherNode, MailboxRow, NodeReport } from '../../core/commands/stores.ts';
+import type { Connection } from '../../core/connections/connection.ts';
+import type { ClientKey, CommandKey } from '../../core/ids.ts';
+import type { JsonText } from '../../core/json.ts';
+import { NODE_SILENT_MS } from '../../core/limits.ts';
+import type { Clock } from '../../core/ports.ts';
+import { heldCommand, type Held } from './commands/held.ts';
+import { requestField } from './commands/predict.ts';
+import { decodeCommand, decodeEnded, encodeCommand } from './commands/record.ts';
+import { decodeConnection } from './connections-rows.ts';
+import type { RedisParts } from './parts.ts';
+import { fieldsOf, listOf, type Client, type Reply } from './types.ts';
 
 /**
  * A row of a mailbox, before a large result is fetched. `id`: its entry; `place`: its index among the rows of the
@@ -107,7 +112,7 @@ export function heldOf(fields: ReadonlyMap<string, string>): Held | null {
 }
 
 /** Returns the rows in the reply of XREAD or XRANGE for one stream, in order. */
-export function rawRows(entries: unknown): readonly RawRow[] {
+function rawRows(entries: unknown): readonly RawRow[] {
   if (!Array.isArray(entries)) return [];
   return (entries as readonly (readonly [string, Reply])[]).flatMap(([id, flat]) => {
     const rows = rowsIn(listOf(flat).map(String));
@@ -146,4 +151,252 @@ function keyFields(ids: Readonly<Record<string, string>>): string[] {
 
 function present(name: string, value: string | null | undefined): string[] {
   return value === null || value === undefined ? [] : [name, value];
+}
+
+// Reads the mailbox of a node (a Redis stream), in order and without loss while the node lives. Interprets no row.
+
+/** The most entries that one read returns. Each has the rows of one call. */
+const ENTRIES = 32;
+const BLOCK_MS = 1_000;
+/**
+ * The longest time that a read may take, milliseconds. After that its connection is replaced, even if it looks healthy.
+ */
+const TURN_MS = BLOCK_MS + 1_500;
+const CONNECT_MS = 3_000;
+const RETRY_MS = { first: 50, most: 1_000 } as const;
+
+type MailboxOptions = {
+  readonly parts: Pick<RedisParts, 'connect' | 'log' | 'system'>;
+  /** The key of the mailbox, which is a stream. */
+  readonly key: string;
+  /**
+   * Called with one row at a time, in the order in which the rows were posted. If it rejects, it is called with the
+   * same row again. A row for which it resolved is not delivered again.
+   */
+  readonly take: (row: RawRow) => Promise<void>;
+};
+
+type Reading = {
+  stopped: boolean;
+  client: Client | null;
+  /** The id of the last entry whose rows were all taken. */
+  cursor: string;
+  trimmed: string;
+  /** The entry that was taken in part, and how many of its rows were taken. */
+  begun: { readonly id: string; readonly taken: number };
+  wake: () => void;
+};
+
+/**
+ * Reads a mailbox from its beginning until the returned function is called. It has its own connection, makes one
+ * blocking read at a time, and trims the rows that were taken. After any failure it continues after the last taken row,
+ * over a new connection.
+ */
+export function readMailbox(options: MailboxOptions): () => void {
+  const begun = { id: '', taken: 0 };
+  const reading: Reading = { stopped: false, client: null, cursor: '0-0', trimmed: '0-0', begun, wake: () => {} };
+  void readOn(options, reading);
+  return () => {
+    reading.stopped = true;
+    reading.client?.disconnect();
+    reading.wake();
+  };
+}
+
+async function readOn(options: MailboxOptions, reading: Reading): Promise<void> {
+  const { log, system } = options.parts;
+  let waitMs: number = RETRY_MS.first;
+  let since: number | null = null;
+  const turned = (): void => {
+    waitMs = RETRY_MS.first;
+    if (since !== null) log.info({ mailbox: options.key, afterMs: system.now() - since }, 'a mailbox is read again');
+    since = null;
+  };
+  while (!reading.stopped) {
+    try {
+      await readOver(options, reading, turned);
+    } catch (error) {
+      if (!reading.stopped && since === null)
+        log.warn({ err: error, mailbox: options.key }, 'a mailbox cannot be read');
+      since ??= system.now();
+    }
+    reading.client?.disconnect();
+    reading.client = null;
+    if (!reading.stopped) await pause(options.parts.system, reading, waitMs);
+    waitMs = Math.min(RETRY_MS.most, waitMs * 2);
+  }
+}
+
+/** Reads over one connection until it fails. */
+async function readOver({ parts, key, take }: MailboxOptions, reading: Reading, turned: () => void): Promise<void> {
+  const client = parts.connect('mailbox');
+  reading.client = client;
+  client.on('error', (error: unknown) => parts.log.debug({ err: error }, 'a mailbox connection failed'));
+  await within(parts.system, CONNECT_MS, client.connect());
+  while (!reading.stopped) {
+    const rows = await within(parts.system, TURN_MS, turn(client, key, reading));
+    turned();
+    for (const row of rows) {
+      if (reading.stopped) return;
+      if (row.id === reading.begun.id && row.place < reading.begun.taken) continue;
+      await take(row);
+      reading.begun = { id: row.id, taken: row.place + 1 };
+      if (row.last) reading.cursor = row.id;
+    }
+  }
+}
+
+/** Makes one round trip: trims the rows that were taken, and reads the next ones. */
+async function turn(client: Client, key: string, reading: Reading): Promise<readonly RawRow[]> {
+  const { cursor, trimmed } = reading;
+  const pipeline = client.pipeline();
+  if (cursor !== trimmed) pipeline.xtrim(key, 'MINID', after(cursor));
+  pipeline.xread('COUNT', ENTRIES, 'BLOCK', BLOCK_MS, 'STREAMS', key, cursor);
+  const replies = (await pipeline.exec()) ?? [];
+  for (const [error] of replies) if (error) throw error;
+  reading.trimmed = cursor;
+  const streams = replies.at(-1)?.[1];
+  return Array.isArray(streams) ? streams.flatMap(([, entries]: [string, unknown]) => rawRows(entries)) : [];
+}
+
+/** Returns the smallest entry id after this one. */
+function after(id: string): string {
+  const [ms, seq] = id.split('-');
+  return `${ms}-${BigInt(seq ?? 0) + 1n}`;
+}
+
+function pause(system: Clock, reading: Reading, ms: number): Promise<void> {
+  return new Promise((done) => {
+    const cancel = system.after(ms, done);
+    reading.wake = () => {
+      cancel();
+      done();
+    };
+  });
+}
+
+async function within<T>(system: Clock, ms: number, promise: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const cancel = system.after(ms, () => reject(new Error(`no answer within ${ms} ms`)));
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    cancel();
+    promise.catch(() => {});
+  }
+}
+
+// Runs the cleanup after nodes that are gone, part by part. The rules are in nodes/reap.lua.
+
+type ReaperOptions = {
+  readonly parts: Pick<RedisParts, 'store' | 'log'>;
+  /** Called with the links that were found lost, each once in the whole deployment. */
+  readonly linksLost: (connections: readonly Connection[]) => void;
+};
+
+/** Runs the cleanup after nodes that are gone. */
+export interface Reaper {
+  /**
+   * Removes all that a node held in a partition. `boot`: the boot id of this process if the node is its own, or null
+   * for another node. Another node is cleaned up only if its lease is over. Throws the same errors as acts.
+   */
+  clear(partition: number, node: string, boot: string | null): Promise<void>;
+  /** Starts the cleanup after these nodes, unless it is running. If it fails, the next call starts it again. */
+  begin(partition: number, nodes: readonly string[]): void;
+}
+
+export function createReaper({ parts, linksLost }: ReaperOptions): Reaper {
+  const underWay = new Set<string>();
+  const clear = async (partition: number, node: string, boot: string | null): Promise<void> => {
+    for (;;) {
+      const [more, rows] = listOf(await parts.store.act(partition, 'nodes-reap', [node, boot]));
+      const lost = listOf(rows).flatMap((row) => decodeConnection(row) ?? []);
+      if (lost.length > 0) linksLost(lost);
+      if (more !== 1) return;
+    }
+  };
+  return {
+    clear,
+    begin(partition, nodes) {
+      for (const node of nodes) {
+        const place = `${partition} ${node}`;
+        if (underWay.has(place)) continue;
+        underWay.add(place);
+        parts.log.warn({ node, partition }, 'a node is gone: the cleanup after it begins');
+        clear(partition, node, null)
+          .catch((error: unknown) =>
+            parts.log.warn({ err: error, node, partition }, 'the cleanup after a node failed: it begins again later'),
+          )
+          .finally(() => underWay.delete(place));
+      }
+    },
+  };
+}
+
+// Counts the rows of each pulse. A pulse is one row that a node posts into its own mailbox in each partition. Once all
+// these rows were delivered, the node knows that it reads all its mailboxes.
+
+/** The most unfinished pulses that are remembered. */
+const MOST = 64;
+
+/** The pulses of a node that have not arrived from all partitions yet. */
+export class Pulses {
+  readonly #partitions: number;
+  readonly #arrived = new BoundedMap<string, number>({ most: MOST });
+
+  constructor(partitions: number) {
+    this.#partitions = partitions;
+  }
+
+  /** Counts a row of a pulse. Returns true for the pulse's last row, which proves that all mailboxes are read. */
+  arrived(token: string): boolean {
+    const seen = (this.#arrived.get(token) ?? 0) + 1;
+    if (seen === this.#partitions) {
+      this.#arrived.delete(token);
+      return true;
+    }
+    this.#arrived.set(token, seen);
+    return false;
+  }
+}
+
+// Reads which nodes exist, and which of them have stopped renewing their lease. Changes nothing.
+
+/** The value that `nodes-reap` stores as the end of the lease of a node that releases its id. */
+const LEAVING = 1;
+
+/** The nodes of one partition as they were read. */
+type NodesSeen = {
+  /** The time of the store when it was read, epoch milliseconds. */
+  readonly now: number;
+  /** When the lease of each attached node ends. */
+  readonly leases: ReadonlyMap<string, number>;
+  /** Nodes that died and are still listed. */
+  readonly gone: readonly string[];
+};
+
+export async function lookAtNodes({ store }: Pick<RedisParts, 'store'>, partition: number): Promise<NodesSeen> {
+  const [now, leases = null, gone = null] = listOf(await store.act(partition, 'nodes-look', []));
+  const ends = [...fieldsOf(leases)].map(([node, end]) => [node, Number(end)] as const);
+  return { now: Number(now), leases: new Map(ends), gone: listOf(gone).map(String) };
+}
+
+/** Implements NodeStore.silent. Reads every partition, because a node may reach only some of them. */
+export async function silentNodes({
+  store,
+  leaseMs,
+}: Pick<RedisParts, 'store' | 'leaseMs'>): Promise<readonly string[]> {
+  const partitions = Array.from({ length: store.partitions }, (_, partition) => partition);
+  const seen = await Promise.all(partitions.map((partition) => lookAtNodes({ store }, partition)));
+  return [...new Set(seen.flatMap((one) => silentIn(one, leaseMs)))].sort();
+}
+
+/**
+ * Returns the nodes whose last beat is too long ago, and the nodes that died. The time of a node's last beat is the end
+ * of its lease minus the length of a lease.
+ */
+function silentIn({ now, leases, gone }: NodesSeen, leaseMs: number): readonly string[] {
+  const since = now - Math.min(NODE_SILENT_MS, leaseMs);
+  const late = [...leases].filter(([, end]) => end !== LEAVING && end - leaseMs <= since).map(([node]) => node);
+  return [...late, ...gone];
 }

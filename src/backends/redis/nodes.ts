@@ -1,17 +1,31 @@
 /** Core's NodeStore over Redis: node ids and their leases, mailboxes, and the search for commands that are due. */
 import { randomUUID } from 'node:crypto';
-import type { DispatcherNode, MailboxRow, NodeStore } from '../../../core/delivery/nodes.ts';
-import type { CommandKey } from '../../../core/ids.ts';
-import { scanSorted, type PageRequest, type Scan } from '../../../core/page.ts';
-import type { RedisParts } from '../parts.ts';
-import { silentNodes, lookAtNodes } from './look.ts';
-import { HOME, Member } from './member.ts';
-import { listOf } from '../replies.ts';
-import { decodeNode, encodeRow } from './rows.ts';
-import type { Store } from '../store/store.ts';
-import type { Reply } from '../types.ts';
+import type { DispatcherNode, MailboxRow, NodeListener, NodeReport, NodeStore } from '../../core/commands/stores.ts';
+import { CallboardError } from '../../core/errors.ts';
+import type { CommandKey } from '../../core/ids.ts';
+import { trustJson } from '../../core/json.ts';
+import { scanSorted, type PageRequest, type Scan } from '../../core/page.ts';
+import type { OwnEnd, OwnEnds } from './commands/own-ends.ts';
+import { decodeCommandOr } from './commands/record.ts';
+import {
+  Pulses,
+  createReaper,
+  decodeNode,
+  decodeRow,
+  encodeReport,
+  encodeRow,
+  heldOf,
+  lookAtNodes,
+  readMailbox,
+  silentNodes,
+  type RawRow,
+  type Reaper,
+} from './nodes-rows.ts';
+import type { RedisParts } from './parts.ts';
+import type { Store } from './store.ts';
+import { jsonOr, listOf, type Reply, type Verdict } from './types.ts';
 
-export type RedisNodes = NodeStore & {
+type RedisNodes = NodeStore & {
   /** Releases every id that is still held. */
   close(): Promise<void>;
 };
@@ -121,4 +135,271 @@ function partitions(store: Store): readonly number[] {
 
 function texts(reply: Reply): readonly string[] {
   return Array.isArray(reply) ? (reply as readonly Reply[]).map(String) : [];
+}
+
+// A node that this process holds: attaches it, keeps its lease, reads its mailboxes, and attaches it again after a
+// loss.
+
+/** The partition that has the reports of the nodes. Every partition has their leases and mailboxes. */
+const HOME = 0;
+const RETRY_MS = 1_000;
+
+type MemberOptions = {
+  readonly parts: RedisParts;
+  readonly nodeId: string;
+  readonly listener: NodeListener;
+  /** Whether the calls of this backend are made as this node, so that its epoch fences them. */
+  readonly speaks: boolean;
+};
+
+type Lost = 'fenced' | 'store_lost';
+
+/** A node that this process holds. In every partition it has an epoch, a lease and a mailbox. */
+class Member {
+  readonly #options: MemberOptions;
+  readonly #boot = randomUUID();
+  readonly #partitions: readonly number[];
+  /** The node's epochs, by partition; empty until the node is attached. */
+  #epochs: readonly number[] = [];
+  #state: 'taking' | 'up' | 'left' = 'taking';
+  #lost: Lost | null = null;
+  /** Whether the lease ended, or may have ended, and was renewed afterwards. */
+  #lapsed = false;
+  #stopReading: (() => void)[] = [];
+  readonly #pulses: Pulses;
+  readonly #reaper: Reaper;
+  #wake: () => void = () => {};
+
+  constructor(options: MemberOptions) {
+    this.#options = options;
+    const { parts, listener } = options;
+    this.#reaper = createReaper({ parts, linksLost: (connections) => listener.linksLost(connections) });
+    this.#partitions = Array.from({ length: options.parts.store.partitions }, (_, partition) => partition);
+    this.#pulses = new Pulses(this.#partitions.length);
+  }
+
+  get nodeId(): string {
+    return this.#options.nodeId;
+  }
+
+  /** Registers this process under the id. Throws if another live process holds it. */
+  async attach(): Promise<void> {
+    await this.#take();
+    this.#read();
+  }
+
+  async beat(report: NodeReport): Promise<void> {
+    if (this.#state !== 'up') return;
+    const { parts, nodeId, listener } = this.#options;
+    const text = encodeReport(report);
+    await Promise.all(
+      this.#partitions.map(async (partition) => {
+        const args = [nodeId, this.#boot, parts.leaseMs, partition === HOME ? text : null, parts.retentionMs];
+        const found = await parts.store.act(partition, 'nodes-beat', args);
+        if (found === null) return this.verdict('FENCED');
+        const [lapsed, ...gone] = listOf(found).map(String);
+        if (lapsed === '1') this.#lapsed = true;
+        // The next beat does not wait for the cleanup after other nodes.
+        this.#reaper.begin(partition, gone);
+      }),
+    ).catch((error: unknown) => {
+      // The answer to this beat was lost. The beat may have renewed a lease that had ended.
+      this.#lapsed = true;
+      throw error;
+    });
+    if (this.#state !== 'up' || !this.#lapsed) return;
+    this.#lapsed = false;
+    listener.revived();
+  }
+
+  /** Releases the id. Resolves once everything that the node held is cleaned up. Never rejects. */
+  async leave(): Promise<void> {
+    if (this.#state === 'left') return;
+    this.#state = 'left';
+    this.#wake();
+    this.#stop();
+    this.#identify(null);
+    try {
+      await Promise.all(this.#partitions.map((partition) => this.#reaper.clear(partition, this.nodeId, this.#boot)));
+    } catch (error) {
+      this.#options.parts.log.warn(
+        { err: error },
+        'a node could not be released: other nodes clean up when its lease ends',
+      );
+    }
+  }
+
+  /** Handles a refusal: the store has refused a call of this node. The node then attaches again. */
+  verdict(verdict: Verdict): void {
+    if (this.#state === 'left') return;
+    if (verdict === 'LOST') this.#lost = 'store_lost';
+    else this.#lost ??= 'fenced';
+    if (this.#state === 'up') void this.#comeBack();
+  }
+
+  /**
+   * Attaches the node again, and tells the listener that the node has lost its links and waits. If the id cannot be
+   * registered yet, the listener is told all the same, and the attempt is repeated.
+   */
+  async #comeBack(): Promise<void> {
+    const { parts, listener } = this.#options;
+    this.#state = 'taking';
+    this.#stop();
+    while (this.#state === 'taking') {
+      this.#identify(null);
+      const held = await this.#take().then(
+        () => true,
+        (error: unknown) => parts.log.error({ err: error }, 'a node could not take up its id again') ?? false,
+      );
+      const cause = this.#lost ?? 'fenced';
+      this.#lost = null;
+      parts.log.error({ node: this.nodeId, cause }, 'this node lost what it held');
+      await listener
+        .lost(cause)
+        .catch((error: unknown) => parts.log.error({ err: error }, 'the handling of a loss failed'));
+      if (held && this.#lost === null) return this.#read();
+      if (!held) await this.#pause();
+    }
+  }
+
+  async #take(): Promise<void> {
+    try {
+      const taken = await Promise.all(this.#partitions.map((partition) => this.#takeIn(partition)));
+      if (this.#isLeft()) return;
+      this.#epochs = taken;
+      this.#identify(taken);
+    } catch (error) {
+      // The node may be attached in some partitions, but reads no mailbox there. So it is released.
+      const freed = this.#partitions.map((partition) => this.#reaper.clear(partition, this.nodeId, this.#boot));
+      await Promise.allSettled(freed);
+      throw error;
+    }
+  }
+
+  async #takeIn(partition: number): Promise<number> {
+    const { parts, nodeId } = this.#options;
+    for (;;) {
+      const args = [nodeId, this.#boot, parts.leaseMs, this.#epochs[partition] ?? null];
+      const reply = await parts.store.act(partition, 'nodes-attach', args);
+      const [kind, epoch, lost] = listOf(reply);
+      if (kind === 'taken') throw new CallboardError('internal', `Another live node is called "${nodeId}".`);
+      if (lost === 1) this.#lost = 'store_lost';
+      if (kind === 'attached') return Number(epoch);
+      await this.#reaper.clear(partition, nodeId, this.#boot);
+      await this.#reaper.clear(partition, nodeId, null);
+    }
+  }
+
+  #identify(epochs: readonly number[] | null): void {
+    const { parts, nodeId, speaks } = this.#options;
+    if (!speaks) return;
+    for (const partition of this.#partitions) {
+      const epoch = epochs?.[partition];
+      parts.store.identify(partition, epoch === undefined ? null : { nodeId, epoch });
+    }
+  }
+
+  #read(): void {
+    if (this.#isLeft()) return;
+    this.#state = 'up';
+    const { parts, nodeId } = this.#options;
+    this.#stopReading = this.#partitions.map((partition) =>
+      readMailbox({
+        parts,
+        key: parts.store.key(partition, 'mailbox', `${nodeId}:${this.#epochs[partition]}`),
+        take: (row) => this.#deliver(partition, row),
+      }),
+    );
+  }
+
+  #stop(): void {
+    for (const stop of this.#stopReading.splice(0)) stop();
+  }
+
+  async #deliver(partition: number, { fields }: RawRow): Promise<void> {
+    const { parts } = this.#options;
+    const { store, held } = parts;
+    if (fields.get('kind') === 'pulse') {
+      if (this.#pulses.arrived(fields.get('token') ?? '')) this.#hand({ kind: 'pulse' });
+      return;
+    }
+    const name = fields.get('own');
+    if (name !== undefined) {
+      const end = await readOwnEnd(parts, { partition, name });
+      if (end) this.#reply(end);
+      return;
+    }
+    const large = fields.get('large');
+    const [found] = large === undefined ? [] : await store.read([['HGET', large, fields.get('field') ?? '']]);
+    const result = large === undefined ? fields.get('result') : found;
+    const offered = heldOf(fields);
+    const row = decodeRow(fields, { result: typeof result === 'string' ? trustJson(result) : null, offered });
+    if (row?.kind === 'command' && offered) held?.put(row.key, offered);
+    if (row?.kind === 'reply' && row.reply.rpcId === '') this.#reply(row.reply);
+    else this.#hand(row);
+  }
+
+  /** Replies to each caller of this node whose wait the record satisfies. */
+  #reply({ command, result }: OwnEnd): void {
+    if (this.#state !== 'up') return;
+    const { parts, nodeId } = this.#options;
+    for (const { request } of parts.waits?.take(nodeId, command) ?? [])
+      this.#hand({ kind: 'reply', reply: { rpcId: request.rpcId, command, result } });
+  }
+
+  #hand(row: MailboxRow | null): void {
+    const { parts, listener } = this.#options;
+    if (this.#state !== 'up') return;
+    if (!row) return parts.log.warn({}, 'a mailbox row of an unknown kind was ignored');
+    try {
+      listener.deliver(row);
+    } catch (error) {
+      parts.log.error({ err: error }, 'the handling of a mailbox row failed');
+    }
+  }
+
+  #isLeft(): boolean {
+    return this.#state === 'left';
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((done) => {
+      const cancel = this.#options.parts.system.after(RETRY_MS, done);
+      this.#wake = () => {
+        cancel();
+        done();
+      };
+    });
+  }
+}
+
+// Finds the end that a row of a node's own mailbox names, for the callers that wait on that node.
+
+/**
+ * The length of a hash in the name of an end, in characters. The name is the user's hash, the client's hash and the
+ * command id (see `waiters_reply`).
+ */
+const HASH_CHARS = 22;
+
+type OwnReplyParts = Pick<RedisParts, 'store' | 'retentionMs'> & { readonly ownEnds?: OwnEnds | undefined };
+
+/**
+ * Returns the end of a command for a row of this node's own mailbox. Such a row has no record and no result, because
+ * this node recorded the end. If this process does not know the end any more, or got no answer when it recorded it, the
+ * end is read from Redis. Resolves to null if the command's record is gone there too. Throws `store_unavailable`.
+ */
+async function readOwnEnd(
+  { store, retentionMs, ownEnds }: OwnReplyParts,
+  { partition, name }: { readonly partition: number; readonly name: string },
+): Promise<OwnEnd | null> {
+  const known = await ownEnds?.take(name);
+  if (known) return known;
+  const user = name.slice(0, HASH_CHARS);
+  const key = [name.slice(HASH_CHARS, 2 * HASH_CHARS), name.slice(2 * HASH_CHARS), user];
+  const [found, result] = await Promise.all([
+    store.act(partition, 'commands-get', key),
+    store.act(partition, 'commands-result', [...key, retentionMs]),
+  ]);
+  const command = decodeCommandOr(listOf(found)[1] ?? null);
+  return command && { command, result: jsonOr(result) };
 }

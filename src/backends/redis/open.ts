@@ -1,26 +1,46 @@
 /** Opens the Redis backend: connection, checks, namespace, clock and rooms. Its tests and `callboard.ts` begin here. */
+import type { TicketStore } from '../../core/auth/principal.ts';
 import type { Backend } from '../../core/backend.ts';
-import type { Clock } from '../../core/clock.ts';
 import { CallboardError } from '../../core/errors.ts';
-import type { SpillStore } from '../../core/history/spill.ts';
+import type { SpillStore } from '../../core/history/message.ts';
 import { NODE_LEASE_MS } from '../../core/limits.ts';
-import { silentLog, type Log } from '../../core/log.ts';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
-import { createRedisRooms } from './backend.ts';
-import { connectTo } from './client.ts';
-import { createStoreClock } from './clock.ts';
-import { proveDirectory } from './start-check/directory.ts';
-import { enterNamespace } from './start-check/namespace.ts';
-import { surveyRedis, type Durability } from './start-check/redis.ts';
-import { missingOfFirstNode, missingRights, type RightsOptions } from './start-check/rights.ts';
-import { watchRights } from './start-check/watch.ts';
-import { legacyFault, readLegacyDepths, type LegacyKeys } from './start-check/legacy.ts';
-import { loadPrograms } from './program/program.ts';
+import { silentLog, type Clock, type Log } from '../../core/ports.ts';
 import type { Shares } from '../../core/shares/shares.ts';
-import { createRedisSpill } from './spill/store.ts';
-import { createStore, type Store } from './store/store.ts';
+import { createRedisAudit } from './audit.ts';
+import { createRedisBus } from './bus.ts';
+import { connectTo, createStoreClock } from './client.ts';
 import { describeTarget, readTarget, type RedisTarget } from './target.ts';
+import { createHeldCommands } from './commands/held.ts';
+import { createOwnEnds } from './commands/own-ends.ts';
+import { createRedisCommands } from './commands/store.ts';
+import { createRedisConnections } from './connections.ts';
+import { createRedisContexts } from './contexts.ts';
+import { createRedisDedup } from './dedup/store.ts';
+import { createRedisHistory } from './history/store.ts';
+import { createRedisInspector } from './inspector.ts';
+import { partitionOf } from './keys.ts';
+import { createRedisNodes } from './nodes.ts';
+import type { RedisParts } from './parts.ts';
+import { loadPrograms } from './program/program.ts';
+import { createRedisReconnects } from './reconnects.ts';
+import {
+  legacyFault,
+  missingOfFirstNode,
+  missingRights,
+  readLegacyDepths,
+  watchRights,
+  type LegacyKeys,
+  type RightsOptions,
+} from './rights.ts';
+import { sharesInUse } from './shares/store.ts';
+import { createRedisSessions, createRedisSites } from './sites.ts';
+import { createRedisSpill } from './spill.ts';
+import { enterNamespace, proveDirectory, surveyRedis, type Durability } from './start-check.ts';
+import { createStore, type Store } from './store.ts';
 import { unavailable, type Client } from './types.ts';
+import { createLocalWaits } from './waiters/local.ts';
+import { createRedisWaiters } from './waiters/store.ts';
 
 /** The time, in milliseconds, within which the store must answer to count as ready. */
 const READY_MS = 1_000;
@@ -218,4 +238,49 @@ function missing(rooms: Partial<Backend>): readonly string[] {
 
 function isComplete(rooms: Partial<Backend>): rooms is Backend {
   return missing(rooms).length === 0;
+}
+
+// Creates the Redis store of each room of core (history, delivery, …), all over the same connection and settings. Opens
+// no connection; open.ts does.
+
+/** Creates the Redis store of each room of core. */
+export function createRedisRooms(parts: RedisParts): Partial<Backend> {
+  const { held = createHeldCommands(), ownEnds = createOwnEnds(), waits = createLocalWaits() } = parts;
+  const nodes = createRedisNodes({ ...parts, held, ownEnds, waits });
+  const connections = createRedisConnections(parts);
+  const bus = createRedisBus({ ...parts, read: async (key) => (await connections.get([key]))[0] ?? null });
+  return {
+    nodes,
+    waiters: createRedisWaiters({ ...parts, waits }),
+    capabilities: { shared: true, exactDedupCounters: true, cheapStreamSummaries: true },
+    connections,
+    reconnects: createRedisReconnects(parts),
+    contexts: createRedisContexts(parts),
+    commands: createRedisCommands({ ...parts, held, ownEnds, waits }),
+    inspector: createRedisInspector(parts, connections.get),
+    history: createRedisHistory(parts),
+    dedup: createRedisDedup(parts),
+    sites: createRedisSites(parts),
+    audit: createRedisAudit(parts),
+    sessions: createRedisSessions(parts),
+    tickets: createRedisTickets(parts),
+    bus,
+    sharesInUse: () => sharesInUse(parts.store),
+    /** Resolves once this node receives the events of other nodes. Waits while Redis is away. */
+    ready: () => bus.ready(),
+    async close() {
+      // The bus closes last, because nodes publish events while they leave.
+      await nodes.close();
+      bus.close();
+    },
+  };
+}
+
+// Core's TicketStore over Redis: one key for each sign-in ticket that was used. The key expires with its ticket.
+
+function createRedisTickets({ store }: { readonly store: Store }): TicketStore {
+  return {
+    take: async (ticketHash, ttlMs) =>
+      (await store.act(partitionOf(ticketHash, store.partitions), 'auth-take-ticket', [ticketHash, ttlMs])) === 1,
+  };
 }

@@ -1,11 +1,10 @@
 /** The dependencies and limits that all stores of the Redis backend share. */
-import type { Clock } from '../../core/clock.ts';
-import type { Log } from '../../core/log.ts';
-import type { ShareBounds } from '../../core/shares/bounds.ts';
+import type { Clock, Log } from '../../core/ports.ts';
+import type { ShareBounds } from '../../core/shares/shares.ts';
 import type { HeldCommands } from './commands/held.ts';
 import type { OwnEnds } from './commands/own-ends.ts';
 import type { Client } from './types.ts';
-import type { Store } from './store/store.ts';
+import type { Store } from './store.ts';
 import type { LocalWaits } from './waiters/local.ts';
 
 /** The dependencies and limits with which each store of the Redis backend is created. */

@@ -1,9 +1,9 @@
 /** Core's ReconnectStore over Redis: counts how often clients reconnected in the last hour. */
-import { compareReconnects, type ReconnectStore } from '../../../core/connections/reconnects.ts';
-import { RECONNECT_CLIENTS, RECONNECT_SLOTS } from '../../../core/limits.ts';
-import type { RedisParts } from '../parts.ts';
-import { listOf } from '../replies.ts';
-import { scattered } from '../store/scatter.ts';
+import { compareReconnects, type ReconnectStore } from '../../core/connections/connection.ts';
+import { RECONNECT_CLIENTS, RECONNECT_SLOTS } from '../../core/limits.ts';
+import type { RedisParts } from './parts.ts';
+import { scattered } from './store.ts';
+import { listOf } from './types.ts';
 
 /** The most clients that one act counts. Redis answers no other request while an act runs. */
 const READ_BATCH = 100;

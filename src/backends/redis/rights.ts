@@ -2,13 +2,13 @@
  * Checks whether the Redis user may do all that the relay needs, and says which ACL rules are missing. Changes nothing.
  */
 import type { Redis } from 'ioredis';
-import { silentLog } from '../../../core/log.ts';
-import { connectTo } from '../client.ts';
-import { keyOf, KINDS, rootOf, tagsOf, type KeyKind } from '../keys.ts';
-import type { LegacyKeys } from './legacy.ts';
-import { commandsFor, ruleOf, type Words } from './commands.ts';
-import type { RedisTarget } from '../target.ts';
-import { unavailable, type Client } from '../types.ts';
+import type { DeliverySummary } from '../../core/commands/stores.ts';
+import { CallboardError } from '../../core/errors.ts';
+import { silentLog, type Clock, type Log } from '../../core/ports.ts';
+import { connectTo } from './client.ts';
+import type { RedisTarget } from './target.ts';
+import { KINDS, keyOf, rootOf, tagsOf, type KeyKind } from './keys.ts';
+import { unavailable, type Client, type ReadCommand, type Reply } from './types.ts';
 
 export type RightsOptions = {
   readonly client: Client;
@@ -205,4 +205,227 @@ function namesOf(namespace: string, partitions: number): { readonly keys: string
 function sentence({ login }: RedisTarget, at: string, { what, rules }: Denied): string {
   const listed = rules.length === 1 ? `the rule ${rules.join('')}` : `the rules ${rules.join(' ')}`;
   return `The Redis user "${login.username ?? 'default'}" at ${at} may not ${what}: add ${listed}.`;
+}
+
+// Lists the Redis commands that the relay uses, and gives the ACL rules that allow them. Sends nothing.
+
+/**
+ * Every command that the relay sends to Redis or runs in a script, with arguments that Redis accepts for it: `KEY` and
+ * `CHANNEL` are replaced by names of the namespace. `test/backends/redis-rights-list.test.ts` compares the list with
+ * the sources and with what a Redis counted, so every new command must be added here.
+ */
+export const COMMANDS = {
+  DECRBY: 'KEY 1',
+  DEL: 'KEY',
+  EVAL: '- 1 KEY',
+  EVALSHA: '- 1 KEY',
+  EXISTS: 'KEY',
+  GET: 'KEY',
+  HDEL: 'KEY f',
+  HGET: 'KEY f',
+  HGETALL: 'KEY',
+  HINCRBY: 'KEY f 1',
+  HKEYS: 'KEY',
+  HLEN: 'KEY',
+  HMGET: 'KEY f',
+  HSET: 'KEY f v',
+  HSETNX: 'KEY f v',
+  INCRBY: 'KEY 1',
+  INFO: '',
+  PEXPIRE: 'KEY 1',
+  PTTL: 'KEY',
+  PUBLISH: 'CHANNEL v',
+  PUBSUB: 'NUMSUB CHANNEL',
+  SADD: 'KEY m',
+  SET: 'KEY v',
+  SRANDMEMBER: 'KEY',
+  SREM: 'KEY m',
+  SUBSCRIBE: 'CHANNEL',
+  TIME: '',
+  UNLINK: 'KEY',
+  UNSUBSCRIBE: 'CHANNEL',
+  XADD: 'KEY * f v',
+  XRANGE: 'KEY - +',
+  XREAD: 'COUNT 1 STREAMS KEY 0',
+  XREVRANGE: 'KEY + -',
+  XTRIM: 'KEY MINID 0',
+  ZADD: 'KEY 0 m',
+  ZCARD: 'KEY',
+  ZCOUNT: 'KEY 0 0',
+  ZLEXCOUNT: 'KEY - +',
+  ZRANGE: 'KEY 0 0',
+  ZRANGEBYLEX: 'KEY - +',
+  ZRANGEBYSCORE: 'KEY 0 0',
+  ZREM: 'KEY m',
+  ZREMRANGEBYLEX: 'KEY - -',
+  ZREMRANGEBYRANK: 'KEY 0 0',
+  ZREMRANGEBYSCORE: 'KEY 0 0',
+  ZREVRANGE: 'KEY 0 0',
+  ZREVRANGEBYLEX: 'KEY + -',
+  ZSCORE: 'KEY m',
+} as const satisfies Readonly<Record<string, string>>;
+
+/** The commands that ioredis, or a connection for the bus, sends to a cluster. */
+const OF_CLUSTER = ['CLUSTER SLOTS', 'CLUSTER INFO'];
+const OF_DATABASE = 'SELECT 0';
+/** The commands that read the lengths of legacy keys. */
+const OF_LEGACY_STREAM = ['TYPE KEY', 'XLEN KEY', 'XINFO GROUPS KEY', 'XPENDING KEY g'];
+const OF_LEGACY_PENDING = ['TYPE KEY', 'LLEN KEY', 'SCARD KEY', 'XLEN KEY'];
+
+/** Commands whose right is given for one subcommand. */
+const WITH_SUBCOMMAND: ReadonlySet<string> = new Set(['CLUSTER', 'PUBSUB', 'XINFO']);
+
+type Names = { readonly key: string; readonly channel: string };
+
+/** One command to check, as the list of its words. */
+type Words = readonly string[];
+
+/** Lists every command that the relay sends to this target, with names of keys and channels filled in. */
+function commandsFor(target: RedisTarget, legacy: LegacyKeys, names: Names): readonly Words[] {
+  const own = Object.entries(COMMANDS).map(([name, words]) => `${name} ${words}`);
+  const database = target.form !== 'cluster' && target.db !== 0 ? [OF_DATABASE] : [];
+  const cluster = target.form === 'cluster' ? OF_CLUSTER : [];
+  return [
+    ...[...own, ...database, ...cluster].map((line) => wordsOf(line, names)),
+    ...legacyCommands(legacy.commandStream, OF_LEGACY_STREAM),
+    ...legacyCommands(legacy.pending, OF_LEGACY_PENDING),
+  ];
+}
+
+/** Returns the ACL rule that allows the command, such as `+get` or `+xinfo|groups`. */
+export function ruleOf([name = '', subcommand = '']: Words): string {
+  const words = WITH_SUBCOMMAND.has(name) ? [name, subcommand] : [name];
+  return `+${words.join('|').toLowerCase()}`;
+}
+
+function legacyCommands(key: string | null, lines: readonly string[]): readonly Words[] {
+  return key === null ? [] : lines.map((line) => wordsOf(line, { key, channel: '' }));
+}
+
+function wordsOf(line: string, { key, channel }: Names): Words {
+  return line
+    .trim()
+    .split(' ')
+    .map((word) => (word === 'KEY' ? key : word === 'CHANNEL' ? channel : word));
+}
+
+// Checks the rights of the Redis user while the relay runs, because they can be taken away.
+
+/** The time in which refusals lead to at most one check, milliseconds. */
+const CHECK_MS = 1_000;
+
+/** Watches the rights of the Redis user. */
+type RightsWatch = {
+  /** Throws `store_unavailable` with `reason` if a right is missing now, or if Redis cannot be asked. */
+  check(): Promise<void>;
+  /**
+   * Checks the rights if this error of Redis is a refusal. Logs the missing rights when they have changed. Call it with
+   * every error of Redis.
+   */
+  noticed(error: unknown): void;
+};
+
+export function watchRights(options: RightsOptions & { readonly system: Clock; readonly log: Log }): RightsWatch {
+  const { system, log } = options;
+  let missing = '';
+  let checkedAt = -Infinity;
+  const check = async (): Promise<void> => {
+    const found = (await missingRights(options)).join(' ');
+    if (found !== missing) {
+      if (found === '') log.info({}, 'the Redis user has all its rights again');
+      else log.warn({ missing: found }, 'the Redis user lacks rights');
+    }
+    missing = found;
+    if (found !== '')
+      throw new CallboardError('store_unavailable', 'The store refuses the relay.', {
+        reason: found,
+        retryAfterMs: CHECK_MS,
+      });
+  };
+  return {
+    check,
+    noticed(error) {
+      if (!(error instanceof Error) || !isRefusal(error.message)) return;
+      if (system.monotonic() - checkedAt < CHECK_MS) return;
+      checkedAt = system.monotonic();
+      // The check logs what is missing. If Redis cannot be asked, its connection logs that.
+      check().catch(() => {});
+    },
+  };
+}
+
+// Reads how many commands are left in the Redis keys of the system that ran before callboard, and says whether they
+// prevent a strict start. Changes nothing.
+
+type LegacyDepths = Pick<DeliverySummary, 'legacyCommandStreamDepth' | 'pendingCommandDepth'>;
+
+/** The keys of the system that ran before callboard. */
+export type LegacyKeys = {
+  /** The key of a stream of commands. */
+  readonly commandStream: string | null;
+  /** The key of the commands that were taken and have not ended: a list, set, sorted set, hash or stream. */
+  readonly pending: string | null;
+};
+
+type Read = (commands: readonly ReadCommand[]) => Promise<readonly Reply[]>;
+
+const LENGTHS: Readonly<Record<string, string>> = {
+  list: 'LLEN',
+  set: 'SCARD',
+  zset: 'ZCARD',
+  hash: 'HLEN',
+  stream: 'XLEN',
+};
+
+/**
+ * Counts what is left in the legacy keys: the entries of the stream, and the pending commands. A command is pending if
+ * a consumer group took it from the stream and did not acknowledge it, or if it is in the key `pending`. A count is
+ * null if its keys are not configured. A key that does not exist counts as empty.
+ */
+export async function readLegacyDepths(read: Read, { commandStream, pending }: LegacyKeys): Promise<LegacyDepths> {
+  const taken = commandStream === null ? null : await takenOf(read, commandStream);
+  const kept = pending === null ? null : await lengthOf(read, pending);
+  return {
+    legacyCommandStreamDepth: commandStream === null ? null : await lengthOf(read, commandStream),
+    pendingCommandDepth: taken === null && kept === null ? null : (taken ?? 0) + (kept ?? 0),
+  };
+}
+
+/** Returns why a strict start is refused; null if nothing is left. */
+export function legacyFault({ legacyCommandStreamDepth, pendingCommandDepth }: LegacyDepths): string | null {
+  const stream = legacyCommandStreamDepth ?? 0;
+  const pending = pendingCommandDepth ?? 0;
+  if (stream + pending === 0) return null;
+  return `STRICT_MIGRATION: the legacy command stream holds ${stream} entries and ${pending} commands are pending: let them end, or remove them`;
+}
+
+async function takenOf(read: Read, stream: string): Promise<number> {
+  if ((await typeOf(read, stream)) !== 'stream') return 0;
+  const [groups] = await read([['XINFO', 'GROUPS', stream]]);
+  let sum = 0;
+  for (const group of Array.isArray(groups) ? groups : []) {
+    const name = fieldOf(group, 'name');
+    const [summary] = await read([['XPENDING', stream, String(name)]]);
+    sum += Array.isArray(summary) ? Number(summary[0]) : 0;
+  }
+  return sum;
+}
+
+async function lengthOf(read: Read, key: string): Promise<number> {
+  const type = await typeOf(read, key);
+  const command = LENGTHS[type];
+  // A key of another type, such as a string, counts as one command.
+  if (command === undefined) return type === 'none' ? 0 : 1;
+  const [length] = await read([[command, key]]);
+  return Number(length);
+}
+
+async function typeOf(read: Read, key: string): Promise<string> {
+  const [type] = await read([['TYPE', key]]);
+  return String(type);
+}
+
+function fieldOf(flat: Reply | undefined, name: string): Reply | undefined {
+  const list = Array.isArray(flat) ? flat : [];
+  return list[list.indexOf(name) + 1];
 }

@@ -1,18 +1,18 @@
 /** Core's SpillStore in Redis: keeps payloads that are too large for history, if the nodes share no directory. */
 import { randomBytes } from 'node:crypto';
-import type { Clock } from '../../../core/clock.ts';
-import { CallboardError } from '../../../core/errors.ts';
-import type { SpillRead, SpillRef, SpillStore } from '../../../core/history/spill.ts';
-import { trustJson, utf8Length } from '../../../core/json.ts';
-import { SPILL_BYTES } from '../../../core/limits.ts';
-import type { Shares } from '../../../core/shares/shares.ts';
-import { full } from '../../spill/full.ts';
-import { createCountedPuts } from './counted.ts';
-import { listOf } from '../replies.ts';
-import { partitionOf } from '../keys.ts';
-import type { Store } from '../store/store.ts';
+import { CallboardError } from '../../core/errors.ts';
+import type { SpillRead, SpillRef, SpillStore } from '../../core/history/message.ts';
+import { trustJson, utf8Length } from '../../core/json.ts';
+import { SPILL_BYTES } from '../../core/limits.ts';
+import type { Clock } from '../../core/ports.ts';
+import { SHARE_MESSAGE, type Holdings, type Shares } from '../../core/shares/shares.ts';
+import { SparseQueue } from '../memory/collections.ts';
+import { full } from '../spill/directory.ts';
+import { partitionOf } from './keys.ts';
+import type { Store } from './store.ts';
+import { listOf } from './types.ts';
 
-export type RedisSpillOptions = {
+type RedisSpillOptions = {
   readonly store: Store;
   readonly sha256: (text: string) => string;
   readonly clock: Pick<Clock, 'now'>;
@@ -101,4 +101,53 @@ function unlessOutOfMemory(error: unknown): never {
   const cause = error instanceof CallboardError ? error.cause : error;
   if (cause instanceof Error && cause.message.startsWith('OOM')) throw full(undefined, cause);
   throw error;
+}
+
+// Counts the bytes that this process has put into the spill store, in each user's share `spilled_bytes`.
+
+type Counted = { readonly holdings: Holdings; readonly bytes: number; readonly expiresAt: number; gone: boolean };
+
+/**
+ * Counts the payloads that this node put into a store that several nodes share. A payload counts in its user's share
+ * `spilled_bytes` until it expires or is discarded.
+ */
+interface CountedPuts {
+  /** Returns why this many bytes may not be put: `share_exceeded` or `store_full`; null if they may. Counts nothing. */
+  refusal(userId: string, bytes: number): CallboardError | null;
+  add(put: {
+    readonly name: string;
+    readonly userId: string;
+    readonly bytes: number;
+    readonly expiresAt: number;
+  }): void;
+  remove(name: string): void;
+}
+
+function createCountedPuts(clock: Pick<Clock, 'now'>, shares: Shares): CountedPuts {
+  const puts = new Map<string, Counted>();
+  const byAge = new SparseQueue<Counted & { readonly name: string }>(({ gone }) => gone);
+  const remove = (name: string): void => {
+    const put = puts.get(name);
+    if (!put) return;
+    put.gone = true;
+    puts.delete(name);
+    byAge.left();
+    put.holdings.release('spilled_bytes', put.bytes);
+  };
+  return {
+    refusal(userId, bytes) {
+      const now = clock.now();
+      for (let old = byAge.first(); old && old.expiresAt <= now; old = byAge.first()) remove(old.name);
+      const share = 'spilled_bytes';
+      const refusal = shares.of(userId).refusal(share, bytes);
+      return refusal && new CallboardError(refusal, SHARE_MESSAGE[refusal], { share });
+    },
+    add({ name, userId, bytes, expiresAt }) {
+      const put = { name, holdings: shares.of(userId), bytes, expiresAt, gone: false };
+      puts.set(name, put);
+      byAge.push(put);
+      put.holdings.take('spilled_bytes', bytes);
+    },
+    remove,
+  };
 }

@@ -1,14 +1,12 @@
 /** A store of large payloads in memory (a "spill store"), used if no directory is configured. */
-import type { Clock } from '../../core/clock.ts';
-import type { Crypto } from '../../core/crypto.ts';
+import type { Clock, Crypto } from '../../core/ports.ts';
 import type { CallboardError } from '../../core/errors.ts';
-import type { SpillStore } from '../../core/history/spill.ts';
+import type { SpillStore } from '../../core/history/message.ts';
 import { utf8Length, type JsonText } from '../../core/json.ts';
 import { SPILL_CLEAN_MS } from '../../core/limits.ts';
-import { SPILL_IN_MEMORY } from '../../core/shares/bounds.ts';
-import { createShares, type Holdings, type Shares } from '../../core/shares/shares.ts';
-import { SparseQueue } from '../memory/list-sparse.ts';
-import { full } from './full.ts';
+import { SPILL_IN_MEMORY, createShares, type Holdings, type Shares } from '../../core/shares/shares.ts';
+import { SparseQueue } from '../memory/collections.ts';
+import { full } from './directory.ts';
 
 type Held = {
   readonly name: string;

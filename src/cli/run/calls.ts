@@ -3,19 +3,36 @@
  * command.
  */
 import { randomUUID } from 'node:crypto';
-import type { HttpAnswer } from '../../../clients/link/relay-request.ts';
-import { visibleLine } from '../../../protocol/visible-text.ts';
-import { exitOfCommand, OPERATOR_EXIT, OperatorFailure, type OperatorExit } from '../failure.ts';
-import { listText, objectText } from '../output.ts';
-import { readAddress, readParams } from '../params.ts';
-import { bodyOf, pathOf } from '../relay.ts';
-import { readMs } from '../times.ts';
-import type { OperatorRun, RunVerb } from '../verb.ts';
+import {
+  CancelCommandDocument,
+  CountPendingRpcsDocument,
+  GetCallDocument,
+  ListDeliveryCommandsDocument,
+  ListPendingRpcsDocument,
+  RevealPayloadDocument,
+  TailCallsDocument,
+  WatchWaitsDocument,
+} from '../../../generated/cli.ts';
+import type { HttpAnswer } from '../../clients/link/relay-request.ts';
+import { visibleLine } from '../../protocol/visible-text.ts';
+import { readAddress, readParams } from '../command.ts';
+import {
+  OPERATOR_EXIT,
+  OperatorFailure,
+  accepted,
+  exitOfCommand,
+  notFound,
+  usageFailure,
+  type OperatorExit,
+} from '../failure.ts';
+import { printEvents, printListing, sayWhatIsMissing } from '../listing.ts';
+import { listText, objectText, readMs, readTime, type OperatorRun, type RunVerb } from '../output.ts';
+import { bodyOf, pathOf, readWord } from '../relay.ts';
 
 const RESPOND_MS = 30_000;
 const AWAIT_MS = 30_000;
 const CANCEL_REASON = 'The operator interrupted the call.';
-const ID = { id: ['command_id'] };
+const CALL_ID = { id: ['command_id'] };
 /** The codes of server errors after which it is unknown whether the command was admitted. */
 const DOUBTFUL: readonly string[] = ['store_unavailable', 'internal'];
 
@@ -79,7 +96,7 @@ async function waitFor(run: OperatorRun, ids: Ids, send: () => Promise<HttpAnswe
 }
 
 function report({ io, output }: OperatorRun, ids: Ids, { body }: HttpAnswer, exit: OperatorExit): OperatorExit {
-  io.print(objectText(body, output, ID));
+  io.print(objectText(body, output, CALL_ID));
   if (exit === OPERATOR_EXIT.running) io.complain(`The command is still running. To wait for it: ${awaitLine(ids)}\n`);
   return exit;
 }
@@ -127,3 +144,124 @@ function awaitLine(ids: Ids): string {
 function shellWord(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
+
+// Runs the verbs `calls ls`, `get`, `cancel` and `tail`, which show and cancel commands.
+
+const COMMAND_ID = ['user_id', 'client_id', 'command_id'];
+const CALLS = {
+  shown: [...COMMAND_ID, 'action', 'stage', 'outcome', 'code', 'duration_ms', 'admitted_at'],
+  id: COMMAND_ID,
+};
+const EVENTS = {
+  shown: ['at', 'event', 'record.user_id', 'record.client_id', 'record.command_id', 'record.action', 'record.outcome'],
+  id: ['record.user_id', 'record.client_id', 'record.command_id'],
+};
+
+export const callsLs: RunVerb = async (run) => {
+  const { flags, lists, clock, relay } = run;
+  const variables = {
+    user_id: flags['userId'],
+    client_id: flags['clientId'],
+    action: flags['action'],
+    code: flags['code'],
+    node_id: flags['nodeId'],
+    labels: lists['label'],
+    outcome: readWord('Outcome', flags['outcome']),
+    stage: readWord('Stage', flags['stage']),
+    client_type: readWord('ClientType', flags['clientType']),
+    admitted_after: readTime(flags['since'], '--since', clock),
+    admitted_before: readTime(flags['until'], '--until', clock),
+    order: readWord('CommandOrder', flags['order'] ?? 'newest'),
+  };
+  await printListing(
+    run,
+    CALLS,
+    async (page) => (await relay.query(ListDeliveryCommandsDocument, { ...variables, ...page })).delivery.commands,
+  );
+};
+
+export const callsGet: RunVerb = async ({ relay, args, io, output }) => {
+  const [user_id, client_id, command_id] = readAddress(args[0] ?? '', 3);
+  const { command } = await relay.query(GetCallDocument, { user_id, client_id, command_id });
+  if (command === null) throw notFound('There is no record of this command.');
+  io.print(objectText(command, output, { id: COMMAND_ID }));
+};
+
+export const callsCancel: RunVerb = async ({ relay, args, io, output, flags }) => {
+  const [user_id, client_id, command_id] = readAddress(args[0] ?? '', 3);
+  const variables = { user_id, client_id, command_id, reason: flags['reason'] };
+  const { cancelCommand } = await relay.query(CancelCommandDocument, variables);
+  io.print(objectText(accepted(cancelCommand), output, { id: ['command_id'] }));
+};
+
+export const callsTail: RunVerb = async (run) => {
+  const { flags, lists } = run;
+  const outcomes = lists['outcome']?.flatMap((word) => readWord('Outcome', word) ?? []);
+  await printEvents(run, {
+    ...EVENTS,
+    document: TailCallsDocument,
+    variables: {
+      user_id: flags['userId'],
+      client_id: flags['clientId'],
+      action: flags['action'],
+      client_type: readWord('ClientType', flags['clientType']),
+      outcomes,
+    },
+    event: ({ commandEvents }) => commandEvents,
+  });
+};
+
+// Runs the verbs `waits ls`, `count` and `watch`: callers that still wait for an answer.
+
+const WAITS = { shown: [...COMMAND_ID, 'action', 'stage', 'age_ms', 'times_out_at'], id: COMMAND_ID };
+const ALERTS = {
+  shown: ['at', 'over', 'count', 'oldest_age_ms', ...COMMAND_ID.map((name) => `oldest.${name}`), 'oldest.action'],
+  id: COMMAND_ID.map((name) => `oldest.${name}`),
+};
+const WATCHED_MS = 10_000;
+
+export const waitsLs: RunVerb = (run) =>
+  printListing(
+    run,
+    WAITS,
+    async (page) => (await run.relay.query(ListPendingRpcsDocument, { ...filterOf(run), ...page })).pendingRpcs,
+  );
+
+export const waitsCount: RunVerb = async (run) => {
+  const { pendingRpcCount } = await run.relay.query(CountPendingRpcsDocument, filterOf(run));
+  const { io, output } = run;
+  io.print(output === 'table' ? `${pendingRpcCount.count}\n` : objectText(pendingRpcCount, output, { id: ['count'] }));
+  sayWhatIsMissing(run, pendingRpcCount);
+};
+
+export const waitsWatch: RunVerb = (run) =>
+  printEvents(run, {
+    ...ALERTS,
+    document: WatchWaitsDocument,
+    variables: { user_id: run.flags['userId'], older_than_ms: readMs(run.flags['older'], WATCHED_MS, '--older') },
+    event: ({ pendingRpcAlerts }) => pendingRpcAlerts,
+  });
+
+function filterOf({ flags }: OperatorRun) {
+  const { older, userId: user_id, clientId: client_id } = flags;
+  return { user_id, client_id, min_age_ms: older === undefined ? undefined : readMs(older, 0, '--older') };
+}
+
+// Runs the verb `calls reveal`, which shows one payload after the operator gave a reason for the audit.
+
+const SUBJECTS = { params: 'command_params', result: 'command_result', message: 'message' } as const;
+
+export const callsReveal: RunVerb = async ({ relay, args, io, output, flags }) => {
+  const [user_id, client_id, command_id] = readAddress(args[0] ?? '', 3);
+  const { reason, message: message_id } = flags;
+  if (reason === undefined) throw usageFailure('--reason: say why the payload is looked at');
+  const named = flags['subject'] ?? (message_id === undefined ? 'result' : 'message');
+  const subject = Object.entries(SUBJECTS).find(([name]) => name === named)?.[1] ?? 'command_result';
+  if ((subject === 'message') !== (message_id !== undefined))
+    throw usageFailure('--message: names the message of the subject message, and of no other');
+  const of = subject === 'message' ? { message_id } : { client_id, command_id };
+  // The audit has a row for each reveal, so a request whose connection breaks is not sent again.
+  const variables = { user_id, subject, reason, ...of };
+  const { revealPayload } = await relay.query(RevealPayloadDocument, variables, { repeatable: false });
+  io.print(objectText(accepted(revealPayload), output, { id: ['digest'] }));
+};

@@ -6,24 +6,31 @@ import {
   ConnectionActionsDocument,
   DisconnectClientDocument,
   GetClientDocument,
+  GetSiteDocument,
+  ListActionsDocument,
+  ListBrowserWindowsDocument,
   ListConnectionsDocument,
+  ListContextsDocument,
   ListFlappingClientsDocument,
+  ListSitesDocument,
+  ListUsersDocument,
+  UserSummaryDocument,
   WatchClientsDocument,
 } from '../../../generated/cli.ts';
-import { confirmed } from '../confirm.ts';
-import { accepted, notFound } from '../failure.ts';
-import { printListing } from '../listing.ts';
-import { objectText } from '../output.ts';
-import { readAddress } from '../params.ts';
-import type { RunVerb } from '../verb.ts';
-import { printEvents } from '../watching.ts';
-import { readWord } from '../wire.ts';
+import { confirmed, readAddress } from '../command.ts';
+import { accepted, notFound, usageFailure } from '../failure.ts';
+import { printEvents, printListing } from '../listing.ts';
+import { objectText, type OperatorRun, type RunVerb } from '../output.ts';
+import { readWord } from '../relay.ts';
 
-const ID = ['user_id', 'client_id'];
-const CLIENTS = { shown: [...ID, 'status', 'client_type', 'node_id', 'connected_at', 'last_seen_at'], id: ID };
+const CLIENT_ID = ['user_id', 'client_id'];
+const CLIENTS = {
+  shown: [...CLIENT_ID, 'status', 'client_type', 'node_id', 'connected_at', 'last_seen_at'],
+  id: CLIENT_ID,
+};
 const FLAPPING = {
-  shown: [...ID, 'reconnects', 'connection.status', 'connection.disconnect_cause', 'connection.last_seen_at'],
-  id: ID,
+  shown: [...CLIENT_ID, 'reconnects', 'connection.status', 'connection.disconnect_cause', 'connection.last_seen_at'],
+  id: CLIENT_ID,
 };
 const CHANGES = {
   shown: ['at', 'change', 'cause', 'connection.user_id', 'connection.client_id', 'connection.status'],
@@ -52,7 +59,7 @@ export const clientsGet: RunVerb = async ({ relay, args, io, output }) => {
   const [user_id, client_id] = readAddress(args[0] ?? '', 2);
   const { connection } = await relay.query(GetClientDocument, { user_id, client_id });
   if (connection === null) throw notFound('There is no connection of this client.');
-  io.print(objectText(connection, output, { id: ID }));
+  io.print(objectText(connection, output, { id: CLIENT_ID }));
 };
 
 export const clientsActions: RunVerb = async (run) => {
@@ -87,5 +94,109 @@ export const clientsDisconnect: RunVerb = async (run) => {
   const variables = { user_id, client_id, reason: flags['reason'] };
   // A repeated request might close the new link of a client that has reconnected.
   const { disconnectClient } = await relay.query(DisconnectClientDocument, variables, { repeatable: false });
-  io.print(objectText(accepted(disconnectClient), output, { id: ID.map((name) => `connection.${name}`) }));
+  io.print(objectText(accepted(disconnectClient), output, { id: CLIENT_ID.map((name) => `connection.${name}`) }));
+};
+
+// Runs the verbs `users ls`, `users get` and `actions ls`: users, and the actions that their clients advertise.
+
+const USERS = { shown: ['user_id', 'connection_count', 'stream_count'], id: ['user_id'] };
+const ACTIONS = {
+  shown: ['action.name', 'user_id', 'client_id', 'action.version', 'action.summary'],
+  id: ['user_id', 'client_id', 'action.name'],
+};
+
+export const usersLs: RunVerb = (run) =>
+  printListing(run, USERS, async (page) => (await run.relay.query(ListUsersDocument, page)).users);
+
+export const usersGet: RunVerb = async ({ relay, args, io, output }) => {
+  const [user_id = ''] = args;
+  if (user_id === '') throw usageFailure('expected a user');
+  const { user } = await relay.query(UserSummaryDocument, { user_id });
+  if (user === null) throw notFound('There is no such user.');
+  io.print(objectText(user, output, { id: ['user_id'] }));
+};
+
+export const actionsLs: RunVerb = async (run) => {
+  const [name] = run.args;
+  await printListing(
+    run,
+    ACTIONS,
+    async () => (await run.relay.query(ListActionsDocument, name === undefined ? {} : { name })).actions,
+  );
+};
+
+// Runs the verb `places ls`, which lists the execution contexts and browser windows that clients report.
+
+const CONTEXTS = {
+  shown: ['user_id', 'client_id', 'context_id', 'client_type', 'status', 'ownership', 'window_id', 'task_id', 'title'],
+  id: ['user_id', 'client_id', 'context_id'],
+};
+const WINDOWS = {
+  shown: [
+    'user_id',
+    'client_id',
+    'window_id',
+    'status',
+    'ownership',
+    'tab_count',
+    'capacity',
+    'idle_count',
+    'busy_count',
+  ],
+  id: ['user_id', 'client_id', 'window_id'],
+};
+
+export const placesLs: RunVerb = (run) => (run.flags['kind'] === 'window' ? listWindows(run) : listContexts(run));
+
+function listContexts(run: OperatorRun): Promise<void> {
+  const { relay, flags } = run;
+  const variables = {
+    ...filterOf(run),
+    status: readWord('ContextStatus', flags['status']),
+    window_id: flags['windowId'],
+  };
+  return printListing(
+    run,
+    CONTEXTS,
+    async (page) => (await relay.query(ListContextsDocument, { ...variables, ...page })).contexts,
+  );
+}
+
+async function listWindows(run: OperatorRun): Promise<void> {
+  const { relay, flags } = run;
+  if (flags['windowId'] !== undefined) throw usageFailure('--window-id: is for contexts');
+  const variables = { ...filterOf(run), status: readWord('WindowStatus', flags['status']) };
+  await printListing(
+    run,
+    WINDOWS,
+    async (page) => (await relay.query(ListBrowserWindowsDocument, { ...variables, ...page })).browserWindows,
+  );
+}
+
+function filterOf({ flags }: OperatorRun) {
+  return {
+    user_id: flags['userId'],
+    client_id: flags['clientId'],
+    client_type: readWord('ClientType', flags['clientType']),
+    ownership: readWord('Ownership', flags['ownership']),
+  };
+}
+
+// Runs the verbs `sites ls` and `sites get`: sites and their sessions.
+
+const SITE_ID = ['owner', 'site_id'];
+const SITES = { shown: [...SITE_ID, 'client_id', 'title', 'actions', 'event_names'], id: SITE_ID };
+
+export const sitesLs: RunVerb = (run) =>
+  printListing(
+    run,
+    SITES,
+    async (page) => (await run.relay.query(ListSitesDocument, { owner: run.flags['owner'], ...page })).sites,
+  );
+
+export const sitesGet: RunVerb = async ({ relay, args, io, output }) => {
+  const [owner, site_id] = readAddress(args[0] ?? '', 'site');
+  const { site } = await relay.query(GetSiteDocument, { owner, site_id });
+  if (site === null) throw notFound('There is no such site.');
+  io.print(objectText(site, output, { id: SITE_ID }));
 };

@@ -1,16 +1,15 @@
 /** Runs the verbs `streams ls`, `messages ls` and `messages tail`, which show retained messages. */
 import {
   FollowMessagesDocument,
+  ListAuditDocument,
   ListMessagesDocument,
   ListStreamsDocument,
   type FollowMessagesQuery,
 } from '../../../generated/cli.ts';
-import { sleep } from '../../../clients/link/clock.ts';
-import { printListing } from '../listing.ts';
-import { readCount, readTime } from '../times.ts';
-import type { OperatorRun, RunVerb } from '../verb.ts';
-import { linePrinter } from '../watching.ts';
-import { readWord } from '../wire.ts';
+import { sleep } from '../../clients/link/platform.ts';
+import { linePrinter, printListing } from '../listing.ts';
+import { readCount, readTime, type OperatorRun, type RunVerb } from '../output.ts';
+import { readWord } from '../relay.ts';
 
 const STREAMS = { shown: ['stream', 'message_count', 'first_at', 'last_at'], id: ['stream'] };
 const MESSAGES = {
@@ -100,3 +99,24 @@ function justBefore(time: string): string {
 function kindsOf({ lists }: OperatorRun) {
   return lists['kind']?.flatMap((word) => readWord('MessageKind', word) ?? []);
 }
+
+// Runs the verb `audit ls`, which lists what administrators did.
+
+const SUBJECT = ['subject.user_id', 'subject.client_id', 'subject.command_id', 'subject.stream', 'subject.node_id'];
+const ROWS = { shown: ['id', 'at', 'who', 'action', 'outcome', ...SUBJECT, 'reason'], id: ['id'] };
+
+export const auditLs: RunVerb = (run) => {
+  const { flags, clock, relay } = run;
+  const variables = {
+    user_id: flags['userId'],
+    who: flags['who'],
+    action: readWord('OperatorAction', flags['action']),
+    after_time: readTime(flags['since'], '--since', clock),
+    before_time: readTime(flags['until'], '--until', clock),
+  };
+  return printListing(
+    run,
+    ROWS,
+    async (page) => (await relay.query(ListAuditDocument, { ...variables, ...page })).auditEvents,
+  );
+};

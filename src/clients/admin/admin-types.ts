@@ -1,6 +1,6 @@
 /** Defines the public interface of `callboard/admin`. Contains types only. */
-import type * as generated from '../../generated/admin.ts';
-import type { TokenSource } from '../link/token.ts';
+import type * as generated from '../../../generated/admin.ts';
+import type { TokenSource } from '../link/socket.ts';
 
 export type AdminOptions = {
   /** The relay's base address, such as `http://127.0.0.1:4400`. */
@@ -19,7 +19,7 @@ type Command = { readonly userId: string; readonly clientId: string; readonly co
 type Client = { readonly userId: string; readonly clientId: string };
 
 /** Selects a user's workers. */
-export type WorkersArgs = Omit<generated.WorkersQueryVariables, 'userId'> & {
+type WorkersArgs = Omit<generated.WorkersQueryVariables, 'userId'> & {
   /**
    * The canonical user id. By default the user whose id is `default` is read, as in older deployments, and not the user
    * of the token. So pass the user id.

@@ -3,7 +3,7 @@
  * actions. Needs only `fetch`.
  */
 export { createAdmin } from './admin.ts';
-export { AdminError, type AdminErrorDetails } from './errors.ts';
-export { pages, type Page } from './pages.ts';
-export type { Admin, AdminActs, AdminOptions, DeliveryReader } from './types.ts';
-export type { TokenSource } from '../link/token.ts';
+export { AdminError, type AdminErrorDetails } from './admin.ts';
+export { pages, type Page } from './admin.ts';
+export type { Admin, AdminActs, AdminOptions, DeliveryReader } from './admin-types.ts';
+export type { TokenSource } from '../link/socket.ts';

@@ -1,15 +1,24 @@
 /** Implements a Caller over the relay's REST API: one HTTP request for each wait, and no WebSocket. */
-import { requestRelay, type RelayRequest, type HttpAnswer } from '../link/relay-request.ts';
-import { systemClock, type Clock } from '../link/clock.ts';
-import { timeOrderedId } from '../link/random.ts';
-import type { TokenSource } from '../link/token.ts';
-import type { WireTrace } from '../link/trace-headers.ts';
-import type { TraceApi } from '../../protocol/trace-api.ts';
-import { CallerError } from './errors.ts';
-import { AWAIT_WITHIN_MS, budgetOf, toReceipt } from './invocation.ts';
-import { traced } from './tracing.ts';
-import { readHttpOutcome, readHttpRefusal } from './outcome.ts';
-import type { AwaitOptions, Caller, Handle, Invocation, InvokeOptions, Receipt, Target } from './types.ts';
+import type { TraceApi } from '../../protocol/trace.ts';
+import { systemClock, timeOrderedId, type Clock } from '../link/platform.ts';
+import { requestRelay, type HttpAnswer, type RelayRequest, type WireTrace } from '../link/relay-request.ts';
+import type { TokenSource } from '../link/socket.ts';
+import {
+  AWAIT_WITHIN_MS,
+  CallerError,
+  budgetOf,
+  readHttpOutcome,
+  readHttpRefusal,
+  toReceipt,
+  traced,
+  type AwaitOptions,
+  type Caller,
+  type Handle,
+  type Invocation,
+  type InvokeOptions,
+  type Receipt,
+  type Target,
+} from './caller-types.ts';
 
 export type HttpCallerOptions = {
   /** The relay's base address, such as `http://127.0.0.1:4400`. */

@@ -1,7 +1,7 @@
 /** Exports `callboard/caller`, which invokes, awaits and cancels commands, over HTTP or over one link. */
-export { createHttpCaller, type HttpCallerOptions } from './http.ts';
-export { createLinkCaller, type LinkCallerOptions } from './link.ts';
-export { CallerError, type CallerErrorDetails } from './errors.ts';
+export { createHttpCaller, type HttpCallerOptions } from './http-caller.ts';
+export { createLinkCaller, type LinkCallerOptions } from './link-caller.ts';
+export { CallerError, type CallerErrorDetails } from './caller-types.ts';
 export type {
   AwaitOptions,
   Caller,
@@ -13,10 +13,10 @@ export type {
   Outcome,
   Receipt,
   Target,
-} from './types.ts';
-export type { Clock } from '../link/clock.ts';
-export { rawJson, type RawJson } from '../link/raw.ts';
-export type { LinkStatus, Welcome } from '../link/status.ts';
+} from './caller-types.ts';
+export type { Clock } from '../link/platform.ts';
+export { rawJson, type RawJson } from '../link/platform.ts';
+export type { LinkStatus, Welcome } from '../link/socket.ts';
 export type { SocketConstructor, SocketLike } from '../link/socket.ts';
-export type { TokenSource } from '../link/token.ts';
-export type { TraceApi } from '../link/tracing.ts';
+export type { TokenSource } from '../link/socket.ts';
+export type { TraceApi } from '../link/relay-request.ts';

@@ -1,16 +1,22 @@
 /** Serves the routes of the control server: define a site, remove it, publish an event. */
 import { ID } from '../../protocol/fields.ts';
-import { systemClock } from '../link/clock.ts';
+import { systemClock } from '../link/platform.ts';
 import type { Runtime, SiteDefinition } from '../runtime/types.ts';
-import { HostError } from './errors.ts';
-import { readDefinition, readEvent } from './members.ts';
-import { ProblemError, type HostResponse } from './problem.ts';
-import { createSiteEventPublisher, requireLink, type PublisherOptions } from './publisher.ts';
+import {
+  HostError,
+  ProblemError,
+  createSiteEventPublisher,
+  readDefinition,
+  readEvent,
+  requireLink,
+  type HostResponse,
+  type PublisherOptions,
+} from './publisher.ts';
 
 export type ControlSitesOptions = Omit<PublisherOptions, 'runtime' | 'siteId'> & { readonly runtime: Runtime };
 
 /** One route. The body is read only after the route is known. */
-export type HostRoute = {
+type HostRoute = {
   readonly takesBody: boolean;
   answer(body: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<HostResponse>;
 };

@@ -2,19 +2,33 @@
  * Keeps a WebSocket link to the relay: reconnects it and renews its token. It knows no commands; frames go to
  * `onFrame`.
  */
-import { CLOSE, closeReasonOf } from '../../protocol/close.ts';
-import { SUBPROTOCOL } from '../../protocol/frame.ts';
-import type { UpHeader } from '../../protocol/frames.ts';
-import { BACKOFF_BASE_MS, BACKOFF_CAP_MS, backoffMs } from './backoff.ts';
-import { systemClock, type Clock } from './clock.ts';
-import { upFrame } from './frame.ts';
-import { guarded, type ErrorSink } from './guard.ts';
-import { Session, type LinkFrame, type SessionEnd } from './session.ts';
-import { socketConstructor, type SocketConstructor } from './socket.ts';
-import type { LinkStatus, Welcome } from './status.ts';
-import { renewInMs, takeToken, type TokenSource } from './token.ts';
+import { CLOSE, closeReasonOf } from '../../protocol/codes.ts';
+import {
+  FRAME_SEPARATOR,
+  SUBPROTOCOL,
+  isFault,
+  joinFrame,
+  parseDown,
+  type DownFrame,
+  type UpHeader,
+} from '../../protocol/frames.ts';
+import { systemClock, type Clock } from './platform.ts';
+import {
+  BACKOFF_BASE_MS,
+  BACKOFF_CAP_MS,
+  backoffMs,
+  renewInMs,
+  socketConstructor,
+  takeToken,
+  type LinkStatus,
+  type SocketConstructor,
+  type SocketEvent,
+  type SocketLike,
+  type TokenSource,
+  type Welcome,
+} from './socket.ts';
 
-export type LinkOptions = {
+type LinkOptions = {
   /** The relay's `/connect`: `ws://`, `wss://`, `http://` or `https://`. */
   readonly url: string;
   readonly token: TokenSource;
@@ -200,4 +214,249 @@ function verdictOf({ code, bye }: SessionEnd): 'yes' | 'renew' | 'no' {
   const row = reason === undefined ? 'yes' : CLOSE[reason].reconnect;
   if (row === 'renew' || bye === null) return row;
   return bye.reconnect ? 'yes' : 'no';
+}
+
+// Runs one WebSocket from its opening to its end. Reconnecting is the job of link.ts.
+
+type Bye = Extract<DownFrame, { type: 'bye' }>;
+/** The frames that the session passes on; it handles the others itself. */
+export type LinkFrame = Exclude<DownFrame, { type: 'welcome' | 'ping' | 'bye' }>;
+
+/** The end of a session and its reason. `code` is that of `bye`, otherwise the socket's close code, otherwise null. */
+type SessionEnd = { readonly code: number | null; readonly reason: string; readonly bye: Bye | null };
+
+type SessionOptions = {
+  readonly socket: SocketLike;
+  readonly clock: Clock;
+  /** Returns the text of the hello frame. Called once, when the socket is open. */
+  hello(): string;
+  onWelcome(welcome: Welcome): void;
+  onFrame(frame: LinkFrame): void;
+  /** Called at most once, after all other callbacks. */
+  onEnd(end: SessionEnd): void;
+};
+
+/** The time from the start of a connection within which `welcome` must arrive, in milliseconds. */
+const OPEN_MS = 15_000;
+
+/**
+ * One socket from opening to end. Sends the hello, answers pings, and abandons the socket when the relay stays silent.
+ */
+class Session {
+  readonly #options: SessionOptions;
+  #phase: 'opening' | 'welcome' | 'over' = 'opening';
+  #deadMs = OPEN_MS;
+  #heardAt: number;
+  #cancelWatch: () => void;
+  #greeted = false;
+  readonly #batch = new FrameBatch((text) => this.#write(text));
+
+  constructor(options: SessionOptions) {
+    const { socket, clock } = options;
+    this.#options = options;
+    this.#heardAt = clock.now();
+    this.#cancelWatch = clock.after(OPEN_MS, () => this.#watch());
+    socket.addEventListener('open', () => void (this.#greeted = this.#write(options.hello())));
+    socket.addEventListener('message', (event) => this.#received(event));
+    // The event `close` follows and ends the session. Without an error listener, some sockets throw.
+    socket.addEventListener('error', () => {});
+    socket.addEventListener('close', (event) => this.#over(endOf(event)));
+  }
+
+  /** Whether the hello was sent. */
+  get greeted(): boolean {
+    return this.#greeted;
+  }
+
+  /**
+   * Sends a frame. Returns false before `welcome`, after the end, and when the socket throws. If the relay accepts
+   * several frames in one message, the frames of one event-loop turn are sent together, after its microtasks.
+   */
+  send(text: string): boolean {
+    return this.#phase === 'welcome' && this.#batch.send(text);
+  }
+
+  /** Sends the waiting frames at once. */
+  flush(): void {
+    this.#batch.flush();
+  }
+
+  backlog(): number {
+    return this.#options.socket.bufferedAmount + this.#batch.chars;
+  }
+
+  /** Ends the session at once. `onEnd` is not called. */
+  close(code: number, reason: string): void {
+    this.#batch.flush();
+    this.#stop(code, reason);
+  }
+
+  #watch(): void {
+    const { clock } = this.#options;
+    const silent = clock.now() - this.#heardAt;
+    if (silent < this.#deadMs) {
+      this.#cancelWatch = clock.after(this.#deadMs - silent, () => this.#watch());
+      return;
+    }
+    const reason = this.#phase === 'opening' ? 'connect_timeout' : 'heartbeat_lost';
+    this.#over({ code: null, reason, bye: null });
+  }
+
+  #stop(code: number, reason: string): boolean {
+    if (this.#phase === 'over') return false;
+    this.#phase = 'over';
+    this.#cancelWatch();
+    // A half-open socket may take long to close. Nothing waits for it, and what it still receives is ignored.
+    attempt(() => this.#options.socket.close(code, reason));
+    return true;
+  }
+
+  #over(end: SessionEnd): void {
+    if (this.#stop(1000, '')) this.#options.onEnd(end);
+  }
+
+  #write(text: string): boolean {
+    return this.#phase !== 'over' && attempt(() => this.#options.socket.send(text));
+  }
+
+  #received(event: SocketEvent): void {
+    if (this.#phase === 'over' || typeof event.data !== 'string') return;
+    this.#heardAt = this.#options.clock.now();
+    const frame = parseDown(event.data);
+    // An unknown frame comes from a newer relay and is ignored.
+    if (!isFault(frame)) this.#take(frame);
+  }
+
+  #take(frame: DownFrame): void {
+    if (frame.type === 'bye') this.#over({ code: frame.code, reason: frame.reason, bye: frame });
+    else if (frame.type === 'ping') this.#write(upFrame({ type: 'pong' }));
+    else if (frame.type === 'welcome') this.#welcome(frame);
+    else if (this.#phase === 'welcome') this.#options.onFrame(frame);
+  }
+
+  #welcome(frame: Welcome): void {
+    if (this.#phase !== 'opening') return;
+    this.#phase = 'welcome';
+    this.#batch.allow(frame);
+    this.#deadMs = Math.max(1_000, frame.dead_ms);
+    this.#cancelWatch();
+    this.#cancelWatch = this.#options.clock.after(this.#deadMs, () => this.#watch());
+    this.#options.onWelcome(frame);
+  }
+}
+
+function endOf({ code }: SocketEvent): SessionEnd {
+  const reason = code === undefined ? undefined : closeReasonOf(code);
+  return { code: code ?? null, reason: reason ?? 'connection_lost', bye: null };
+}
+
+/**
+ * Runs `act`, and returns false if it throws. A socket throws when it is in the wrong state. It then also emits
+ * `close`, which ends the session.
+ */
+function attempt(act: () => void): boolean {
+  try {
+    act();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+// Sends the frames of one turn of the event loop in as few messages as the relay allows. It knows no sockets.
+
+/** The most bytes that one UTF-16 code unit takes in UTF-8. */
+const UNIT_BYTES = 3;
+
+/**
+ * Joins frames into messages. Before `allow` is called, each frame is sent alone and immediately. If the relay
+ * accepts only one frame in a message, this stays so.
+ */
+export class FrameBatch {
+  readonly #write: (message: string) => boolean;
+  #texts: string[] = [];
+  #chars = 0;
+  #mostFrames = 1;
+  #mostChars = 0;
+
+  /** `write` returns false when the message cannot be sent. */
+  constructor(write: (message: string) => boolean) {
+    this.#write = write;
+  }
+
+  /** The total length of the frames that are not sent yet, in UTF-16 code units. */
+  get chars(): number {
+    return this.#chars;
+  }
+
+  /** Sets the limits of a message from the relay's `welcome`. */
+  allow({ frames_per_message: frames = 1, max_frame_bytes: bytes }: Welcome): void {
+    this.#mostFrames = frames;
+    this.#mostChars = Math.floor(bytes / UNIT_BYTES);
+  }
+
+  /**
+   * Sends a frame, or keeps it for the next message. Returns false when it cannot be sent. Frames are sent in the order
+   * of the calls.
+   */
+  send(text: string): boolean {
+    if (this.#mostFrames <= 1) return this.#write(text);
+    if (this.#texts.length >= this.#mostFrames || this.#chars + text.length >= this.#mostChars) this.flush();
+    this.#texts.push(text);
+    this.#chars += text.length + FRAME_SEPARATOR.length;
+    if (this.#texts.length === 1) this.#flushAfter(0);
+    return true;
+  }
+
+  /**
+   * Sends the waiting frames after the first round of microtasks that adds no frame. One round is not enough, because
+   * the frames of one turn come from chains of promises of different lengths. `frames`: how many frames waited before
+   * the last round.
+   */
+  #flushAfter(frames: number): void {
+    queueMicrotask(() => {
+      const { length } = this.#texts;
+      if (length > frames) this.#flushAfter(length);
+      else this.flush();
+    });
+  }
+
+  /** Sends the waiting frames at once. */
+  flush(): void {
+    if (this.#texts.length === 0) return;
+    const message = this.#texts.join(FRAME_SEPARATOR);
+    this.#texts = [];
+    this.#chars = 0;
+    this.#write(message);
+  }
+}
+
+// Writes the frames that the client libraries send to the relay.
+
+/** Returns the text of a frame to the relay. `payload` must be JSON text. */
+export function upFrame(header: UpHeader, payload: string | null = null): string {
+  return joinFrame(header, payload);
+}
+
+// Calls functions of the library's user, so that what they throw does not disturb the library.
+
+export type ErrorSink = (error: unknown) => void;
+
+/** Runs a user's callback. Passes its errors and rejections to the sink, and ignores errors of the sink. */
+export function guarded(run: () => unknown, onError: ErrorSink | undefined): void {
+  try {
+    const answer = run();
+    if (answer instanceof Promise) answer.catch((error: unknown) => reportTo(onError, error));
+  } catch (error) {
+    reportTo(onError, error);
+  }
+}
+
+function reportTo(onError: ErrorSink | undefined, error: unknown): void {
+  try {
+    const answer: unknown = onError?.(error);
+    if (answer instanceof Promise) answer.catch(() => {});
+  } catch {
+    // The sink itself failed, so the error cannot be reported.
+  }
 }

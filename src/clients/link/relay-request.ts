@@ -1,9 +1,8 @@
 /** Sends one HTTP request to the relay, with token, timeout and retries. All client libraries use it. */
-import { writeJson } from '../../protocol/json-value.ts';
-import { BACKOFF_CAP_MS, backoffMs } from './backoff.ts';
-import { sleep, systemClock, type Clock } from './clock.ts';
-import { takeToken, type TokenSource } from './token.ts';
-import { traceHeaders, type WireTrace } from './trace-headers.ts';
+import { writeJson } from '../../protocol/json.ts';
+import { STATUS_ERROR, type SpanLike, type SpanValues } from '../../protocol/trace.ts';
+import { sleep, systemClock, type Clock } from './platform.ts';
+import { BACKOFF_CAP_MS, backoffMs, takeToken, type TokenSource } from './socket.ts';
 
 export type RelayRequestOptions = {
   /** The relay's base address, such as `http://127.0.0.1:4400`. */
@@ -21,7 +20,7 @@ export type RelayRequestOptions = {
   readonly random?: (() => number) | undefined;
 };
 
-export type RequestFault = (code: 'unreachable' | 'unauthenticated', message: string, cause: unknown) => Error;
+type RequestFault = (code: 'unreachable' | 'unauthenticated', message: string, cause: unknown) => Error;
 
 export type RelayRequest = {
   readonly method: 'GET' | 'POST';
@@ -148,4 +147,42 @@ function read({ status, headers }: Response, text: string): HttpAnswer {
   const body = parseObject(text);
   if (body === null && status >= 500) throw new Error(`HTTP ${status} without a relay's answer`);
   return { status, body: body ?? {}, retryAfterMs: retryAfterOf(headers) };
+}
+
+// Writes the trace context of a request as members of a frame and as HTTP headers.
+
+/** A trace context as the members of a frame. Empty: the request belongs to no trace. */
+export type WireTrace = {
+  readonly trace_id?: string | undefined;
+  readonly parent_span_id?: string | undefined;
+  readonly trace_flags?: string | undefined;
+  readonly trace_state?: string | undefined;
+};
+
+/** Returns the headers of W3C Trace Context for a trace context. */
+function traceHeaders({ trace_id, parent_span_id, trace_flags, trace_state }: WireTrace): Record<string, string> {
+  return {
+    ...(trace_id && { traceparent: `00-${trace_id}-${parent_span_id}-${trace_flags}` }),
+    ...(trace_state && { tracestate: trace_state }),
+  };
+}
+
+// Holds what the spans of all client libraries share. Spans are recorded through the `trace` object that the program
+// passes in.
+
+export type { TraceApi } from '../../protocol/trace.ts';
+
+/** The name of the tracer: the instrumentation scope of the spans. */
+export const SCOPE = 'callboard';
+
+/** Returns the attributes that the span of a command has from its start. */
+export function spanAttributes(commandId: string): SpanValues {
+  return { 'rpc.system.name': SCOPE, 'callboard.command_id': commandId };
+}
+
+/** Ends a span. `error`: the code of what went wrong, if the work failed. */
+export function endSpan(span: SpanLike, status: string, error?: string): void {
+  span.setAttributes({ 'rpc.status_code': status, ...(error && { 'error.type': error }) });
+  if (error) span.setStatus({ code: STATUS_ERROR });
+  span.end();
 }

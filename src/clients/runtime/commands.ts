@@ -1,18 +1,23 @@
 /** Runs commands: local checks, authorization, approval, the handler, its deadline and its end. */
 import type { DownFrame } from '../../protocol/frames.ts';
-import { systemClock, type Clock } from '../link/clock.ts';
-import { failure, returned, thrown, toJson, type EndReport, type Stop } from './ends.ts';
-import { boundedMessage } from './errors.ts';
-import { refusalOf } from './judge.ts';
-import { MAX_RUNNING } from './limits.ts';
-import { parseParams, type ParsedParams } from './params.ts';
-import type { Registered, ActionRegistry } from './registry.ts';
-import { traced } from './tracing.ts';
-import type { ActionRequest, Call, RuntimeOptions } from './types.ts';
+import {
+  NO_PARENT,
+  SERVER,
+  isTraceContext,
+  traceStateOf,
+  type ContextLike,
+  type TraceApi,
+} from '../../protocol/trace.ts';
+import { guarded, type ErrorSink } from '../link/link.ts';
+import { systemClock, type Clock } from '../link/platform.ts';
+import { SCOPE, endSpan, spanAttributes, type WireTrace } from '../link/relay-request.ts';
+import { MAX_RUNNING, boundedMessage, failure, returned, thrown, toJson, type EndReport, type Stop } from './ends.ts';
+import type { ActionRegistry, Registered } from './registry.ts';
+import type { ActionRequest, Call, Judge, Params, RuntimeOptions, SiteCall } from './types.ts';
 
 export type CommandFrame = Extract<DownFrame, { type: 'command' }>;
 
-export type CommandsOptions = Pick<RuntimeOptions, 'authorize' | 'approve' | 'onError' | 'clock' | 'tracing'> & {
+type CommandsOptions = Pick<RuntimeOptions, 'authorize' | 'approve' | 'onError' | 'clock' | 'tracing'> & {
   readonly registry: ActionRegistry;
   ack(commandId: string): void;
   /** Sends the waiting reports at once. */
@@ -190,4 +195,126 @@ function requestOf(
     traceFlags: frame.trace_flags ?? null,
     traceState: frame.trace_state ?? null,
   };
+}
+
+// Asks the local authorizer, or the approver, whether a command may run.
+
+type Judgement = {
+  readonly judge: Judge | undefined;
+  readonly request: ActionRequest;
+  /** The message of the refusal if the judge gives no message. */
+  readonly no: string;
+  readonly onError: ErrorSink | undefined;
+};
+
+/**
+ * Returns null when the judge allows the command, otherwise the reason. The command is also refused if the judge
+ * throws, answers anything but a yes, or has not answered when the signal is aborted. `onError` receives what the judge
+ * throws; the caller does not see it.
+ */
+async function refusalOf({ judge, request, no, onError }: Judgement): Promise<string | null> {
+  if (!judge) return no;
+  const aborted = new AbortController();
+  try {
+    const verdict = await Promise.race([judge(request), abortOf(request.signal, aborted.signal)]);
+    if (verdict === true) return null;
+    if (typeof verdict !== 'object' || verdict === null) return no;
+    return verdict.allow === true ? null : boundedMessage(verdict.message ?? no);
+  } catch (error) {
+    guarded(() => onError?.(error), undefined);
+    return no;
+  } finally {
+    aborted.abort();
+  }
+}
+
+/** Resolves with false as soon as `signal` is aborted. Removes its listener when `done` is aborted. */
+function abortOf(signal: AbortSignal, done: AbortSignal): Promise<false> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(false);
+    else signal.addEventListener('abort', () => resolve(false), { once: true, signal: done });
+  });
+}
+
+// Parses the params of a command, and separates the site context that the relay adds to them.
+
+const RESERVED = '__cooperative_site_';
+
+type ParsedParams = { readonly params: Params; readonly site: SiteCall | null };
+
+/**
+ * Parses a payload; null if it is not a JSON object. Reserved members, which only the relay may add, are moved from
+ * params to `site`.
+ */
+function parseParams(payload: string | null): ParsedParams | null {
+  const value = payload === null ? {} : parse(payload);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
+  const members = Object.entries(value);
+  const reserved = new Map(members.filter(([name]) => name.startsWith(RESERVED)));
+  if (reserved.size === 0) return { params: Object.fromEntries(members), site: null };
+  return { params: Object.fromEntries(members.filter(([name]) => !reserved.has(name))), site: siteOf(reserved) };
+}
+
+function siteOf(reserved: ReadonlyMap<string, unknown>): SiteCall | null {
+  const sessionId = reserved.get(`${RESERVED}session_id`);
+  const siteId = reserved.get(`${RESERVED}id`);
+  return typeof sessionId === 'string' && typeof siteId === 'string' ? { sessionId, siteId } : null;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+// Records the spans of commands, from their arrival to their end at this client.
+
+/**
+ * The name of the spans of all commands whose action this client does not have. Callers may invent any number of action
+ * names, so these do not become names of spans.
+ */
+const OTHER_METHOD = '_OTHER';
+const SAMPLED = '01';
+const NOT_SAMPLED = '00';
+
+type Command = WireTrace & { readonly command_id: string; readonly action: string };
+
+/**
+ * Runs a command within a span, which is active while the command runs. Its parent is the span that the relay's frame
+ * names. `isKnown`: this client has the action.
+ */
+function traced(
+  tracing: TraceApi,
+  frame: Command,
+  { isKnown, run }: { readonly isKnown: boolean; readonly run: () => EndReport | Promise<EndReport> },
+): Promise<EndReport> {
+  const { action, command_id } = frame;
+  const name = isKnown ? action : OTHER_METHOD;
+  const method = { 'rpc.method': name, ...(!isKnown && { 'rpc.method_original': action }) };
+  // The call is not sampled. There is no trace id with which to pass this on to a span, so no span is started.
+  if (!frame.trace_id && frame.trace_flags === NOT_SAMPLED) return Promise.resolve(run());
+  const options = { kind: SERVER, attributes: { ...spanAttributes(command_id), ...method } };
+  return tracing.getTracer(SCOPE).startActiveSpan(name, options, parentOf(tracing, frame), async (span) => {
+    const end = await run();
+    if (end.type === 'error') endSpan(span, 'failed', end.code);
+    else endSpan(span, end.type === 'result' ? 'completed' : 'cancelled');
+    return end;
+  });
+}
+
+function parentOf(
+  tracing: TraceApi,
+  { trace_id = '', parent_span_id = '', trace_flags = SAMPLED, trace_state }: WireTrace,
+): ContextLike {
+  if (!isTraceContext(trace_id, parent_span_id)) return NO_PARENT;
+  const context = {
+    traceId: trace_id,
+    spanId: parent_span_id,
+    traceFlags: Number.parseInt(trace_flags, 16),
+    isRemote: true,
+    ...(trace_state && { traceState: traceStateOf(trace_state) }),
+  };
+  return tracing.setSpanContext(NO_PARENT, context);
 }

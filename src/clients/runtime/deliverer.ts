@@ -1,10 +1,19 @@
 /** Delivers the ends of commands to the relay, and repeats them until the relay acknowledges them. */
-import type { Clock } from '../link/clock.ts';
-import type { LinkFrame } from '../link/session.ts';
-import { endFrame, failure, type EndReport } from './ends.ts';
-import { RunLedger } from './ledger.ts';
-import { MAX_FRAME_BYTES, RESEND_AT_ONCE, RESEND_MS } from './limits.ts';
-import { createOutbox, type Outbox } from './outbox.ts';
+import type { LinkFrame } from '../link/link.ts';
+import type { Clock } from '../link/platform.ts';
+import {
+  LEDGER_BYTES,
+  LEDGER_IDS,
+  MAX_FRAME_BYTES,
+  OUTBOX_BYTES,
+  OUTBOX_ENDS,
+  RESEND_AT_ONCE,
+  RESEND_MS,
+  byteLength,
+  endFrame,
+  failure,
+  type EndReport,
+} from './ends.ts';
 
 export type Refused = Extract<LinkFrame, { type: 'refused' }>;
 
@@ -24,7 +33,7 @@ export function refusalError({ code, message, share, frame = 'a frame' }: Refuse
 
 const END_FRAMES: ReadonlySet<string | undefined> = new Set(['result', 'error', 'cancelled']);
 
-export type DelivererOptions = {
+type DelivererOptions = {
   readonly clock: Clock;
   /** Returns false when there is no link. */
   send(text: string): boolean;
@@ -117,5 +126,110 @@ export class Deliverer {
       this.#resending = false;
       this.resend();
     });
+  }
+}
+
+// Keeps the ends of commands that the relay has not acknowledged, within a limit.
+
+/**
+ * Holds the frames that end commands until the relay acknowledges them, oldest first. Holds at most OUTBOX_ENDS frames
+ * and OUTBOX_BYTES bytes: beyond that the oldest is dropped, and `dropped` is called with its command id.
+ */
+interface Outbox {
+  readonly size: number;
+  put(commandId: string, text: string): void;
+  /** Removes the end of a command. Returns false when there is none. */
+  remove(commandId: string): boolean;
+  texts(): readonly string[];
+  clear(): readonly string[];
+}
+
+function createOutbox(dropped: (commandId: string) => void): Outbox {
+  const ends = new Map<string, { readonly text: string; readonly bytes: number }>();
+  let bytes = 0;
+
+  function remove(commandId: string): boolean {
+    bytes -= ends.get(commandId)?.bytes ?? 0;
+    return ends.delete(commandId);
+  }
+
+  return {
+    get size() {
+      return ends.size;
+    },
+    remove,
+    put(commandId, text) {
+      remove(commandId);
+      const end = { text, bytes: byteLength(text) };
+      ends.set(commandId, end);
+      bytes += end.bytes;
+      for (const oldest of ends.keys()) {
+        if (ends.size <= OUTBOX_ENDS && bytes <= OUTBOX_BYTES) break;
+        remove(oldest);
+        dropped(oldest);
+      }
+    },
+    texts: () => Array.from(ends.values(), ({ text }) => text),
+    clear() {
+      const ids = [...ends.keys()];
+      ends.clear();
+      bytes = 0;
+      return ids;
+    },
+  };
+}
+
+// Remembers in memory which commands ran, so that none runs twice.
+
+/** What is remembered of one command. `ended` with `text` null: the command ran, and its end is no longer kept. */
+type LedgerEntry =
+  { readonly state: 'running' } | { readonly state: 'ended'; readonly text: string | null; readonly bytes: number };
+
+/**
+ * The commands that this instance ran, so that none runs twice and a repeated command is answered with its end. Bounded
+ * by LEDGER_IDS ids and LEDGER_BYTES bytes of ends.
+ */
+class RunLedger {
+  /**
+   * All remembered commands. Ended commands are in the order of their ends. A running command keeps the position that
+   * it got when it began.
+   */
+  readonly #entries = new Map<string, LedgerEntry>();
+  #bytes = 0;
+
+  get(commandId: string): LedgerEntry | undefined {
+    return this.#entries.get(commandId);
+  }
+
+  begin(commandId: string): void {
+    this.#entries.set(commandId, { state: 'running' });
+    this.#forgetIds();
+  }
+
+  end(commandId: string, text: string): void {
+    const bytes = byteLength(text);
+    this.#entries.delete(commandId);
+    this.#entries.set(commandId, { state: 'ended', text, bytes });
+    this.#bytes += bytes;
+    this.#forgetTexts();
+  }
+
+  /** Removes the oldest ended commands above the limit; never a running one. */
+  #forgetIds(): void {
+    for (const [commandId, entry] of this.#entries) {
+      if (this.#entries.size <= LEDGER_IDS) return;
+      if (entry.state !== 'ended') continue;
+      this.#entries.delete(commandId);
+      this.#bytes -= entry.bytes;
+    }
+  }
+
+  #forgetTexts(): void {
+    for (const [commandId, entry] of this.#entries) {
+      if (this.#bytes <= LEDGER_BYTES) return;
+      if (entry.state !== 'ended') continue;
+      this.#bytes -= entry.bytes;
+      this.#entries.set(commandId, { state: 'ended', text: null, bytes: 0 });
+    }
   }
 }

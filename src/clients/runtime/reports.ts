@@ -1,17 +1,22 @@
 /** Reports the contexts and windows of a client to the relay, at a bounded rate. */
-import { CONTEXTS_MAX, WINDOWS_MAX } from '../../protocol/report.ts';
-import type { Clock } from '../link/clock.ts';
+import { CONTEXTS_MAX, WINDOWS_MAX } from '../../protocol/frames.ts';
+import type { Clock } from '../link/platform.ts';
 import { TEMPORARY_CODES, type Refused } from './deliverer.ts';
-import { REPORT_RATE, REPORT_WAIT_MS, RESEND_MS } from './limits.ts';
-import { reportPayloads } from './report-frames.ts';
-import { contextRow, windowRow, type ReportedContext, type ReportedWindow } from './report-rows.ts';
-import { ReportState, type ReportChanges } from './report-state.ts';
-import { createThrottle } from './throttle.ts';
+import { REPORT_RATE, REPORT_WAIT_MS, RESEND_MS, byteLength } from './ends.ts';
+import {
+  ReportState,
+  contextRow,
+  windowRow,
+  type Part,
+  type ReportChanges,
+  type ReportedContext,
+  type ReportedWindow,
+} from './report-rows.ts';
 
 /** The codes of refusals that say that a limit of the relay is used up. The relay may accept the report later. */
 const NO_ROOM: ReadonlySet<string> = new Set(['share_exceeded', 'store_full']);
 
-export type ReporterOptions = {
+type ReporterOptions = {
   readonly clock: Clock;
   /** Returns false when there is no link. */
   send(payload: string): boolean;
@@ -106,4 +111,81 @@ function apply<T>(state: ReportState<T>, update: RowsUpdate<T>): void {
 
 function isList<T>(update: RowsUpdate<T>): update is readonly T[] {
   return Array.isArray(update);
+}
+
+// Splits a report of contexts and windows into payloads that fit into frames.
+
+type ReportKind = 'contexts' | 'windows';
+type Parts = Readonly<Partial<Record<ReportKind, Part | null>>>;
+
+type Piece = { readonly kind: ReportKind; readonly list: 'set' | 'removed'; readonly json: string };
+type Draft = { bytes: number; readonly pieces: Piece[]; readonly snapshots: ReadonlySet<ReportKind> };
+
+const KINDS: readonly ReportKind[] = ['contexts', 'windows'];
+/** The number of bytes of a frame that are reserved for the header and for the JSON around the rows. */
+const AROUND_BYTES = 256;
+
+/**
+ * Splits the parts into the payloads of one or more reports, in order. A large snapshot continues in the next reports.
+ */
+function reportPayloads(parts: Parts, maxFrameBytes: number): readonly string[] {
+  const present = KINDS.filter((kind) => parts[kind]);
+  let draft = begin(present.filter((kind) => parts[kind]?.snapshot));
+  const payloads: string[] = [];
+  for (const piece of present.flatMap((kind) => piecesOf(kind, parts[kind]))) {
+    const bytes = byteLength(piece.json) + 1;
+    if (draft.pieces.length > 0 && draft.bytes + bytes > maxFrameBytes) {
+      payloads.push(payloadOf(draft));
+      draft = begin([]);
+    }
+    draft.pieces.push(piece);
+    draft.bytes += bytes;
+  }
+  return present.length === 0 ? [] : [...payloads, payloadOf(draft)];
+}
+
+function begin(snapshots: readonly ReportKind[]): Draft {
+  return { bytes: AROUND_BYTES, pieces: [], snapshots: new Set(snapshots) };
+}
+
+function piecesOf(kind: ReportKind, part: Part | null | undefined): Piece[] {
+  const removed = (part?.removed ?? []).map((id) => ({ kind, list: 'removed' as const, json: JSON.stringify(id) }));
+  const set = (part?.set ?? []).map((json) => ({ kind, list: 'set' as const, json }));
+  return [...removed, ...set];
+}
+
+function payloadOf({ pieces, snapshots }: Draft): string {
+  const parts = KINDS.flatMap((kind) => {
+    const own = pieces.filter((piece) => piece.kind === kind);
+    const members = [
+      ...(snapshots.has(kind) ? ['"snapshot":true'] : []),
+      ...(['set', 'removed'] as const).flatMap((list) => listOf(own, list)),
+    ];
+    return members.length === 0 ? [] : [`"${kind}":{${members.join(',')}}`];
+  });
+  return `{${parts.join(',')}}`;
+}
+
+function listOf(pieces: readonly Piece[], list: Piece['list']): string[] {
+  const json = pieces.filter((piece) => piece.list === list).map((piece) => piece.json);
+  return json.length === 0 ? [] : [`"${list}":[${json.join(',')}]`];
+}
+
+// Limits how many times per second something may happen.
+
+/**
+ * Creates a token bucket that holds `perSecond` tokens at most and gains as many each second. The returned function
+ * takes a token; it returns false when there is none.
+ */
+export function createThrottle(clock: Clock, perSecond: number): () => boolean {
+  let tokens = perSecond;
+  let at = clock.now();
+  return () => {
+    const now = clock.now();
+    tokens = Math.min(perSecond, tokens + (Math.max(0, now - at) * perSecond) / 1000);
+    at = now;
+    if (tokens < 1) return false;
+    tokens -= 1;
+    return true;
+  };
 }

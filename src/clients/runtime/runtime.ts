@@ -1,25 +1,24 @@
 /** Creates the client of the relay that runs commands. It joins the link, the actions, the commands and the reports. */
-import { sleep, systemClock, type Clock } from '../link/clock.ts';
-import { upFrame } from '../link/frame.ts';
-import { guarded } from '../link/guard.ts';
-import { RelayLink } from '../link/link.ts';
-import { randomId } from '../link/random.ts';
+import { ID } from '../../protocol/fields.ts';
 import type { UpHeader } from '../../protocol/frames.ts';
-import type { LinkFrame } from '../link/session.ts';
-import { LinkClosedError, type LinkStatus, type Welcome } from '../link/status.ts';
-import { takeToken } from '../link/token.ts';
+import { RelayLink, guarded, upFrame, type LinkFrame } from '../link/link.ts';
+import { randomId, sleep, systemClock, type Clock } from '../link/platform.ts';
+import { LinkClosedError, takeToken, type LinkStatus, type Welcome } from '../link/socket.ts';
 import { Commands, type CommandFrame } from './commands.ts';
 import { Deliverer, refusalError, type Refused } from './deliverer.ts';
-import type { EndReport } from './ends.ts';
-import { CLOSE_MS, fits, PROGRESS_BACKLOG_BYTES, PROGRESS_RATE } from './limits.ts';
-import { checkId, helloFrame, metadataJson, siteJson } from './options.ts';
-import { Leaving } from './leaving.ts';
-import { Readiness } from './readiness.ts';
+import {
+  CLOSE_MS,
+  MAX_METADATA_BYTES,
+  PROGRESS_BACKLOG_BYTES,
+  PROGRESS_RATE,
+  fits,
+  toJson,
+  type EndReport,
+} from './ends.ts';
 import { createRegistry, type ActionRegistry } from './registry.ts';
-import { Reporter, type RowsUpdate } from './report.ts';
 import type { ReportedContext, ReportedWindow } from './report-rows.ts';
+import { Reporter, createThrottle, type RowsUpdate } from './reports.ts';
 import { HostedSites } from './sites.ts';
-import { createThrottle } from './throttle.ts';
 import type { ActionSpec, Handler, Runtime, RuntimeOptions, SiteDefinition, SiteRegistration } from './types.ts';
 
 /**
@@ -246,5 +245,149 @@ class LinkRuntime implements Runtime {
 
   #dropped(commandId: string, reason: string): void {
     guarded(() => this.#options.onDrop?.({ commandId, reason }), this.#options.onError);
+  }
+}
+
+// Checks the options of a runtime, and writes its hello frame.
+
+/** Returns a valid id. Throws TypeError, naming the option, for an invalid one. */
+export function checkId(option: string, id: string): string {
+  if (!ID.test(id)) throw new TypeError(`${option}: 1 to 128 of A-Z a-z 0-9 . _ : @ ~ - expected`);
+  return id;
+}
+
+/** Returns the metadata as JSON text. Throws TypeError when it is not JSON or too large. */
+function metadataJson({ metadata }: RuntimeOptions): string {
+  const json = toJson(metadata ?? null);
+  if (typeof json !== 'string' || !fits(json, MAX_METADATA_BYTES)) {
+    throw new TypeError(`metadata: JSON of at most ${MAX_METADATA_BYTES} bytes expected`);
+  }
+  return json;
+}
+
+type Hello = {
+  readonly token: string;
+  readonly clientId: string;
+  readonly instanceId: string;
+  readonly clientType: RuntimeOptions['clientType'];
+  readonly metadata: string;
+  readonly actions: string;
+};
+
+/** Returns the first frame of a client's link. `metadata` and `actions` are JSON text. */
+function helloFrame({ token, clientId, instanceId, clientType, metadata, actions }: Hello): string {
+  const ids = { client_id: clientId, instance_id: instanceId, client_type: clientType };
+  return upFrame({ type: 'hello', token, ...ids }, `{"metadata":${metadata},"actions":${actions}}`);
+}
+
+/** Returns the payload of the `site` frame that registers a site. */
+function siteJson({ title, eventNames, actions, capabilityProfile: profile }: SiteDefinition): string {
+  return JSON.stringify({
+    title: title ?? null,
+    event_names: eventNames ?? [],
+    actions: actions ?? [],
+    capability_profile: { action_invocation: profile?.actionInvocation ?? false, sharing: profile?.sharing ?? false },
+  });
+}
+
+// Holds the promises that `ready()` returns until the link is up, or closed permanently.
+
+type Waiting = { resolve(welcome: Welcome): void; reject(error: LinkClosedError): void };
+
+class Readiness {
+  readonly #waiting = new Set<Waiting>();
+
+  /** Resolves when the link is up, at once if it is. Rejects with LinkClosedError when it is closed permanently. */
+  wait(status: LinkStatus): Promise<Welcome> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.add({ resolve, reject });
+      this.changed(status);
+    });
+  }
+
+  changed(status: LinkStatus): void {
+    if (status.state !== 'connected' && status.state !== 'closed') return;
+    for (const { resolve, reject } of this.#waiting) {
+      if (status.state === 'connected') resolve(status.welcome);
+      else reject(new LinkClosedError(status.reason));
+    }
+    this.#waiting.clear();
+  }
+}
+
+// Shuts a runtime down gracefully: announces `closing`, and waits for running commands and their ends.
+
+type LeavingOptions = {
+  /** Sends `closing`. Does nothing while there is no link. */
+  ask(): void;
+  /** Whether the relay may count this client as connected: a hello was sent over a socket that is still open. */
+  mayBeBound(): boolean;
+  /** Returns the number of running commands plus the number of ends that the relay has not acknowledged. */
+  owed(): number;
+  /** Refuses all later commands. */
+  shut(): void;
+};
+
+/**
+ * The graceful shutdown of a runtime. It sends `closing`, so that the relay dispatches nothing more. Commands that were
+ * dispatched before the relay's answer still run. The shutdown is complete when all commands have ended and the relay
+ * has acknowledged their ends. A relay that refuses `closing` is an older one; commands that it still sends are
+ * refused.
+ */
+class Leaving {
+  readonly #options: LeavingOptions;
+  readonly #done = Promise.withResolvers<void>();
+  #state: 'no' | 'asking' | 'answered' = 'no';
+
+  constructor(options: LeavingOptions) {
+    this.#options = options;
+  }
+
+  get begun(): boolean {
+    return this.#state !== 'no';
+  }
+
+  /** Begins the shutdown. Resolves when `owed` is 0 and no further command can arrive, or when the link is closed. */
+  begin(): Promise<void> {
+    this.#state = 'asking';
+    this.#options.ask();
+    this.check();
+    return this.#done.promise;
+  }
+
+  /** Called when the link is up, also after a reconnect. */
+  welcomed(): void {
+    if (this.#state === 'asking') this.#options.ask();
+  }
+
+  /** Called when the relay answers `closed`, or refuses `closing`. */
+  answered(): void {
+    if (this.#state !== 'asking') return;
+    this.#state = 'answered';
+    this.#options.shut();
+    this.check();
+  }
+
+  /**
+   * Called when the link breaks. If the relay has answered, the shutdown is complete. This client does not reconnect,
+   * because it could replace a successor that is connected by now.
+   */
+  lost(): void {
+    if (this.#state === 'answered') this.closed();
+    else this.check();
+  }
+
+  closed(): void {
+    this.#done.resolve();
+  }
+
+  /**
+   * Completes the shutdown if `owed` is 0 and no further command can arrive. Must be called whenever `owed` may have
+   * decreased.
+   */
+  check(): void {
+    const { mayBeBound, owed } = this.#options;
+    const quiet = this.#state === 'answered' || (this.#state === 'asking' && !mayBeBound());
+    if (quiet && owed() === 0) this.#done.resolve();
   }
 }

@@ -1,9 +1,7 @@
 /** Registers and removes cooperative sites over the link, and repeats this after each reconnect. */
-import type { Clock } from '../link/clock.ts';
+import type { Clock } from '../link/platform.ts';
 import { TEMPORARY_CODES, type Refused } from './deliverer.ts';
-import { SiteRefusedError } from './errors.ts';
-import { MAX_SITES, RESEND_MS } from './limits.ts';
-
+import { SiteRefusedError, MAX_SITES, RESEND_MS } from './ends.ts';
 export type HostedSitesOptions = {
   readonly clock: Clock;
   /** Returns false when there is no link. `payload` null removes the site. */

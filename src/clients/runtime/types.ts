@@ -1,14 +1,10 @@
 /** Defines the public interface of `callboard/runtime`. Contains types only. */
 import type { WireClientType } from '../../protocol/fields.ts';
-import type { Clock } from '../link/clock.ts';
-import type { ErrorSink } from '../link/guard.ts';
-import type { SocketConstructor } from '../link/socket.ts';
-import type { LinkStatus, Welcome } from '../link/status.ts';
-import type { TokenSource } from '../link/token.ts';
-import type { TraceApi } from '../link/tracing.ts';
-import type { ReportedContext, ReportedWindow } from './report-rows.ts';
-import type { ReportChanges } from './report-state.ts';
-
+import type { Clock } from '../link/platform.ts';
+import type { ErrorSink } from '../link/link.ts';
+import type { SocketConstructor, LinkStatus, Welcome, TokenSource } from '../link/socket.ts';
+import type { TraceApi } from '../link/relay-request.ts';
+import type { ReportedContext, ReportedWindow, ReportChanges } from './report-rows.ts';
 /** The params of a command. They already match the action's schema, if it has one. */
 export type Params = Readonly<Record<string, unknown>>;
 

@@ -1,17 +1,18 @@
 /** Implements the viewer's client of one site session: subscriptions and invocations, over fetch only. */
-import { readHttpOutcome, readHttpRefusal } from '../caller/outcome.ts';
-import { requestRelay } from '../link/relay-request.ts';
-import { randomId } from '../link/random.ts';
-import { SiteError } from './errors.ts';
-import { subscribe } from './subscription.ts';
-import type {
-  SiteClientOptions,
-  SiteEvent,
-  SiteGap,
-  SiteInvocation,
-  SiteInvokeOptions,
-  SubscribeOptions,
-} from './types.ts';
+import { readHttpOutcome, readHttpRefusal } from '../caller/caller-types.ts';
+import { randomId, sleep, systemClock, type Clock } from '../link/platform.ts';
+import { parseObject, requestRelay, retryAfterOf, textOf, trimUrl } from '../link/relay-request.ts';
+import { BACKOFF_BASE_MS, BACKOFF_CAP_MS, backoffMs, takeToken } from '../link/socket.ts';
+import {
+  SiteError,
+  type SiteClientOptions,
+  type SiteEvent,
+  type SiteGap,
+  type SiteInvocation,
+  type SiteInvokeOptions,
+  type SubscribeOptions,
+} from './site-types.ts';
+import { createSseParser, type SseFrame } from './sse.ts';
 
 /** How long an invocation may take by default, in milliseconds. */
 const TIMEOUT_MS = 30_000;
@@ -85,4 +86,253 @@ function leavable(
       return events.return();
     },
   };
+}
+
+// Reads a site's event stream over one connection. `subscribe` connects again.
+
+/** The silence, in milliseconds, after which a connection counts as dead: three ping intervals of the relay. */
+const SILENCE_MS = 60_000;
+/** The most characters of one event. An event is at most 1 MiB of JSON; the rest is for the SSE fields around it. */
+const MAX_EVENT_CHARS = 2 * 1024 * 1024;
+
+/** The error of a connection that ended and may be opened again, at the earliest after `afterMs` milliseconds. */
+class Interrupted extends Error {
+  readonly afterMs: number;
+
+  constructor(message: string, afterMs: number, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'Interrupted';
+    this.afterMs = afterMs;
+  }
+}
+
+type ConnectionOptions = Pick<SiteClientOptions, 'url' | 'sessionId' | 'token' | 'fetch'> & {
+  readonly clock: Clock;
+  readonly names: SubscribeOptions['names'];
+  readonly signal: AbortSignal;
+  /** Called for each received chunk, including pings. */
+  heard(): void;
+};
+
+/**
+ * Yields the frames of one connection. It never returns. It throws Interrupted if the connection may be opened again,
+ * SiteError if that is of no use, and the reason of `signal` if it is aborted.
+ */
+async function* openConnection(options: ConnectionOptions): AsyncGenerator<SseFrame, never> {
+  const { clock, signal, heard } = options;
+  const own = new AbortController();
+  const both = AbortSignal.any([signal, own.signal]);
+  let cancelWatch = watch(clock, own);
+  let retryMs = 0;
+  try {
+    const response = await ask(options, both);
+    const parser = createSseParser(MAX_EVENT_CHARS);
+    const reader = response.body?.getReader();
+    for (;;) {
+      // The timer runs only while a read is pending, so a slow consumer does not count as silence of the relay.
+      cancelWatch();
+      cancelWatch = watch(clock, own);
+      const chunk = await reader?.read();
+      cancelWatch();
+      if (!chunk || chunk.done) throw new Interrupted('The stream ended.', retryMs);
+      heard();
+      const frames = parser.push(chunk.value);
+      retryMs = parser.retryMs ?? 0;
+      yield* frames;
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof SiteError || error instanceof Interrupted) throw error;
+    throw new Interrupted('The connection broke.', retryMs, error);
+  } finally {
+    cancelWatch();
+    own.abort();
+  }
+}
+
+function watch(clock: Clock, own: AbortController): () => void {
+  return clock.after(SILENCE_MS, () => own.abort(new Interrupted('The relay fell silent.', 0)));
+}
+
+async function ask(options: ConnectionOptions, signal: AbortSignal): Promise<Response> {
+  const { url, sessionId, names } = options;
+  const query = names ? `?names=${names.map(encodeURIComponent).join(',')}` : '';
+  const response = await (options.fetch ?? globalThis.fetch)(
+    `${trimUrl(url)}/site-sessions/${encodeURIComponent(sessionId)}/events${query}`,
+    {
+      headers: { authorization: `Bearer ${await takeToken(options.token)}`, accept: 'text/event-stream' },
+      cache: 'no-store',
+      signal,
+    },
+  );
+  const type = response.headers.get('content-type') ?? '';
+  // The relay answers 204 for a session that is over, because 204 tells an EventSource not to reconnect.
+  if (response.status === 204) throw new SiteError('session_inactive', 'The session is over.');
+  if (response.status === 200 && type.startsWith('text/event-stream')) return response;
+  throw await refusalOf(response);
+}
+
+/**
+ * Returns SiteError for a permanent refusal, and Interrupted for a status that may pass, whether it comes from the
+ * relay or from a proxy.
+ */
+async function refusalOf(response: Response): Promise<SiteError | Interrupted> {
+  const { status, headers } = response;
+  const body = parseObject(await response.text());
+  const code = textOf(body?.['code']);
+  const passing = status >= 500 || status === 408 || status === 425 || status === 429;
+  if (passing) return new Interrupted(`HTTP ${status}`, retryAfterOf(headers) ?? 0);
+  if (code === null) return new SiteError('bad_answer', `HTTP ${status} without a relay's answer.`);
+  return new SiteError(code, textOf(body?.['detail']) ?? code);
+}
+
+// Subscribes to a site's events, reconnects, and yields a gap after each reconnect.
+
+/** A connection that was live for this time, in milliseconds, resets the backoff. */
+const STABLE_MS = 10_000;
+/** The longest delay before a reconnect that the relay may ask for, in milliseconds. */
+const LONGEST_AFTER_MS = 300_000;
+/** Codes with which the relay ends a stream that may be opened again. */
+const TEMPORARY_CODES: ReadonlySet<string> = new Set([
+  'draining',
+  'store_unavailable',
+  'node_lost',
+  'rate_limited',
+  'internal',
+]);
+
+const MESSAGES: Readonly<Record<string, string | undefined>> = {
+  session_inactive: 'The session is over.',
+  unauthenticated: 'The grant is over.',
+};
+
+type State = {
+  /** The time at which the last live connection last received something; null when there was none. */
+  lastLive: number | null;
+  /**
+   * The time at which the current connection became live, and the time at which it last received something; null while
+   * it is not live.
+   */
+  live: { readonly since: number; heardAt: number } | null;
+  attempt: number;
+  /** The last token that the relay refused. It is not tried again. */
+  refused: string | null;
+  token: string;
+};
+
+type Following = {
+  /** Whether the token source is a function, which may give another token. */
+  readonly renewable: boolean;
+  readonly state: State;
+  readonly clock: Clock;
+  readonly onStatus: SubscribeOptions['onStatus'] | undefined;
+};
+
+/** Yields live events until the session or the grant ends, and a gap after each reconnect. */
+async function* subscribe(
+  options: SiteClientOptions,
+  { names, signal, onStatus }: SubscribeOptions & { readonly signal: AbortSignal },
+): AsyncGenerator<SiteEvent | SiteGap, void> {
+  const clock = options.clock ?? systemClock;
+  const state: State = { lastLive: null, live: null, attempt: 0, refused: null, token: '' };
+  const token = (): Promise<string> => freshToken(options, state);
+  const heard = (): void => {
+    if (state.live) state.live.heardAt = clock.now();
+  };
+  try {
+    for (;;) {
+      onStatus?.('connecting');
+      const connection = openConnection({ ...options, token, clock, names, signal, heard });
+      const renewable = typeof options.token !== 'string';
+      const afterMs = yield* untilBroken(connection, { state, clock, renewable, onStatus });
+      onStatus?.('waiting');
+      await sleep(clock, waitMs(state, afterMs, options.random ?? Math.random), signal);
+    }
+  } catch (error) {
+    // An abort ends the iteration without an error.
+    if (!signal.aborted) throw error;
+  }
+}
+
+/**
+ * Yields what one connection receives until it ends. Then returns the minimum delay before reconnecting, in
+ * milliseconds, or throws SiteError when reconnecting is of no use.
+ */
+async function* untilBroken(
+  connection: AsyncGenerator<SseFrame, never>,
+  { state, clock, renewable, onStatus }: Following,
+): AsyncGenerator<SiteEvent | SiteGap, number> {
+  try {
+    for await (const frame of connection) {
+      if (frame.event === 'callboard.ready') {
+        state.live = { since: clock.now(), heardAt: clock.now() };
+        state.refused = null;
+        onStatus?.('live');
+        if (state.lastLive !== null) yield { type: 'gap', since: state.lastLive };
+      } else if (frame.event === 'callboard.closed') throw endOf(frame);
+      else {
+        const event = eventOf(frame);
+        if (event) yield event;
+      }
+    }
+    return 0;
+  } catch (error) {
+    if (error instanceof Interrupted) return error.afterMs;
+    const refused = error instanceof SiteError && error.code === 'unauthenticated' && state.token !== state.refused;
+    if (!refused || !renewable) throw error;
+    // Another token may be accepted: the next connection asks the token function again.
+    state.refused = state.token;
+    return 0;
+  } finally {
+    broken(state, clock);
+  }
+}
+
+function broken(state: State, clock: Clock): void {
+  if (!state.live) return;
+  if (clock.now() - state.live.since >= STABLE_MS) state.attempt = 0;
+  state.lastLive = state.live.heardAt;
+  state.live = null;
+}
+
+/** Takes a token from the source. Throws SiteError `unauthenticated` when the source gives the refused token again. */
+async function freshToken({ token }: SiteClientOptions, state: State): Promise<string> {
+  state.token = await takeToken(token);
+  if (state.token === state.refused) throw new SiteError('unauthenticated', 'The relay refused the token.');
+  return state.token;
+}
+
+function waitMs(state: State, afterMs: number, random: () => number): number {
+  const jitter = backoffMs(state.attempt++, { baseMs: BACKOFF_BASE_MS, capMs: BACKOFF_CAP_MS, random });
+  return Math.min(LONGEST_AFTER_MS, Math.max(0, afterMs)) + jitter;
+}
+
+function endOf({ data }: SseFrame): Error {
+  const members = parseObject(data);
+  const code = textOf(members?.['code']) ?? 'session_inactive';
+  const message =
+    textOf(members?.['detail']) ?? textOf(members?.['message']) ?? MESSAGES[code] ?? 'The relay ended the stream.';
+  return TEMPORARY_CODES.has(code) ? new Interrupted(message, 0) : new SiteError(code, message);
+}
+
+/** Reads an event; null if the frame is not an event of a relay. */
+function eventOf({ data }: SseFrame): SiteEvent | null {
+  const members = parseObject(data);
+  const name = textOf(members?.['name']);
+  const messageId = textOf(members?.['message_id']);
+  if (!members || name === null || messageId === null) return null;
+  const missed = Number(members['missed']);
+  return {
+    type: 'event',
+    name,
+    data: members['data'] ?? null,
+    messageId,
+    publishedAt: timeOf(members['published_at']),
+    missed: Number.isSafeInteger(missed) && missed > 0 ? missed : 0,
+  };
+}
+
+/** Returns a time in epoch milliseconds. The given time is an RFC 3339 text, or epoch milliseconds already. */
+function timeOf(value: unknown): number {
+  return typeof value === 'number' ? value : Date.parse(String(value));
 }

@@ -1,6 +1,6 @@
 /** Exports `callboard/site`, the client of a viewer of a cooperative site, in a browser. Needs only `fetch`. */
 export { CooperativeSiteBrowserClient } from './client.ts';
-export { SiteError, type SiteErrorDetails } from './errors.ts';
+export { SiteError, type SiteErrorDetails } from './site-types.ts';
 export type {
   SiteClientOptions,
   SiteEvent,
@@ -9,7 +9,7 @@ export type {
   SiteInvokeOptions,
   StreamStatus,
   SubscribeOptions,
-} from './types.ts';
-export type { Failure, Outcome } from '../caller/types.ts';
-export type { Clock } from '../link/clock.ts';
-export type { TokenSource } from '../link/token.ts';
+} from './site-types.ts';
+export type { Failure, Outcome } from '../caller/caller-types.ts';
+export type { Clock } from '../link/platform.ts';
+export type { TokenSource } from '../link/socket.ts';

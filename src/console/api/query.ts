@@ -2,13 +2,11 @@
  * Requests one document for a component, and repeats the request when its variables change, after an event, or at
  * intervals.
  */
+import { signal } from '@preact/signals';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { TypedDocumentString } from '../../generated/console.ts';
-import { signIns, token } from '../session/session.ts';
-import { errorOf, isAbort, type RequestError } from './errors.ts';
-import { paused } from './live-state.ts';
-import { send } from './request.ts';
-import { visible } from './visible.ts';
+import type { TypedDocumentString } from '../../../generated/console.ts';
+import { signIns, token } from '../session.ts';
+import { errorOf, isAbort, send, visible, type RequestError } from './request.ts';
 
 export type Query<Data> = {
   /** The latest answer; null before the first one. It is kept while the next one is awaited, and after an error. */
@@ -29,7 +27,7 @@ export type Query<Data> = {
   readonly changed: () => void;
 };
 
-export type Asking = {
+type Asking = {
   /**
    * The pause after each answer before the request is repeated, in milliseconds, while the tab is visible and not
    * paused. Absent: the request is not repeated. Use it only for figures that change without an event, such as series
@@ -128,3 +126,64 @@ function useForget(latest: { current: number | null }, causes: readonly (string 
   if (causes.some((cause, at) => cause !== seen.current[at])) latest.current = null;
   seen.current = causes;
 }
+
+// Bounds the streams that all tabs of one browser hold open. Over HTTP/1.1 a browser opens six connections to a relay,
+// so streams of six tabs would leave none for requests.
+
+/** The number of tabs that may hold a stream. Two of the six connections are left for requests. */
+const SLOTS = 4;
+
+/** Releases a slot, so that another tab may take it. */
+type Release = () => void;
+
+/**
+ * Takes a slot; null when all are taken. Every tab gets a slot over HTTP/2 and later. Every tab also gets one if the
+ * browser has no locks, as on a page without a secure origin.
+ */
+export async function takeSlot(): Promise<Release | null> {
+  const { locks } = navigator;
+  if (isMultiplexed() || locks === undefined) return () => undefined;
+  for (let slot = 1; slot <= SLOTS; slot++) {
+    const release = await tryLock(locks, `callboard-stream-${slot}`);
+    if (release) return release;
+  }
+  return null;
+}
+
+function tryLock(locks: LockManager, name: string): Promise<Release | null> {
+  return new Promise((resolve) => {
+    void locks.request(name, { ifAvailable: true }, (lock) => {
+      if (lock === null) return resolve(null);
+      // The lock is held until the promise of this callback resolves.
+      return new Promise<void>((release) => resolve(() => release()));
+    });
+  });
+}
+
+/**
+ * Whether all requests use one connection. An answer from the browser's cache does not show the protocol, so all
+ * requests of the page are examined.
+ */
+function isMultiplexed(): boolean {
+  const entries = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')];
+  return entries.some((entry) => entry instanceof PerformanceResourceTiming && /^h[23]/.test(entry.nextHopProtocol));
+}
+
+// Holds the state of live updates in this tab. The top bar shows it, and lets the user pause the updates.
+
+/**
+ * The state of the tab's stream. `off`: the page has no live updates. `asking`: the page repeats its requests, because
+ * no stream is free. `broken`: the stream broke and is being opened again.
+ */
+type LiveState = 'off' | 'opening' | 'live' | 'asking' | 'broken';
+
+export const liveState = signal<LiveState>('off');
+
+/** Whether the user has paused the tab. While true, the tab neither streams nor repeats requests. */
+export const paused = signal(false);
+
+/** The time at which the stream broke, in epoch milliseconds; null while it is up. */
+export const brokenSince = signal<number | null>(null);
+
+/** The number of events that were dropped since the page was opened, because the browser read too slowly. */
+export const missedEvents = signal(0);

@@ -1,13 +1,14 @@
 /** Sends one GraphQL operation to the relay. No other file reads the token to send requests. */
+import { effect, signal } from '@preact/signals';
+import type { TypedDocumentString } from '../../../generated/console.ts';
+import { endOfObject, endOfValue } from '../../protocol/json-scan.ts';
 import { RELAY_PATH } from '../base.ts';
-import type { TypedDocumentString } from '../../generated/console.ts';
-import { signOutOf, token } from '../session/session.ts';
-import { RequestError } from './errors.ts';
+import { signOutOf, token } from '../session.ts';
 
-export type Sending = { readonly signal?: AbortSignal };
+type Sending = { readonly signal?: AbortSignal };
 
 /** The data of an answer, and the text from which it was read. */
-export type DocumentAnswer<Data> = { readonly data: Data; readonly text: string };
+type DocumentAnswer<Data> = { readonly data: Data; readonly text: string };
 
 /**
  * Sends one operation. Rejects with AbortError when aborted, otherwise with RequestError, even if the answer has data
@@ -115,4 +116,79 @@ function membersOf(value: unknown): Readonly<Record<string, unknown>> {
 
 function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : 'unknown reason';
+}
+
+// The error with which every failed request of the console rejects.
+
+/**
+ * An error of a request. `code` is a code of the relay, `unreachable` (no answer arrived), or `bad_answer` (the answer
+ * is not from a relay).
+ */
+export class RequestError extends Error {
+  readonly code: string;
+  readonly retryAfterMs: number | null;
+
+  constructor(code: string, message: string, retryAfterMs: number | null = null) {
+    super(message);
+    this.name = 'RequestError';
+    this.code = code;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+export function isAbort(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'AbortError';
+}
+
+/** Returns any failure as a RequestError. An unexpected failure has the code `internal`. */
+export function errorOf(error: unknown): RequestError {
+  return error instanceof RequestError ? error : new RequestError('internal', String(error));
+}
+
+/** Throws the error for a refusal that the relay answered with status 200. */
+export function throwRefusal(refusal: { readonly code: string; readonly message: string }): never {
+  throw new RequestError(refusal.code.toLowerCase(), refusal.message);
+}
+
+// Tracks whether the tab is visible, and the current time while it is.
+
+export const visible = signal(!document.hidden);
+document.addEventListener('visibilitychange', () => (visible.value = !document.hidden));
+
+/** The current time in epoch milliseconds, updated each second. It is not updated while the tab is hidden. */
+export const now = signal(Date.now());
+
+effect(() => {
+  if (!visible.value) return undefined;
+  now.value = Date.now();
+  const timer = setInterval(() => (now.value = Date.now()), 1000);
+  return () => clearInterval(timer);
+});
+
+// Finds the text of one member in a JSON text, so that a payload is shown exactly as it was received.
+
+/** Returns the text of the member at this path of names; null if there is none. `text` is a JSON object. */
+export function textAt(text: string, path: readonly string[]): string | null {
+  let start = text.search(/\S/);
+  for (const name of path) {
+    const at = valueOf(text, start, name);
+    if (at === null) return null;
+    start = at;
+  }
+  const end = endOfValue(text, start, 0);
+  return end < 0 ? null : text.slice(start, end);
+}
+
+/**
+ * Returns the index where the value of this member begins in the object at `start`; null if there is no such member.
+ */
+function valueOf(text: string, start: number, name: string): number | null {
+  if (text[start] !== '{') return null;
+  const wanted = JSON.stringify(name);
+  let found: number | null = null;
+  endOfObject(text, start, 0, (nameStart, nameEnd, from) => {
+    if (text.slice(nameStart, nameEnd) === wanted) found = from;
+    return endOfValue(text, from, 0);
+  });
+  return found;
 }

@@ -4,7 +4,8 @@
  * gets a copy that has no references, no expressions to run, and at most FORM_PARTS parts. Parts that a form cannot
  * show become fields of JSON text.
  */
-import type { RJSFSchema, UiSchema } from '@rjsf/utils';
+import { ErrorSchemaBuilder, type ErrorSchema, type RJSFSchema, type UiSchema, type ValidatorType } from '@rjsf/utils';
+import type { ParamsFault } from '../invoke/checker.ts';
 
 /** The maximum number of parts of a form, where each reference counts as often as it is used. */
 export const FORM_PARTS = 200;
@@ -28,7 +29,7 @@ const HOPS = 8;
 
 export type FormSchema = { readonly schema: RJSFSchema; readonly uiSchema: UiSchema };
 /** What the console shows for a schema: a form, or JSON text and a clause that says why. */
-export type FormOrReason = (FormSchema & { readonly why: null }) | { readonly why: string };
+type FormOrReason = (FormSchema & { readonly why: null }) | { readonly why: string };
 
 /** Returns the copy for the forms library, or why there is no form. Reads at most a bounded part of the schema. */
 export function formSchemaOf(schema: unknown): FormOrReason {
@@ -303,10 +304,114 @@ function isTypeName(name: unknown): name is TypeName {
  * Whether the forms library cannot hold a value at this name: every object has such a member (`constructor`,
  * `__proto__`), or the library keeps something of its own there.
  */
-export function isReserved(name: string): boolean {
+function isReserved(name: string): boolean {
   return name in {} || name === '__errors' || name.startsWith('ui:');
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+// Implements the validator that the forms library requires. The form uses it only to choose among alternatives, and
+// checks nothing else: a worker checks the arguments (`invoke/checker.ts`).
+
+export const validator: ValidatorType<unknown, RJSFSchema> = {
+  validateFormData: () => ({ errors: [], errorSchema: {} }),
+  rawValidation: () => ({ errors: [] }),
+  isValid: (schema, formData) => fits(schema, formData),
+};
+
+/**
+ * Whether a value may be meant for a schema, by the types, constants, choices and ranges of its members. The schema is
+ * a part of the bounded copy of `formSchemaOf`, so each call takes at most as many steps as the copy has parts. Entries
+ * of lists are not looked at, and no expression runs: clients choose the expressions.
+ */
+function fits(schema: RJSFSchema | boolean, value: unknown): boolean {
+  if (typeof schema === 'boolean') return schema;
+  const { type, const: only, enum: choices, required = [], properties = {}, anyOf, oneOf, allOf } = schema;
+  if (type !== undefined && ![type].flat().some((name) => isOfType(name, value))) return false;
+  if (only !== undefined && !isSame(only, value)) return false;
+  if (choices && !choices.some((choice) => isSame(choice, value))) return false;
+  if (typeof value === 'number' && !isWithin(schema, value)) return false;
+  if (isRecord(value)) {
+    if (!required.every((name) => Object.hasOwn(value, name))) return false;
+    const known = Object.entries(properties).filter(([name]) => Object.hasOwn(value, name));
+    if (!known.every(([name, part]) => fits(part, value[name]))) return false;
+  }
+  if (anyOf && !anyOf.some((option) => fits(option, value))) return false;
+  if (oneOf && !oneOf.some((option) => fits(option, value))) return false;
+  return !allOf || allOf.every((member) => fits(member, value));
+}
+
+function isOfType(type: string, value: unknown): boolean {
+  if (type === 'null') return value === null;
+  if (type === 'array') return Array.isArray(value);
+  if (type === 'object') return isRecord(value);
+  if (type === 'integer') return Number.isInteger(value);
+  return typeof value === type;
+}
+
+function isWithin({ minimum = -Infinity, maximum = Infinity }: RJSFSchema, value: number): boolean {
+  return value >= minimum && value <= maximum;
+}
+
+function isSame(constant: unknown, value: unknown): boolean {
+  return constant === value || (typeof constant === 'object' && JSON.stringify(constant) === JSON.stringify(value));
+}
+
+// Converts faults of params to the shape in which the forms library shows them beside its fields.
+
+/**
+ * Returns the faults as the tree that the forms library reads: each level has the texts of its own faults, and the
+ * levels below it. A fault at a name that the library cannot hold becomes one of the whole value.
+ */
+export function errorSchemaOf(faults: readonly ParamsFault[]): ErrorSchema {
+  const root = new ErrorSchemaBuilder();
+  for (const { at, text } of faults) {
+    const path = at === '' ? [] : at.split('.');
+    root.addErrors(text, path.some(isReserved) ? [] : path);
+  }
+  return root.ErrorSchema;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  string: 'text',
+  integer: 'whole number',
+  number: 'number',
+  boolean: 'true or false',
+  array: 'list',
+  object: 'object',
+  null: 'none',
+};
+
+export function hintOf(schema: Schema, required: boolean): string {
+  const words = [rangeOf(schema) ?? typeOf(schema), formatOf(schema), required ? 'required' : ''];
+  return words.filter((word) => word !== '').join(', ');
+}
+
+function typeOf({ type, enum: values, const: only }: Schema): string {
+  if (Array.isArray(values)) return `one of ${values.length}`;
+  if (only !== undefined) return `always ${JSON.stringify(only)}`;
+  const names = Array.isArray(type) ? type : [type];
+  return names
+    .map((name) => TYPES[String(name)] ?? '')
+    .filter(Boolean)
+    .join(' or ');
+}
+
+function rangeOf(schema: Schema): string | null {
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, maxLength, minLength, maxItems } = schema;
+  const low = minimum ?? (exclusiveMinimum === undefined ? undefined : `above ${String(exclusiveMinimum)}`);
+  const high = maximum ?? (exclusiveMaximum === undefined ? undefined : `below ${String(exclusiveMaximum)}`);
+  if (low !== undefined && high !== undefined) return `${String(low)} to ${String(high)}`;
+  if (low !== undefined) return typeof low === 'string' ? low : `at least ${String(low)}`;
+  if (high !== undefined) return typeof high === 'string' ? high : `at most ${String(high)}`;
+  if (maxItems !== undefined) return `up to ${String(maxItems)}`;
+  if (maxLength !== undefined) return `text of at most ${String(maxLength)} characters`;
+  return minLength === undefined || minLength === 0 ? null : `text of at least ${String(minLength)} characters`;
+}
+
+function formatOf({ format, pattern }: Schema): string {
+  if (typeof format === 'string') return format;
+  return typeof pattern === 'string' ? `fits ${pattern}` : '';
 }

@@ -1,14 +1,27 @@
 /** Shows the drawer that invokes an action: the form at the left, what the relay says of the call at the right. */
 import { useState } from 'preact/hooks';
-import { InvokeTargetDocument } from '../../generated/console.ts';
+import { ClientsDocument, InvokeTargetDocument, type InvokeTargetQuery } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
-import { viewer } from '../shell/facts.tsx';
-import { Dialog } from '../ui/dialog.tsx';
-import { Icon } from '../ui/icon.tsx';
-import { ErrorNotice } from '../ui/notice.tsx';
-import { CallForm } from './call-form.tsx';
-import type { InvokeStart } from './target.ts';
-import { ChooseAction, ChooseClient } from './choose.tsx';
+import { isAdmin, viewer } from '../shell/facts.tsx';
+import { Dialog } from '../ui/dialogs.tsx';
+import { CutNotice, ErrorNotice, Loading } from '../ui/page.tsx';
+import { ConnectionMark, CopyAction, Icon } from '../ui/values.tsx';
+import { shortId } from '../ui/words.ts';
+import { ArgumentsEditor, useCheck } from './arguments.tsx';
+import type { ParamsFault } from './checker.ts';
+import { commandLine, curlLine } from './command-line.ts';
+import { Budgets, DEFAULT_BUDGETS, Preflight, type BudgetValues } from './preflight.tsx';
+import { SentCalls, createCommandId, sendCall, type Sent } from './sent.tsx';
+
+export type InvokeClient = NonNullable<InvokeTargetQuery['connection']>;
+export type TargetAction = InvokeClient['actions']['items'][number];
+
+/** What the drawer starts with: the parts of the call that are already chosen. */
+export type InvokeStart = {
+  readonly userId?: string;
+  readonly clientId?: string;
+  readonly action?: string;
+};
 
 type DrawerProps = { readonly start: InvokeStart; readonly onClose: () => void };
 
@@ -68,4 +81,204 @@ function aboutOf({ known, away, userId, clientId }: About): string {
   if (!known) return 'First choose the client that runs it.';
   if (away) return `${userId} / ${clientId} is not connected. A call can wait for it.`;
   return `On ${userId} / ${clientId}.`;
+}
+
+// Shows the fields that choose the client and the action of a call.
+
+/** The maximum number of clients to choose from. The text in the field narrows the choice. */
+const CHOICES = 50;
+
+type ChooseClientProps = {
+  readonly userId: string;
+  readonly onChoose: (userId: string, clientId: string) => void;
+};
+
+function ChooseClient({ userId, onChoose }: ChooseClientProps) {
+  const [user, setUser] = useState(userId);
+  const [asked, setAsked] = useState(userId);
+  const [client, setClient] = useState('');
+  const variables = { userId: asked === '' ? null : asked, first: CHOICES };
+  const query = useQuery(ClientsDocument, variables);
+  const list = query.data?.connections;
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    if (user.trim() !== '' && client.trim() !== '') onChoose(user.trim(), client.trim());
+    else setAsked(user.trim());
+  };
+  return (
+    <>
+      <form class="pair" onSubmit={submit}>
+        {isAdmin.value && (
+          <div class="field">
+            <label for="invoke-user">User</label>
+            <input
+              class="in"
+              id="invoke-user"
+              autocomplete="off"
+              value={user}
+              onInput={(event) => setUser(event.currentTarget.value)}
+            />
+          </div>
+        )}
+        <div class="field">
+          <label for="invoke-client">Client</label>
+          <input
+            class="in"
+            id="invoke-client"
+            autocomplete="off"
+            value={client}
+            onInput={(event) => setClient(event.currentTarget.value)}
+          />
+          <p class="hint">Write both ids, or choose below. Enter takes them.</p>
+        </div>
+        <button class="sr" type="submit" tabIndex={-1}>
+          Go on
+        </button>
+      </form>
+      <ErrorNotice query={query} what="clients" />
+      <CutNotice completeness={list?.completeness} />
+      {!list && query.loading && <Loading what="clients" />}
+      <ul class="choices">
+        {list?.nodes.map((row) => (
+          <li key={`${row.userId}/${row.clientId}`}>
+            <button type="button" onClick={() => onChoose(row.userId, row.clientId)}>
+              <b>
+                {row.userId}
+                <span class="who-of"> / </span>
+                {row.clientId}
+              </b>
+              <ConnectionMark status={row.status} recorded={false} />
+              <span class="quiet">{row.actionNames.slice(0, 4).join(', ')}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {list?.nodes.length === 0 && <p class="soft">No client is connected. Write the ids of one that may connect.</p>}
+    </>
+  );
+}
+
+type ChooseActionProps = {
+  /** The client with its actions. Null: the client is not connected, so its actions are unknown. */
+  readonly target: InvokeClient | null;
+  readonly onChoose: (action: string) => void;
+  readonly onBack: () => void;
+};
+
+function ChooseAction({ target, onChoose, onBack }: ChooseActionProps) {
+  const [name, setName] = useState('');
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    if (name.trim() !== '') onChoose(name.trim());
+  };
+  return (
+    <>
+      <p class="after-table">
+        <button class="btn btn-s" type="button" onClick={onBack}>
+          Another client
+        </button>
+      </p>
+      <ul class="choices">
+        {target?.actions.items.map((action) => (
+          <li key={action.name}>
+            <button type="button" onClick={() => onChoose(action.name)}>
+              <b>{action.name}</b>
+              <span class="quiet">{action.summary}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {!target?.actions.items.length && (
+        <form onSubmit={submit}>
+          <div class="field">
+            <label for="invoke-action">Action</label>
+            <input
+              class="in"
+              id="invoke-action"
+              autocomplete="off"
+              value={name}
+              onInput={(event) => setName(event.currentTarget.value)}
+            />
+            <p class="hint">The client does not advertise its actions now, so write the exact name.</p>
+          </div>
+          <button class="btn btn-primary" type="submit">
+            Go on
+          </button>
+        </form>
+      )}
+    </>
+  );
+}
+
+// Shows the form of one call: its arguments and time limits, the checks of the input, and the calls that this form has
+// sent.
+
+type CallFormProps = {
+  readonly userId: string;
+  readonly clientId: string;
+  readonly actionName: string;
+  /** The action to invoke. Null: the client does not advertise it at present. */
+  readonly action: TargetAction | null;
+  readonly onBack: () => void;
+};
+
+function CallForm({ userId, clientId, actionName, action, onBack }: CallFormProps) {
+  const [params, setParams] = useState('{}');
+  const [budgets, setBudgets] = useState<BudgetValues>(DEFAULT_BUDGETS);
+  const [commandId, setCommandId] = useState(() => createCommandId(Date.now()));
+  const [sent, setSent] = useState<readonly Sent[]>([]);
+  const schema = action?.schema ?? null;
+  const { faults, unchecked } = useCheck(schema, params);
+  const broken = faults.some(({ syntax }) => syntax);
+  const call = { userId, clientId, action: actionName, commandId, ...budgets };
+  const submit = (): void => {
+    if (broken) return;
+    // `call` keeps the id that it was made with. The new id is for the next call.
+    setCommandId(createCommandId(Date.now()));
+    void sendCall(call, params, (latest) =>
+      setSent((was) => [latest, ...was.filter((other) => other.commandId !== latest.commandId)]),
+    );
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    submit();
+  };
+  return (
+    <>
+      <div class="drawer-body" onKeyDown={onKeyDown}>
+        <section aria-label="Arguments">
+          <ArgumentsEditor schema={schema} text={params} faults={faults} unchecked={unchecked} onChange={setParams} />
+          <Budgets values={budgets} onChange={setBudgets} />
+        </section>
+        <section aria-label="What the relay says">
+          <Preflight input={call} params={params} faults={faults} />
+          <SentCalls sent={sent} />
+        </section>
+      </div>
+      <footer class="drawer-foot">
+        <p>
+          Its id will be <code>{shortId(commandId)}</code>: if the answer is lost, the command with this id is awaited
+          and not sent again.
+        </p>
+        <button class="btn" type="button" onClick={onBack}>
+          Another action
+        </button>
+        <CopyAction text={() => curlLine({ ...call, params })}>Copy as curl</CopyAction>
+        <CopyAction text={() => commandLine({ ...call, params })}>Copy as command line</CopyAction>
+        <button class="btn btn-primary" type="button" onClick={submit} aria-disabled={broken}>
+          {sendLabel(faults)}
+        </button>
+      </footer>
+    </>
+  );
+}
+
+/**
+ * Returns the label of the button. Arguments that do not fit the schema may be sent, because the client decides. Text
+ * that is not JSON cannot be sent.
+ */
+function sendLabel(faults: readonly ParamsFault[]): string {
+  if (faults.some(({ syntax }) => syntax)) return 'Correct the JSON to invoke';
+  return faults.length === 0 ? 'Invoke' : 'Invoke anyway';
 }

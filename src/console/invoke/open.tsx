@@ -1,7 +1,7 @@
 /** Opens the drawer that invokes an action, from any page. The drawer itself is loaded when it first opens. */
 import { signal } from '@preact/signals';
 import { ErrorBoundary, lazy } from 'preact-iso';
-import type { InvokeStart } from './target.ts';
+import type { InvokeStart } from './drawer.tsx';
 
 /** The call that the drawer starts with; null while the drawer is closed. */
 const start = signal<InvokeStart | null>(null);

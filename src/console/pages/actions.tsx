@@ -1,21 +1,13 @@
 /** Shows the page of the actions that connected clients advertise. */
-import { ActionSampleDocument, ActionsOfUserDocument } from '../../generated/console.ts';
+import { ActionSampleDocument, ActionsOfUserDocument, type ActionSampleQuery } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { openInvoke } from '../invoke/open.tsx';
-import { isAdmin, viewer } from '../shell/facts.tsx';
-import { useKeys } from '../shell/keys.ts';
-import { Sources } from '../shell/sources.tsx';
-import { AsOf } from '../ui/as-of.tsx';
-import { Empty, Loading } from '../ui/empty.tsx';
-import { FilterBar, type Filter, NoMatch } from '../ui/filters.tsx';
-import { plural } from '../ui/format.ts';
-import { ErrorNotice, Information } from '../ui/notice.tsx';
-import { PageHead, Pager } from '../ui/page.tsx';
-import { PAGE_SIZE } from '../ui/page-size.ts';
-import { Table } from '../ui/table.tsx';
-import { useUrlState } from '../ui/url-state.ts';
-import { ACTION_COLUMNS, groupActions } from './groups.tsx';
-import type { AdvertisedSample } from './types.ts';
+import { Sources, isAdmin, viewer } from '../shell/facts.tsx';
+import { FilterBar, NoMatch, useUrlState, type Filter } from '../ui/filters.tsx';
+import { useKeys } from '../ui/keys.ts';
+import { AsOf, ClientLink, Empty, ErrorNotice, Information, Loading, PageHead, Pager } from '../ui/page.tsx';
+import { PAGE_SIZE, Table, type Column } from '../ui/table.tsx';
+import { plural } from '../ui/words.ts';
 
 const FILTERS: readonly Filter[] = [{ name: 'name', label: 'Name' }];
 
@@ -98,3 +90,75 @@ function NoActions() {
     </Empty>
   );
 }
+
+// Groups the advertised actions by name, and shows each group as a row.
+
+type ActionGroup = {
+  readonly name: string;
+  readonly summary: string | null;
+  readonly versions: readonly string[];
+  /** The clients that advertise the action, in the order of the sample. */
+  readonly clients: readonly AdvertisedSample[];
+};
+
+/** Returns the groups in the order of their names. */
+function groupActions(items: readonly AdvertisedSample[]): readonly ActionGroup[] {
+  return [...Map.groupBy(items, ({ action }) => action.name)]
+    .map(([name, clients]) => ({
+      name,
+      summary: clients.find(({ action }) => action.summary !== null)?.action.summary ?? null,
+      versions: [...new Set(clients.map(({ action }) => action.version).filter((version) => version !== null))],
+      clients,
+    }))
+    .sort((one, other) => one.name.localeCompare(other.name));
+}
+
+/** The number of clients that a row names. The others are only counted. */
+const NAMED = 3;
+
+const ACTION_COLUMNS: readonly Column<ActionGroup>[] = [
+  { head: 'Action', class: 'c-1', names: true, cell: ({ name }) => name },
+  { head: 'What it does', class: 'why c-3 c-wide', cell: ({ summary }) => summary ?? '' },
+  { head: 'Version', class: 'nw c-off', cell: ({ versions }) => versions.join(', ') },
+  { head: 'Advertised by', class: 'c-5 c-wide', cell: ({ clients }) => <Clients clients={clients} /> },
+  {
+    head: 'Invoke',
+    quietHead: true,
+    class: 'r c-2',
+    cell: ({ name, clients }) => (
+      <button
+        class="btn btn-s"
+        type="button"
+        aria-label={`Invoke ${name}…`}
+        onClick={() => openInvoke(startOf(name, clients))}
+      >
+        Invoke…
+      </button>
+    ),
+  },
+];
+
+/** Returns what the invoke drawer starts with. With a single client, that client is chosen. */
+function startOf(action: string, clients: readonly AdvertisedSample[]) {
+  const [only] = clients;
+  return clients.length === 1 && only ? { action, userId: only.userId, clientId: only.clientId } : { action };
+}
+
+function Clients({ clients }: { readonly clients: readonly AdvertisedSample[] }) {
+  const more = clients.length - NAMED;
+  return (
+    <>
+      {clients.slice(0, NAMED).map((client, at) => (
+        <span key={`${client.userId}/${client.clientId}`}>
+          {at > 0 && ', '}
+          <ClientLink {...client} />
+        </span>
+      ))}
+      {more > 0 && ` and ${more} more`}
+    </>
+  );
+}
+
+// Defines the types that several files of the actions page use. Contains types only.
+
+type AdvertisedSample = ActionSampleQuery['actions']['items'][number];

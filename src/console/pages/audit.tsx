@@ -1,18 +1,12 @@
 /** Shows the audit page: what operators did, to whom, and why. */
-import { AuditDocument, type AuditFilter, type AuditQuery } from '../../generated/console.ts';
+import { AuditDocument, type AuditFilter, type AuditQuery } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { isAdmin } from '../shell/facts.tsx';
-import { AsOf } from '../ui/as-of.tsx';
-import { Empty, Nil } from '../ui/empty.tsx';
-import { type Filter } from '../ui/filters.tsx';
-import { plural } from '../ui/format.ts';
-import { PageHead } from '../ui/page.tsx';
-import { PAGE_SIZE } from '../ui/page-size.ts';
-import { List } from '../ui/list.tsx';
-import { Table, type Column } from '../ui/table.tsx';
-import { Time } from '../ui/time.tsx';
-import { useUrlState, type UrlState } from '../ui/url-state.ts';
-import { capitalWord, plainWord } from '../ui/words.ts';
+import { useUrlState, type Filter, type UrlState } from '../ui/filters.tsx';
+import { AsOf, Empty, Nil, PageHead } from '../ui/page.tsx';
+import { List, PAGE_SIZE, Table, type Column } from '../ui/table.tsx';
+import { Time } from '../ui/values.tsx';
+import { capitalWord, plainWord, plural } from '../ui/words.ts';
 
 type AuditRow = AuditQuery['auditEvents']['nodes'][number];
 

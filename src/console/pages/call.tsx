@@ -1,32 +1,53 @@
 /** Shows the page of one call: what is proven about it, since when, and by which evidence. */
-import { useState } from 'preact/hooks';
+import type { ComponentChildren } from 'preact';
 import { useRoute } from 'preact-iso';
+import { useState } from 'preact/hooks';
 import {
   CallPageDocument,
   CallUpdatesDocument,
+  CancelCallDocument,
   type CallPageQuery,
   type CancelState,
-} from '../../generated/console.ts';
+} from '../../../generated/console.ts';
 import { useLive } from '../api/live.ts';
 import { useQuery, type Query } from '../api/query.ts';
+import { request, throwRefusal } from '../api/request.ts';
 import { pagePath } from '../base.ts';
+import { commandLine, curlLine } from '../invoke/command-line.ts';
 import { openInvoke } from '../invoke/open.tsx';
-import { commandLine, curlLine } from '../invoke/lines.ts';
-import { isAdmin, viewer } from '../shell/facts.tsx';
-import { LiveNotice } from '../shell/live-notice.tsx';
-import { Empty, Loading } from '../ui/empty.tsx';
-import { CopyAction, FullId } from '../ui/id.tsx';
-import { useLatest } from '../ui/latest.ts';
-import { clientHref, userHref } from '../ui/links.tsx';
-import { CutNotice, ErrorNotice, Information } from '../ui/notice.tsx';
-import { PageHead } from '../ui/page.tsx';
-import { CallAside } from './aside.tsx';
-import { CANCEL_WORDS, CancelDialog } from './cancel.tsx';
-import { CallHead } from './head.tsx';
-import { CallMessages } from './messages.tsx';
-import { CallProgress } from './progress.tsx';
+import { LiveNotice, isAdmin, isSilent, viewer } from '../shell/facts.tsx';
+import { ReasonDialog } from '../ui/dialogs.tsx';
+import {
+  CutNotice,
+  Empty,
+  ErrorNotice,
+  Facts,
+  Information,
+  Loading,
+  Nil,
+  PageHead,
+  Section,
+  clientHref,
+  nodesHref,
+  userHref,
+} from '../ui/page.tsx';
+import { useLatest } from '../ui/table.tsx';
+import {
+  CommandMark,
+  ConnectionMark,
+  CopyAction,
+  FullId,
+  OutcomeMark,
+  ShortId,
+  Since,
+  StageMark,
+  Time,
+  Until,
+} from '../ui/values.tsx';
+import { EXECUTION, WAIT_FOR, day, duration, plural, reasonText } from '../ui/words.ts';
+import type { CallDetails } from './calls.tsx';
+import { MessagesTable, ResultReveal } from './history.tsx';
 import { CallTimeline } from './timeline.tsx';
-import type { CallDetails } from './types.ts';
 
 export function CallPage() {
   const { user = '', client = '', command = '' } = useRoute().params;
@@ -158,4 +179,270 @@ function crumbsOf(userId: string, clientId: string): readonly { readonly href: s
   const client = { href: clientHref({ userId, clientId }), text: clientId };
   if (!isAdmin.value) return [{ href: pagePath('clients'), text: 'Clients' }, client];
   return [{ href: pagePath('calls'), text: 'Calls' }, { href: userHref(userId), text: userId }, client];
+}
+
+// Shows the panel beside the timeline of a call: its record, the present state of its client, and its waiters.
+
+function CallAside({ call }: { readonly call: CallDetails }) {
+  return (
+    <aside aria-label="Beside the call">
+      {call.outcome === 'OUTCOME_UNKNOWN' && <BeforeAgain call={call} />}
+      <Record call={call} />
+      <ClientNow call={call} />
+      <Waiters call={call} />
+    </aside>
+  );
+}
+
+function BeforeAgain({ call }: { readonly call: CallDetails }) {
+  return (
+    <Section title="Before you call again" class="next">
+      <ol>
+        <li class="soft">A new call has a new id, so {call.action} can run twice.</li>
+        {(call.delivery?.lateResults ?? 0) > 0 && (
+          <li class="soft">The late result says what the client believes. Revealing it is written to the audit log.</li>
+        )}
+      </ol>
+    </Section>
+  );
+}
+
+function Record({ call }: { readonly call: CallDetails }) {
+  const { delivery } = call;
+  if (!delivery) return null;
+  const trace = call.history.nodes.find(({ traceId }) => traceId !== null)?.traceId ?? null;
+  return (
+    <Section title="Record">
+      <Facts
+        rows={[
+          ['Client', <a href={clientHref(call)}>{`${call.userId} / ${call.clientId}`}</a>],
+          [
+            'Instance',
+            delivery.boundInstanceId === null ? (
+              <Nil why="none: it was never written" />
+            ) : (
+              <ShortId id={delivery.boundInstanceId} />
+            ),
+          ],
+          ['Scope', delivery.scopeId],
+          [
+            'Node',
+            delivery.nodeId === null ? (
+              <Nil why="none: its client was not connected" />
+            ) : (
+              <a href={nodesHref()}>{delivery.nodeId}</a>
+            ),
+          ],
+          delivery.recoveredFromNodeId === null ? null : ['Recovered from', delivery.recoveredFromNodeId],
+          ['Deadline', <Time at={delivery.deadline} exact />],
+          delivery.reason === null ? null : ['Reason', <code>{delivery.reason}</code>],
+          trace === null ? null : ['Trace', <FullId id={trace} what="trace id" />],
+        ]}
+      />
+    </Section>
+  );
+}
+
+function ClientNow({ call }: { readonly call: CallDetails }) {
+  const { connection, clientId, delivery } = call;
+  return (
+    <Section title={`${clientId} now`} about="need not be as it was then">
+      {connection ? (
+        <Facts
+          rows={[
+            ['Status', <ConnectionMark status={connection.status} recorded={isSilent(connection.nodeId)} />],
+            ['Node', connection.nodeId],
+            [
+              'Instance',
+              connection.instanceId === delivery?.boundInstanceId ? 'the same' : <ShortId id={connection.instanceId} />,
+            ],
+            ['In flight', `${connection.inFlight}, ${connection.queued === 0 ? 'none' : connection.queued} queued`],
+          ]}
+        />
+      ) : (
+        <p class="soft">Not connected.</p>
+      )}
+    </Section>
+  );
+}
+
+function Waiters({ call }: { readonly call: CallDetails }) {
+  return (
+    <Section title="Waiters">
+      {call.waiters.length === 0 ? (
+        <p class="soft">None: no caller waits for this call.</p>
+      ) : (
+        <Facts
+          rows={call.waiters.map((waiter) => [
+            waiter.callerNodeId,
+            <>
+              for {WAIT_FOR[waiter.waitFor]}, since <Since at={waiter.createdAt} />
+            </>,
+          ])}
+        />
+      )}
+    </Section>
+  );
+}
+
+// Shows the state of one call, in a sentence that says only what is proven.
+
+function CallHead({ call }: { readonly call: CallDetails }) {
+  const { delivery, outcome } = call;
+  return (
+    <div class="case-head">
+      <div>
+        <p>
+          {delivery ? (
+            <CommandMark stage={delivery.stage} outcome={outcome} />
+          ) : (
+            outcome && <OutcomeMark outcome={outcome} />
+          )}
+        </p>
+        <p>{sentenceOf(call)}</p>
+        {call.error && (
+          <p class="soft">
+            {call.error.message} <code>{call.error.code}</code>
+          </p>
+        )}
+      </div>
+      {delivery && (
+        <Facts
+          rows={[
+            ['Last proven', <StageMark stage={delivery.lastProvenStage} />],
+            ['Execution', EXECUTION[delivery.execution]],
+            delivery.terminalAt === null
+              ? ['Ends', <Until at={delivery.deadline} />]
+              : [
+                  'Ended',
+                  <>
+                    <Time at={delivery.terminalAt} exact />, after{' '}
+                    {duration(Date.parse(delivery.terminalAt) - Date.parse(delivery.admittedAt))}
+                  </>,
+                ],
+            delivery.lateResults > 0
+              ? ['Since then', `${plural(delivery.lateResults, 'late result')}, kept as evidence`]
+              : null,
+          ]}
+        />
+      )}
+    </div>
+  );
+}
+
+function sentenceOf({ outcome, delivery, clientId }: CallDetails): ComponentChildren {
+  if (!delivery) return 'Its record is no longer kept. What remains is in the retained messages below.';
+  switch (outcome) {
+    case 'COMPLETED':
+      return `${clientId} reported that it completed.`;
+    case 'FAILED':
+      return delivery.execution === 'REFUSED_BY_CLIENT'
+        ? `${clientId} refused it and did not run it.`
+        : `${clientId} reported that it failed.`;
+    case 'CANCELLED':
+      return delivery.dispatchedAt === null
+        ? 'It was cancelled before anything was written to the client.'
+        : 'It was cancelled after it was written to the client, which reported that it stopped.';
+    case 'EXPIRED':
+      return `${delivery.reason ? `${reasonText(delivery.reason)}. ` : ''}Nothing was written to a client, so it did not run.`;
+    case 'OUTCOME_UNKNOWN':
+      return (
+        <>
+          The relay began to write this command to {clientId}
+          {delivery.dispatchedAt && (
+            <>
+              {' '}
+              at <Time at={delivery.dispatchedAt} exact />
+            </>
+          )}
+          . {delivery.reason ? `${reasonText(delivery.reason)}.` : 'Then it had no answer.'}{' '}
+          <strong>It may have run.</strong> Nothing after the last proven stage is known.
+        </>
+      );
+    default:
+      return RUNNING[delivery.stage](clientId);
+  }
+}
+
+const RUNNING = {
+  ADMITTED: (client: string) => `It is on record and waits for ${client} to connect. Nothing was written.`,
+  QUEUED: (client: string) => `It is queued for the link of ${client}. Nothing was written.`,
+  DISPATCHED: (client: string) =>
+    `The relay began to write it to ${client}. That proves neither receipt nor execution.`,
+  ACKNOWLEDGED: (client: string) => `${client} confirmed that it received it. That does not prove that it ran.`,
+  TERMINAL: () => 'It ended.',
+};
+
+// Shows the retained messages that name a call.
+
+function CallMessages({ call }: { readonly call: CallDetails }) {
+  const { nodes, pageInfo } = call.history;
+  const first = nodes[0];
+  return (
+    <Section
+      title="Retained messages"
+      about={`${nodes.length}${pageInfo.hasNextPage ? ' and more' : ''} that name this command, oldest first${first ? `, since ${day(first.at)}` : ''}`}
+    >
+      <MessagesTable
+        rows={nodes.map((row) => ({ ...row, userId: call.userId }))}
+        caption="Retained messages of this call"
+      />
+      {call.outcome === 'COMPLETED' && <ResultReveal call={call} isExpired={call.resultExpired} />}
+    </Section>
+  );
+}
+
+// Shows the progress that the client has reported since the page was opened.
+
+function CallProgress({ reports }: { readonly reports: readonly unknown[] }) {
+  if (reports.length === 0) return null;
+  return (
+    <Section title="Progress" about="as the client reported it since this page was opened, newest last">
+      <pre class="pre pre-wrap" tabIndex={0}>
+        {reports.map((report) => JSON.stringify(report)).join('\n')}
+      </pre>
+    </Section>
+  );
+}
+
+// Shows the dialog that asks for confirmation before it cancels a call.
+
+/** The sentence for each result of a cancellation. */
+const CANCEL_WORDS: Readonly<Record<CancelState, string>> = {
+  CANCELLED: 'Cancelled: it was never written to the client.',
+  REQUESTED: 'The client was asked to stop it. It may have run already.',
+  TOO_LATE: 'Too late to cancel: it had ended already.',
+};
+
+type CancelProps = {
+  readonly call: CallDetails;
+  readonly onClose: () => void;
+  readonly onDone: (state: CancelState) => void;
+};
+
+function CancelDialog({ call, onClose, onDone }: CancelProps) {
+  const { userId, clientId, commandId, action } = call;
+  const cancel = async (reason: string | null): Promise<void> => {
+    const { cancelCommand: answer } = await request(CancelCallDocument, {
+      input: { userId, clientId, commandId, reason },
+    });
+    if (answer.__typename === 'Refusal') throwRefusal(answer);
+    onDone(answer.state);
+  };
+  return (
+    <ReasonDialog
+      title={`Cancel ${action}`}
+      hint="For the record and the client. At most 256 characters."
+      confirm="Cancel the call"
+      keep="Keep it"
+      failed="It was not cancelled."
+      act={cancel}
+      onClose={onClose}
+    >
+      <p class="soft">
+        If nothing was written to the client, it never will be. Otherwise the client is asked to stop, and it may have
+        run already.
+      </p>
+    </ReasonDialog>
+  );
 }

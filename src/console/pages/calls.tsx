@@ -1,30 +1,26 @@
 /** Shows the list of calls: the commands of which the relay has a record. */
+import { LiveNotice, PauseButton } from '../shell/facts.tsx';
+import { useLocation } from 'preact-iso';
 import {
-  CallsDocument,
-  type CallRowFragment,
   CallEventsDocument,
+  CallsDocument,
+  type CallPageQuery,
+  type CallRowFragment,
   type CommandEventFilter,
   type DeliveryFilter,
   type Outcome,
   type Stage,
-} from '../../generated/console.ts';
+} from '../../../generated/console.ts';
 import { useLive } from '../api/live.ts';
 import { useQuery } from '../api/query.ts';
+import { pagePath } from '../base.ts';
 import { openInvoke } from '../invoke/open.tsx';
-import { useKeys } from '../shell/keys.ts';
-import { LiveNotice, PauseButton } from '../shell/live-notice.tsx';
-import { Empty } from '../ui/empty.tsx';
-import { type Filter } from '../ui/filters.tsx';
-import { plural } from '../ui/format.ts';
-import { callHref } from '../ui/links.tsx';
-import { NewBar, useLiveRows } from '../ui/live-rows.tsx';
-import { PageHead } from '../ui/page.tsx';
-import { PAGE_SIZE } from '../ui/page-size.ts';
-import { List } from '../ui/list.tsx';
-import { Table } from '../ui/table.tsx';
-import { oneOf, useUrlState, type UrlState } from '../ui/url-state.ts';
+import { oneOf, useUrlState, type Filter, type UrlState } from '../ui/filters.tsx';
+import { useKeys } from '../ui/keys.ts';
+import { Empty, PageHead, callHref } from '../ui/page.tsx';
+import { List, NewBar, PAGE_SIZE, Table, useLiveRows } from '../ui/table.tsx';
+import { plural } from '../ui/words.ts';
 import { CALL_COLUMNS } from './columns.tsx';
-import { CallViews } from './views.tsx';
 
 const OUTCOMES: readonly Outcome[] = ['COMPLETED', 'FAILED', 'CANCELLED', 'EXPIRED', 'OUTCOME_UNKNOWN'];
 const STAGES: readonly Stage[] = ['ADMITTED', 'QUEUED', 'DISPATCHED', 'ACKNOWLEDGED', 'TERMINAL'];
@@ -166,3 +162,35 @@ function sinceOf(since: string | undefined): string | null {
 function choiceOf(name: string): { readonly value: string; readonly text: string } {
   return { value: name.toLowerCase(), text: name.toLowerCase().replaceAll('_', ' ') };
 }
+
+// Shows links to the usual filters of calls.
+
+const VIEWS: readonly { readonly name: string; readonly query: string }[] = [
+  { name: 'All', query: '' },
+  { name: 'Waiting for a client', query: 'stage=admitted' },
+  { name: 'Failed', query: 'outcome=failed' },
+  { name: 'Expired', query: 'outcome=expired' },
+  { name: 'Outcome unknown', query: 'outcome=outcome_unknown' },
+];
+
+function CallViews() {
+  const { url } = useLocation();
+  const [, query = ''] = url.split('?');
+  return (
+    <nav class="views" aria-label="Views">
+      {VIEWS.map((view) => (
+        <a
+          key={view.name}
+          href={pagePath(view.query === '' ? 'calls' : `calls?${view.query}`)}
+          aria-current={query === view.query ? 'page' : undefined}
+        >
+          {view.name}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+// Defines the types that several files of the call pages use. Contains types only.
+
+export type CallDetails = NonNullable<CallPageQuery['command']>;

@@ -1,17 +1,12 @@
 /** Shows the page of admission scopes: how many commands each holds, and how many it may hold. */
-import { CapacityDocument, type CapacityQuery } from '../../generated/console.ts';
+import { CapacityDocument, type CapacityQuery } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
-import { AsOf } from '../ui/as-of.tsx';
-import { Empty, Nil } from '../ui/empty.tsx';
-import { age, plural, whole } from '../ui/format.ts';
-import { callHref } from '../ui/links.tsx';
-import { List } from '../ui/list.tsx';
-import { PageHead, Section } from '../ui/page.tsx';
-import { PAGE_SIZE } from '../ui/page-size.ts';
-import { Table, type Column } from '../ui/table.tsx';
-import { Time } from '../ui/time.tsx';
-import { useUrlState } from '../ui/url-state.ts';
-import { SCOPE_COLUMNS } from './scopes.tsx';
+import { useUrlState } from '../ui/filters.tsx';
+import { AsOf, Empty, Nil, PageHead, Section, callHref } from '../ui/page.tsx';
+import { List, PAGE_SIZE, Table, type Column } from '../ui/table.tsx';
+import { Time } from '../ui/values.tsx';
+import { age, plural, whole } from '../ui/words.ts';
+import { SCOPE_COLUMNS } from './counters.tsx';
 
 type ScopeRow = CapacityQuery['delivery']['tenants']['nodes'][number];
 type Summary = CapacityQuery['delivery']['summary'];

@@ -1,37 +1,44 @@
 /** Shows the page of one client: its link, its actions, its calls and the callers that wait for it. */
-import { useState } from 'preact/hooks';
+import type { ComponentChildren } from 'preact';
 import { useRoute } from 'preact-iso';
+import { useState } from 'preact/hooks';
 import {
   ClientCallsDocument,
   ClientChangesDocument,
   ClientLinksDocument,
   ClientPageDocument,
+  DisconnectClientDocument,
   type ClientCallsQuery,
   type ClientLinksQuery,
   type ClientPageQuery,
-} from '../../generated/console.ts';
+} from '../../../generated/console.ts';
 import { useLive } from '../api/live.ts';
 import { useQuery, type Query } from '../api/query.ts';
+import { request, throwRefusal } from '../api/request.ts';
 import { pagePath } from '../base.ts';
-import { CALL_COLUMNS } from '../calls/columns.tsx';
 import { openInvoke } from '../invoke/open.tsx';
-import { isAdmin, isSilent, viewer } from '../shell/facts.tsx';
-import { useKeys } from '../shell/keys.ts';
-import { LiveNotice } from '../shell/live-notice.tsx';
-import { AsOf } from '../ui/as-of.tsx';
-import { Empty, Loading } from '../ui/empty.tsx';
-import { callHref, userHref } from '../ui/links.tsx';
-import { useLatest } from '../ui/latest.ts';
-import { ErrorNotice } from '../ui/notice.tsx';
-import { PageHead, Section } from '../ui/page.tsx';
-import { Table } from '../ui/table.tsx';
-import { WAIT_COLUMNS } from '../waits/columns.tsx';
-import { ClientActions } from './actions.tsx';
-import { DisconnectDialog } from './disconnect.tsx';
-import { ClientLinks, linkStream } from './links.tsx';
-import { ClientFacts, ClientHead, ClientMetadata } from './facts.tsx';
-import { CONTEXT_COLUMNS } from '../places/columns.tsx';
-import type { ClientDetails } from './types.ts';
+import { LiveNotice, isAdmin, isSilent, viewer } from '../shell/facts.tsx';
+import { ReasonDialog } from '../ui/dialogs.tsx';
+import { useKeys } from '../ui/keys.ts';
+import {
+  AsOf,
+  CutNotice,
+  Empty,
+  ErrorNotice,
+  Facts,
+  Loading,
+  PageHead,
+  Section,
+  callHref,
+  nodesHref,
+  userHref,
+} from '../ui/page.tsx';
+import { Table, useLatest, type Column } from '../ui/table.tsx';
+import { Ago, ConnectionMark, FullId, ShortId, Time } from '../ui/values.tsx';
+import { CAUSE, HEARTBEAT, capitalWord } from '../ui/words.ts';
+import { ClientLinks, linkStream, type ClientDetails } from './clients.tsx';
+import { CALL_COLUMNS, WAIT_COLUMNS } from './columns.tsx';
+import { CONTEXT_COLUMNS } from './places.tsx';
 
 export function ClientPage() {
   const { user = '', client = '' } = useRoute().params;
@@ -220,4 +227,173 @@ function NotConnected({ user }: { readonly user: string }) {
 function crumbsOf(user: string): readonly { readonly href: string; readonly text: string }[] {
   const clients = { href: pagePath('clients'), text: 'Clients' };
   return isAdmin.value ? [clients, { href: userHref(user), text: user }] : [clients];
+}
+
+// Shows what is known of one client: its link, its instance, and the data that it sent in its hello frame.
+
+type Part = { readonly client: ClientDetails };
+
+type HeadProps = Part & {
+  /** Whether the node of the client's link is silent, so that the state is the last recorded one. */
+  readonly isRecorded: boolean;
+  /** Whether the relay has forgotten the client since the page was opened. */
+  readonly isGone: boolean;
+};
+
+/** Shows the state of the link in one sentence. */
+function ClientHead({ client, isRecorded, isGone }: HeadProps) {
+  return (
+    <div class="case-head">
+      <div>
+        <p>
+          <ConnectionMark status={client.status} recorded={isRecorded || isGone} />
+        </p>
+        <p>{isGone ? GONE : sentenceOf(client, isRecorded)}</p>
+      </div>
+      <Facts
+        rows={[
+          ['Queued', `${client.queued} for this link`],
+          ['In flight', `${client.inFlight} sent and not ended`],
+          ['Last seen', <Ago at={client.lastSeenAt} />],
+        ]}
+      />
+    </div>
+  );
+}
+
+const GONE =
+  'The relay has forgotten this client: it has been away for longer than the relay remembers a lost link. This is what was last known.';
+
+function sentenceOf(client: ClientDetails, isRecorded: boolean): ComponentChildren {
+  if (isRecorded)
+    return `${client.nodeId}, which held the link, is silent. The client may well be connected; this is what the node last said.`;
+  if (client.status === 'DISCONNECTED')
+    return (
+      <>
+        The link went down {client.disconnectedAt && <Ago at={client.disconnectedAt} />}
+        {client.disconnectCause && `: ${CAUSE[client.disconnectCause]}`}. Calls wait for it as long as their callers
+        allow.
+      </>
+    );
+  if (client.status === 'STALE')
+    return 'The link is up, but the client has been silent for 45 seconds. After 60 seconds it counts as disconnected.';
+  return (
+    <>
+      Connected to {client.nodeId} since <Time at={client.connectedAt} />. {HEARTBEAT[client.heartbeat]}.
+    </>
+  );
+}
+
+function ClientFacts({ client }: Part) {
+  return (
+    <Section title="Link">
+      <Facts
+        rows={[
+          ['Type', capitalWord(client.clientType)],
+          ['Node', <a href={nodesHref()}>{client.nodeId}</a>],
+          ['Instance', <FullId id={client.instanceId} what="instance id" />],
+          ['Connected', <Time at={client.connectedAt} />],
+          client.disconnectedAt ? ['Went down', <Time at={client.disconnectedAt} />] : null,
+          ['Replaced', <Replaced client={client} />],
+        ]}
+      />
+    </Section>
+  );
+}
+
+/** Shows the instances before the present one, newest first. */
+function Replaced({ client }: Part) {
+  if (client.predecessors.length === 0) return <>Not lately</>;
+  return (
+    <>
+      {client.predecessors.slice(0, 3).map(({ instanceId, replacedAt, cause }) => (
+        <small key={instanceId}>
+          <ShortId id={instanceId} /> <Ago at={replacedAt} />: {CAUSE[cause]}
+        </small>
+      ))}
+    </>
+  );
+}
+
+function ClientMetadata({ client }: Part) {
+  if (client.metadata === null) return null;
+  return (
+    <Section title="Metadata" about="as the client sent it">
+      <pre class="pre pre-wrap">{JSON.stringify(client.metadata, null, 2)}</pre>
+    </Section>
+  );
+}
+
+// Shows the actions that one client advertises, each with a button that invokes it.
+
+type Action = ClientDetails['actions']['items'][number];
+
+function ClientActions({ client }: { readonly client: ClientDetails }) {
+  const { userId, clientId, actions } = client;
+  const columns: readonly Column<Action>[] = [
+    { head: 'Action', names: true, class: 'c-1', cell: ({ name }) => name },
+    { head: 'What it does', class: 'why c-3 c-wide', cell: ({ summary }) => summary ?? '' },
+    { head: 'Version', class: 'nw c-off', cell: ({ version }) => version ?? '' },
+    {
+      head: 'Invoke',
+      quietHead: true,
+      class: 'r c-2',
+      cell: ({ name }) => (
+        <button
+          class="btn btn-s"
+          type="button"
+          aria-label={`Invoke ${name}…`}
+          onClick={() => openInvoke({ userId, clientId, action: name })}
+        >
+          Invoke…
+        </button>
+      ),
+    },
+  ];
+  return (
+    <Section title="Actions" about="that the client says it can run; each call may still be refused">
+      <CutNotice completeness={actions.completeness} />
+      {actions.items.length === 0 ? (
+        <p class="soft">The client advertises no action.</p>
+      ) : (
+        <Table
+          caption="Actions of this client"
+          columns={columns}
+          rows={actions.items}
+          keyOf={({ name }) => name}
+          look="mid"
+        />
+      )}
+    </Section>
+  );
+}
+
+// Shows the dialog that asks for confirmation before it closes the link of a client.
+
+type DisconnectProps = { readonly client: ClientDetails; readonly onClose: () => void; readonly onDone: () => void };
+
+function DisconnectDialog({ client, onClose, onDone }: DisconnectProps) {
+  const { userId, clientId, inFlight } = client;
+  const disconnect = async (reason: string | null): Promise<void> => {
+    const { disconnectClient: answer } = await request(DisconnectClientDocument, { userId, clientId, reason });
+    if (answer.__typename === 'Refusal') throwRefusal(answer);
+    onDone();
+  };
+  return (
+    <ReasonDialog
+      title={`Disconnect ${clientId}`}
+      hint="For the log and the client. At most 256 characters."
+      confirm={`Disconnect ${clientId}`}
+      keep="Keep it"
+      failed="It was not disconnected."
+      act={disconnect}
+      onClose={onClose}
+    >
+      <p class="soft">
+        The relay closes its link.{' '}
+        {inFlight > 0 ? `Of its ${inFlight} calls in flight, none is cancelled by this. ` : ''}
+        The client may connect again at once; to keep it out, revoke its token.
+      </p>
+    </ReasonDialog>
+  );
 }

@@ -1,29 +1,40 @@
 /** Shows the list of clients: those whose link is up, or was lost recently. */
+import { useLayoutEffect, useState } from 'preact/hooks';
 import {
   ClientChangesDocument,
   ClientsDocument,
+  FlappingDocument,
+  type ClientLinksQuery,
+  type ClientPageQuery,
   type ClientRowFragment,
-  type ClientsQueryVariables,
   type ClientType,
+  type ClientsQueryVariables,
+  type ConnectionChange,
   type ConnectionStatus,
-} from '../../generated/console.ts';
+  type FlappingQuery,
+} from '../../../generated/console.ts';
 import { useLive } from '../api/live.ts';
-import { useQuery } from '../api/query.ts';
-import { pagePath } from '../base.ts';
-import { isAdmin, isSilent } from '../shell/facts.tsx';
-import { LiveNotice, PauseButton } from '../shell/live-notice.tsx';
-import { type Filter } from '../ui/filters.tsx';
-import { plural } from '../ui/format.ts';
-import { clientHref } from '../ui/links.tsx';
-import { NewBar, useLiveRows } from '../ui/live-rows.tsx';
-import { PageHead } from '../ui/page.tsx';
-import { List } from '../ui/list.tsx';
-import { Table } from '../ui/table.tsx';
-import { oneOf, useUrlState, type UrlState } from '../ui/url-state.ts';
-import { CLIENT_COLUMNS } from './columns.tsx';
-import { NoClients } from './empty.tsx';
-import { FlappingClients } from './flapping.tsx';
-import { PAGE_SIZE } from '../ui/page-size.ts';
+import { useQuery, type Query } from '../api/query.ts';
+import { pagePath, relayUrl } from '../base.ts';
+import { LiveNotice, PauseButton, Sources, isAdmin, isSilent, viewer } from '../shell/facts.tsx';
+import { oneOf, useUrlState, type Filter, type UrlState } from '../ui/filters.tsx';
+import {
+  ClientLink,
+  CutNotice,
+  Empty,
+  ErrorNotice,
+  Loading,
+  Nil,
+  PageHead,
+  Pager,
+  Section,
+  clientHref,
+  streamHref,
+} from '../ui/page.tsx';
+import { List, NewBar, PAGE_SIZE, Table, useLiveRows, type Column } from '../ui/table.tsx';
+import { ConnectionMark, CopyLine } from '../ui/values.tsx';
+import { CAUSE, plural, sentenceCase, whole } from '../ui/words.ts';
+import { CLIENT_COLUMNS, LINK_COLUMNS } from './columns.tsx';
 
 const STATUSES: readonly ConnectionStatus[] = ['CONNECTED', 'STALE', 'DISCONNECTED'];
 const TYPES: readonly ClientType[] = ['BROWSER', 'CONSOLE', 'MOBILE', 'WEB'];
@@ -152,3 +163,146 @@ function fits(row: ClientRowFragment, filter: ClientFilter): boolean {
 }
 
 const NONE: readonly ClientRowFragment[] = [];
+
+// Shows the clients that reconnected most in the last hour.
+
+type Row = FlappingQuery['flapping']['items'][number];
+
+/** The changes in which a link opens. */
+const OPENED: readonly ConnectionChange[] = ['CONNECTED', 'RESUMED', 'REPLACED'];
+
+const COLUMNS: readonly Column<Row>[] = [
+  { head: 'Client', class: 'c-1', names: true, cell: (row) => <ClientLink {...row} /> },
+  { head: 'Reconnects', class: 'r c-2', label: 'reconnects', cell: ({ reconnects }) => whole(reconnects) },
+  { head: 'Status', class: 'c-3', cell: statusOf },
+  { head: 'Node', class: 'nw c-4 c-end', label: 'node', cell: ({ connection }) => connection?.nodeId },
+  {
+    head: 'Last link ended',
+    class: 'c-5',
+    cell: ({ connection }) =>
+      connection?.disconnectCause ? sentenceCase(CAUSE[connection.disconnectCause]) : <Nil why="its link is up" />,
+  },
+];
+
+function FlappingClients() {
+  const query = useQuery(FlappingDocument, {});
+  const list = query.data?.flapping;
+  const [fresh, setFresh] = useState(0);
+  useLayoutEffect(() => setFresh(0), [list]);
+  useLive(
+    ClientChangesDocument,
+    { userId: null },
+    {
+      onData: ({ connectionEvents: { change, missed } }) => {
+        if (OPENED.includes(change)) setFresh((was) => was + 1);
+        return missed;
+      },
+      onStale: query.again,
+    },
+  );
+  return (
+    <>
+      <PageHead
+        title="Clients that reconnect most"
+        crumbs={[{ href: pagePath('clients'), text: 'Clients' }]}
+        acts={<PauseButton />}
+      >
+        How often the links of clients opened again in the last hour. The page of a client says why its links ended.
+      </PageHead>
+      <ErrorNotice query={query} what="these clients" />
+      <Sources completeness={list?.completeness} held="Clients of this node are shown" />
+      <LiveNotice />
+      <NewBar count={fresh} one="link" many="links" onShow={query.again} />
+      {!list && query.loading && <Loading what="clients" />}
+      {list && list.items.length === 0 && <p class="soft">No client reconnected in the last hour.</p>}
+      {list && list.items.length > 0 && (
+        <>
+          <Table
+            caption="Clients by reconnects in the last hour"
+            columns={COLUMNS}
+            rows={list.items}
+            keyOf={({ userId, clientId }) => `${userId}/${clientId}`}
+            hrefOf={clientHref}
+          />
+          <Pager first={null} next={null} size={list.items.length}>
+            {plural(list.items.length, 'client')}, most reconnects first.
+          </Pager>
+        </>
+      )}
+    </>
+  );
+}
+
+function statusOf({ connection }: Row) {
+  if (!connection) return <Nil why="the relay has forgotten its connection" />;
+  return <ConnectionMark status={connection.status} recorded={isSilent(connection.nodeId)} />;
+}
+
+// Shows how to start a client, when the relay has none.
+
+function NoClients() {
+  const user = viewer.value?.userId ?? 'alice';
+  return (
+    <Empty title="No client is connected yet">
+      <p>Start the demo, or connect a client of your own with a user’s token.</p>
+      <CopyLine text="npm run demo" />
+      <CopyLine text={`callboard token --user ${user}`} />
+      <CopyLine text={programText(relayUrl().replace(/^http/, 'ws'))} />
+    </Empty>
+  );
+}
+
+function programText(url: string): string {
+  return `import { createRuntime } from 'callboard/runtime';
+
+const runtime = createRuntime({
+  url: '${url}/connect',
+  token: TOKEN, // what the command above prints
+  clientId: 'kiosk-1',
+  clientType: 'console',
+});
+runtime.handle('notes.add', { summary: 'Adds a note' }, ({ text }) => ({ added: text }));
+runtime.connect();`;
+}
+
+// Shows the links of a client that opened and ended. They come from the link history of its user.
+
+/** The number of rows that are shown at once. */
+const SHOWN = 20;
+
+/** Returns the name of the stream that holds the link history of a user. */
+export function linkStream(userId: string): string {
+  return `${userId}/links`;
+}
+
+type LinksProps = { readonly client: ClientDetails; readonly query: Query<ClientLinksQuery> };
+
+export function ClientLinks({ client, query }: LinksProps) {
+  const { userId, clientId, reconnectsLastHour } = client;
+  const list = query.data?.messages;
+  const rows = list?.nodes.filter((row) => row.clientId === clientId) ?? [];
+  return (
+    <Section
+      title="Links"
+      about={`opened and ended; ${plural(reconnectsLastHour, 'reconnect')} in the last hour`}
+      side={<a href={streamHref(linkStream(userId))}>Link history of the user</a>}
+    >
+      <ErrorNotice query={query} what="its link history" />
+      <CutNotice completeness={list?.completeness} />
+      {list && rows.length === 0 && <p class="soft">None of the user’s last 200 rows is about this client.</p>}
+      {rows.length > 0 && (
+        <Table
+          caption="Links of this client, newest first"
+          columns={LINK_COLUMNS}
+          rows={rows.slice(0, SHOWN)}
+          keyOf={({ id }) => id}
+          look="mid"
+        />
+      )}
+    </Section>
+  );
+}
+
+// Defines the types that several files of the client pages use. Contains types only.
+
+export type ClientDetails = NonNullable<ClientPageQuery['connection']>;

@@ -1,12 +1,16 @@
-/** Defines the columns of tables of waiting callers. */
-import type { WaitRowFragment } from '../../generated/console.ts';
-import { now } from '../api/visible.ts';
-import { age } from '../ui/format.ts';
-import { callHref, ClientLink } from '../ui/links.tsx';
-import { StageMark } from '../ui/status.tsx';
+/** The columns of tables that several pages show. */
+import type {
+  CallRowFragment,
+  ClientRowFragment,
+  LinkRowFragment,
+  WaitRowFragment,
+} from '../../../generated/console.ts';
+import { now } from '../api/request.ts';
+import { isSilent } from '../shell/facts.tsx';
+import { ClientLink, Count, Nil, callHref } from '../ui/page.tsx';
 import type { Column } from '../ui/table.tsx';
-import { Until } from '../ui/time.tsx';
-import { WAIT_FOR } from '../ui/words.ts';
+import { Ago, CommandMark, ConnectionMark, ShortId, StageMark, Time, Until } from '../ui/values.tsx';
+import { CAUSE, HEARTBEAT, WAIT_FOR, age, capitalWord, duration, plural, reasonText } from '../ui/words.ts';
 
 /** A wait that is older than this, in milliseconds, is shown as a long wait. */
 export const LONG_WAIT_MS = 60_000;
@@ -25,4 +29,90 @@ export const WAIT_COLUMNS: readonly Column<WaitRowFragment>[] = [
 function Waited({ row }: { readonly row: WaitRowFragment }) {
   const ms = now.value - Date.parse(row.createdAt);
   return <span class={ms > LONG_WAIT_MS ? 'over' : undefined}>{age(ms)}</span>;
+}
+
+// Defines the columns of tables of clients, on the clients page and on the page of a user.
+
+export const CLIENT_COLUMNS: readonly Column<ClientRowFragment>[] = [
+  {
+    head: 'Status',
+    class: 'c-1',
+    cell: (row) => <ConnectionMark status={row.status} recorded={isSilent(row.nodeId)} />,
+  },
+  { head: 'Client', class: 'c-3', names: true, cell: (row) => <ClientLink {...row} /> },
+  { head: 'Type', class: 'c-4 c-end', cell: (row) => capitalWord(row.clientType) },
+  { head: 'Node', class: 'nw c-5', label: 'node', cell: (row) => row.nodeId },
+  {
+    head: 'Link',
+    class: 'nw c-off',
+    cell: (row) => (row.status === 'DISCONNECTED' ? 'Down' : HEARTBEAT[row.heartbeat]),
+  },
+  { head: 'Queued', class: 'r c-6 c-end', label: 'queued', cell: (row) => <Count value={row.queued} /> },
+  { head: 'In flight', class: 'r c-7', label: 'in flight', cell: (row) => <Count value={row.inFlight} /> },
+  { head: 'Actions', class: 'r c-off', cell: (row) => <Count value={row.actionNames.length} /> },
+  { head: 'Connected, UTC', class: 'nw c-off', cell: (row) => <Time at={row.connectedAt} /> },
+  { head: 'Last seen', class: 'r nw c-2 c-end', cell: (row) => <Ago at={row.lastSeenAt} /> },
+];
+
+// Defines the columns of tables of links that opened and ended, on the page of a client and in the link history of a
+// user.
+
+export const LINK_COLUMNS: readonly Column<LinkRowFragment>[] = [
+  { head: 'When', class: 'nw c-2 c-end', cell: ({ at }) => <Ago at={at} /> },
+  { head: 'What', class: 'c-1', names: true, cell: whatOf },
+  { head: 'Open for', class: 'r nw c-5', label: 'open for', cell: openFor },
+  { head: 'Node', class: 'nw c-6', label: 'node', cell: ({ link }) => link?.nodeId },
+  { head: 'Instance', class: 'nw c-off', cell: ({ instanceId }) => instanceId && <ShortId id={instanceId} /> },
+];
+
+function whatOf({ kind, link, instanceId }: LinkRowFragment) {
+  const cause = link?.cause;
+  if (kind === 'LINK_REPLACED') return 'Replaced by a newer link';
+  if (kind === 'LINK_CLOSED') return `Closed${cause ? `: ${CAUSE[cause]}` : ''}`;
+  if (!link?.previousInstanceId) return 'Opened';
+  return link.previousInstanceId === instanceId ? 'Opened again' : 'Opened by another instance';
+}
+
+function openFor({ link }: LinkRowFragment) {
+  const ms = link?.openMs ?? null;
+  return ms === null ? <Nil why="it opened here" /> : duration(ms);
+}
+
+// Defines the columns of tables of calls, on the calls page and on the page of a client.
+
+export const CALL_COLUMNS: readonly Column<CallRowFragment>[] = [
+  { head: 'State', class: 'c-1', cell: (row) => <CommandMark {...row} /> },
+  { head: 'Action', class: 'c-3', names: true, cell: (row) => <a href={callHref(row)}>{row.action}</a> },
+  { head: 'Client', class: 'fit c-5 c-wide', cell: (row) => <ClientLink {...row} /> },
+  { head: 'Command', class: 'c-4 c-end nw', cell: (row) => <ShortId id={row.commandId} href={callHref(row)} /> },
+  {
+    head: 'Node',
+    class: 'nw c-off',
+    cell: (row) => row.nodeId ?? <Nil why="no node: its client was not connected" />,
+  },
+  { head: 'Admitted, UTC', class: 'nw c-7', label: 'admitted', cell: (row) => <Time at={row.admittedAt} exact /> },
+  { head: 'Took', class: 'r nw c-2 c-end', cell: (row) => <Took row={row} /> },
+  { head: 'Why', class: 'why c-6 c-wide', cell: (row) => whyText(row) },
+];
+
+function Took({ row }: { readonly row: CallRowFragment }) {
+  if (row.durationMs !== null) return <>{duration(row.durationMs)}</>;
+  return <span class="soft">{duration(Math.max(0, now.value - Date.parse(row.admittedAt)))} so far</span>;
+}
+
+/** Returns why a call ended as it did, or what it is waiting for. */
+function whyText(row: CallRowFragment): string {
+  const late = row.lateResults > 0 ? plural(row.lateResults, 'late result') : '';
+  const why = row.outcome === null ? runningText(row) : endText(row);
+  return [why, late].filter((part) => part !== '').join(' · ');
+}
+
+/** Returns the client's message, or the relay's reason for the end. */
+function endText({ code, message, reason }: CallRowFragment): string {
+  if (code !== null && message !== null) return `${reasonText(code)}: ${message}`;
+  return reason === null ? '' : reasonText(reason);
+}
+
+function runningText(row: CallRowFragment): string {
+  return row.stage === 'ADMITTED' ? 'Client away; it may still connect' : '';
 }

@@ -1,12 +1,9 @@
 /** Shows what the relay received more than once: statistics of ingestion, not of execution. */
-import { DedupDocument } from '../../generated/console.ts';
+import { DedupDocument } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
-import { AsOf } from '../ui/as-of.tsx';
-import { Loading } from '../ui/empty.tsx';
-import { age, percent, whole } from '../ui/format.ts';
-import { ErrorNotice, Information } from '../ui/notice.tsx';
-import { Facts, PageHead, Section } from '../ui/page.tsx';
-import { useUrlState } from '../ui/url-state.ts';
+import { useUrlState } from '../ui/filters.tsx';
+import { AsOf, ErrorNotice, Facts, Information, Loading, PageHead, Section } from '../ui/page.tsx';
+import { age, percent, whole } from '../ui/words.ts';
 
 /** The time windows that the page offers, and the one that it begins with. Seconds. */
 const WINDOWS = [60, 300, 900, 3600];

@@ -1,12 +1,31 @@
 /** Shows the history page: the streams of one user, and the retained messages of one stream. */
-import { isAdmin, viewer } from '../shell/facts.tsx';
-import { Empty } from '../ui/empty.tsx';
-import { FilterBar, type Filter } from '../ui/filters.tsx';
-import { PageHead } from '../ui/page.tsx';
-import { useUrlState } from '../ui/url-state.ts';
+import { useEffect, useState } from 'preact/hooks';
+import {
+  MessagesDocument,
+  RevealMessageDocument,
+  RevealPayloadDocument,
+  RevealResultDocument,
+  StreamsDocument,
+  type CallPageQuery,
+  type LinkRowFragment,
+  type MessageKind,
+  type MessageOrder,
+  type PayloadState,
+  type RevealPayloadInput,
+  type StreamsQuery,
+} from '../../../generated/console.ts';
+import { useQuery } from '../api/query.ts';
+import { RequestError, errorOf, send, textAt, throwRefusal } from '../api/request.ts';
 import { pagePath } from '../base.ts';
-import { StreamMessages } from './messages.tsx';
-import { StreamList } from './streams.tsx';
+import { isAdmin, viewer } from '../shell/facts.tsx';
+import { Dialog, ReasonDialog } from '../ui/dialogs.tsx';
+import { FilterBar, oneOf, useUrlState, type Filter } from '../ui/filters.tsx';
+import { ActError, AsOf, ClientLink, Empty, Nil, PageHead, Section, callHref, streamHref } from '../ui/page.tsx';
+import { List, PAGE_SIZE, Table, type Column } from '../ui/table.tsx';
+import { Ago, Icon, Payload, ShortId, Time, readTime } from '../ui/values.tsx';
+import { bytes, capitalWord, plainWord, plural, whole } from '../ui/words.ts';
+import { linkStream } from './clients.tsx';
+import { LINK_COLUMNS } from './columns.tsx';
 
 const FILTERS: readonly Filter[] = [
   { name: 'user', label: 'User' },
@@ -48,5 +67,364 @@ function ChooseUser() {
         Streams belong to users. Write a user’s id into the field above, such as <code>user:alice</code>.
       </p>
     </Empty>
+  );
+}
+
+// Shows the retained messages of one stream, newest first.
+
+const KINDS: readonly MessageKind[] = [
+  ...(['COMMAND', 'PROGRESS', 'RESULT', 'ERROR', 'LATE_RESULT', 'EVENT', 'CANCEL'] as const),
+  ...(['LINK_OPENED', 'LINK_CLOSED', 'LINK_REPLACED'] as const),
+];
+const MESSAGE_FILTERS: readonly Filter[] = [
+  { name: 'kind', label: 'Kind', choices: KINDS.map((kind) => ({ value: kind.toLowerCase(), text: plainWord(kind) })) },
+  { name: 'from', label: 'From' },
+  { name: 'to', label: 'To' },
+];
+
+/** The columns of the link history of a user. They include the client of each link. */
+const COLUMNS: readonly Column<LinkRowFragment & { readonly userId: string }>[] = [
+  ...LINK_COLUMNS.slice(0, 2),
+  {
+    head: 'Client',
+    class: 'c-3',
+    cell: ({ userId, clientId }) => clientId && <ClientLink {...{ userId, clientId }} />,
+  },
+  ...LINK_COLUMNS.slice(2),
+];
+
+function StreamMessages({ stream }: { readonly stream: string }) {
+  const { values, hrefWith } = useUrlState();
+  const userId = stream.slice(0, stream.indexOf('/'));
+  const isLinks = stream === linkStream(userId);
+  const kind = oneOf(values['kind']?.toUpperCase(), KINDS);
+  const order: MessageOrder = values['order'] === 'oldest' ? 'OLDEST_FIRST' : 'NEWEST_FIRST';
+  const variables = {
+    stream,
+    kinds: kind === null ? null : [kind],
+    afterTime: timeOf(values['from']),
+    beforeTime: timeOf(values['to']),
+    order,
+    first: PAGE_SIZE,
+    after: values['after'] ?? null,
+  };
+  const query = useQuery(MessagesDocument, variables);
+  const list = query.data?.messages;
+  const rows = (list?.nodes ?? []).map((row) => ({
+    ...row,
+    userId,
+    commandHref:
+      row.clientId && row.commandId ? callHref({ userId, clientId: row.clientId, commandId: row.commandId }) : null,
+  }));
+  return (
+    <>
+      <PageHead
+        title={stream.slice(userId.length + 1)}
+        crumbs={[
+          { href: pagePath('history'), text: 'History' },
+          { href: pagePath(`history?user=${encodeURIComponent(userId)}`), text: userId },
+        ].slice(isAdmin.value ? 0 : 1)}
+        acts={<AsOf queries={[query]} />}
+      >
+        {order === 'NEWEST_FIRST' ? 'Newest first. ' : 'Oldest first. '}
+        <a href={hrefWith({ order: order === 'NEWEST_FIRST' ? 'oldest' : null })}>Turn the order</a>
+      </PageHead>
+      <List
+        one="message"
+        many="messages"
+        query={query}
+        list={list}
+        filters={MESSAGE_FILTERS}
+        bare="kind"
+        about={`${plural(rows.length, 'message')} on this page.`}
+        empty={<NoMessages />}
+      >
+        {isLinks ? (
+          <Table caption={`Links of ${userId}`} columns={COLUMNS} rows={rows} keyOf={({ id }) => id} look="mid" />
+        ) : (
+          <MessagesTable rows={rows} caption={`Messages of ${stream}`} />
+        )}
+      </List>
+    </>
+  );
+}
+
+function NoMessages() {
+  return (
+    <Empty title="No message in this stream">
+      <p>None was ever kept, or all are older than the relay keeps messages.</p>
+    </Empty>
+  );
+}
+
+/** Returns a time of the filter in the form that the relay reads; null if it is not a time. */
+function timeOf(text: string | undefined): string | null {
+  const ms = text === undefined ? null : readTime(text, Date.now());
+  return ms === null ? null : new Date(ms).toISOString();
+}
+
+// Shows the list of a user's streams.
+
+function StreamList({ userId, prefix }: { readonly userId: string; readonly prefix: string | null }) {
+  const { values } = useUrlState();
+  const query = useQuery(StreamsDocument, { userId, prefix, first: PAGE_SIZE, after: values['after'] ?? null });
+  const list = query.data?.streams;
+  return (
+    <Section title={`Streams of ${userId}`} side={<AsOf queries={[query]} />}>
+      <div class="tbl-fit">
+        <List
+          one="stream"
+          many="streams"
+          query={query}
+          list={list}
+          about={`${plural(list?.nodes.length ?? 0, 'stream')} on this page.`}
+          empty={<NoStreams prefix={prefix} />}
+        >
+          <Table
+            caption={`Streams of ${userId}`}
+            columns={STREAM_COLUMNS}
+            rows={list?.nodes ?? []}
+            keyOf={({ key }) => key}
+            hrefOf={({ key }) => streamHref(key)}
+          />
+        </List>
+      </div>
+    </Section>
+  );
+}
+
+function NoStreams({ prefix }: { readonly prefix: string | null }) {
+  return (
+    <Empty title="No stream">
+      <p>
+        {prefix === null ? 'No message of this user is retained.' : `No stream of this user begins with “${prefix}”.`}
+      </p>
+    </Empty>
+  );
+}
+
+// Defines the columns of tables of streams, on the history page and on the page of a user.
+
+type StreamRow = Pick<
+  StreamsQuery['streams']['nodes'][number],
+  'key' | 'suffix' | 'messageCount' | 'firstAt' | 'lastAt'
+>;
+
+export const STREAM_COLUMNS: readonly Column<StreamRow>[] = [
+  { head: 'Stream', class: 'c-1', names: true, cell: (row) => <a href={streamHref(row.key)}>{row.suffix}</a> },
+  {
+    head: 'Messages',
+    class: 'r c-2',
+    label: 'messages',
+    cell: ({ messageCount }) =>
+      messageCount === null ? <Nil why="this store cannot count them cheaply" /> : whole(messageCount),
+  },
+  { head: 'Oldest', class: 'r nw c-3', label: 'oldest', cell: ({ firstAt }) => agoOf(firstAt) },
+  { head: 'Newest', class: 'r nw c-4', label: 'newest', cell: ({ lastAt }) => agoOf(lastAt) },
+];
+
+function agoOf(at: string | null) {
+  return at === null ? <Nil why="this store cannot tell it cheaply" /> : <Ago at={at} />;
+}
+
+// Defines the types of the rows in tables of retained messages.
+
+type Row = NonNullable<CallPageQuery['command']>['history']['nodes'][number];
+export type { MessageKind, PayloadState };
+type MessageError = NonNullable<Row['error']>;
+
+type HistoryRow = {
+  readonly id: string;
+  readonly messageId: string;
+  readonly userId: string;
+  readonly at: string;
+  readonly kind: MessageKind;
+  readonly stream?: string;
+  readonly clientId?: string | null;
+  readonly commandId?: string | null;
+  readonly commandHref?: string | null;
+  readonly payloadBytes: number;
+  readonly payloadState: PayloadState;
+  readonly error: MessageError | null;
+};
+
+// Shows a table of retained messages. Payloads are read only when the user reveals them.
+
+type MessagesTableProps = { readonly rows: readonly HistoryRow[]; readonly caption: string };
+
+export function MessagesTable({ rows, caption }: MessagesTableProps) {
+  const [revealed, setRevealed] = useState<HistoryRow | null>(null);
+  const columns: readonly Column<HistoryRow>[] = [
+    { head: 'Retained, UTC', class: 'nw c-2 c-end', cell: ({ at }) => <Time at={at} exact /> },
+    { head: 'Kind', class: 'c-1', names: true, cell: ({ kind }) => capitalWord(kind) },
+    ...(rows.some(({ stream }) => stream !== undefined) ? [STREAM] : []),
+    ...(rows.some(({ commandId }) => commandId) ? [COMMAND] : []),
+    { head: 'Size', class: 'r nw c-4 c-end', cell: ({ payloadBytes }) => bytes(payloadBytes) },
+    {
+      head: 'Payload',
+      quietHead: true,
+      class: 'payload-cell c-5 c-wide',
+      cell: (row) => <PayloadCell row={row} onReveal={() => setRevealed(row)} />,
+    },
+  ];
+  return (
+    <>
+      {rows.length === 0 ? (
+        <p class="soft">None is retained.</p>
+      ) : (
+        <Table caption={caption} columns={columns} rows={rows} keyOf={({ id }) => id} look="mid" />
+      )}
+      {revealed && <MessageReveal key={revealed.id} row={revealed} onClose={() => setRevealed(null)} />}
+    </>
+  );
+}
+
+const STREAM: Column<HistoryRow> = {
+  head: 'Stream',
+  class: 'c-3',
+  cell: ({ stream }) => stream?.slice(stream.indexOf('/') + 1),
+};
+
+const COMMAND: Column<HistoryRow> = {
+  head: 'Command',
+  class: 'c-3',
+  cell: ({ commandId, commandHref }) =>
+    commandId ? <ShortId id={commandId} {...(commandHref && { href: commandHref })} /> : null,
+};
+
+const ABSENT: Partial<Record<PayloadState, string>> = {
+  NONE: 'No payload',
+  EXPIRED: 'No longer kept',
+  UNAVAILABLE: 'Cannot be read now',
+};
+
+function PayloadCell({ row, onReveal }: { readonly row: HistoryRow; readonly onReveal: () => void }) {
+  if (row.error) return <span class="soft">{row.error.message}</span>;
+  const absent = ABSENT[row.payloadState];
+  if (absent) return <span class="soft">{absent}</span>;
+  return (
+    <button class="btn btn-s" type="button" onClick={onReveal}>
+      <Icon name="eye" />
+      Reveal…
+    </button>
+  );
+}
+
+// Shows one payload after the user has asked for it. The payload is kept only while the dialog is open, and never
+// across navigation.
+
+type ResultOf = {
+  readonly userId: string;
+  readonly clientId: string;
+  readonly commandId: string;
+  readonly action: string;
+};
+
+function MessageReveal({ row, onClose }: { readonly row: HistoryRow; readonly onClose: () => void }) {
+  const own = async (): Promise<string | null> => {
+    const { data, text } = await send(RevealMessageDocument, { id: row.id });
+    const state = data.node && 'payloadState' in data.node ? data.node.payloadState : null;
+    if (state !== 'INCLUDED' && state !== 'SPILLED_INCLUDED')
+      throw new RequestError('not_found', 'The payload is no longer kept.');
+    return textAt(text, ['data', 'node', 'payload']);
+  };
+  const subject = { subject: 'MESSAGE', userId: row.userId, messageId: row.id } as const;
+  return <Reveal title={`Payload of the ${capitalWord(row.kind).toLowerCase()}`} {...{ subject, own, onClose }} />;
+}
+
+type ResultProps = { readonly call: ResultOf; readonly isExpired: boolean };
+
+/** Shows the button that reveals the result of a call, while the result is retained. */
+export function ResultReveal({ call, isExpired }: ResultProps) {
+  const [open, setOpen] = useState(false);
+  const { userId, clientId, commandId } = call;
+  const own = async (): Promise<string | null> => {
+    const { text } = await send(RevealResultDocument, { userId, clientId, commandId });
+    return textAt(text, ['data', 'command', 'result']);
+  };
+  const subject = { subject: 'COMMAND_RESULT', userId, clientId, commandId } as const;
+  return (
+    <div class="after-table">
+      {isExpired ? (
+        <p class="soft">Its result is no longer retained.</p>
+      ) : (
+        <button class="btn btn-s" type="button" onClick={() => setOpen(true)}>
+          <Icon name="eye" />
+          Reveal the result…
+        </button>
+      )}
+      {open && <Reveal title={`Result of ${call.action}`} {...{ subject, own }} onClose={() => setOpen(false)} />}
+    </div>
+  );
+}
+
+type RevealProps = {
+  readonly title: string;
+  readonly subject: Omit<RevealPayloadInput, 'reason'>;
+  /** Reads a payload that belongs to the viewer, who need not give a reason. */
+  readonly own: () => Promise<string | null>;
+  readonly onClose: () => void;
+};
+
+/**
+ * Shows a payload. An administrator must first give a reason. The reason is written to the audit log before anything is
+ * shown.
+ */
+function Reveal({ title, subject, own, onClose }: RevealProps) {
+  const [read, setRead] = useState<(() => Promise<string | null>) | null>(() => (isAdmin.value ? null : own));
+  if (read !== null) return <Revealed title={title} read={read} onClose={onClose} />;
+  const reveal = async (reason: string | null): Promise<void> => {
+    const { data, text } = await send(RevealPayloadDocument, { input: { ...subject, reason: reason ?? '' } });
+    if (data.revealPayload.__typename === 'Refusal') throwRefusal(data.revealPayload);
+    const shown = textAt(text, ['data', 'revealPayload', 'value']);
+    setRead(() => async () => shown);
+  };
+  return (
+    <ReasonDialog
+      title={title}
+      hint="8 to 256 characters. The audit log will say who read it, when and why."
+      bounds={{ min: 8, max: 256 }}
+      confirm="Reveal"
+      keep="Keep it hidden"
+      danger={false}
+      failed="It was not revealed."
+      act={reveal}
+      onClose={onClose}
+      stays
+    >
+      <p class="soft">What is revealed is shown in this dialog only, and goes when it is closed.</p>
+    </ReasonDialog>
+  );
+}
+
+type RevealedProps = {
+  readonly title: string;
+  readonly read: () => Promise<string | null>;
+  readonly onClose: () => void;
+};
+
+function Revealed({ title, read, onClose }: RevealedProps) {
+  const [text, setText] = useState<string | null>(null);
+  const [error, setError] = useState<RequestError | null>(null);
+  useEffect(() => {
+    read().then(
+      (found) => setText(found ?? 'null'),
+      (cause: unknown) => setError(errorOf(cause)),
+    );
+  }, []);
+  return (
+    <Dialog title={title} onClose={onClose} class="dialog dialog-wide">
+      {error && (
+        <ActError title="It was not revealed." code={error.code}>
+          {error.message}
+        </ActError>
+      )}
+      {text !== null && <Payload text={text} what={title.toLowerCase()} />}
+      <div class="dialog-acts">
+        <button class="btn" type="button" onClick={onClose}>
+          Hide
+        </button>
+      </div>
+    </Dialog>
   );
 }

@@ -3,22 +3,17 @@
  * each.
  */
 import { useState } from 'preact/hooks';
-import { NodesDocument } from '../../generated/console.ts';
+import { DrainNodeDocument, NodesDocument } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
-import { viewer } from '../shell/facts.tsx';
-import { PauseButton } from '../shell/live-notice.tsx';
-import { Loading } from '../ui/empty.tsx';
-import { age, plural, whole } from '../ui/format.ts';
-import { CutNotice, ErrorNotice } from '../ui/notice.tsx';
-import { PageHead } from '../ui/page.tsx';
+import { errorOf, now, request, type RequestError } from '../api/request.ts';
+import { PauseButton, viewer } from '../shell/facts.tsx';
+import { Dialog } from '../ui/dialogs.tsx';
+import { ActError, CutNotice, ErrorNotice, Loading, PageHead } from '../ui/page.tsx';
 import { Shape } from '../ui/shape.tsx';
-import { StateMark } from '../ui/status.tsx';
 import { Table, type Column } from '../ui/table.tsx';
-import { now } from '../api/visible.ts';
-import { Ago, Since } from '../ui/time.tsx';
-import { NodeCounters } from './counters.tsx';
-import { DrainDialog } from './drain.tsx';
-import type { NodeRow } from './types.ts';
+import { Ago, Since, StateMark } from '../ui/values.tsx';
+import { age, plural, whole } from '../ui/words.ts';
+import { NodeCounters, type NodeRow } from './counters.tsx';
 
 /** The pause before the page is read again, in milliseconds. Nodes report every two seconds. */
 const EVERY_MS = 2_000;
@@ -127,4 +122,72 @@ function Silent({ node }: { readonly node: NodeRow }) {
       </p>
     </div>
   );
+}
+
+// Shows the dialog that drains a node after the operator has typed its name.
+
+/** How long the node waits for running commands to end, in milliseconds. */
+const WITHIN_MS = 10_000;
+
+type DrainProps = { readonly node: NodeRow; readonly onClose: () => void; readonly onDone: () => void };
+
+function DrainDialog({ node, onClose, onDone }: DrainProps) {
+  const { nodeId, links, unfinishedCommands } = node;
+  const [typed, setTyped] = useState('');
+  const [error, setError] = useState<RequestError | null>(null);
+  const [busy, setBusy] = useState(false);
+  const ready = typed === nodeId && !busy;
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    if (!ready) return;
+    setBusy(true);
+    request(DrainNodeDocument, { nodeId, withinMs: WITHIN_MS }).then(
+      () => (onClose(), onDone()),
+      (cause: unknown) => {
+        setError(errorOf(cause));
+        setBusy(false);
+      },
+    );
+  };
+  return (
+    <Dialog title={`Drain ${nodeId}`} onClose={onClose}>
+      <form onSubmit={submit}>
+        <p class="soft">
+          It admits nothing more, gives commands in flight {WITHIN_MS / 1000} seconds, and closes its{' '}
+          {plural(links, 'link')}. Clients connect to another node. {unfinishedText(unfinishedCommands)}
+        </p>
+        {error && (
+          <ActError title="It was not drained." code={error.code}>
+            {error.message}
+          </ActError>
+        )}
+        <div class="field">
+          <label for="drain-name">Type {nodeId} to drain it</label>
+          <input
+            class="in"
+            id="drain-name"
+            autocomplete="off"
+            spellcheck={false}
+            autofocus
+            value={typed}
+            onInput={(event) => setTyped(event.currentTarget.value)}
+          />
+        </div>
+        <div class="dialog-acts">
+          <button class="btn" type="button" onClick={onClose}>
+            Keep it
+          </button>
+          <button class="btn btn-danger" type="submit" aria-disabled={!ready}>
+            {busy ? `Draining ${nodeId}…` : `Drain ${nodeId}`}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function unfinishedText(count: number): string {
+  return count === 0
+    ? 'No command is unfinished.'
+    : `${plural(count, 'command')} unfinished; none is cancelled by this.`;
 }

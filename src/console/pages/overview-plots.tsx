@@ -1,16 +1,11 @@
 /** Shows the plots of the overview: small multiples on one time axis. */
-import type { OverviewSeriesQuery, Outcome } from '../../generated/console.ts';
-import { BarsPlot } from '../plot/bars.tsx';
-import { LinesPlot } from '../plot/lines.tsx';
-import type { PlotTime } from '../plot/plot.tsx';
-import type { TimeSpan } from '../plot/span.ts';
+import type { Outcome, OverviewSeriesQuery } from '../../../generated/console.ts';
+import { BarsPlot, LinesPlot, type PlotMark, type PlotTime } from '../plot/plot.tsx';
+import type { TimeSpan } from '../plot/span.tsx';
 import { silentNodes } from '../shell/facts.tsx';
-import { amount, clock, duration, whole } from '../ui/format.ts';
-import { Loading } from '../ui/empty.tsx';
-import { CutNotice } from '../ui/notice.tsx';
-import { OUTCOME_ORDER, outcomeWord } from '../ui/status.tsx';
-import { ClientsPlot, InFlightPlot, OldestWaitPlot, QueuedPlot, type PlotData } from './plots-state.tsx';
-import { lastOf, mostOf, perMinute, pointsOf, sumOf, timeOf, within, type Points } from './series.ts';
+import { CutNotice, Loading } from '../ui/page.tsx';
+import { OUTCOME_ORDER, outcomeWord } from '../ui/values.tsx';
+import { amount, clock, duration, whole } from '../ui/words.ts';
 
 type Data = PlotData;
 
@@ -155,4 +150,147 @@ function timeText(slot: number, time: PlotTime): string {
 /** Returns the label of a power of ten of a millisecond: `10 ms`, `1 s`, `100 s`. */
 function tickOf(ms: number): string {
   return ms < 1000 ? `${ms} ms` : `${ms / 1000} s`;
+}
+
+// Shows the plots of the overview whose values are read at the end of each step: waits, queues and links.
+
+type PlotData = {
+  readonly items: readonly SeriesItem[];
+  readonly time: PlotTime;
+  readonly marks: readonly PlotMark[];
+};
+
+function OldestWaitPlot({ items, time, marks }: PlotData) {
+  const points = pointsOf(items, 'oldest_wait_seconds').map((value) => (value === null ? null : value * 1000));
+  const most = mostOf(points);
+  const summary = most
+    ? `The longest was ${duration(most.value)}, at ${timeText(most.at, time)}; the last was ${duration(lastOf(points) ?? 0)}.`
+    : 'No caller waited at the end of any step.';
+  return (
+    <LinesPlot
+      title="Oldest waiter"
+      unit="how long it has waited"
+      {...{ time, marks, summary }}
+      lines={[{ name: 'oldest', look: 'strong', points }]}
+      text={duration}
+      tickText={tickText}
+      area
+    />
+  );
+}
+
+function QueuedPlot({ items, time, marks }: PlotData) {
+  const points = pointsOf(items, 'commands_queued');
+  const most = mostOf(points);
+  const summary = most ? mostText(most, points, time) : 'No command was queued for a link at the end of any step.';
+  return <CountPlot title="Queued" unit="commands" name="queued" {...{ points, time, marks, summary }} />;
+}
+
+function InFlightPlot({ items, time, marks }: PlotData) {
+  const points = pointsOf(items, 'commands_in_flight');
+  const most = mostOf(points);
+  const summary = most ? mostText(most, points, time) : 'No command was in flight at the end of any step.';
+  return (
+    <CountPlot title="In flight" unit="sent and not ended" name="in flight" {...{ points, time, marks, summary }} />
+  );
+}
+
+function ClientsPlot({ items, time, marks }: PlotData) {
+  const points = totalOf(items, 'client_links');
+  const most = mostOf(points);
+  const summary = most ? mostText(most, points, time) : 'No client was connected at the end of any step.';
+  return <CountPlot title="Clients" unit="connected" name="clients" {...{ points, time, marks, summary }} />;
+}
+
+type CountProps = Omit<PlotData, 'items'> & {
+  readonly title: string;
+  readonly unit: string;
+  readonly name: string;
+  readonly summary: string;
+  readonly points: Points;
+};
+
+function CountPlot({ title, unit, name, points, time, marks, summary }: CountProps) {
+  const lines = [{ name, look: 'strong', points }] as const;
+  return <LinesPlot {...{ title, unit, time, marks, summary, lines }} text={whole} isWhole area />;
+}
+
+function mostText(most: Most, points: Points, time: PlotTime): string {
+  return `The most was ${whole(most.value)}, at ${timeText(most.at, time)}; the last was ${whole(lastOf(points) ?? 0)}.`;
+}
+
+/** Returns the text of a duration on the axis, without the zeros of a fraction. */
+function tickText(ms: number): string {
+  return ms === 0 ? '0 s' : duration(ms).replace(/\.0+ s$/, ' s');
+}
+
+// Turns the time series of the relay into what the plots of the overview show.
+
+type SeriesItem = OverviewSeriesQuery['series']['items'][number];
+type Points = readonly (number | null)[];
+
+export const SERIES_NAMES = [
+  ...['commands_ended', 'commands_admitted', 'command_p50', 'command_p99', 'dispatch_p99'],
+  ...['oldest_wait_seconds', 'commands_queued', 'commands_in_flight', 'client_links'],
+];
+
+/**
+ * Returns the part of each series that lies in the span. It includes the steps that lie in the span only partly. Series
+ * without a step in the span are left out.
+ */
+function within(items: readonly SeriesItem[], { from, to }: TimeSpan): readonly SeriesItem[] {
+  return items.flatMap((item) => {
+    const [start, stepMs] = [Date.parse(item.from), item.stepSeconds * 1000];
+    const first = Math.max(0, Math.floor((from - start) / stepMs));
+    const points = item.points.slice(first, Math.max(first, Math.ceil((to - start) / stepMs)));
+    return points.length === 0 ? [] : [{ ...item, from: new Date(start + first * stepMs).toISOString(), points }];
+  });
+}
+
+/** Returns the time range of the series; null if there are no series. */
+function timeOf(items: readonly SeriesItem[]): PlotTime | null {
+  const [first] = items;
+  if (!first) return null;
+  return { from: Date.parse(first.from), stepMs: first.stepSeconds * 1000, slots: first.points.length };
+}
+
+/** Returns the points of one series. All of them are null if there is no such series. */
+function pointsOf(items: readonly SeriesItem[], name: string, label: string | null = null): Points {
+  const found = items.find((item) => item.name === name && (label === null || item.label === label));
+  return found?.points ?? items[0]?.points.map(() => null) ?? [];
+}
+
+/**
+ * Returns the sums of the points of a series over all its labels. A sum is null where the series `commands_admitted`
+ * has no value.
+ */
+function totalOf(items: readonly SeriesItem[], name: string): Points {
+  const lines = items.filter((item) => item.name === name);
+  const known = items.find((item) => item.name === 'commands_admitted')?.points ?? [];
+  return known.map((value, i) => (value === null ? null : sumOf(lines.map(({ points }) => points[i] ?? 0))));
+}
+
+/** Converts counts per step to counts per minute. */
+function perMinute(points: Points, time: PlotTime): Points {
+  return points.map((value) => (value === null ? null : (value * 60_000) / time.stepMs));
+}
+
+function sumOf(points: Points): number {
+  return points.reduce((sum: number, value) => sum + (value ?? 0), 0);
+}
+
+/** Returns the latest known value; null if none is known. */
+function lastOf(points: Points): number | null {
+  return points.findLast((value) => value !== null) ?? null;
+}
+
+type Most = { readonly value: number; readonly at: number };
+
+/** Returns the largest known value and its index; null if none is above 0. */
+function mostOf(points: Points): Most | null {
+  let most: Most | null = null;
+  points.forEach((value, at) => {
+    if (value !== null && value > (most?.value ?? 0)) most = { value, at };
+  });
+  return most;
 }

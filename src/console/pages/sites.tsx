@@ -1,17 +1,13 @@
 /** Shows the list of cooperative sites: applications that publish events to viewers and may let them invoke actions. */
-import { SitesDocument, type SitesQuery } from '../../generated/console.ts';
+import { SitesDocument, type SitePageQuery, type SitesQuery } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { pagePath, segments } from '../base.ts';
 import { isAdmin, viewer } from '../shell/facts.tsx';
-import { AsOf } from '../ui/as-of.tsx';
-import { Empty } from '../ui/empty.tsx';
-import { type Filter } from '../ui/filters.tsx';
-import { plural } from '../ui/format.ts';
-import { PageHead } from '../ui/page.tsx';
-import { StateMark } from '../ui/status.tsx';
-import { List } from '../ui/list.tsx';
-import { Table, type Column } from '../ui/table.tsx';
-import { useUrlState } from '../ui/url-state.ts';
+import { useUrlState, type Filter } from '../ui/filters.tsx';
+import { AsOf, Empty, PageHead } from '../ui/page.tsx';
+import { List, Table, type Column } from '../ui/table.tsx';
+import { StateMark } from '../ui/values.tsx';
+import { plural } from '../ui/words.ts';
 
 type SiteRow = SitesQuery['sites']['nodes'][number];
 
@@ -100,3 +96,7 @@ function sessionsText({ sessions }: SiteRow): string {
   const active = sessions.nodes.filter(({ state }) => state === 'ACTIVE').length;
   return `${active}${sessions.pageInfo.hasNextPage ? ' or more' : ''} active`;
 }
+
+// Defines the types that several files of the site pages use. Contains types only.
+
+export type SiteDetails = NonNullable<SitePageQuery['site']>;

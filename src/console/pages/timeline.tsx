@@ -1,9 +1,9 @@
 /** Shows the timeline of a call: a solid line joins what is proven, a hatched band spans what is not. */
-import { day, duration, exactClock } from '../ui/format.ts';
 import { Section } from '../ui/page.tsx';
-import { Shape } from '../ui/shape.tsx';
-import type { CallDetails } from './types.ts';
-import { timelineOf, type TimelineEntry } from './timeline-entries.ts';
+import { Shape, type ShapeName } from '../ui/shape.tsx';
+import { outcomeShape, outcomeWord } from '../ui/values.tsx';
+import { day, duration, exactClock, plural, reasonText } from '../ui/words.ts';
+import type { CallDetails } from './calls.tsx';
 
 export function CallTimeline({ call }: { readonly call: CallDetails }) {
   const { delivery } = call;
@@ -38,4 +38,157 @@ function Entry({ entry, start }: { readonly entry: TimelineEntry; readonly start
       </div>
     </li>
   );
+}
+
+// Builds the timeline of a call: which stages are proven, what else happened, and where each entry comes from.
+
+type TimelineEntry = {
+  /** The time at which it happened; null if it is not known to have happened. */
+  readonly at: string | null;
+  readonly title: string;
+  readonly text: string;
+  /** The source of the evidence, as text. */
+  readonly source: string;
+  readonly shape: ShapeName;
+  /**
+   * The CSS classes of the entry, such as `open` (nothing after it is proven), `not`, `context`, `after`, `late`,
+   * `end-unknown`.
+   */
+  readonly classes: readonly string[];
+};
+
+/** Returns the entries in the order of their times. A stage that is not proven is placed where it would be. */
+function timelineOf(call: CallDetails): readonly TimelineEntry[] {
+  const { delivery } = call;
+  if (!delivery) return [];
+  const stages = stagesOf(call, delivery);
+  const end = endOf(call, delivery);
+  const around = [...contextOf(call, delivery), ...lateOf(call)];
+  const before = around.filter(({ at }) => at !== null && (!end?.at || at < end.at));
+  const after = around.filter((entry) => !before.includes(entry)).sort(byTime);
+  const timed = [...stages, ...before].sort(byTime);
+  const lastStage = timed.findLastIndex(({ shape }) => shape === 'proven');
+  // Nothing is known between the last proven stage and an unknown end; the hatched line shows that.
+  const isOpen = call.outcome === 'OUTCOME_UNKNOWN';
+  const shown = timed.map((entry, at) => (isOpen && at >= lastStage ? withClass(entry, 'open') : entry));
+  const rest = [...(end ? [end] : []), ...after];
+  return [...shown, ...rest.map((entry, at) => (at < rest.length - 1 ? withClass(entry, 'after') : entry))];
+}
+
+type Delivery = NonNullable<CallDetails['delivery']>;
+
+function stagesOf(call: CallDetails, delivery: Delivery): readonly TimelineEntry[] {
+  const { clientId } = call;
+  const record = 'Delivery record';
+  const caller = `Delivery record · called by ${callerText(delivery)}`;
+  const instance = delivery.boundInstanceId
+    ? `instance …${delivery.boundInstanceId.slice(-8)} of ${clientId}`
+    : clientId;
+  const stages: (TimelineEntry | null)[] = [
+    stage('Admitted', delivery.admittedAt, `On record, and counted in scope ${delivery.scopeId}.`, caller),
+    stage(
+      'Queued',
+      delivery.queuedAt,
+      `For the link of ${clientId}${delivery.nodeId ? ` on ${delivery.nodeId}` : ''}.`,
+      record,
+    ),
+    stage(
+      'Dispatched',
+      delivery.dispatchedAt,
+      `Writing to the socket of ${instance} began. That proves neither receipt nor execution.`,
+      `${record} · ${plural(delivery.attempts, 'attempt')}`,
+    ),
+    stage('Acknowledged', delivery.acknowledgedAt, `${clientId} confirmed that it received it.`, record),
+  ];
+  if (delivery.dispatchedAt !== null && delivery.acknowledgedAt === null && call.outcome === 'OUTCOME_UNKNOWN') {
+    stages.push({
+      at: null,
+      title: 'Not acknowledged',
+      text: 'The client never said that it received it.',
+      source: 'No evidence',
+      shape: 'open',
+      classes: ['not'],
+    });
+  }
+  return stages.filter((entry) => entry !== null);
+}
+
+function stage(title: string, at: string | null, text: string, source: string): TimelineEntry | null {
+  return at === null ? null : { at, title, text, source, shape: 'proven', classes: [] };
+}
+
+function endOf(call: CallDetails, delivery: Delivery): TimelineEntry | null {
+  if (call.outcome === null || delivery.terminalAt === null) return null;
+  const unknown = call.outcome === 'OUTCOME_UNKNOWN';
+  const why = delivery.reason === null ? '' : `${reasonText(delivery.reason)}. `;
+  return {
+    at: delivery.terminalAt,
+    title: unknown ? 'Ended: outcome unknown' : outcomeWord(call.outcome),
+    text: `${why}${unknown ? 'The command may have run.' : endText(call.outcome, call.clientId)}`,
+    source: delivery.reason === null ? 'Delivery record' : `Delivery record · ${delivery.reason}`,
+    shape: outcomeShape(call.outcome),
+    classes: unknown ? ['end-unknown'] : [],
+  };
+}
+
+function endText(outcome: string, clientId: string): string {
+  if (outcome === 'COMPLETED') return `${clientId} reported a result.`;
+  if (outcome === 'FAILED') return `${clientId} reported an error.`;
+  return outcome === 'EXPIRED' ? 'Nothing was written to the client.' : '';
+}
+
+/**
+ * Returns entries for a request to cancel the call and for a connection of the client after the admission. They prove
+ * nothing about the command.
+ */
+function contextOf({ connection, clientId }: CallDetails, delivery: Delivery): readonly TimelineEntry[] {
+  const entries: TimelineEntry[] = [];
+  if (delivery.cancelRequestedAt !== null) {
+    const text = 'A cancellation was sent to the client. It may have run before that.';
+    entries.push(context(delivery.cancelRequestedAt, 'Cancellation requested', text, 'Delivery record'));
+  }
+  if (connection && connection.connectedAt > delivery.admittedAt) {
+    const same = connection.instanceId === delivery.boundInstanceId;
+    const text = same
+      ? 'The same instance as the one it was sent to.'
+      : 'Another instance than the one it was sent to.';
+    const named = delivery.boundInstanceId === null ? '' : text;
+    const title = `${clientId} connected to ${connection.nodeId}`;
+    entries.push(context(connection.connectedAt, title, named, 'Registry of connections'));
+  }
+  return entries;
+}
+
+function context(at: string, title: string, text: string, source: string): TimelineEntry {
+  return { at, title, text, source, shape: 'note', classes: ['context'] };
+}
+
+/** Returns entries for ends that were reported after the call had ended. */
+function lateOf(call: CallDetails): readonly TimelineEntry[] {
+  return call.history.nodes
+    .filter(({ kind }) => kind === 'LATE_RESULT')
+    .map((message) => {
+      const seen = call.sightings.find(({ messageId }) => messageId === message.messageId);
+      return {
+        at: message.at,
+        title: 'Late result',
+        text: 'A client reported an end too late to resolve the call. It is kept as evidence: the client’s word.',
+        source: `Retained message${seen && seen.count > 1 ? ` · seen ${seen.count} times` : ''}`,
+        shape: 'late',
+        classes: ['late'],
+      };
+    });
+}
+
+function callerText({ caller }: Delivery): string {
+  return { ADMIN: 'administrator', USER: 'user', GRANT: 'grant' }[caller.kind] + ` ${caller.name}`;
+}
+
+/** Compares two entries by time. An entry without a time keeps its position. */
+function byTime(one: TimelineEntry, other: TimelineEntry): number {
+  return one.at === null || other.at === null ? 0 : one.at.localeCompare(other.at);
+}
+
+function withClass(entry: TimelineEntry, name: string): TimelineEntry {
+  return { ...entry, classes: [...entry.classes, name] };
 }

@@ -1,24 +1,17 @@
 /** Shows the page of one user: connections, waits, streams, windows, workers and sites. One request reads them all. */
 import { useRoute } from 'preact-iso';
-import { ClientChangesDocument, UserPageDocument } from '../../generated/console.ts';
+import { ClientChangesDocument, UserPageDocument } from '../../../generated/console.ts';
 import { useLive } from '../api/live.ts';
 import { useQuery, type Query } from '../api/query.ts';
 import { pagePath, segments } from '../base.ts';
-import { CLIENT_COLUMNS } from '../clients/columns.tsx';
-import { CONTEXT_COLUMNS, WINDOW_COLUMNS } from '../places/columns.tsx';
-import { isAdmin, isSilent, viewer } from '../shell/facts.tsx';
-import { LiveNotice, PauseButton } from '../shell/live-notice.tsx';
-import { Sources } from '../shell/sources.tsx';
-import { AsOf } from '../ui/as-of.tsx';
-import { Empty, Loading } from '../ui/empty.tsx';
-import { whole } from '../ui/format.ts';
-import { callHref, clientHref } from '../ui/links.tsx';
-import { ErrorNotice } from '../ui/notice.tsx';
-import { PageHead, Section } from '../ui/page.tsx';
+import { LiveNotice, PauseButton, Sources, isAdmin, isSilent, viewer } from '../shell/facts.tsx';
+import { AsOf, Empty, ErrorNotice, Loading, PageHead, Section, callHref, clientHref, streamHref } from '../ui/page.tsx';
 import { Table } from '../ui/table.tsx';
-import { WAIT_COLUMNS } from '../waits/columns.tsx';
-import { UserStreams } from './streams.tsx';
-import type { UserDetails } from './types.ts';
+import { whole } from '../ui/words.ts';
+import { CLIENT_COLUMNS, WAIT_COLUMNS } from './columns.tsx';
+import { STREAM_COLUMNS } from './history.tsx';
+import { CONTEXT_COLUMNS, WINDOW_COLUMNS } from './places.tsx';
+import type { UserDetails } from './users.tsx';
 
 export function UserPage() {
   const { user: userId = '' } = useRoute().params;
@@ -171,4 +164,32 @@ function Sites({ user }: { readonly user: UserDetails }) {
 
 function more({ hasNextPage }: { readonly hasNextPage: boolean }, path: string) {
   return hasNextPage ? <a href={pagePath(path)}>There are more</a> : undefined;
+}
+
+// Shows the streams of one user's retained messages.
+
+function UserStreams({ user }: { readonly user: UserDetails }) {
+  const { nodes, pageInfo } = user.streams;
+  const all = pagePath(`history?user=${encodeURIComponent(user.userId)}`);
+  return (
+    <Section
+      title="History"
+      about="streams of retained messages"
+      side={pageInfo.hasNextPage && <a href={all}>All streams</a>}
+    >
+      {nodes.length === 0 ? (
+        <p class="soft">No message of this user is retained.</p>
+      ) : (
+        <div class="tbl-fit">
+          <Table
+            caption="Streams of this user"
+            columns={STREAM_COLUMNS}
+            rows={nodes}
+            keyOf={({ key }) => key}
+            hrefOf={({ key }) => streamHref(key)}
+          />
+        </div>
+      )}
+    </Section>
+  );
 }

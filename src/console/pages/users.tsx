@@ -1,15 +1,10 @@
 /** Shows the list of users: those with a connection or with retained messages. */
-import { UsersDocument, type UsersQuery } from '../../generated/console.ts';
+import { UsersDocument, type UserPageQuery, type UsersQuery } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
-import { AsOf } from '../ui/as-of.tsx';
-import { Count, Empty } from '../ui/empty.tsx';
-import { plural, whole } from '../ui/format.ts';
-import { userHref } from '../ui/links.tsx';
-import { PageHead } from '../ui/page.tsx';
-import { PAGE_SIZE } from '../ui/page-size.ts';
-import { List } from '../ui/list.tsx';
-import { Table, type Column } from '../ui/table.tsx';
-import { useUrlState } from '../ui/url-state.ts';
+import { useUrlState } from '../ui/filters.tsx';
+import { AsOf, Count, Empty, PageHead, userHref } from '../ui/page.tsx';
+import { List, PAGE_SIZE, Table, type Column } from '../ui/table.tsx';
+import { plural, whole } from '../ui/words.ts';
 
 type UserRow = UsersQuery['users']['nodes'][number];
 
@@ -61,3 +56,7 @@ function NoUsers() {
     </Empty>
   );
 }
+
+// Defines the types that several files of the user pages use. Contains types only.
+
+export type UserDetails = NonNullable<UserPageQuery['user']>;

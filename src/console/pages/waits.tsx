@@ -5,22 +5,14 @@ import {
   WaitsDocument,
   type PendingRpcFilter,
   type WaitRowFragment,
-} from '../../generated/console.ts';
+} from '../../../generated/console.ts';
 import { useLive } from '../api/live.ts';
 import { useQuery, type Query } from '../api/query.ts';
-import { isAdmin } from '../shell/facts.tsx';
-import { LiveNotice, PauseButton } from '../shell/live-notice.tsx';
-import { AsOf } from '../ui/as-of.tsx';
-import { Empty } from '../ui/empty.tsx';
-import { type Filter } from '../ui/filters.tsx';
-import { plural } from '../ui/format.ts';
-import { callHref } from '../ui/links.tsx';
-import { Information } from '../ui/notice.tsx';
-import { PageHead } from '../ui/page.tsx';
-import { PAGE_SIZE } from '../ui/page-size.ts';
-import { List } from '../ui/list.tsx';
-import { Table } from '../ui/table.tsx';
-import { useUrlState, type UrlState } from '../ui/url-state.ts';
+import { LiveNotice, PauseButton, isAdmin } from '../shell/facts.tsx';
+import { useUrlState, type Filter, type UrlState } from '../ui/filters.tsx';
+import { AsOf, Empty, Information, PageHead, callHref } from '../ui/page.tsx';
+import { List, PAGE_SIZE, Table } from '../ui/table.tsx';
+import { plural } from '../ui/words.ts';
 import { WAIT_COLUMNS } from './columns.tsx';
 
 const FILTERS: readonly Filter[] = [

@@ -1,15 +1,14 @@
 /** Shows one plot: its caption with a key, axes, marks, a crosshair, a sentence, and a table of the same values. */
+import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
-import { clock } from '../ui/format.ts';
-import { crosshair, dragged, pointerHandlers } from './pointer.ts';
-import { round, type Scale } from './scale.ts';
-import { useSpan } from './span.ts';
+import { clock } from '../ui/words.ts';
+import { useSpan, type TimeSpan } from './span.tsx';
 
 /** A moment that is marked in every plot, such as the moment at which a node fell silent. `at`: epoch milliseconds. */
 export type PlotMark = { readonly at: number; readonly text: string };
 
-export type PlotColumn = { readonly name: string; readonly points: readonly (number | null)[] };
+type PlotColumn = { readonly name: string; readonly points: readonly (number | null)[] };
 
 /** The time that a plot spans: slots of equal length. Times are milliseconds. */
 export type PlotTime = { readonly from: number; readonly stepMs: number; readonly slots: number };
@@ -38,7 +37,7 @@ const TABLE_ROWS = 12;
 /** The time span, in milliseconds, below which the axis shows seconds. */
 const SECONDS_BELOW_MS = 600_000;
 
-export function Plot(props: PlotProps) {
+function Plot(props: PlotProps) {
   const { title, unit, time, scale, text, tickText, keys, columns, marks = [], summary, children } = props;
   const id = useId();
   const { choose } = useSpan();
@@ -188,4 +187,257 @@ function PlotTable({ title, time, columns, text }: PlotTableProps) {
 
 function isoOf(ms: number): string {
   return new Date(ms).toISOString();
+}
+
+// Draws a plot of stacked bars, one for each slot of time. In a `loud` layer, every value above 0 is visible.
+
+type Layer = PlotColumn & {
+  /** The CSS class that gives the layer its colour, such as `f-completed`. */
+  readonly fill: string;
+  /** Whether a value above 0 is drawn at least 2 % high. */
+  readonly loud?: boolean;
+};
+
+type BarsProps = {
+  readonly title: string;
+  readonly unit: string;
+  readonly time: PlotTime;
+  /** The layers, from the bottom to the top. */
+  readonly layers: readonly Layer[];
+  readonly text: (value: number) => string;
+  readonly summary: string;
+  readonly marks?: readonly PlotMark[];
+};
+
+/** The minimum height of a value of a loud layer, in percent. */
+const LOUD = 2;
+
+export function BarsPlot({ layers, ...plot }: BarsProps) {
+  const { slots } = plot.time;
+  const sums = Array.from({ length: slots }, (_, slot) =>
+    layers.reduce((sum, { points }) => sum + (points[slot] ?? 0), 0),
+  );
+  const scale = linearScale(Math.max(1, ...sums));
+  const width = 100 / Math.max(1, slots);
+  return (
+    <Plot
+      {...plot}
+      scale={scale}
+      columns={layers}
+      keys={layers.map(({ name, fill }) => (
+        <>
+          <svg viewBox="0 0 12 12" aria-hidden="true">
+            <rect class={fill} x="1" y="1" width="10" height="10" rx="1.5" />
+          </svg>
+          {name}
+        </>
+      ))}
+    >
+      {layerPaths(layers, { slots, width, y: scale.y }).map((path, at) => (
+        <path key={layers[at]?.name} class={layers[at]?.fill} d={path} />
+      ))}
+    </Plot>
+  );
+}
+
+type Place = { readonly slots: number; readonly width: number; readonly y: (value: number) => number };
+
+/** Returns one SVG path for each layer, so that a plot has few elements however many bars it shows. */
+function layerPaths(layers: readonly Layer[], { slots, width, y }: Place): readonly string[] {
+  const paths = layers.map(() => '');
+  for (let slot = 0; slot < slots; slot++) {
+    const x = round(slot * width + width * 0.1);
+    const right = round(slot * width + width * 0.9);
+    let base = 100;
+    layers.forEach(({ points, loud }, at) => {
+      const value = points[slot] ?? 0;
+      if (value <= 0) return;
+      const top = round(Math.max(0, base - Math.max(100 - y(value), loud ? LOUD : 0)));
+      paths[at] += `M${x} ${base}V${top}H${right}V${base}Z`;
+      base = top;
+    });
+  }
+  return paths;
+}
+
+// Shows a plot of lines: `strong` for the main one, `quiet` for its companion.
+
+type Line = PlotColumn & { readonly look: 'strong' | 'quiet' };
+
+type LinesProps = {
+  readonly title: string;
+  readonly unit: string;
+  readonly time: PlotTime;
+  readonly lines: readonly Line[];
+  readonly text: (value: number) => string;
+  readonly tickText?: (value: number) => string;
+  readonly summary: string;
+  readonly log?: boolean;
+  /** Whether the values are counts, so that the axis has no fractions. */
+  readonly isWhole?: boolean;
+  /** Whether the area below the first line is filled. */
+  readonly area?: boolean;
+  readonly marks?: readonly PlotMark[];
+};
+
+const LOOKS = { strong: 'ln ln-1', quiet: 'ln ln-2' };
+
+export function LinesPlot({ lines, log = false, isWhole = false, area = false, ...plot }: LinesProps) {
+  const values = lines.flatMap(({ points }) => points.filter((point) => point !== null));
+  const above = values.filter((value) => value > 0);
+  const scale =
+    log && above.length > 0
+      ? logScale(Math.min(...above), Math.max(...above))
+      : linearScale(Math.max(1, ...values), isWhole);
+  const [first] = lines;
+  const ground = first && area ? groundPath(linePath(first.points, scale.y)) : null;
+  return (
+    <Plot
+      {...plot}
+      scale={scale}
+      columns={lines}
+      keys={lines.map(({ name, look }) => (
+        <>
+          <svg viewBox="0 0 12 12" aria-hidden="true">
+            <path class={LOOKS[look]} d="M0 6h12" />
+          </svg>
+          {name}
+        </>
+      ))}
+    >
+      {ground && <path class="ln-a" d={ground} />}
+      {lines.map(({ name, look, points }) => (
+        <path key={name} class={LOOKS[look]} d={linePath(points, scale.y)} />
+      ))}
+    </Plot>
+  );
+}
+
+/** Returns the SVG path of the area below a line. Each part of the line is closed at the bottom. */
+function groundPath(line: string): string {
+  return line
+    .split('M')
+    .filter((part) => part !== '')
+    .map((part) => {
+      const numbers = part.match(/[\d.]+/g) ?? [];
+      const xs = [...part.matchAll(/(?:^|L)([\d.]+)/g)].map((match) => match[1] ?? '0');
+      return `M${numbers[0] ?? 0} 100L${part}V100H${xs[0] ?? 0}Z`;
+    })
+    .join('');
+}
+
+// Tracks the pointer in the plots: a crosshair in all of them at once, and the span that a person chooses by dragging.
+
+/**
+ * The horizontal position of the pointer, from 0 at the left edge to 1 at the right one; null while it is in no plot.
+ */
+const crosshair = signal<number | null>(null);
+
+/**
+ * The span that is being chosen by dragging; null if there is none. `from` is where dragging began, so `to` may be
+ * earlier than `from`.
+ */
+const dragged = signal<TimeSpan | null>(null);
+
+/** The least width of a drag, as a fraction of the plot's width. A shorter movement is a click. */
+const LEAST_SHARE = 0.02;
+
+/** The time that a plot spans: its begin, the length of a step (both in milliseconds), and the number of steps. */
+type Spanned = { readonly from: number; readonly stepMs: number; readonly slots: number };
+
+/** Returns the pointer handlers for the drawing of a plot. A finger scrolls the page and chooses nothing. */
+function pointerHandlers({ from, stepMs, slots }: Spanned, choose: (span: TimeSpan) => void) {
+  const length = slots * stepMs;
+  const timeAt = (event: PointerEvent): number => from + shareOf(event) * length;
+  return {
+    onPointerDown: (event: PointerEvent): void => {
+      if (event.button !== 0 || event.pointerType === 'touch' || !(event.currentTarget instanceof Element)) return;
+      event.currentTarget.setPointerCapture(event.pointerId);
+      dragged.value = { from: timeAt(event), to: timeAt(event) };
+    },
+    onPointerMove: (event: PointerEvent): void => {
+      crosshair.value = Math.min(0.9999, shareOf(event));
+      if (dragged.value !== null) dragged.value = { from: dragged.value.from, to: timeAt(event) };
+    },
+    onPointerUp: (): void => {
+      const span = dragged.value;
+      dragged.value = null;
+      if (span !== null && Math.abs(span.to - span.from) >= length * LEAST_SHARE)
+        choose({ from: Math.min(span.from, span.to), to: Math.max(span.from, span.to) });
+    },
+    onPointerCancel: (): void => void (dragged.value = null),
+    onPointerLeave: (): void => void (crosshair.value = null),
+  };
+}
+
+/** Returns where the pointer is in the drawing, from 0 at its left edge to 1 at its right one. */
+function shareOf({ currentTarget, clientX }: PointerEvent): number {
+  if (!(currentTarget instanceof Element)) return 0;
+  const { left, width } = currentTarget.getBoundingClientRect();
+  return Math.min(1, Math.max(0, (clientX - left) / width));
+}
+
+// Computes the vertical scales of plots: the height of each value in percent, and round ticks.
+
+type Scale = {
+  /** Returns the position of a value in percent: 0 at the top, 100 at the bottom, as in SVG. */
+  readonly y: (value: number) => number;
+  readonly ticks: readonly number[];
+};
+
+/**
+ * Returns a scale from 0 to a round number that is at least `most`, in at most 5 steps. With `isWhole`, each step is a
+ * whole number.
+ */
+function linearScale(most: number, isWhole = false): Scale {
+  const rough = Math.max(most, 1e-9) / 4;
+  const step = isWhole ? Math.ceil(roundStep(rough)) : roundStep(rough);
+  const steps = Math.max(1, Math.ceil(most / step - 1e-9));
+  const top = step * steps;
+  return { y: (value) => 100 - (value / top) * 100, ticks: Array.from({ length: steps + 1 }, (_, at) => at * step) };
+}
+
+/** Returns the smallest round step that is not below `rough`: 1, 2, 2.5 or 5 times a power of ten. */
+function roundStep(rough: number): number {
+  const power = 10 ** Math.floor(Math.log10(Math.max(rough, Number.MIN_VALUE)));
+  const factor = [1, 2, 2.5, 5, 10].find((candidate) => candidate * power >= rough - 1e-12) ?? 10;
+  return factor * power;
+}
+
+/**
+ * Returns a scale of powers of ten. It begins with the power at or below `least` and ends with the power at or above
+ * `most`. `least` and `most` must be above 0.
+ */
+function logScale(least: number, most: number): Scale {
+  const low = Math.floor(Math.log10(least));
+  const high = Math.max(low + 1, Math.ceil(Math.log10(most) - 1e-9));
+  const ticks = Array.from({ length: high - low + 1 }, (_, at) => 10 ** (low + at));
+  return { y: (value) => 100 - ((Math.log10(Math.max(value, 10 ** low)) - low) / (high - low)) * 100, ticks };
+}
+
+/**
+ * Returns the SVG path through the known points, with a gap where a point is unknown. Its coordinates are in percent.
+ */
+function linePath(points: readonly (number | null)[], y: Scale['y']): string {
+  let path = '';
+  let previous: number | null = null;
+  points.forEach((value, at) => {
+    if (value !== null) {
+      const x = xOf(at, points.length);
+      const height = round(y(value));
+      if (previous === null) path += `M${x} ${height}`;
+      else path += `L${x} ${height}`;
+    }
+    previous = value;
+  });
+  return path;
+}
+
+/** Returns the middle of slot `at` in percent of the width, from 0 to 100. */
+function xOf(at: number, slots: number): number {
+  return round(((at + 0.5) / Math.max(1, slots)) * 100);
+}
+
+function round(value: number): number {
+  return Math.round(value * 100) / 100;
 }

@@ -5,14 +5,21 @@ import {
   ShellOfAdminDocument,
   ShellOfUserDocument,
   ViewerDocument,
+  type CompletenessPartFragment,
   type ShellOfAdminQuery,
   type ViewerQuery,
-} from '../../generated/console.ts';
-import { useQuery } from '../api/query.ts';
-import { signOutOf, token } from '../session/session.ts';
+} from '../../../generated/console.ts';
+import { brokenSince, liveState, missedEvents, paused, useQuery } from '../api/query.ts';
+import { now } from '../api/request.ts';
+import { signOutOf, token } from '../session.ts';
+import { CutNotice, nodesHref } from '../ui/page.tsx';
+import { useKeys } from '../ui/keys.ts';
+import { Shape } from '../ui/shape.tsx';
+import { Icon } from '../ui/values.tsx';
+import { age, clock, plural } from '../ui/words.ts';
 
-export type SignedIn = ViewerQuery['viewer'];
-export type ShellNode = ShellOfAdminQuery['delivery']['nodes']['nodes'][number];
+type SignedIn = ViewerQuery['viewer'];
+type ShellNode = ShellOfAdminQuery['delivery']['nodes']['nodes'][number];
 
 /** The signed-in administrator or user; null until the relay has answered. */
 export const viewer = signal<SignedIn | null>(null);
@@ -20,7 +27,7 @@ export const isAdmin = computed(() => viewer.value?.kind === 'ADMIN');
 /** The number of callers that wait; null until the relay has answered. */
 export const waitCount = signal<number | null>(null);
 /** The nodes that have reported recently. Empty for a user, because only administrators may see nodes. */
-export const nodes = signal<readonly ShellNode[]>([]);
+const nodes = signal<readonly ShellNode[]>([]);
 export const silentNodes = computed(() => nodes.value.filter(({ stale }) => stale));
 
 /** Whether this node is silent. The rows that it holds are then shown as last recorded. */
@@ -62,4 +69,84 @@ function useExpiry(expiresAt: string | null): void {
     const timer = setTimeout(() => signOutOf(bearer, 'expired', null), Math.max(0, left));
     return () => clearTimeout(timer);
   }, [expiresAt, bearer]);
+}
+
+// Shows which nodes of a page's answer are silent, and what else the answer lacks.
+
+type SourcesProps = {
+  readonly completeness: CompletenessPartFragment | undefined;
+  /**
+   * What the page still shows of a silent node, as the beginning of a sentence: `Callers that wait on it are shown`.
+   * Absent: the sentence is about the node's links.
+   */
+  readonly held?: string | undefined;
+};
+
+/**
+ * Shows a notice for each silent node, as soon as the frame knows of it, even if the page was read before. A further
+ * notice says what else the answer lacks.
+ */
+export function Sources({ completeness, held }: SourcesProps) {
+  const named = silentNodes.value.map(({ nodeId }) => nodeId);
+  return (
+    <>
+      {silentNodes.value.map((node) => (
+        <SilentNotice key={node.nodeId} node={node} held={held} />
+      ))}
+      <CutNotice completeness={completeness} named={named} />
+    </>
+  );
+}
+
+type SilentProps = { readonly node: ShellNode; readonly held: string | undefined };
+
+function SilentNotice({ node: { nodeId, updatedAt, links }, held }: SilentProps) {
+  return (
+    <div class="notice notice-silent" role="note">
+      <Shape name="recorded" />
+      <p>
+        <b>
+          {nodeId} has been silent for {age(now.value - Date.parse(updatedAt))}.
+        </b>{' '}
+        {held ?? `Its ${plural(links, 'link')} ${links === 1 ? 'is' : 'are'} shown`} as last recorded, at{' '}
+        <time dateTime={updatedAt}>{clock(updatedAt)}</time>.{' '}
+        <a class="nw" href={nodesHref()}>
+          See its state
+        </a>
+      </p>
+    </div>
+  );
+}
+
+// Shows a notice that live updates have stopped, and the button that pauses them.
+
+/** The time for which the stream may be broken before the page shows it, in milliseconds. */
+const SHOWN_AFTER_MS = 3_000;
+
+export function LiveNotice() {
+  const since = brokenSince.value;
+  const missed = missedEvents.value;
+  const broken = liveState.value === 'broken' && since !== null && now.value - since >= SHOWN_AFTER_MS;
+  if (!broken && missed === 0) return null;
+  return (
+    <div class="notice" role="status">
+      <Icon name="info" />
+      <p>
+        {broken && <b>Live updates stopped {age(now.value - since)} ago. </b>}
+        {broken && 'What is shown stays; it is read again when the stream is back. '}
+        {missed > 0 && `${plural(missed, 'event')} came faster than this page could show, so it was read again.`}
+      </p>
+    </div>
+  );
+}
+
+export function PauseButton() {
+  const toggle = (): void => void (paused.value = !paused.value);
+  useKeys({ '.': toggle });
+  return (
+    <button class="btn" type="button" onClick={toggle} aria-keyshortcuts=".">
+      <Icon name={paused.value ? 'play' : 'pause'} />
+      {paused.value ? 'Go on live' : 'Pause live'}
+    </button>
+  );
 }

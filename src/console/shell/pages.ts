@@ -1,5 +1,5 @@
 /** Lists the console's pages with their names, paths, icons and shortcuts. */
-import type { IconName } from '../ui/icon.tsx';
+import type { IconName } from '../ui/values.tsx';
 
 export type PageEntry = {
   readonly path: string;

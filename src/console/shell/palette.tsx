@@ -1,11 +1,11 @@
 /** Shows the palette, which opens a page by its name, and a user, a client or a command by its exact id. */
 import { signal } from '@preact/signals';
-import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { useState } from 'preact/hooks';
 import { pagePath, segments } from '../base.ts';
-import { Dialog } from '../ui/dialog.tsx';
+import { Dialog } from '../ui/dialogs.tsx';
+import { keysOn, switchKeys, useKeys } from '../ui/keys.ts';
 import { isAdmin, viewer } from './facts.tsx';
-import { useKeys } from './keys.ts';
 import { PAGES } from './pages.ts';
 
 const isOpen = signal(false);
@@ -95,4 +95,60 @@ function idTargets(text: string): readonly Target[] {
   const user = { href: pagePath(`users/${segments(first)}`), text: `User ${first}` };
   const clients = { href: pagePath(`clients?user=${encodeURIComponent(first)}`), text: `Clients of ${first}` };
   return [...(isAdmin.value ? [user] : []), clients];
+}
+
+// Shows the list of keyboard shortcuts, and the switch that turns them off.
+
+const KEYS: readonly (readonly [string, string])[] = [
+  ['?', 'Show this list'],
+  ['Ctrl K', 'Go to a page, a user, a client or a command'],
+  ['/', 'Filter the list'],
+  ['j  k', 'Move down and up in the list'],
+  ['Enter', 'Open the row'],
+  ['i', 'Invoke an action'],
+  ['z', 'Choose the span of time that the plots show'],
+  ['[  ]', 'Show a shorter or a longer span'],
+  ['r', 'Read the page again'],
+  ['.', 'Pause live updates, or go on'],
+  ['Esc', 'Close what is open'],
+];
+
+export function Help() {
+  useKeys({ '?': () => void (isOpen.value = true) });
+  if (!isOpen.value) return null;
+  const close = (): void => void (isOpen.value = false);
+  return (
+    <Dialog title="Keyboard" onClose={close}>
+      <label class="check">
+        <input type="checkbox" checked={keysOn.value} onChange={(event) => switchKeys(event.currentTarget.checked)} />
+        <span>Single keys are shortcuts. They are always off while you type.</span>
+      </label>
+      <table class="tbl tbl-s keys">
+        <tbody>
+          {KEYS.map(([key, what]) => (
+            <KeyRow key={key} name={key} what={what} />
+          ))}
+          {PAGES.filter(({ admin }) => !admin || isAdmin.value).map(({ key, name }) => (
+            <KeyRow key={key} name={`g ${key}`} what={name} />
+          ))}
+        </tbody>
+      </table>
+      <div class="dialog-acts">
+        <button class="btn" type="button" onClick={close}>
+          Close
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+function KeyRow({ name, what }: { readonly name: string; readonly what: string }) {
+  return (
+    <tr>
+      <th scope="row">
+        <kbd>{name}</kbd>
+      </th>
+      <td>{what}</td>
+    </tr>
+  );
 }

@@ -1,12 +1,9 @@
 /** Shows the page of the current URL, if the viewer may see it. */
 import type { ComponentType } from 'preact';
-import { Route, Router, useLocation } from 'preact-iso';
+import { Route, Router, lazy, useLocation } from 'preact-iso';
 import { pagePath } from '../base.ts';
-import { Boundary } from '../ui/boundary.tsx';
-import { Empty, Loading } from '../ui/empty.tsx';
-import { PageHead } from '../ui/page.tsx';
+import { Boundary, Empty, Loading, PageHead } from '../ui/page.tsx';
 import { isAdmin, viewer } from './facts.tsx';
-import { PAGE_ROUTES, preloadPage, type PageRoute } from './page-routes.ts';
 
 export function Routes() {
   const { url, path } = useLocation();
@@ -70,4 +67,65 @@ function NotFound() {
       </Empty>
     </>
   );
+}
+
+// Lists the addresses of the console's pages. Each page is loaded when it is first opened.
+
+const Overview = lazy(() => import('../pages/overview.tsx').then((room) => room.OverviewPage));
+const Clients = lazy(() => import('../pages/clients.tsx').then((room) => room.ClientsPage));
+
+type Page = typeof Overview;
+type PageRoute = {
+  /** The path of the page below the console's path. A segment such as `:user` matches any id. */
+  readonly path: string;
+  readonly page: Page;
+  /** The page for users who are not administrators, if it differs from `page`. */
+  readonly ofUser?: Page;
+  /** The name of the page, if only administrators may see it. */
+  readonly admins?: string;
+};
+
+const PAGE_ROUTES: readonly PageRoute[] = [
+  { path: '', page: Overview, ofUser: Clients },
+  { path: 'calls', page: lazy(() => import('../pages/calls.tsx').then((room) => room.CallsPage)), admins: 'Calls' },
+  { path: 'calls/:user/:client/:command', page: lazy(() => import('../pages/call.tsx').then((room) => room.CallPage)) },
+  { path: 'waits', page: lazy(() => import('../pages/waits.tsx').then((room) => room.WaitsPage)) },
+  { path: 'clients', page: Clients },
+  { path: 'clients/:user/:client', page: lazy(() => import('../pages/client.tsx').then((room) => room.ClientPage)) },
+  { path: 'actions', page: lazy(() => import('../pages/actions.tsx').then((room) => room.ActionsPage)) },
+  { path: 'users', page: lazy(() => import('../pages/users.tsx').then((room) => room.UsersPage)), admins: 'Users' },
+  { path: 'users/:user', page: lazy(() => import('../pages/user.tsx').then((room) => room.UserPage)) },
+  { path: 'history', page: lazy(() => import('../pages/history.tsx').then((room) => room.HistoryPage)) },
+  { path: 'places', page: lazy(() => import('../pages/places.tsx').then((room) => room.PlacesPage)) },
+  { path: 'nodes', page: lazy(() => import('../pages/nodes.tsx').then((room) => room.NodesPage)), admins: 'Nodes' },
+  {
+    path: 'capacity',
+    page: lazy(() => import('../pages/capacity.tsx').then((room) => room.CapacityPage)),
+    admins: 'Capacity',
+  },
+  { path: 'sites', page: lazy(() => import('../pages/sites.tsx').then((room) => room.SitesPage)) },
+  { path: 'sites/:owner/:site', page: lazy(() => import('../pages/site.tsx').then((room) => room.SitePage)) },
+  {
+    path: 'dedup',
+    page: lazy(() => import('../pages/dedup.tsx').then((room) => room.DedupPage)),
+    admins: 'Deduplication',
+  },
+  { path: 'audit', page: lazy(() => import('../pages/audit.tsx').then((room) => room.AuditPage)) },
+];
+
+/** Starts to load the page of an address while the relay is still being asked who is signed in. */
+function preloadPage(address: string): void {
+  const segments = segmentsOf(address);
+  const found = PAGE_ROUTES.find(({ path }) => {
+    const wanted = segmentsOf(pagePath(path));
+    return (
+      wanted.length === segments.length && wanted.every((part, at) => part.startsWith(':') || part === segments[at])
+    );
+  });
+  // A failure to load is shown when the page itself is shown.
+  found?.page.preload().catch(() => undefined);
+}
+
+function segmentsOf(path: string): readonly string[] {
+  return path.split('/').filter((part) => part !== '');
 }

@@ -1,12 +1,12 @@
 /** Shows the form that asks for a token: as a page of its own, or in front of the page whose token has expired. */
 import { useState } from 'preact/hooks';
-import { ViewerDocument } from '../../generated/console.ts';
+import { ViewerDocument } from '../../../generated/console.ts';
+import { RequestError } from '../api/request.ts';
 import { RELAY_PATH } from '../base.ts';
-import { RequestError } from '../api/errors.ts';
-import { Dialog } from '../ui/dialog.tsx';
-import { Icon } from '../ui/icon.tsx';
+import { signIn, signedOut, type SignedOut } from '../session.ts';
+import { Dialog } from '../ui/dialogs.tsx';
 import { Mark } from '../ui/shape.tsx';
-import { signedOut, signIn, type SignedOut } from './session.ts';
+import { Icon } from '../ui/values.tsx';
 
 /** Shows the sign-in page, before anybody has signed in. */
 export function SignInPage() {

@@ -2,11 +2,11 @@
  * Shows the filters of a list: chips for those that are set, controls for the others, and one text field that takes any
  * of them.
  */
+import { useLocation, useRoute } from 'preact-iso';
 import { useRef, useState } from 'preact/hooks';
-import { useKeys } from '../shell/keys.ts';
-import { Icon } from './icon.tsx';
+import { useKeys } from './keys.ts';
 import { Pips } from './shape.tsx';
-import { useUrlState, type UrlState } from './url-state.ts';
+import { Icon } from './values.tsx';
 
 export type Filter = {
   /** The name of the filter in the URL and in the text field: `user` in `user:alice`. */
@@ -135,7 +135,7 @@ type Reading = Pick<FilterBarProps, 'filters' | 'bare'>;
  * Returns the filters that a text names, such as `user:alice outcome:failed`, or a sentence that says why the text
  * cannot be read.
  */
-export function readFilters(text: string, { filters, bare }: Reading): Readonly<Record<string, string>> | string {
+function readFilters(text: string, { filters, bare }: Reading): Readonly<Record<string, string>> | string {
   const read: Record<string, string> = {};
   for (const [, name = '', quoted, plain = ''] of text.matchAll(/(?:([a-z]+):)?(?:"([^"]*)"|(\S+))/g)) {
     const value = quoted ?? plain;
@@ -191,4 +191,48 @@ export function NoMatch({ what, filters }: NoMatchProps) {
 /** Whether any filter is set. */
 export function isFiltered(filters: readonly Filter[], values: UrlState['values']): boolean {
   return filters.some(({ name }) => values[name]);
+}
+
+// Keeps the state of a page in the query of its URL.
+
+type Changes = Readonly<Record<string, string | null>>;
+
+export type UrlState = {
+  /** The members of the query; absent and empty ones are undefined. */
+  readonly values: Readonly<Record<string, string | undefined>>;
+  /**
+   * Returns the URL of the page with these members of the query set. A member whose new value is null is removed. So is
+   * `after`, the position in a list, unless `changes` contains it.
+   */
+  readonly hrefWith: (changes: Changes) => string;
+  /** Goes to the URL of `hrefWith`, with an entry in the browser's history. */
+  readonly change: (changes: Changes) => void;
+};
+
+export function useUrlState(): UrlState {
+  const { route } = useLocation();
+  // The path and query come from the route. While the next page loads and this one is still shown, the location is
+  // already that of the next page.
+  const { path, query } = useRoute();
+  const hrefWith = (changes: Changes): string => {
+    const members = new URLSearchParams(query);
+    if (!('after' in changes)) members.delete('after');
+    for (const [name, value] of Object.entries(changes)) {
+      if (value === null || value === '') members.delete(name);
+      else members.set(name, value);
+    }
+    const text = members.toString();
+    return text === '' ? withSlash(path) : `${withSlash(path)}?${text}`;
+  };
+  return { values: query, hrefWith, change: (changes) => route(hrefWith(changes)) };
+}
+
+/** Adds the slash at the end of the console's own path, which preact-iso drops. */
+function withSlash(path: string): string {
+  return path.endsWith('/console') ? `${path}/` : path;
+}
+
+/** Returns the value if it is one of the choices; otherwise null. */
+export function oneOf<Choice extends string>(value: string | undefined, choices: readonly Choice[]): Choice | null {
+  return choices.find((choice) => choice === value) ?? null;
 }

@@ -3,8 +3,8 @@ import { signal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 
 /** Runs a shortcut. Returns false when the key has no effect now, so that the browser handles it. */
-export type KeyAct = () => boolean | void;
-export type KeyMap = Readonly<Record<string, KeyAct>>;
+type KeyAct = () => boolean | void;
+type KeyMap = Readonly<Record<string, KeyAct>>;
 
 const SWITCH = 'callboard:keys';
 

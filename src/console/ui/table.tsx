@@ -3,9 +3,16 @@
  * whose state is only the last recorded one.
  */
 import { Component, type ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { useKeys } from '../shell/keys.ts';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { CompletenessPartFragment } from '../../../generated/console.ts';
+import type { Query } from '../api/query.ts';
+import { Sources } from '../shell/facts.tsx';
+import { FilterBar, NoMatch, isFiltered, useUrlState, type Filter } from './filters.tsx';
+import { useKeys } from './keys.ts';
+import { CutNotice, ErrorNotice, Loading, Pager } from './page.tsx';
+import { Icon } from './values.tsx';
+import { whole } from './words.ts';
 
 export type Column<Row> = {
   readonly head: string;
@@ -141,3 +148,196 @@ function useCursor<Row>(rows: readonly Row[], { keyOf, hrefOf }: CursorOptions<R
   }, [key]);
   return { key, table };
 }
+
+// Shows a list that the relay answers in pages: filters, notices, the table and the line under it, or why there are no
+// rows.
+
+type Answered = {
+  readonly nodes: readonly unknown[];
+  readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null };
+  readonly completeness: CompletenessPartFragment;
+};
+
+type ListProps = {
+  /** The noun for the rows, in the singular and in the plural. */
+  readonly one: string;
+  readonly many: string;
+  readonly query: Query<unknown>;
+  /** The latest answer. Undefined before the first one. */
+  readonly list: Answered | undefined;
+  /** The number of rows that the table shows, if it differs from the rows of the answer. */
+  readonly shown?: number;
+  readonly filters?: readonly Filter[];
+  /** The name of the filter that takes words without a name. */
+  readonly bare?: string;
+  /** Whether the list has its own bar of filters. False on a page that has one bar for several lists. */
+  readonly ownFilters?: boolean;
+  /** The notices that are shown between the filters and the table. */
+  readonly notices?: ComponentChildren;
+  /** The table. */
+  readonly children: ComponentChildren;
+  /** The text of the line under the table. */
+  readonly about: string;
+  /** The content that is shown in place of the table when no filter is set and there is no row. */
+  readonly empty: ComponentChildren;
+  readonly size?: number;
+  /**
+   * What the list still shows of a silent node, as the beginning of a sentence. Absent: the rows do not depend on a
+   * single node.
+   */
+  readonly held?: string;
+};
+
+const NO_FILTERS: readonly Filter[] = [];
+
+/** Shows the list. The URL has the cursor of the shown page as `after`. */
+export function List(props: ListProps) {
+  const { one, many, query, list, filters = NO_FILTERS, bare, ownFilters = true, notices, children, empty } = props;
+  const { about, held, size = PAGE_SIZE, shown = list?.nodes.length ?? 0 } = props;
+  const { values, hrefWith } = useUrlState();
+  const hasNext = list?.pageInfo.hasNextPage ?? false;
+  return (
+    <>
+      {ownFilters && filters.length > 0 && <FilterBar what={many} filters={filters} bare={bare} />}
+      <ErrorNotice query={query} what={many} />
+      {held === undefined ? (
+        <CutNotice completeness={list?.completeness} />
+      ) : (
+        <Sources completeness={list?.completeness} held={held} />
+      )}
+      {notices}
+      {!list && query.loading && <Loading what={many} />}
+      {shown > 0 && (
+        <>
+          {children}
+          <Pager
+            first={values['after'] ? hrefWith({ after: null }) : null}
+            next={hasNext ? hrefWith({ after: list?.pageInfo.endCursor ?? null }) : null}
+            size={size}
+            isCut={hasNext}
+          >
+            {about}
+          </Pager>
+        </>
+      )}
+      {list && shown === 0 && (isFiltered(filters, values) ? <NoMatch what={one} filters={filters} /> : empty)}
+    </>
+  );
+}
+
+// Keeps the rows of a list up to date with live changes. Known rows change in place; new rows wait until the user shows
+// them.
+
+/** The time for which changes are collected before they are shown together, in milliseconds. */
+const GATHER_MS = 250;
+/**
+ * The maximum number of new rows that are counted. A page that stays open for hours must not keep all of them.
+ */
+const FRESH_MAX = 1_000;
+
+type LiveRows<Row> = {
+  /** The rows that were read, each in its latest known version. With `follow`, new rows come before them. */
+  readonly rows: readonly Row[];
+  /** The number of rows that have appeared since the list was read and are not shown; counted up to `FRESH_MAX`. */
+  readonly fresh: number;
+  /** Adds one change. `isNew`: a row that the list does not show counts as new. */
+  readonly push: (row: Row, isNew: boolean) => void;
+};
+
+type LiveOptions<Row> = {
+  readonly keyOf: (row: Row) => string;
+  /** Whether new rows are shown at once, the latest first. The number of rows does not grow. */
+  readonly follow?: boolean;
+  /** The maximum number of rows of the list. */
+  readonly size?: number;
+};
+
+type Changes<Row> = {
+  readonly changed: ReadonlyMap<string, Row>;
+  /** The latest new rows by their keys, at most as many as the list shows. */
+  readonly latest: ReadonlyMap<string, Row>;
+  readonly fresh: number;
+};
+
+/**
+ * Returns the rows with their live changes. When `read` is replaced, the changes that have arrived until then are
+ * dropped.
+ */
+export function useLiveRows<Row>(
+  read: readonly Row[],
+  { keyOf, follow = false, size = PAGE_SIZE }: LiveOptions<Row>,
+): LiveRows<Row> {
+  const [shown, setShown] = useState<Changes<Row>>(() => nothing());
+  const gathered = useRef(gathering<Row>());
+  const known = useMemo(() => new Set(read.map(keyOf)), [read]);
+  const timer = useRef<ReturnType<typeof setTimeout> | null>(null);
+  // A layout effect runs at once, so that no change that arrives after this answer is dropped.
+  useLayoutEffect(() => {
+    gathered.current = gathering();
+    setShown(nothing());
+  }, [read]);
+  useEffect(() => () => void (timer.current !== null && clearTimeout(timer.current)), []);
+  const push = (row: Row, isNew: boolean): void => {
+    const key = keyOf(row);
+    const { changed, latest, keys } = gathered.current;
+    if (known.has(key)) changed.set(key, row);
+    else if (isNew || latest.has(key)) {
+      latest.set(key, row);
+      if (keys.size < FRESH_MAX) keys.add(key);
+      const [oldest] = latest.keys();
+      if (latest.size > size && oldest !== undefined) latest.delete(oldest);
+    } else return;
+    timer.current ??= setTimeout(() => {
+      timer.current = null;
+      const { changed, latest, keys } = gathered.current;
+      setShown({ changed: new Map(changed), latest: new Map(latest), fresh: keys.size });
+    }, GATHER_MS);
+  };
+  const rows = read.map((row) => shown.changed.get(keyOf(row)) ?? row);
+  if (!follow) return { rows, fresh: shown.fresh, push };
+  return { rows: [...[...shown.latest.values()].reverse(), ...rows].slice(0, size), fresh: 0, push };
+}
+
+function nothing<Row>(): Changes<Row> {
+  return { changed: new Map(), latest: new Map(), fresh: 0 };
+}
+
+/**
+ * Creates the store of changes that arrived since the list was read. `keys` has the keys of new rows, so that each row
+ * is counted once.
+ */
+function gathering<Row>() {
+  return { changed: new Map<string, Row>(), latest: new Map<string, Row>(), keys: new Set<string>() };
+}
+
+type NewBarProps = { readonly count: number; readonly one: string; readonly many: string; readonly onShow: () => void };
+
+/** Shows a bar above a list. A click on it shows the new rows, so that no row moves under the pointer before that. */
+export function NewBar({ count, one, many, onShow }: NewBarProps) {
+  return (
+    <>
+      {count > 0 && (
+        <button class="newbar" type="button" onClick={onShow}>
+          <Icon name="up" />
+          Show {count < FRESH_MAX ? whole(count) : `more than ${whole(FRESH_MAX - 1)}`} new {count === 1 ? one : many}
+        </button>
+      )}
+      <span class="sr" aria-live="polite">
+        {count > 0 ? `${count} new` : ''}
+      </span>
+    </>
+  );
+}
+
+// Keeps the latest value of an answer, so that an update of the page never takes away what a person works on.
+
+/** Returns the latest value that was not null or undefined; null before the first one. */
+export function useLatest<Value>(value: Value | null | undefined): Value | null {
+  const latest = useRef<Value | null>(null);
+  if (value !== null && value !== undefined) latest.current = value;
+  return latest.current;
+}
+
+// The number of rows on one page of a list: enough to fill a screen, few enough that the page stays quick.
+
+export const PAGE_SIZE = 40;

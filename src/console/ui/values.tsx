@@ -1,7 +1,10 @@
-/** Shows the states of commands, connections and nodes, each with a shape, a word and a colour. */
+/** Shows single values: states, ids, times, icons and payloads. */
 import type { ComponentChildren } from 'preact';
-import type { ConnectionStatus, Outcome, Stage } from '../../generated/console.ts';
+import { useState } from 'preact/hooks';
+import type { ConnectionStatus, Outcome, Stage } from '../../../generated/console.ts';
+import { now } from '../api/request.ts';
 import { Pips, Shape, type ShapeName } from './shape.tsx';
+import { age, bytes, clock, day, exactClock, shortDay, shortId } from './words.ts';
 
 type Look = { readonly shape: ShapeName; readonly word: string };
 
@@ -78,4 +81,267 @@ export function ConnectionMark({
 }) {
   if (recorded) return <StateMark shape="recorded">As last recorded</StateMark>;
   return <StateMark shape={CONNECTIONS[status].shape}>{CONNECTIONS[status].word}</StateMark>;
+}
+
+// Shows ids and other texts that a person copies, with buttons that copy them.
+
+/** The time for which the button shows that it has copied, in milliseconds. */
+const COPIED_MS = 1_500;
+
+/** Shows a button that copies `text`. `what` names the text for screen readers: "Copy command id". */
+function CopyButton({ text, what }: { readonly text: string; readonly what: string }) {
+  const [state, setState] = useState<'idle' | 'copied' | 'failed'>('idle');
+  const copy = (): void => {
+    copyText(text).then(
+      () => setState('copied'),
+      () => setState('failed'),
+    );
+    setTimeout(() => setState('idle'), COPIED_MS);
+  };
+  const label = { idle: `Copy ${what}`, copied: 'Copied', failed: 'The browser refused to copy' }[state];
+  return (
+    <button class="copy" type="button" aria-label={label} title={label} onClick={copy}>
+      <Icon name={state === 'copied' ? 'done' : 'copy'} />
+    </button>
+  );
+}
+
+/** Shows a copy button like CopyButton, with words in place of an icon. */
+export function CopyAction({ text, children }: { readonly text: () => string; readonly children: string }) {
+  const [copied, setCopied] = useState(false);
+  const copy = (): void => {
+    void copyText(text()).then(() => {
+      setCopied(true);
+      setTimeout(() => setCopied(false), COPIED_MS);
+    });
+  };
+  return (
+    <button class="btn" type="button" onClick={copy}>
+      {copied ? 'Copied' : children}
+    </button>
+  );
+}
+
+/**
+ * Copies a text to the clipboard. Browsers offer the clipboard on secure origins only; elsewhere the text is selected
+ * and copied as a user would do it.
+ */
+async function copyText(text: string): Promise<void> {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const area = document.createElement('textarea');
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  const copied = document.execCommand('copy');
+  area.remove();
+  if (!copied) throw new Error('The browser refused to copy.');
+}
+
+/** Shows the end of an id, with the whole id as title. */
+export function ShortId({ id, href }: { readonly id: string; readonly href?: string }) {
+  return href === undefined ? (
+    <span class="id" title={id}>
+      {shortId(id)}
+    </span>
+  ) : (
+    <a class="id" href={href} title={id}>
+      {shortId(id)}
+    </a>
+  );
+}
+
+/** Shows a whole id with a button that copies it. */
+export function FullId({ id, what }: { readonly id: string; readonly what: string }) {
+  return (
+    <>
+      <span class="id id-full">{id}</span>
+      <CopyButton text={id} what={what} />
+    </>
+  );
+}
+
+/** Shows a command or a program to copy. */
+export function CopyLine({ text }: { readonly text: string }) {
+  return (
+    <div class="copy-line">
+      <pre class="pre pre-wrap">{text}</pre>
+      <CopyButton text={text} what="this" />
+    </div>
+  );
+}
+
+// Shows times: exact in UTC, or relative to now.
+
+type At = { readonly at: string };
+
+/** Shows a time such as `14:31:12` in UTC. The day is shown too if it is not today. The title has the exact time. */
+export function Time({ at, exact = false }: At & { readonly exact?: boolean }) {
+  const today = new Date(now.value).toISOString().slice(0, 10) === at.slice(0, 10);
+  return (
+    <time dateTime={at} title={`${day(at)}, ${exactClock(at)} UTC`}>
+      {today ? '' : `${shortDay(at)}, `}
+      {exact ? exactClock(at) : clock(at)}
+    </time>
+  );
+}
+
+/** Shows an age such as `9 s ago`, which follows the clock. The title has the exact time. */
+export function Ago({ at }: At) {
+  return (
+    <time dateTime={at} title={`${day(at)}, ${exactClock(at)} UTC`}>
+      <AgoText at={at} />
+    </time>
+  );
+}
+
+/** Shows an age as text. It is a component of its own, so that only this text is rendered each second. */
+function AgoText({ at }: At) {
+  return <>{age(now.value - Date.parse(at))} ago</>;
+}
+
+/** Shows a future time as `in 2 m 41 s`, and a past one as `41 s ago`. */
+export function Until({ at }: At) {
+  const left = Date.parse(at) - now.value;
+  return (
+    <time dateTime={at} title={`${day(at)}, ${exactClock(at)} UTC`}>
+      {left > 0 ? `in ${age(left)}` : `${age(-left)} ago`}
+    </time>
+  );
+}
+
+/** Shows how long something has lasted since `at`, such as `1.1 s`. The caller adds words such as `so far`. */
+export function Since({ at }: At) {
+  return <>{age(now.value - Date.parse(at))}</>;
+}
+
+// Reads times as people write them: in UTC, with or without a day.
+
+const DAY_MS = 86_400_000;
+
+/**
+ * Reads `2026-11-21T14:31`, `2026-11-21` or `14:31:12` as UTC, unless the text names another zone. A time without a day
+ * is the latest one that is not after `now`. Returns epoch milliseconds; null if the text is not a time.
+ */
+export function readTime(text: string, now: number): number | null {
+  if (/^\d\d:\d\d(:\d\d)?$/.test(text)) {
+    const ms = Date.parse(`${new Date(now).toISOString().slice(0, 10)}T${text}Z`);
+    return Number.isNaN(ms) ? null : ms - (ms > now ? DAY_MS : 0);
+  }
+  const hasZone = /[zZ]|[+-]\d\d:?\d\d$/.test(text.slice(10));
+  const ms = Date.parse(hasZone ? text : `${text}${text.includes('T') ? '' : 'T00:00'}Z`);
+  return Number.isNaN(ms) ? null : ms;
+}
+
+/** Writes a time to the second, in a form that `readTime` reads: `2026-11-21T14:31:12Z`. */
+export function writeTime(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+}
+
+// Draws the icons of the console: lines on a grid of 16.
+
+const PATHS = {
+  overview: 'M2.5 13.5v-5m3.7 5v-11m3.6 11v-7m3.7 7v-4',
+  calls: 'M2.5 5.5h10m-3-3 3 3-3 3M13.5 11h-10m3-2.5L3.5 11l3 2.5',
+  waits: 'M8 4.5V8l2.3 1.4M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12Z',
+  clients: 'M2 3.5h12v7.5H2zM6 13.5h4',
+  actions: 'M9 1.8 3.5 9h4L7 14.2 12.5 7h-4z',
+  history: 'M2.5 4h11m-11 4h11m-11 4h7',
+  places: 'M2 3h12v10H2zM2 6h12M4.2 4.5h.01',
+  users: 'M8 8a2.7 2.7 0 1 0 0-5.4A2.7 2.7 0 0 0 8 8Zm-5 5.5c.5-2.4 2.4-3.7 5-3.7s4.5 1.3 5 3.7',
+  sites:
+    'M8 9.2a1.2 1.2 0 1 0 0-2.4 1.2 1.2 0 0 0 0 2.4ZM5.3 10.7a3.8 3.8 0 0 1 0-5.4m5.4 0a3.8 3.8 0 0 1 0 5.4M3.2 12.8a6.8 6.8 0 0 1 0-9.6m9.6 0a6.8 6.8 0 0 1 0 9.6',
+  nodes: 'M2.5 2.5h11v4.5h-11zm0 6.5h11v4.5h-11zM5 4.75h.01M5 11.25h.01',
+  capacity: 'M2.5 12a6 6 0 1 1 11 0M8 9.5l2.5-3.5',
+  dedup: 'M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3M7.8 9.5h3.4',
+  audit: 'M3.5 2h6l3 3v9h-9zM9.5 2v3h3M5.5 8.5h5m-5 2.5h3',
+  search: 'M7 11.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9Zm3.3-1.2 3.2 3.2',
+  close: 'm4 4 8 8m0-8-8 8',
+  plus: 'M8 3v10M3 8h10',
+  copy: 'M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3',
+  down: 'm4 6.5 4 4 4-4',
+  up: 'm4 9.5 4-4 4 4',
+  menu: 'M2.5 4.5h11m-11 3.5h11m-11 3.5h11',
+  sun: 'M8 10.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5Zm0-9v1.2m0 10.6v1.2M1.5 8h1.2m10.6 0h1.2M3.4 3.4l.9.9m7.4 7.4.9.9m0-9.2-.9.9m-7.4 7.4-.9.9',
+  moon: 'M13.3 9.5A5.7 5.7 0 0 1 6.5 2.7a5.7 5.7 0 1 0 6.8 6.8Z',
+  system: 'M2 3h12v8H2zM5.5 13.5h5',
+  info: 'M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12Zm0-6.5V11m0-5.6h.01',
+  cut: 'M2.5 4h11m-11 4h11M2.5 12h2.2m2.2 0h2.2m2.2 0h2.2',
+  warn: 'M8 2.3 14.2 13H1.8zM8 6.5v3m0 1.7h.01',
+  eye: 'M1.5 8S4 3.5 8 3.5 14.5 8 14.5 8 12 12.5 8 12.5 1.5 8 1.5 8ZM8 9.8a1.8 1.8 0 1 0 0-3.6 1.8 1.8 0 0 0 0 3.6Z',
+  pause: 'M5.5 3.5v9m5-9v9',
+  play: 'M5 3.2v9.6L12.5 8z',
+  key: 'M10 9.5A3.5 3.5 0 1 0 6.6 7L2 11.6V14h2.4v-1.7h1.7v-1.7h1.5',
+  done: 'm3 8.5 3.2 3.2L13 4.5',
+  exit: 'M6 2.5H2.5v11H6M10 5l3 3-3 3m3-3H6',
+} as const;
+
+export type IconName = keyof typeof PATHS;
+
+/** Draws an icon as a decoration. A word beside it, or the label of its button, says the same. */
+export function Icon({ name }: { readonly name: IconName }) {
+  return (
+    <svg class="i" viewBox="0 0 16 16" aria-hidden="true">
+      <path d={PATHS[name]} />
+    </svg>
+  );
+}
+
+// Shows a payload as the text that was received.
+
+/** The number of characters of a long text that are shown until the user asks for all of it. */
+const SHOWN_CHARS = 16 * 1024;
+
+export function Payload({ text, what }: { readonly text: string; readonly what: string }) {
+  const [whole, setWhole] = useState(false);
+  const [lines, setLines] = useState(false);
+  const laidOut = lines ? layOut(text) : text;
+  const cut = !whole && laidOut.length > SHOWN_CHARS;
+  return (
+    <div class="payload">
+      <div class="payload-acts">
+        <span class="quiet">{bytes(new Blob([text]).size)}</span>
+        <CopyButton text={text} what={what} />
+        <button class="btn btn-s btn-quiet" type="button" aria-pressed={lines} onClick={() => setLines(!lines)}>
+          {lines ? 'As received' : 'Over lines'}
+        </button>
+      </div>
+      <pre class="pre pre-wrap payload-text" tabIndex={0} aria-label={what}>
+        {cut ? laidOut.slice(0, SHOWN_CHARS) : laidOut}
+      </pre>
+      {cut && (
+        <button class="btn btn-s" type="button" onClick={() => setWhole(true)}>
+          Show all of it
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** Returns the same JSON tokens with line breaks and spaces between them. It changes no number and no text. */
+function layOut(text: string): string {
+  let depth = 0;
+  let inText = false;
+  let out = '';
+  const line = (): string => `\n${'  '.repeat(depth)}`;
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charAt(at);
+    if (inText) {
+      out += char;
+      if (char === '\\') out += text.charAt(++at);
+      else if (char === '"') inText = false;
+    } else if (char === '"') {
+      inText = true;
+      out += char;
+    } else if (char === '{' || char === '[') {
+      const empty = /^\s*[}\]]/.test(text.slice(at + 1, at + 64));
+      depth += 1;
+      out += empty ? char : char + line();
+    } else if (char === '}' || char === ']') {
+      depth -= 1;
+      out += /[{[]$/.test(out) ? char : line() + char;
+    } else if (char === ',') out += char + line();
+    else if (char === ':') out += ': ';
+    else if (!/\s/.test(char)) out += char;
+  }
+  return out;
 }

@@ -1,14 +1,17 @@
 /** Samples the actions that live clients advertise. */
-import { ANY_CONNECTION } from '../connections/filter.ts';
-import { requireAdmin } from '../auth/principal.ts';
-import { advertisedBytes, isLive, type Connection } from '../connections/connection.ts';
-import type { Actions, ActionSample, AdvertisedAction } from '../core.ts';
-import { completenessOf } from '../cursor.ts';
+import {
+  ANY_CONNECTION,
+  advertisedBytes,
+  isLive,
+  type Connection,
+  type ActionAdvertisement,
+} from '../connections/connection.ts';
+import { requireAdmin, type Requester } from '../auth/principal.ts';
+import { completenessOf, SCAN_BUDGET, type ObservedSource, type Position, type Completeness } from '../page.ts';
 import type { Deps } from '../deps.ts';
-import { name as checkName } from '../ids.ts';
+import { name as checkName, type ClientKey } from '../ids.ts';
 import { ACTION_SAMPLE, ACTION_SAMPLE_BYTES, ACTION_SAMPLE_CONNECTIONS, CLIENT_ACTIONS } from '../limits.ts';
-import { thenDo } from '../maybe-promise.ts';
-import { SCAN_BUDGET, type ObservedSource, type Position } from '../page.ts';
+import { thenDo, type MaybePromise } from '../maybe-promise.ts';
 import { silentSources } from '../silence.ts';
 
 /** Creates the API of advertised actions. They describe capabilities and are never an authorization. */
@@ -86,4 +89,25 @@ function answer({ items, connections, cut }: Taken, gaps: readonly ObservedSourc
     ...gaps,
   ]);
   return { items, complete: completeness.complete, completeness };
+}
+
+export type AdvertisedAction = ClientKey & { readonly instanceId: string; readonly action: ActionAdvertisement };
+
+export type ActionSample = {
+  readonly items: readonly AdvertisedAction[];
+  readonly complete: boolean;
+  readonly completeness: Completeness;
+};
+
+export interface Actions {
+  /**
+   * Reads a bounded sample of the actions that live connections advertise. Admin only. `name` selects one action; null:
+   * all.
+   */
+  sample(requester: Requester, name: string | null): Promise<ActionSample>;
+  /**
+   * Returns the completeness of a connection's own advertisements. For nested fields, after the connection was
+   * authorized.
+   */
+  completeness(connection: Connection): MaybePromise<Completeness>;
 }

@@ -1,11 +1,14 @@
 /** The form of audit rows, and how each row is chained to the previous one by its MAC. */
+import { subjectOf, type Principal } from '../auth/principal.ts';
 import { toJson } from '../json.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+import type { Log } from '../ports.ts';
 
 /**
  * What an administrator did. `payload`: read payloads by an argument of a listing. `reveal`: read one payload and gave
  * the reason.
  */
-export const OPERATOR_ACTIONS = ['disconnect', 'drain', 'cancel', 'payload', 'reveal'] as const;
+const OPERATOR_ACTIONS = ['disconnect', 'drain', 'cancel', 'payload', 'reveal'] as const;
 export type OperatorAction = (typeof OPERATOR_ACTIONS)[number];
 
 /** The ids of what an act concerned; never a payload or a token. `view`: `raw` for the raw sample of history. */
@@ -16,7 +19,7 @@ export type AuditSubject = Readonly<
 >;
 
 /** The row of an act, written before the act. */
-export type ActRow = {
+type ActRow = {
   readonly kind: 'act';
   readonly who: string;
   readonly action: OperatorAction;
@@ -42,7 +45,7 @@ export type AuditEntry =
  * the key that signed the row (`keyIdOf`); absent in rows of earlier relays. `node`: the node that wrote the row.
  * Times are epoch milliseconds.
  */
-export type AuditRow = AuditEntry & {
+type AuditRow = AuditEntry & {
   readonly seq: number;
   readonly prev: string;
   readonly key?: string;
@@ -103,4 +106,215 @@ function isRow(value: unknown): value is AuditRow {
   const { seq, prev, at, kind, key } = value as Partial<Record<string, unknown>>;
   if (key !== undefined && typeof key !== 'string') return false;
   return Number.isSafeInteger(seq) && typeof prev === 'string' && typeof at === 'number' && KINDS.has(kind);
+}
+
+// The port of the audit: a chain of rows that only grows at its end, and is trimmed at its beginning.
+
+/** The newest row of the chain. `seq` 0 and an empty MAC: the chain has no rows. */
+export type AuditHead = { readonly seq: number; readonly mac: string };
+
+/**
+ * The part of the chain that is kept. `count` is the number of its rows. `firstSeq` and `firstAt` are the number and
+ * the time of its oldest row; null if there are no rows.
+ */
+export type AuditExtent = {
+  readonly count: number;
+  readonly firstSeq: number | null;
+  readonly firstAt: number | null;
+};
+
+export type AuditAppend = {
+  readonly sealed: SealedRow;
+  /**
+   * The last row number to remove when the new row is appended: that row and all before it are removed in the same act.
+   * Null: none is removed.
+   */
+  readonly dropThrough: number | null;
+  /**
+   * Limits how often one principal acts. The row of an act is refused if its `who` already has `limit` rows of the same
+   * action within `windowMs`. Null: no limit.
+   */
+  readonly rate: AuditRate | null;
+};
+export type AuditRate = { readonly limit: number; readonly windowMs: number };
+
+export type AppendResult =
+  | { readonly kind: 'appended'; readonly extent: AuditExtent }
+  /** The newest row is not the predecessor that the new row names. Nothing was written. */
+  | { readonly kind: 'moved'; readonly head: AuditHead }
+  | { readonly kind: 'limited'; readonly retryAfterMs: number };
+
+/** The row of an act, and the row of its outcome if there is one, as they are stored. */
+export type ListedAct = { readonly seq: number; readonly act: string; readonly outcome: string | null };
+
+/**
+ * The rows of one chain. Appending is atomic, also between processes, so the chain never forks. Throws
+ * `store_unavailable` if the store does not answer; the row may then have been written or not.
+ */
+export interface AuditStore {
+  /** The unfinished last row that was removed when the store was opened; null or absent: there was none. */
+  readonly torn?: { readonly bytes: number; readonly sha256: string } | null;
+  head(): MaybePromise<AuditHead>;
+  /** Appends a row if its `prev` and `seq` follow the newest row. It is durable when this resolves. */
+  append(append: AuditAppend): MaybePromise<AppendResult>;
+  /**
+   * Lists at most `first` rows of acts, newest first, with numbers below `before` (null: from the newest on). `userId`:
+   * only acts that concern this user; null: all.
+   */
+  list(
+    userId: string | null,
+    page: { readonly before: number | null; readonly first: number },
+  ): MaybePromise<readonly ListedAct[]>;
+  /** Returns the stored lines of at most `first` rows whose numbers are above `after`, in order. */
+  lines(after: number, first: number): MaybePromise<readonly string[]>;
+  close?(): MaybePromise<void>;
+}
+
+// Writes the audit log: one line for each operation of an administrator, before the operation.
+
+/** The message of the log line of each operation. */
+const AUDIT_MESSAGES: Readonly<Record<OperatorAction, string>> = {
+  payload: 'an administrator reads a payload',
+  reveal: 'an administrator reveals a payload',
+  disconnect: 'an administrator disconnects a client',
+  drain: 'an administrator drains a node',
+  cancel: 'an administrator cancels a command',
+};
+
+/**
+ * Writes one audit line: the principal (`requester`), the operation (`action`) and its subject. `subject` holds ids and
+ * never a payload or a token.
+ */
+export function logAct(
+  log: Log,
+  requester: Principal,
+  {
+    action,
+    subject,
+    reason,
+  }: { readonly action: OperatorAction; readonly subject: AuditSubject; readonly reason: string | null },
+): void {
+  const told = reason === null ? {} : { reason };
+  log.info({ audit: action, requester: subjectOf(requester), ...subject, ...told }, AUDIT_MESSAGES[action]);
+}
+
+// Checks a chain of audit rows: that relays wrote all of them, and that none was changed, moved or removed.
+
+type ChainFault = {
+  /** The number of the row; null if it cannot be read. */
+  readonly seq: number | null;
+  readonly message: string;
+};
+
+/** The rows that name a key that is not given. Whether their content was changed cannot be checked. */
+export type UncheckedRows = {
+  /** The id of the key. */
+  readonly key: string;
+  /** The number of these rows, and the numbers of the first and the last of them. */
+  readonly rows: number;
+  readonly firstSeq: number;
+  readonly lastSeq: number;
+};
+
+export type ChainReport = {
+  readonly rows: number;
+  readonly firstSeq: number | null;
+  readonly lastSeq: number | null;
+  /** The MAC of the last row. If you keep it elsewhere, it shows later whether rows at the end were removed. */
+  readonly lastMac: string | null;
+  /** The first row that is wrong; null if none is. */
+  readonly fault: ChainFault | null;
+  /**
+   * The rows whose keys are not given, by key, in the order in which the keys appear. Without a fault and without such
+   * rows, the chain is whole.
+   */
+  readonly unchecked: readonly UncheckedRows[];
+};
+
+/**
+ * A gap of missing rows, up to the row `seq - 1`. `prev`: the MAC of the last missing row, as the row after the gap
+ * names it.
+ */
+type Gap = { readonly from: number; readonly seq: number; readonly prev: string };
+
+/**
+ * Takes the rows of a chain in order. A gap is not a fault if a row of kind `trim` in the same chain records that these
+ * rows were removed. Of a row whose key is not given it checks the place in the chain only: its number, and that it and
+ * its successor name the MACs of their predecessors.
+ */
+export class ChainVerifier {
+  readonly #keys: ReadonlyMap<string, AuditSign>;
+  readonly #gaps: Gap[] = [];
+  readonly #trims = new Set<string>();
+  readonly #unchecked = new Map<string, UncheckedRows>();
+  #rows = 0;
+  #first: number | null = null;
+  #last: { readonly seq: number; readonly mac: string } = { seq: 0, mac: '' };
+  #fault: ChainFault | null = null;
+
+  /** `keys`: the present key, and earlier ones with which old rows may have been signed. */
+  constructor(keys: readonly AuditSign[]) {
+    this.#keys = new Map(keys.map((sign) => [keyIdOf(sign), sign]));
+  }
+
+  add(line: string): void {
+    if (this.#fault) return;
+    const opened = openRow(line);
+    if (!opened) return this.#fail(null, `The row after number ${this.#last.seq} cannot be read.`);
+    const { row, mac } = opened;
+    const { seq, key } = row;
+    const changed = this.#changeOf(opened);
+    if (changed !== null) return this.#fail(seq, changed);
+    if (seq <= this.#last.seq)
+      return this.#fail(seq, `Row ${seq} is not in its place: row ${this.#last.seq} is before it.`);
+    if (seq > this.#last.seq + 1) this.#gaps.push({ from: this.#last.seq + 1, seq, prev: row.prev });
+    else if (row.prev !== this.#last.mac) return this.#fail(seq, `Row ${seq} does not follow row ${this.#last.seq}.`);
+    if (key !== undefined && !this.#keys.has(key)) this.#noteUnchecked(key, seq);
+    this.#note(row);
+    this.#last = { seq, mac };
+  }
+
+  report(): ChainReport {
+    const { seq, mac } = this.#last;
+    const missing = this.#gaps.find((gap) => !this.#trims.has(`${gap.seq - 1}:${gap.prev}`));
+    return {
+      rows: this.#rows,
+      firstSeq: this.#first,
+      lastSeq: this.#rows > 0 ? seq : null,
+      lastMac: this.#rows > 0 ? mac : null,
+      fault: missing ? missingRows(missing) : this.#fault,
+      unchecked: [...this.#unchecked.values()],
+    };
+  }
+
+  /** Returns what the MAC of a row proves against it; null if the MAC is right, or if its key is not given. */
+  #changeOf({ row: { seq, key }, mac, text }: SealedRow & { readonly text: string }): string | null {
+    if (key === undefined) {
+      // Older relays did not name the key.
+      const signed = [...this.#keys.values()].some((sign) => sign(text) === mac);
+      return signed ? null : `Row ${seq} was changed, or was written under another key.`;
+    }
+    const sign = this.#keys.get(key);
+    return !sign || sign(text) === mac ? null : `Row ${seq} was changed.`;
+  }
+
+  #note(row: AuditRow): void {
+    this.#rows++;
+    this.#first ??= row.seq;
+    if (row.kind === 'trim') this.#trims.add(`${row.through}:${row.throughMac}`);
+  }
+
+  #noteUnchecked(key: string, seq: number): void {
+    const { rows, firstSeq } = this.#unchecked.get(key) ?? { rows: 0, firstSeq: seq };
+    this.#unchecked.set(key, { key, rows: rows + 1, firstSeq, lastSeq: seq });
+  }
+
+  #fail(seq: number | null, message: string): void {
+    this.#fault = { seq, message };
+  }
+}
+
+function missingRows({ from, seq }: Gap): ChainFault {
+  const which = from === seq - 1 ? `Row ${from} is` : `Rows ${from} to ${seq - 1} are`;
+  return { seq, message: `${which} missing before row ${seq}, and no row says that they were trimmed.` };
 }

@@ -1,15 +1,35 @@
-/** Reads the audit for those who may see it. Writes nothing. */
-import { readScope, requireAdmin, requirePrincipal, subjectOf } from '../auth/principal.ts';
-import type { Cursors, Listing } from '../cursor.ts';
-import type { Clock } from '../clock.ts';
+/** The audit of administrators' acts: its interface, the trail that writes rows, and the reads. */
+import {
+  readScope,
+  requireAdmin,
+  requirePrincipal,
+  subjectOf,
+  type Principal,
+  type Requester,
+} from '../auth/principal.ts';
+import { CallboardError, fail } from '../errors.ts';
+import { within } from '../ids.ts';
 import { PAGE_MAX } from '../limits.ts';
-import { SCAN_BUDGET, type Scan } from '../page.ts';
-import { within } from '../range.ts';
-import type { AuditEvent, AuditQuery, Audits } from './api.ts';
-import { openRow } from './row.ts';
-import type { AuditStore, ListedAct } from './store.ts';
+import type { Metrics } from '../metrics.ts';
+import { SCAN_BUDGET, type Cursors, type Listing, type Page, type PageArgs, type Scan } from '../page.ts';
+import type { Clock, Log } from '../ports.ts';
+import {
+  keyIdOf,
+  logAct,
+  openRow,
+  sealRow,
+  type AuditEntry,
+  type AuditExtent,
+  type AuditHead,
+  type AuditRate,
+  type AuditSign,
+  type AuditStore,
+  type AuditSubject,
+  type ListedAct,
+  type OperatorAction,
+} from './audit-rows.ts';
 
-export type AuditsParts = { readonly store: AuditStore; readonly cursors: Cursors; readonly clock: Clock };
+type AuditsParts = { readonly store: AuditStore; readonly cursors: Cursors; readonly clock: Clock };
 
 type Filter = Required<{ readonly [Name in keyof AuditQuery]: Exclude<AuditQuery[Name], undefined> }>;
 
@@ -77,4 +97,215 @@ function eventOf({ act, outcome }: ListedAct): AuditEvent | null {
   const { seq, at, who, action, subject, reason, node, requestId } = row;
   const told = end?.kind === 'outcome' && end.of === seq ? end.outcome : null;
   return { seq, at, who, action, subject, reason, node, requestId, outcome: told };
+}
+
+// The interface for reading the audit. Types only.
+
+/** An act of an administrator. `outcome`: what became of it; null until the relay has recorded that. */
+export type AuditEvent = {
+  readonly seq: number;
+  readonly at: number;
+  readonly who: string;
+  readonly action: OperatorAction;
+  readonly subject: AuditSubject;
+  readonly reason: string | null;
+  readonly node: string;
+  readonly requestId: string | null;
+  readonly outcome: string | null;
+};
+
+type AuditQuery = {
+  readonly userId?: string | null | undefined;
+  readonly who?: string | null | undefined;
+  readonly action?: OperatorAction | null | undefined;
+  /** The bounds of the time of an act, both exclusive; epoch milliseconds. */
+  readonly afterTime?: number | null | undefined;
+  readonly beforeTime?: number | null | undefined;
+};
+
+/**
+ * A part of the chain of audit rows, oldest first. `lines` holds the rows in the form in which they are stored. `head`
+ * is the newest row of the chain.
+ */
+export type AuditChain = {
+  readonly lines: readonly string[];
+  /** The number of the last row of this part; null: there are no more rows. */
+  readonly lastSeq: number | null;
+};
+
+export interface Audits {
+  /**
+   * Lists acts, newest first: all of them for an administrator, and for a user those that concern this user. Throws
+   * `not_found` for another user.
+   */
+  events(requester: Requester, query: AuditQuery, page: PageArgs): Promise<Page<AuditEvent>>;
+  /** Reads at most `first` rows (1 to 1000) whose numbers are above `afterSeq`. For administrators only. */
+  chain(requester: Requester, afterSeq: number, first: number): Promise<AuditChain>;
+}
+
+// Writes audit rows: one before an act, and one with its outcome after it. If the first one cannot be written, the act
+// is refused.
+
+type AuditedAct = {
+  readonly action: OperatorAction;
+  readonly subject: AuditSubject;
+  readonly reason?: string | null | undefined;
+  /** The id of the request, as in the access log. */
+  readonly requestId?: string | null | undefined;
+  readonly rate?: AuditRate | undefined;
+};
+
+/** An act whose row has been written. */
+export type RecordedAct = {
+  /** Writes the outcome of the act. A failure is only logged, because the act is done. */
+  end(outcome: string): Promise<void>;
+};
+
+export interface AuditTrail {
+  /**
+   * Writes the row of an act; the act may begin when this resolves. Throws `audit_unavailable` if the row may not have
+   * been written, and `rate_limited` beyond `rate`.
+   */
+  record(requester: Principal, act: AuditedAct): Promise<RecordedAct>;
+}
+
+export type AuditBounds = {
+  /** How many rows are kept; beyond that, the oldest are removed. */
+  readonly maxRows: number;
+  /** How long a row is kept, in milliseconds. */
+  readonly keepMs: number;
+};
+
+type AuditTrailParts = AuditBounds & {
+  readonly store: AuditStore;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, 'count'>;
+  readonly nodeId: string;
+  readonly sign: AuditSign;
+};
+
+/**
+ * The most attempts to append one row. If another relay appends first, the row is signed again for the new end of the
+ * chain. Each time, one of the competing relays succeeds.
+ */
+const ATTEMPTS = 100;
+/**
+ * How far the chain may exceed `maxRows` before rows are removed: by this fraction of `maxRows`, but at most by
+ * TRIM_ROWS. Rows are therefore removed in batches. One batch has at most TRIM_ROWS rows.
+ */
+const TRIM_SHARE = 0.1;
+const TRIM_ROWS = 1000;
+/** How often the age of the oldest row is checked, in milliseconds. */
+const TRIM_AGE_MS = 3600_000;
+
+export function createAuditTrail(parts: AuditTrailParts): AuditTrail {
+  const chain = new Chain(parts);
+  const { log, metrics, store } = parts;
+  // Records that the store removed an unfinished row. If this row cannot be written, the next act reports the failure.
+  if (store.torn) chain.append({ kind: 'torn', ...store.torn }).catch(() => {});
+  return {
+    async record(requester, { action, subject, reason = null, requestId = null, rate }) {
+      logAct(log, requester, { action, subject, reason });
+      const who = subjectOf(requester);
+      const seq = await chain
+        .append({ kind: 'act', who, action, subject, reason, requestId }, rate ?? null)
+        .catch((error: unknown) => refuse(parts, error));
+      return {
+        end: (outcome) =>
+          chain.append({ kind: 'outcome', of: seq, outcome }).then(
+            () => {},
+            (error: unknown) => {
+              metrics.count('audit_failures');
+              log.error({ err: error, audit: action, row: seq }, 'could not record the outcome of an act');
+            },
+          ),
+      };
+    },
+  };
+}
+
+function refuse({ log, metrics }: Pick<AuditTrailParts, 'log' | 'metrics'>, error: unknown): never {
+  if (error instanceof CallboardError && error.code === 'rate_limited') throw error;
+  metrics.count('audit_failures');
+  log.error({ err: error }, 'could not write an audit row: the act is refused');
+  throw new CallboardError('audit_unavailable', 'The audit cannot be written, so this was not done.', { cause: error });
+}
+
+/**
+ * Appends the rows of this process to the chain, one after another. Remembers the newest row of the chain, as far as
+ * this process knows it.
+ */
+class Chain {
+  readonly #parts: AuditTrailParts;
+  readonly #key: string;
+  #head: AuditHead | null = null;
+  #last: Promise<unknown> = Promise.resolve();
+  #trimmedAt = -Infinity;
+
+  constructor(parts: AuditTrailParts) {
+    this.#parts = parts;
+    this.#key = keyIdOf(parts.sign);
+  }
+
+  /** Appends a row and returns its number. */
+  append(entry: AuditEntry, rate: AuditRate | null = null): Promise<number> {
+    const turn = this.#last.then(() => this.#append(entry, { rate, dropThrough: null }));
+    this.#last = turn.catch(() => {});
+    return turn.then(async ({ seq, extent }) => {
+      this.#last = this.#last.then(() => this.#trim(seq, extent)).catch((error: unknown) => this.#noteTrim(error));
+      return seq;
+    });
+  }
+
+  async #append(
+    entry: AuditEntry,
+    { rate, dropThrough }: { readonly rate: AuditRate | null; readonly dropThrough: number | null },
+  ): Promise<{ readonly seq: number; readonly extent: AuditExtent }> {
+    const { store, clock, nodeId, sign } = this.#parts;
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const head: AuditHead = this.#head ?? (await store.head());
+      const chained = { seq: head.seq + 1, prev: head.mac, key: this.#key, at: clock.now(), node: nodeId };
+      const sealed = sealRow({ ...chained, ...entry }, sign);
+      // Until the store answers it is unknown whether the row was written. If no answer comes, the next append reads
+      // the head again.
+      this.#head = null;
+      const result = await store.append({ sealed, dropThrough, rate });
+      if (result.kind === 'appended') {
+        this.#head = { seq: chained.seq, mac: sealed.mac };
+        return { seq: chained.seq, extent: result.extent };
+      }
+      if (result.kind === 'limited')
+        fail('rate_limited', 'Too many payloads were revealed within an hour.', { retryAfterMs: result.retryAfterMs });
+      this.#head = result.head;
+    }
+    throw new Error(`other relays were faster ${ATTEMPTS} times`);
+  }
+
+  /** Removes rows beyond the bounds, and appends a row of kind `trim` that records which ones. */
+  async #trim(seq: number, extent: AuditExtent): Promise<void> {
+    const through = await this.#trimThrough(seq, extent);
+    const [line] = through === null ? [] : await this.#parts.store.lines(through - 1, 1);
+    const last = line === undefined ? null : openRow(line);
+    if (through === null || last?.row.seq !== through) return;
+    await this.#append({ kind: 'trim', through, throughMac: last.mac }, { rate: null, dropThrough: through });
+  }
+
+  async #trimThrough(seq: number, { count, firstSeq, firstAt }: AuditExtent): Promise<number | null> {
+    const { maxRows, keepMs, clock, store } = this.#parts;
+    if (firstSeq === null || firstAt === null) return null;
+    if (count >= maxRows + Math.min(TRIM_ROWS, Math.ceil(maxRows * TRIM_SHARE)))
+      return Math.min(seq - maxRows, firstSeq + TRIM_ROWS - 1);
+    const now = clock.now();
+    if (firstAt + keepMs > now || now - this.#trimmedAt < TRIM_AGE_MS) return null;
+    this.#trimmedAt = now;
+    const oldest = await store.lines(firstSeq - 1, TRIM_ROWS);
+    const past = oldest.map((line) => openRow(line)?.row).filter((row) => row && row.at + keepMs <= now);
+    // The newest row is kept, whatever its age.
+    return Math.min(past.at(-1)?.seq ?? 0, seq - 1) || null;
+  }
+
+  #noteTrim(error: unknown): void {
+    this.#parts.log.warn({ err: error }, 'could not trim the audit; a later row will');
+  }
 }

@@ -1,6 +1,7 @@
 /** The types of principals (who sends a request), and the checks of what a principal may see and do. */
 import { fail, notFound } from '../errors.ts';
 import { canonicalUser } from '../ids.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 
 export type Scope = 'connect' | 'invoke' | 'host';
 
@@ -106,4 +107,40 @@ export function knownUser(principal: Principal | null, userId: string): string |
   const requester = requireScope(principal, 'invoke');
   const named = canonicalUser(userId);
   return requester.kind === 'admin' || named === requester.userId ? named : null;
+}
+
+// Parses the configured tokens of administrators, which may have names. It does not compare or verify tokens.
+
+/**
+ * The configured token of an administrator. `name` appears in logs and in the principal; null: the token has no name.
+ */
+export type AdminToken = { readonly name: string | null; readonly token: string };
+
+/** The minimum length of a named token, in characters, without its name. */
+export const NAMED_TOKEN_MIN = 16;
+/**
+ * Matches `name=token`. The token must hold more than `=`, so that a bare token with base64 padding is not read as a
+ * name.
+ */
+const NAMED = /^([A-Za-z][A-Za-z0-9_-]{0,63})=(?=.*[^=])(.+)$/s;
+
+/**
+ * Parses `name=token` or a bare token. A name is a letter and up to 63 letters, digits, `_` and `-`, followed by `=`
+ * and a token that does not consist of `=` alone. Any other text is a bare token, also one that holds a `=`, such as
+ * padded base64.
+ */
+export function parseAdminToken(text: string): AdminToken {
+  const [, name = null, token = text] = NAMED.exec(text) ?? [];
+  return { name, token };
+}
+
+// The port that makes each sign-in ticket valid for one use in the whole deployment.
+
+/** Remembers which tickets were used. Nothing else of a ticket is stored. */
+export interface TicketStore {
+  /**
+   * Marks a ticket as used. Atomic. Returns true for the first call on any node, and false for each later one.
+   * Remembers the ticket for at least `ttlMs`; after that time the ticket itself has expired.
+   */
+  take(ticketHash: string, ttlMs: number): MaybePromise<boolean>;
 }

@@ -1,24 +1,22 @@
 /** The spans of requests that wait for a command: of an invocation, and of an await. */
-import type { Connection } from '../connections/connection.ts';
-import type { Invocation } from '../core.ts';
-import { callSpanOf } from '../delivery/link-spans.ts';
 import {
-  hasKnownAction,
-  methodAttributes,
   OTHER_METHOD,
-  outcomeEnd,
-  recordAttributes,
   SPAN_ATTRIBUTE,
   SPAN_NAME,
+  callSpanOf,
+  hasKnownAction,
+  methodAttributes,
+  outcomeEnd,
+  recordAttributes,
   subjectAttributes,
-} from '../delivery/span-attributes.ts';
+} from '../commands/spans.ts';
+import type { Connection } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError } from '../errors.ts';
-import { DECLINED, traceContextIn, traceparentOf, type TraceContext, type TraceFields } from '../trace-context.ts';
-import type { Span, SpanAttributes, SpanEnd, Tracing } from '../tracing.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import { endOf } from './ended.ts';
-import type { TracedRequest } from './call.ts';
+import type { Span, SpanAttributes, SpanEnd, Tracing } from '../ports.ts';
+import { DECLINED, traceContextIn, traceparentOf, type TraceContext, type TraceFields } from '../trace-context.ts';
+import { endOf, type Invocation, type TracedRequest } from './call.ts';
 
 type Parts = Pick<Deps, 'tracing' | 'nodeId'>;
 /**

@@ -1,10 +1,20 @@
 /** The interface of calls: requests, answers, receipts. Types only. */
-import type { Command, CommandMark, Outcome } from '../delivery/command.ts';
-import type { WaitFor } from '../delivery/waiter.ts';
-import type { PendingWait } from '../delivery/waiters.ts';
+import type { Requester } from '../auth/principal.ts';
+import {
+  errorOfMark,
+  isTerminal,
+  type Command,
+  type CommandMark,
+  type Outcome,
+  type WaitFor,
+} from '../commands/command.ts';
+import type { Counted, PendingWait } from '../commands/stores.ts';
 import type { Code } from '../errors.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
+import type { Subscription } from '../live.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+import type { Completeness, Page, PageArgs, Summary } from '../page.ts';
 import type { TraceContext } from '../trace-context.ts';
 
 /** The trace that a request belongs to. */
@@ -134,4 +144,142 @@ export type PendingRpcAlert = {
   readonly count: number;
   readonly oldest: PendingRpc | null;
   readonly at: number;
+};
+
+export interface Rpc {
+  /**
+   * Invokes an action. Returns `refused` if the target, the policy or the capacity refuses the invocation. Throws if
+   * the requester is not authorized, and for invalid input.
+   */
+  invoke(requester: Requester, request: InvokeRequest): Promise<Invocation>;
+  /**
+   * Reports what each check of `invoke` would answer now. Admits, reserves, writes and counts nothing. Throws where the
+   * requester may not invoke at all, and `not_found` for another user.
+   */
+  preflight(requester: Requester, request: InvokeRequest): Promise<Preflight>;
+  /** Waits again for a command by its ids. Null if there is no such command, or if it belongs to another user. */
+  await(requester: Requester, request: AwaitRequest): Promise<Invocation | null>;
+  /**
+   * Cancels a command. `requestId`: the id of the request, for the audit row that is written if an administrator
+   * cancels a command of another requester.
+   */
+  cancel(
+    requester: Requester,
+    key: CommandKey,
+    reason: string | null,
+    requestId?: string | null,
+  ): Promise<CancelReceipt | null>;
+  pending(requester: Requester, query: PendingQuery, page: PageArgs): Promise<Page<PendingRpc>>;
+  count(requester: Requester, query: PendingQuery): Promise<Counted & { readonly completeness: Completeness }>;
+  countByNode(
+    requester: Requester,
+    query: PendingQuery,
+  ): Promise<{
+    readonly items: readonly { readonly nodeId: string | null; readonly count: number }[];
+    readonly completeness: Completeness;
+  }>;
+  /**
+   * Returns for each user or client the page that `pending` gives for it, in one round trip. For nested fields, after
+   * the parent was authorized.
+   */
+  ofUsers(
+    requester: Requester,
+    userIds: readonly string[],
+    first: number,
+  ): MaybePromise<readonly Summary<PendingRpc>[]>;
+  ofClients(
+    requester: Requester,
+    keys: readonly ClientKey[],
+    first: number,
+  ): MaybePromise<readonly Summary<PendingRpc>[]>;
+  ofCommands(keys: readonly CommandKey[]): MaybePromise<readonly (readonly PendingRpc[])[]>;
+  /**
+   * Emits the current state first. Then emits an event each time the oldest wait reaches `olderThanMs`, and each time
+   * all waits are below it again.
+   */
+  alerts(requester: Requester, olderThanMs: number, userId: string | null): Subscription<PendingRpcAlert>;
+}
+
+/** The part of a record that an answer to a caller contains. */
+type CommandEnd = Pick<Command, 'commandId' | 'stage' | 'outcome' | 'execution' | 'error'>;
+
+/**
+ * The error of a result that is no longer retained. It is answered with status 200, because the command ended as its
+ * outcome says.
+ */
+const RESULT_EXPIRED = { code: 'result_expired', message: 'The result is no longer retained.' } as const;
+
+/** Returns the answer to an invocation if only the mark of its ended command is left. */
+export function endedInvocation(key: CommandKey, mark: CommandMark): Invocation {
+  return { kind: 'ended', key, mark, rpcId: null, result: null };
+}
+
+/**
+ * Returns the end of a command, as the answer to an invocation that was not refused shows it. `error` is
+ * `result_expired` if the result is no longer retained.
+ */
+export function endOf(invocation: Exclude<Invocation, { kind: 'refused' }>): CommandEnd {
+  if (invocation.kind === 'ended') return endOfMark(invocation.key, invocation.mark);
+  const { command } = invocation;
+  return command.resultExpired ? { ...command, error: RESULT_EXPIRED } : command;
+}
+
+function endOfMark({ commandId }: CommandKey, mark: CommandMark): CommandEnd {
+  const { outcome, execution, resultExpired } = mark;
+  const error = resultExpired ? RESULT_EXPIRED : errorOfMark(mark);
+  return { commandId, stage: 'terminal', outcome, execution, error };
+}
+
+/** Returns the answer to a caller, as the record is now. */
+export function invocation(command: Command, rpcId: string | null, result: JsonText | null): Invocation {
+  return { kind: isTerminal(command) ? 'outcome' : 'pending', command, rpcId, result };
+}
+
+// The result of a preflight: what each layer of an invocation would answer now. Types only.
+
+/**
+ * Every layer of an invocation, in the order in which they are asked: those of the relay, then those of the client's
+ * runtime.
+ */
+export const PREFLIGHT_LAYERS = [
+  ...(['identity', 'scope', 'address', 'input', 'policy', 'relay', 'action', 'waits'] as const),
+  ...(['storage', 'conflict', 'target', 'capacity'] as const),
+  ...(['client_arguments', 'client_authorizer', 'client_approval', 'client_lease'] as const),
+] as const;
+export type PreflightLayerName = (typeof PREFLIGHT_LAYERS)[number];
+
+/**
+ * What one layer would answer. `unknown`: only a real invocation would show it. `skipped`: the layer was not asked,
+ * because an earlier one refuses or because it does not apply.
+ */
+export type PreflightVerdict = 'pass' | 'refuse' | 'unknown' | 'skipped';
+
+export type PreflightLayer = {
+  readonly layer: PreflightLayerName;
+  readonly verdict: PreflightVerdict;
+  /** The code with which the invocation would be refused; null for the other verdicts. */
+  readonly code: Code | null;
+  readonly message: string;
+  /** A JSON object with the state that the layer examined; null if it examined nothing that may be shown. */
+  readonly evidence: JsonText | null;
+  /** Who decides: the relay, or the client once it has received the command. */
+  readonly askedOf: 'relay' | 'client';
+  /** When the evidence was read, in epoch milliseconds; null if the layer was not asked. */
+  readonly observedAt: number | null;
+};
+
+/** A snapshot. It reserves nothing, so a later invocation may be answered differently. */
+export type Preflight = {
+  /** Whether the relay would admit the command. The client's layers are not included. */
+  readonly wouldAdmit: Exclude<PreflightVerdict, 'skipped'>;
+  /** The first layer that refuses; the invocation would be refused with its code. Null if no layer refuses. */
+  readonly firstRefusal: PreflightLayer | null;
+  /** The results of all layers, in the order of PREFLIGHT_LAYERS. */
+  readonly layers: readonly PreflightLayer[];
+  /**
+   * The command that has the id already: the invocation would attach to it, or replay its outcome. Null if there is
+   * none, if the store would refuse the invocation, or if the record is gone and only its CommandMark is left.
+   */
+  readonly command: Command | null;
+  readonly asOf: number;
 };

@@ -1,23 +1,27 @@
 /** Invokes an action: checks the invocation, admits the command, and waits for its stage. */
-import { requireScope, type CallingPrincipal } from '../auth/principal.ts';
-import type { Connection } from '../connections/connection.ts';
-import type { Invocation, InvokeRequest, Requester } from '../core.ts';
-import type { CommandCaller } from '../delivery/command.ts';
-import type { AdmitRequest, AdmitResult, DispatchClaim } from '../delivery/commands.ts';
-import { satisfied } from '../delivery/waiter.ts';
+import { requireScope, type CallingPrincipal, type Requester } from '../auth/principal.ts';
+import { satisfied, type CommandCaller } from '../commands/command.ts';
+import type { Dispatcher } from '../commands/dispatcher.ts';
+import type { AdmitQuestion, AdmitRefusal, AdmitRequest, AdmitResult, DispatchClaim } from '../commands/stores.ts';
+import { isLive, type Connection } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';
-import { CallboardError, isStoreUnavailable } from '../errors.ts';
+import { CallboardError, isStoreUnavailable, notFound, type Code } from '../errors.ts';
 import type { StoredPayload } from '../history/message.ts';
+import type { PayloadStorage } from '../history/payloads.ts';
+import { canonicalUser, type CommandKey } from '../ids.ts';
 import { orElse, thenDo, type MaybePromise } from '../maybe-promise.ts';
-import { holderOf } from '../shares/holders.ts';
+import {
+  SHARE_MESSAGE,
+  holderOf,
+  isShareRefusal,
+  type Holdings,
+  type RefusedShare,
+  type ShareRefusal,
+} from '../shares/shares.ts';
 import { withCallSpan } from './call-span.ts';
-import { endedInvocation } from './ended.ts';
-import { invocation } from './invocation.ts';
-import { CALL_LAYERS, lastSeenConnection, liveConnection, ownUser, refusedParams } from './layers.ts';
-import type { InvokeParts, PreparedCall } from './layers.ts';
-import { refusedAdmission, refusedStore, type InvokeRefusal } from './refusals.ts';
+import { endedInvocation, invocation, type Invocation, type InvokeRequest, type RefusedBy } from './call.ts';
 import { checkInvoke, type CheckedInvoke } from './request.ts';
-import { Wait, type CallerSide } from './wait.ts';
+import { Wait, type CallerSide, type WaitParts } from './wait.ts';
 
 /**
  * Admits a command and waits for the stage that the caller requested. Checks run in this order: authentication and
@@ -33,7 +37,7 @@ export function invoke(parts: InvokeParts, requester: Requester, request: Invoke
   });
 }
 
-export type CheckedCall = {
+type CheckedCall = {
   /** The principal that the policy is evaluated for. */
   readonly caller: CallingPrincipal;
   /** The caller that the command's record names; by default the principal. */
@@ -238,4 +242,184 @@ function callerOf(caller: CallingPrincipal): CommandCaller {
   const made: CommandCaller = { kind: caller.kind, name: caller.kind === 'admin' ? caller.name : caller.userId };
   CALLERS.set(caller, made);
   return made;
+}
+
+// The checks that an invocation passes before it reaches the store, in order. Both invocations and preflights run them.
+
+export type InvokeParts = WaitParts & {
+  readonly keeper: PayloadStorage;
+  readonly dispatcher: Pick<Dispatcher, 'claim' | 'settle'>;
+  readonly isDraining: () => boolean;
+};
+
+/** An invocation whose requester and input were checked, with the state of its target. */
+export type PreparedCall = {
+  /** The principal that the policy is evaluated for. */
+  readonly caller: CallingPrincipal;
+  readonly key: CommandKey;
+  readonly checked: CheckedInvoke;
+  /** The connection of the target; null if it is not connected. */
+  readonly live: Connection | null;
+  /** The holdings of the caller. */
+  readonly holdings: Holdings;
+};
+
+/** The layer does not apply to this call, and refuses nothing. */
+export type SkippedLayer = { readonly kind: 'skipped'; readonly message: string };
+/** The answer of a layer; null if it lets the call pass. A refusal does not contain the command's id yet. */
+export type LayerAnswer = InvokeRefusal | SkippedLayer | null;
+
+/** One check. Changes nothing. */
+export type CallLayer = {
+  readonly layer: 'policy' | 'relay' | 'action' | 'waits';
+  readonly check: (parts: InvokeParts, call: PreparedCall) => MaybePromise<LayerAnswer>;
+};
+
+export const ID_IS_KNOWN: SkippedLayer = { kind: 'skipped', message: 'Not asked: the command id is known.' };
+const NOT_CONNECTED: SkippedLayer = { kind: 'skipped', message: 'Not asked: the client is not connected.' };
+const OTHER_INSTANCE: SkippedLayer = {
+  kind: 'skipped',
+  message: 'Not asked: another instance of the client is connected than the named one.',
+};
+
+/** The layers, in the order in which an invocation passes them. */
+export const CALL_LAYERS: readonly CallLayer[] = [
+  { layer: 'policy', check: checkPolicy },
+  { layer: 'relay', check: (parts, call) => unlessKnown(parts, call, checkRelay(parts)) },
+  { layer: 'action', check: (parts, call) => unlessKnown(parts, call, checkAction(call)) },
+  { layer: 'waits', check: (_, { holdings }) => checkWaits(holdings) },
+];
+
+/** Returns the user whose client is called. Throws `not_found` if a user names another user. */
+export function ownUser(caller: CallingPrincipal, given: string): string {
+  const userId = canonicalUser(given);
+  if (caller.kind === 'user' && caller.userId !== userId) notFound();
+  return userId;
+}
+
+/** Returns the target's live connection as this process last saw it; null if it knows none. */
+function lastSeenConnection({ deps }: InvokeParts, key: CommandKey): Connection | null {
+  const seen = deps.backend.connections.lastSeen?.(key) ?? null;
+  return isLive(seen, deps.clock.now()) ? seen : null;
+}
+
+/** Reads the target's connection from the store; null if it is not live. */
+export function liveConnection({ deps }: InvokeParts, key: CommandKey): MaybePromise<Connection | null> {
+  return thenDo(deps.backend.connections.get([key]), ([connection = null]) =>
+    isLive(connection, deps.clock.now()) ? connection : null,
+  );
+}
+
+function checkPolicy({ deps }: InvokeParts, { caller, key, checked, live }: PreparedCall): InvokeRefusal | null {
+  const target = { userId: key.userId, clientType: live?.clientType ?? null, action: checked.action };
+  const decision = deps.policy.decide(caller, target);
+  if (decision.allowed) return null;
+  return refused('policy_denied', 'policy', `The policy rule "${decision.rule}" denies this invocation.`);
+}
+
+function checkRelay({ isDraining }: InvokeParts): InvokeRefusal | null {
+  return isDraining()
+    ? refused('draining', 'relay', 'This node admits no new commands.', { retryAfterMs: 1000 })
+    : null;
+}
+
+/**
+ * Refuses an action that the connected client does not advertise. The actions of a client that is not connected are not
+ * known, so the layer does not apply.
+ */
+function checkAction({ checked, live }: PreparedCall): LayerAnswer {
+  if (!live) return NOT_CONNECTED;
+  if (checked.namedInstanceId !== null && checked.namedInstanceId !== live.instanceId) return OTHER_INSTANCE;
+  if (live.actions.some(({ name }) => name === checked.action)) return null;
+  return refused('action_not_advertised', 'target', 'The client does not advertise this action.');
+}
+
+/** Drops a refusal if the command id is known, because the outcome of a known command is replayed. */
+function unlessKnown(
+  { deps }: InvokeParts,
+  { key, checked }: PreparedCall,
+  answer: LayerAnswer,
+): MaybePromise<LayerAnswer> {
+  if (answer?.kind !== 'refused' || checked.commandId === null) return answer;
+  const { commands } = deps.backend;
+  return thenDo(commands.get([key]), ([known]) =>
+    known ? ID_IS_KNOWN : thenDo(commands.mark(key), (mark) => (mark ? ID_IS_KNOWN : answer)),
+  );
+}
+
+function checkWaits(holdings: Holdings): InvokeRefusal | null {
+  const shortage = holdings.refusal('waits', 1);
+  return shortage && refusedShare(shortage, 'waits');
+}
+
+/** Returns the refusal of an invocation whose params history cannot keep. Rethrows every other error. */
+export function refusedParams(error: unknown): InvokeRefusal {
+  if (!(error instanceof CallboardError) || !isShareRefusal(error.code)) throw error;
+  return refused(error.code, 'capacity', error.message, { retryAfterMs: 1000, share: 'spilled_bytes' });
+}
+
+/** Returns the part of an admission that decides whether the store refuses it. */
+export function admitQuestion({ deps }: InvokeParts, { key, checked }: PreparedCall): AdmitQuestion {
+  const { id: scopeId, limit: scopeLimit, memberLimit = null } = deps.policy.scopeOf(key.userId);
+  const { commandId, digest, namedInstanceId, params, connectWithinMs, waitFor } = checked;
+  return {
+    ...key,
+    ...{ chosenId: commandId !== null, digest, scopeId, scopeLimit, memberLimit },
+    ...{ namedInstanceId, params, connectWithinMs },
+    waiter: { waitFor },
+  };
+}
+
+type RefusedAdmission = Extract<AdmitResult, { kind: 'refused' }>;
+/** A refused invocation. */
+export type InvokeRefusal = Extract<Invocation, { kind: 'refused' }>;
+
+/** The answer to each refusal of admission, and which layer refused. */
+const ADMISSION: Readonly<
+  Record<
+    Exclude<AdmitRefusal, ShareRefusal>,
+    { readonly by: RefusedBy; readonly message: string; readonly retryAfterMs?: number }
+  >
+> = {
+  command_conflict: { by: 'conflict', message: 'This command id was used for another request.' },
+  not_connected: { by: 'target', message: 'The client is not connected, and the call allows no time to connect.' },
+  instance_mismatch: { by: 'target', message: 'The live instance of the client is not the named one.' },
+  capacity_exceeded: {
+    by: 'capacity',
+    message: 'The admission scope, or the command, is at its limit.',
+    retryAfterMs: 1000,
+  },
+  queue_full: {
+    by: 'capacity',
+    message: 'The maximum number of commands already wait for this client.',
+    retryAfterMs: 1000,
+  },
+};
+
+export function refused(
+  code: Code,
+  by: RefusedBy,
+  message: string,
+  more: Partial<Pick<InvokeRefusal, 'retryAfterMs' | 'commandId' | 'share'>> = {},
+): InvokeRefusal {
+  return { kind: 'refused', code, by, message, retryAfterMs: null, commandId: null, ...more };
+}
+
+/** Refuses because one user holds too much of a bounded resource, or because its total is used up. */
+function refusedShare(code: ShareRefusal, share: RefusedShare | null): InvokeRefusal {
+  const named = share === null ? {} : { share };
+  return refused(code, 'capacity', SHARE_MESSAGE[code], { retryAfterMs: 1000, ...named });
+}
+
+/** Returns the answer to a refusal of the store, without the command's id. */
+export function refusedAdmission({ code, share = 'marks' }: RefusedAdmission): InvokeRefusal {
+  if (isShareRefusal(code)) return refusedShare(code, share);
+  const { by, message, retryAfterMs } = ADMISSION[code];
+  return refused(code, by, message, { retryAfterMs: retryAfterMs ?? null });
+}
+
+/** Returns the refusal for the error of a store that has no room for the act itself. Rethrows every other error. */
+export function refusedStore(error: unknown): RefusedAdmission {
+  if (!(error instanceof CallboardError) || error.code !== 'store_full') throw error;
+  return { kind: 'refused', code: error.code, share: null };
 }

@@ -1,17 +1,36 @@
 /** Predicts whether an invocation would be admitted, by the same rules as the invocation. Writes nothing. */
 import { isOwnScope } from '../auth/policy.ts';
-import { requireScope, subjectOf, type CallingPrincipal } from '../auth/principal.ts';
-import type { InvokeRequest, Requester } from '../core.ts';
-import type { Command } from '../delivery/command.ts';
-import type { AdmitPreview, AdmitQuestion } from '../delivery/commands.ts';
+import { requireScope, subjectOf, type CallingPrincipal, type Requester } from '../auth/principal.ts';
+import type { Command } from '../commands/command.ts';
+import type { AdmitPreview, AdmitQuestion } from '../commands/stores.ts';
 import { CallboardError, type Code } from '../errors.ts';
+import { toJson } from '../json.ts';
 import { QUEUE_PER_CLIENT } from '../limits.ts';
-import { holderOf } from '../shares/holders.ts';
-import { admitQuestion, CALL_LAYERS, ID_IS_KNOWN, liveConnection, ownUser, refusedParams } from './layers.ts';
-import type { PreparedCall, CallLayer, InvokeParts, SkippedLayer } from './layers.ts';
-import { Findings, type LayerEvidence } from './preflight-findings.ts';
-import type { Preflight } from './preflight-result.ts';
-import { refusedAdmission, refusedStore } from './refusals.ts';
+import { holderOf } from '../shares/shares.ts';
+import {
+  PREFLIGHT_LAYERS,
+  type InvokeRequest,
+  type Preflight,
+  type PreflightLayer,
+  type PreflightLayerName,
+  type PreflightVerdict,
+} from './call.ts';
+import {
+  CALL_LAYERS,
+  ID_IS_KNOWN,
+  admitQuestion,
+  liveConnection,
+  ownUser,
+  refusedAdmission,
+  refusedParams,
+  refusedStore,
+  type CallLayer,
+  type InvokeParts,
+  type InvokeRefusal,
+  type LayerAnswer,
+  type PreparedCall,
+  type SkippedLayer,
+} from './invoke.ts';
 import { checkInvoke, type CheckedInvoke } from './request.ts';
 
 /**
@@ -150,3 +169,90 @@ const STORE_EVIDENCE: Readonly<
     of: QUEUE_PER_CLIENT,
   }),
 };
+
+// Collects the answers of the layers of a preflight. It makes no decision itself.
+
+type LayerEvidence = Readonly<Record<string, unknown>>;
+type Finding = Pick<PreflightLayer, 'verdict' | 'code' | 'message'> & { readonly evidence: LayerEvidence | null };
+
+/** The layers that the client decides once it has received the command. */
+const CLIENT_LAYERS: Partial<Record<PreflightLayerName, string>> = {
+  client_arguments: 'The client checks the arguments, if its action has a schema.',
+  client_authorizer: 'The client’s own authorizer decides.',
+  client_approval: 'A person at the client decides, if the action needs approval.',
+  client_lease: 'The client refuses the action while it runs already, if it runs one at a time.',
+};
+
+const SKIPPED: Finding = {
+  verdict: 'skipped',
+  code: null,
+  message: 'Not asked: an earlier layer decides.',
+  evidence: null,
+};
+
+class Findings {
+  readonly #found = new Map<PreflightLayerName, Finding>();
+  readonly #asOf: number;
+
+  constructor(asOf: number) {
+    this.#asOf = asOf;
+  }
+
+  /** Takes what a layer answered. `passed`: the message if it let the call pass. */
+  note(
+    layer: PreflightLayerName,
+    answer: LayerAnswer,
+    { passed, evidence }: { readonly passed: string; readonly evidence: LayerEvidence | null },
+  ): void {
+    if (answer === null) this.pass(layer, passed, evidence);
+    else if (answer.kind === 'refused') this.refuse(layer, answer, evidence);
+    else this.#set(layer, 'skipped', { message: answer.message, evidence: null });
+  }
+
+  pass(layer: PreflightLayerName, message: string, evidence: LayerEvidence | null = null): void {
+    this.#set(layer, 'pass', { message, evidence });
+  }
+
+  unknown(layer: PreflightLayerName, message: string, evidence: LayerEvidence | null = null): void {
+    this.#set(layer, 'unknown', { message, evidence });
+  }
+
+  refuse(
+    layer: PreflightLayerName,
+    { code, message }: Pick<InvokeRefusal, 'code' | 'message'>,
+    evidence: LayerEvidence | null = null,
+  ): void {
+    this.#set(layer, 'refuse', { code, message, evidence });
+  }
+
+  result(command: Command | null): Preflight {
+    const layers = PREFLIGHT_LAYERS.map((layer) => this.#layerOf(layer));
+    const ofRelay = layers.filter(({ askedOf }) => askedOf === 'relay');
+    const firstRefusal = ofRelay.find(({ verdict }) => verdict === 'refuse') ?? null;
+    const isUnknown = ofRelay.some(({ verdict }) => verdict === 'unknown');
+    const wouldAdmit = firstRefusal ? 'refuse' : isUnknown ? 'unknown' : 'pass';
+    return { wouldAdmit, firstRefusal, layers, command, asOf: this.#asOf };
+  }
+
+  #set(
+    layer: PreflightLayerName,
+    verdict: PreflightVerdict,
+    {
+      code = null,
+      ...told
+    }: { readonly code?: Code | null; readonly message: string; readonly evidence: LayerEvidence | null },
+  ): void {
+    this.#found.set(layer, { verdict, code, ...told });
+  }
+
+  #layerOf(layer: PreflightLayerName): PreflightLayer {
+    const ofClient = CLIENT_LAYERS[layer];
+    if (ofClient !== undefined) {
+      const unasked = { verdict: 'unknown', code: null, evidence: null, observedAt: null } as const;
+      return { layer, ...unasked, message: ofClient, askedOf: 'client' };
+    }
+    const { evidence, ...finding } = this.#found.get(layer) ?? SKIPPED;
+    const observedAt = finding.verdict === 'skipped' ? null : this.#asOf;
+    return { layer, ...finding, evidence: evidence && toJson(evidence), askedOf: 'relay', observedAt };
+  }
+}

@@ -1,15 +1,16 @@
 /** One caller's wait on a command, from the admission to the answer. */
-import type { Cancel } from '../clock.ts';
-import type { HangUp, Invocation, OnStage } from '../core.ts';
-import type { DeliveryActs } from '../delivery/acts.ts';
-import { endedByMark, isTerminal, type Command } from '../delivery/command.ts';
-import type { Reply, WaitFor } from '../delivery/waiter.ts';
+import { ChurnMap } from '../collections.ts';
+import type { DeliveryActs } from '../commands/acts.ts';
+import { END_MESSAGES, endedByMark, isTerminal, type Command, type Reply, type WaitFor } from '../commands/command.ts';
 import type { Deps } from '../deps.ts';
+import { commandKeyText } from '../ids.ts';
+import { RELEASE_MS } from '../limits.ts';
+import { thenDo } from '../maybe-promise.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Cancel } from '../ports.ts';
 import type { Holdings } from '../shares/shares.ts';
-import type { Correlator, KnownWait, Waiting } from './correlator.ts';
-import { invocation } from './invocation.ts';
-import { notifyStages } from './stages.ts';
 import { commandTraceFields } from '../trace-context.ts';
+import { invocation, type HangUp, type Invocation, type OnStage } from './call.ts';
 
 export type WaitParts = { readonly deps: Deps; readonly correlator: Correlator; readonly acts: DeliveryActs };
 
@@ -20,7 +21,7 @@ export type CallerSide = {
   readonly onStage?: OnStage | undefined;
 };
 
-export type NewWait = {
+type NewWait = {
   readonly waitFor: WaitFor;
   /** The caller's own budget in milliseconds; null: as long as the command lives. */
   readonly withinMs: number | null;
@@ -166,4 +167,218 @@ export class Wait implements Waiting {
     const present = now ?? (mark ? endedByMark(command, mark) : command);
     return invocation(present, this.rpcId, isTerminal(present) ? await commands.result(present) : null);
   }
+}
+
+// Matches replies to the callers that wait on this node.
+
+/** A wait of a caller of this node, with all that is needed to register it again. */
+type KnownWait = {
+  readonly rpcId: string;
+  /** The last known state of the command. */
+  readonly command: Command;
+  readonly waitFor: WaitFor;
+  /** When the wait began, in epoch milliseconds. */
+  readonly since: number;
+  /** When the caller's own budget ends, in epoch milliseconds; null: as long as the command lives. */
+  readonly until: number | null;
+};
+
+/** A wait for a reply. */
+interface Waiting {
+  readonly rpcId: string;
+  /** The amounts of bounded resources that the waiting requester holds. */
+  readonly holdings: Holdings;
+  /** The wait as it is registered in the store; null until it is registered. */
+  readonly known: KnownWait | null;
+  /** Called at most once. The reply may come before the store has answered that the waiter is registered. */
+  resolve(reply: Reply): void;
+}
+
+/** Resolves this node's waiters: each at most once, by the first reply. */
+export class Correlator {
+  readonly #waiting = new ChurnMap<string, Waiting>();
+  readonly #metrics: Metrics;
+  #released = false;
+
+  constructor(metrics: Metrics) {
+    this.#metrics = metrics;
+  }
+
+  /**
+   * Registers a wait, before the store is asked, so that no reply can arrive too early. Until the wait is resolved or
+   * forgotten, it counts in the user's share `waits` (see `shares/shares.ts`). The caller of this method must have
+   * checked that there is room.
+   */
+  add(waiting: Waiting): void {
+    waiting.holdings.take('waits', 1);
+    this.#waiting.set(waiting.rpcId, waiting);
+  }
+
+  /** Returns the waits that are, or were, registered in the store. */
+  known(): readonly KnownWait[] {
+    return [...this.#waiting.values()].flatMap(({ known }) => known ?? []);
+  }
+
+  /** Removes a wait. Idempotent. */
+  forget(rpcId: string): void {
+    this.#take(rpcId);
+  }
+
+  resolve(reply: Reply): void {
+    const waiting = this.#take(reply.rpcId);
+    if (!waiting) return this.#metrics.count('replies_dropped');
+    waiting.resolve(reply);
+  }
+
+  #take(rpcId: string): Waiting | undefined {
+    const waiting = this.#waiting.get(rpcId);
+    if (!waiting) return undefined;
+    this.#waiting.delete(rpcId);
+    waiting.holdings.release('waits', 1);
+    return waiting;
+  }
+
+  /** Marks the node as closing: new callers are then answered at once instead of waiting. Cannot be undone. */
+  release(): void {
+    this.#released = true;
+  }
+
+  get released(): boolean {
+    return this.#released;
+  }
+
+  /** When the oldest of the `known` waits began, in epoch milliseconds; null if there is none. */
+  get oldestSince(): number | null {
+    let oldest: number | null = null;
+    for (const { since } of this.known()) if (oldest === null || since < oldest) oldest = since;
+    return oldest;
+  }
+
+  get size(): number {
+    return this.#waiting.size;
+  }
+}
+
+// Tells a caller the stages that its command reaches.
+
+/**
+ * Calls `onStage` with the present stage of a live command, and with each stage that it reaches before its end, until
+ * the returned function is called. Subscribes before it reads, so that the last change is not missed. If a read fails,
+ * that stage is skipped.
+ */
+function notifyStages({ backend }: Deps, command: Command, onStage: OnStage): Cancel {
+  const { commands, bus } = backend;
+  let last: Command | null = null;
+  let over = false;
+  const tell = (now: Command | undefined | null): void => {
+    if (over || !now || isTerminal(now) || now.stage === last?.stage || now.version < (last?.version ?? 0)) return;
+    last = now;
+    onStage(now);
+  };
+  const read = async (): Promise<void> => thenDo(commands.get([command]), ([now]) => tell(now));
+  const reread = (): void => void read().catch(() => {});
+  tell(command);
+  const stop = bus.subscribe(`command:${commandKeyText(command)}`, ({ progress }) => progress ?? reread());
+  reread();
+  return () => {
+    over = true;
+    stop();
+  };
+}
+
+// Registers the waits of this node again after the node or its store lost them.
+
+type Parts = Pick<WaitParts, 'deps' | 'correlator'>;
+
+/**
+ * Registers the waits of this node's callers again, because the store may have lost them. A wait whose stage has been
+ * reached since is resolved. If the store no longer knows the command, the caller is answered that its outcome is
+ * unknown. Never rejects: a wait that cannot be registered now ends at its deadline.
+ */
+export async function reattachWaits(parts: Parts): Promise<void> {
+  await Promise.all(
+    parts.correlator.known().map((wait) =>
+      reattach(parts, wait).catch((error: unknown) => {
+        const fields = { err: error, ...commandTraceFields(wait.command) };
+        parts.deps.log.warn(fields, 'could not register a wait again; it ends at the deadline of its command');
+      }),
+    ),
+  );
+}
+
+async function reattach({ deps, correlator }: Parts, wait: KnownWait): Promise<void> {
+  const { rpcId, command, waitFor, until } = wait;
+  const now = deps.clock.now();
+  const withinMs = until === null ? null : Math.max(0, until - now);
+  const attached = await deps.backend.waiters.attach(command, {
+    rpcId,
+    callerNodeId: deps.nodeId,
+    waitFor,
+    withinMs,
+  });
+  if (attached.kind === 'satisfied') correlator.resolve({ rpcId, command: attached.command, result: attached.result });
+  if (attached.kind === 'ended')
+    correlator.resolve({ rpcId, command: endedByMark(command, attached.mark), result: null });
+  if (attached.kind === 'unknown') correlator.resolve({ rpcId, command: forgotten(command, now), result: null });
+}
+
+/**
+ * Returns the end of a command that the store forgot. It is unknown how far the command came after it was last seen,
+ * and whether it ran.
+ */
+function forgotten(command: Command, now: number): Command {
+  return {
+    ...command,
+    version: command.version + 1,
+    stage: 'terminal',
+    outcome: 'outcome_unknown',
+    execution: 'may_have_run',
+    error: { code: 'store_lost', message: END_MESSAGES.store_lost ?? 'store_lost' },
+    reason: 'store_lost',
+    terminalAt: now,
+  };
+}
+
+// Answers all callers that wait on this node when it closes. Their commands continue.
+
+/**
+ * Ends all waits on this node, because it shuts down while the commands live on. Each caller is answered with the
+ * present state of its command (`pending` if it has not ended), and its waiter is removed. Later callers are answered
+ * in the same way at once. If the store does not answer within RELEASE_MS, callers get the last known state. Never
+ * rejects.
+ */
+export async function releaseWaits(parts: Parts): Promise<void> {
+  const { deps, correlator } = parts;
+  correlator.release();
+  const waits = correlator.known();
+  if (waits.length === 0) return;
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const cancel = deps.clock.after(RELEASE_MS, resolve);
+  await Promise.race([late, Promise.all(waits.map((wait) => release(parts, wait)))]);
+  cancel();
+  for (const wait of correlator.known()) correlator.resolve(lastKnown(wait));
+}
+
+async function release({ deps, correlator }: Parts, wait: KnownWait): Promise<void> {
+  const reply = await present(deps, wait).catch((error: unknown) => {
+    const fields = { err: error, ...commandTraceFields(wait.command) };
+    deps.log.warn(fields, 'could not read a command; its caller gets the last known state');
+    return lastKnown(wait);
+  });
+  correlator.resolve(reply);
+}
+
+async function present({ backend }: Parts['deps'], { rpcId, command }: KnownWait): Promise<Reply> {
+  const { commands, waiters } = backend;
+  await waiters.remove(command, rpcId);
+  const [now = command] = await commands.get([command]);
+  if (now === null) {
+    const mark = await commands.mark(command);
+    return { rpcId, command: mark ? endedByMark(command, mark) : command, result: null };
+  }
+  return { rpcId, command: now, result: isTerminal(now) ? await commands.result(now) : null };
+}
+
+function lastKnown({ rpcId, command }: KnownWait): Reply {
+  return { rpcId, command, result: null };
 }

@@ -2,15 +2,34 @@
  * Records what happens to commands: reports, ends and deadlines, with the payloads, hints and counters that belong to
  * each.
  */
+import { BoundedMap } from '../bounded-map.ts';
 import type { Deps } from '../deps.ts';
+import { CallboardError, isStoreUnavailable } from '../errors.ts';
+import type { StoredPayload } from '../history/message.ts';
+import { isLarge, type PayloadStorage } from '../history/payloads.ts';
 import { commandKeyText, type CommandKey } from '../ids.ts';
-import type { PayloadStorage } from '../history/payload-storage.ts';
 import type { JsonText } from '../json.ts';
+import {
+  PROGRESS_ROW_MS,
+  RETRY_QUEUE_BYTES,
+  RETRY_QUEUE_ENTRIES,
+  RETRY_QUEUE_LANES,
+  RETRY_QUEUE_MS,
+  SIGHTINGS_PER_COMMAND,
+} from '../limits.ts';
 import { thenDo, type MaybePromise } from '../maybe-promise.ts';
-import type { Command } from './command.ts';
-import type { End, FinishResult, Report, ReportResult, Settlement, SettleResult } from './commands.ts';
-import { recordLateResult } from './link-spans.ts';
-import { createStoredReports } from './stored-reports.ts';
+import type { Cancel } from '../ports.ts';
+import { isTerminal, type Command } from './command.ts';
+import { recordLateResult } from './spans.ts';
+import {
+  endMessageId,
+  type End,
+  type FinishResult,
+  type Report,
+  type ReportResult,
+  type SettleResult,
+  type Settlement,
+} from './stores.ts';
 
 /**
  * Records what happens to commands. Each method stores a large payload before the row that refers to it, then publishes
@@ -94,4 +113,177 @@ export function createActs(deps: Deps, keeper: PayloadStorage): DeliveryActs {
  */
 function isFirstSign({ acknowledgedAt }: Command, reportedAt: number): boolean {
   return acknowledgedAt !== null && acknowledgedAt >= reportedAt;
+}
+
+// Brings the reports of clients into the form that history keeps.
+
+/**
+ * Brings the reports of clients into the form that history keeps. A large payload is stored only if a row will refer to
+ * it; otherwise a client could fill the store with unrequested payloads.
+ */
+type StoredReports = {
+  ofEnd(key: CommandKey, end: Omit<End, 'kept'>): MaybePromise<StoredPayload>;
+  /** Prepares the payload of a report. Null: the report makes no row. */
+  ofReport(key: CommandKey, report: Omit<Report, 'kept'>): MaybePromise<StoredPayload | null>;
+  /** Forgets when large progress of this command was last stored. Called when the command has ended. */
+  forget(key: CommandKey): void;
+};
+
+/**
+ * The most commands for which the time of the last large progress report is remembered. A command that is forgotten
+ * early may have more than one such row a second.
+ */
+const REMEMBERED = 10_000;
+
+function createStoredReports({ backend, clock }: Deps, keeper: PayloadStorage): StoredReports {
+  /** The commands with a large progress report in the last PROGRESS_ROW_MS. */
+  const spilled = new BoundedMap<string, true>({ most: REMEMBERED, ttl: { ms: PROGRESS_ROW_MS, clock } });
+  const find = async (key: CommandKey): Promise<Command | null> => (await backend.commands.get([key]))[0] ?? null;
+  const largeEnd = async (key: CommandKey, end: Omit<End, 'kept'>): Promise<StoredPayload> => {
+    const command = await find(key);
+    return command && makesRow(command, end) ? keeper.keepAnyway(end.payload, key.userId) : keeper.note(end.payload);
+  };
+  const largeProgress = async (key: CommandKey, report: Omit<Report, 'kept'>): Promise<StoredPayload | null> => {
+    const command = await find(key);
+    const text = commandKeyText(key);
+    if (!command || isTerminal(command) || command.boundInstanceId !== report.instanceId || spilled.get(text))
+      return null;
+    spilled.set(text, true);
+    return keeper.keepAnyway(report.payload, key.userId);
+  };
+  return {
+    ofEnd: (key, end) => (large(end.payload) ? largeEnd(key, end) : keeper.note(end.payload)),
+    ofReport(key, report) {
+      if (report.kind === 'ack') return null;
+      return large(report.payload) ? largeProgress(key, report) : keeper.note(report.payload);
+    },
+    forget(key) {
+      if (spilled.size > 0) spilled.delete(commandKeyText(key));
+    },
+  };
+}
+
+/**
+ * Predicts whether `CommandStore.finish` will write a row: a repeated end is counted and makes no row, and of late ends
+ * only the first few make one.
+ */
+function makesRow({ sightings, commandId }: Command, end: Omit<End, 'kept'>): boolean {
+  const messageId = endMessageId(commandId, end);
+  return sightings.length < SIGHTINGS_PER_COMMAND && !sightings.some((seen) => seen.messageId === messageId);
+}
+
+function large(text: JsonText | null): text is JsonText {
+  return text !== null && isLarge(text);
+}
+
+// Keeps calls to the store that failed because it was unavailable, and repeats them in order. In memory only.
+
+/** The cost in bytes of keeping an entry, without its payload. */
+export const ENTRY_BYTES = 512;
+
+type RetryEntry<T> = {
+  /** The name of the entry's lane. Entries of one lane never run at the same time. */
+  readonly lane: string;
+  readonly bytes: number;
+  /** Calls the store. May be called several times until the store answers, so it must be idempotent. */
+  readonly run: () => Promise<T>;
+};
+
+/** A queue of calls that the store did not answer because it was unavailable. */
+export interface StoreRetryQueue {
+  /**
+   * Runs the entry, after those that already wait. While the store does not answer, the entry is kept and retried in
+   * order. Rejects with `store_unavailable` if there is no more room or the queue was stopped. Any other error of `run`
+   * is passed on without a retry.
+   */
+  take<T>(entry: RetryEntry<T>): Promise<T>;
+  /** The number of waiting entries. */
+  readonly size: number;
+  /** Rejects all waiting entries. Nothing is retried afterwards. */
+  stop(): void;
+}
+
+type Waiting = {
+  readonly lane: string;
+  readonly bytes: number;
+  /** Runs the act. Returns false if the store is still unavailable. */
+  attempt(): Promise<boolean>;
+  reject(error: unknown): void;
+};
+
+export function createStoreRetryQueue({ clock, log }: Pick<Deps, 'clock' | 'log'>): StoreRetryQueue {
+  let waiting: Waiting[] = [];
+  let bytes = 0;
+  let timer: Cancel | null = null;
+  let stopped = false;
+  const remove = (entries: ReadonlySet<Waiting>): void => {
+    waiting = waiting.filter((entry) => !entries.has(entry));
+    for (const entry of entries) bytes -= entry.bytes;
+  };
+  const replay = async (): Promise<void> => {
+    while (waiting.length > 0 && !stopped) {
+      const turn = firstOfLanes(waiting);
+      const taken = await Promise.all(turn.map((entry) => entry.attempt()));
+      remove(new Set(turn.filter((_, i) => taken[i])));
+      if (taken.includes(false)) return;
+    }
+  };
+  const again = (): void => {
+    timer = null;
+    void replay().then(() => {
+      if (waiting.length > 0 && !stopped) timer = clock.after(RETRY_QUEUE_MS, again);
+      else if (!stopped) log.info({}, 'all kept acts have reached the store');
+    });
+  };
+  const keep = (entry: Waiting): void => {
+    const full = waiting.length >= RETRY_QUEUE_ENTRIES || bytes + entry.bytes > RETRY_QUEUE_BYTES;
+    if (full || stopped) return entry.reject(awayError());
+    if (waiting.length === 0) {
+      log.warn({}, 'the store is unavailable; acts are kept and retried');
+      timer = clock.after(RETRY_QUEUE_MS, again);
+    }
+    waiting.push(entry);
+    bytes += entry.bytes;
+  };
+  return {
+    take({ run, lane, bytes: size }) {
+      const { promise, resolve, reject } = Promise.withResolvers<Awaited<ReturnType<typeof run>>>();
+      const attempt = async (): Promise<boolean> => {
+        try {
+          resolve(await run());
+        } catch (error) {
+          if (isStoreUnavailable(error)) return false;
+          reject(error);
+        }
+        return true;
+      };
+      const entry = { lane, bytes: size, attempt, reject };
+      if (waiting.length > 0) keep(entry);
+      else void attempt().then((taken) => taken || keep(entry));
+      return promise;
+    },
+    get size() {
+      return waiting.length;
+    },
+    stop() {
+      stopped = true;
+      timer?.();
+      for (const { reject } of waiting.splice(0)) reject(awayError());
+      bytes = 0;
+    },
+  };
+}
+
+/** Returns the oldest entries, at most RETRY_QUEUE_LANES, up to the first entry whose lane repeats. */
+function firstOfLanes(waiting: readonly Waiting[]): readonly Waiting[] {
+  const lanes = new Set<string>();
+  for (const { lane } of waiting) {
+    if (lanes.has(lane) || lanes.size === RETRY_QUEUE_LANES) break;
+    lanes.add(lane);
+  }
+  return waiting.slice(0, lanes.size);
+}
+
+function awayError(): CallboardError {
+  return new CallboardError('store_unavailable', 'The store does not answer.', { retryAfterMs: RETRY_QUEUE_MS });
 }

@@ -1,10 +1,10 @@
 /** A command: its row, its stages, its outcome, and what is left of it after its end. */
-import type { ClientType } from '../connections/connection.ts';
 import type { AdminPrincipal } from '../auth/principal.ts';
-import type { CommandKey } from '../ids.ts';
+import type { ClientType } from '../connections/connection.ts';
 import type { Code } from '../errors.ts';
 import type { TerminalError } from '../history/message.ts';
-import { END_MESSAGES } from './end-messages.ts';
+import type { CommandKey } from '../ids.ts';
+import type { JsonText } from '../json.ts';
 
 export type Stage = 'admitted' | 'queued' | 'dispatched' | 'acknowledged' | 'terminal';
 export type ProvenStage = Exclude<Stage, 'terminal'>;
@@ -159,6 +159,87 @@ export function wasDispatched(command: Command): boolean {
 
 const RANK: Readonly<Record<Stage, number>> = { admitted: 0, queued: 1, dispatched: 2, acknowledged: 3, terminal: 4 };
 
-export function reached(command: Command, stage: Stage): boolean {
+function reached(command: Command, stage: Stage): boolean {
   return RANK[command.stage] >= RANK[stage];
 }
+
+// The error messages of commands that ended without a report of their client.
+
+/** The messages by error code, the same in every backend. For a code without a message, the code itself is used. */
+export const END_MESSAGES: Partial<Record<Code, string>> = {
+  connect_timeout: 'The client did not connect in time; nothing was written to it.',
+  queue_timeout: 'The command was not dispatched before its deadline; nothing was written to the client.',
+  response_timeout: 'The client reported no end before the deadline; the command may have run.',
+  instance_replaced: 'Another instance of the client took over.',
+  node_lost: 'The node that held the link was lost.',
+  store_lost: 'The store lost data that it had confirmed.',
+};
+
+// The record of one caller's wait on a command.
+
+/** The stage that a call waits for. */
+export type WaitFor = 'admitted' | 'acknowledged' | 'completed';
+
+/**
+ * One caller's unresolved wait on a command. The row proves only that the correlator has not resolved the waiter. It
+ * proves nothing about the socket, the client, or a result that arrived after the caller hung up.
+ */
+export type Waiter = CommandKey & {
+  readonly rpcId: string;
+  readonly action: string;
+  readonly callerNodeId: string;
+  readonly waitFor: WaitFor;
+  readonly createdAt: number;
+  readonly timesOutAt: number;
+};
+
+/** What a waiter is resolved with: the record at that moment, and the result if it had one. */
+export type Reply = { readonly rpcId: string; readonly command: Command; readonly result: JsonText | null };
+
+const STAGE_OF: Readonly<Record<WaitFor, Stage>> = {
+  admitted: 'admitted',
+  acknowledged: 'acknowledged',
+  completed: 'terminal',
+};
+
+export function satisfied(waitFor: WaitFor, command: Command): boolean {
+  return reached(command, STAGE_OF[waitFor]);
+}
+
+// The events of commands that live feeds carry. Types only.
+
+/**
+ * What happened to a command. `late`: an end was reported after the command had ended, or by an instance other than the
+ * bound one.
+ */
+export type CommandEventStage = 'admitted' | 'dispatched' | 'acknowledged' | 'ended' | 'late';
+
+/**
+ * An event of a command. `command`: its record after the event. `missed`: how many events of the filter were left out
+ * since the previous one.
+ */
+export type CommandEvent = {
+  readonly stage: CommandEventStage;
+  readonly command: Command;
+  readonly at: number;
+  readonly missed: number;
+};
+
+/** Selects events of commands. An event must match every member that is not null. */
+export type CommandEventFilter = {
+  readonly userId: string | null;
+  readonly clientId: string | null;
+  readonly action: string | null;
+  readonly clientType: ClientType | null;
+  /**
+   * The outcomes to select. Only events of the stages `ended` and `late` match, and only if the command has one of
+   * these outcomes. Null: events of every stage match.
+   */
+  readonly outcomes: readonly Outcome[] | null;
+};
+
+/** What the listeners of one node want now. It replaces what the node announced before, and holds for LISTENING_MS. */
+export type Listening = {
+  readonly nodeId: string;
+  readonly feeds: readonly { readonly key: string; readonly filter: CommandEventFilter }[];
+};

@@ -4,15 +4,25 @@ import { isStoreUnavailable } from '../errors.ts';
 import { clientKeyText, commandKeyText, type ClientKey, type CommandKey } from '../ids.ts';
 import { BACK_PRESSURE_BYTES } from '../limits.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
+import { ENTRY_BYTES, type StoreRetryQueue } from './acts.ts';
 import type { Command } from './command.ts';
-import type { Binding, DispatchResult } from './commands.ts';
-import { endClaim, takeClaim } from './dispatch-claims.ts';
-import { writeDispatch, writeHeld } from './dispatch-writes.ts';
-import type { ClientLink } from './link.ts';
-import { endDispatchSpan, endLinkSpans } from './link-spans.ts';
-import { ENTRY_BYTES, type StoreRetryQueue } from './store-retry-queue.ts';
-import { createLinkQueue, endWaits, LinkQueues, type Claim, type LinkQueue } from './link-queues.ts';
-import { isAnswered, isBusy, isHolding, mayDispatch, wakeWaits, waitFor } from './link-queues.ts';
+import {
+  LinkQueues,
+  createLinkQueue,
+  endWaits,
+  isAnswered,
+  isBusy,
+  isHolding,
+  mayDispatch,
+  waitFor,
+  wakeWaits,
+  type Claim,
+  type ClientLink,
+  type Held,
+  type LinkQueue,
+} from './link-queues.ts';
+import { beginDispatchSpan, endDispatchSpan, endLinkSpans } from './spans.ts';
+import type { Binding, DispatchResult } from './stores.ts';
 
 /**
  * Writes queued commands to the links of this node, in the order of admission: at most IN_FLIGHT unended commands per
@@ -246,4 +256,66 @@ export class Dispatcher {
     linkQueue.window.delete(key.commandId);
     wakeWaits(linkQueue);
   }
+}
+
+// Reserves room in the window of a link for commands that are not admitted yet, so that one act of the store can both
+// admit and dispatch a command.
+
+/** Reserves room in the link's window. Null: the link has no room, or other commands wait for it. */
+function takeClaim(linkQueue: LinkQueue, key: CommandKey, attempt: string): Claim | null {
+  const { queue, window, binding } = linkQueue;
+  if (queue.size > 0 || window.has(key.commandId) || !mayDispatch(linkQueue)) return null;
+  const claim = { linkQueue, key, binding, attempt };
+  window.add(key.commandId);
+  (linkQueue.claims ??= new Map()).set(key.commandId, claim);
+  linkQueue.pendingDispatches++;
+  return claim;
+}
+
+/** Ends the claim; the command stays in the window. Returns false if the claim had ended before. */
+function endClaim({ linkQueue, key: { commandId } }: Claim): boolean {
+  return linkQueue.claims?.delete(commandId) ?? false;
+}
+
+// Writes dispatched commands to the link of their client.
+
+/** Writes the command, or removes it from the window of its link if it must not be written. */
+function writeDispatch(deps: Deps, linkQueue: LinkQueue, key: CommandKey, result: DispatchResult): void {
+  if (result.kind === 'skip') {
+    linkQueue.window.delete(key.commandId);
+    return wakeWaits(linkQueue);
+  }
+  const { command, params, remainingMs } = result;
+  noteDispatched(deps, command);
+  const trace = beginDispatchSpan(deps, linkQueue, command);
+  linkQueue.link.sendCommand(command, params, remainingMs, trace);
+  // The cancel was requested after the store recorded the dispatch, and before its answer arrived. The client did not
+  // know the command then, so the cancel is sent again.
+  if (command.cancelRequestedAt !== null) linkQueue.link.sendCancel(command.commandId, null);
+}
+
+/** Writes the commands that were held because the socket had back-pressure, until it has back-pressure again. */
+function writeHeld(deps: Deps, linkQueue: LinkQueue, held: Map<string, Held>): void {
+  const { link } = linkQueue;
+  for (const [commandId, { key, result, at, cancel }] of held) {
+    if (link.backlog() >= BACK_PRESSURE_BYTES) return;
+    held.delete(commandId);
+    const waited = Math.max(0, deps.clock.now() - at);
+    writeDispatch(deps, linkQueue, key, { ...result, remainingMs: result.remainingMs - waited });
+    if (cancel) link.sendCancel(commandId, cancel.reason);
+  }
+}
+
+// Counts, measures and publishes that this node wrote a command to its client's socket.
+
+/** Counts, measures and publishes the dispatch of a command. Call it once for each command that is written. */
+function noteDispatched({ metrics, backend: { bus }, events }: Deps, command: Command): void {
+  const { userId, clientId, commandId, queuedAt, dispatchedAt } = command;
+  metrics.count('commands_dispatched');
+  if (queuedAt !== null && dispatchedAt !== null)
+    metrics.observe('dispatch_seconds', dispatchedAt - queuedAt, undefined, command);
+  events.emit('dispatched', command);
+  if (!bus.hasSubscribers('command')) return;
+  const key = { userId, clientId, commandId };
+  bus.publish(`command:${commandKeyText(key)}`, { key, progress: null });
 }

@@ -3,17 +3,14 @@
  * node, and at most COMMAND_EVENTS_PER_SECOND for each filter.
  */
 import type { Backend } from '../backend.ts';
-import type { Cancel, Clock } from '../clock.ts';
-import type { Crypto } from '../crypto.ts';
 import { canonicalJson } from '../json.ts';
-import { LISTENING_ANNOUNCE_MS, LISTENING_MS } from '../limits.ts';
+import { COMMAND_EVENTS_PER_SECOND, LISTENING_ANNOUNCE_MS, LISTENING_MS } from '../limits.ts';
+import type { Cancel, Clock, Crypto } from '../ports.ts';
 import type { Holdings } from '../shares/shares.ts';
-import type { Command, Outcome } from './command.ts';
-import type { CommandEventFilter, CommandEvent, CommandEventStage, Listening } from './command-event.ts';
-import { EventSampler } from './command-events-sampler.ts';
+import type { Command, CommandEvent, CommandEventFilter, CommandEventStage, Listening, Outcome } from './command.ts';
 
 /** The part of the feed that is called when a command changes. */
-export interface CommandEventSink {
+interface CommandEventSink {
   /**
    * Publishes the event if anybody listens; otherwise it costs one comparison. `command`: the record after the event.
    */
@@ -196,4 +193,40 @@ function matches(filter: CommandEventFilter, stage: CommandEventStage, command: 
 
 function hasEnded(stage: CommandEventStage, { outcome }: Command, outcomes: readonly Outcome[]): boolean {
   return (stage === 'ended' || stage === 'late') && outcome !== null && outcomes.includes(outcome);
+}
+
+// Leaves out events beyond a rate, and counts them.
+
+const SECOND_MS = 1000;
+
+/** Lets the first COMMAND_EVENTS_PER_SECOND events of each second pass, and counts the others. */
+class EventSampler {
+  #since = -Infinity;
+  #passed = 0;
+  #missed = 0;
+
+  /** Counts one event as left out: events may have been lost, and nobody knows how many. */
+  lost(): void {
+    this.#missed = Math.max(1, this.#missed);
+  }
+
+  /**
+   * Decides whether an event passes. Returns null if it is left out; otherwise the number of events that were left out
+   * since the last one that passed. `missed`: the number of events that were left out on their way to this sampler;
+   * they are counted too.
+   */
+  take(now: number, missed = 0): number | null {
+    if (now >= this.#since + SECOND_MS || now < this.#since) {
+      this.#since = now;
+      this.#passed = 0;
+    }
+    if (this.#passed === COMMAND_EVENTS_PER_SECOND) {
+      this.#missed += missed + 1;
+      return null;
+    }
+    this.#passed++;
+    const before = this.#missed + missed;
+    this.#missed = 0;
+    return before;
+  }
 }

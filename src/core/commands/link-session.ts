@@ -1,23 +1,31 @@
 /** Handles what the client of one link reports, and the end of the link. */
-import type { ClientType, Connection, DisconnectCause, LinkEnd } from '../connections/connection.ts';
-import type { ConnectResult } from '../connections/store.ts';
-import type { ContextReport, ReportOutcome } from '../contexts/store.ts';
+import type { ConnectionChange } from '../bus.ts';
+import {
+  endCauseAt,
+  linkRowId,
+  type ClientType,
+  type ConnectResult,
+  type Connection,
+  type DisconnectCause,
+  type LinkDetails,
+  type LinkEnd,
+} from '../connections/connection.ts';
+import { noteOpened } from '../connections/connections.ts';
+import type { ContextReport, ReportOutcome } from '../contexts/context.ts';
 import type { Deps } from '../deps.ts';
 import { isStoreUnavailable } from '../errors.ts';
+import { LINK_STREAM, NO_PAYLOAD, type LinkMessageKind, type NewMessage } from '../history/message.ts';
 import { clientKeyText, commandKeyText, id, type CommandKey } from '../ids.ts';
 import { utf8Length, type JsonText } from '../json.ts';
 import { orElse, thenDo, type MaybePromise } from '../maybe-promise.ts';
+import { ENTRY_BYTES, type DeliveryActs, type StoreRetryQueue } from './acts.ts';
 import type { Advertised } from './advertised.ts';
-import type { DeliveryActs } from './acts.ts';
 import type { Command } from './command.ts';
-import type { End, FinishResult, ReportResult } from './commands.ts';
 import type { Dispatcher } from './dispatcher.ts';
-import type { LinkSession } from './link.ts';
-import { linkClosed, publishChange } from './link-events.ts';
-import type { LinkQueue } from './link-queues.ts';
-import { noteReport } from './link-spans.ts';
-import type { NodeQuestions } from './node-questions.ts';
-import { ENTRY_BYTES, type StoreRetryQueue } from './store-retry-queue.ts';
+import type { LinkQueue, LinkSession } from './link-queues.ts';
+import type { NodeQuestions } from './nodes.ts';
+import { noteReport } from './spans.ts';
+import type { End, FinishResult, ReportResult } from './stores.ts';
 
 export type LinkParts = {
   readonly deps: Deps;
@@ -231,4 +239,84 @@ function orRetry(
     if (isStoreUnavailable(error)) return keep();
     throw error;
   });
+}
+
+// Publishes and logs that a client link opened or closed.
+
+/** Publishes the event and writes the log line of a client link that opened on this node. */
+export function linkOpened(deps: Deps, { kind, connection, previous }: ConnectResult): void {
+  const latest = kind === 'replaced' ? (connection.predecessors[0] ?? null) : null;
+  const replaced = latest && { replaced: latest.instanceId, cause: latest.cause };
+  deps.metrics.count('links_opened', 'client');
+  noteOpened(deps, connection, previous !== null);
+  deps.log.info({ ...namesOf(connection), kind, ...replaced }, 'link opened');
+  publishChange(deps, kind, { connection, cause: latest?.cause ?? null });
+}
+
+/**
+ * Writes the log line of a client link that closed on this node. `durationMs`: how long it was open. The event is
+ * published later, once the store has recorded the disconnect.
+ */
+function linkClosed({ log, clock, metrics }: Deps, connection: ClosedLink, end: LinkEnd): void {
+  const { cause, closeCode } = end;
+  const durationMs = Math.max(0, clock.now() - connection.connectedAt);
+  metrics.count('links_closed', cause);
+  log.info({ ...namesOf(connection), cause, closeCode, durationMs }, 'link closed');
+}
+
+type ClosedLink = LinkNames & Pick<Connection, 'connectedAt'>;
+
+type Changed = { readonly connection: Connection; readonly cause: DisconnectCause | null };
+
+function publishChange({ backend, clock }: Deps, change: ConnectionChange, changed: Changed): void {
+  backend.bus.publish('connections', { change, ...changed, at: clock.now() });
+}
+
+type LinkNames = Pick<Connection, 'userId' | 'clientId' | 'instanceId' | 'epoch' | 'nodeId'>;
+
+function namesOf({ userId, clientId, instanceId, epoch, nodeId }: LinkNames) {
+  return { userId, clientId, instanceId, epoch, nodeId };
+}
+
+// Builds the rows of a user's link history: one for each client link that opened, and one for each that ended.
+
+/**
+ * Returns the row of a link that opened. `previous`: the client's earlier row, live or remembered; null if there is
+ * none.
+ */
+export function openedRow(connection: Connection, previous: Connection | null): NewMessage {
+  const cause = previous && endCauseAt(previous, connection.connectedAt);
+  return rowOf(connection, 'link_opened', {
+    cause,
+    closeCode: null,
+    openMs: null,
+    previousInstanceId: previous?.instanceId ?? null,
+  });
+}
+
+/** Returns the row of a link that ended at `endedAt` (epoch milliseconds). */
+export function endedRow(connection: Connection, { cause, closeCode }: LinkEnd, endedAt: number): NewMessage {
+  const openMs = Math.max(0, endedAt - connection.connectedAt);
+  const kind = cause === 'replaced' ? 'link_replaced' : 'link_closed';
+  return rowOf(connection, kind, { cause, closeCode, openMs, previousInstanceId: null });
+}
+
+type Changing = Pick<LinkDetails, 'cause' | 'closeCode' | 'openMs' | 'previousInstanceId'>;
+
+function rowOf(connection: Connection, kind: LinkMessageKind, changing: Changing): NewMessage {
+  const { userId, clientId, instanceId, clientType, nodeId, epoch } = connection;
+  return {
+    ...NO_PAYLOAD,
+    id: linkRowId(kind, epoch),
+    userId,
+    suffix: LINK_STREAM,
+    kind,
+    clientId,
+    instanceId,
+    commandId: null,
+    traceId: null,
+    parentSpanId: null,
+    error: null,
+    link: { clientType, nodeId, epoch, ...changing },
+  };
 }

@@ -1,15 +1,27 @@
 /** Starts the loops of a node: its heartbeat, its mailbox, and the reconciliation of commands. */
-import type { Cancel } from '../clock.ts';
 import type { Connection } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';
-import { NODE_BEAT_MS, RECONCILE_BATCH, RECONCILE_MS } from '../limits.ts';
+import { isStoreUnavailable } from '../errors.ts';
+import type { CommandKey } from '../ids.ts';
+import {
+  DRAIN_CLOSE_DELAY_MS,
+  DRAIN_SPREAD_LINK_MS,
+  DRAIN_SPREAD_MS,
+  LOOP_ALIVE_MS,
+  NODE_BEAT_MS,
+  PAGE_MAX,
+  RECONCILE_BATCH,
+  RECONCILE_MS,
+} from '../limits.ts';
+import type { CounterName } from '../metrics.ts';
+import type { Position, Scan } from '../page.ts';
+import type { Cancel } from '../ports.ts';
 import type { DeliveryActs } from './acts.ts';
-import type { NodeQuestions } from './node-questions.ts';
-import type { MailboxRow, NodeListener } from './nodes.ts';
-import { createOutage } from './outage.ts';
-import { requeueAfterLeaseRecovery } from './lease-recovery.ts';
-import { reportOf, type ReportParts, type LoopTimes } from './report.ts';
-import type { Reply } from './waiter.ts';
+import type { Outcome, Reply } from './command.ts';
+import type { Dispatcher } from './dispatcher.ts';
+import { isBusy, type LinkQueue } from './link-queues.ts';
+import type { NodeQuestions } from './nodes.ts';
+import type { MailboxRow, NodeListener, NodeReport, PendingWait } from './stores.ts';
 
 export type LoopParts = ReportParts & {
   readonly acts: DeliveryActs;
@@ -55,7 +67,7 @@ export async function startLoops(parts: LoopParts): Promise<Cancel> {
  * Ends due commands, one batch at a time. Stops after a batch that is not full, or of which no command could be ended.
  * The next pass tries again.
  */
-export async function reconcile({ deps, acts }: Pick<LoopParts, 'deps' | 'acts'>): Promise<void> {
+async function reconcile({ deps, acts }: Pick<LoopParts, 'deps' | 'acts'>): Promise<void> {
   for (;;) {
     const due = await deps.backend.nodes.due(RECONCILE_BATCH);
     let settled = 0;
@@ -94,4 +106,215 @@ function take(
       if (linkQueue?.binding.epoch === row.epoch) linkQueue.link.close(row.cause, row.instanceId);
     }
   }
+}
+
+// Builds the report that a node sends with each heartbeat.
+
+type ReportParts = {
+  readonly deps: Deps;
+  readonly dispatcher: Dispatcher;
+  /** How many callers wait on this node. */
+  readonly waiters: () => number;
+  readonly isDraining: () => boolean;
+};
+
+/** When each loop last did its work, in epoch milliseconds. */
+type LoopTimes = { heardAt: number; reconciledAt: number };
+
+const OUTCOMES: Readonly<Record<Outcome, true>> = {
+  completed: true,
+  failed: true,
+  cancelled: true,
+  expired: true,
+  outcome_unknown: true,
+};
+const COUNTED: readonly CounterName[] = [
+  'commands_admitted',
+  'commands_dispatched',
+  'commands_acknowledged',
+  'commands_recovered',
+  'late_results',
+  'fenced_results',
+  'replies_dropped',
+];
+/**
+ * The delivery counters with the value 0. They are shown from the start, so an event that never happened counts 0
+ * instead of being absent.
+ */
+const ZEROS: ReadonlyMap<string, number> = new Map(
+  [...COUNTED, ...Object.keys(OUTCOMES).map((outcome) => `commands_ended:${outcome}`)].map((name) => [name, 0]),
+);
+
+/** Returns this node's current report. */
+function reportOf({ deps, dispatcher, waiters, isDraining }: ReportParts, times: LoopTimes): NodeReport {
+  const now = deps.clock.now();
+  const { inFlight, queued } = dispatcher.load;
+  return {
+    listenerAlive: now - times.heardAt < LOOP_ALIVE_MS,
+    reconciliationAlive: now - times.reconciledAt < LOOP_ALIVE_MS,
+    activeDrainers: dispatcher.draining,
+    connectionWaiters: waiters(),
+    links: dispatcher.links,
+    unfinishedCommands: inFlight + queued,
+    draining: isDraining(),
+    counters: new Map([...ZEROS, ...deps.metrics.snapshot()]),
+  };
+}
+
+// Handles the loss of this node's epoch: closes its links and registers its waits again.
+
+type NodeLossParts = {
+  readonly deps: Deps;
+  readonly dispatcher: Dispatcher;
+  readonly acts: DeliveryActs;
+  /** Registers the wait of every caller of this node again. */
+  readonly reattach: () => Promise<void>;
+};
+
+/**
+ * Handles the loss of this node's epoch. `fenced`: other nodes took over what it held. `store_lost`: the store forgot
+ * something that it had confirmed. Then nothing is proven about the commands of the clients on this node's links,
+ * whatever their records say, and each of them is given up. In both cases the links close, so that their clients
+ * connect again under a new binding, and callers wait again. Never rejects.
+ */
+export async function handleNodeLoss(parts: NodeLossParts, cause: 'fenced' | 'store_lost'): Promise<void> {
+  const { deps, dispatcher } = parts;
+  deps.metrics.count('node_losses', cause);
+  const linkQueues = [...dispatcher.linkQueues()];
+  // Nothing more is written to these links, whatever the store still answers.
+  for (const linkQueue of linkQueues) linkQueue.open = false;
+  if (cause === 'store_lost') await Promise.all(linkQueues.map((linkQueue) => giveUp(parts, linkQueue)));
+  for (const { link } of linkQueues) link.close('node_lost', null);
+  await parts.reattach();
+}
+
+async function giveUp(parts: NodeLossParts, linkQueue: LinkQueue): Promise<void> {
+  const { deps, acts } = parts;
+  const keys = await doubtful(parts, linkQueue);
+  await Promise.all(
+    [...keys.values()].map((key) =>
+      acts.settle(key, { kind: 'give_up', code: 'store_lost', instanceId: null }).catch((error: unknown) => {
+        deps.log.warn({ err: error }, 'could not settle a command of a lost link; it ends at its deadline');
+      }),
+    ),
+  );
+}
+
+/**
+ * Returns the commands of the link's client that have not ended according to this node or according to the store. The
+ * two may differ, because the store may have forgotten an end that it confirmed to this node.
+ */
+async function doubtful(
+  { deps, dispatcher }: NodeLossParts,
+  linkQueue: LinkQueue,
+): Promise<ReadonlyMap<string, CommandKey>> {
+  const { client, queue, window } = linkQueue;
+  const keys = new Map<string, CommandKey>(queue);
+  for (const commandId of window) keys.set(commandId, { ...client, commandId });
+  // Other commands of a leaving link's client are on its next link, perhaps on another node.
+  if (dispatcher.find(client) !== linkQueue) return keys;
+  try {
+    for (const key of await deps.backend.commands.live(client)) keys.set(key.commandId, key);
+  } catch (error) {
+    deps.log.warn({ err: error }, 'could not read the unended commands of a lost link');
+  }
+  return keys;
+}
+
+// Queues the commands of this node's links again after the node's lease was lost and recovered.
+
+/** How many links are processed at once. */
+const AT_ONCE = 64;
+
+/**
+ * Queues again the commands that wait for the clients of this node's links. Commands that are already queued stay so:
+ * repeating the act changes nothing.
+ */
+async function requeueAfterLeaseRecovery({ deps, dispatcher }: { deps: Deps; dispatcher: Dispatcher }): Promise<void> {
+  const linkQueues = [...dispatcher.linkQueues()].filter(({ open, quiet }) => open && !quiet);
+  for (let at = 0; at < linkQueues.length; at += AT_ONCE) {
+    const some = linkQueues.slice(at, at + AT_ONCE);
+    await Promise.all(some.map(({ client, binding }) => deps.backend.commands.rebind(client, binding, 'again')));
+  }
+}
+
+// Drains a node: lets live commands end, then closes the links.
+
+/**
+ * Closes this node's links one after another, each once it has nothing left to do. Links that are still busy after
+ * `withinMs` are closed then. In shared mode other nodes still admit commands for these clients. Once the closing of a
+ * link has begun, nothing more is dispatched on it, and its queued commands move on with the client. Resolves when all
+ * links are closed.
+ */
+export async function drainLinks(parts: { deps: Deps; dispatcher: Dispatcher; withinMs: number }): Promise<void> {
+  const { deps, dispatcher, withinMs } = parts;
+  const linkQueues = [...dispatcher.linkQueues()];
+  const cancels: Cancel[] = [];
+  const after = (ms: number): Promise<void> => new Promise((done) => void cancels.push(deps.clock.after(ms, done)));
+  const stepMs = Math.min(DRAIN_SPREAD_LINK_MS, Math.min(withinMs, DRAIN_SPREAD_MS) / linkQueues.length);
+  const closeInTurn = async (linkQueue: LinkQueue, turn: number): Promise<void> => {
+    if (turn > 0) await after(turn * stepMs);
+    const up = (): boolean => dispatcher.has(linkQueue);
+    linkQueue.quiet ||= deps.backend.capabilities.shared;
+    while (up() && isBusy(linkQueue)) {
+      await dispatcher.idle(linkQueue);
+      // The acknowledgement of the client's last report must still be sent.
+      await after(DRAIN_CLOSE_DELAY_MS);
+    }
+    if (up()) linkQueue.link.close('node_drained', null);
+  };
+  if (withinMs > 0) await Promise.race([Promise.all(linkQueues.map(closeInTurn)), after(withinMs)]);
+  for (const cancel of cancels) cancel();
+  for (const { link } of [...dispatcher.linkQueues()]) link.close('node_drained', null);
+}
+
+/**
+ * Ends the commands that callers still wait for when this node shuts down in direct mode, where no command outlives the
+ * node. Each command ends with what is proven, and its callers receive that end.
+ */
+export async function endWaits(parts: { deps: Deps; acts: DeliveryActs; waiting: number }): Promise<void> {
+  const { deps, acts, waiting } = parts;
+  if (waiting === 0) return;
+  const filter = { userId: null, clientId: null, nodeId: null, callerNodeId: deps.nodeId, minAgeMs: null };
+  let after: Position | null = null;
+  do {
+    const scan: Scan<PendingWait> = await deps.backend.waiters.list(filter, { first: PAGE_MAX, after });
+    for (const { row } of scan.rows)
+      await acts.settle(row.waiter, { kind: 'give_up', code: 'node_lost', instanceId: null });
+    after = scan.next;
+  } while (after !== null);
+  // Replies are delivered through the mailbox in a microtask.
+  await Promise.resolve();
+}
+
+// Logs the beginning and the end of an outage of the store, once each.
+
+/** Wraps a repeated task: logs once that the store is unavailable and once that it is back. */
+interface Outage {
+  /** Runs the task. Errors are logged, except further ones while the store is unavailable. Never rejects. */
+  run(what: string, turn: () => Promise<void>): Promise<void>;
+}
+
+function createOutage({ clock, log }: Pick<Deps, 'clock' | 'log'>): Outage {
+  let since: number | null = null;
+  let backAt = -Infinity;
+  return {
+    async run(what, turn) {
+      const began = clock.now();
+      try {
+        await turn();
+        // A run that began before the outage does not prove that the outage ended. Likewise, a failed run that began
+        // during an outage does not prove a new one.
+        if (since === null || began < since) return;
+        log.info({ awayMs: clock.now() - since }, 'the store is back');
+        since = null;
+        backAt = clock.now();
+      } catch (error) {
+        if (!isStoreUnavailable(error)) return log.error({ err: error }, `${what} failed`);
+        if (began < backAt) return;
+        if (since === null) log.error({ err: error }, 'the store is unavailable');
+        since ??= clock.now();
+      }
+    },
+  };
 }

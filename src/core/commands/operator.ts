@@ -1,16 +1,46 @@
 /** Builds the operator API of delivery: inspection, actions on links and nodes, and live updates of one command. */
-import { readUser } from '../auth/principal.ts';
-import type { CommandUpdate, Deliveries, Requester } from '../core.ts';
+import { isOwnScope, type AdmissionScope, type Policy } from '../auth/policy.ts';
+import { readScope, readUser, requireAdmin, subjectOf, type Principal, type Requester } from '../auth/principal.ts';
+import { checkLabels, isLive, type Connection } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';
-import { commandKeyText, id, type CommandKey } from '../ids.ts';
+import { CallboardError, fail, invalid, isStoreUnavailable } from '../errors.ts';
+import { canonicalUser, commandKeyText, hasAtMost, id, name, within, type ClientKey, type CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
-import { createFeed, type Subscription } from '../live.ts';
-import { CallboardError, isStoreUnavailable } from '../errors.ts';
-import { isTerminal, type Command } from './command.ts';
-import { commandEvents } from './command-events-listen.ts';
-import { createOperatorActions } from './operator-actions.ts';
+import {
+  DRAIN_WITHIN_MS,
+  ERROR_CODE_CHARS,
+  LOOP_ALIVE_MS,
+  MAX_REASON,
+  NODE_LEASE_MS,
+  OPERATOR_CONFIRM_MS,
+  OPERATOR_POLL_MS,
+  SHOWN_SCOPES,
+} from '../limits.ts';
+import { createFeed, type Lifetime, type SharedSubscription, type Subscription } from '../live.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+import {
+  completenessOf,
+  type Completeness,
+  type Listing,
+  type ObservedSource,
+  type Page,
+  type PageArgs,
+} from '../page.ts';
+import type { Cancel } from '../ports.ts';
+import { holderOf } from '../shares/shares.ts';
+import { silentSources, withGaps } from '../silence.ts';
+import { isTerminal, type Command, type CommandEvent, type CommandEventFilter, type Outcome } from './command.ts';
 import type { Dispatcher } from './dispatcher.ts';
-import { createInspection } from './inspection.ts';
+import {
+  COMMAND_ORDERS,
+  type CapacityScope,
+  type CommandLoad,
+  type CommandOrder,
+  type DeliveryFilter,
+  type DeliverySummary,
+  type DispatcherNode,
+  type ReservedScope,
+} from './stores.ts';
 
 /** The interval at which a watched command is read again, in milliseconds, because hints may be lost in shared mode. */
 const REREAD_MS = 1_000;
@@ -95,4 +125,374 @@ function watch(deps: Deps, present: Command): Subscription<CommandUpdate> {
   const feed = createFeed<CommandUpdate>(() => cancels.forEach((cancel) => cancel()));
   reread(null);
   return feed.subscription;
+}
+
+// Answers the operator's questions about delivery from the store. Changes nothing.
+
+/** Creates the operator's view of delivery. */
+function createInspection(deps: Deps): DeliveryObservation {
+  const { backend, clock, cursors } = deps;
+  const { inspector, nodes, commands } = backend;
+  return {
+    async summary(requester) {
+      requireAdmin(requester);
+      const [summary, silent] = await Promise.all([inspector.summary(), silentSources(deps, 'delivery')]);
+      const { trackedCommands: observed } = summary;
+      const own = { ...source(clock.now()), complete: true, observed, limit: null, reason: null };
+      return { ...summary, completeness: completenessOf([own, ...silent]) };
+    },
+    async nodes(requester, args) {
+      const listing: Listing = { name: 'nodes', filter: null, requester: subjectOf(requireAdmin(requester)) };
+      const request = cursors.request(listing, args);
+      const scan = withGaps(...(await Promise.all([nodes.list(request), silentSources(deps, 'delivery')])));
+      const now = clock.now();
+      return cursors.page(listing, scan, source(now), (node) => nodeView(node, now));
+    },
+    async tenants(requester, args) {
+      const listing: Listing = { name: 'tenants', filter: null, requester: subjectOf(requireAdmin(requester)) };
+      const scan = await inspector.scopes(cursors.request(listing, args));
+      return cursors.page(listing, scan, source(clock.now()), (scope) => scopeView(deps, scope));
+    },
+    async reservations(requester) {
+      requireAdmin(requester);
+      return reservationsView(deps.policy, await inspector.reservedScopes());
+    },
+    async nodesById(requester, nodeIds) {
+      requireAdmin(requester);
+      const found = await Promise.all(nodeIds.map((nodeId) => nodes.get(nodeId)));
+      const now = clock.now();
+      return found.map((node) => node && nodeView(node, now));
+    },
+    async tenantsById(requester, scopeIds) {
+      requireAdmin(requester);
+      return (await inspector.getScopes(scopeIds)).map((scope) => scope && scopeView(deps, scope));
+    },
+    async status(requester, { userId, clientId, commandId }) {
+      requireAdmin(requester);
+      const key = {
+        userId: canonicalUser(userId),
+        clientId: id('client_id', clientId),
+        commandId: id('command_id', commandId),
+      };
+      return (await commands.get([key]))[0] ?? null;
+    },
+    async commands(requester, query, args) {
+      const subject = subjectOf(requireAdmin(requester));
+      const filter = filterOf(query);
+      const order = orderOf(args.order);
+      const listing: Listing = { name: 'delivery', filter: boundTo(filter, order), requester: subject };
+      const request = { ...cursors.request(listing, args), order };
+      const silent = silentSources(deps, 'delivery', filter.nodeId);
+      const scan = withGaps(...(await Promise.all([inspector.list(filter, request), silent])));
+      return cursors.page(listing, scan, source(clock.now()), (command) => command);
+    },
+  };
+}
+
+/**
+ * Builds the operator's view of a node. What the node reported of its loops counts for LOOP_ALIVE_MS, because an older
+ * report does not prove that they still run.
+ */
+export function nodeView(node: DispatcherNode, now: number): NodeView {
+  const age = now - node.updatedAt;
+  const alive = age < LOOP_ALIVE_MS;
+  return {
+    ...node,
+    listenerAlive: node.listenerAlive && alive,
+    reconciliationAlive: node.reconciliationAlive && alive,
+    stale: age >= NODE_LEASE_MS,
+  };
+}
+
+/**
+ * Adds the limit of a scope. The policy finds a scope only by user, so the users who hold reservations in the scope are
+ * looked up.
+ */
+function scopeView({ policy }: Deps, scope: CapacityScope): ScopeView {
+  const own = ({ id: scopeId }: AdmissionScope): boolean => scopeId === scope.scopeId;
+  const limit = scope.holders.map(({ userId }) => policy.scopeOf(userId)).find(own)?.limit ?? null;
+  return { ...scope, limit };
+}
+
+function filterOf(query: DeliveryQuery): DeliveryFilter {
+  const { userId, clientId, nodeId, action, stage = null, outcome = null, code = null, clientType = null } = query;
+  const { admittedAfter = null, admittedBefore = null } = query;
+  if (code === '' || !hasAtMost(code ?? '', ERROR_CODE_CHARS))
+    invalid('code', `expected 1 to ${ERROR_CODE_CHARS} characters`);
+  return {
+    userId: userId == null ? null : canonicalUser(userId),
+    clientId: clientId == null ? null : id('client_id', clientId),
+    nodeId: nodeId == null ? null : id('node_id', nodeId),
+    stage,
+    outcome,
+    action: action == null ? null : name('action', action),
+    code,
+    clientType,
+    labels: checkLabels('labels', query.labels),
+    admittedAfter,
+    admittedBefore,
+  };
+}
+
+function orderOf(given: CommandOrder | null | undefined): CommandOrder {
+  const order = given ?? 'key';
+  return COMMAND_ORDERS.includes(order) ? order : invalid('order', `expected one of ${COMMAND_ORDERS.join(', ')}`);
+}
+
+/**
+ * Returns the part of a filter that cursors are bound to. Members that are not given add nothing, so that cursors from
+ * older versions, which did not have these members, stay valid.
+ */
+function boundTo(filter: DeliveryFilter, order: CommandOrder): object {
+  const { action, code, clientType, labels, admittedBefore, ...always } = filter;
+  const later = { action, code, clientType, labels, admittedBefore, order: order === 'key' ? null : order };
+  return { ...always, ...Object.fromEntries(Object.entries(later).filter(([, value]) => value !== null)) };
+}
+
+function source(asOf: number): Pick<ObservedSource, 'source' | 'nodeId' | 'asOf'> {
+  return { source: 'delivery', nodeId: null, asOf };
+}
+
+// The interfaces of operators: what they see of delivery, and what they can do to nodes and links. Types only.
+
+export type DeliverySummaryView = DeliverySummary & { readonly completeness: Completeness };
+
+/**
+ * A node's last report; its loops count as alive only while that report is recent enough. `stale`: its lease has run
+ * out.
+ */
+export type NodeView = DispatcherNode & { readonly stale: boolean };
+
+/**
+ * A capacity scope with its limit. `limit`: how many commands the scope may hold at once under this node's policy; null
+ * if that policy has no such scope.
+ */
+export type ScopeView = CapacityScope & { readonly limit: number | null };
+
+/**
+ * The reservations of the deployment, without the id of any user. `named`: the scopes of the policy with the most
+ * reservations, most first; at most SHOWN_SCOPES. `others`: the reservations of all other scopes, such as those of
+ * single users. `fullest`: the highest fraction of its limit that any scope has used; 0 without reservations.
+ */
+export type ReservationsView = {
+  readonly named: readonly Pick<ScopeView, 'scopeId' | 'reservedCommands' | 'limit'>[];
+  readonly others: number;
+  readonly fullest: number;
+};
+
+/** The filters of a list of tracked commands. An omitted filter matches every command. */
+export type DeliveryQuery = {
+  readonly [Name in Exclude<keyof DeliveryFilter, 'labels'>]?: DeliveryFilter[Name] | undefined;
+} & {
+  /** The labels that the target's connection must have, each as `key=value`. */
+  readonly labels?: readonly string[] | null | undefined;
+};
+
+/** The requested page of commands. The default order is `key`. */
+export type CommandPageArgs = PageArgs & { readonly order?: CommandOrder | null | undefined };
+
+/**
+ * The result of closing a link as an operator. `closed`: the link is gone. `requested`: its node was asked and has not
+ * confirmed yet. `connection` is the state afterwards; it may already be another link of the client.
+ */
+export type Disconnection = { readonly state: 'closed' | 'requested'; readonly connection: Connection };
+
+/** Shows the state of delivery, to administrators only. It changes nothing and shows no payload. */
+export interface DeliveryObservation {
+  summary(requester: Principal | null): Promise<DeliverySummaryView>;
+  /** Lists the nodes that have reported, ordered by id. */
+  nodes(requester: Principal | null, page: PageArgs): Promise<Page<NodeView>>;
+  /** Lists the admission scopes that hold reservations, ordered by scope. */
+  tenants(requester: Principal | null, page: PageArgs): Promise<Page<ScopeView>>;
+  reservations(requester: Principal | null): Promise<ReservationsView>;
+  /** Returns nodes by their ids, in order; null for one that has not reported. */
+  nodesById(requester: Principal | null, nodeIds: readonly string[]): Promise<readonly (NodeView | null)[]>;
+  /** Returns scopes by their ids, in order; null for one without reservations. */
+  tenantsById(requester: Principal | null, scopeIds: readonly string[]): Promise<readonly (ScopeView | null)[]>;
+  /**
+   * Returns the record of one command; null if none is kept. Throws `invalid_argument` or `invalid_user` if the key is
+   * not valid.
+   */
+  status(requester: Principal | null, key: CommandKey): Promise<Command | null>;
+  /** Lists tracked commands in the requested order. Throws `invalid_argument` if a filter is not valid. */
+  commands(requester: Principal | null, query: DeliveryQuery, page: CommandPageArgs): Promise<Page<Command>>;
+}
+
+/**
+ * Operator actions, for administrators only. Each action is first written to the audit. If that fails,
+ * `audit_unavailable` is thrown and nothing is done. `requestId`: the id of the request, for the audit row.
+ */
+export interface OperatorActions {
+  /**
+   * Closes a client's link with the cause `operator`. Null: there is no such connection. Throws `not_connected` if its
+   * link is down.
+   */
+  disconnectClient(
+    requester: Principal | null,
+    key: ClientKey,
+    reason: string | null,
+    requestId?: string | null,
+  ): Promise<Disconnection | null>;
+  /**
+   * Asks a node to drain for at most `withinMs` milliseconds, and answers with its report afterwards. Null: there is no
+   * such live node.
+   */
+  drainNode(
+    requester: Principal | null,
+    nodeId: string,
+    withinMs: number | null,
+    requestId?: string | null,
+  ): Promise<NodeView | null>;
+}
+
+export type CommandUpdate = {
+  readonly command: Command;
+  readonly progress: JsonText | null;
+  readonly at: number;
+};
+
+/** The API of commands: their records, their live updates, the state of delivery, and the actions of an operator. */
+export interface Deliveries extends DeliveryObservation, OperatorActions {
+  /** Returns the record of a command. Null if there is no such command, or if it belongs to another user. */
+  command(requester: Requester, key: CommandKey): Promise<Command | null>;
+  many(keys: readonly CommandKey[]): MaybePromise<readonly (Command | null)[]>;
+  /** Returns the recorded result. Does not authorize: the caller must have done so. */
+  result(key: CommandKey): MaybePromise<JsonText | null>;
+  /**
+   * Emits the current state first, and ends after the terminal one. Null if there is no such command, or if it belongs
+   * to another user.
+   */
+  updates(requester: Requester, key: CommandKey): Promise<Subscription<CommandUpdate> | null>;
+  /** Returns the live feed of the events of commands that the requester may see. See `commandEvents`. */
+  events(requester: Requester, query: CommandEventQuery): SharedSubscription<CommandEvent>;
+  /** Counts the live commands of each of these clients in the whole deployment. Does not authorize. */
+  loads(keys: readonly ClientKey[]): MaybePromise<readonly CommandLoad[]>;
+  /** Counts the live commands of all clients that are connected to this node. */
+  nodeLoad(): CommandLoad;
+}
+
+// Carries out what an operator can request: to disconnect a client, and to drain a node.
+
+/** Creates the actions by which an operator disconnects a client and drains a node. */
+function createOperatorActions(deps: Deps): OperatorActions {
+  const { backend, clock, audit } = deps;
+  const { connections, nodes } = backend;
+  const find = async (client: ClientKey): Promise<Connection | null> => (await connections.get([client]))[0] ?? null;
+  return {
+    async disconnectClient(requester, key, reason, requestId) {
+      const admin = requireAdmin(requester);
+      const client = { userId: canonicalUser(key.userId), clientId: id('client_id', key.clientId) };
+      if (reason !== null && !hasAtMost(reason, MAX_REASON))
+        invalid('reason', `expected at most ${MAX_REASON} characters`);
+      const before = await find(client);
+      if (!before) return null;
+      if (!isLive(before, clock.now())) notConnected();
+      const { nodeId, instanceId, epoch } = before;
+      const subject = { ...client, instanceId, nodeId };
+      const act = await audit.record(admin, { action: 'disconnect', subject, reason, requestId });
+      const kick = { kind: 'kick', client, epoch, cause: 'operator', instanceId: null } as const;
+      if (!(await nodes.post(nodeId, kick))) {
+        await act.end('not_connected');
+        notConnected();
+      }
+      const isGone = (now: Connection | null): boolean => now?.epoch !== epoch || now.disconnectedAt !== null;
+      const after = await pollUntil(deps, () => find(client), isGone);
+      const state = isGone(after) ? 'closed' : 'requested';
+      await act.end(state);
+      return { state, connection: after ?? before };
+    },
+    async drainNode(requester, nodeIdText, withinMs, requestId) {
+      const admin = requireAdmin(requester);
+      const nodeId = id('node_id', nodeIdText);
+      const ms = within('within_ms', withinMs, DRAIN_WITHIN_MS);
+      if (!(await nodes.get(nodeId))) return null;
+      const act = await audit.record(admin, { action: 'drain', subject: { nodeId }, requestId });
+      const isPosted = await nodes.post(nodeId, { kind: 'drain', withinMs: ms });
+      await act.end(isPosted ? 'requested' : 'not_found');
+      if (!isPosted) return null;
+      const after = await pollUntil(
+        deps,
+        () => nodes.get(nodeId),
+        (node) => node === null || node.draining,
+      );
+      return after && nodeView(after, clock.now());
+    },
+  };
+}
+
+function notConnected(): never {
+  fail('not_connected', 'The client is not connected.');
+}
+
+/** Reads until `done` holds, for at most OPERATOR_CONFIRM_MS, because nodes process their mailboxes asynchronously. */
+async function pollUntil<T>({ clock }: Deps, read: () => MaybePromise<T>, done: (seen: T) => boolean): Promise<T> {
+  const end = clock.monotonic() + OPERATOR_CONFIRM_MS;
+  for (;;) {
+    const seen = await read();
+    if (done(seen) || clock.monotonic() >= end) return seen;
+    await new Promise<void>((resolve) => void clock.after(OPERATOR_POLL_MS, resolve));
+  }
+}
+
+// Sums up the reservations of all scopes, without naming users.
+
+function reservationsView(policy: Policy, scopes: readonly ReservedScope[]): ReservationsView {
+  const all = scopes.map((scope) => ({ ...scope, limit: limitOf(policy, scope) }));
+  const named = all
+    .filter(({ scopeId, userId }) => !isOwnScope(scopeId, userId))
+    .sort((a, b) => b.reservedCommands - a.reservedCommands)
+    .slice(0, SHOWN_SCOPES);
+  const sum = (rows: readonly ReservedScope[]): number =>
+    rows.reduce((total, { reservedCommands }) => total + reservedCommands, 0);
+  const usedOf = ({ reservedCommands, limit }: (typeof all)[number]): number => (limit ? reservedCommands / limit : 0);
+  return {
+    named: named.map(({ scopeId, reservedCommands, limit }) => ({ scopeId, reservedCommands, limit })),
+    others: sum(all) - sum(named),
+    fullest: all.reduce((most, scope) => Math.max(most, usedOf(scope)), 0),
+  };
+}
+
+/**
+ * Returns the limit of a scope under this node's policy. Null if this policy puts the user into another scope: then a
+ * node with another policy made the reservation.
+ */
+function limitOf(policy: Policy, { scopeId, userId }: ReservedScope): number | null {
+  const scope = policy.scopeOf(userId);
+  return scope.id === scopeId ? scope.limit : null;
+}
+
+// Decides who may listen to the events of commands, and to which of them.
+
+/** A filter of events as a request gives it. Members that are absent or null match every event. */
+export type CommandEventQuery = { readonly [Name in keyof CommandEventFilter]?: CommandEventFilter[Name] | undefined };
+
+/** A lifetime that never ends by itself. The transport ends the streams of an expired token. */
+const AS_LONG_AS_TOKEN: Lifetime = { endWith() {}, close() {} };
+
+/**
+ * Returns the feed of events of commands that match a query: of all users for an administrator, of its own clients for
+ * a user. Throws `invalid_argument` for an invalid member, `not_found` for a foreign user, and on `listen` as
+ * `CommandEvents.listen`.
+ */
+function commandEvents(
+  { events, shares }: Deps,
+  requester: Principal | null,
+  query: CommandEventQuery,
+): SharedSubscription<CommandEvent> {
+  const { clientId, action, clientType = null, outcomes } = query;
+  const filter: CommandEventFilter = {
+    userId: readScope(requester, query.userId),
+    clientId: clientId == null ? null : id('client_id', clientId),
+    action: action == null ? null : name('action', action),
+    clientType,
+    outcomes: outcomes == null ? null : checkOutcomes(outcomes),
+  };
+  const holdings = shares.of(holderOf(requester));
+  const listen = (push: (event: CommandEvent) => void): Cancel => events.listen(filter, push, holdings);
+  return { key: events.keyOf(filter), listen, lifetime: AS_LONG_AS_TOKEN };
+}
+
+/** Returns each outcome once and in a fixed order, so that equal filters share one feed. */
+function checkOutcomes(outcomes: readonly Outcome[]): readonly Outcome[] {
+  return outcomes.length === 0 ? invalid('outcomes', 'expected at least one') : [...new Set(outcomes)].sort();
 }

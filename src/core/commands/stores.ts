@@ -1,12 +1,13 @@
-/** The port of commands. Each method is one atomic act, so two nodes never see half of one. */
-import type { ClientType, Connection } from '../connections/connection.ts';
+/** The storage ports of commands, waiters and nodes, and the reading port of the inspector. One atomic act is one method. Types only. */
+import type { ClientType, Connection, Label } from '../connections/connection.ts';
 import type { StoredPayload, TerminalError } from '../history/message.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { RefusedShare, ShareRefusal } from '../shares/bounds.ts';
-import type { Command, CommandCaller, CommandMark } from './command.ts';
-import type { Waiter } from './waiter.ts';
+import type { PageRequest, Scan } from '../page.ts';
+import type { Cancel } from '../ports.ts';
+import type { RefusedShare, ShareRefusal } from '../shares/shares.ts';
+import type { Command, CommandCaller, CommandMark, Outcome, Reply, Stage, Waiter } from './command.ts';
 
 /** The part of an admission that decides whether it is refused. */
 export type AdmitQuestion = CommandKey & {
@@ -104,7 +105,7 @@ export type CommandLoad = { readonly inFlight: number; readonly queued: number }
 export type Binding = { readonly nodeId: string; readonly instanceId: string; readonly epoch: number };
 
 /** A recorded dispatch: the command may be written to its link. */
-export type MarkedDispatch = {
+type MarkedDispatch = {
   readonly kind: 'dispatch';
   readonly command: Command;
   readonly params: JsonText | null;
@@ -250,4 +251,269 @@ export interface CommandStore {
    * (`resultExpired`). Payloads are stored apart from records, so that no record can hold one.
    */
   result(key: CommandKey): MaybePromise<JsonText | null>;
+}
+
+// The port of waiters: the callers that wait for commands.
+
+/** A waiter and the command that it waits on, in their current states. */
+export type PendingWait = { readonly waiter: Waiter; readonly command: Command };
+
+export type WaiterFilter = {
+  readonly userId: string | null;
+  readonly clientId: string | null;
+  /** The node of the target's connection. */
+  readonly nodeId: string | null;
+  readonly callerNodeId: string | null;
+  readonly minAgeMs: number | null;
+};
+
+export type AttachResult =
+  | { readonly kind: 'waiting'; readonly waiter: Waiter; readonly command: Command }
+  | { readonly kind: 'satisfied'; readonly command: Command; readonly result: JsonText | null }
+  /** The command ended, and only its mark is left. */
+  | { readonly kind: 'ended'; readonly mark: CommandMark }
+  | { readonly kind: 'full' }
+  | { readonly kind: 'unknown' };
+
+/** A number of waits. `complete` is false if the count stopped at COUNT_SCAN rows. */
+export type Counted = { readonly count: number; readonly complete: boolean };
+
+export type CountedScan = { readonly total: number; readonly scan: Scan<PendingWait> };
+
+/**
+ * The waits of the callers of this process. `CommandStore.admit` or `attach` adds a row. The row is removed when its
+ * command ends, its stage is reached, or `remove` is called. A deployment has at most WAITERS_PER_COMMAND waits on a
+ * command; those of a node that is gone do not count. Reads return the rows of this process only: other nodes are asked
+ * for theirs (`core/calls/pending.ts`). In shared mode positions begin with a time, so those of several processes can be
+ * compared.
+ */
+export interface WaiterStore {
+  /** Atomic: reads the record and registers the waiter in one act, so that no end is missed in between. */
+  attach(key: CommandKey, waiter: NewWaiter): MaybePromise<AttachResult>;
+  /** Removes a wait, because it ended or because the caller hung up. The command is not touched. Idempotent. */
+  remove(key: CommandKey, rpcId: string): MaybePromise<void>;
+  /** Lists waits in the order in which they were registered. Observation only: resolves, renews and removes nothing. */
+  list(filter: WaiterFilter, page: PageRequest): MaybePromise<Scan<PendingWait>>;
+  /** Counts waits by the node of the target's connection; the key is null for commands that wait for their client. */
+  countByNode(
+    filter: WaiterFilter,
+  ): MaybePromise<{ readonly counts: ReadonlyMap<string | null, number>; readonly complete: boolean }>;
+  /**
+   * Returns for each user the first page that `list` gives for this user, and the total number of the user's waits. One
+   * round trip.
+   */
+  ofUsers(userIds: readonly string[], first: number): MaybePromise<readonly CountedScan[]>;
+  ofClients(keys: readonly ClientKey[], first: number): MaybePromise<readonly CountedScan[]>;
+  ofCommands(keys: readonly CommandKey[]): MaybePromise<readonly (readonly PendingWait[])[]>;
+}
+
+// The port of nodes: leases, heartbeats, mailboxes, and the commands that are due.
+
+/** A row of a node's mailbox. Rows are delivered in the order posted, each at most once per boot. */
+export type MailboxRow =
+  | { readonly kind: 'command'; readonly key: CommandKey }
+  /** The client is to be asked to stop this command. */
+  | { readonly kind: 'cancel'; readonly key: CommandKey; readonly reason: string | null }
+  /** The command ended without a report of its client, so it no longer counts in the window of its link. */
+  | { readonly kind: 'ended'; readonly key: CommandKey }
+  /** Asks to close this link; ignored if a newer epoch is bound. `instanceId`: the successor of a replaced instance. */
+  | {
+      readonly kind: 'kick';
+      readonly client: ClientKey;
+      readonly epoch: number;
+      readonly cause: 'replaced' | 'operator';
+      readonly instanceId: string | null;
+    }
+  | { readonly kind: 'drain'; readonly withinMs: number }
+  /** A node posts this to itself. Its arrival proves that the mailbox is read. */
+  | { readonly kind: 'pulse' }
+  | { readonly kind: 'reply'; readonly reply: Reply }
+  /** A question of another node. `text`: the question, in the form of its topic. */
+  | {
+      readonly kind: 'question';
+      readonly questionId: string;
+      readonly from: string;
+      readonly topic: 'series' | 'leaving' | 'waits';
+      readonly text: string;
+    }
+  /** The answer to a question that this node has asked. */
+  | { readonly kind: 'answer'; readonly questionId: string; readonly text: string };
+
+/** What a node reports with each heartbeat. */
+export type NodeReport = {
+  /** Whether a `pulse` row that the node posted to its own mailbox arrived within LOOP_ALIVE_MS. */
+  readonly listenerAlive: boolean;
+  /** Whether a reconciliation pass finished within LOOP_ALIVE_MS. */
+  readonly reconciliationAlive: boolean;
+  /** The number of links with queued commands. */
+  readonly activeDrainers: number;
+  /** The number of callers that wait on this node. */
+  readonly connectionWaiters: number;
+  /** The number of client links of this node. */
+  readonly links: number;
+  /** The number of commands that are queued or in flight on its links. */
+  readonly unfinishedCommands: number;
+  readonly draining: boolean;
+  readonly counters: ReadonlyMap<string, number>;
+};
+
+export type DispatcherNode = NodeReport & { readonly nodeId: string; readonly updatedAt: number };
+
+/** Receives the events of a node and its mailbox. */
+export interface NodeListener {
+  deliver(row: MailboxRow): void;
+  /**
+   * Called when this node lost its id. `fenced`: the other nodes counted this node as dead and took over what it held.
+   * `store_lost`: the store forgot something that it had confirmed. No row is delivered until this resolves; the node
+   * then holds its id again. A store that cannot lose a node never calls it.
+   */
+  lost(cause: 'fenced' | 'store_lost'): Promise<void>;
+  /**
+   * Called when this node has cleaned up after a dead node and marked these links of that node as lost. The dead node
+   * may be this node itself, before it was fenced. Each link is reported to one node of the deployment, once.
+   */
+  linksLost(connections: readonly Connection[]): void;
+  /**
+   * Called when this node's lease is valid again after it ran out or may have run out. In between, its links counted as
+   * gone and the commands for their clients were parked.
+   */
+  revived(): void;
+}
+
+/** The nodes of a deployment: their mailboxes, their leases, and the commands that are due. */
+export interface NodeStore {
+  /**
+   * Registers this process under the id and starts delivering its mailbox. Throws if another live process holds the id.
+   */
+  attach(nodeId: string, listener: NodeListener): MaybePromise<Cancel>;
+  /** Renews the lease and replaces the report. */
+  beat(nodeId: string, report: NodeReport): MaybePromise<void>;
+  /** Posts a row to a node. False: there is no such live node. */
+  post(nodeId: string, row: MailboxRow): MaybePromise<boolean>;
+  /** Returns commands that are past their connect deadline or their deadline, oldest first. Reads only. */
+  due(limit: number): MaybePromise<readonly CommandKey[]>;
+  /**
+   * Lists the nodes that have reported, ordered by id. A node that died without releasing its id stays listed, as it
+   * last reported, for NODE_GONE_MS after it was cleaned up.
+   */
+  list(page: PageRequest): MaybePromise<Scan<DispatcherNode>>;
+  /**
+   * Returns the ids, in order, of the nodes whose last heartbeat is at least NODE_SILENT_MS old. Since that heartbeat
+   * nothing is known of their links and waits. A node that died is included for as long as `list` shows it; a node that
+   * released its id is not.
+   */
+  silent(): MaybePromise<readonly string[]>;
+  /** Returns the last report of a node. Null if no such node has reported. */
+  get(nodeId: string): MaybePromise<DispatcherNode | null>;
+}
+
+// The port of bounded delivery statistics.
+
+/** Bounded statistics of delivery. The oldest values are those of a sample, not exact global extremes. */
+export type DeliverySummary = {
+  /** The number of commands with a record: live commands, and ended ones within retention. */
+  readonly trackedCommands: number;
+  /** The number of live commands that are past their connect deadline or their deadline and not settled yet. */
+  readonly dueCommands: number;
+  readonly sampledOldestDeadline: number | null;
+  readonly sampledOldestQueuedAgeMs: number | null;
+  readonly sampleSize: number;
+  /**
+   * The length of the command stream that an earlier system left in the same Redis, and the number of its pending
+   * commands. Null where there is none to read, as in direct mode.
+   */
+  readonly legacyCommandStreamDepth: number | null;
+  readonly pendingCommandDepth: number | null;
+};
+
+/** An admission scope that holds reservations now. */
+export type CapacityScope = {
+  readonly scopeId: string;
+  readonly reservedCommands: number;
+  readonly oldestDeadline: number | null;
+  /** The commands that hold the reservations, ordered by deadline; at most SCOPE_HOLDERS. */
+  readonly holders: readonly (CommandKey & { readonly deadline: number })[];
+};
+
+/**
+ * A scope and the number of its reservations. `userId`: the user of one of them, from whom the policy derives the
+ * scope.
+ */
+export type ReservedScope = Pick<CapacityScope, 'scopeId' | 'reservedCommands'> & { readonly userId: string };
+
+export type DeliveryFilter = {
+  readonly userId: string | null;
+  readonly clientId: string | null;
+  readonly stage: Stage | null;
+  readonly outcome: Outcome | null;
+  readonly nodeId: string | null;
+  readonly action: string | null;
+  /** The code of the error that the command ended with; null: any or none. */
+  readonly code: string | null;
+  readonly clientType: ClientType | null;
+  /** The labels that the target's connection must have now, all of them; null: any or none. */
+  readonly labels: readonly Label[] | null;
+  /** The bounds of the time of admission, both exclusive; epoch milliseconds. */
+  readonly admittedAfter: number | null;
+  readonly admittedBefore: number | null;
+};
+
+/** Matches every command. */
+export const ANY_COMMAND: DeliveryFilter = {
+  userId: null,
+  clientId: null,
+  stage: null,
+  outcome: null,
+  nodeId: null,
+  action: null,
+  code: null,
+  clientType: null,
+  labels: null,
+  admittedAfter: null,
+  admittedBefore: null,
+};
+
+/** Whether a command's record matches a filter. Does not compare the user, nor the labels of the client. */
+export function matchesRecord(filter: DeliveryFilter, command: Command): boolean {
+  const { clientId, stage, outcome, nodeId, action, code, clientType, admittedAfter, admittedBefore } = filter;
+  return (
+    (clientId === null || command.clientId === clientId) &&
+    (stage === null || command.stage === stage) &&
+    (outcome === null || command.outcome === outcome) &&
+    (nodeId === null || command.nodeId === nodeId) &&
+    (action === null || command.action === action) &&
+    (code === null || command.error?.code === code) &&
+    (clientType === null || command.clientType === clientType) &&
+    (admittedAfter === null || command.admittedAt > admittedAfter) &&
+    (admittedBefore === null || command.admittedAt < admittedBefore)
+  );
+}
+
+/**
+ * The orders of command listings. `key`: by user, client and command. `newest`: latest admission first; commands of one
+ * millisecond in a fixed order.
+ */
+export const COMMAND_ORDERS = ['key', 'newest'] as const;
+export type CommandOrder = (typeof COMMAND_ORDERS)[number];
+
+/** A page of commands. The default order is `key`. A position is valid only for the order in which it was returned. */
+type CommandPage = PageRequest & { readonly order?: CommandOrder | undefined };
+
+/**
+ * Observation of delivery: records and counts, never a payload. Observing creates, acquires, renews and releases
+ * nothing.
+ */
+export interface DeliveryInspector {
+  summary(): MaybePromise<DeliverySummary>;
+  /** Lists the scopes that have reservations, ordered by scope. */
+  scopes(page: PageRequest): MaybePromise<Scan<CapacityScope>>;
+  /** Returns one scope per id, in the order of the ids; null for a scope without reservations. */
+  getScopes(scopeIds: readonly string[]): MaybePromise<readonly (CapacityScope | null)[]>;
+  /** Returns the scopes that have reservations, in no particular order: all of them, or as many as SCAN_BUDGET. */
+  reservedScopes(): MaybePromise<readonly ReservedScope[]>;
+  /**
+   * Lists tracked commands. In the order `newest`, commands admitted after the first page appear on no later page. A
+   * page is cut after SCAN_BUDGET rows that do not match.
+   */
+  list(filter: DeliveryFilter, page: CommandPage): MaybePromise<Scan<Command>>;
 }

@@ -1,7 +1,22 @@
 /** The row of a client's connection, its status, and the events about it. */
-import type { JsonText } from '../json.ts';
-import type { ClientKey } from '../ids.ts';
-import { DEAD_MS, PING_MS, PREDECESSORS, RECENT_REPLACEMENT_MS, STALE_MS } from '../limits.ts';
+import { readScope, type Principal } from '../auth/principal.ts';
+import { invalid } from '../errors.ts';
+import { hasAtMost, id, name, type ClientKey } from '../ids.ts';
+import { isRecord, type JsonText } from '../json.ts';
+import {
+  DEAD_MS,
+  FILTER_TEXT_CHARS,
+  LABELS_PER_CLIENT,
+  LABELS_PER_FILTER,
+  LABEL_MAX_CHARS,
+  PING_MS,
+  PREDECESSORS,
+  RECENT_REPLACEMENT_MS,
+  STALE_MS,
+} from '../limits.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+import type { Completeness, PageRequest, Scan } from '../page.ts';
+import type { DocumentReading } from '../reading.ts';
 
 export type ClientType = 'browser' | 'console' | 'mobile' | 'web';
 export type ConnectionStatus = 'connected' | 'disconnected' | 'stale';
@@ -181,4 +196,318 @@ export function advertisedBytes(action: ActionAdvertisement): number {
   const { name, summary, description, version, schema, metadata } = action;
   const texts = [name, summary, description, version, schema, metadata];
   return texts.reduce((sum, text) => sum + (text?.length ?? 0), 128);
+}
+
+// The port of connections: which link of each client is bound, and what the client advertises.
+
+export type ConnectRequest = ClientKey & {
+  readonly instanceId: string;
+  readonly nodeId: string;
+  readonly clientType: ClientType;
+  /** Whether the link's token has the scope `host`. */
+  readonly host: boolean;
+  readonly metadata: JsonText | null;
+  readonly actions: readonly ActionAdvertisement[];
+};
+
+/**
+ * How a client connected. `resumed`: the same instance reconnected (or opened a second socket). `replaced`: another
+ * instance was live or remembered.
+ */
+export type ConnectResult = {
+  readonly kind: 'connected' | 'resumed' | 'replaced';
+  readonly connection: Connection;
+  readonly previous: Connection | null;
+};
+
+/** A user and the number of its connections. */
+export type UserRow = { readonly userId: string; readonly count: number };
+
+/**
+ * The registry of connections. The backend sets the times. A row is forgotten FORGET_MS after its link was lost. A row
+ * counts as disconnected (`node_lost`) once its node's lease has run out. In every listing the position of a connection
+ * is its user, then its client.
+ */
+export interface ConnectionStore {
+  /** Atomic. Binds the client to this instance and node under a new epoch, and replaces any earlier binding. */
+  connect(request: ConnectRequest): MaybePromise<ConnectResult>;
+  /** Atomic. Records a sign of life. Null if the epoch is not the current one or the link is down. */
+  touch(key: ClientKey, epoch: number): MaybePromise<Connection | null>;
+  /** Atomic. Replaces the advertisements. Null if the epoch is not the current one or the link is down. */
+  advertise(key: ClientKey, epoch: number, actions: readonly ActionAdvertisement[]): MaybePromise<Connection | null>;
+  /**
+   * Atomic. Marks the link as down if the epoch is still the current one, so the close of an old socket never affects a
+   * newer link. Idempotent. Returns null if the epoch is not current. Also returns null if the link's node had died and
+   * the node that cleaned up after it has already marked the link as down; `NodeListener.linksLost` reports such a
+   * link. `closeCode`: see `Connection`; default null.
+   */
+  disconnect(
+    key: ClientKey,
+    epoch: number,
+    cause: DisconnectCause,
+    closeCode?: number | null,
+  ): MaybePromise<Connection | null>;
+  /** Returns one connection per key, in the order of the keys; null where there is no row. One round trip. */
+  get(keys: readonly ClientKey[]): MaybePromise<readonly (Connection | null)[]>;
+  /**
+   * Returns a live connection as this process last saw it, without asking the store; null if it knows none. It may be
+   * out of date, so an admission that relies on it passes it as `AdmitRequest.seen` and the store checks it. A store
+   * whose `get` answers in the same tick does not have this method.
+   */
+  lastSeen?(key: ClientKey): Connection | null;
+  /**
+   * Lists connections in order of user and client. A page is cut after SCAN_BUDGET rows that do not match. With a
+   * `reading`, rows are read once for a whole document.
+   */
+  list(filter: ConnectionFilter, page: PageRequest, reading?: DocumentReading): MaybePromise<Scan<Connection>>;
+  /** Returns for each user, in the order given, the first connections in order and the total number. One round trip. */
+  ofUsers(
+    userIds: readonly string[],
+    first: number,
+  ): MaybePromise<readonly { readonly total: number; readonly rows: readonly Connection[] }[]>;
+  /** Lists the users that have a row, with the number of their rows, in order of user. */
+  users(page: PageRequest): MaybePromise<Scan<UserRow>>;
+}
+
+// The port of reconnects: how often clients reconnected in the last hour.
+
+/** A client, and how often its link was opened again in the last hour. */
+export type Reconnects = ClientKey & { readonly reconnects: number };
+
+/**
+ * Counts reconnects over the last hour, in slots of RECONNECT_SLOT_MS: a count covers between 55 and 60 minutes. Counts
+ * outlive the connection's row. Each slot counts at most RECONNECT_CLIENTS clients of a partition.
+ */
+export interface ReconnectStore {
+  /**
+   * Notes that a client's link opened. It counts as a reconnect if `again` is true, or if the client's link is known to
+   * have opened within the last hour.
+   */
+  note(client: ClientKey, again: boolean): MaybePromise<void>;
+  /** Returns one count per client, in the order of the clients. */
+  counts(clients: readonly ClientKey[]): MaybePromise<readonly number[]>;
+  /**
+   * Returns the clients with the most reconnects, most first, then in order of user and client; at most `first`.
+   * `complete`: whether every client that reconnected was looked at.
+   */
+  top(first: number): MaybePromise<{ readonly rows: readonly Reconnects[]; readonly complete: boolean }>;
+}
+
+/** A bounded sample of the clients that reconnect most. */
+export type FlappingSample = {
+  readonly items: readonly Reconnects[];
+  readonly complete: boolean;
+  readonly completeness: Completeness;
+};
+
+/** Compares clients for sorting: most reconnects first, then in order of user and client. */
+export function compareReconnects(a: Reconnects, b: Reconnects): number {
+  if (a.reconnects !== b.reconnects) return b.reconnects - a.reconnects;
+  const [left, right] = a.userId === b.userId ? [a.clientId, b.clientId] : [a.userId, b.userId];
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+// Checks the filters of connection listings, and decides which connections match.
+
+/** Selects connections. A connection must match every member that is not null. */
+export type ConnectionFilter = {
+  readonly userId: string | null;
+  readonly nodeId: string | null;
+  readonly status: ConnectionStatus | null;
+  readonly clientType: ClientType | null;
+  /** The name of an action that the client advertises. */
+  readonly action: string | null;
+  /** A text in lower case that must be part of the user's id, the client's id, or the value of a label. */
+  readonly text: string | null;
+  readonly labels: readonly Label[] | null;
+};
+
+/** Matches every connection. */
+export const ANY_CONNECTION: ConnectionFilter = {
+  userId: null,
+  nodeId: null,
+  status: null,
+  clientType: null,
+  action: null,
+  text: null,
+  labels: null,
+};
+
+/**
+ * Whether a connection matches the filter now. Does not compare the user: the caller passes only connections of the
+ * filter's user.
+ */
+export function matchesConnection(filter: ConnectionFilter, connection: Connection, now: number): boolean {
+  const { nodeId, status, clientType, action, text, labels } = filter;
+  return (
+    (nodeId === null || connection.nodeId === nodeId) &&
+    (status === null || connectionStatus(connection, now) === status) &&
+    (clientType === null || connection.clientType === clientType) &&
+    (action === null || connection.actions.some((advertised) => advertised.name === action)) &&
+    (text === null || mentions(connection, text)) &&
+    (labels === null || hasLabels(connection, labels))
+  );
+}
+
+function mentions(connection: Connection, text: string): boolean {
+  const { userId, clientId } = connection;
+  return userId.toLowerCase().includes(text) || clientId.toLowerCase().includes(text) || hasLabelWith(connection, text);
+}
+
+/**
+ * A filter of connections as a request gives it. Members that are absent or null match every connection. `labels`: each
+ * as `key=value`.
+ */
+export type ConnectionQuery = {
+  readonly [Name in Exclude<keyof ConnectionFilter, 'labels'>]?: ConnectionFilter[Name] | undefined;
+} & { readonly labels?: readonly string[] | null | undefined };
+
+/**
+ * Returns the filter of a query, limited to what the requester may see. Throws `invalid_argument` if a member is not
+ * valid, and the errors of `readScope`.
+ */
+export function checkFilter(requester: Principal | null, query: ConnectionQuery): ConnectionFilter {
+  const { nodeId, status, clientType, action, text, labels } = query;
+  return {
+    userId: readScope(requester, query.userId),
+    nodeId: nodeId == null ? null : id('node_id', nodeId),
+    status: status ?? null,
+    clientType: clientType ?? null,
+    action: action == null ? null : name('action', action),
+    text: text == null ? null : checkText(text),
+    labels: checkLabels('labels', labels),
+  };
+}
+
+function checkText(text: string): string {
+  const fits = text.length >= 1 && hasAtMost(text, FILTER_TEXT_CHARS);
+  return fits ? text.toLowerCase() : invalid('text', `expected 1 to ${FILTER_TEXT_CHARS} characters`);
+}
+
+/**
+ * Returns the part of a filter that cursors are bound to. Members that are not given add nothing, so that cursors from
+ * older versions, which did not have these members, stay valid.
+ */
+export function cursorFilter({ userId, nodeId, status, ...later }: ConnectionFilter): object {
+  return { userId, nodeId, status, ...Object.fromEntries(Object.entries(later).filter(([, value]) => value !== null)) };
+}
+
+/** Returns `cursorFilter` for a filter that names only a user. */
+export function cursorFilterOfUser(userId: string): object {
+  return { userId, nodeId: null, status: null };
+}
+
+// Labels of connections: the short values of a client's metadata, by which listings can be filtered.
+
+/** A value of a client's metadata, as text. */
+export type Label = { readonly key: string; readonly value: string };
+
+const FORM = `expected at most ${LABELS_PER_FILTER} texts of the form key=value, each of at most ${LABEL_MAX_CHARS} characters`;
+
+/**
+ * Parses labels given as `key=value`. Each is returned once, in a fixed order. The key ends at the first `=`. Returns
+ * null if `texts` is null or undefined. Throws `invalid_argument` naming the parameter.
+ */
+export function checkLabels(parameter: string, texts: readonly string[] | null | undefined): readonly Label[] | null {
+  if (texts === null || texts === undefined) return null;
+  if (texts.length === 0 || texts.length > LABELS_PER_FILTER) invalid(parameter, FORM);
+  return [...new Set(texts)].sort().map((text) => {
+    const cut = text.indexOf('=');
+    if (cut < 1 || !hasAtMost(text, LABEL_MAX_CHARS)) invalid(parameter, FORM);
+    return { key: text.slice(0, cut), value: text.slice(cut + 1) };
+  });
+}
+
+/**
+ * The labels of connections, computed when a filter first needs them. Connections are immutable, so their labels stay
+ * the same.
+ */
+const LABEL_CACHE = new WeakMap<Labelled, ReadonlyMap<string, string>>();
+
+type Labelled = Pick<Connection, 'metadata'>;
+
+/**
+ * Returns the labels of a connection: the top-level members of its metadata that are texts, numbers or booleans, and
+ * those of its member `labels`, if that is an object. A member of `labels` takes precedence over one of the same name.
+ * At most LABELS_PER_CLIENT labels are returned. A label of more than LABEL_MAX_CHARS characters as `key=value` is left
+ * out.
+ */
+export function labelsOf(connection: Labelled): ReadonlyMap<string, string> {
+  const known = LABEL_CACHE.get(connection);
+  if (known) return known;
+  const found = new Map<string, string>();
+  const metadata: unknown = connection.metadata === null ? null : JSON.parse(connection.metadata);
+  if (isRecord(metadata)) {
+    const { labels, ...members } = metadata;
+    if (isRecord(labels)) addLabels(found, labels);
+    addLabels(found, members);
+  }
+  LABEL_CACHE.set(connection, found);
+  return found;
+}
+
+/** Whether a connection has every one of these labels. A client without a connection has no labels. */
+export function hasLabels(connection: Labelled | null, wanted: readonly Label[]): boolean {
+  if (!connection?.metadata) return wanted.length === 0;
+  const { metadata } = connection;
+  // Most metadata need not be parsed: a text that has no escapes and does not contain a value cannot have the label.
+  if (!metadata.includes('\\') && wanted.some(({ value }) => !metadata.includes(value))) return false;
+  const labels = labelsOf(connection);
+  return wanted.every(({ key, value }) => labels.get(key) === value);
+}
+
+/** Whether the value of a label of the connection contains this text, which is in lower case. */
+function hasLabelWith(connection: Labelled, text: string): boolean {
+  const { metadata } = connection;
+  if (metadata === null || (!metadata.includes('\\') && !metadata.toLowerCase().includes(text))) return false;
+  return labelsOf(connection)
+    .values()
+    .some((value) => value.toLowerCase().includes(text));
+}
+
+function addLabels(found: Map<string, string>, members: Readonly<Record<string, unknown>>): void {
+  for (const [key, value] of Object.entries(members)) {
+    if (found.size === LABELS_PER_CLIENT) return;
+    const text = textOf(value);
+    if (text !== null && !found.has(key) && key.length + text.length < LABEL_MAX_CHARS) found.set(key, text);
+  }
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : null;
+}
+
+// The details of a link in a row of its user's link history, and the id of such a row.
+
+/** The details of a client link that opened or ended. */
+export type LinkDetails = {
+  readonly clientType: ClientType;
+  readonly nodeId: string;
+  /** The epoch of the link: the row of its opening and the row of its end have the same one. */
+  readonly epoch: number;
+  /**
+   * In the row of an end: why the link ended. In the row of an opening: why the client's previous link ended. That is
+   * `replaced` if the previous link was still up, and null if the relay remembers none.
+   */
+  readonly cause: DisconnectCause | null;
+  /**
+   * In the row of an end: the code of the client's close frame; null if it sent no frame or no code. Always null in the
+   * row of an opening.
+   */
+  readonly closeCode: number | null;
+  /**
+   * How long the link was open, in milliseconds; null in the row of an opening. If the link was lost with its node, the
+   * time counts until the node's lease ended or until the client's last sign of life.
+   */
+  readonly openMs: number | null;
+  /**
+   * In the row of an opening: the instance of the client's previous link; null if the relay remembers none. Always null
+   * in the row of an end.
+   */
+  readonly previousInstanceId: string | null;
+};
+
+/** Returns the id of a row of a link history. It is unique among the rows of one client. */
+export function linkRowId(kind: string, epoch: number): string {
+  return `${kind}:${epoch}`;
 }

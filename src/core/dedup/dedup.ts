@@ -2,8 +2,8 @@
 import { requireAdmin, type Principal } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
 import { DEDUP_WINDOW_SECONDS } from '../limits.ts';
-import { within } from '../range.ts';
-import type { DedupBackend, DedupStats } from './store.ts';
+import { within } from '../ids.ts';
+import type { DedupBackend, DedupStats } from './dedup-store.ts';
 
 /** Shows the state of deduplication, to administrators only. */
 export interface Dedup {

@@ -1,26 +1,51 @@
 /** Lists and reads the history that a requester may see. */
-import { knownUser, readUser, requirePrincipal, subjectOf } from '../auth/principal.ts';
-import type { Histories, MessageQuery, Summary, Requester } from '../core.ts';
-import type { Listing } from '../cursor.ts';
-import type { Deps } from '../deps.ts';
-import { invalid } from '../errors.ts';
-import { id } from '../ids.ts';
-import { ID_MAX_CHARS, STREAM_SUFFIX_SEGMENTS } from '../limits.ts';
-import { thenDo } from '../maybe-promise.ts';
-import { sortable, type EvidenceSource, type ObservedSource } from '../page.ts';
-import { holderOf } from '../shares/holders.ts';
-import { isSuffix, MESSAGE_KINDS, splitStreamKey, STREAM_FORM, type Message } from './message.ts';
-import { readPayloads } from './payloads.ts';
-import { readRaw } from './raw.ts';
 import {
+  knownUser,
+  readUser,
+  requireAdmin,
+  requirePrincipal,
+  subjectOf,
+  type Principal,
+  type Requester,
+} from '../auth/principal.ts';
+import type { Deps } from '../deps.ts';
+import { fail, invalid } from '../errors.ts';
+import { canonicalUser, id, within } from '../ids.ts';
+import { utf8Length, type JsonText } from '../json.ts';
+import { ID_MAX_CHARS, RAW_SAMPLE, RAW_SAMPLE_BYTES, STREAM_SUFFIX_SEGMENTS } from '../limits.ts';
+import { thenDo, type MaybePromise } from '../maybe-promise.ts';
+import {
+  SCAN_BUDGET,
+  completenessOf,
+  sortable,
+  type Completeness,
+  type EvidenceSource,
+  type Listing,
+  type ObservedSource,
+  type Page,
+  type PageArgs,
+  type Summary,
+} from '../page.ts';
+import { holderOf } from '../shares/shares.ts';
+import {
+  MESSAGE_KINDS,
   MESSAGE_ORDERS,
+  STREAM_FORM,
+  isSuffix,
+  splitStreamKey,
   type HistoryStore,
+  type Message,
   type MessageFilter,
   type MessageKey,
+  type MessageKind,
   type MessageOrder,
+  type RawSample,
+  type SampleBounds,
+  type ShownPayload,
   type StreamKey,
   type StreamSummary,
-} from './store.ts';
+} from './message.ts';
+import { readPayloads } from './payloads.ts';
 
 /**
  * Creates the API of history. Messages are returned with their payloads; the layer that shows them redacts the
@@ -155,4 +180,165 @@ function requesterOf(requester: Requester): string {
 
 function sourceAt(source: EvidenceSource, asOf: number): Pick<ObservedSource, 'source' | 'nodeId' | 'asOf'> {
   return { source, nodeId: null, asOf };
+}
+
+// The interface for reading history. Types only.
+
+/** The default order is `oldest_first`. A cursor is valid only for the order in which it was given. */
+export type MessagePageArgs = PageArgs & { readonly order?: MessageOrder | null | undefined };
+
+export type MessageQuery = {
+  readonly stream: string;
+  readonly afterTime?: number | null | undefined;
+  readonly beforeTime?: number | null | undefined;
+  readonly kinds?: readonly MessageKind[] | null | undefined;
+};
+
+export interface Histories {
+  streams(requester: Requester, userId: string, prefix: string | null, page: PageArgs): Promise<Page<StreamSummary>>;
+  /** Returns for each user the page that `streams` gives without a prefix. One round trip. For nested fields. */
+  ofUsers(
+    requester: Requester,
+    userIds: readonly string[],
+    first: number,
+  ): MaybePromise<readonly Summary<StreamSummary>[]>;
+  /** Lists the messages of a stream. Null if there is no such stream, or if it belongs to another user. */
+  messages(requester: Requester, query: MessageQuery, page: MessagePageArgs): Promise<Page<Message> | null>;
+  ofCommand(requester: Requester, userId: string, commandId: string, page: MessagePageArgs): Promise<Page<Message>>;
+  /** Returns streams that the requester may read: one answer per key, in order; null where there is no such stream. */
+  manyStreams(keys: readonly StreamKey[]): Promise<readonly (StreamSummary | null)[]>;
+  /**
+   * Returns messages that the requester may read: one answer per key, in order; null for a message that is no longer
+   * retained.
+   */
+  manyMessages(requester: Requester, keys: readonly MessageKey[]): Promise<readonly (Message | null)[]>;
+  /**
+   * Returns the payloads of messages, in order. Large payloads are fetched from the spill store. For nested fields,
+   * after the messages were authorized and their payloads were requested.
+   */
+  payloads(requester: Requester, messages: readonly Message[]): Promise<readonly ShownPayload[]>;
+  /**
+   * Returns a raw sample. Admin only. Throws `raw_history_disabled` if the deployment does not allow it. Null: no such
+   * stream.
+   */
+  raw(requester: Requester, query: RawQuery): Promise<RawMessages | null>;
+  /**
+   * Removes the expired objects of a managed spill store and returns their number. An unmanaged store is not touched
+   * (0).
+   */
+  cleanSpill(): MaybePromise<number>;
+}
+
+// Reads a bounded sample of stored rows, for operators only.
+
+type RawQuery = {
+  /** The full key of a stream; null: all streams. */
+  readonly stream?: string | null | undefined;
+  /** Returns only payloads, and skips messages without one. */
+  readonly valuesOnly?: boolean | null | undefined;
+  /** The most items, 1 to 100; null: 100. */
+  readonly limit?: number | null | undefined;
+};
+
+/**
+ * A raw sample, newest message first. An item is a message as the backend stores it, or only its payload. It is null
+ * where a payload could not be read.
+ */
+export type RawMessages = { readonly items: readonly (JsonText | null)[]; readonly completeness: Completeness };
+
+/**
+ * Returns one bounded sample of stored messages, including members that only this backend has. Administrators only, and
+ * only if the deployment allows it (`raw_history_disabled`). The requester is checked first, so that others do not
+ * learn the deployment's setting. Null: no such stream.
+ */
+async function readRaw(deps: Deps, requester: Principal | null, query: RawQuery): Promise<RawMessages | null> {
+  requireAdmin(requester);
+  if (!deps.rawMessages || deps.reveal !== 'argument')
+    fail('raw_history_disabled', 'The raw sample of history is disabled on this relay.');
+  const messages = within('limit', query.limit, { default: RAW_SAMPLE, min: 1, max: RAW_SAMPLE });
+  const of = query.valuesOnly ? 'payloads' : 'stored';
+  const bounds: SampleBounds = { messages, bytes: RAW_SAMPLE_BYTES, of };
+  const sample = await deps.backend.history.sample(streamOf(query.stream ?? null), bounds);
+  if (sample === null) return null;
+  const items = of === 'stored' ? sample.rows.map(({ stored }) => stored) : await payloadsOf(deps, requester, sample);
+  return { items, completeness: completenessOf(sourcesOf(sample, { items, messages, asOf: deps.clock.now() })) };
+}
+
+function streamOf(key: string | null): { userId: string; suffix: string } | null {
+  if (key === null) return null;
+  const { userId, suffix } = splitStreamKey(key) ?? invalid('stream', STREAM_FORM);
+  return isSuffix(suffix) ? { userId: canonicalUser(userId), suffix } : invalid('stream', STREAM_FORM);
+}
+
+async function payloadsOf(
+  deps: Deps,
+  requester: Principal | null,
+  { rows }: RawSample,
+): Promise<readonly (JsonText | null)[]> {
+  const shown = await readPayloads(
+    deps,
+    requester,
+    rows.map(({ message }) => message),
+  );
+  return shown.map(({ text }) => text);
+}
+
+type Seen = { readonly items: RawMessages['items']; readonly messages: number; readonly asOf: number };
+
+function sourcesOf({ cut, gaps }: RawSample, { items, messages, asOf }: Seen): readonly ObservedSource[] {
+  const own: ObservedSource = {
+    source: 'messages',
+    nodeId: null,
+    complete: !cut,
+    observed: items.length,
+    limit: messages,
+    reason: cut ? 'limit_reached' : null,
+    asOf,
+  };
+  const unread = items.filter((item) => item === null).length;
+  const lost: ObservedSource = { ...own, complete: false, observed: 0, limit: null, reason: 'store_unavailable' };
+  return [own, ...gaps, ...(unread > 0 ? [lost] : [])];
+}
+
+// Collects a bounded sample of stored messages.
+
+/**
+ * Collects a sample: the first messages that fit into the bounds. At most SCAN_BUDGET messages are examined. The first
+ * message is taken whatever its size.
+ */
+export class Sampling {
+  readonly #bounds: SampleBounds;
+  readonly #rows: RawSample['rows'][number][] = [];
+  #bytes = 0;
+  #scanned = 0;
+  #cut = false;
+
+  constructor(bounds: SampleBounds) {
+    this.#bounds = bounds;
+  }
+
+  /**
+   * Offers one message. `stored` returns the row as its store keeps it, and is called only if the row is needed.
+   * Returns false if the sample is cut here and no more messages are to be offered.
+   */
+  offer(message: Message, stored: () => JsonText): boolean {
+    const { of, messages, bytes } = this.#bounds;
+    if (++this.#scanned > SCAN_BUDGET) return this.#end();
+    if (of === 'payloads' && message.payload === null && message.spill === null) return true;
+    if (this.#rows.length === messages) return this.#end();
+    const text = stored();
+    this.#bytes += of === 'payloads' ? message.payloadBytes : utf8Length(text);
+    if (this.#bytes > bytes && this.#rows.length > 0) return this.#end();
+    this.#rows.push({ message, stored: text });
+    return true;
+  }
+
+  get sample(): Omit<RawSample, 'gaps'> {
+    return { rows: this.#rows, cut: this.#cut };
+  }
+
+  #end(): false {
+    this.#cut = true;
+    return false;
+  }
 }

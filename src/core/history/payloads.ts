@@ -1,9 +1,22 @@
 /** Reads the payloads of messages, including those in the spill store. */
 import type { Principal } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
-import { holderOf } from '../shares/holders.ts';
-import type { Message, ShownPayload } from './message.ts';
-import type { SpillRead } from './spill.ts';
+import { CallboardError } from '../errors.ts';
+import { longerThan, utf8Length, type JsonText } from '../json.ts';
+import { INLINE_PAYLOAD_BYTES } from '../limits.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Clock, Crypto, Log } from '../ports.ts';
+import { holderOf } from '../shares/shares.ts';
+import {
+  NO_PAYLOAD,
+  type Message,
+  type PayloadRef,
+  type ShownPayload,
+  type SpillRead,
+  type SpillStore,
+  type StoredPayload,
+} from './message.ts';
 
 /**
  * How many objects of the spill store one answer reads at the same time, and how many bytes they may have in all. A
@@ -77,4 +90,105 @@ async function readSafely({ spill, log, crypto }: Deps, ref: Parameters<typeof s
     log.warn({ err: error }, 'a stored payload could not be read');
   }
   return { state: 'unavailable' };
+}
+
+// Stores large payloads in the spill store before the act that refers to them, and discards them if that act fails.
+
+type PayloadStorageParts = {
+  readonly spill: SpillStore;
+  readonly clock: Clock;
+  readonly crypto: Pick<Crypto, 'sha256'>;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** How long history retains a message, in milliseconds. The stored object of its payload expires at the same time. */
+  readonly retentionMs: number;
+};
+
+/**
+ * Prepares payloads for history. A small payload stays in the message; a large one is written to the spill store before
+ * the act that refers to it.
+ */
+export interface PayloadStorage {
+  /**
+   * Prepares a payload for history, in the same tick if it is small. Throws `share_exceeded` or `store_full` (share
+   * `spilled_bytes`).
+   */
+  keep(text: JsonText | null, userId: string): MaybePromise<StoredPayload>;
+  /**
+   * Does the same as `keep`, for an event that has happened already and must be recorded: if storing fails, only size
+   * and digest are kept. Never throws.
+   */
+  keepAnyway(text: JsonText | null, userId: string): MaybePromise<StoredPayload>;
+  /**
+   * Returns the error that `keep` would throw now; null if it would throw none. `unknown`: the store cannot tell
+   * without writing. Writes nothing.
+   */
+  preview(text: JsonText | null, userId: string): MaybePromise<CallboardError | 'unknown' | null>;
+  /** Keeps a small payload whole, and only size and digest of a large one. Writes nothing to the spill store. */
+  note(text: JsonText | null): StoredPayload;
+  /** Removes the stored object of a payload whose message was not retained. Never throws. */
+  discard(kept: StoredPayload): void;
+}
+
+/** Whether a payload is kept in the spill store. */
+export function isLarge(text: JsonText): boolean {
+  return longerThan(text, INLINE_PAYLOAD_BYTES);
+}
+
+export function createPayloadStorage(parts: PayloadStorageParts): PayloadStorage {
+  const { spill, clock, metrics, log, retentionMs } = parts;
+  const put = async (text: JsonText, userId: string): Promise<StoredPayload> => {
+    try {
+      const ref = await spill.put(text, clock.now() + retentionMs, userId);
+      metrics.count('payloads_spilled');
+      return { payload: null, spill: ref };
+    } catch (error) {
+      metrics.count('payloads_unstored');
+      throw error instanceof CallboardError ? error : storeFailed(error);
+    }
+  };
+  const keep = (text: JsonText | null, userId: string): MaybePromise<StoredPayload> =>
+    text !== null && isLarge(text) ? put(text, userId) : inline(text);
+  const note = (text: JsonText | null): StoredPayload =>
+    text !== null && isLarge(text) ? { payload: null, spill: unstored(parts, text) } : inline(text);
+  return {
+    keep,
+    note,
+    preview(text, userId) {
+      if (text === null || !isLarge(text)) return null;
+      return spill.preview ? spill.preview(utf8Length(text), userId) : 'unknown';
+    },
+    keepAnyway(text, userId) {
+      const kept = keep(text, userId);
+      if (!(kept instanceof Promise)) return kept;
+      return kept.catch((error: unknown) => {
+        log.warn({ err: error }, 'a payload could not be stored: only its size and digest are kept');
+        return note(text);
+      });
+    },
+    discard({ spill: ref }) {
+      if (!ref || ref.name === null || !spill.managed) return;
+      const failed = (error: unknown): void =>
+        log.warn({ err: error }, 'could not remove a stored payload that no message refers to');
+      try {
+        const done = spill.discard({ ...ref, name: ref.name });
+        if (done instanceof Promise) done.catch(failed);
+      } catch (error) {
+        failed(error);
+      }
+    },
+  };
+}
+
+function inline(text: JsonText | null): StoredPayload {
+  return text === null ? NO_PAYLOAD : { payload: text, spill: null };
+}
+
+function unstored({ clock, crypto, retentionMs }: PayloadStorageParts, text: JsonText): PayloadRef {
+  return { name: null, bytes: utf8Length(text), sha256: crypto.sha256(text), expiresAt: clock.now() + retentionMs };
+}
+
+/** Converts the error of a spill store; an operator's own store may throw any error. */
+function storeFailed(cause: unknown): CallboardError {
+  return new CallboardError('store_full', 'The payload could not be stored.', { cause, share: 'spilled_bytes' });
 }

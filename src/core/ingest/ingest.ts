@@ -1,18 +1,33 @@
 /** Ingests messages of hosts: checks, deduplicates, retains and projects each of them. */
-import { requireUser } from '../auth/principal.ts';
+import { requireUser, type Principal } from '../auth/principal.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';
-import { CallboardError, fail, internalMessage, invalid } from '../errors.ts';
-import type { PayloadStorage } from '../history/payload-storage.ts';
-import { streamKey, type StoredPayload, type Message } from '../history/message.ts';
-import type { IngestResult } from '../history/store.ts';
-import { isId } from '../ids.ts';
-import { INGEST_BATCH } from '../limits.ts';
-import type { Projection, Projector } from '../sites/projector.ts';
-import { checkMessage, readSuffix, type CheckedMessage } from './check.ts';
-import type { Ingest, IngestMessage, IngestVerdict } from './api.ts';
+import {
+  CallboardError,
+  collectInputErrors,
+  fail,
+  internalMessage,
+  invalid,
+  optional,
+  type Code,
+  type InputError,
+} from '../errors.ts';
+import {
+  LINK_STREAM,
+  streamKey,
+  type IngestResult,
+  type IngestedMessage,
+  type Message,
+  type StoredPayload,
+} from '../history/message.ts';
+import type { PayloadStorage } from '../history/payloads.ts';
+import { id, isId, suffixSegments, trace } from '../ids.ts';
+import { utf8Length, type JsonText } from '../json.ts';
+import { INGEST_BATCH, MAX_FRAME_BYTES, STREAM_SUFFIX_SEGMENTS } from '../limits.ts';
+import type { Crypto } from '../ports.ts';
+import type { Projection, ProjectionRefusal, Projector } from '../sites/registry.ts';
 
-export type IngestParts = { readonly deps: Deps; readonly keeper: PayloadStorage; readonly projector: Projector };
+type IngestParts = { readonly deps: Deps; readonly keeper: PayloadStorage; readonly projector: Projector };
 
 /** Creates the API of ingestion. Results of commands are not ingested here: they come over links only. */
 export function createIngest(parts: IngestParts): Ingest {
@@ -162,4 +177,116 @@ function failureOf({ log, crypto }: Deps, error: unknown): CallboardError {
 
 function labelOf({ error, duplicate }: IngestVerdict): string {
   return error?.code ?? (duplicate ? 'duplicate' : 'retained');
+}
+
+// The interface of ingestion. Types only.
+
+/** A message as its sender gives it. Its user is the authenticated user. */
+export type IngestMessage = {
+  /**
+   * The id of the message, which makes it safe to send again: a repeated id is a duplicate. If absent, the relay
+   * generates one.
+   */
+  readonly messageId?: string | null | undefined;
+  /** The kind of the message. Only `event` can be ingested. */
+  readonly kind: string;
+  /**
+   * The part of the stream's key after the user: 1 to 8 ids joined by `/`, none of them `.` or `..`, not under
+   * `clients/`.
+   */
+  readonly streamSuffix: string;
+  readonly clientId: string;
+  readonly instanceId: string;
+  readonly traceId?: string | null | undefined;
+  readonly parentSpanId?: string | null | undefined;
+  readonly payload: JsonText | null;
+};
+
+/** Why a message was not retained. */
+export type IngestError = { readonly code: Code; readonly message: string; readonly errors: readonly InputError[] };
+
+/**
+ * The result for one message. A retained message need not be published: `refusedBy` names the projection rule that it
+ * did not meet.
+ */
+export type IngestVerdict = {
+  /** The id of the retained message. For a refused message, the given id if it is valid, else null. */
+  readonly messageId: string | null;
+  /** The full key of its stream; null if the suffix is invalid. */
+  readonly stream: string | null;
+  readonly retained: boolean;
+  /**
+   * Whether the message was ingested before, within the deduplicator's TTL. A duplicate is only counted: it is neither
+   * retained nor published again.
+   */
+  readonly duplicate: boolean;
+  readonly published: boolean;
+  readonly refusedBy: ProjectionRefusal | null;
+  readonly error: IngestError | null;
+};
+
+/**
+ * The only way to ingest events. A message is authenticated, assigned to the sender's own user, deduplicated and
+ * retained in one atomic act, and then projected.
+ */
+export interface Ingest {
+  /**
+   * Ingests messages for a user with scope `host`. Returns one verdict per message, in the order sent. A refused
+   * message does not affect the others. Throws if the requester is not authorized, and for fewer than 1 or more than
+   * 100 messages.
+   */
+  ingest(requester: Principal | null, messages: readonly IngestMessage[]): Promise<readonly IngestVerdict[]>;
+  /** Does the same as `ingest`, for one message. A fault of the message does not reject: the verdict reports it. */
+  ingestCooperativeSiteMessage(requester: Principal | null, message: IngestMessage): Promise<IngestVerdict>;
+}
+
+// Checks one ingested message, before anything is stored.
+
+/** A valid message whose payload has not been stored yet. */
+type CheckedMessage = Omit<IngestedMessage, 'payload' | 'spill' | 'instanceId'> & {
+  readonly instanceId: string;
+  readonly text: JsonText | null;
+};
+
+/** The first segments of the suffixes of reserved streams. Only the relay itself writes these streams. */
+const RESERVED = ['clients', LINK_STREAM];
+const SUFFIX_FORM = `expected 1 to ${STREAM_SUFFIX_SEGMENTS} ids joined by "/", none of them "." or ".."`;
+
+/**
+ * Checks a message. Throws one `invalid_argument` that names every invalid member, or `reserved_stream`, or
+ * `payload_too_large`.
+ */
+function checkMessage(crypto: Crypto, userId: string, message: IngestMessage): CheckedMessage {
+  const { check, throwIfAny } = collectInputErrors();
+  const messageId = check(() => optional(message.messageId, (text) => id('message_id', text)));
+  check(() => message.kind === 'event' || invalid('kind', 'expected event: nothing else can be ingested'));
+  const checked = {
+    suffix: check(() => checkSuffix(message.streamSuffix)) ?? '',
+    clientId: check(() => id('client_id', message.clientId)) ?? '',
+    instanceId: check(() => id('instance_id', message.instanceId)) ?? '',
+    traceId: check(() => optional(message.traceId, (text) => trace('trace_id', text))) ?? null,
+    parentSpanId: check(() => optional(message.parentSpanId, (text) => trace('parent_span_id', text))) ?? null,
+  };
+  throwIfAny();
+  if (isReserved(checked.suffix))
+    fail('reserved_stream', 'The stream "links" and streams under "clients/" are reserved for links.');
+  const { payload } = message;
+  if (payload !== null && utf8Length(payload) > MAX_FRAME_BYTES)
+    fail('payload_too_large', `A payload has at most ${MAX_FRAME_BYTES} bytes.`);
+  const ids = { id: messageId ?? crypto.randomId(), userId, commandId: null, error: null };
+  return { ...ids, ...checked, kind: 'event', text: payload };
+}
+
+/** Returns the text if it is a valid suffix, else null. */
+function readSuffix(text: string): string | null {
+  const good = suffixSegments(text)?.every((segment) => isId(segment) && segment !== '.' && segment !== '..');
+  return good ? text : null;
+}
+
+function checkSuffix(text: string): string {
+  return readSuffix(text) ?? invalid('stream_suffix', SUFFIX_FORM);
+}
+
+function isReserved(suffix: string): boolean {
+  return RESERVED.some((segment) => suffix === segment || suffix.startsWith(`${segment}/`));
 }

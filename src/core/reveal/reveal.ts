@@ -1,16 +1,17 @@
 /** Lets administrators read payloads. An audit row is written before each read. */
-import type { AuditSubject } from '../audit/row.ts';
-import { knownUser, requirePrincipal, type Requester } from '../auth/principal.ts';
-import { isCallOf, isTerminal } from '../delivery/command.ts';
+import type { AuditSubject } from '../audit/audit-rows.ts';
+import type { RevealMode } from '../auth/policy.ts';
+import { knownUser, requirePrincipal, type Principal, type Requester } from '../auth/principal.ts';
+import { isCallOf, isTerminal, type Command } from '../commands/command.ts';
 import type { Deps } from '../deps.ts';
 import { fail, invalid, notFound } from '../errors.ts';
 import { messageAt } from '../history/history.ts';
-import { streamKey, type Message } from '../history/message.ts';
+import { streamKey, type Message, type MessageKey } from '../history/message.ts';
 import { readPayloads } from '../history/payloads.ts';
 import { id, type CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
-import { MAX_REASON, PAGE_MAX, REVEAL_REASON_MIN, REVEALS_PER_HOUR } from '../limits.ts';
-import type { RevealedPayload, RevealMode, Reveals, RevealTarget } from './api.ts';
+import { MAX_REASON, PAGE_MAX, REVEALS_PER_HOUR, REVEAL_REASON_MIN } from '../limits.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 
 const HOUR_MS = 3600_000;
 
@@ -114,4 +115,49 @@ async function resultOf(deps: Deps, key: CommandKey): Promise<RevealedPayload | 
 
 function revealedPayload({ crypto }: Deps, value: JsonText, expiresAt: number): RevealedPayload {
   return { value, digest: crypto.sha256(value), expiresAt };
+}
+
+// The interface by which payloads are read. Types only.
+
+/** What to reveal: the params or the result of a command, or the payload of one retained message. */
+export type RevealTarget =
+  | (CommandKey & { readonly kind: 'command_params' | 'command_result' })
+  | { readonly kind: 'message'; readonly key: MessageKey }
+  | { readonly kind: 'message'; readonly userId: string; readonly commandId: string; readonly messageId: string };
+
+type RevealRequest = {
+  readonly target: RevealTarget;
+  /** Why the payload is revealed: REVEAL_REASON_MIN to MAX_REASON characters. */
+  readonly reason: string;
+  readonly requestId?: string | null | undefined;
+};
+
+/**
+ * A payload that was revealed. `digest`: SHA-256 of the value's JSON text, base64url. `expiresAt`: the latest time
+ * until which it is retained, in epoch milliseconds.
+ */
+export type RevealedPayload = { readonly value: JsonText; readonly digest: string; readonly expiresAt: number };
+
+export interface Reveals {
+  /**
+   * Whether listings show payloads to this requester. Users see their own payloads in every mode. Administrators see
+   * all payloads in mode `argument`, and none in the other modes.
+   */
+  shows(requester: Requester): boolean;
+  /**
+   * Writes the audit row of a read by an administrator; the payload may be shown when this resolves. Throws
+   * `audit_unavailable`, and `forbidden` if `shows` is false. Writes nothing for users, who read payloads of their own.
+   */
+  read(requester: Principal | null, subject: AuditSubject, requestId: string | null): MaybePromise<void>;
+  /**
+   * Whether the requester is the administrator who invoked this command. That administrator may read the answer to it
+   * in every mode.
+   */
+  ownsCall(requester: Requester, command: Command): boolean;
+  /**
+   * Reveals one payload with a reason. Throws `not_found` for what does not exist, belongs to another user or is no
+   * longer retained; `rate_limited` beyond REVEALS_PER_HOUR; and `audit_unavailable`. Users reveal their own payloads
+   * without an audit row.
+   */
+  reveal(requester: Requester, request: RevealRequest): Promise<RevealedPayload>;
 }

@@ -1,6 +1,12 @@
-/** Keeps the rate of bytes per second of each user. */
-import type { Clock } from '../clock.ts';
+/** Lets users take turns: with large reads, with documents, and with the bytes that they send. */
+import type { Principal } from '../auth/principal.ts';
+import { fail } from '../errors.ts';
+import { DOCUMENT_SMALL_COST, DOCUMENT_TURN_COST, READ_TURNS } from '../limits.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+import type { Clock, EventLoop } from '../ports.ts';
 import { TokenBucket } from '../rates.ts';
+import type { DocumentReading } from '../reading.ts';
+import { SHARE_MESSAGE, holderOf, type Holdings, type Shares } from './shares.ts';
 
 /**
  * The bytes that one user may send per second: a token bucket that holds the bytes of one second. Bytes that have
@@ -83,4 +89,209 @@ export class ByteRates {
     for (const [userId, { rate, held }] of this.#rates) if (!held && rate.full) this.#rates.delete(userId);
     this.#sweepAt = Math.max(KEPT, 2 * this.#rates.size);
   }
+}
+
+// Lets users take turns with expensive reads, so that none of them waits behind all reads of another.
+
+type ReadTurnsOptions = {
+  /** The most reads of all holders together that may be in progress at the same time. */
+  readonly atOnce: number;
+  /** The most reads of one holder that may be in progress at the same time. */
+  readonly perHolder: number;
+  /** Bounds what begins in one turn of the event loop. Absent: a read that answers in the same tick takes no turn. */
+  readonly paced?: Pacing;
+};
+
+type Pacing = {
+  readonly loop: EventLoop;
+  /** The most that the reads which begin in one turn of the event loop cost together. A dearer read begins alone. */
+  readonly costPerTurn: number;
+  /** A read up to this cost does not count in `atOnce` and `perHolder`. */
+  readonly small: number;
+};
+
+type Waiting = { readonly cost: number; readonly start: () => void };
+/** The reads of one holder, in progress and waiting. The entry is removed when the holder has none. */
+type Line = { running: number; readonly waiting: Waiting[] };
+
+/**
+ * Bounds how many large reads are in progress at once, and serves holders in turn. A user who asks for much at once
+ * therefore delays only their own reads. The reads of one holder begin in the order of their requests. With `paced`, a
+ * read that answers in the same tick takes a turn too: once the reads of a turn of the event loop have cost enough, the
+ * next one begins after the loop did other work, and holders that were served in this turn come after the others.
+ */
+export class ReadTurns {
+  readonly #options: ReadTurnsOptions;
+  /** The reads of each holder, in the order in which holders are served next. */
+  readonly #lines = new Map<string, Line>();
+  #running = 0;
+  /** What the reads cost that began since `#turnIsOver`. */
+  #spent = 0;
+  /** Whether `#turnIsOver` will be called. A turn of cheap reads alone is not worth that call. */
+  #awaitsTurn = false;
+  /** The holders that were served in this turn of the event loop. */
+  readonly #served = new Set<string>();
+
+  constructor(options: ReadTurnsOptions) {
+    this.#options = options;
+  }
+
+  /** The number of reads that wait. */
+  get waiting(): number {
+    return this.#lines.values().reduce((sum, line) => sum + line.waiting.length, 0);
+  }
+
+  /**
+   * Runs `read`, at once if the bounds allow it. Its value and its error are passed on. `cost` is only used by `paced`
+   * turns, in the unit of `costPerTurn`; absent: the read is as dear as a whole turn.
+   */
+  run<T>(holder: string, read: () => MaybePromise<T>, cost = this.#options.paced?.costPerTurn ?? 1): MaybePromise<T> {
+    const line = this.#lines.get(holder) ?? { running: 0, waiting: [] };
+    if (line.waiting.length === 0 && this.#mayRun(line, cost)) return this.#begin(holder, line, { read, cost });
+    this.#lines.set(holder, line);
+    const { paced } = this.#options;
+    if (paced && this.#spent > 0) this.#awaitTurn(paced);
+    return new Promise<T>((resolve, reject) => {
+      const start = (): void => {
+        try {
+          resolve(this.#begin(holder, line, { read, cost }));
+        } catch (error) {
+          reject(error);
+        }
+      };
+      line.waiting.push({ cost, start });
+    });
+  }
+
+  #mayRun({ running }: Line, cost: number): boolean {
+    const { paced, perHolder, atOnce } = this.#options;
+    if (paced && this.#spent > 0 && this.#spent + cost > paced.costPerTurn) return false;
+    return this.#isSmall(cost) || (running < perHolder && this.#running < atOnce);
+  }
+
+  #isSmall(cost: number): boolean {
+    return this.#options.paced !== undefined && cost <= this.#options.paced.small;
+  }
+
+  #begin<T>(
+    holder: string,
+    line: Line,
+    { read, cost }: { read: () => MaybePromise<T>; cost: number },
+  ): MaybePromise<T> {
+    this.#spend(holder, cost);
+    const value = read();
+    if (!(value instanceof Promise) || this.#isSmall(cost)) return value;
+    this.#lines.set(holder, line);
+    line.running++;
+    this.#running++;
+    return value.finally(() => {
+      line.running--;
+      this.#running--;
+      this.#next();
+    });
+  }
+
+  #spend(holder: string, cost: number): void {
+    const { paced } = this.#options;
+    if (!paced) return;
+    this.#spent += Math.max(1, cost);
+    this.#served.add(holder);
+    if (this.#spent > paced.costPerTurn / 2) this.#awaitTurn(paced);
+  }
+
+  #awaitTurn({ loop }: Pacing): void {
+    if (this.#awaitsTurn) return;
+    this.#awaitsTurn = true;
+    loop.afterOthers(() => this.#turnIsOver());
+  }
+
+  #turnIsOver(): void {
+    this.#awaitsTurn = false;
+    this.#spent = 0;
+    for (const holder of this.#served) this.#toTheEnd(holder);
+    this.#served.clear();
+    this.#next();
+  }
+
+  #toTheEnd(holder: string): void {
+    const line = this.#lines.get(holder);
+    if (!line) return;
+    this.#lines.delete(holder);
+    this.#lines.set(holder, line);
+  }
+
+  /** Starts the reads that may begin now. If one waits for the next turn of the event loop, that turn is awaited. */
+  #next(): void {
+    while (this.#startOne());
+    const { paced } = this.#options;
+    if (paced && this.#spent > 0 && this.waiting > 0) this.#awaitTurn(paced);
+  }
+
+  /** Starts the next read. Its holder then goes to the end of the order. Forgets holders without reads on its way. */
+  #startOne(): boolean {
+    for (const [holder, line] of this.#lines) {
+      const [first] = line.waiting;
+      if (!first && line.running === 0) this.#lines.delete(holder);
+      if (!first || !this.#mayRun(line, first.cost)) continue;
+      this.#toTheEnd(holder);
+      line.waiting.shift();
+      first.start();
+      return true;
+    }
+    return false;
+  }
+}
+
+// Runs the documents that requesters read with: bounds how many a user has in progress, and lets users take turns.
+
+/** The estimated cost of a document (graphql/execution/cost.ts), and its reads. */
+type DocumentRun = { readonly cost: number; readonly reading: DocumentReading };
+
+/** Runs queries and REST reads. Mutations are not run by it, because they wait and have the share `waits`. */
+export interface DocumentTurns {
+  /**
+   * Runs `work`, at once if the document is cheap or no other was run in this turn of the event loop; otherwise when it
+   * is the user's turn. Its value and its error are passed on. Throws `share_exceeded` if the user has too many
+   * documents in progress. Rejects with `store_unavailable` if the answer was given up before its turn.
+   */
+  run<T>(requester: Principal | null, document: DocumentRun, work: () => MaybePromise<T>): MaybePromise<T>;
+}
+
+/** How long a requester with too many documents in progress should wait before the next one. */
+const RETRY_AFTER_MS = 1000;
+
+export function createDocumentTurns({
+  shares,
+  loop,
+}: {
+  readonly shares: Shares;
+  readonly loop: EventLoop;
+}): DocumentTurns {
+  const paced = { loop, costPerTurn: DOCUMENT_TURN_COST, small: DOCUMENT_SMALL_COST };
+  const turns = new ReadTurns({ ...READ_TURNS, paced });
+  // A principal is one object as long as its token is cached.
+  const known = new WeakMap<Principal, Holdings>();
+  const holdingsOf = (requester: Principal | null): Holdings => {
+    const before = requester && known.get(requester);
+    if (before) return before;
+    const holdings = shares.of(holderOf(requester));
+    if (requester) known.set(requester, holdings);
+    return holdings;
+  };
+  return {
+    run(requester, { cost, reading }, work) {
+      const holdings = holdingsOf(requester);
+      const refusal = holdings.refusal('documents', 1);
+      if (refusal) fail(refusal, SHARE_MESSAGE[refusal], { share: 'documents', retryAfterMs: RETRY_AFTER_MS });
+      const begin = (): ReturnType<typeof work> => {
+        reading.check();
+        return work();
+      };
+      const answer = turns.run(holdings.userId, begin, cost);
+      // A document that is answered in the same tick is over before another one can begin.
+      if (!(answer instanceof Promise)) return answer;
+      holdings.take('documents', 1);
+      return answer.finally(() => holdings.release('documents', 1));
+    },
+  };
 }

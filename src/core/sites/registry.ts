@@ -3,27 +3,24 @@ import {
   knownUser,
   readScope,
   readUser,
-  requireUser,
   requirePrincipal,
+  requireUser,
   subjectOf,
   type Principal,
 } from '../auth/principal.ts';
-import type { Summary } from '../core.ts';
-import { completenessOf, type Listing } from '../cursor.ts';
 import type { Deps } from '../deps.ts';
 import { fail } from '../errors.ts';
+import type { Message } from '../history/message.ts';
+import { fromJson, isObjectText, memberOf, type JsonText } from '../json.ts';
 import { SITES_PER_USER } from '../limits.ts';
-import { thenDo } from '../maybe-promise.ts';
+import { thenDo, type MaybePromise } from '../maybe-promise.ts';
+import { completenessOf, summaryScan, type Listing, type ObservedSource, type Page, type Summary } from '../page.ts';
 import { silentSources, withGaps } from '../silence.ts';
-import { summaryScan, type ObservedSource, type Page } from '../page.ts';
-import { checkDefinition, siteIdOf } from './definition.ts';
-import type { SiteRegistry, SiteView } from './api.ts';
-import { ownerGrant } from './session.ts';
-import type { Site, SiteKey } from './site.ts';
-import { hosted, sessionView, wholeSite } from './session-access.ts';
-import type { SessionWatch } from './watch.ts';
+import { checkDefinition, isEventName, siteIdOf, type SiteRegistry, type SiteView } from './site-policy.ts';
+import { hosted, sessionView, wholeSite, type SessionWatch } from './session-access.ts';
+import { ownerGrant, siteKeyText, siteStream, type Site, type SiteEvent, type SiteKey } from './site.ts';
 
-export type Registry = SiteRegistry & {
+type Registry = SiteRegistry & {
   many(keys: readonly SiteKey[]): Promise<readonly (SiteView | null)[]>;
   ofUsers(
     requester: Principal | null,
@@ -143,4 +140,92 @@ function sitesListing(requester: Principal | null, userId: string | null): Listi
 
 function requesterOf(requester: Principal | null): string {
   return subjectOf(requirePrincipal(requester));
+}
+
+// Publishes retained messages to the viewers of a site, if the rules of projection allow it.
+
+/** The first rule of projection that a retained message did not meet, in the order in which the rules are checked. */
+export type ProjectionRefusal = 'stream' | 'owner' | 'name' | 'allowlist';
+
+/**
+ * The result of a projection. `refusedBy` is null if the message was published, and if its stream is not under `sites/`
+ * at all.
+ */
+export type Projection = { readonly published: boolean; readonly refusedBy: ProjectionRefusal | null };
+
+/**
+ * The longest JSON text of a name, in characters: 128 characters, each of which may be escaped as `\uXXXX`, and the
+ * quotes.
+ */
+const NAME_TEXT = 128 * 6 + 2;
+
+/** Publishes retained events of sites on their bus topics. */
+export interface Projector {
+  /**
+   * Called once for each message that ingestion retained, never for a duplicate. `payload`: its whole text, whether
+   * stored inline or spilled.
+   */
+  project(message: Message, payload: JsonText | null): MaybePromise<Projection>;
+}
+
+/** What the four rules check. The message's user is the one whose token ingested it. */
+export type ProjectionFacts = {
+  readonly message: Pick<Message, 'userId' | 'suffix' | 'kind'>;
+  readonly payload: JsonText | null;
+  readonly site: Site | null;
+};
+
+type ProjectionVerdict =
+  | { readonly refusedBy: ProjectionRefusal }
+  | { readonly refusedBy: null; readonly event: Pick<SiteEvent, 'name' | 'data'> };
+
+/** Checks the four rules in the documented order; each is only checked if those before it hold. Pure. */
+export function projectSiteEvent({ message, payload, site }: ProjectionFacts): ProjectionVerdict {
+  const siteId = siteOfStream(message.suffix);
+  if (siteId === null || message.kind !== 'event') return { refusedBy: 'stream' };
+  if (site?.siteId !== siteId || site.userId !== message.userId) return { refusedBy: 'owner' };
+  const members = payload !== null && isObjectText(payload) ? payload : null;
+  const name = members && nameIn(members);
+  if (!isEventName(name)) return { refusedBy: 'name' };
+  if (site.eventNames.length > 0 && !site.eventNames.includes(name)) return { refusedBy: 'allowlist' };
+  return { refusedBy: null, event: { name, data: (members && memberOf(members, 'data')) ?? null } };
+}
+
+/**
+ * Creates the projector. Each site has one stream, which belongs to its owner, and only events of that stream are
+ * published.
+ */
+export function createProjector({ backend }: Pick<Deps, 'backend'>): Projector {
+  return {
+    project(message, text) {
+      const { suffix, userId } = message;
+      if (suffix !== 'sites' && !suffix.startsWith('sites/')) return { published: false, refusedBy: null };
+      const siteId = siteOfStream(suffix);
+      const found = siteId === null ? [] : backend.sites.get([{ userId, siteId }]);
+      return thenDo(found, ([site = null]) => {
+        const verdict = projectSiteEvent({ message, payload: text, site });
+        if (verdict.refusedBy !== null) return { published: false, refusedBy: verdict.refusedBy };
+        if (site) {
+          const event = { ...verdict.event, messageId: message.id, publishedAt: message.at };
+          backend.bus.publish(`site:${siteKeyText(site)}`, event);
+        }
+        return { published: true, refusedBy: null };
+      });
+    },
+  };
+}
+
+/** Returns the site whose canonical stream this suffix names; null if there is none. */
+function siteOfStream(suffix: string): string | null {
+  const [, siteId = ''] = suffix.split('/');
+  return siteId !== '' && suffix === siteStream(siteId) ? siteId : null;
+}
+
+/**
+ * Returns the event name in a payload; null if there is none. A text longer than NAME_TEXT cannot be a name and is not
+ * parsed.
+ */
+function nameIn(payload: JsonText): unknown {
+  const name = memberOf(payload, 'name') ?? null;
+  return name !== null && name.length <= NAME_TEXT ? fromJson(name) : null;
 }

@@ -2,13 +2,20 @@
 import { requirePrincipal, requireScope, type GrantPrincipal, type Principal, type Scope } from '../auth/principal.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';
-import { fail } from '../errors.ts';
+import { fail, isStoreUnavailable } from '../errors.ts';
 import { isId } from '../ids.ts';
-import { effectiveActions, effectiveEvents, sessionPolicy, type SessionOperation, type HostedSite } from './policy.ts';
-import type { SessionView, SiteView } from './api.ts';
-import { ownerGrant, sessionState, type Grant, type SiteSession } from './session.ts';
-import type { Site } from './site.ts';
-import type { SessionWatch } from './watch.ts';
+import { SESSION_WATCH_MS } from '../limits.ts';
+import type { Cancel } from '../ports.ts';
+import {
+  effectiveActions,
+  effectiveEvents,
+  sessionPolicy,
+  type HostedSite,
+  type SessionOperation,
+  type SessionView,
+  type SiteView,
+} from './site-policy.ts';
+import { ownerGrant, sessionState, type Grant, type Site, type SiteSession } from './site.ts';
 
 /**
  * What a requester has in a session: the question for `sessionPolicy` without its `operation`. `connector`: the live
@@ -119,5 +126,69 @@ export function sessionView(
     grant,
     grants: whole ? session.grants : null,
     subscribers: whole ? watch.count(session.sessionId) : null,
+  };
+}
+
+// Notices when a session, or a grant in it, ends.
+
+export interface SessionReader {
+  /** Called with the present session; null: it is no longer stored. */
+  sessionRead(session: SiteSession | null): void;
+}
+
+/** Watches sessions on this node for changes that end a viewer's access. */
+export interface SessionWatch {
+  /**
+   * Passes the present session to `reader` when a hint says that the session or one of its grants ended, and at least
+   * every SESSION_WATCH_MS, because hints may be lost.
+   */
+  watch(sessionId: string, reader: SessionReader): void;
+  /** Stops watching. Idempotent. */
+  unwatch(sessionId: string, reader: SessionReader): void;
+  /** Returns the number of watchers of a session on this node. */
+  count(sessionId: string): number;
+}
+
+/**
+ * The watchers of one session. They are kept by session, so that a hint costs only as much as its session has watchers.
+ */
+type Watched = { readonly readers: Set<SessionReader>; readonly stopHints: Cancel };
+
+export function createSessionWatch({ backend, clock, log }: Deps): SessionWatch {
+  const watched = new Map<string, Watched>();
+  let stop: Cancel | null = null;
+
+  const read = async (sessionIds: readonly string[]): Promise<void> => {
+    const sessions = await backend.sessions.get(sessionIds);
+    sessionIds.forEach((sessionId, i) => {
+      for (const reader of [...(watched.get(sessionId)?.readers ?? [])]) reader.sessionRead(sessions[i] ?? null);
+    });
+  };
+  const readSafely = (sessionIds: readonly string[]): void => {
+    read(sessionIds).catch((error: unknown) => {
+      if (!isStoreUnavailable(error)) log.warn({ err: error }, 'watched sessions could not be read');
+    });
+  };
+  const begin = (sessionId: string): Watched => {
+    stop ??= clock.every(SESSION_WATCH_MS, () => readSafely([...watched.keys()]));
+    const stopHints = backend.bus.subscribe(`session:${sessionId}`, () => readSafely([sessionId]));
+    const row = { readers: new Set<SessionReader>(), stopHints };
+    watched.set(sessionId, row);
+    return row;
+  };
+  return {
+    watch(sessionId, reader) {
+      (watched.get(sessionId) ?? begin(sessionId)).readers.add(reader);
+    },
+    unwatch(sessionId, reader) {
+      const row = watched.get(sessionId);
+      if (!row?.readers.delete(reader) || row.readers.size > 0) return;
+      watched.delete(sessionId);
+      row.stopHints();
+      if (watched.size > 0) return;
+      stop?.();
+      stop = null;
+    },
+    count: (sessionId) => watched.get(sessionId)?.readers.size ?? 0,
   };
 }

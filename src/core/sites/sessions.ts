@@ -1,18 +1,41 @@
 /** Opens, reads, shares, revokes and closes the sessions of sites. */
-import { requireAdmin, requirePrincipal, requireUser, type Principal } from '../auth/principal.ts';
+import { requireAdmin, requirePrincipal, requireUser, type Principal, type Scope } from '../auth/principal.ts';
+import type { Bus } from '../bus.ts';
 import type { Deps } from '../deps.ts';
 import { fail } from '../errors.ts';
 import { isId } from '../ids.ts';
-import { GRANTS_PER_SESSION, SESSION_TTL_SECONDS, SESSIONS_PER_SITE } from '../limits.ts';
-import { checkGrant, siteIdOf } from './definition.ts';
-import { effectiveActions, namesDenied, type HostedSite } from './policy.ts';
-import type { NewToken, OpenedSession, SessionView, SiteSessions } from './api.ts';
-import { descendsFrom, OWNER_GRANT, ownerGrant, type Grant, type SiteSession } from './session.ts';
-import { COOPERATIVE } from './site.ts';
-import { findSession, hosted, requireAllowed, sessionView, siteOf, sessionAccessOf } from './session-access.ts';
-import type { CreateRefusal } from './store.ts';
-import { newGrantToken } from './tokens.ts';
-import type { SessionWatch } from './watch.ts';
+import { GRANTS_PER_SESSION, SESSIONS_PER_SITE, SESSION_TICKETS, SESSION_TTL_SECONDS, TICKET_MS } from '../limits.ts';
+import {
+  checkGrant,
+  effectiveActions,
+  namesDenied,
+  siteIdOf,
+  type HostedSite,
+  type NewToken,
+  type OpenedSession,
+  type RedeemedTicket,
+  type SessionView,
+  type SiteSessions,
+} from './site-policy.ts';
+import {
+  findSession,
+  hosted,
+  requireAllowed,
+  sessionAccessOf,
+  sessionView,
+  siteOf,
+  type SessionWatch,
+} from './session-access.ts';
+import {
+  COOPERATIVE,
+  OWNER_GRANT,
+  descendsFrom,
+  isGrantLive,
+  ownerGrant,
+  type CreateRefusal,
+  type Grant,
+  type SiteSession,
+} from './site.ts';
 
 type Rooms = Pick<SiteSessions, 'open' | 'session' | 'close' | 'share' | 'revoke'>;
 
@@ -137,4 +160,113 @@ function mayRevoke({ grant, session }: { readonly grant: Grant; readonly session
 function refusedCreation({ kind }: CreateRefusal, full: string, gone?: 'session_inactive'): null {
   if (kind === 'full') fail('capacity_exceeded', full);
   return gone ? fail(gone, 'The session, or the grant, is over.') : null;
+}
+
+// Issues grant tokens and tickets, and finds out who holds them. Stores keep only their digests.
+
+const GRANT = 'cbg_';
+const TICKET = 'cbt_';
+/** The length of the random part at the end of a token, in characters. */
+const SECRET_CHARS = 43;
+const SECRET = /^cb[gt]_[A-Za-z0-9_-]{43,80}$/;
+
+/** Whether a bearer token has the form of a grant's token, which no other token has. */
+export function isGrantToken(token: string): boolean {
+  return token.startsWith(GRANT) && SECRET.test(token);
+}
+
+type TokenDeps = Pick<Deps, 'backend' | 'crypto'>;
+
+/** Makes the token of a new grant, which is shown once, and the digest of it that is stored. */
+function newGrantToken(deps: TokenDeps, userId: string): { readonly token: string; readonly tokenHash: string } {
+  return newToken(deps, GRANT, userId);
+}
+
+function newToken({ backend, crypto }: TokenDeps, form: string, userId: string) {
+  const token = form + backend.sessions.prefixOf(userId) + crypto.randomToken();
+  return { token, tokenHash: digestOf(crypto, token) };
+}
+
+/** Returns the stored form of a token: its SHA-256, preceded by the prefix that locates it in the store. */
+function digestOf(crypto: TokenDeps['crypto'], token: string): string {
+  return token.slice(GRANT.length, -SECRET_CHARS) + crypto.sha256(token);
+}
+
+/** Issues tickets, and resolves tickets and grant tokens to their holders. */
+export function createTokens(deps: Deps): Pick<SiteSessions, 'ticket' | 'redeem' | 'holder'> {
+  const { backend, clock, crypto } = deps;
+  const nextOrder = createOrder(deps);
+  return {
+    async ticket(requester, sessionId) {
+      const access = await sessionAccessOf(deps, requester, { sessionId, scope: 'invoke' });
+      if (!access || !requester) return null;
+      requireAllowed(deps, access, { kind: 'subscribe', names: null });
+      const { token, tokenHash } = newToken(deps, TICKET, access.session.userId);
+      const { grantId } = access.grant;
+      const ticket = { sessionId, grantId, holderExpiresAt: requester.expiresAt, ttlMs: TICKET_MS };
+      const result = await backend.sessions.putTicket(tokenHash, ticket);
+      if (result.kind === 'put') return { ticket: token, expiresAt: result.expiresAt };
+      if (result.kind === 'gone') fail('session_inactive', 'The session is over.');
+      return fail('capacity_exceeded', `A session may have at most ${SESSION_TICKETS} unused tickets.`, {
+        retryAfterMs: TICKET_MS,
+      });
+    },
+    async redeem(sessionId, token) {
+      const form = token.startsWith(TICKET) && SECRET.test(token);
+      const ticket = form ? await backend.sessions.redeemTicket(digestOf(crypto, token)) : null;
+      const session = ticket && (await findSession(deps, ticket.sessionId));
+      if (!session || ticket.sessionId !== sessionId) return badTicket();
+      const { grantId, holderExpiresAt: expiresAt } = ticket;
+      if (expiresAt !== null && expiresAt <= clock.now()) badTicket();
+      const occupy = occupierOf(backend.bus, digestOf(crypto, token), nextOrder);
+      if (grantId === OWNER_GRANT) {
+        const scopes: ReadonlySet<Scope> = new Set<Scope>(['invoke']);
+        return { principal: { kind: 'user', userId: session.userId, scopes, expiresAt }, occupy };
+      }
+      const grant = session.grants.find((one) => one.grantId === grantId);
+      if (!grant || !isGrantLive(grant, clock.now())) badTicket();
+      const ownerId = session.userId;
+      return { principal: { kind: 'grant', sessionId, grantId, ownerId, expiresAt: grant.expiresAt }, occupy };
+    },
+    async holder(token) {
+      const found = isGrantToken(token) ? await backend.sessions.findByToken(digestOf(crypto, token)) : null;
+      if (!found) return fail('unauthenticated', 'The token is not valid.', { tokenFault: 'grant' });
+      const { grant, session } = found;
+      if (!isGrantLive(grant, clock.now())) fail('unauthenticated', 'The grant is over.', { tokenFault: 'grant' });
+      const { grantId, expiresAt } = grant;
+      return { kind: 'grant', sessionId: session.sessionId, grantId, ownerId: session.userId, expiresAt };
+    },
+  };
+}
+
+/**
+ * Creates the `occupy` of a ticket. If two streams of a ticket are opened at once on different nodes, the one with the
+ * later order stays open.
+ */
+function occupierOf(bus: Bus, ticketHash: string, nextOrder: () => string): RedeemedTicket['occupy'] {
+  return (onReplaced) => {
+    const topic = `ticket:${ticketHash}` as const;
+    const own = nextOrder();
+    bus.publish(topic, own);
+    const stop = bus.subscribe(topic, (other) => {
+      if (other <= own) return;
+      stop();
+      onReplaced();
+    });
+    return stop;
+  };
+}
+
+/** Returns texts that sort by creation: strictly on one node, across nodes as accurately as their clocks agree. */
+function createOrder({ clock, crypto }: Deps): () => string {
+  let at = 0;
+  let count = 0;
+  return () => {
+    at = Math.max(at, clock.now());
+    return `${String(at).padStart(16, '0')} ${String(count++).padStart(16, '0')} ${crypto.randomId()}`;
+  };
+}
+
+function badTicket(): never {
+  fail('unauthenticated', 'The ticket is not valid or has expired.', { tokenFault: 'ticket' });
 }

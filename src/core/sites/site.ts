@@ -1,5 +1,7 @@
 /** The types of a site's definition and of its events. */
 import type { JsonText } from '../json.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+import type { PageRequest, Scan } from '../page.ts';
 
 /** The address of a site: its owner, and the id that the owner chose. */
 export type SiteKey = { readonly userId: string; readonly siteId: string };
@@ -48,4 +50,187 @@ export function siteKeyText({ userId, siteId }: SiteKey): string {
 
 export function siteStream(siteId: string): string {
   return `sites/${siteId}/events`;
+}
+
+// A session of a site, its grants, and when they are live.
+
+/**
+ * The state of a session. `suspended`: the host is not connected, so nothing can be invoked; viewers keep listening.
+ */
+export type SessionState = 'active' | 'suspended' | 'closed' | 'expired';
+
+/**
+ * What the holder of one token may do in a session: never more than its parent grant and the descriptor allow.
+ * Immutable. It does not contain the token, of which only a digest is stored.
+ */
+export type Grant = {
+  readonly grantId: string;
+  /**
+   * The grant that this one derives from. Null for the session's first grant, and for a grant that the owner gave
+   * directly.
+   */
+  readonly parentId: string | null;
+  /** The names of the events that the holder may receive; null: all that the descriptor allows. */
+  readonly events: readonly string[] | null;
+  /** The actions that the holder may invoke; null, for the owner only: all that the descriptor allows. */
+  readonly actions: readonly string[] | null;
+  /** Whether its holder may share the session with others. */
+  readonly share: boolean;
+  readonly grantedAt: number;
+  readonly expiresAt: number;
+  readonly revokedAt: number | null;
+};
+
+/** A limited time in which viewers use a site. Immutable. Its state is derived when read. */
+export type SiteSession = SiteKey & {
+  readonly sessionId: string;
+  readonly openedAt: number;
+  readonly expiresAt: number;
+  readonly closedAt: number | null;
+  /** The grants of the session, in the order in which they were given. */
+  readonly grants: readonly Grant[];
+};
+
+/** The grant id that represents the owner; no real grant has it. */
+export const OWNER_GRANT = 'owner';
+
+/** Returns the owner's unlimited grant, which lasts as long as the session. */
+export function ownerGrant({ openedAt, expiresAt }: SiteSession): Grant {
+  const all = { events: null, actions: null, share: true } as const;
+  return { grantId: OWNER_GRANT, parentId: null, ...all, grantedAt: openedAt, expiresAt, revokedAt: null };
+}
+
+export function sessionState(session: SiteSession, hostConnected: boolean, now: number): SessionState {
+  if (session.closedAt !== null) return 'closed';
+  if (now >= session.expiresAt) return 'expired';
+  return hostConnected ? 'active' : 'suspended';
+}
+
+/** Whether the session is neither closed nor expired. */
+export function isOpen(session: SiteSession, now: number): boolean {
+  return session.closedAt === null && now < session.expiresAt;
+}
+
+export function isGrantLive(grant: Grant, now: number): boolean {
+  return grant.revokedAt === null && now < grant.expiresAt;
+}
+
+/** Whether `ancestorId` is the grant itself or a grant that it derives from. */
+export function descendsFrom(grants: readonly Grant[], grantId: string, ancestorId: string): boolean {
+  const byId = new Map(grants.map((grant) => [grant.grantId, grant]));
+  for (let at = byId.get(grantId); at; at = at.parentId === null ? undefined : byId.get(at.parentId)) {
+    if (at.grantId === ancestorId) return true;
+  }
+  return false;
+}
+
+// The ports of site definitions and of sessions.
+
+/** A definition to store. */
+export type NewSite = Omit<Site, 'registeredAt'>;
+
+/** Stores the definitions of sites. The backend's own clock gives the times. */
+export interface SiteStore {
+  /**
+   * Atomic. Creates the site, or replaces its definition (its sessions and `registeredAt` stay). `full`: the owner has
+   * SITES_PER_USER others.
+   */
+  put(site: NewSite): MaybePromise<{ readonly kind: 'put'; readonly site: Site } | { readonly kind: 'full' }>;
+  /**
+   * Atomic. Removes the definition and closes each of its sessions that is not over; returns their ids. Null: there is
+   * no such site. Idempotent.
+   */
+  remove(key: SiteKey): MaybePromise<{ readonly site: Site; readonly closed: readonly string[] } | null>;
+  /** Returns one site per key, in the order of the keys. One round trip. */
+  get(keys: readonly SiteKey[]): MaybePromise<readonly (Site | null)[]>;
+  /** Lists the sites of one owner or of all, ordered by (owner, site). */
+  list(userId: string | null, page: PageRequest): MaybePromise<Scan<Site>>;
+  /** Returns for each user the first sites in order, and the total. One round trip. */
+  ofUsers(
+    userIds: readonly string[],
+    first: number,
+  ): MaybePromise<readonly { readonly total: number; readonly rows: readonly Site[] }[]>;
+}
+
+/** A grant to create. It ends `ttlMs` from now, and never later than its parent and the session. */
+export type NewGrant = Pick<Grant, 'grantId' | 'parentId' | 'events' | 'actions' | 'share'> & {
+  /** How long the grant lasts, in milliseconds; null: as long as its parent. */
+  readonly ttlMs: number | null;
+  /** The SHA-256 of the grant's token, preceded by the owner's prefix (`prefixOf`). */
+  readonly tokenHash: string;
+};
+
+export type NewSession = SiteKey & {
+  readonly sessionId: string;
+  readonly ttlMs: number;
+  readonly grant: NewGrant;
+};
+
+/**
+ * Why nothing was created. `gone`: the site, session or parent does not exist or is over. `full`: the limit is reached.
+ */
+export type CreateRefusal = { readonly kind: 'gone' | 'full' };
+
+/**
+ * A ticket as it is stored: the session, and the grant of the holder who took the ticket. An `EventSource` uses a
+ * ticket instead of a token, also for reconnects. `holderExpiresAt`: when the stream that it opens ends, in epoch
+ * milliseconds; null if the holder's token does not expire.
+ */
+export type Ticket = {
+  readonly sessionId: string;
+  /** The grant of the holder; OWNER_GRANT for the owner of the session. */
+  readonly grantId: string;
+  readonly holderExpiresAt: number | null;
+};
+
+/**
+ * Stores sessions with their grants and tickets. The backend's own clock gives the times. A session that is over is
+ * still returned for SESSION_KEPT_MS, so that its viewers learn that it is over. At most SESSIONS_PER_SITE such
+ * sessions of a site are kept. A grant that is over is kept as long as its session, or until another grant needs the
+ * room. Tokens and tickets are stored as digests only.
+ */
+export interface SessionStore {
+  /**
+   * Returns the prefix of the ids of this owner's sessions, tokens and tickets. The backend uses it to find each of
+   * them by the id alone. Pure; may be empty.
+   */
+  prefixOf(userId: string): string;
+  /** Atomic: stores the session with its first grant. At most SESSIONS_PER_SITE sessions of a site are not over. */
+  open(session: NewSession): MaybePromise<{ readonly kind: 'opened'; readonly session: SiteSession } | CreateRefusal>;
+  /** Returns one session per id, in the order of the ids, each with all its grants. One round trip. */
+  get(sessionIds: readonly string[]): MaybePromise<readonly (SiteSession | null)[]>;
+  /** Closes a session. Idempotent: the time of the first close stays. Null: there is no such session. */
+  close(sessionId: string): MaybePromise<SiteSession | null>;
+  /**
+   * Atomic: adds a grant. `gone` if the parent is revoked or over by then. At most GRANTS_PER_SESSION grants of a
+   * session are not over.
+   */
+  addGrant(
+    sessionId: string,
+    grant: NewGrant,
+  ): MaybePromise<{ readonly kind: 'added'; readonly grant: Grant } | CreateRefusal>;
+  /**
+   * Atomic: revokes the grant and all grants derived from it. Returns the ids that are newly revoked (none if it was
+   * revoked before). Null: there is no such grant.
+   */
+  revokeGrant(sessionId: string, grantId: string): MaybePromise<readonly string[] | null>;
+  /** Returns the grant of a token, whether over or not, with its session. */
+  findByToken(tokenHash: string): MaybePromise<{ readonly session: SiteSession; readonly grant: Grant } | null>;
+  /**
+   * Stores a ticket, which must be redeemed within `ttlMs` milliseconds. `full`: the session already has
+   * SESSION_TICKETS tickets that are not redeemed.
+   */
+  putTicket(
+    ticketHash: string,
+    ticket: Ticket & { readonly ttlMs: number },
+  ): MaybePromise<{ readonly kind: 'put'; readonly expiresAt: number } | CreateRefusal>;
+  /**
+   * Atomic: redeems a ticket. The first redemption must be within the ticket's `ttlMs`. After that the ticket may be
+   * redeemed again for as long as its session is returned. At most SESSION_TICKETS_REDEEMED redeemed tickets of a
+   * session are kept; the one redeemed longest ago is dropped first. Null: the ticket is unknown, or this call is too
+   * late.
+   */
+  redeemTicket(ticketHash: string): MaybePromise<Ticket | null>;
+  /** Lists the sessions of one site, oldest first. */
+  list(key: SiteKey, page: PageRequest): MaybePromise<Scan<SiteSession>>;
 }

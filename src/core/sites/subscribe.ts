@@ -1,16 +1,20 @@
 /** Subscribes to the events of a site, for as long as the viewer's session, grant and token last. */
 import type { Principal } from '../auth/principal.ts';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../ports.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError } from '../errors.ts';
 import { subscribeTo, type SharedSubscription, type Subscription, type Lifetime } from '../live.ts';
-import { checkNames } from './definition.ts';
-import { effectiveEvents } from './policy.ts';
-import { isGrantLive, isOpen, OWNER_GRANT, type SiteSession } from './session.ts';
-import { siteKeyText, type SiteEvent, type SiteKey } from './site.ts';
-import { requireAllowed, sessionAccessOf } from './session-access.ts';
-import type { SessionReader, SessionWatch } from './watch.ts';
-
+import { checkNames, effectiveEvents } from './site-policy.ts';
+import {
+  isGrantLive,
+  isOpen,
+  OWNER_GRANT,
+  type SiteSession,
+  siteKeyText,
+  type SiteEvent,
+  type SiteKey,
+} from './site.ts';
+import { requireAllowed, sessionAccessOf, type SessionReader, type SessionWatch } from './session-access.ts';
 type ListenRequest = {
   readonly requester: Principal | null;
   readonly sessionId: string;

@@ -1,11 +1,18 @@
 /** Lists users, which exist only through their connections and streams. */
-import { knownUser, requireAdmin, requirePrincipal, subjectOf } from '../auth/principal.ts';
-import type { Requester } from '../auth/principal.ts';
-import type { Users, UserView } from './api.ts';
-import { completenessOf } from '../cursor.ts';
+import { knownUser, requireAdmin, requirePrincipal, subjectOf, type Requester } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
 import { both, thenDo, type MaybePromise } from '../maybe-promise.ts';
-import { comparePositions, type ObservedSource, type PageRequest, type Position, type Scan } from '../page.ts';
+import {
+  comparePositions,
+  completenessOf,
+  type Completeness,
+  type ObservedSource,
+  type Page,
+  type PageArgs,
+  type PageRequest,
+  type Position,
+  type Scan,
+} from '../page.ts';
 import { silentSources, withGaps } from '../silence.ts';
 
 /** Creates the API of users: those that have a connection or a stream. */
@@ -117,4 +124,25 @@ function sourcesOf(counts: Counts, gaps: readonly ObservedSource[], asOf: number
     return { ...(gap ?? whole), observed: counts[source] };
   });
   return [...own, ...gaps.filter(({ nodeId }) => nodeId !== null)];
+}
+
+// The interface of users. Types only.
+
+export type UserView = {
+  readonly id: string;
+  readonly connectionCount: number;
+  readonly streamCount: number;
+  readonly completeness: Completeness;
+};
+
+export interface Users {
+  /** Lists the users that have a connection or a stream, in order of user id. Admin only. */
+  list(requester: Requester, page: PageArgs): Promise<Page<UserView>>;
+  /**
+   * Returns the summary of a user, for an administrator or the user itself. Null if the requester is another user. For
+   * an administrator null also means that nothing is known of the user.
+   */
+  get(requester: Requester, userId: string): MaybePromise<UserView | null>;
+  /** Does the same as `get`, for several users, in order. One round trip. */
+  many(requester: Requester, userIds: readonly string[]): MaybePromise<readonly (UserView | null)[]>;
 }

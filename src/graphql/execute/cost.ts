@@ -1,4 +1,4 @@
-/** Computes the maximum cost of an operation before it runs. limits.ts refuses an operation whose cost is too high. */
+/** Computes the maximum cost of an operation before it runs. executor.ts refuses an operation whose cost is too high. */
 import {
   Kind,
   getArgumentValues,
@@ -6,10 +6,10 @@ import {
   getNullableType,
   isAbstractType,
   isCompositeType,
+  isInterfaceType,
   isLeafType,
   isListType,
   isObjectType,
-  isInterfaceType,
   typeFromAST,
   visit,
   type DocumentNode,
@@ -25,8 +25,7 @@ import {
 import type { Principal } from '../../core/auth/principal.ts';
 import { BoundedMap } from '../../core/bounded-map.ts';
 import { isRecord } from '../../core/json.ts';
-import { JSON_SCALAR } from '../variables/misfit.ts';
-import { coerceVariables } from '../variables/coerce-variables.ts';
+import { JSON_SCALAR, coerceVariables } from '../variables.ts';
 
 type Variables = Readonly<Record<string, unknown>>;
 

@@ -1,8 +1,13 @@
 /** Executes operations for every transport. It must not know the format of a transport. */
 import {
+  GraphQLError,
+  Kind,
+  OperationTypeNode,
   createSourceEventStream,
   executeSubscriptionEvent,
+  parse,
   validateSubscriptionArgs,
+  type DefinitionNode,
   type DocumentNode,
   type ExecutionResult,
   type GraphQLSchema,
@@ -10,22 +15,25 @@ import {
 } from 'graphql';
 import type { Principal } from '../../core/auth/principal.ts';
 import type { Core, HangUp } from '../../core/core.ts';
-import { CallboardError } from '../../core/errors.ts';
-import type { Log } from '../../core/log.ts';
+import { CallboardError, fail } from '../../core/errors.ts';
+import {
+  ANONYMOUS_INTROSPECTION_CHARS,
+  ANONYMOUS_QUERY_CHARS,
+  QUERY_COST_ADMIN,
+  QUERY_COST_USER,
+  QUERY_MS,
+} from '../../core/limits.ts';
+import { orElse, thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
+import type { Clock, Log } from '../../core/ports.ts';
 import { DocumentReading } from '../../core/reading.ts';
 import type { TraceContext } from '../../core/trace-context.ts';
-import { thenDo, orElse, type MaybePromise } from '../../core/maybe-promise.ts';
-import { createSharedSubscriptions, type ResultFrames } from './shared-subscription.ts';
-import { readDocument, refusalOf, type Introspection } from './limits.ts';
-import type { Mask } from './mask.ts';
-import type { Bound } from './bound.ts';
-import { createPlans, type Plan } from './plan.ts';
-import type { Inserts } from '../../web/json-text.ts';
-import type { RequestNotes } from '../../web/request-notes.ts';
-import type { TextInfo } from '../writer/values.ts';
-import type { GivenVariables, Variables } from '../variables/request-variables.ts';
+import type { Inserts, RequestNotes } from '../../web/reply.ts';
 import type { Joining } from '../../web/sse-group.ts';
-import { MAX_COERCION_ERRORS } from '../variables/coerce-variables.ts';
+import { MAX_COERCION_ERRORS, type GivenVariables, type Variables } from '../variables.ts';
+import type { TextInfo } from '../writer/objects.ts';
+import type { Mask } from './mask.ts';
+import { createPlans, rootFields, type Bound, type Plan } from './plan.ts';
+import { createSharedSubscriptions, type ResultFrames } from './shared.ts';
 
 /** Creates the context of resolvers: a new one for each request and for each event of a subscription. */
 export type MakeContext = (of: {
@@ -74,7 +82,7 @@ export type Executor = {
   execute(operation: Operation): Promise<ExecutionResult>;
   /**
    * Does the same as `execute`, but returns the data as JSON text if the result has no errors and a writer can write
-   * it. `inserts`: whether the text may contain references to bytes (web/json-text.ts).
+   * it. `inserts`: whether the text may contain references to bytes (web/reply.ts).
    */
   answer(operation: Operation, inserts?: boolean): MaybePromise<ExecutionResult | WrittenData>;
   /**
@@ -85,7 +93,7 @@ export type Executor = {
   readonly mask: Mask;
 };
 
-export type ExecutorOptions = {
+type ExecutorOptions = {
   readonly schema: GraphQLSchema;
   readonly core: Core;
   readonly log: Log;
@@ -229,4 +237,118 @@ function createResults(source: AsyncIterable<unknown>, { args, masked, mask, fre
       events.return?.().catch(() => {});
     },
   };
+}
+
+// Decides whether a requester may run an operation, and bounds the time of queries.
+
+/** Who may read the schema through introspection. */
+export type Introspection = 'admin' | 'all' | 'off';
+
+type Admission = {
+  readonly requester: Principal | null;
+  readonly bound: Bound;
+  readonly introspection: Introspection;
+};
+
+/**
+ * Returns the reason why this requester may not run this operation, checked before anything of it runs. Null when the
+ * requester may.
+ */
+function refusalOf(plan: Plan, { requester, bound, introspection }: Admission): CallboardError | null {
+  if (!requester && !plan.onlyMeta) return new CallboardError('unauthenticated', 'A bearer token is needed.');
+  if (plan.introspects) {
+    const refused = introspectionRefusal(requester, introspection);
+    if (refused) return refused;
+  }
+  const most = requester?.kind === 'admin' ? QUERY_COST_ADMIN : QUERY_COST_USER;
+  const cost = bound.cost(requester);
+  if (cost <= most) return null;
+  const advice = bound.advice(requester, most) ?? 'Ask for shorter lists.';
+  return new CallboardError('too_complex', `The operation may cost ${cost}; at most ${most}. ${advice}`);
+}
+
+function introspectionRefusal(requester: Principal | null, introspection: Introspection): CallboardError | null {
+  if (introspection === 'all') return null;
+  if (introspection === 'off') return new CallboardError('forbidden', 'Introspection is switched off.');
+  if (!requester) return new CallboardError('unauthenticated', 'Introspection needs the token of an administrator.');
+  return requester.kind === 'admin'
+    ? null
+    : new CallboardError('forbidden', 'Only an administrator may read the schema.');
+}
+
+export type ReadingRequest = {
+  readonly requester: Principal | null;
+  readonly cost: number;
+  /** Aborted when the requester hangs up. */
+  readonly signal?: HangUp | undefined;
+};
+
+/**
+ * Runs a document that only reads, when it is its requester's turn and for at most QUERY_MS. `run` gets the reading of
+ * the document, which ends when the requester hangs up or the time is over. Throws `share_exceeded` if the requester has
+ * too many documents in progress; rejects with `store_unavailable` when the time is over.
+ */
+export function readDocument<T>(
+  { documents, clock }: Pick<Core, 'documents' | 'clock'>,
+  { requester, cost, signal }: ReadingRequest,
+  run: (reading: DocumentReading) => MaybePromise<T>,
+): MaybePromise<T> {
+  const reading = new DocumentReading(signal);
+  const answer = documents.run(requester, { cost, reading }, () => run(reading));
+  return withinTime(answer, { clock, ms: QUERY_MS, reading });
+}
+
+/**
+ * Returns the answer, or rejects with `store_unavailable` after `ms` milliseconds. The cost of a query is bounded
+ * before it runs, so only a slow store and the turns of others can delay its answer this long. A late answer is dropped,
+ * and `reading` ends, so that the store is not read any further.
+ */
+function withinTime<T>(
+  answer: MaybePromise<T>,
+  { clock, ms, reading }: { clock: Clock; ms: number; reading: DocumentReading },
+): MaybePromise<T> {
+  if (!(answer instanceof Promise)) return answer;
+  return new Promise((resolve, reject) => {
+    const late = (): CallboardError =>
+      new CallboardError('store_unavailable', `The query was not answered within ${ms} ms.`);
+    const cancel = clock.after(ms, () => {
+      reading.end();
+      reject(late());
+    });
+    const settled = <V>(settle: (value: V) => void) => {
+      return (value: V): void => (cancel(), settle(value));
+    };
+    answer.then(settled(resolve), settled(reject));
+  });
+}
+
+// Limits what may be executed without a token.
+
+/**
+ * Checks that a document may be executed without a token: a query of `__typename` and, where introspection is open to
+ * all, of the schema. Throws `unauthenticated` for every other text, valid or not. The document is not validated, and a
+ * text longer than such a query needs is not parsed.
+ */
+export function requireAnonymousQuery(query: string, introspection: Introspection): void {
+  const longest = introspection === 'all' ? ANONYMOUS_INTROSPECTION_CHARS : ANONYMOUS_QUERY_CHARS;
+  const document = query.length <= longest ? parseQuietly(query) : null;
+  const isOpen = document?.definitions.every((node) => isOpenDefinition(document, node, introspection));
+  if (!isOpen) fail('unauthenticated', 'A bearer token is needed.');
+}
+
+function isOpenDefinition(document: DocumentNode, node: DefinitionNode, introspection: Introspection): boolean {
+  if (node.kind === Kind.FRAGMENT_DEFINITION) return true;
+  if (node.kind !== Kind.OPERATION_DEFINITION || node.operation !== OperationTypeNode.QUERY) return false;
+  const isOpen = (name: string): boolean =>
+    name === '__typename' || (introspection === 'all' && (name === '__schema' || name === '__type'));
+  return [...rootFields(document, node.selectionSet)].every(isOpen);
+}
+
+function parseQuietly(query: string): DocumentNode | null {
+  try {
+    return parse(query, { maxTokens: 1000, noLocation: true });
+  } catch (error) {
+    if (error instanceof GraphQLError) return null;
+    throw error;
+  }
 }

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { GraphQLError } from 'graphql';
 import { CallboardError, internalMessage, isCode, type Code } from '../../core/errors.ts';
-import type { Log } from '../../core/log.ts';
 import type { Metrics } from '../../core/metrics.ts';
+import type { Log } from '../../core/ports.ts';
 
 /**
  * The longest message that is shown. graphql-js prints the value that an error is about, whatever its size; longer

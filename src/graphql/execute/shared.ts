@@ -8,18 +8,18 @@ import {
   visit,
   visitWithTypeInfo,
   type DocumentNode,
+  type ExecutionResult,
   type FieldNode,
   type GraphQLField,
   type GraphQLSchema,
   type OperationDefinitionNode,
   type ValidatedSubscriptionArgs,
-  type ExecutionResult,
 } from 'graphql';
 import type { LiveEvent, SharedSubscription } from '../../core/live.ts';
-import type { Mask } from './mask.ts';
-import type { Share } from '../schema/live-share.ts';
 import type { EventEncoder, Joining } from '../../web/sse-group.ts';
-import { createEventWriter, type EventWriter } from '../writer/event-writer.ts';
+import type { Share } from '../schema/live-share.ts';
+import { createEventWriter, type EventWriter } from '../writer/compile.ts';
+import type { Mask } from './mask.ts';
 
 /** How a transport writes the results of a subscription that many requesters share. */
 export type ResultFrames = {
@@ -45,7 +45,7 @@ type Sharing = {
   readonly besides: readonly string[];
 };
 
-export type SharedSubscriptions = {
+type SharedSubscriptions = {
   /**
    * Authorises the requester, and returns the group to join. Null: the operation is executed for this requester alone.
    * Rejects with the error that refuses the requester.
@@ -53,7 +53,7 @@ export type SharedSubscriptions = {
   of(args: ValidatedSubscriptionArgs, frames: ResultFrames): Promise<Joining<unknown> | null>;
 };
 
-export type SharedSubscriptionsOptions = {
+type SharedSubscriptionsOptions = {
   readonly schema: GraphQLSchema;
   readonly mask: Mask;
   readonly masked: (result: ExecutionResult) => ExecutionResult;

@@ -1,38 +1,45 @@
 /** Handles requests to the GraphQL endpoints and chooses between fast path, Yoga, event stream and page. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ExecutionResult, GraphQLSchema } from 'graphql';
+import type { DocumentNode, ExecutionResult, GraphQLSchema, Source } from 'graphql';
+import type { Plugin } from 'graphql-yoga';
 import type { Principal } from '../../core/auth/principal.ts';
-import type { Core } from '../../core/core.ts';
+import type { Core, HangUp } from '../../core/core.ts';
 import { CallboardError, fail } from '../../core/errors.ts';
+import { writeJson } from '../../core/json.ts';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
-import type { Log } from '../../core/log.ts';
 import type { Metrics } from '../../core/metrics.ts';
-import { createDocuments, type Documents } from '../execution/documents.ts';
-import { requireAnonymousQuery } from '../execution/limits-anonymous.ts';
-import { createContext } from '../schema/context.ts';
-import { createExecutor, type Executor, type MakeContext } from '../execution/executor.ts';
-import { createFastPath, type FastPath } from './fast-path.ts';
-import { createGraphiqlPage, wantsPage } from './graphiql.ts';
-import type { Introspection } from '../execution/limits.ts';
-import { createMask } from '../execution/mask.ts';
-import { plainReply, type HttpReply } from '../../web/reply.ts';
-import { HangUpSignal } from '../../web/hang-up.ts';
-import type { SseStreams } from '../../web/sse-streams.ts';
+import type { Log } from '../../core/ports.ts';
+import { traceContextOf } from '../../core/trace-context.ts';
+import { HangUpSignal, plainReply, type HttpReply, type RequestNotes } from '../../web/reply.ts';
+import type { SseStreams } from '../../web/sse.ts';
+import { createDocuments, type Documents } from '../execute/documents.ts';
 import {
+  createExecutor,
+  requireAnonymousQuery,
+  type Executor,
+  type Introspection,
+  type MakeContext,
+  type WrittenData,
+} from '../execute/executor.ts';
+import { createMask, toGraphQLError, type Mask } from '../execute/mask.ts';
+import { createContext } from '../schema/context.ts';
+import type { GivenVariables } from '../variables.ts';
+import { createGraphiqlPage, wantsPage } from './graphiql.ts';
+import {
+  GRAPHQL_PATH,
+  STREAM_PATH,
   acceptedTypes,
   acceptsJson,
+  checkParams,
   pathOf,
   readParams,
   requireAnswerType,
   sendError,
-  GRAPHQL_PATH,
-  STREAM_PATH,
+  type GraphqlParams,
 } from './request.ts';
-import type { RequestNotes } from '../../web/request-notes.ts';
-import { createGraphqlServer, type GraphqlServer } from './yoga.ts';
-import { createSseHandler, type SseHandler } from './sse-handler.ts';
+import { createSseHandler, type SseHandler } from './sse.ts';
 
-export type GraphqlExchange = {
+type GraphqlExchange = {
   readonly requester: Principal | null;
   /** The parsed JSON of a POST. The HTTP layer has checked its size, content type and syntax. */
   readonly body: unknown;
@@ -200,4 +207,181 @@ function refuseWebSocket({ headers }: IncomingMessage): void {
 function checkOrigin(req: IncomingMessage): void {
   if (req.method !== 'GET' || req.headers.authorization || req.headers['x-callboard-csrf']) return;
   throw new CallboardError('forbidden', 'A GET needs the header "authorization" or "x-callboard-csrf".');
+}
+
+// Answers common requests without Yoga. Its bytes must be those that Yoga would send.
+
+/** A request after authentication. `requester` null: it has no token. `body`: the parsed JSON of a POST. */
+type FastPathRequest = {
+  readonly req: IncomingMessage;
+  readonly requester: Principal | null;
+  readonly body: unknown;
+  readonly reply: HttpReply;
+  readonly notes?: RequestNotes | undefined;
+  /** Returns the signal that fires when the requester hangs up. */
+  readonly hungUp: () => HangUp;
+};
+
+/**
+ * Answers valid queries and mutations without Yoga. The executor runs them as it does for Yoga, so limits, refusals and
+ * masking are the same, and the response has the bytes that Yoga would send. Returns false when it does not take the
+ * request; nothing was executed then. Only Yoga can encode a result with errors, so `sendResult` receives such a result
+ * after the operation was executed.
+ */
+type FastPath = (request: FastPathRequest, sendResult: (result: ExecutionResult) => void) => boolean;
+
+type FastPathOptions = {
+  readonly documents: Documents;
+  readonly executor: Executor;
+};
+
+/**
+ * The content type that Yoga chooses for each of these `accept` headers. Yoga answers requests with any other header.
+ */
+const MEDIA_TYPES: ReadonlyMap<string | undefined, string> = new Map([
+  [undefined, 'application/json; charset=utf-8'],
+  ['*/*', 'application/json; charset=utf-8'],
+  ['application/json', 'application/json; charset=utf-8'],
+  ['application/graphql-response+json', 'application/graphql-response+json; charset=utf-8'],
+  ['application/graphql-response+json, application/json', 'application/graphql-response+json; charset=utf-8'],
+]);
+
+function createFastPath({ documents, executor }: FastPathOptions): FastPath {
+  return ({ req, requester, body, reply, notes, hungUp }, sendResult) => {
+    const type = MEDIA_TYPES.get(req.headers.accept);
+    if (type === undefined || requester === null || req.method !== 'POST' || req.url !== GRAPHQL_PATH) return false;
+    const params = paramsOf(body);
+    if (!params || params.extensions) return false;
+    const document = documents.read(params.query);
+    // Yoga reports the faults of a document.
+    if (!('kind' in document)) return false;
+    const { operationName, variables } = params;
+    const kind = executor.kindOf({ document, operationName });
+    if (kind !== 'query' && kind !== 'mutation') return false;
+    const waits = kind === 'mutation' && { notes, trace: traceContextOf(req.headers) };
+    const operation = { document, operationName, variables, requester, signal: hungUp(), ...waits };
+    const answer = executor.answer(operation, true);
+    const show = (done: ExecutionResult | WrittenData): void => {
+      if ('written' in done) reply.json(type, `{"data":${done.written}}`, done.nonAscii, done.inserts);
+      else if (done.errors) sendResult(done);
+      else reply.json(type, writeJson(done) ?? 'null');
+    };
+    if (answer instanceof Promise) void answer.then(show);
+    else show(answer);
+    return true;
+  };
+}
+
+/** Reads the parameters of a request. Null when they are invalid; the regular path reports the error. */
+function paramsOf(body: unknown): GraphqlParams | null {
+  try {
+    return checkParams(body);
+  } catch (error) {
+    if (error instanceof CallboardError) return null;
+    throw error;
+  }
+}
+
+// The HTTP side of GraphQL by graphql-yoga. It must not execute an operation except through the executor.
+
+type GraphqlServer = {
+  /**
+   * Answers POST and GET requests to the endpoint. For a POST, `req.body` holds the parsed JSON object.
+   * `request.result`: the result, when the operation has been executed already.
+   */
+  answer(req: IncomingMessage, res: ServerResponse, request: YogaRequest): Promise<void>;
+  close(): Promise<void>;
+};
+
+type GraphqlServerOptions = {
+  readonly schema: GraphQLSchema;
+  readonly documents: Documents;
+  readonly executor: Executor;
+  readonly mask: Mask;
+};
+
+type YogaRequest = {
+  readonly requester: Principal | null;
+  readonly result?: ExecutionResult;
+  readonly notes?: RequestNotes | undefined;
+  /** The variables of the request; absent when there is a result. */
+  readonly variables?: GivenVariables;
+};
+
+type ServerContext = YogaRequest & { readonly req: IncomingMessage; readonly res: ServerResponse };
+
+/**
+ * Creates a Yoga server for the HTTP side of GraphQL: content types, statuses and GET. Size limits, CSRF checks,
+ * GraphiQL and event streams are our own and come before Yoga. The executor executes the operations. Yoga is loaded for
+ * the first request that needs it: the fast path answers most of them.
+ */
+function createGraphqlServer(options: GraphqlServerOptions): GraphqlServer {
+  let opened: ReturnType<typeof openYoga> | null = null;
+  return {
+    async answer(req, res, request) {
+      const yoga = await (opened ??= openYoga(options));
+      await yoga(req, res, request);
+    },
+    close: async () => void (await (await opened)?.dispose()),
+  };
+}
+
+async function openYoga(options: GraphqlServerOptions) {
+  const { createYoga } = await import('graphql-yoga');
+  const { schema, mask } = options;
+  return createYoga<ServerContext>({
+    schema,
+    graphqlEndpoint: GRAPHQL_PATH,
+    logging: false,
+    cors: false,
+    graphiql: false,
+    landingPage: false,
+    multipart: false,
+    batching: false,
+    maxRequestBodySize: false,
+    healthCheckEndpoint: `${GRAPHQL_PATH}/health`,
+    maskedErrors: { maskError: mask },
+    parserAndValidationCache: false,
+    plugins: [reading(options), execution(options)],
+  });
+}
+
+function reading({ documents }: GraphqlServerOptions): Plugin {
+  return {
+    onParse: ({ setParseFn }) =>
+      setParseFn((source: string | Source) => documents.parse(typeof source === 'string' ? source : source.body)),
+    onValidate: ({ setValidationFn }) =>
+      setValidationFn((_schema: GraphQLSchema, document: DocumentNode) => documents.faults(document)),
+  };
+}
+
+/** Returns the result in the form that Yoga expects. Yoga calls the member `stringify` of a result to get its text. */
+function asYogaTakesIt(answer: ExecutionResult | WrittenData): ExecutionResult {
+  if (!('written' in answer)) return withText(answer, ({ stringify: _, ...shown }) => writeJson(shown) ?? 'null');
+  return withText({ data: null }, () => `{"data":${answer.written}}`);
+}
+
+type Shown = ExecutionResult & { readonly stringify: (shown: Shown) => string };
+
+function withText(result: ExecutionResult, stringify: Shown['stringify']): Shown {
+  return { ...result, stringify };
+}
+
+function execution({ executor }: GraphqlServerOptions): Plugin<ServerContext> {
+  return {
+    onExecute({ args, setExecuteFn }) {
+      const { document, operationName, contextValue } = args;
+      const { requester, result, variables, notes, req, res } = contextValue;
+      if (result) return setExecuteFn(() => asYogaTakesIt(result));
+      const operation = { document, operationName, variables, requester, notes, trace: traceContextOf(req.headers) };
+      setExecuteFn(async () => {
+        const answer = await executor.answer({ ...operation, signal: new HangUpSignal(res) });
+        return asYogaTakesIt(answer);
+      });
+    },
+    onSubscribe({ setResultAndStopExecution }) {
+      const refused = new CallboardError('not_acceptable', 'A subscription needs "accept: text/event-stream".');
+      setResultAndStopExecution({ errors: [toGraphQLError(refused)] });
+    },
+  };
 }

@@ -1,20 +1,21 @@
 /** Reads the parameters and headers of GraphQL requests, and sends errors in GraphQL's format. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { BoundedMap } from '../../core/bounded-map.ts';
 import { CallboardError, invalid } from '../../core/errors.ts';
 import {
   checkedJson,
   isArrayText,
   isObjectText,
   isRecord,
-  readMembers,
-  trustJson,
   type JsonFault,
   type JsonText,
+  readMembers,
+  readShaped,
+  trustJson,
 } from '../../core/json.ts';
-import { readShaped } from '../../core/json-shape.ts';
 import { ENVELOPE_PARTS } from '../../core/limits.ts';
-import { toGraphQLError } from '../execution/mask.ts';
-import { VariablesText, type GivenVariables } from '../variables/request-variables.ts';
+import { toGraphQLError } from '../execute/mask.ts';
+import { VariablesText, type GivenVariables } from '../variables.ts';
 
 /** The paths of GraphQL. Requests come without the base path. */
 export const GRAPHQL_PATH = '/graphql';
@@ -35,7 +36,7 @@ export type RefuseBody = (fault: JsonFault) => never;
  * Checks the body of a POST and splits it into its members, in one pass. `variables` stay JSON text when they are an
  * object. Throws `invalid_argument`, or what `refuse` throws.
  */
-export function readRequestBody(text: string, refuse: RefuseBody): unknown {
+function readRequestBody(text: string, refuse: RefuseBody): unknown {
   const members = readMembers(text, ENVELOPE_PARTS);
   if (members === null) return isArrayText(trustJson(text)) ? [] : null;
   if (members === 'members') return invalid('body', `at most ${ENVELOPE_PARTS} members are read`);
@@ -67,7 +68,7 @@ export function readParams(req: IncomingMessage, body: unknown): GraphqlParams {
  * The refusal of a request that names a document by its hash alone (automatic persisted queries). Clients recognize the
  * message and then send the document.
  */
-export class PersistedQueryNotSupported extends CallboardError {
+class PersistedQueryNotSupported extends CallboardError {
   constructor() {
     super('persisted_query_not_supported', 'PersistedQueryNotSupported');
   }
@@ -167,4 +168,27 @@ export function sendError(res: ServerResponse, error: CallboardError): void {
 
 function isAbsent(value: unknown): value is null | undefined {
   return value === null || value === undefined;
+}
+
+// Reads bodies of GraphQL requests, with a cache for bodies with equal bytes.
+
+/** The most bodies that are cached, and the most bytes of one. Dashboards send the same few bodies again and again. */
+const BODIES = { most: 500, longest: 4096 };
+
+/**
+ * Creates a function that reads a request body as `readRequestBody` does. The function throws what `decode` and `refuse`
+ * throw. It does not read a short body again that was received before, because that is a sixth of the cost of a small
+ * query.
+ */
+export function createBodyReader(decode: (bytes: Buffer) => string, refuse: RefuseBody): (bytes: Buffer) => unknown {
+  const bodies = new BoundedMap<string, object>({ most: BODIES.most, order: 'used' });
+  return (bytes) => {
+    if (bytes.length > BODIES.longest) return readRequestBody(decode(bytes), refuse);
+    const text = bytes.toString('latin1');
+    const known = bodies.get(text);
+    if (known) return known;
+    const body = readRequestBody(decode(bytes), refuse);
+    if (typeof body === 'object' && body !== null) bodies.set(text, Object.freeze(body));
+    return body;
+  };
 }

@@ -3,9 +3,61 @@ import SchemaBuilder from '@pothos/core';
 import ComplexityPlugin from '@pothos/plugin-complexity';
 import { GraphQLError, Kind } from 'graphql';
 import type { JsonText, RawJson } from '../../core/json.ts';
+import type { LiveEvent } from '../../core/live.ts';
 import { jsonScalar } from './builder-json.ts';
 import type { Context } from './context.ts';
-import { parseTime, printTime } from './time.ts';
+
+// The GraphQL scalar DateTime: prints and parses times.
+
+const RFC_3339 = /^(\d{4})-(\d{2})-(\d{2})T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/i;
+const MAX_EPOCH_MS = 8.64e15;
+
+/**
+ * Formats epoch milliseconds as RFC 3339 in UTC with milliseconds. Throws a RangeError for a value that is not a time.
+ */
+export function printTime(epochMs: number): string {
+  if (epochMs >= last.from && epochMs < last.from + HOUR_MS && Number.isInteger(epochMs)) return inHour(epochMs);
+  const text = new Date(epochMs).toISOString();
+  last = { from: Math.floor(epochMs / HOUR_MS) * HOUR_MS, head: text.slice(0, -'00:00.000Z'.length) };
+  return text;
+}
+
+const HOUR_MS = 3_600_000;
+const MINUTES = numbered(60, 2, ':');
+const SECONDS = numbered(60, 2, '.');
+const MILLISECONDS = numbered(1_000, 3, 'Z');
+
+/** The text before the minutes, cached: most times of one answer fall into the same hour. */
+let last = { from: 0, head: '1970-01-01T00:' };
+
+function inHour(epochMs: number): string {
+  const ms = epochMs - last.from;
+  const seconds = Math.floor(ms / 1_000);
+  const minute = MINUTES[Math.floor(seconds / 60)] ?? '';
+  return last.head + minute + (SECONDS[seconds % 60] ?? '') + (MILLISECONDS[ms % 1_000] ?? '');
+}
+
+function numbered(count: number, digits: number, end: string): readonly string[] {
+  return Array.from({ length: count }, (_, n) => String(n).padStart(digits, '0') + end);
+}
+
+/**
+ * Parses RFC 3339 with any offset, or epoch milliseconds, to epoch milliseconds. Throws a GraphQLError for anything
+ * else.
+ */
+function parseTime(value: unknown): number {
+  const time = typeof value === 'string' ? parseText(value) : value;
+  if (typeof time === 'number' && Number.isInteger(time) && Math.abs(time) <= MAX_EPOCH_MS) return time;
+  throw new GraphQLError('Expected an RFC 3339 time or epoch milliseconds.');
+}
+
+function parseText(text: string): number {
+  const [, year, month, day] = RFC_3339.exec(text) ?? [];
+  if (year === undefined) return Number.NaN;
+  // Date.parse accepts a day that the month does not have, and moves it into the next month.
+  const inMonth = Number(day) <= new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
+  return inMonth ? Date.parse(text) : Number.NaN;
+}
 
 /**
  * Fields are non-null unless they say otherwise, and declare their cost. The plan counts the cost from the document
@@ -53,3 +105,44 @@ builder.subscriptionType({
   description:
     'Live changes from now on, without replay. A subscription queues up to 100 events, then drops the oldest ones; `missed` of the next event says how many.',
 });
+
+// Makes enums of the schema from the words that frames and stores use.
+
+type Values<Word extends string> = Record<string, { readonly value: Word; readonly description: string }>;
+
+/** Returns the GraphQL enum name of a wire value: `user-owned` becomes USER_OWNED. */
+export function enumName(word: string): string {
+  return word.toUpperCase().replaceAll('-', '_');
+}
+
+/**
+ * Makes an enum whose internal values are core's own wire values. So resolvers return wire values unchanged, and the
+ * schema of REST serializes them as they are. `words` maps each value to its description. A value of core's type that
+ * `words` lacks is a compile error.
+ */
+export function wireEnum<Word extends string>(
+  name: string,
+  description: string,
+  words: Readonly<Record<Word, string>>,
+) {
+  const values: Values<Word> = {};
+  for (const word of keysOf(words)) values[enumName(word)] = { value: word, description: words[word] };
+  return builder.enumType(name, { description, values });
+}
+
+/** Returns the typed keys of a record. The record must have no other keys, so use it only on object literals. */
+export function keysOf<Key extends string>(record: Readonly<Record<Key, unknown>>): readonly Key[] {
+  return Object.keys(record) as Key[];
+}
+
+// Makes each event of a subscription read its nested fields again.
+
+/**
+ * Resolves one event of a subscription after clearing the loaders and what was read, so that nothing cached for an earlier event is
+ * shown.
+ */
+export function fresh<T>(live: LiveEvent<T>, _args: unknown, { loaders, reading }: Context): LiveEvent<T> {
+  loaders.forget();
+  reading.forget();
+  return live;
+}

@@ -1,22 +1,19 @@
 /** The GraphQL types and fields of callers' waits: pending RPCs, their listings, counts and alerts. */
+import type { WaitFor } from '../../core/commands/command.ts';
 import type { InstanceMismatch, PendingRpc, PendingRpcAlert } from '../../core/core.ts';
-import type { WaitFor } from '../../core/delivery/waiter.ts';
 import { MIN_AGE_MS, OLDER_THAN_MS, WAITERS_PER_COMMAND } from '../../core/limits.ts';
 import type { LiveEvent } from '../../core/live.ts';
 import type { Completeness } from '../../core/page.ts';
-import { SHARE_BOUNDS } from '../../core/shares/bounds.ts';
-import { builder } from './builder.ts';
-import { CommandType } from './delivery-command.ts';
+import { SHARE_BOUNDS } from '../../core/shares/shares.ts';
+import { builder, fresh, wireEnum } from './builder.ts';
+import { CommandType } from './commands.ts';
 import { ConnectionSnapshot } from './connections.ts';
 import { StageEnum } from './delivery.ts';
-import { wireEnum } from './enums.ts';
-import { fresh } from './live.ts';
-import { nodeIdOf } from './node-ids.ts';
-import { NODE_ID, NodeInterface } from './node-interface.ts';
+import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import {
   CompletenessType,
-  connectionOf,
   CountResult,
+  connectionOf,
   pageArguments,
   pageCost,
   pageOf,

@@ -1,19 +1,19 @@
 /** Everything about one command in one GraphQL type: its delivery, history, sightings and waits; and its updates. */
-import type { AuditSubject } from '../../core/audit/row.ts';
+import type { AuditSubject } from '../../core/audit/audit-rows.ts';
+import type { Command, CommandEvent, CommandEventStage, Sighting } from '../../core/commands/command.ts';
+import type { CommandEventQuery } from '../../core/commands/operator.ts';
 import type { CommandUpdate } from '../../core/core.ts';
-import type { Command, Sighting } from '../../core/delivery/command.ts';
 import { notFound } from '../../core/errors.ts';
-import { SIGHTINGS_PER_COMMAND } from '../../core/limits.ts';
-import type { LiveEvent } from '../../core/live.ts';
+import { COMMAND_EVENTS_PER_SECOND, SIGHTINGS_PER_COMMAND } from '../../core/limits.ts';
+import { subscribeTo, type LiveEvent } from '../../core/live.ts';
 import { thenDo } from '../../core/maybe-promise.ts';
-import { builder } from './builder.ts';
-import { ConnectionSnapshot } from './connections.ts';
-import { CONNECTION_SIZE } from './connections-size.ts';
+import { builder, fresh, wireEnum } from './builder.ts';
+import { CONNECTION_SIZE, ClientTypeEnum, ConnectionSnapshot } from './connections.ts';
+import type { Context } from './context.ts';
 import { DeliveryRecord, OutcomeEnum, StageEnum } from './delivery.ts';
-import { MessageConnection, orderArgument, TerminalErrorType } from './history.ts';
-import { fresh } from './live.ts';
-import { nodeIdOf } from './node-ids.ts';
-import { NODE_ID, NodeInterface } from './node-interface.ts';
+import { MessageConnection, TerminalErrorType, orderArgument } from './history.ts';
+import type { Share } from './live-share.ts';
+import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import { pageArguments, pageCost, pageOf } from './page.ts';
 
 /** The arguments that name one command. */
@@ -162,6 +162,73 @@ builder.subscriptionField('commandUpdates', (t) =>
       'Updates of one command. The first update is its current state; the subscription ends after the update that ends the command.',
     args: { ...commandArguments },
     subscribe: async (_, key, { core, requester }) => (await core.delivery.updates(requester, key)) ?? notFound(),
+    resolve: fresh,
+  }),
+);
+
+// The GraphQL subscription to what happens to commands.
+
+const CommandEventStageEnum = wireEnum<CommandEventStage>('CommandEventStage', 'What happened to a command.', {
+  admitted: 'The relay admitted the command.',
+  dispatched: 'The node began to write the command to the client’s socket.',
+  acknowledged: 'The client confirmed that it received the command.',
+  ended: 'The command ended; `record.outcome` says how.',
+  late: 'An end was reported after the command had ended, or by an instance that the command was not written to.',
+});
+
+const CommandEventType = builder.objectRef<LiveEvent<CommandEvent>>('CommandEvent').implement({
+  description: 'One thing that happened to a command, with its delivery record afterwards. It holds no payload.',
+  extensions: { shareable: true },
+  fields: (t) => ({
+    stage: t.field({
+      type: CommandEventStageEnum,
+      description: 'What happened.',
+      resolve: ({ event }) => event.stage,
+    }),
+    record: t.field({
+      type: DeliveryRecord,
+      description: 'What was proven about the delivery after the event.',
+      resolve: ({ event }) => event.command,
+    }),
+    at: t.field({ type: 'DateTime', description: 'When the node noticed it.', resolve: ({ event }) => event.at }),
+    missed: t.int({
+      description: `At least how many matching events were left out since the previous one: those beyond ${COMMAND_EVENTS_PER_SECOND} a second, those that the subscriber read too slowly, and one for each interruption between the relay and other relays.`,
+      resolve: ({ event, missed }) => event.missed + missed,
+    }),
+  }),
+});
+
+const CommandEventFilter = builder.inputType('CommandEventFilter', {
+  description: 'Which events to send. An event must match every member that is given.',
+  fields: (t) => ({
+    userId: t.id({
+      description: 'Only commands for clients of this user. Omitted: a user gets its own, an administrator gets all.',
+    }),
+    clientId: t.id({ description: 'Only commands for this client.' }),
+    action: t.string({ description: 'Only commands that invoke this action.' }),
+    clientType: t.field({
+      type: ClientTypeEnum,
+      description: 'Only commands whose client was a program of this kind at admission.',
+    }),
+    outcomes: t.field({
+      type: [OutcomeEnum],
+      description: 'Only ENDED and LATE, of commands that ended in one of these ways.',
+    }),
+  }),
+});
+
+type EventsArgs = { readonly filter?: CommandEventQuery | null };
+
+const shareEvents: Share<EventsArgs, Context> = ({ filter }, { core, requester }) =>
+  core.delivery.events(requester, filter ?? {});
+
+builder.subscriptionField('commandEvents', (t) =>
+  t.field({
+    type: CommandEventType,
+    description: `What happens to commands from now on, over all nodes: one event for each stage, at most ${COMMAND_EVENTS_PER_SECOND} a second; \`missed\` counts the rest. A user sees the commands for its own clients. Each different filter counts in its requester’s share \`feeds\`.`,
+    args: { filter: t.arg({ type: CommandEventFilter, description: 'Which events to send. Omitted: all.' }) },
+    extensions: { share: shareEvents },
+    subscribe: (_, { filter }, { core, requester }) => subscribeTo(core.delivery.events(requester, filter ?? {})),
     resolve: fresh,
   }),
 );

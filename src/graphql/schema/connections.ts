@@ -1,28 +1,80 @@
 /** Connections: the type, its fields, the listing and the subscription. Access is decided in core. */
+import type { ConnectionChange, ConnectionEvent } from '../../core/bus.ts';
 import {
   connectionStatus,
   derivedChangeAt,
   heartbeat,
   recentlyReplaced,
+  type ActionAdvertisement,
   type ClientType,
   type Connection,
   type ConnectionStatus,
   type DisconnectCause,
+  type FlappingSample,
   type HeartbeatIndicator,
   type Predecessor,
+  type Reconnects,
 } from '../../core/connections/connection.ts';
-import type { ConnectionChange, ConnectionEvent } from '../../core/bus.ts';
-import { FILTER_TEXT_CHARS, LABEL_MAX_CHARS, LABELS_PER_FILTER, PREDECESSORS } from '../../core/limits.ts';
+import {
+  FILTER_TEXT_CHARS,
+  FLAPPING_MAX,
+  LABELS_PER_FILTER,
+  LABEL_MAX_CHARS,
+  PREDECESSORS,
+  RECONNECT_CLIENTS,
+} from '../../core/limits.ts';
 import type { LiveEvent } from '../../core/live.ts';
 import { SCAN_BUDGET } from '../../core/page.ts';
-import { builder } from './builder.ts';
-import { CONNECTION_SIZE } from './connections-size.ts';
-import { wireEnum } from './enums.ts';
 import { DERIVED, ENTITY, PURE, timedEntity } from '../writer/cache-hints.ts';
-import { fresh } from './live.ts';
-import { nodeIdOf } from './node-ids.ts';
-import { NODE_ID, NodeInterface } from './node-interface.ts';
-import { connectionOf, pageArguments, pageOf, scannedBy, scannedPageCost } from './page.ts';
+import { builder, fresh, wireEnum } from './builder.ts';
+import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
+import type { RowSize } from './page-budget.ts';
+import {
+  CompletenessType,
+  connectionOf,
+  forAdmins,
+  pageArguments,
+  pageCost,
+  pageOf,
+  scannedBy,
+  scannedPageCost,
+} from './page.ts';
+
+// Estimates the size of a connection in an answer, for the answer's budget of bytes.
+
+/**
+ * The size of a connection in an answer. Counts only the fields whose size the client decides, because a client's
+ * advertisements alone may fill a frame.
+ */
+export const CONNECTION_SIZE: RowSize<Connection> = {
+  fields: ['metadata', 'actionNames', 'actions'],
+  bytes({ metadata, actions }, asks) {
+    const said = asks('metadata') ? (metadata?.length ?? 0) : 0;
+    if (!asks('actions')) return said + (asks('actionNames') ? sumsOf(actions).names : 0);
+    const { names, texts, schemas, metadatas } = sumsOf(actions);
+    const words = asks('summary') || asks('description') || asks('version') ? texts : 0;
+    return said + 2 * names + words + (asks('schema') ? schemas : 0) + (asks('metadata') ? metadatas : 0);
+  },
+};
+
+/** The bytes of all advertisements of a client, by the fields that show them. */
+type Sums = { names: number; texts: number; schemas: number; metadatas: number };
+const known = new WeakMap<readonly ActionAdvertisement[], Sums>();
+
+/** Sums up the bytes of a list of actions, once for each list, because a list is immutable. */
+function sumsOf(actions: readonly ActionAdvertisement[]): Sums {
+  const before = known.get(actions);
+  if (before) return before;
+  const sums: Sums = { names: 0, texts: 0, schemas: 0, metadatas: 0 };
+  for (const { name, summary, description, version, schema, metadata } of actions) {
+    sums.names += name.length + 16;
+    sums.texts += (summary?.length ?? 0) + (description?.length ?? 0) + (version?.length ?? 0);
+    sums.schemas += schema?.length ?? 0;
+    sums.metadatas += metadata?.length ?? 0;
+  }
+  known.set(actions, sums);
+  return sums;
+}
 
 export const ConnectionStatusEnum = wireEnum<ConnectionStatus>('ConnectionStatus', 'Whether a client is reachable.', {
   connected: 'Its link is up, and the client was heard from within the last 45 seconds.',
@@ -241,5 +293,64 @@ builder.subscriptionField('connectionEvents', (t) =>
     },
     subscribe: (_, { userId }, { core, requester }) => core.connections.events(requester, userId ?? null),
     resolve: fresh,
+  }),
+);
+
+// The GraphQL types and fields that show how often clients reconnect, and which reconnect most.
+
+builder.objectField(ConnectionSnapshot, 'reconnectsLastHour', (t) =>
+  t.int({
+    description:
+      'How often the client’s link was opened again in the last hour, counted in steps of five minutes. Also counts links of earlier instances, and reconnects after the connection had been forgotten.',
+    resolve: (connection, _, { loaders }) => loaders.reconnects(connection),
+  }),
+);
+
+const FlappingClient = builder.objectRef<Reconnects>('FlappingClient').implement({
+  description: 'A client that reconnected in the last hour.',
+  fields: (t) => ({
+    userId: t.exposeID('userId', { description: 'The id of the user that the client belongs to.' }),
+    clientId: t.exposeID('clientId', { description: 'The client’s id.' }),
+    reconnects: t.exposeInt('reconnects', {
+      description: 'How often its link was opened again in the last hour, counted in steps of five minutes.',
+    }),
+    connection: t.field({
+      type: ConnectionSnapshot,
+      nullable: true,
+      description: 'The client’s connection now; null if it is forgotten.',
+      resolve: (client, _, { loaders }) => loaders.connection(client),
+    }),
+  }),
+});
+
+const FlappingSampleType = builder.objectRef<FlappingSample>('FlappingSample').implement({
+  description: `A bounded sample of the clients that reconnect most. At most ${RECONNECT_CLIENTS} clients are counted in five minutes.`,
+  fields: (t) => ({
+    items: t.expose('items', {
+      type: [FlappingClient],
+      description: 'The clients, most reconnects first.',
+    }),
+    complete: t.exposeBoolean('complete', { description: 'Whether every client that reconnected was looked at.' }),
+    completeness: t.expose('completeness', {
+      type: CompletenessType,
+      description: 'Whether anything is missing, from which source, and why.',
+    }),
+  }),
+});
+
+builder.queryField('flapping', (t) =>
+  t.field({
+    type: FlappingSampleType,
+    complexity: forAdmins(pageCost),
+    description: 'The clients that reconnected most in the last hour. Administrators only.',
+    args: {
+      first: t.arg.int({
+        required: true,
+        defaultValue: FLAPPING_MAX,
+        description: `The most clients in the sample: 1 to ${FLAPPING_MAX}.`,
+        extensions: { minimum: 1, maximum: FLAPPING_MAX },
+      }),
+    },
+    resolve: (_, { first }, { core, requester }) => core.connections.flapping(requester, first),
   }),
 );

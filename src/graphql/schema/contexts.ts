@@ -1,23 +1,31 @@
 /** Execution contexts that clients report: the type, its filter and the listings. */
+import { readUser } from '../../core/auth/principal.ts';
+import type { ClientType } from '../../core/connections/connection.ts';
 import {
   contextStatus,
+  windowStatus,
   type ContextStatus,
+  type CountedWindow,
   type ExecutionContext,
   type Ownership,
+  type WindowStatus,
 } from '../../core/contexts/context.ts';
+import type { WorkerList, WorkerView } from '../../core/contexts/contexts.ts';
 import type { ClientKey } from '../../core/ids.ts';
-import { CLIENT_CONTEXTS, COUNT_SCAN } from '../../core/limits.ts';
-import { SCAN_BUDGET } from '../../core/page.ts';
-import { builder } from './builder.ts';
-import type { Context } from './context.ts';
+import { CLIENT_CONTEXTS, CLIENT_WINDOWS, COUNT_SCAN, PAGE_DEFAULT, WORKER_LIST } from '../../core/limits.ts';
+import type { MaybePromise } from '../../core/maybe-promise.ts';
+import { SCAN_BUDGET, completenessOf } from '../../core/page.ts';
+import { builder, wireEnum } from './builder.ts';
+import { CommandType } from './commands.ts';
 import { ClientTypeEnum, ConnectionSnapshot } from './connections.ts';
-import { CommandType } from './delivery-command.ts';
-import { wireEnum } from './enums.ts';
-import { nodeIdOf } from './node-ids.ts';
-import { NODE_ID, NodeInterface } from './node-interface.ts';
+import type { Context } from './context.ts';
+import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
+import type { RowSize } from './page-budget.ts';
 import {
-  connectionOf,
+  CompletenessType,
   CountResult,
+  PER_ROW,
+  connectionOf,
   pageArguments,
   pageCost,
   pageOf,
@@ -26,17 +34,16 @@ import {
   scannedPageCost,
   type AskedPage,
 } from './page.ts';
-import type { RowSize } from './page-budget.ts';
 import { User } from './users.ts';
 
-export const ContextStatusEnum = wireEnum<ContextStatus>('ContextStatus', 'The status of an execution context.', {
+const ContextStatusEnum = wireEnum<ContextStatus>('ContextStatus', 'The status of an execution context.', {
   active: 'Its client reports it as active.',
   idle: 'Its client reports it as idle.',
   closed: 'Its client reports it as closed.',
   stale: 'It was last reported as active or idle, but its client’s link is down or silent: nothing newer is known.',
 });
 
-export const OwnershipEnum = wireEnum<Ownership>(
+const OwnershipEnum = wireEnum<Ownership>(
   'Ownership',
   'Whether an execution context or window is for the user or for work.',
   {
@@ -45,7 +52,7 @@ export const OwnershipEnum = wireEnum<Ownership>(
   },
 );
 
-export const ExecutionContextType = builder.objectRef<ExecutionContext>('ExecutionContext').implement({
+const ExecutionContextType = builder.objectRef<ExecutionContext>('ExecutionContext').implement({
   description:
     'Where a client can execute something, such as a browser tab or a console flow, as the client last reported it. It is current registry state, not history: the relay drops it when the client stops reporting it, when the tab or flow is closed, or when the client’s connection is forgotten or taken over by another instance. A task on it is a current assignment in this registry only: it shows neither that a durable job system owns the task nor that any effect of it is complete.',
   interfaces: [NodeInterface],
@@ -99,7 +106,7 @@ export const CONTEXT_SIZE: RowSize<ExecutionContext> = {
   bytes: ({ metadata }, asks) => (asks('metadata') ? (metadata?.length ?? 0) : 0),
 };
 
-export const ExecutionContextConnection = connectionOf('ExecutionContext', ExecutionContextType, {
+const ExecutionContextConnection = connectionOf('ExecutionContext', ExecutionContextType, {
   rows: 'execution contexts',
   size: CONTEXT_SIZE,
 });
@@ -121,7 +128,7 @@ const ContextFilter = builder.inputType('ContextFilter', {
 /** How many contexts a filter may scan for a page: of one client, or of all. */
 const CONTEXTS_SCANNED = { most: SCAN_BUDGET, ofClient: CLIENT_CONTEXTS };
 
-const filterArgument = builder.args((t) => ({
+const contextFilterArgument = builder.args((t) => ({
   filter: t.field({
     type: ContextFilter,
     description: 'Which contexts to include. Omitted: all that the requester may see.',
@@ -133,7 +140,7 @@ builder.queryFields((t) => ({
     type: ExecutionContextConnection,
     description: 'Execution contexts that clients report now, in order of user, client and context.',
     complexity: ({ filter, ...page }) => scannedPageCost(page, scannedBy(filter, CONTEXTS_SCANNED)),
-    args: { ...filterArgument, ...pageArguments },
+    args: { ...contextFilterArgument, ...pageArguments },
     resolve: (_, { filter, ...page }, { core, requester, reading }) =>
       core.contexts.list(requester, filter ?? {}, pageOf(page), reading),
   }),
@@ -141,7 +148,7 @@ builder.queryFields((t) => ({
     type: CountResult,
     description: 'How many execution contexts clients report now.',
     complexity: ({ filter }) => scanCost(scannedBy(filter, { ...CONTEXTS_SCANNED, most: COUNT_SCAN })),
-    args: { ...filterArgument },
+    args: { ...contextFilterArgument },
     resolve: (_, { filter }, { core, requester, reading }) => core.contexts.count(requester, filter ?? {}, reading),
   }),
 }));
@@ -194,5 +201,324 @@ builder.objectField(CommandType, 'contexts', (t) =>
     complexity: pageCost,
     args: { ...pageArguments },
     resolve: contextsOfClient,
+  }),
+);
+
+// Browser windows that clients report: the type and the listings.
+
+const WindowStatusEnum = wireEnum<WindowStatus>('WindowStatus', 'The status of a browser window.', {
+  open: 'Its client reports it as open.',
+  stale: 'It was last reported as open, but its client’s link is down or silent: nothing newer is known.',
+  closed: 'Its client reports it as closed.',
+});
+
+type CountsFrom = 'contexts' | 'snapshot';
+
+const CountsFromEnum = wireEnum<CountsFrom>('CountsFrom', 'The source of a window’s worker counts.', {
+  contexts: 'The relay counts the contexts that the client reports now.',
+  snapshot: 'The counts that the client reported with the window. They are used when it reports no contexts.',
+});
+
+const BrowserWindowType = builder.objectRef<CountedWindow>('BrowserWindow').implement({
+  description:
+    'A browser window as its client last reported it. It is current registry state, not history: the relay drops it when the client stops reporting it or when the client’s connection is forgotten or taken over by another instance.',
+  interfaces: [NodeInterface],
+  fields: (t) => ({
+    id: t.id({ ...NODE_ID, resolve: ({ window }) => nodeIdOf('BrowserWindow', window) }),
+    windowId: t.id({
+      description: 'The window’s id, unique within its client.',
+      resolve: ({ window }) => window.windowId,
+    }),
+    userId: t.id({
+      description: 'The id of the user that the client belongs to.',
+      resolve: ({ window }) => window.userId,
+    }),
+    clientId: t.id({
+      description: 'The id of the client that reports the window.',
+      resolve: ({ window }) => window.clientId,
+    }),
+    instanceId: t.id({
+      description: 'The id of the client instance that reported the window.',
+      resolve: ({ window }) => window.instanceId,
+    }),
+    clientType: t.field({
+      type: ClientTypeEnum,
+      description: 'What kind of program the client is.',
+      resolve: ({ window }) => window.clientType,
+    }),
+    ownership: t.field({
+      type: OwnershipEnum,
+      description: 'Whether the window is for the user or for work.',
+      resolve: ({ window }) => window.ownership,
+    }),
+    focused: t.boolean({ description: 'Whether the window has the focus.', resolve: ({ window }) => window.focused }),
+    type: t.string({
+      description: 'The window’s type, as the browser names it.',
+      resolve: ({ window }) => window.type,
+    }),
+    state: t.string({
+      description: 'The window’s state, as the browser names it.',
+      resolve: ({ window }) => window.state,
+    }),
+    incognito: t.boolean({
+      description: 'Whether the window is incognito.',
+      resolve: ({ window }) => window.incognito,
+    }),
+    tabCount: t.int({ description: 'How many tabs the window has.', resolve: ({ window }) => window.tabCount }),
+    capacity: t.int({
+      nullable: true,
+      description: 'How many workers the window is configured for; null if the client sent no number.',
+      resolve: ({ window }) => window.capacity,
+    }),
+    draining: t.boolean({
+      description: 'Whether the window takes no more workers.',
+      resolve: ({ window }) => window.draining,
+    }),
+    status: t.field({
+      type: WindowStatusEnum,
+      description:
+        'The status that the client reported, or STALE while its link is down or silent, unless it reported CLOSED.',
+      resolve: ({ window }) => windowStatus(window),
+    }),
+    workerCount: t.int({
+      description:
+        'How many worker contexts in the window are not closed; `countsFrom` names the source of the number.',
+      resolve: ({ window, live }) => live?.workers ?? window.workerCount,
+    }),
+    idleCount: t.int({
+      description:
+        'How many worker contexts in the window are not closed and have no task; `countsFrom` names the source of the number.',
+      resolve: ({ window, live }) => live?.idle ?? window.idleCount,
+    }),
+    busyCount: t.int({
+      description:
+        'How many worker contexts in the window are not closed and have a task; `countsFrom` names the source of the number.',
+      resolve: ({ window, live }) => live?.busy ?? window.busyCount,
+    }),
+    countsFrom: t.field({
+      type: CountsFromEnum,
+      description: 'The source of `workerCount`, `idleCount` and `busyCount`.',
+      resolve: ({ live }): CountsFrom => (live ? 'contexts' : 'snapshot'),
+    }),
+    contexts: t.field({
+      type: ExecutionContextConnection,
+      description: 'Execution contexts that the client reports in this window now.',
+      complexity: pageCost,
+      args: { ...pageArguments },
+      resolve: ({ window: { userId, clientId, windowId } }, args, { core, requester, loaders, reading }) => {
+        const page = pageOf(args);
+        const query = { userId, clientId, windowId };
+        return page.after ? core.contexts.list(requester, query, page, reading) : loaders.contexts(query, page.first);
+      },
+    }),
+    reportedAt: t.field({
+      type: 'DateTime',
+      description: 'When the client last reported the window.',
+      resolve: ({ window }) => window.reportedAt,
+    }),
+  }),
+});
+
+const BrowserWindowConnection = connectionOf('BrowserWindow', BrowserWindowType, { rows: 'browser windows' });
+
+const BrowserWindowFilter = builder.inputType('BrowserWindowFilter', {
+  description: 'Which windows to include. A window must match every member that is given.',
+  fields: (t) => ({
+    userId: t.id({
+      description: 'Only rows of this user. Omitted: a user gets its own rows, an administrator gets all.',
+    }),
+    clientId: t.id({ description: 'Only windows of this client.' }),
+    clientType: t.field({ type: ClientTypeEnum, description: 'Only windows of clients of this kind.' }),
+    status: t.field({ type: WindowStatusEnum, description: 'Only windows with this status.' }),
+    ownership: t.field({ type: OwnershipEnum, description: 'Only windows with this ownership.' }),
+  }),
+});
+
+/** How many windows a filter may scan for a page: of one client, or of all. */
+const WINDOWS_SCANNED = { most: SCAN_BUDGET, ofClient: CLIENT_WINDOWS };
+
+const windowFilterArgument = builder.args((t) => ({
+  filter: t.field({
+    type: BrowserWindowFilter,
+    description: 'Which windows to include. Omitted: all that the requester may see.',
+  }),
+}));
+
+builder.queryFields((t) => ({
+  browserWindows: t.field({
+    type: BrowserWindowConnection,
+    description: 'Browser windows that clients report now, in order of user, client and window.',
+    complexity: ({ filter, ...page }) => scannedPageCost(page, scannedBy(filter, WINDOWS_SCANNED)),
+    args: { ...windowFilterArgument, ...pageArguments },
+    resolve: (_, { filter, ...page }, { core, requester, reading }) =>
+      core.contexts.windows(requester, filter ?? {}, pageOf(page), reading),
+  }),
+  browserWindow: t.field({
+    type: BrowserWindowType,
+    nullable: true,
+    description:
+      'One browser window; null if there is none or it belongs to another user. If several clients report this window id, `clientId` is needed, and the error `ambiguous` says so.',
+    args: {
+      userId: t.arg.id({ required: true, description: 'The user’s id.' }),
+      windowId: t.arg.id({ required: true, description: 'The window’s id.' }),
+      clientId: t.arg.id({ description: 'The client that reports the window. Omitted: any, if only one does.' }),
+    },
+    complexity: scanCost(SCAN_BUDGET),
+    resolve: (_, { userId, windowId, clientId }, { core, requester, reading }) =>
+      core.contexts.window(requester, userId, windowId, clientId, reading),
+  }),
+  browserWindowCount: t.field({
+    type: CountResult,
+    description: 'How many browser windows clients report now.',
+    complexity: ({ filter }) => scanCost(scannedBy(filter, { ...WINDOWS_SCANNED, most: COUNT_SCAN })),
+    args: { ...windowFilterArgument },
+    resolve: (_, { filter }, { core, requester, reading }) =>
+      core.contexts.windowCount(requester, filter ?? {}, reading),
+  }),
+}));
+
+builder.objectField(User, 'browserWindows', (t) =>
+  t.field({
+    type: BrowserWindowConnection,
+    description: 'Browser windows that the user’s clients report now, in order of client and window.',
+    complexity: ({ first, after: _, ...filter }) => scannedPageCost({ first }, scannedBy(filter)),
+    args: {
+      status: t.arg({ type: WindowStatusEnum, description: 'Only windows with this status.' }),
+      ownership: t.arg({ type: OwnershipEnum, description: 'Only windows with this ownership.' }),
+      ...pageArguments,
+    },
+    resolve: ({ id }, { status, ownership, ...paging }, { core, requester, loaders, reading }) => {
+      const page = pageOf(paging);
+      const query = { userId: id, status, ownership };
+      return page.after ? core.contexts.windows(requester, query, page, reading) : loaders.windows(query, page.first);
+    },
+  }),
+);
+
+// The GraphQL types and fields of workers: the contexts that background programs report.
+
+/**
+ * The user, the kind of client, and how many workers each list may hold. Each list is read only when a query selects
+ * it.
+ */
+type WorkersOf = {
+  readonly userId: string;
+  readonly clientType: ClientType | null | undefined;
+  readonly first: number;
+};
+
+function listOf({ loaders }: Context, { first, ...owner }: WorkersOf, view: WorkerView): MaybePromise<WorkerList> {
+  return loaders.workers({ ...owner, ...view }, first);
+}
+
+/** Returns the list, cut to what fits into the answer’s byte budget. */
+async function boundedListOf(
+  context: Context,
+  workers: WorkersOf,
+  view: WorkerView,
+): Promise<Pick<WorkerList, 'completeness'>> {
+  return context.budget.list(await listOf(context, workers, view), CONTEXT_SIZE);
+}
+
+async function itemsOf(context: Context, workers: WorkersOf, view: WorkerView): Promise<WorkerList['items']> {
+  return context.budget.items(await listOf(context, workers, view), CONTEXT_SIZE);
+}
+
+/** What one list costs besides its workers: it may scan as many contexts as a count. */
+const { multiplier: _, ...LIST_COST } = scanCost(COUNT_SCAN);
+
+const WorkerListType = builder.objectRef<WorkerList>('WorkerList').implement({
+  description: 'Workers in order of client and context, not paged.',
+  fields: (t) => ({
+    items: t.field({
+      type: [ExecutionContextType],
+      ...PER_ROW,
+      description: 'The workers in the list.',
+      resolve: (list, _, { budget }) => budget.items(list, CONTEXT_SIZE),
+    }),
+    completeness: t.field({
+      type: CompletenessType,
+      description: 'Whether anything is missing, from which source, and why.',
+      resolve: (list, _, { budget }) => budget.list(list, CONTEXT_SIZE).completeness,
+    }),
+  }),
+});
+
+const WorkersType = builder.objectRef<WorkersOf>('Workers').implement({
+  description:
+    'A user’s workers: execution contexts whose ownership is `worker` and that are not closed. An assignment is what the registry holds now; it shows neither that a durable job system owns the task nor that any effect of it is complete. Reading acquires, renews and releases no worker.',
+  fields: (t) => ({
+    idle: t.field({
+      type: [ExecutionContextType],
+      ...PER_ROW,
+      complexity: scanCost(COUNT_SCAN),
+      description: 'Workers without a task.',
+      resolve: (workers, _, context) => itemsOf(context, workers, { view: 'idle' }),
+    }),
+    assigned: t.field({
+      type: [ExecutionContextType],
+      ...PER_ROW,
+      complexity: scanCost(COUNT_SCAN),
+      description:
+        'Workers that are assigned to a task now; `taskAssignedAt` says when each assignment was first reported.',
+      resolve: (workers, _, context) => itemsOf(context, workers, { view: 'assigned' }),
+    }),
+    completeness: t.field({
+      type: CompletenessType,
+      description: 'Whether anything is missing, from which source, and why: first for `idle`, then for `assigned`.',
+      resolve: async (workers, _, context) => {
+        const idle = boundedListOf(context, workers, { view: 'idle' });
+        const assigned = boundedListOf(context, workers, { view: 'assigned' });
+        return completenessOf((await Promise.all([idle, assigned])).flatMap((list) => list.completeness.sources));
+      },
+    }),
+    available: t.field({
+      type: WorkerListType,
+      complexity: LIST_COST,
+      description:
+        'Workers that could be given a task: they have none, their status is `idle`, and their client’s link is up. Listing a worker does not reserve it.',
+      resolve: (workers, _, context) => listOf(context, workers, { view: 'available' }),
+    }),
+    forTask: t.field({
+      type: WorkerListType,
+      complexity: LIST_COST,
+      description: 'Workers that are assigned to one task now.',
+      args: { taskId: t.arg.id({ required: true, description: 'The task’s id.' }) },
+      resolve: (workers, { taskId }, context) => listOf(context, workers, { view: 'task', taskId }),
+    }),
+  }),
+});
+
+const workerArguments = builder.args((t) => ({
+  clientType: t.field({ type: ClientTypeEnum, description: 'Only workers of clients of this kind.' }),
+  first: t.int({
+    required: true,
+    defaultValue: PAGE_DEFAULT,
+    description: `The most workers in each list: 1 to ${WORKER_LIST}. \`completeness\` says whether there are more.`,
+    extensions: { minimum: 1, maximum: WORKER_LIST },
+  }),
+}));
+
+builder.queryField('workers', (t) =>
+  t.field({
+    type: WorkersType,
+    description: 'One user’s workers.',
+    complexity: pageCost,
+    args: { userId: t.arg.id({ required: true, description: 'The user’s id.' }), ...workerArguments },
+    resolve: (_, { userId, clientType, first }, { requester }) => ({
+      userId: readUser(requester, userId),
+      clientType,
+      first: pageOf({ first }).first,
+    }),
+  }),
+);
+
+builder.objectField(User, 'workers', (t) =>
+  t.field({
+    type: WorkersType,
+    description: 'The user’s workers.',
+    complexity: pageCost,
+    args: { ...workerArguments },
+    resolve: ({ id }, { clientType, first }) => ({ userId: id, clientType, first: pageOf({ first }).first }),
   }),
 );

@@ -1,22 +1,71 @@
 /** Streams and messages: the types, the listings and the redaction of payloads. */
+import type { AuditSubject } from '../../core/audit/audit-rows.ts';
+import type { LinkDetails } from '../../core/connections/connection.ts';
 import { notFound } from '../../core/errors.ts';
+import type { RawMessages } from '../../core/history/history.ts';
 import {
   MESSAGE_KINDS,
+  splitStreamKey,
   streamKey,
   type Message,
+  type MessageKind,
+  type MessageOrder,
   type PayloadState,
+  type StreamSummary,
   type TerminalError,
 } from '../../core/history/message.ts';
-import type { StreamSummary } from '../../core/history/store.ts';
+import { canonicalUser } from '../../core/ids.ts';
+import { RAW_SAMPLE } from '../../core/limits.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import { SCAN_BUDGET } from '../../core/page.ts';
-import { builder } from './builder.ts';
-import { MessageKindEnum, MessageOrderEnum, PayloadStateEnum } from './history-enums.ts';
-import { LinkDetailsType } from './history-links.ts';
-import { nodeIdOf } from './node-ids.ts';
-import { NODE_ID, NodeInterface } from './node-interface.ts';
-import { connectionOf, pageArguments, pageCost, pageOf, scannedBy, scannedPageCost } from './page.ts';
+import { builder, wireEnum } from './builder.ts';
+import { ClientTypeEnum, DisconnectCauseEnum } from './connections.ts';
+import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import type { RowSize } from './page-budget.ts';
+import {
+  CompletenessType,
+  connectionOf,
+  forAdmins,
+  pageArguments,
+  pageCost,
+  pageOf,
+  scannedBy,
+  scannedPageCost,
+} from './page.ts';
+
+// The enums of messages: their kinds, their order, and what is shown of their payloads.
+
+const MessageKindEnum = wireEnum<MessageKind>('MessageKind', 'What a retained message records.', {
+  command: 'A command was admitted.',
+  progress: 'A client reported progress. At most one such row per second is kept for a command.',
+  result: 'A client reported a result.',
+  error: 'A command ended without a result.',
+  cancel: 'A cancellation was requested.',
+  event: 'An event was ingested.',
+  late_result:
+    'An end was reported after the command had ended, or by another instance than the command’s own. It is evidence and resolves nothing.',
+  link_opened: 'A client link opened. Only in the stream `<user>/links`.',
+  link_closed:
+    'A client link ended, and no newer link of the client had taken over. Only in the stream `<user>/links`.',
+  link_replaced:
+    'A newer link of the same client took over from a link that was up. Only in the stream `<user>/links`.',
+});
+
+const MessageOrderEnum = wireEnum<MessageOrder>('MessageOrder', 'The order in which messages are listed.', {
+  oldest_first: 'Oldest first: the order in which messages were retained.',
+  newest_first: 'Newest first. Messages that are retained after the first page was read appear on no later page.',
+});
+
+const PayloadStateEnum = wireEnum<PayloadState>('PayloadState', 'What `payload` shows, or why it shows nothing.', {
+  redacted:
+    'There is a payload, but it was not requested, or the answer already holds 16 MiB of payloads from the store for large payloads: request fewer messages.',
+  included: 'The payload is shown.',
+  spilled_included: 'The payload is shown; it was read from the store for large payloads.',
+  expired: 'The payload was in the store for large payloads and has expired.',
+  unavailable:
+    'The payload belongs in the store for large payloads and cannot be read: it could not be stored, or it was lost or damaged. Only its size and digest are known.',
+  none: 'There is no payload.',
+});
 
 export const TerminalErrorType = builder.objectRef<TerminalError>('TerminalError').implement({
   description: 'A bounded error. Details, stacks and exception objects are never kept.',
@@ -223,3 +272,92 @@ builder.queryFields((t) => ({
       core.history.ofCommand(requester, userId, commandId, { ...pageOf(page), order }),
   }),
 }));
+
+// The GraphQL type with the details of a row of a link history.
+
+const LinkDetailsType = builder.objectRef<LinkDetails>('LinkDetails').implement({
+  description: 'A client link that opened or ended. It holds nothing that the client said, except its type.',
+  fields: (t) => ({
+    clientType: t.expose('clientType', { type: ClientTypeEnum, description: 'What kind of program the client is.' }),
+    nodeId: t.exposeID('nodeId', { description: 'The id of the node that held the link.' }),
+    epoch: t.exposeFloat('epoch', {
+      description:
+        'The epoch of the link, a whole number. It grows with each link of the client; the rows of its opening and of its end have the same one.',
+    }),
+    cause: t.expose('cause', {
+      type: DisconnectCauseEnum,
+      nullable: true,
+      description:
+        'Why the link ended. Of a link that opened: why the client’s previous link had ended, REPLACED if it was still up; null if the relay remembered none.',
+    }),
+    closeCode: t.exposeInt('closeCode', {
+      nullable: true,
+      description:
+        'Of a link that ended: the code of the client’s close frame; null if it sent no close frame or none with a code, and for a link that opened.',
+    }),
+    openMs: t.exposeFloat('openMs', {
+      nullable: true,
+      description:
+        'How long the link is known to have been open, in milliseconds: of a link that was lost with its node, until the client’s last sign of life or the end of the node’s lease. Null for a link that opened.',
+    }),
+    previousInstanceId: t.exposeID('previousInstanceId', {
+      nullable: true,
+      description:
+        'Of a link that opened: the id of the instance that the client’s previous link belonged to; null if the relay remembered none.',
+    }),
+  }),
+});
+
+// The raw sample of history, for administrators of deployments that allow it.
+
+const RawSampleType = builder.objectRef<RawMessages>('RawSample').implement({
+  description:
+    'A bounded sample of messages as this backend stores them. The members of an item differ by backend, and an item may hold data that message summaries omit.',
+  fields: (t) => ({
+    items: t.field({
+      type: ['JSON'],
+      nullable: { list: false, items: true },
+      description:
+        'The sampled items, newest first: stored messages, or only payloads. A stored message holds a large payload as a reference; an item is null if only payloads were requested and this one cannot be read.',
+      resolve: ({ items }) => items,
+    }),
+    completeness: t.expose('completeness', {
+      type: CompletenessType,
+      description: 'Whether anything is missing, from which source, and why.',
+    }),
+  }),
+});
+
+builder.queryField('rawMessages', (t) =>
+  t.field({
+    type: RawSampleType,
+    complexity: forAdmins(({ limit }: { readonly limit: number }) => pageCost({ first: limit })),
+    description:
+      'A sample of the newest stored messages: at most 100, and at most 1 MiB unless a single message is larger. Administrators only, and only if the relay was started with RAW_MESSAGES. The audit log records each request.',
+    args: {
+      stream: t.arg.string({ description: 'The full key of a stream, `<user>/<suffix>`. Omitted: all streams.' }),
+      valuesOnly: t.arg.boolean({
+        required: true,
+        defaultValue: false,
+        description: 'Whether to return only payloads, of messages that have one.',
+      }),
+      limit: t.arg.int({
+        required: true,
+        defaultValue: RAW_SAMPLE,
+        description: `The most items to return: 1 to ${RAW_SAMPLE}.`,
+        extensions: { minimum: 1, maximum: RAW_SAMPLE },
+      }),
+    },
+    resolve: async (_, query, { core, requester, readPayload }) => {
+      const sample = (await core.history.raw(requester, query)) ?? notFound();
+      await readPayload(subjectOfStream(query.stream ?? null));
+      return sample;
+    },
+  }),
+);
+
+/** Returns what the audit records as read. `*` means all streams of all users. */
+function subjectOfStream(stream: string | null): AuditSubject {
+  const userId = stream === null ? undefined : splitStreamKey(stream)?.userId;
+  return { stream: stream ?? '*', view: 'raw', ...(userId !== undefined && { userId: canonicalUser(userId) }) };
+}

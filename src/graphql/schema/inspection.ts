@@ -2,16 +2,16 @@
  * The GraphQL fields with the operator's view of delivery: summary, nodes, scopes and records. Reading changes nothing.
  */
 import { requireAdmin, type AdminPrincipal } from '../../core/auth/principal.ts';
-import type { DeliverySummaryView } from '../../core/delivery/observation.ts';
-import type { CommandOrder } from '../../core/delivery/inspector.ts';
-import { DELIVERY_SAMPLE, ERROR_CODE_CHARS, NODE_GONE_MS } from '../../core/limits.ts';
+import type { DeliverySummaryView, Disconnection, ScopeView } from '../../core/commands/operator.ts';
+import type { CommandOrder } from '../../core/commands/stores.ts';
+import { notFound } from '../../core/errors.ts';
+import { DELIVERY_SAMPLE, ERROR_CODE_CHARS, MAX_REASON, NODE_GONE_MS, SCOPE_HOLDERS } from '../../core/limits.ts';
 import { SCAN_BUDGET } from '../../core/page.ts';
-import { builder } from './builder.ts';
-import { ClientTypeEnum, LABELS_DESCRIPTION } from './connections.ts';
-import { commandArguments } from './delivery-command.ts';
-import { DispatcherNodeConnection } from './delivery-nodes.ts';
-import { CapacityScopeConnection } from './delivery-scopes.ts';
-import { DeliveryRecord, OutcomeEnum, StageEnum } from './delivery.ts';
+import { builder, wireEnum } from './builder.ts';
+import { commandArguments } from './commands.ts';
+import { ClientTypeEnum, ConnectionSnapshot, LABELS_DESCRIPTION } from './connections.ts';
+import { DeliveryRecord, DispatcherNodeConnection, OutcomeEnum, StageEnum } from './delivery.ts';
+import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import {
   CompletenessType,
   connectionOf,
@@ -23,8 +23,8 @@ import {
   scannedBy,
   scannedPageCost,
 } from './page.ts';
-import { wireEnum } from './enums.ts';
-import { ModeEnum } from './viewer.ts';
+import { Refusal, refusalOf } from './refusal.ts';
+import { ModeEnum } from './server.ts';
 
 const DeliverySummaryType = builder.objectRef<DeliverySummaryView>('DeliverySummary').implement({
   description:
@@ -166,3 +166,94 @@ builder.queryField('delivery', (t) =>
     resolve: (_root, _args, { requester }) => requireAdmin(requester),
   }),
 );
+
+// The mutation by which an operator disconnects a client. Core checks the rights and acts.
+
+const DisconnectStateEnum = wireEnum<Disconnection['state']>(
+  'DisconnectState',
+  'The state of a requested disconnection.',
+  {
+    closed: 'The link is closed.',
+    requested: 'The link’s node was asked to close it and has not confirmed that yet.',
+  },
+);
+
+const DisconnectReceipt = builder.objectRef<Disconnection>('DisconnectReceipt').implement({
+  description:
+    'The state of a requested disconnection. It ends a link, not a command: dispatched commands may have run, and the client may connect again and report their ends.',
+  fields: (t) => ({
+    state: t.expose('state', { type: DisconnectStateEnum, description: 'Whether the link is closed already.' }),
+    connection: t.expose('connection', {
+      type: ConnectionSnapshot,
+      description: 'The connection after the request; the client may have connected again already.',
+    }),
+  }),
+});
+
+const DisconnectResult = builder.unionType('DisconnectResult', {
+  description: 'The receipt of a disconnection, or a refusal.',
+  types: [DisconnectReceipt, Refusal],
+  resolveType: (answer) => ('kind' in answer ? 'Refusal' : 'DisconnectReceipt'),
+});
+
+builder.mutationField('disconnectClient', (t) =>
+  t.field({
+    type: DisconnectResult,
+    description:
+      'Closes a client’s link with close code 4451. Administrators only. The client may connect again at once: to keep it away, its token must no longer be accepted. Answers `not_found` if the client has no recent connection; refuses if its link is down. The audit log records the request.',
+    args: {
+      userId: t.arg.id({ required: true, description: 'The user’s id.' }),
+      clientId: t.arg.id({ required: true, description: 'The client’s id.' }),
+      reason: t.arg.string({
+        description: `The reason for the audit log, at most ${MAX_REASON} characters. Omitted: none.`,
+      }),
+    },
+    resolve: async (_, { reason, ...key }, { core, requester, notes }) =>
+      (await core.delivery.disconnectClient(requester, key, reason ?? null, notes?.requestId).catch(refusalOf)) ??
+      notFound(),
+  }),
+);
+
+// The GraphQL type of capacity scopes: how many commands each may have, and which commands hold its reservations.
+
+const CommandRef = builder.objectRef<ScopeView['holders'][number]>('CommandRef').implement({
+  description: 'The ids of a command that holds a reservation; `delivery.status` shows its record.',
+  fields: (t) => ({
+    userId: t.exposeID('userId', { description: 'The id of the user that the target client belongs to.' }),
+    clientId: t.exposeID('clientId', { description: 'The id of the target client.' }),
+    commandId: t.exposeID('commandId', { description: 'The command’s id.' }),
+    deadline: t.expose('deadline', { type: 'DateTime', description: 'When the command ends at the latest.' }),
+  }),
+});
+
+const CapacityScope = builder.objectRef<ScopeView>('CapacityScope').implement({
+  description:
+    'An admission scope that holds reservations now. It need not be a commercial tenant. A reservation is of admission, not of execution: it says that a command was admitted and has not ended, never that anything runs.',
+  interfaces: [NodeInterface],
+  fields: (t) => ({
+    id: t.id({ ...NODE_ID, resolve: (row) => nodeIdOf('CapacityScope', row) }),
+    scopeId: t.exposeID('scopeId', {
+      description: 'The scope’s id: by default a user’s id, or the name of a group in the policy file.',
+    }),
+    reservedCommands: t.exposeInt('reservedCommands', {
+      description: 'How many commands were admitted in the scope and have not ended.',
+    }),
+    limit: t.exposeInt('limit', {
+      nullable: true,
+      description:
+        'How many commands the scope may hold at once, by the policy of the node that answers; null if that policy has no such scope.',
+    }),
+    oldestDeadline: t.expose('oldestDeadline', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'The earliest deadline of the commands in the scope; null if there is none.',
+    }),
+    holders: t.expose('holders', {
+      type: [CommandRef],
+      complexity: { field: 1, multiplier: SCOPE_HOLDERS },
+      description: `The commands that hold the reservations, earliest deadline first: at most ${SCOPE_HOLDERS}.`,
+    }),
+  }),
+});
+
+const CapacityScopeConnection = connectionOf('CapacityScope', CapacityScope, { rows: 'capacity scopes' });

@@ -1,19 +1,25 @@
 /** The mutation `invokeAction` and its result. The order of the checks is core’s. */
+import {
+  PREFLIGHT_LAYERS,
+  endOf,
+  type Preflight,
+  type PreflightLayer,
+  type PreflightLayerName,
+  type PreflightVerdict,
+} from '../../core/calls/call.ts';
 import type { CancelReceipt, Invocation } from '../../core/core.ts';
 import { notFound } from '../../core/errors.ts';
-import { thenDo } from '../../core/maybe-promise.ts';
-import { endOf } from '../../core/rpc/ended.ts';
 import { AWAIT_WITHIN_MS, CONNECT_WITHIN_MS, RESPOND_WITHIN_MS } from '../../core/limits.ts';
-import { builder } from './builder.ts';
-import { textOfJson } from './builder-json.ts';
-import { commandArguments, CommandType, subjectOfCommand } from './delivery-command.ts';
-import { ExecutionEvidenceEnum, OutcomeEnum, StageEnum } from './delivery.ts';
-import { wireEnum } from './enums.ts';
-import { TerminalErrorType } from './history.ts';
+import { thenDo } from '../../core/maybe-promise.ts';
+import { noteCommand, spanNoter } from '../../web/reply.ts';
 import { DIRECT_MUTATION } from '../writer/cache-hints.ts';
-import { Refusal, refusalOf, type RefusalView } from './refusal.ts';
-import { noteCommand, spanNoter } from '../../web/request-notes.ts';
-import { WaitStageEnum } from './rpc.ts';
+import { textOfJson } from './builder-json.ts';
+import { builder, wireEnum } from './builder.ts';
+import { WaitStageEnum } from './calls.ts';
+import { CommandType, commandArguments, subjectOfCommand } from './commands.ts';
+import { ExecutionEvidenceEnum, OutcomeEnum, StageEnum } from './delivery.ts';
+import { TerminalErrorType } from './history.ts';
+import { Refusal, RefusalCodeEnum, refusalOf, type RefusalView } from './refusal.ts';
 
 /**
  * An answered invocation. `reread`: the command was awaited by its ids, so the answer shows a stored record and not the
@@ -100,7 +106,7 @@ export const waitFor = {
   description: 'What the call waits for.',
 } as const;
 
-export const InvokeActionInput = builder.inputType('InvokeActionInput', {
+const InvokeActionInput = builder.inputType('InvokeActionInput', {
   description:
     'A command for one client. Its deadline is the time of its admission plus `connectWithinMs` and `respondWithinMs`.',
   fields: (t) => ({
@@ -231,5 +237,116 @@ builder.mutationField('cancelCommand', (t) =>
         notes,
         (await core.rpc.cancel(requester, key, reason ?? null, notes?.requestId).catch(refusalOf)) ?? notFound(),
       ),
+  }),
+);
+
+// The query `preflightInvocation`: what each layer of an invocation would answer now. Core asks the layers.
+
+const PreflightLayerEnum = wireEnum<PreflightLayerName>(
+  'PreflightLayerName',
+  'A layer that an invocation passes, in the order in which they are asked.',
+  {
+    identity: 'The relay checks the token.',
+    scope: 'The relay checks the scope `invoke`.',
+    address: 'The relay checks the user that the client belongs to.',
+    input: 'The relay checks the input.',
+    policy: 'The central policy decides.',
+    relay: 'The node must not be draining.',
+    action: 'A connected client must advertise the action.',
+    waits: 'The caller’s share of waits must have room.',
+    storage: 'The store of large payloads must have room for the params.',
+    conflict: 'The command id must not belong to a different request.',
+    target: 'The client must be connected, with the named instance, or the call must allow time to connect.',
+    capacity: 'The admission scope, the client’s queue and the user’s shares must have room.',
+    client_arguments: 'The client checks the arguments.',
+    client_authorizer: 'The client’s own authorizer decides.',
+    client_approval: 'A person at the client decides.',
+    client_lease: 'The client runs some actions one at a time.',
+  },
+);
+
+const VERDICTS: Readonly<Record<PreflightVerdict, string>> = {
+  pass: 'It would not refuse.',
+  refuse: 'It would refuse.',
+  unknown: 'The relay cannot tell without doing it.',
+  skipped: 'It was not asked: an earlier layer decides, or it does not apply.',
+};
+const PreflightVerdictEnum = wireEnum<PreflightVerdict>('PreflightVerdict', 'The answer of a preflight.', VERDICTS);
+
+const AskedOfEnum = wireEnum<PreflightLayer['askedOf']>('PreflightAskedOf', 'Who decides in a layer.', {
+  relay: 'The relay.',
+  client: 'The client, once it has the command. The relay does not know the answer before.',
+});
+
+const PreflightLayerType = builder.objectRef<PreflightLayer>('PreflightLayer').implement({
+  description: 'What one layer of an invocation would answer.',
+  fields: (t) => ({
+    layer: t.expose('layer', { type: PreflightLayerEnum, description: 'The layer.' }),
+    verdict: t.expose('verdict', { type: PreflightVerdictEnum, description: 'Whether it would refuse.' }),
+    code: t.expose('code', {
+      type: RefusalCodeEnum,
+      nullable: true,
+      description: 'The code with which it would refuse; null unless the verdict is `REFUSE`.',
+    }),
+    message: t.exposeString('message', { description: 'The answer in words, for people.' }),
+    evidence: t.expose('evidence', {
+      type: 'JSON',
+      nullable: true,
+      description:
+        'What the layer looked at, such as `{"reserved":480,"limit":500}`: a JSON object whose members depend on the layer; null if there is nothing to show.',
+    }),
+    askedOf: t.expose('askedOf', { type: AskedOfEnum, description: 'Who decides.' }),
+    observedAt: t.expose('observedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the evidence was read; null if the layer was not asked.',
+    }),
+  }),
+});
+
+const PreflightType = builder.objectRef<Preflight>('Preflight').implement({
+  description:
+    'What would happen to an invocation: a snapshot. It reserves nothing, so an invocation that follows may be answered in another way.',
+  fields: (t) => ({
+    wouldAdmit: t.expose('wouldAdmit', {
+      type: PreflightVerdictEnum,
+      description:
+        'Whether the relay would admit the command: `PASS`, `REFUSE` or `UNKNOWN`. The client’s layers come later and are not counted.',
+    }),
+    firstRefusal: t.expose('firstRefusal', {
+      type: PreflightLayerType,
+      nullable: true,
+      description:
+        'The layer that would refuse first, so the code with which the invocation would be refused; null if none would. A layer before it that is `UNKNOWN` may refuse instead.',
+    }),
+    layers: t.expose('layers', {
+      type: [PreflightLayerType],
+      complexity: { field: 1, multiplier: PREFLIGHT_LAYERS.length },
+      description: `Every layer, in the order in which they are asked: at most ${PREFLIGHT_LAYERS.length}.`,
+    }),
+    command: t.expose('command', {
+      type: CommandType,
+      nullable: true,
+      description:
+        'With a given command id, the command that the invocation would attach to or replay; null if there is none or its record is no longer retained.',
+    }),
+    asOf: t.expose('asOf', { type: 'DateTime', description: 'When the layers were asked.' }),
+  }),
+});
+
+/** The cost is high, because this query reads what an invocation reads: one document must not contain many of them. */
+const PREFLIGHT_COST = 50;
+
+builder.queryField('preflightInvocation', (t) =>
+  t.field({
+    type: PreflightType,
+    description:
+      'Whether an invocation would be admitted, and by which layer it would be refused. The same rules decide as for `invokeAction`. Nothing is admitted, reserved, written or counted. Answers `not_found` if the client belongs to another user.',
+    complexity: { field: PREFLIGHT_COST, multiplier: 1 },
+    args: {
+      input: t.arg({ type: InvokeActionInput, required: true, description: 'The command, as for `invokeAction`.' }),
+    },
+    resolve: (_, { input }, { core, requester }) =>
+      core.rpc.preflight(requester, { ...input, params: textOfJson(input.params) }),
   }),
 );

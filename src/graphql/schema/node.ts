@@ -4,16 +4,21 @@ import { invalid } from '../../core/errors.ts';
 import { NODE_IDS } from '../../core/limits.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import { builder } from './builder.ts';
-import { CONNECTION_SIZE } from './connections-size.ts';
+import { CONNECTION_SIZE } from './connections.ts';
 import type { Context } from './context.ts';
 import { CONTEXT_SIZE } from './contexts.ts';
 import { MESSAGE_SIZE } from './history.ts';
-import { readNodeId, type NodeKey, type NodeKind, type NodeRef } from './node-ids.ts';
-import { asNode, NodeInterface, type NodeType } from './node-interface.ts';
+import {
+  readNodeId,
+  type NodeKey,
+  type NodeKind,
+  type NodeRef,
+  asNode,
+  NodeInterface,
+  type NodeType,
+} from './node-interface.ts';
 import type { RowSize } from './page-budget.ts';
-import { grantOf } from './sites-session-types.ts';
-import { SESSION_SIZE, SITE_SIZE } from './sites-size.ts';
-
+import { grantOf, SESSION_SIZE, SITE_SIZE } from './sites.ts';
 type Found = MaybePromise<object | null>;
 type Finders = { readonly [Kind in NodeKind]: (key: NodeKey<Kind>, context: Context) => Found };
 

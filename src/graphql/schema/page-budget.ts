@@ -1,9 +1,7 @@
 /** Bounds the bytes of one answer: lists end early, with a cursor, when the budget is used up. */
 import { CallboardError } from '../../core/errors.ts';
-import { completenessOf } from '../../core/cursor.ts';
+import { completenessOf, type Completeness, type Page } from '../../core/page.ts';
 import { ANSWER_BYTES, ANSWER_PAGE_BYTES, ANSWER_ROW_BYTES } from '../../core/limits.ts';
-import type { Completeness, Page } from '../../core/page.ts';
-
 /** The names of the possibly large fields that an operation selects; null if unknown, which counts as all of them. */
 export type Asks = ReadonlySet<string> | null;
 

@@ -1,13 +1,18 @@
 /** The page types of every listing: Relay connections with their completeness. */
 import type { ObjectRef, SchemaTypes } from '@pothos/core';
-import type { PageArgs } from '../../core/cursor.ts';
 import { invalid } from '../../core/errors.ts';
 import { NODE_SILENT_MS, PAGE_DEFAULT, PAGE_MAX } from '../../core/limits.ts';
-import { SCAN_BUDGET } from '../../core/page.ts';
-import type { Completeness, EvidenceSource, IncompleteReason, ObservedSource, Page } from '../../core/page.ts';
-import { builder } from './builder.ts';
+import {
+  SCAN_BUDGET,
+  type Completeness,
+  type EvidenceSource,
+  type IncompleteReason,
+  type ObservedSource,
+  type Page,
+  type PageArgs,
+} from '../../core/page.ts';
+import { builder, wireEnum } from './builder.ts';
 import type { Context } from './context.ts';
-import { wireEnum } from './enums.ts';
 import type { RowSize } from './page-budget.ts';
 
 type Types = typeof builder extends PothosSchemaTypes.SchemaBuilder<infer T> ? T : SchemaTypes;
@@ -142,7 +147,7 @@ export function pageOf({ first, after }: AskedPage): PageArgs & { readonly first
 const SCANNED_PER_COST = 50;
 
 /** What a field costs: by itself, of which `scan` for rows that it may scan, and for its rows (execution/cost.ts). */
-export type FieldCost = { readonly field: number; readonly multiplier: number; readonly scan?: number };
+type FieldCost = { readonly field: number; readonly multiplier: number; readonly scan?: number };
 
 /**
  * Returns the cost of a paged field: at least one row, because a negative `first` must not offset the cost of the rest

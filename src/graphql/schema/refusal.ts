@@ -1,9 +1,71 @@
 /** The type Refusal: why an invocation was not admitted, and by which layer. */
 import type { Invocation, RefusedBy } from '../../core/core.ts';
-import { CallboardError, CODES, type Code } from '../../core/errors.ts';
-import { builder } from './builder.ts';
-import { CODE_MEANINGS } from './refusal-meanings.ts';
-import { enumName, keysOf, wireEnum } from './enums.ts';
+import { CODES, CallboardError, type Code } from '../../core/errors.ts';
+import { builder, enumName, keysOf, wireEnum } from './builder.ts';
+
+// What each error code means, for readers of the schema. The table of PROTOCOL.md has the same words.
+
+export const CODE_MEANINGS: Readonly<Record<Code, string>> = {
+  invalid_argument: 'A parameter, member or frame is missing or wrong; the message names it.',
+  invalid_cursor: 'The cursor does not belong to this listing, filter or user. Begin again without one.',
+  invalid_user: 'A user id is not valid. 401 where it is the subject of the token.',
+  reserved_parameter: 'The params have a member whose name begins with `__cooperative_site_`.',
+  reserved_stream: 'Only links write the streams below `clients/` and the stream `links`.',
+  too_complex: 'The GraphQL document costs more than is allowed.',
+  graphql_parse_failed: 'The text is not a GraphQL document.',
+  graphql_validation_failed: 'The GraphQL document does not fit the schema.',
+  persisted_query_not_supported:
+    'The request names a GraphQL document by its hash only. Send the document. 200 if the answer is `application/json`.',
+  unauthenticated: 'The token is missing, wrong or expired. Another token may help.',
+  forbidden: 'The token does not allow this.',
+  policy_denied: 'A rule of the relay’s policy refuses this call; the message names the rule.',
+  raw_history_disabled: 'The relay runs without the raw sample of history.',
+  site_action_denied: 'The site or the grant does not allow this action.',
+  site_mode_denied: 'The site is not a cooperative one.',
+  site_capability_denied: 'The site does not allow invoking actions, or sharing.',
+  not_found: 'It does not exist, or the token may not know of it.',
+  action_not_advertised: 'The client is connected and does not advertise this action.',
+  method_not_allowed: 'The path does not take this HTTP method.',
+  not_acceptable: 'The answer has no form that `accept` allows.',
+  ambiguous: 'Several rows fit the request; the message names the parameter that selects one.',
+  command_conflict: 'The command id is in use for another action, other params or another instance.',
+  stale_instance: 'Events were reported for an instance that is not the client’s present one.',
+  instance_mismatch: 'Another instance of the client is connected than the one named.',
+  not_connected: 'The client is not connected, or is closing; the call allows no time to connect.',
+  session_inactive: 'The site session is over, or suspended while its host is away.',
+  payload_too_large: 'The body or the payload is too large.',
+  unsupported_media_type: 'The body is not JSON by its `content-type`.',
+  capacity_exceeded: 'A limit is reached: live commands of the scope, waits on the command, rows of a listing.',
+  queue_full: '1000 commands wait for this client.',
+  rate_limited: 'Too many requests or frames, or too many bad tokens.',
+  share_exceeded: 'The user has more than their guaranteed share of something that is scarce now; `share` names it.',
+  internal: 'An error of the relay; the message has the id under which it is logged.',
+  store_unavailable: 'The store does not answer.',
+  draining: 'This node shuts down and admits nothing new.',
+  audit_unavailable: 'The audit cannot be written, so what an administrator asked for was not done.',
+  store_full: 'A total of the whole relay is used up; `share` names which.',
+  runtime_disconnected: 'The host’s runtime has no link to the relay.',
+  connect_timeout: '`expired`: the client did not connect in time.',
+  queue_timeout: '`expired`: the client was connected, but the command was not dispatched before its deadline.',
+  response_timeout: '`outcome_unknown`: dispatched, and no end was reported before the deadline.',
+  instance_replaced:
+    'Another instance of the client took over. `outcome_unknown` where the command had been dispatched, else `expired`.',
+  node_lost:
+    'The node that held the link stopped. `outcome_unknown` where the command had been dispatched, else `expired`.',
+  store_lost: 'The store lost records, so nothing is proven about the command.',
+  client_denied: 'Refused: the client’s authorizer does not allow it, or the client takes no more commands.',
+  approval_denied: 'Refused: the command was not approved.',
+  arguments_invalid: 'Refused: the params do not match the action’s schema.',
+  lease_busy: 'Refused: the action runs one command at a time, and one is running.',
+  unknown_action: 'Refused: the client has no such action.',
+  handler_failed: 'The handler failed.',
+  result_unavailable: 'The command ran to its end, and its result cannot be had any more.',
+  client_timeout:
+    'The handler was stopped: it took longer than the client allows, or its deadline passed by the client’s clock.',
+  result_expired: 'The command ended as its outcome says; its result is no longer retained.',
+  cancelled:
+    'The reason in history of a command that was cancelled before it was dispatched. No answer carries it as an error.',
+};
 
 /** A refusal as core returns it. */
 export type RefusalView = Extract<Invocation, { readonly kind: 'refused' }>;

@@ -1,36 +1,29 @@
 /** Builds the schema from the rooms. A new room is a new file and an import here. */
-import { isEnumType, isIntrospectionType, type GraphQLEnumType, type GraphQLSchema } from 'graphql';
-import { builder } from './builder.ts';
+import {
+  isEnumType,
+  isIntrospectionType,
+  lexicographicSortSchema,
+  printSchema,
+  type GraphQLEnumType,
+  type GraphQLSchema,
+} from 'graphql';
 import './actions.ts';
 import './audit.ts';
-import './connections-flapping.ts';
+import { builder } from './builder.ts';
+import './calls.ts';
+import './commands.ts';
 import './connections.ts';
-import './contexts-windows.ts';
-import './contexts-workers.ts';
 import './contexts.ts';
-import './dedup.ts';
-import './delivery-command.ts';
-import './delivery-disconnect.ts';
-import './delivery-events.ts';
-import './delivery-inspection.ts';
-import './delivery-nodes.ts';
-import './delivery-scopes.ts';
 import './delivery.ts';
-import './history-raw.ts';
 import './history.ts';
 import './ingest.ts';
-import './metrics.ts';
+import './inspection.ts';
+import './invoke.ts';
 import './node.ts';
-import './reveal.ts';
-import './rpc-invoke.ts';
-import './rpc-preflight.ts';
-import './rpc.ts';
 import './server.ts';
-import './sites-events.ts';
-import './sites-sessions.ts';
+import './sessions.ts';
 import './sites.ts';
 import './users.ts';
-import './viewer.ts';
 
 /** The schema that GraphQL serves and `schema.graphql` prints. */
 export const schema: GraphQLSchema = builder.toSchema({ sortSchema: false });
@@ -57,4 +50,14 @@ function speak(type: GraphQLEnumType): void {
   };
   type.serialize = out;
   type.coerceOutputValue = out;
+}
+
+// Prints the schema as text, as schema.graphql holds it.
+
+/**
+ * Prints the served schema as SDL with descriptions, sorted alphabetically and ending in a newline: the text of
+ * `schema.graphql`.
+ */
+export function printedSchema(): string {
+  return `${printSchema(lexicographicSortSchema(schema))}\n`;
 }

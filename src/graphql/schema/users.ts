@@ -1,14 +1,11 @@
 /** Users and the summary of one user, with everything that belongs to them as nested fields. */
-import type { UserView } from '../../core/users/api.ts';
-import { completenessOf } from '../../core/cursor.ts';
+import type { UserView } from '../../core/users/users.ts';
+import { completenessOf, type ObservedSource, type Page } from '../../core/page.ts';
 import { thenDo, both } from '../../core/maybe-promise.ts';
-import type { ObservedSource, Page } from '../../core/page.ts';
 import { builder } from './builder.ts';
-import { ConnectionSnapshotConnection, ConnectionStatusEnum } from './connections.ts';
-import { CONNECTION_SIZE } from './connections-size.ts';
+import { ConnectionSnapshotConnection, ConnectionStatusEnum, CONNECTION_SIZE } from './connections.ts';
 import { StreamConnection } from './history.ts';
-import { nodeIdOf } from './node-ids.ts';
-import { NODE_ID, NodeInterface } from './node-interface.ts';
+import { nodeIdOf, NODE_ID, NodeInterface } from './node-interface.ts';
 import {
   CompletenessType,
   connectionOf,
@@ -19,7 +16,7 @@ import {
   scannedBy,
   scannedPageCost,
 } from './page.ts';
-import { PendingRpcConnection } from './rpc.ts';
+import { PendingRpcConnection } from './calls.ts';
 
 export const User = builder.objectRef<UserView>('User').implement({
   description:

@@ -1,5 +1,5 @@
 /**
- * Hints that types and fields give in `extensions`, so that the text of an entity can be cached (writer.ts). A field
+ * Hints that types and fields give in `extensions`, so that the text of an entity can be cached (objects.ts). A field
  * without a hint, and any field with arguments, may depend on anything.
  */
 
@@ -20,7 +20,7 @@ export const DERIVED = { derived: true } as const;
 
 /**
  * A mutation field whose resolver reads its arguments and its context and never `info`. When it is the only field of
- * its document, it may be resolved without graphql-js (mutation-writer.ts).
+ * its document, it may be resolved without graphql-js (mutation.ts).
  */
 export const DIRECT_MUTATION = { directMutation: true } as const;
 

@@ -1,25 +1,129 @@
 /** Compiles selections into writers of JSON text. What it cannot write, graphql-js must execute. */
 import {
   BREAK,
+  GraphQLError,
+  GraphQLIncludeDirective,
+  GraphQLSkipDirective,
+  Kind,
   defaultFieldResolver,
   getArgumentValues,
+  getDirectiveValues,
   getNullableType,
+  isAbstractType,
   isLeafType,
   isListType,
   isNonNullType,
   isObjectType,
   visit,
+  type DocumentNode,
   type FieldNode,
+  type FragmentDefinitionNode,
   type GraphQLField,
   type GraphQLObjectType,
   type GraphQLOutputType,
+  type GraphQLSchema,
+  type OperationDefinitionNode,
+  type SelectionNode,
   type SelectionSetNode,
+  type ValidatedSubscriptionArgs,
+  type VariableValues,
 } from 'graphql';
-import type { JsonCaches } from './json-cache.ts';
+import type { MaybePromise } from '../../core/maybe-promise.ts';
+import { coerceVariables } from '../variables.ts';
 import { changesAtOf } from './cache-hints.ts';
-import type { Collect } from './fields.ts';
-import { objectWriter, type Member } from './object.ts';
-import { holdsTexts, valueWriter, type ObjectWriter, type Run, type WriteValue } from './values.ts';
+import {
+  holdsTexts,
+  objectWriter,
+  valueWriter,
+  type JsonCaches,
+  type Member,
+  type ObjectWriter,
+  type Run,
+  type Text,
+  type TextInfo,
+  type WriteValue,
+} from './objects.ts';
+
+// Writes the answers of queries as JSON text, byte for byte as graphql-js's result.
+
+/**
+ * Executes an operation and returns its data as JSON text, identical to what JSON.stringify gives for graphql-js's
+ * data. Null when the answer would contain an error or something that cannot be written here; the operation must then
+ * be executed by graphql-js with the same context. Never throws and never rejects. `note` receives what is known of the
+ * text.
+ */
+export type Prepared = (context: unknown, note: TextInfo) => MaybePromise<Text>;
+
+/**
+ * Prepares the execution of an operation with these variables. Null: graphql-js must execute it, because it refuses the
+ * variables or because they select something that cannot be written here.
+ */
+export type Prepare = (variables: Readonly<Record<string, unknown>>) => Prepared | null;
+
+export type WriterSource = {
+  readonly schema: GraphQLSchema;
+  readonly document: DocumentNode;
+  readonly operation: OperationDefinitionNode;
+  /** The caches of the texts of entities. Null: no text is cached. */
+  readonly fragments: JsonCaches | null;
+};
+
+/**
+ * The most variants of a document that are compiled. Each combination of the conditions of `@include` and `@skip` is a
+ * variant.
+ */
+const VARIANTS = 16;
+
+/**
+ * Creates the writer of a query. Null when the operation is not a query, reads the schema, or selects fields of
+ * abstract types.
+ */
+export function createWriter(source: WriterSource): Prepare | null {
+  const { schema, document, operation } = source;
+  if (operation.operation !== 'query' || document.definitions.some(hasArguments)) return null;
+  const conditions = conditionVariables(document);
+  const variants = new Map<string, WriteRoot | null>();
+  const variantOf = (variables: VariableValues): WriteRoot | null => {
+    const key = conditions.map((name) => String(variables.coerced[name])).join();
+    const known = variants.get(key);
+    if (known !== undefined) return known;
+    const made = variants.size < VARIANTS ? compile(source, variables) : null;
+    if (variants.size < VARIANTS) variants.set(key, made);
+    return made;
+  };
+  if (conditions.length === 0 && variantOf(NO_VARIABLES) === null) return null;
+  return (given) => {
+    const { values: variables } = coerceVariables(schema, operation, given);
+    const write = variables && variantOf(variables);
+    if (!write) return null;
+    const args: unknown[] = [];
+    return (context, note) => write({ context, variables, args, note });
+  };
+}
+
+type WriteRoot = (run: Run) => MaybePromise<Text>;
+const NO_VARIABLES: VariableValues = { sources: {}, coerced: {} };
+
+/** Whether a definition uses fragment arguments, which are experimental in graphql-js. */
+function hasArguments(node: DocumentNode['definitions'][number]): boolean {
+  return node.kind === Kind.FRAGMENT_DEFINITION && (node.variableDefinitions?.length ?? 0) > 0;
+}
+
+function compile(
+  { schema, document, operation, fragments }: WriterSource,
+  variables: VariableValues,
+): WriteRoot | null {
+  const root = schema.getQueryType();
+  try {
+    const compiling: Compiling = { collect: createCollect(schema, document, variables), fragments, fields: 0 };
+    const object = root ? compileObject(compiling, root, [operation.selectionSet]) : null;
+    return object && ((run) => object.write(undefined, run));
+  } catch (error) {
+    // The conditions of `@include` or `@skip` cannot be decided; graphql-js reports the error.
+    if (error instanceof GraphQLError) return null;
+    throw error;
+  }
+}
 
 /** The state shared while the writers of one document are compiled. */
 export type Compiling = {
@@ -167,4 +271,110 @@ function propertyOf(name: string): Member['peek'] {
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null;
+}
+
+// Collects the selected fields of a type, as graphql-js does.
+
+/** The fields of a selection by response name, in response order, each with every node that selects it. */
+type Selected = ReadonlyMap<string, readonly [FieldNode, ...FieldNode[]]>;
+
+/** Collects the fields selected of an object type as graphql-js does, for fixed values of the conditions. */
+type Collect = (type: GraphQLObjectType, sets: readonly SelectionSetNode[]) => Selected;
+
+/**
+ * Creates the function that collects fields. `variables` decide `@include` and `@skip`. The returned function throws a
+ * GraphQLError when they cannot.
+ */
+export function createCollect(schema: GraphQLSchema, document: DocumentNode, variables: VariableValues): Collect {
+  const fragments = fragmentsOf(document);
+  const includes = (node: SelectionNode): boolean =>
+    getDirectiveValues(GraphQLSkipDirective, node, variables)?.['if'] !== true &&
+    getDirectiveValues(GraphQLIncludeDirective, node, variables)?.['if'] !== false;
+  return (type, sets) => {
+    const selected = new Map<string, [FieldNode, ...FieldNode[]]>();
+    const seen = new Set<string>();
+    const add = (node: FieldNode): void => {
+      const key = node.alias?.value ?? node.name.value;
+      const known = selected.get(key);
+      if (known) known.push(node);
+      else selected.set(key, [node]);
+    };
+    const collect = (set: SelectionSetNode): void => {
+      for (const node of set.selections) {
+        if (!includes(node)) continue;
+        if (node.kind === Kind.FIELD) add(node);
+        else if (node.kind === Kind.INLINE_FRAGMENT)
+          applies(schema, type, node.typeCondition) && collect(node.selectionSet);
+        else spread(node.name.value);
+      }
+    };
+    const spread = (name: string): void => {
+      const fragment = fragments.get(name);
+      if (seen.has(name) || !fragment || !applies(schema, type, fragment.typeCondition)) return;
+      seen.add(name);
+      collect(fragment.selectionSet);
+    };
+    sets.forEach(collect);
+    return selected;
+  };
+}
+
+function fragmentsOf({ definitions }: DocumentNode): ReadonlyMap<string, FragmentDefinitionNode> {
+  return new Map(
+    definitions.flatMap((node) => (node.kind === Kind.FRAGMENT_DEFINITION ? [[node.name.value, node] as const] : [])),
+  );
+}
+
+function applies(
+  schema: GraphQLSchema,
+  type: GraphQLObjectType,
+  condition: FragmentDefinitionNode['typeCondition'] | undefined,
+): boolean {
+  if (!condition) return true;
+  const conditional = schema.getType(condition.name.value);
+  return conditional === type || (isAbstractType(conditional) && schema.isSubType(conditional, type));
+}
+
+/** Returns the variables that `@include` and `@skip` use, anywhere in the document. */
+export function conditionVariables(document: DocumentNode): readonly string[] {
+  const names = new Set<string>();
+  visit(document, {
+    Directive({ name, arguments: given }) {
+      if (name.value !== 'include' && name.value !== 'skip') return;
+      for (const { value } of given ?? []) if (value.kind === Kind.VARIABLE) names.add(value.name.value);
+    },
+  });
+  return [...names];
+}
+
+// Writes the events of a subscription as JSON text, byte for byte as graphql-js's result.
+
+/**
+ * Writes the data of one event of a subscription as JSON text, identical to what JSON.stringify gives for graphql-js's
+ * data. `event` is the root value. Null: the event must be executed by graphql-js. Never throws and never rejects.
+ */
+export type EventWriter = (event: unknown, context: unknown) => MaybePromise<Text>;
+
+type Subscribed = Pick<ValidatedSubscriptionArgs, 'schema' | 'document' | 'operation' | 'variableValues'>;
+
+/**
+ * Creates the writer of a subscription's events. Null when the document contains something that cannot be written here.
+ */
+export function createEventWriter({ schema, document, operation, variableValues }: Subscribed): EventWriter | null {
+  const root = schema.getSubscriptionType();
+  if (!root || document.definitions.some(hasArguments)) return null;
+  try {
+    const compiling: Compiling = {
+      collect: createCollect(schema, document, variableValues),
+      fragments: null,
+      fields: 0,
+    };
+    const object = compileObject(compiling, root, [operation.selectionSet]);
+    const run = { variables: variableValues, args: [], note: { nonAscii: false } };
+    return object && ((event, context) => object.write(event, { ...run, context }));
+  } catch (error) {
+    // The conditions of `@include` or `@skip` cannot be decided; graphql-js reports the error.
+    if (error instanceof GraphQLError) return null;
+    throw error;
+  }
 }

@@ -3,30 +3,46 @@ import {
   GraphQLObjectType,
   GraphQLSchema,
   Kind,
+  coerceInputValue,
   execute,
+  getArgumentValues,
+  getNullableType,
   isAbstractType,
+  isInputObjectType,
+  isInputType,
+  isNonNullType,
   isObjectType,
+  typeFromAST,
   type ExecutionResult,
   type FieldNode,
   type GraphQLAbstractType,
   type GraphQLField,
+  type GraphQLInputType,
   type GraphQLOutputType,
+  type OperationDefinitionNode,
+  type ValueNode,
   type VariableValues,
 } from 'graphql';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
+import { MAX_COERCION_ERRORS, coerceVariables } from '../variables.ts';
 import { isDirectMutation } from './cache-hints.ts';
-import { MAX_COERCION_ERRORS } from '../variables/coerce-variables.ts';
-import type { Prepare, WriterSource } from './writer.ts';
-import { createArgumentReader } from './arguments.ts';
-import { NO_INFO, compileObject, type Compiled, type Compiling } from './compile.ts';
-import { conditionVariables, createCollect } from './fields.ts';
-import { isThenable, valueWriter, type ObjectWriter, type Run, type Text, type WriteValue } from './values.ts';
+import {
+  NO_INFO,
+  compileObject,
+  conditionVariables,
+  createCollect,
+  type Compiled,
+  type Compiling,
+  type Prepare,
+  type WriterSource,
+} from './compile.ts';
+import { isThenable, valueWriter, type ObjectWriter, type Run, type Text, type WriteValue } from './objects.ts';
 
 /**
  * Writes a mutation whose only field is a direct mutation (cache-hints.ts). The resolver is called once per context,
  * even when the writer gives up and `replay` produces the answer.
  */
-export type MutationWriter = {
+type MutationWriter = {
   /** When the writing returns null after the field was resolved, call `replay` with the same context. */
   readonly prepare: Prepare;
   /**
@@ -208,4 +224,159 @@ function withoutResolvers(type: GraphQLObjectType): GraphQLObjectType {
   };
   const replayed = Object.entries(fields).map(([name, field]) => [name, { ...field, resolve }] as const);
   return new GraphQLObjectType({ ...config, fields: Object.fromEntries(replayed) });
+}
+
+// Reads the arguments of a direct mutation. The values must equal those of graphql-js.
+
+type Arguments = Readonly<Record<string, unknown>>;
+
+/**
+ * Reads the arguments of an operation's only field, as graphql-js coerces them. Null: graphql-js refuses them.
+ * `variables` null: the operation's coerced variables were not needed.
+ */
+type ReadArguments = (
+  given: Readonly<Record<string, unknown>>,
+) => { readonly args: Arguments; readonly variables: VariableValues | null } | null;
+
+type ArgumentsOf = {
+  readonly schema: GraphQLSchema;
+  readonly operation: OperationDefinitionNode;
+  readonly field: GraphQLField<unknown, unknown>;
+  readonly node: FieldNode;
+};
+
+/** The most sets of present variables for which a shape is kept. */
+const SHAPES = 64;
+
+/**
+ * Creates a reader of the field's arguments. Which argument comes from which variable, and which default replaces an
+ * absent one, depends only on the set of variables that are present. graphql-js determines it once for each such set.
+ * `plain`: no other part of the document needs the variables.
+ */
+function createArgumentReader(source: ArgumentsOf, plain: boolean): ReadArguments {
+  const variables = plain ? variablesOf(source) : null;
+  const shapes = new Map<string, Shape | null>();
+  const readSlowly: ReadArguments = (given) => readByGraphqlJs(source, given);
+  if (!variables) return readSlowly;
+  return (given) => {
+    const key = keyOf(variables, given);
+    if (key === null) return readSlowly(given);
+    const shape = shapes.get(key);
+    if (shape) {
+      const args = fill(shape, given);
+      return args === null ? readSlowly(given) : { args, variables: null };
+    }
+    const read = readSlowly(given);
+    if (read && shape === undefined && shapes.size < SHAPES)
+      shapes.set(key, shapeOf({ ...source, variables, given }, read.args));
+    return read;
+  };
+}
+
+function readByGraphqlJs({ schema, operation, field, node }: ArgumentsOf, given: Arguments): ReturnType<ReadArguments> {
+  const { values: variables } = coerceVariables(schema, operation, given);
+  if (!variables) return null;
+  try {
+    return { args: getArgumentValues(field, node, variables), variables };
+  } catch {
+    return null;
+  }
+}
+
+type Variable = { readonly name: string; readonly type: GraphQLInputType };
+
+/** Returns the operation's variables and their types. Null when a type is not known. */
+function variablesOf({ schema, operation }: ArgumentsOf): readonly Variable[] | null {
+  const found: Variable[] = [];
+  for (const { variable, type: node } of operation.variableDefinitions ?? []) {
+    const type = typeFromAST(schema, node);
+    if (!isInputType(type)) return null;
+    found.push({ name: variable.name.value, type });
+  }
+  return found;
+}
+
+/**
+ * Returns the set of variables that are present, as a string. Null when a variable has the value null, which differs
+ * from an absent variable.
+ */
+function keyOf(variables: readonly Variable[], given: Arguments): string | null {
+  let key = '';
+  for (const { name } of variables) {
+    const value = valueIn(given, name);
+    if (value === null) return null;
+    key += value === undefined ? '0' : '1';
+  }
+  return key;
+}
+
+function valueIn(given: Arguments, name: string): unknown {
+  return Object.hasOwn(given, name) ? given[name] : undefined;
+}
+
+/**
+ * How a value of the arguments is created: from a variable that is present, from members, or the same value each time.
+ */
+type Shape =
+  | { readonly kind: 'variable'; readonly name: string; readonly type: GraphQLInputType }
+  | { readonly kind: 'members'; readonly members: readonly (readonly [name: string, Shape])[] }
+  | { readonly kind: 'same'; readonly value: unknown };
+
+type Found = ArgumentsOf & { readonly variables: readonly Variable[]; readonly given: Arguments };
+
+/** Returns the shape of the arguments. Null when a value is created in a way that no shape describes. */
+function shapeOf(found: Found, args: Arguments): Shape | null {
+  const nodes = new Map(found.node.arguments?.map(({ name, value }) => [name.value, value]));
+  const types = new Map(found.field.args.map(({ name, type }) => [name, type]));
+  return membersShape(found, { nodes, types }, args);
+}
+
+type Members = {
+  readonly nodes: ReadonlyMap<string, ValueNode>;
+  readonly types: ReadonlyMap<string, GraphQLInputType>;
+};
+
+function membersShape(found: Found, { nodes, types }: Members, values: object): Shape | null {
+  const members: [string, Shape][] = [];
+  for (const [name, value] of Object.entries(values)) {
+    const shape = valueShape(found, { node: nodes.get(name), type: types.get(name) }, value);
+    if (!shape) return null;
+    members.push([name, shape]);
+  }
+  return { kind: 'members', members };
+}
+
+type Place = { readonly node: ValueNode | undefined; readonly type: GraphQLInputType | undefined };
+
+function valueShape(found: Found, { node, type }: Place, value: unknown): Shape | null {
+  if (node?.kind === Kind.VARIABLE && valueIn(found.given, node.name.value) !== undefined) {
+    const variable = found.variables.find(({ name }) => name === node.name.value);
+    return variable ? { kind: 'variable', ...variable } : null;
+  }
+  // An object is never reused: it may contain variables, and a resolver may modify it.
+  if (typeof value !== 'object' || value === null) return { kind: 'same', value };
+  const named = type && getNullableType(type);
+  if (node?.kind !== Kind.OBJECT || !isInputObjectType(named) || named.isOneOf) return null;
+  const nodes = new Map(node.fields.map((field) => [field.name.value, field.value]));
+  const types = new Map(Object.values(named.getFields()).map((field) => [field.name, field.type]));
+  return membersShape(found, { nodes, types }, value);
+}
+
+/** Creates the arguments from the variables. Null when a variable does not fit its type. */
+function fill(shape: Shape, given: Arguments): Arguments | null {
+  if (shape.kind !== 'members') return null;
+  const made: Record<string, unknown> = {};
+  for (const [name, member] of shape.members) {
+    const value = valueOf(member, given);
+    if (value === undefined) return null;
+    made[name] = value;
+  }
+  return made;
+}
+
+function valueOf(shape: Shape, given: Arguments): unknown {
+  if (shape.kind === 'same') return shape.value;
+  if (shape.kind === 'members') return fill(shape, given) ?? undefined;
+  const value = coerceInputValue(given[shape.name], shape.type);
+  return value === null && isNonNullType(shape.type) ? undefined : value;
 }

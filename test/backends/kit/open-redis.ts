@@ -1,11 +1,9 @@
 /** Opens the Redis backend as a relay does, with settings that suit tests. */
 import { randomUUID } from 'node:crypto';
 import { openRedisBackend, type RedisBackend, type RedisBackendOptions } from '../../../src/backends/redis/open.ts';
-import { silentLog } from '../../../src/core/log.ts';
+import { silentLog } from '../../../src/core/ports.ts';
 import { createShares } from '../../../src/core/shares/shares.ts';
-import { systemClock } from '../../../src/platform/clock.ts';
-import { createCrypto } from '../../../src/platform/crypto.ts';
-
+import { systemClock, createCrypto } from '../../../src/platform/system.ts';
 export type RedisChoices = Partial<RedisBackendOptions> & Pick<RedisBackendOptions, 'url'>;
 
 /** Returns options with a random namespace, real timers, nothing stored on disk, and no log. */

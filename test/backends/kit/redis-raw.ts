@@ -2,7 +2,7 @@
 import { Cluster } from 'ioredis';
 import { inject } from 'vitest';
 import { connectCommands } from '../../kit/redis-client.ts';
-import type { Store } from '../../../src/backends/redis/store/store.ts';
+import type { Store } from '../../../src/backends/redis/store.ts';
 import type { RedisBench } from '../../contract/kit/redis-bench.ts';
 
 /** Runs one command against a key. */

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import type { Client } from '../../../src/backends/redis/types.ts';
 import { openCallboard, type Callboard } from '../../../src/callboard.ts';
 import { createRuntime, type Runtime } from '../../../src/clients/runtime/index.ts';
-import { signToken } from '../../../src/http/token.ts';
+import { signToken } from '../../../src/http/tokens.ts';
 import { connectCommands } from '../../kit/redis-client.ts';
 import { operatorOf, type Ended } from './kit/operator.ts';
 

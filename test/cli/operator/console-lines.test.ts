@@ -34,7 +34,7 @@ it.each([
     { commandId: 'c-1', respondWithinMs: 5000, connectWithinMs: 250 },
   ],
 ])('a line with the params %s calls the client with them', async (params, more) => {
-  const { commandLine } = await import('../../../src/console/invoke/lines.ts');
+  const { commandLine } = await import('../../../src/console/invoke/command-line.ts');
   const line = commandLine({ userId: "o'neil smith", clientId: 'desk', action: 'echo', params, ...more });
   const folder = ownFolder();
   const shim = join(folder, 'callboard');

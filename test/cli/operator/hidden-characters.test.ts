@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { VERBS } from '../../../src/cli/operator/verbs/table.ts';
+import { VERBS } from '../../../src/cli/verbs.ts';
 import { ADMIN } from '../../http/kit/http-relay.ts';
 import {
   ARGUMENTS,

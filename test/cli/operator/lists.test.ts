@@ -3,8 +3,8 @@
  * reported.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { VERBS } from '../../../src/cli/operator/verbs/table.ts';
-import { NOUNS } from '../../../src/cli/operator/nouns.ts';
+import { NOUNS } from '../../../src/cli/nouns.ts';
+import { VERBS } from '../../../src/cli/verbs.ts';
 import { createRuntime, type Runtime } from '../../../src/clients/runtime/index.ts';
 import { startRealRelay, type RealRelay } from '../../clients/kit/real-relay.ts';
 import { operatorOf, type RunOperator } from './kit/operator.ts';

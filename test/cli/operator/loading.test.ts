@@ -30,7 +30,7 @@ const has = (modules: readonly string[], part: string): boolean => modules.some(
 it('serve loads no Stricli and no command of operators', async () => {
   const modules = await loadedBy('serve', '--json');
   expect(has(modules, '/src/callboard.ts')).toBe(true);
-  expect([has(modules, '@stricli'), has(modules, '/cli/operator/app.ts'), has(modules, '/generated/cli.ts')]).toEqual([
+  expect([has(modules, '@stricli'), has(modules, '/cli/verbs.ts'), has(modules, '/generated/cli.ts')]).toEqual([
     false,
     false,
     false,
@@ -39,6 +39,6 @@ it('serve loads no Stricli and no command of operators', async () => {
 
 it('a command of operators loads its own code and no other', async () => {
   const modules = await loadedBy('context', 'ls');
-  expect([has(modules, '@stricli'), has(modules, '/operator/run/context.ts')]).toEqual([true, true]);
-  expect([has(modules, '/operator/run/calls.ts'), has(modules, '/src/callboard.ts')]).toEqual([false, false]);
+  expect([has(modules, '@stricli'), has(modules, '/cli/run/local.ts')]).toEqual([true, true]);
+  expect([has(modules, '/cli/run/calls.ts'), has(modules, '/src/callboard.ts')]).toEqual([false, false]);
 }, 120_000);

@@ -1,6 +1,6 @@
 /** Starts a relay for tests of the client libraries, with tokens for its users. */
 import type { Callboard, Settings } from '../../../src/callboard.ts';
-import { signToken } from '../../../src/http/token.ts';
+import { signToken } from '../../../src/http/tokens.ts';
 import { openRelays } from '../../kit/topology.ts';
 
 const admin = 'admin-token-of-the-tests';

@@ -1,5 +1,5 @@
 /** Offers the acts with which most contract tests of CommandStore begin. */
-import type { AdmitRequest } from '../../../src/core/delivery/commands.ts';
+import type { AdmitRequest } from '../../../src/core/commands/stores.ts';
 import { admission, ALICE, BOUND, type Bench } from '../kit/bench.ts';
 
 /** Returns functions for the first steps of most tests of commands. `bind` connects alice's client. */

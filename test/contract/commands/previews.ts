@@ -1,6 +1,6 @@
 /** Defines the contract tests of CommandStore about previews of an admission. */
 import { describe, expect, it } from 'vitest';
-import type { AdmitRequest } from '../../../src/core/delivery/commands.ts';
+import type { AdmitRequest } from '../../../src/core/commands/stores.ts';
 import { admission, ALICE, BOUND, countWaits, dispatched, ending, keyFor, kinds, type Bench } from '../kit/bench.ts';
 import { commandActs } from './acts.ts';
 

@@ -3,10 +3,15 @@
  * commands.
  */
 import type { Backend } from '../../../src/core/backend.ts';
-import type { Command } from '../../../src/core/delivery/command.ts';
-import type { AdmitRequest, Binding, End } from '../../../src/core/delivery/commands.ts';
-import type { MailboxRow } from '../../../src/core/delivery/nodes.ts';
-import type { WaiterFilter, WaiterStore } from '../../../src/core/delivery/waiters.ts';
+import type { Command } from '../../../src/core/commands/command.ts';
+import type {
+  AdmitRequest,
+  Binding,
+  End,
+  MailboxRow,
+  WaiterFilter,
+  WaiterStore,
+} from '../../../src/core/commands/stores.ts';
 import type { ClientKey, CommandKey } from '../../../src/core/ids.ts';
 import { toJson } from '../../../src/core/json.ts';
 

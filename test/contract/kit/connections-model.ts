@@ -1,8 +1,12 @@
 /** Models connections in a simple way, and draws random acts to compare a ConnectionStore with the model. */
-import { ANY_CONNECTION } from '../../../src/core/connections/filter.ts';
+import {
+  ANY_CONNECTION,
+  connectionStatus,
+  type Connection,
+  type ConnectionStatus,
+} from '../../../src/core/connections/connection.ts';
 import * as fc from 'fast-check';
 import { expect } from 'vitest';
-import { connectionStatus, type Connection, type ConnectionStatus } from '../../../src/core/connections/connection.ts';
 import { DEAD_MS, FORGET_MS } from '../../../src/core/limits.ts';
 import type { Bench } from './bench.ts';
 

@@ -1,6 +1,9 @@
 /** Offers helpers to the contract tests of connections: hellos, filters, and reading all pages. */
-import { ANY_CONNECTION, type ConnectionFilter } from '../../../src/core/connections/filter.ts';
-import type { ConnectRequest } from '../../../src/core/connections/store.ts';
+import {
+  ANY_CONNECTION,
+  type ConnectionFilter,
+  type ConnectRequest,
+} from '../../../src/core/connections/connection.ts';
 import type { Position } from '../../../src/core/page.ts';
 import type { Bench } from './bench.ts';
 

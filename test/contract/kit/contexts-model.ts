@@ -8,8 +8,8 @@ import {
   type ExecutionContext,
   type ReportedContext,
   type ReportedWindow,
+  type ContextReport,
 } from '../../../src/core/contexts/context.ts';
-import type { ContextReport } from '../../../src/core/contexts/store.ts';
 import type { ClientKey } from '../../../src/core/ids.ts';
 import { DEAD_MS, FORGET_MS } from '../../../src/core/limits.ts';
 import { hello } from './connections.ts';

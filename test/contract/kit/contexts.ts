@@ -1,6 +1,12 @@
 /** Offers helpers to the contract tests of contexts: rows, reports and filters. */
-import type { ReportedContext, ReportedWindow } from '../../../src/core/contexts/context.ts';
-import type { ContextFilter, ContextReport, ReportPart, WindowFilter } from '../../../src/core/contexts/store.ts';
+import type {
+  ReportedContext,
+  ReportedWindow,
+  ContextFilter,
+  ContextReport,
+  ReportPart,
+  WindowFilter,
+} from '../../../src/core/contexts/context.ts';
 import type { Position, Scan } from '../../../src/core/page.ts';
 import type { Bench } from './bench.ts';
 

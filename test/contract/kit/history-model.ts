@@ -9,9 +9,9 @@ import {
   type Message,
   type MessageKind,
   type NewMessage,
+  type MessageFilter,
 } from '../../../src/core/history/message.ts';
 import { toJson } from '../../../src/core/json.ts';
-import type { MessageFilter } from '../../../src/core/history/store.ts';
 import type { MaybePromise } from '../../../src/core/maybe-promise.ts';
 import type { Position, Scan } from '../../../src/core/page.ts';
 import type { Bench, HistoryBounds } from './bench.ts';

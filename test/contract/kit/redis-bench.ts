@@ -2,18 +2,17 @@
 import { randomUUID } from 'node:crypto';
 import { Cluster } from 'ioredis';
 import { inject } from 'vitest';
-import { createRedisRooms } from '../../../src/backends/redis/backend.ts';
+import { createRedisRooms } from '../../../src/backends/redis/open.ts';
 import type { RedisParts } from '../../../src/backends/redis/parts.ts';
 import { connectCommands } from '../../kit/redis-client.ts';
 import { loadPrograms } from '../../../src/backends/redis/program/program.ts';
-import { createStore, type Store, type StoreOptions } from '../../../src/backends/redis/store/store.ts';
+import { createStore, type Store, type StoreOptions } from '../../../src/backends/redis/store.ts';
 import type { Client } from '../../../src/backends/redis/types.ts';
 import { createLocalWaits } from '../../../src/backends/redis/waiters/local.ts';
 import type { Backend } from '../../../src/core/backend.ts';
-import type { Clock } from '../../../src/core/clock.ts';
-import type { MailboxRow } from '../../../src/core/delivery/nodes.ts';
-import { silentLog } from '../../../src/core/log.ts';
-import { createCrypto } from '../../../src/platform/crypto.ts';
+import { type Clock, silentLog } from '../../../src/core/ports.ts';
+import type { MailboxRow } from '../../../src/core/commands/stores.ts';
+import { createCrypto } from '../../../src/platform/system.ts';
 import { FakeClock, settle } from '../../kit/clock.ts';
 import type { Bench } from './bench.ts';
 

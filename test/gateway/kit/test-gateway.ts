@@ -5,12 +5,18 @@ import { WebSocket, type ClientOptions } from 'ws';
 import type { Authenticator, Principal, Scope } from '../../../src/core/auth/principal.ts';
 import type { Core, Invocation, InvokeRequest } from '../../../src/core/core.ts';
 import { CallboardError } from '../../../src/core/errors.ts';
-import type { Log } from '../../../src/core/log.ts';
+import type { Log } from '../../../src/core/ports.ts';
 import { silentMetrics } from '../../../src/core/metrics.ts';
 import { createShares, type Shares } from '../../../src/core/shares/shares.ts';
 import { createGateway, type Gateway, type GatewayOptions } from '../../../src/gateway/gateway.ts';
-import { joinFrame, SUBPROTOCOL } from '../../../src/protocol/frame.ts';
-import { isFault, parseDown, type DownFrame, type UpHeader } from '../../../src/protocol/frames.ts';
+import {
+  joinFrame,
+  SUBPROTOCOL,
+  isFault,
+  parseDown,
+  type DownFrame,
+  type UpHeader,
+} from '../../../src/protocol/frames.ts';
 import { settle, type FakeClock } from '../../kit/clock.ts';
 import { user } from '../../kit/core.ts';
 import { openCore } from '../../kit/topology-core.ts';

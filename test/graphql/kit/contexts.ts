@@ -1,8 +1,12 @@
 /** Makes contexts and windows for tests of GraphQL, and a fake of core's contexts API. */
 import { knownUser, readScope, readUser } from '../../../src/core/auth/principal.ts';
-import { contextStatus, windowStatus, type ExecutionContext } from '../../../src/core/contexts/context.ts';
-import type { ContextQuery, Contexts, WindowQuery, WorkerQuery } from '../../../src/core/contexts/api.ts';
-import type { CountedWindow } from '../../../src/core/contexts/store.ts';
+import {
+  contextStatus,
+  windowStatus,
+  type ExecutionContext,
+  type CountedWindow,
+} from '../../../src/core/contexts/context.ts';
+import type { ContextQuery, Contexts, WindowQuery, WorkerQuery } from '../../../src/core/contexts/contexts.ts';
 import type { Requester } from '../../../src/core/core.ts';
 import type { ClientKey } from '../../../src/core/ids.ts';
 import { trustJson } from '../../../src/core/json.ts';

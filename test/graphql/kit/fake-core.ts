@@ -1,19 +1,17 @@
 /** Makes a core with fixed rows, for tests of GraphQL alone. */
 import { knownUser, readScope, requireAdmin, requireScope } from '../../../src/core/auth/principal.ts';
 import type { Connection } from '../../../src/core/connections/connection.ts';
-import type { CancelReceipt, Core, Invocation, PendingRpc, Requester } from '../../../src/core/core.ts';
-import type { Command } from '../../../src/core/delivery/command.ts';
+import type { CancelReceipt, Core, Invocation, PendingRpc, Requester, CommandUpdate } from '../../../src/core/core.ts';
+import type { Command } from '../../../src/core/commands/command.ts';
 import { fail } from '../../../src/core/errors.ts';
-import type { Message, ShownPayload } from '../../../src/core/history/message.ts';
-import type { MessageKey, StreamSummary } from '../../../src/core/history/store.ts';
+import type { Message, ShownPayload, MessageKey, StreamSummary } from '../../../src/core/history/message.ts';
 import { clientKeyText } from '../../../src/core/ids.ts';
 import type { JsonText } from '../../../src/core/json.ts';
 import { CLIENT_ACTIONS } from '../../../src/core/limits.ts';
 import { createFeed, type Feed } from '../../../src/core/live.ts';
-import type { CommandUpdate } from '../../../src/core/core.ts';
-import { createDocumentTurns } from '../../../src/core/shares/documents.ts';
+import { createDocumentTurns } from '../../../src/core/shares/turns.ts';
 import { createShares } from '../../../src/core/shares/shares.ts';
-import { systemLoop } from '../../../src/platform/event-loop.ts';
+import { systemLoop } from '../../../src/platform/system.ts';
 import { FakeClock } from '../../kit/clock.ts';
 import { contextsRoom, type FakeSites } from './contexts.ts';
 import { paged, summed, type Listing } from './pages.ts';

@@ -1,9 +1,15 @@
 /** Makes pages and summaries in the form in which core answers them. */
 import { subjectOf } from '../../../src/core/auth/principal.ts';
 import type { Summary, Requester } from '../../../src/core/core.ts';
-import { Cursors, type PageArgs } from '../../../src/core/cursor.ts';
-import { comparePositions, scanSorted, type EvidenceSource, type Page } from '../../../src/core/page.ts';
-import { createCrypto } from '../../../src/platform/crypto.ts';
+import {
+  Cursors,
+  type PageArgs,
+  comparePositions,
+  scanSorted,
+  type EvidenceSource,
+  type Page,
+} from '../../../src/core/page.ts';
+import { createCrypto } from '../../../src/platform/system.ts';
 import { T0 } from './rows.ts';
 
 const cursors = new Cursors(createCrypto('k'.repeat(32)));

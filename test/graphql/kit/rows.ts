@@ -1,7 +1,7 @@
 /** Makes rows in the form in which core answers them: connections, commands, waits and messages. */
 import type { Connection } from '../../../src/core/connections/connection.ts';
 import type { PendingRpc } from '../../../src/core/core.ts';
-import type { Command } from '../../../src/core/delivery/command.ts';
+import type { Command } from '../../../src/core/commands/command.ts';
 import type { Message } from '../../../src/core/history/message.ts';
 import { trustJson } from '../../../src/core/json.ts';
 

@@ -1,9 +1,9 @@
 /** Executes operations over the schema without HTTP. */
 import { execute, parse, subscribe, validate, type ExecutionResult, type GraphQLSchema } from 'graphql';
-import { logAct } from '../../../src/core/audit/log.ts';
+import { logAct } from '../../../src/core/audit/audit-rows.ts';
 import type { Principal } from '../../../src/core/auth/principal.ts';
 import type { Core } from '../../../src/core/core.ts';
-import type { Log } from '../../../src/core/log.ts';
+import type { Log } from '../../../src/core/ports.ts';
 import { createContext } from '../../../src/graphql/schema/context.ts';
 import { schema } from '../../../src/graphql/schema/schema.ts';
 

@@ -1,7 +1,7 @@
 /** Opens an event stream whose two ends a test can stop, read and close. */
 import { createServer, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
-import { SseStream } from '../../../src/web/sse-stream.ts';
+import { SseStream } from '../../../src/web/sse.ts';
 import { FakeClock } from '../../kit/clock.ts';
 
 /** A stream, seen from the relay and from the reader. */

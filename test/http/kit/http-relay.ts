@@ -2,7 +2,7 @@
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { connect } from 'node:net';
 import type { Callboard, CallboardOptions, Settings } from '../../../src/callboard.ts';
-import { signToken } from '../../../src/http/token.ts';
+import { signToken } from '../../../src/http/tokens.ts';
 import { createLog } from '../../../src/platform/log.ts';
 import { openRelays, type OpenedRelays } from '../../kit/topology.ts';
 

@@ -1,7 +1,7 @@
 /** Writes the examples of docs/graphql.md that use other libraries into files. */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { printedSchema } from '../../../src/graphql/schema/print.ts';
+import { printedSchema } from '../../../src/graphql/schema/schema.ts';
 import { examplesOf } from '../../docs/kit/examples.ts';
 
 const PAGE = 'docs/graphql.md';

@@ -7,7 +7,17 @@ import { promisify } from 'node:util';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const FILES = [
-  ...['src', 'scripts', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'schema.graphql', 'docs/clients.md'],
+  ...[
+    'src',
+    'demo',
+    'generated',
+    'scripts',
+    'package.json',
+    'tsconfig.json',
+    'tsconfig.build.json',
+    'schema.graphql',
+    'docs/clients.md',
+  ],
   ...['README.md', 'LICENSE', 'PROTOCOL.md', 'ARCHITECTURE.md', 'CHANGELOG.md'],
 ];
 

@@ -1,5 +1,5 @@
 /** Lists who may use which REST route, and with which answer, and which paths have no document. */
-import { CLIENT_FILES } from '../../../src/http/static.ts';
+import { CLIENT_FILES } from '../../../src/http/file-reply.ts';
 import { SITE_ROUTES } from './access-routes-sites.ts';
 import type { Route } from './access-route.ts';
 import type { Ids } from './planted.ts';

@@ -20,7 +20,7 @@ import {
   type SelectionSetNode,
 } from 'graphql';
 import { schema } from '../../../src/graphql/schema/schema.ts';
-import { readOperations } from '../../../src/rest/documents.ts';
+import { readOperations } from '../../../src/rest/compile.ts';
 
 /** A REST document in the form in which anybody could send it to GraphQL, and what its route declares. */
 export type RestDocument = {

@@ -1,5 +1,5 @@
 /** Serves a relay's core without the fast path, to compare answers. */
-import { silentLog } from '../../../src/core/log.ts';
+import { silentLog } from '../../../src/core/ports.ts';
 import { createApp } from '../../../src/http/app.ts';
 import { createHttpServer } from '../../../src/http/server.ts';
 import { createMetrics } from '../../../src/platform/metrics.ts';

@@ -1,6 +1,6 @@
 /** Starts a whole relay in the topology of the run, and sends it requests over each interface. */
 import type { CallboardOptions, Settings } from '../../../src/callboard.ts';
-import { signToken } from '../../../src/http/token.ts';
+import { signToken } from '../../../src/http/tokens.ts';
 import { caller, client, type DownOf, type HelloOver, type Peer } from '../../gateway/kit/test-gateway.ts';
 import { openRaw, type RawStream } from '../../graphql/kit/stream.ts';
 import {

@@ -1,11 +1,9 @@
 /** Reads everything that the ports of a backend show, so that a test can compare it before and after an act. */
 import type { Backend } from '../../../src/core/backend.ts';
-import { ANY_COMMAND } from '../../../src/core/delivery/inspector.ts';
+import { ANY_COMMAND } from '../../../src/core/commands/stores.ts';
 import type { Scan } from '../../../src/core/page.ts';
 import type { MaybePromise } from '../../../src/core/maybe-promise.ts';
-import { SHARE_NAMES } from '../../../src/core/shares/bounds.ts';
-import type { Shares } from '../../../src/core/shares/shares.ts';
-
+import { SHARE_NAMES, type Shares } from '../../../src/core/shares/shares.ts';
 const ALL = { first: 1000, after: null };
 
 /** Returns everything that can be read, and how much of each limited resource these users hold. */

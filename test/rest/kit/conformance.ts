@@ -1,7 +1,7 @@
 /** Checks a REST answer against the OpenAPI document. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
-import type { RestHandler } from '../../../src/rest/handler.ts';
+import type { RestHandler } from '../../../src/rest/serve.ts';
 
 type Response = { readonly content?: Record<string, { readonly schema: object }>; readonly $ref?: string };
 type Described = {

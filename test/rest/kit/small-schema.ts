@@ -2,11 +2,11 @@
 import { buildSchema, isEnumType, isObjectType, type GraphQLSchema } from 'graphql';
 import { DocumentReading } from '../../../src/core/reading.ts';
 import { CallboardError } from '../../../src/core/errors.ts';
-import { silentLog, type Log } from '../../../src/core/log.ts';
-import { createMask } from '../../../src/graphql/execution/mask.ts';
-import { createPlans } from '../../../src/graphql/execution/plan.ts';
-import { createRestHandler } from '../../../src/rest/handler.ts';
-import type { HangUpSignal } from '../../../src/web/hang-up.ts';
+import { silentLog, type Log } from '../../../src/core/ports.ts';
+import { createMask } from '../../../src/graphql/execute/mask.ts';
+import { createPlans } from '../../../src/graphql/execute/plan.ts';
+import { createRestHandler } from '../../../src/rest/serve.ts';
+import type { HangUpSignal } from '../../../src/web/reply.ts';
 import { startRestServer, type RestServer } from './rest-server.ts';
 
 const SDL = `

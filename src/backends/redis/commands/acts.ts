@@ -15,7 +15,7 @@ import {
   type ReportResult,
   type Settlement,
   type SettleResult,
-} from '../../../core/delivery/commands.ts';
+} from '../../../core/commands/stores.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import { PROGRESS_ROW_MS, SIGHTINGS_PER_COMMAND } from '../../../core/limits.ts';
 import type { RecordedEnd } from './own-ends.ts';
@@ -24,7 +24,7 @@ import { markHash } from '../history/store.ts';
 import { hold } from './held.ts';
 import { endKnown, markKnown, type Attempt } from './known.ts';
 import { decodeCommand, decodeEnded } from './record.ts';
-import { jsonOr, listOf, type Fields } from '../replies.ts';
+import { jsonOr, listOf, type Fields } from '../types.ts';
 
 type Args = readonly (string | number | null)[];
 

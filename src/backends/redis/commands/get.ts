@@ -1,14 +1,12 @@
 /** Reads the records of commands by key or by name, and counts them. Changes nothing. */
-import type { Command } from '../../../core/delivery/command.ts';
-import type { CommandLoad } from '../../../core/delivery/commands.ts';
+import type { Command } from '../../../core/commands/command.ts';
+import type { CommandLoad } from '../../../core/commands/stores.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import { nameArgs } from './parts.ts';
 import type { RedisParts } from '../parts.ts';
 import { decodeCommandOr, retained } from './record.ts';
-import { listOf } from '../replies.ts';
-import { scattered } from '../store/scatter.ts';
-import type { Store } from '../store/store.ts';
-
+import { listOf } from '../types.ts';
+import { scattered, type Store } from '../store.ts';
 /** The most records that one act reads as they are stored. Such a call takes 2 to 5 ms (see commands/read.lua). */
 export const READ_BATCH = 256;
 

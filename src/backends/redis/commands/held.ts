@@ -3,7 +3,7 @@
  * compares the cached record with the one in Redis.
  */
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
-import type { Fields } from '../replies.ts';
+import type { Fields } from '../types.ts';
 import { textsOf, type RecordTexts } from './record.ts';
 
 /** A live command as this process last read or wrote it. */

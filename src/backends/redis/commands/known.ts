@@ -2,10 +2,10 @@
  * Marks commands as dispatched and ends them with short acts, if this process knows their records. If Redis has another
  * record, the full acts follow.
  */
-import type { Binding, DispatchResult, End } from '../../../core/delivery/commands.ts';
+import type { Binding, DispatchResult, End } from '../../../core/commands/stores.ts';
 import type { CommandKey } from '../../../core/ids.ts';
 import type { RecordedEnd } from './own-ends.ts';
-import { jsonOr, listOf } from '../replies.ts';
+import { jsonOr, listOf } from '../types.ts';
 import { heldCommand, type Held } from './held.ts';
 import { keptArgs, nameArgs, type CommandParts } from './parts.ts';
 import { requestField, endedState, fieldOf, markedState, startOf, type StateFields } from './predict.ts';

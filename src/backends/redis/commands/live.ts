@@ -1,9 +1,8 @@
 /** Reads the records of live commands directly, without an act. Changes nothing. */
-import type { Command } from '../../../core/delivery/command.ts';
+import type { Command } from '../../../core/commands/command.ts';
 import type { CommandKey } from '../../../core/ids.ts';
-import { listOf } from '../replies.ts';
-import type { Store } from '../store/store.ts';
-import type { ReadCommand, Reply } from '../types.ts';
+import { listOf, type ReadCommand, type Reply } from '../types.ts';
+import type { Store } from '../store.ts';
 import { nameArgs } from './parts.ts';
 import { decodeCommand } from './record.ts';
 

@@ -1,5 +1,5 @@
 /** A cache of the ends of commands that this process recorded, so that rows in its own mailbox need not repeat them. */
-import type { Command } from '../../../core/delivery/command.ts';
+import type { Command } from '../../../core/commands/command.ts';
 import type { JsonText } from '../../../core/json.ts';
 
 /** The end of a command that this process recorded: the values that its waiters are resolved with. */

@@ -1,7 +1,7 @@
 /**
  * What the Redis files for commands share: their dependencies, and how a command and a payload become Lua arguments.
  */
-import { END_MESSAGES } from '../../../core/delivery/end-messages.ts';
+import { END_MESSAGES } from '../../../core/commands/command.ts';
 import type { StoredPayload } from '../../../core/history/message.ts';
 import type { CommandKey } from '../../../core/ids.ts';
 import { TERMINAL_MS } from '../../../core/limits.ts';
@@ -9,7 +9,7 @@ import type { RedisParts } from '../parts.ts';
 import { boundsOfPartition } from '../shares/store.ts';
 import { createHeldCommands, type HeldCommands } from './held.ts';
 import { createOwnEnds, type OwnEnds } from './own-ends.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../store.ts';
 import { createLocalWaits, type LocalWaits } from '../waiters/local.ts';
 
 /**

@@ -1,6 +1,6 @@
 /** Predicts the next state of a command whose record is known, as text. Pure: it neither reads nor writes Redis. */
-import type { Binding, End } from '../../../core/delivery/commands.ts';
-import type { Command } from '../../../core/delivery/command.ts';
+import type { Binding, End } from '../../../core/commands/stores.ts';
+import type { Command } from '../../../core/commands/command.ts';
 import { REQUEST, STATE } from './record.ts';
 
 type Field = (typeof STATE)[number];

@@ -10,11 +10,9 @@ import type {
   ProvenStage,
   Sighting,
   Stage,
-} from '../../../core/delivery/command.ts';
+} from '../../../core/commands/command.ts';
 import type { TerminalError } from '../../../core/history/message.ts';
-import { type Fields } from '../replies.ts';
-import type { Reply } from '../types.ts';
-
+import { type Fields, type Reply } from '../types.ts';
 /**
  * The fields of a record's state, which are those that change, in the order of its text (see commands/lib-record.lua).
  */

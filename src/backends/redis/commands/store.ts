@@ -7,15 +7,14 @@ import type {
   AdmitResult,
   CommandStore,
   DispatchClaim,
-} from '../../../core/delivery/commands.ts';
+} from '../../../core/commands/stores.ts';
 import type { Connection } from '../../../core/connections/connection.ts';
-import { satisfied } from '../../../core/delivery/waiter.ts';
+import { satisfied } from '../../../core/commands/command.ts';
 import { clientStream } from '../../../core/history/message.ts';
 import { utf8Length } from '../../../core/json.ts';
 import { QUEUE_PER_CLIENT, WAITERS_PER_COMMAND } from '../../../core/limits.ts';
-import type { RefusedShare } from '../../../core/shares/bounds.ts';
-import { paramsAreSmall } from '../../../core/shares/queued.ts';
-import { revisionOf } from '../connections/revision.ts';
+import { type RefusedShare, paramsAreSmall } from '../../../core/shares/shares.ts';
+import { revisionOf } from '../connections.ts';
 import type { RedisParts } from '../parts.ts';
 import { dispatch, finish, rebind, report, settle } from './acts.ts';
 import { getCommands, getLive, getLoads } from './get.ts';
@@ -23,9 +22,8 @@ import { heldCommand } from './held.ts';
 import { commandParts, keptArgs, nameArgs, type CommandParts } from './parts.ts';
 import { unmarked } from './predict.ts';
 import { decodeCommand, encodeRequest, retained } from './record.ts';
-import { jsonOr, listOf } from '../replies.ts';
-import type { Store } from '../store/store.ts';
-import type { Reply } from '../types.ts';
+import { jsonOr, listOf, type Reply } from '../types.ts';
+import type { Store } from '../store.ts';
 
 /** Creates Core's CommandStore over Redis. Each change of a command is one act in Redis. */
 export function createRedisCommands(redis: RedisParts): CommandStore {

@@ -1,8 +1,8 @@
 /** Core's DedupStore over Redis: reads how many received messages were new and how many were duplicates. */
-import type { DedupStore } from '../../../core/dedup/store.ts';
+import type { DedupStore } from '../../../core/dedup/dedup-store.ts';
 import { DEDUP_GRAIN_MS, DEDUP_TTL_MS } from '../../../core/limits.ts';
-import { listOf } from '../replies.ts';
-import type { Store } from '../store/store.ts';
+import { listOf } from '../types.ts';
+import type { Store } from '../store.ts';
 
 /**
  * Creates Core's DedupStore over Redis. It only reads counters. The acts that ingest messages and that record ends of

@@ -1,8 +1,7 @@
 /** Reads pages of the messages of a stream, or of a command, from Redis. */
 import { setImmediate } from 'node:timers/promises';
-import type { Message } from '../../../core/history/message.ts';
-import { PAGE_READ_BYTES } from '../../../core/limits-queries.ts';
-import type { HistoryStore, MessageFilter, MessagePage } from '../../../core/history/store.ts';
+import type { Message, HistoryStore, MessageFilter, MessagePage } from '../../../core/history/message.ts';
+import { PAGE_READ_BYTES } from '../../../core/limits.ts';
 import { checkStopped, SCAN_BUDGET, sortable, type Position, type Scan } from '../../../core/page.ts';
 import { blockAt, scanCommand } from './places.ts';
 import {
@@ -17,7 +16,7 @@ import {
   type RawBlock,
   type StreamName,
 } from './rows.ts';
-import { listOf } from '../replies.ts';
+import { listOf } from '../types.ts';
 
 /** The most blocks that one read gets. A block has up to 64 rows, and up to 32 KiB if it has several. */
 const BATCH = 256;

@@ -1,9 +1,8 @@
 /**
  * Reads pages of the messages of one command, over all streams of its user, through the index of commands' messages.
  */
-import type { Message } from '../../../core/history/message.ts';
-import { PAGE_READ_BYTES } from '../../../core/limits-queries.ts';
-import type { MessagePage } from '../../../core/history/store.ts';
+import type { Message, MessagePage } from '../../../core/history/message.ts';
+import { PAGE_READ_BYTES } from '../../../core/limits.ts';
 import {
   checkStopped,
   SCAN_BUDGET,
@@ -13,9 +12,7 @@ import {
   type Scan,
 } from '../../../core/page.ts';
 import { decodeBlocks, gapsOf, headOf, leastSeq, streamHash, type HistoryParts } from './rows.ts';
-import { listOf } from '../replies.ts';
-import type { ReadCommand, Reply } from '../types.ts';
-
+import { listOf, type ReadCommand, type Reply } from '../types.ts';
 /** The most messages that are read at once. Redis sends the whole block of each. */
 const BATCH = 32;
 

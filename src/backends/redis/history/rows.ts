@@ -11,12 +11,10 @@ import {
   type TerminalError,
 } from '../../../core/history/message.ts';
 import { trustJson, utf8Length } from '../../../core/json.ts';
-import type { LinkDetails } from '../../../core/link-details.ts';
+import type { LinkDetails } from '../../../core/connections/connection.ts';
 import type { EvidenceSource, ObservedSource } from '../../../core/page.ts';
-import { listOf } from '../replies.ts';
-import type { Store } from '../store/store.ts';
-import type { Reply } from '../types.ts';
-
+import { listOf, type Reply } from '../types.ts';
+import type { Store } from '../store.ts';
 /** The dependencies and limits that the Redis files for history share. */
 export type HistoryParts = {
   readonly store: Store;

@@ -1,6 +1,6 @@
 /** Reads samples of the newest messages, of one stream or of all. */
-import { Sampling } from '../../../core/history/sample.ts';
-import type { HistoryStore, RawSample, SampleBounds } from '../../../core/history/store.ts';
+import { Sampling } from '../../../core/history/history.ts';
+import type { HistoryStore, RawSample, SampleBounds } from '../../../core/history/message.ts';
 import { trustJson, type JsonText } from '../../../core/json.ts';
 import { lookAt } from './messages.ts';
 import { blockAt } from './places.ts';
@@ -13,9 +13,7 @@ import {
   type StoredMessage,
   type StreamName,
 } from './rows.ts';
-import { listOf } from '../replies.ts';
-import type { ReadCommand } from '../types.ts';
-
+import { listOf, type ReadCommand } from '../types.ts';
 /** The most blocks that are read at once. */
 const BATCH = 32;
 

@@ -1,18 +1,15 @@
 /** Core's HistoryStore over Redis: appends messages here; messages.ts, sample.ts and streams.ts beside it read them. */
 import { randomUUID } from 'node:crypto';
-import type { Message, NewMessage } from '../../../core/history/message.ts';
-import type { HistoryStore } from '../../../core/history/store.ts';
-import type { ShareBounds } from '../../../core/shares/bounds.ts';
+import type { Message, NewMessage, HistoryStore } from '../../../core/history/message.ts';
+import type { ShareBounds } from '../../../core/shares/shares.ts';
 import { boundsOfPartition } from '../shares/store.ts';
 import { LINK_MESSAGES, STREAMS_PER_USER } from '../../../core/limits.ts';
 import { createMessageReads } from './messages.ts';
 import { payloadBytesOf, rowArgs, type HistoryParts } from './rows.ts';
-import { listOf } from '../replies.ts';
+import { listOf, type Reply } from '../types.ts';
 import { createSample } from './sample.ts';
 import { createStreamListings } from './streams.ts';
-import type { Store } from '../store/store.ts';
-import type { Reply } from '../types.ts';
-
+import type { Store } from '../store.ts';
 export type RedisHistoryOptions = Omit<HistoryParts, 'streamsPerUser' | 'linkMessages' | 'shares'> & {
   /** The limits of shares; default SHARE_BOUNDS. */
   readonly bounds?: ShareBounds | undefined;

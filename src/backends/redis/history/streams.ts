@@ -1,10 +1,8 @@
 /** Lists the streams of users in Redis, and the users that have a stream. */
-import type { HistoryStore, StreamSummary } from '../../../core/history/store.ts';
+import type { HistoryStore, StreamSummary } from '../../../core/history/message.ts';
 import { scanSorted, type PageRequest } from '../../../core/page.ts';
 import { extentOf, gapsOf, headOf, leastSeq, streamHash, type HistoryParts } from './rows.ts';
-import { listOf } from '../replies.ts';
-import type { ReadCommand, Reply } from '../types.ts';
-
+import { listOf, type ReadCommand, type Reply } from '../types.ts';
 type Listings = Pick<HistoryStore, 'streams' | 'ofUsers' | 'users'>;
 type Summaries = Awaited<ReturnType<HistoryStore['ofUsers']>>[number];
 

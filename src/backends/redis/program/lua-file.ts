@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
  */
 export type ActClass = 'grow' | 'allow_oom';
 
-/** A Lua file and what its header states. */
+/** An act or a library: its Lua text, and what the header of the text states. */
 export type LuaFile = {
   readonly name: string;
   readonly text: string;
@@ -24,9 +24,24 @@ export type LuaFile = {
   readonly rows: number | 'all' | null;
 };
 
-/** Reads a Lua file. Throws if its header is not understood. */
+/** Reads a file that has one act or library. Throws if its header is not understood. */
 export function readLuaFile(file: URL, name: string): LuaFile {
-  const text = readFileSync(file, 'utf8');
+  return luaOf(name, readFileSync(file, 'utf8'));
+}
+
+/**
+ * Reads the file of a room, in which a line `-- act: open` or `-- library: lib-sites` begins each act and library. The
+ * act `open` of the room `sites` has the name `sites-open`. Throws if a header is not understood.
+ */
+export function readRoomFile(file: URL, room: string): readonly LuaFile[] {
+  const [, ...parts] = readFileSync(file, 'utf8').split(/^-- (act|library): (.+)\n/m);
+  return parts.flatMap((kind, i) => {
+    const name = parts[i + 1] ?? '';
+    return i % 3 === 0 ? [luaOf(kind === 'act' ? `${room}-${name}` : name, parts[i + 2] ?? '')] : [];
+  });
+}
+
+function luaOf(name: string, text: string): LuaFile {
   const stated = (header: string): string | null => new RegExp(`^-- ${header}: (.+)$`, 'm').exec(text)?.[1] ?? null;
   const actClass = stated('class');
   if (actClass !== null && actClass !== 'grow' && actClass !== 'allow_oom')

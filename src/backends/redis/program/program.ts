@@ -1,7 +1,7 @@
-/** Builds the programs that Redis runs from the Lua files of the room folders. Sends nothing. */
+/** Builds the programs that Redis runs from the Lua files of the rooms. Sends nothing. */
 import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
-import { readLuaFile, type ActClass, type LuaFile } from './lua-file.ts';
+import { readLuaFile, readRoomFile, type ActClass, type LuaFile } from './lua-file.ts';
 
 export type Program = { readonly source: string; readonly sha: string };
 
@@ -25,12 +25,11 @@ const OWN = new URL('../', import.meta.url);
 const FLAGS: Readonly<Record<ActClass, string>> = { grow: '#!lua', allow_oom: '#!lua flags=allow-oom' };
 
 /**
- * Reads the acts from the room folders of `root` (`<room>/<verb>.lua` is the act `<room>-<verb>`). Libraries
- * (`lib-*.lua`) come from there too, and from this backend's own folders. Throws if a header is not understood.
+ * Reads the acts of the rooms of `root`: the act `<verb>` of `<room>.lua`, or `<room>/<verb>.lua`, is `<room>-<verb>`.
+ * Libraries (`lib-*`) come from there too, and from this backend's own rooms. Throws if a header is not understood.
  */
 export function loadPrograms(root: URL = OWN): Programs {
-  const files =
-    root.href === OWN.href ? readFolders(OWN) : [...readFolders(OWN).filter(isLibrary), ...readFolders(root)];
+  const files = root.href === OWN.href ? readRooms(OWN) : [...readRooms(OWN).filter(isLibrary), ...readRooms(root)];
   const libraries = new Map(files.filter(isLibrary).map((file) => [file.name, file]));
   const acts = new Map(files.filter((file) => !isLibrary(file)).map((file) => [file.name, file]));
   const classOf = new Map([...acts].map(([name, { actClass }]) => [name, actClass ?? fail(`${name} has no class`)]));
@@ -76,21 +75,26 @@ function compile(flags: string, files: readonly LuaFile[]): Program {
   return { source, sha: createHash('sha1').update(source).digest('hex') };
 }
 
-function readFolders(root: URL): readonly LuaFile[] {
-  const rooms = readdirSync(root, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() && entry.name !== 'program')
-    .map(({ name }) => name)
-    .sort();
-  return rooms.flatMap((room) =>
-    readdirSync(new URL(`${room}/`, root))
-      .filter((file) => file.endsWith('.lua'))
-      .sort()
-      .map((file) => {
-        const base = file.slice(0, -'.lua'.length);
-        const name = base.startsWith('lib-') ? base : `${room}-${base}`;
-        return readLuaFile(new URL(`${room}/${file}`, root), name);
-      }),
-  );
+/**
+ * Reads the acts and libraries of the rooms in a folder. A room is one file, or a folder with a file for each act and
+ * library.
+ */
+export function readRooms(root: URL = OWN): readonly LuaFile[] {
+  const entries = readdirSync(root, { withFileTypes: true }).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  return entries.flatMap((entry) => {
+    if (entry.isDirectory()) return entry.name === 'program' ? [] : readFolder(root, entry.name);
+    return entry.name.endsWith('.lua')
+      ? readRoomFile(new URL(entry.name, root), entry.name.slice(0, -'.lua'.length))
+      : [];
+  });
+}
+
+function readFolder(root: URL, room: string): readonly LuaFile[] {
+  const files = readdirSync(new URL(`${room}/`, root)).filter((file) => file.endsWith('.lua'));
+  return files.sort().map((file) => {
+    const base = file.slice(0, -'.lua'.length);
+    return readLuaFile(new URL(`${room}/${file}`, root), base.startsWith('lib-') ? base : `${room}-${base}`);
+  });
 }
 
 function isLibrary({ name }: LuaFile): boolean {

@@ -2,7 +2,7 @@
 -- user (`<share>:<user's hash>`) and of each span of a user that is removed as a whole (`<span>:<user's hash>`). The
 -- shares are `q` queued_bytes, `r` result_bytes, `m` marks and `h` history_bytes. A field is removed once its amount is
 -- 0. Counting seldom costs a further command, because nearly every call writes the meta key anyway.
--- BORROWED_PART and RESERVE_PART of core/shares/bounds.ts.
+-- BORROWED_PART and RESERVE_PART of core/shares/shares.ts.
 lib.shares_borrowed = 0.75
 lib.shares_reserve = 1 / 16
 
@@ -34,7 +34,7 @@ lib.shares_held = function(share, uh)
 end
 
 -- Returns why a user may not take `amount` more of a share: 'share_exceeded', 'store_full', or nil. `bound`: the
--- guarantee of a user, and the total of this partition or cjson.null. This is the rule of core/shares/bounds.ts.
+-- guarantee of a user, and the total of this partition or cjson.null. This is the rule of core/shares/shares.ts.
 lib.shares_refusal = function(bound, share, uh, amount)
   local guarantee, total = bound[1], bound[2]
   local used, held = lib.shares_held(share), lib.shares_held(share, uh)

@@ -1,9 +1,9 @@
 /** Lists and counts the waits of this process's callers that match a filter. Changes nothing. */
-import type { CountedScan, PendingWait, WaiterFilter, WaiterStore } from '../../../core/delivery/waiters.ts';
+import type { CountedScan, PendingWait, WaiterFilter, WaiterStore } from '../../../core/commands/stores.ts';
 import { COUNT_SCAN } from '../../../core/limits.ts';
 import { comparePositions, SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../../core/page.ts';
-import { lookAtNodes } from '../nodes/look.ts';
-import type { Store } from '../store/store.ts';
+import { lookAtNodes } from '../nodes-rows.ts';
+import type { Store } from '../store.ts';
 import type { LocalWait, LocalWaits } from './local.ts';
 import { readPending, readWaits, type ListedWait } from './rows.ts';
 

@@ -1,8 +1,7 @@
 /** Keeps the waits of this process's callers. Redis only knows which nodes wait for a command (see lib-waiters.lua). */
-import { ChurnMap } from '../../../core/churn.ts';
-import type { Command } from '../../../core/delivery/command.ts';
-import type { NewWaiter } from '../../../core/delivery/commands.ts';
-import { satisfied, type Waiter } from '../../../core/delivery/waiter.ts';
+import { ChurnMap } from '../../../core/collections.ts';
+import { type Command, satisfied, type Waiter } from '../../../core/commands/command.ts';
+import type { NewWaiter } from '../../../core/commands/stores.ts';
 import type { CommandKey } from '../../../core/ids.ts';
 import { sortable, type Position } from '../../../core/page.ts';
 

@@ -1,10 +1,9 @@
 /** Reads the commands that callers of this process wait for. Changes nothing. */
-import { satisfied } from '../../../core/delivery/waiter.ts';
-import type { PendingWait } from '../../../core/delivery/waiters.ts';
+import { satisfied } from '../../../core/commands/command.ts';
+import type { PendingWait } from '../../../core/commands/stores.ts';
 import type { Position } from '../../../core/page.ts';
 import { decodeLive, readOfLive } from '../commands/live.ts';
-import { scattered } from '../store/scatter.ts';
-import type { Store } from '../store/store.ts';
+import { scattered, type Store } from '../store.ts';
 import type { LocalWait } from './local.ts';
 
 /** The most commands that one pipeline reads. */

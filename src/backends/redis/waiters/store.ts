@@ -1,12 +1,11 @@
 /** Core's WaiterStore over Redis: registers waits in Redis, and lists those of this process. */
-import type { NewWaiter } from '../../../core/delivery/commands.ts';
-import type { AttachResult, WaiterStore } from '../../../core/delivery/waiters.ts';
+import type { NewWaiter, AttachResult, WaiterStore } from '../../../core/commands/stores.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import { WAITERS_PER_COMMAND } from '../../../core/limits.ts';
 import type { RedisParts } from '../parts.ts';
 import { nameArgs } from '../commands/parts.ts';
 import { decodeCommand, retained } from '../commands/record.ts';
-import { jsonOr, listOf } from '../replies.ts';
+import { jsonOr, listOf } from '../types.ts';
 import { listWaits, summarize, tallyWaits } from './list.ts';
 import { createLocalWaits, type LocalWaits } from './local.ts';
 import { readWaits } from './rows.ts';

@@ -1,0 +1,160 @@
+-- What clients report of their contexts and windows.
+
+-- library: lib-contexts
+-- Stores the contexts and windows that a client reports: each as `<reported at>|<task assigned
+-- at>|<place>|<task>|<row>`. Task, place and row are those of contexts-report; task and place contain no bar.
+-- needs: lib-connections
+
+-- Reads the contexts or the windows of a report from the arguments `a`. The argument `first` describes them, and their
+-- rows begin at the argument `from`. Returns the part, or nil if the report does not mention it, and then the argument
+-- after its rows.
+lib.contexts_part = function(a, first, from, at)
+  if not given(a[first]) then return nil, from end
+  local snapshot, rows, gone = string.match(a[first], '^(%d):(%d+):(%d+)$')
+  rows, gone = tonumber(rows), tonumber(gone)
+  local part = {
+    name = key(at.kind, at.ch), at = at, snapshot = snapshot == '1', ids = {}, tasks = {}, places = {}, rows = {}, removed = {}, before = {},
+  }
+  for i = 1, rows do
+    part.ids[i], part.tasks[i], part.places[i], part.rows[i] = a[from], a[from + 1], a[from + 2], a[from + 3]
+    from = from + 4
+  end
+  for i = 1, gone do part.removed[i] = a[from + i - 1] end
+  return lib.contexts_before(part), from + gone
+end
+
+-- Adds `before` to a part: the stored values of the ids that it names; and `size`: the number of rows that the client
+-- would have after the report.
+lib.contexts_before = function(part)
+  local held = 0
+  lib.contexts_slices(#part.ids, function(from, to)
+    local values = call('HMGET', part.name, unpack(part.ids, from, to))
+    for i, value in ipairs(values) do
+      part.before[part.ids[from + i - 1]] = value
+      if value then held = held + 1 end
+    end
+  end)
+  if part.snapshot then
+    part.size = #part.ids
+    return part
+  end
+  lib.contexts_slices(#part.removed, function(from, to)
+    local values = call('HMGET', part.name, unpack(part.removed, from, to))
+    for i, value in ipairs(values) do
+      part.before[part.removed[from + i - 1]] = value
+      if value then held = held + 1 end
+    end
+  end)
+  part.size = call('HLEN', part.name) - held + #part.ids
+  return part
+end
+
+-- Divides the numbers 1 to `count` into ranges that are small enough for one command, and calls `run` for each range.
+lib.contexts_slices = function(count, run)
+  for from = 1, count, 500 do run(from, math.min(count, from + 499)) end
+end
+
+-- Updates the number of workers of each window by what the part changes.
+lib.contexts_tally = function(part)
+  local name = key('ctxwin', part.at.ch)
+  local workers, busy = {}, {}
+  if not part.snapshot then
+    for window, counts in pairs(hash(name) or {}) do
+      local all, taken = string.match(counts, '^(%d+):(%d+)$')
+      workers[window], busy[window] = tonumber(all), tonumber(taken)
+    end
+  end
+  local function count(place, by)
+    if place == '' then return end
+    local window = string.sub(place, 2)
+    workers[window] = (workers[window] or 0) + by
+    busy[window] = (busy[window] or 0) + by * tonumber(string.sub(place, 1, 1))
+  end
+  if not part.snapshot then
+    for _, value in pairs(part.before) do
+      if value then count(lib.contexts_header(value).place, -1) end
+    end
+  end
+  for _, place in ipairs(part.places) do count(place, 1) end
+  call('UNLINK', name)
+  for window, all in pairs(workers) do
+    if all > 0 then call('HSET', name, window, text(all) .. ':' .. text(busy[window])) end
+  end
+  call('PEXPIRE', name, lib.connections_ttl)
+end
+
+lib.contexts_header = function(value)
+  local assignedAt, place, task = string.match(value, '^%d+|(%d*)|([^|]*)|([^|]*)|')
+  return { assignedAt = assignedAt, place = place, task = task }
+end
+
+-- Returns the value to store for a context. An assignment begins with the first report of the task. If the client
+-- reports the context without that task in between, a later report of the task begins a new assignment.
+lib.contexts_value = function(part, i)
+  local task = part.tasks[i]
+  local assignedAt = ''
+  if task ~= '' then
+    local before = part.before[part.ids[i]]
+    local header = before and lib.contexts_header(before)
+    assignedAt = header and header.task == task and header.assignedAt or text(now)
+  end
+  return table.concat({ text(now), assignedAt, part.places[i], task, part.rows[i] }, '|')
+end
+
+-- Writes a part that is within the bounds.
+lib.contexts_take = function(part)
+  local index = key(part.at.index)
+  local owner = part.at.owner
+  if part.snapshot then
+    call('UNLINK', part.name)
+    call('ZREMRANGEBYLEX', index, '[' .. owner, '(' .. string.sub(owner, 1, -2) .. '\1')
+  end
+  lib.contexts_slices(#part.removed, function(from, to)
+    local members = {}
+    for i = from, to do members[#members + 1] = owner .. part.removed[i] end
+    call('HDEL', part.name, unpack(part.removed, from, to))
+    call('ZREM', index, unpack(members))
+  end)
+  lib.contexts_slices(#part.ids, function(from, to)
+    local values, members = {}, {}
+    for i = from, to do
+      values[#values + 1] = part.ids[i]
+      values[#values + 1] = lib.contexts_value(part, i)
+      members[#members + 1] = 0
+      members[#members + 1] = owner .. part.ids[i]
+    end
+    call('HSET', part.name, unpack(values))
+    call('ZADD', index, unpack(members))
+  end)
+  call('PEXPIRE', part.name, lib.connections_ttl)
+end
+
+-- act: report
+-- Stores a report of a client's contexts and windows, as a whole or not at all, if the client's link is up under this
+-- epoch.
+-- a: 1 client hash, 2 epoch, 3 most contexts, 4 most windows, 5 the contexts and 6 the windows that follow: '' if the
+--    report does not mention them, or `<1 for a snapshot, else 0>:<how many are set>:<how many are removed>`; from 7
+--    the contexts and then the windows: of each that is set, id, task, place and row, and then the ids that are
+--    removed. `row`: a text that is stored as it is; `task`: '' if there is none; `place`: '1' if a context has a task,
+--    else '0', and then the window in which it counts as a worker; '' if it is no worker. Tasks and windows contain no
+--    bar.
+-- Returns 'taken', 'full' or 'fenced'.
+-- class: grow
+-- needs: lib-connections, lib-contexts
+acts['contexts-report'] = function(a)
+  local ch = a[1]
+  local row = lib.connections_up(ch, a[2], {})
+  if not row then return 'fenced' end
+  local owner = row.userId .. '\0' .. row.clientId .. '\0'
+  local contexts, from = lib.contexts_part(a, 5, 7, { kind = 'ctx', index = 'ctxs', ch = ch, owner = owner })
+  local windows = lib.contexts_part(a, 6, from, { kind = 'win', index = 'wins', ch = ch, owner = owner })
+  if contexts and contexts.size > tonumber(a[3]) then return 'full' end
+  if windows and windows.size > tonumber(a[4]) then return 'full' end
+  if contexts then
+    lib.contexts_tally(contexts)
+    call('HSET', key('conn', ch), 'reportsContexts', '1')
+    lib.contexts_take(contexts)
+  end
+  if windows then lib.contexts_take(windows) end
+  return 'taken'
+end

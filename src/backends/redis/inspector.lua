@@ -1,0 +1,108 @@
+-- What the listings and summaries over all rooms read.
+
+-- act: names
+-- Lists names of live and ended commands: at least the next `a[7]` names after a given one, and perhaps some later
+-- ones. Commands that are gone may be among them.
+-- a: 1 user, or '' for all; 2 the user's hash; 3 client of that user, or ''; the name to continue after: 4 user, 5
+--    client, 6 command, all '' for none; 7 how many.
+-- Returns the names (user NUL client NUL command), each once, in no particular order.
+-- class: allow_oom
+-- needs: lib-ended, lib-spans
+-- rows: all
+
+-- Adds the first `most` names of a user within the bounds to `found`.
+lib.inspector_names_of = function(userId, uh, bounds, found)
+  for _, span in ipairs(lib.spans_of(uh).named) do
+    for _, member in ipairs(call('ZRANGEBYLEX', lib.spans_key(uh, span), bounds.from, bounds.to, 'LIMIT', 0, bounds.most)) do
+      local whole = userId .. '\0' .. member
+      if not found.known[whole] then
+        found.known[whole] = true
+        found.list[#found.list + 1] = whole
+      end
+    end
+  end
+end
+
+-- Returns the bounds of one user's names. `client`: only names of this client; `after`: only names after this one.
+lib.inspector_bounds = function(client, after, most)
+  local from, to = '-', '+'
+  if client then from, to = '[' .. client .. '\0', '(' .. client .. '\1' end
+  if after then from = '(' .. after end
+  return { from = from, to = to, most = most }
+end
+
+acts['inspector-names'] = function(a)
+  lib.ended_sweep(32)
+  local most, found = tonumber(a[7]), { known = {}, list = {} }
+  local after = a[4] ~= '' and a[5] .. '\0' .. a[6] or nil
+  if a[1] ~= '' then
+    lib.inspector_names_of(a[1], a[2], lib.inspector_bounds(given(a[3]), after, most), found)
+    return found.list
+  end
+  local from = after and '[' .. a[4] .. '\0' or '-'
+  while #found.list < most do
+    local users = call('ZRANGEBYLEX', key('cmdusers'), from, '+', 'LIMIT', 0, 64)
+    for _, member in ipairs(users) do
+      local userId, uh = string.match(member, '^(%Z*)%z(.*)$')
+      local own = userId == a[4] and after or nil
+      lib.inspector_names_of(userId, uh, lib.inspector_bounds(nil, own, most), found)
+      if #found.list >= most then break end
+    end
+    if #users < 64 then break end
+    from = '(' .. users[#users]
+  end
+  return found.list
+end
+
+-- act: newest
+-- Lists names of commands of this partition, latest admission first.
+-- a: 1 the most names; the name to continue after: 2 its time (ms) and 3 the name, '' for none; 4 the greatest age of a
+--    name (ms); 5 only commands admitted after this time, 6 and before this one, '' for any.
+-- Returns each name (user hash, client hash, id) followed by its time. Commands that are gone may be among them.
+-- class: allow_oom
+-- needs: lib-newest
+-- rows: all
+
+-- Says whether the bytes of a text come before those of another. Lua's own comparison depends on the server's locale.
+lib.newest_before = function(a, b)
+  for i = 1, math.min(#a, #b) do
+    local left, right = string.byte(a, i), string.byte(b, i)
+    if left ~= right then return left < right end
+  end
+  return #a < #b
+end
+
+acts['inspector-newest'] = function(a)
+  local most, time, member = tonumber(a[1]), given(a[2]), a[3]
+  local oldest = math.max(now - tonumber(a[4]), tonumber(given(a[5]) or 0) + 1)
+  local top = tonumber(time or now)
+  if given(a[6]) then top = math.min(top, tonumber(a[6]) - 1) end
+  local found, hour = {}, top - top % lib.newest_hour
+  while hour + lib.newest_hour > oldest and #found < 2 * most do
+    local name = lib.newest_key(hour)
+    local first = call('ZCOUNT', name, '(' .. text(top), '+inf')
+    -- The names with the same millisecond as the given name are read too, and those that the page before had are
+    -- skipped.
+    local again = time and call('ZCOUNT', name, time, time) or 0
+    local rows = call('ZREVRANGE', name, first, first + again + most - #found / 2 - 1, 'WITHSCORES')
+    for i = 1, #rows, 2 do
+      local passed = rows[i + 1] == time and not lib.newest_before(rows[i], member)
+      if not passed and tonumber(rows[i + 1]) >= oldest and #found < 2 * most then
+        found[#found + 1] = rows[i]
+        found[#found + 1] = rows[i + 1]
+      end
+    end
+    hour = hour - lib.newest_hour
+  end
+  return found
+end
+
+-- act: summary
+-- Counts the commands that the reservations of scopes do not show.
+-- Returns {now, ended commands with a record, commands past their connect deadline but not past their deadline}.
+-- class: allow_oom
+-- needs: lib-due, lib-ended
+acts['inspector-summary'] = function()
+  lib.ended_sweep(32)
+  return { text(now), text(lib.ended_count()), text(lib.due_count_unconnected()) }
+end

@@ -1,0 +1,210 @@
+/** Runs the verb `status`, which prints the state of the deployment on one screen. */
+import {
+  DrainNodeDocument,
+  GetBusyClientsDocument,
+  GetServerDocument,
+  ListCapacityScopesDocument,
+  ListDispatcherNodesDocument,
+  type GetBusyClientsQuery,
+  type GetServerQuery,
+} from '../../../generated/cli.ts';
+import { sleep } from '../../clients/link/platform.ts';
+import { VERSION } from '../../version.ts';
+import { confirmed } from '../command.ts';
+import { contextsPath, readContexts } from '../contexts.ts';
+import { OPERATOR_EXIT, OperatorFailure, usageFailure, type OperatorExit } from '../failure.ts';
+import { printListing, readReport, type DeploymentReport } from '../listing.ts';
+import {
+  cellsOf,
+  listText,
+  objectText,
+  readCount,
+  readMs,
+  rowText,
+  tableText,
+  type OperatorRun,
+  type OutputRow,
+  type RunVerb,
+} from '../output.ts';
+
+export const status: RunVerb = async ({ relay, io, output }) => {
+  const report = await readReport(relay);
+  io.print(objectText(report, output, { id: ['node_id'] }));
+  if (report.needs_attention.length === 0) return OPERATOR_EXIT.done;
+  for (const fault of report.needs_attention) io.complain(`Needs attention: ${fault}.\n`);
+  return OPERATOR_EXIT.unexpected;
+};
+
+// Runs the verb `top`, which prints rates and the busiest clients repeatedly.
+
+const INTERVAL_MS = 2000;
+const INTERVAL_MIN_MS = 500;
+const ROWS = 15;
+const SHOWN = ['user_id', 'client_id', 'client_type', 'node_id', 'in_flight', 'queued', 'oldest_wait_ms'];
+const SORTS = { inflight: 'in_flight', queued: 'queued', wait: 'oldest_wait_ms' } as const;
+
+export const top: RunVerb = async (run) => {
+  const { flags, stopped, clock } = run;
+  const interval = readMs(flags['interval'], INTERVAL_MS, '--interval');
+  if (interval < INTERVAL_MIN_MS) throw usageFailure(`--interval: expected at least ${INTERVAL_MIN_MS}ms`);
+  const count = readCount(flags['count'], '--count') ?? Infinity;
+  for (let shown = 0; ;) {
+    stopped.throwIfAborted();
+    const [report, busy] = await Promise.all([readReport(run.relay), run.relay.query(GetBusyClientsDocument, {})]);
+    print(run, report, busiest(busy, flags['sort'] ?? 'inflight'));
+    if (++shown >= count) return;
+    await sleep(clock, interval, stopped);
+  }
+};
+
+function print({ io, output }: OperatorRun, report: DeploymentReport, clients: readonly OutputRow[]): void {
+  if (output === 'ids') return io.print(clients.map((row) => rowText(row, 'ids', { id: SHOWN.slice(0, 2) })).join(''));
+  if (output !== 'table') return io.print(`${JSON.stringify({ ...report, clients })}\n`);
+  const table = tableText(
+    SHOWN,
+    clients.map((row) => cellsOf(row, SHOWN)),
+  );
+  io.clearScreen?.();
+  io.print(`${headText(report)}\n${table}${io.clearScreen ? '' : '\n'}`);
+}
+
+function headText(report: DeploymentReport): string {
+  const { label, version, mode, nodes, links, unfinished_commands, calls_per_second, p50_ms, p99_ms } = report;
+  const ends = Object.entries(report.ended_last_minute).map(([outcome, count]) => `${outcome} ${count}`);
+  const wait = report.oldest_wait === null ? '' : `, oldest ${report.oldest_wait_ms} ms: ${report.oldest_wait}`;
+  return [
+    `callboard ${version}${label === null ? '' : ` (${label})`}, ${mode}: nodes ${nodes}, links ${links}, unfinished ${unfinished_commands}`,
+    `calls/s ${calls_per_second}, p50 ${p50_ms ?? '-'} ms, p99 ${p99_ms ?? '-'} ms; last minute: ${ends.join(', ') || 'none ended'}`,
+    `waits ${report.waits}${wait}`,
+    ...report.needs_attention.map((fault) => `needs attention: ${fault}`),
+    '',
+  ].join('\n');
+}
+
+/** Returns the clients with most work, at most ROWS. */
+function busiest({ connections, pendingRpcs }: GetBusyClientsQuery, sort: string): readonly OutputRow[] {
+  const waits = new Map<string, number>();
+  for (const { user_id, client_id, age_ms } of pendingRpcs.items) {
+    const key = `${user_id}/${client_id}`;
+    waits.set(key, Math.max(age_ms, waits.get(key) ?? 0));
+  }
+  const rows = connections.items.map((row) => ({
+    ...row,
+    oldest_wait_ms: waits.get(`${row.user_id}/${row.client_id}`) ?? null,
+  }));
+  const by = Object.entries(SORTS).find(([name]) => name === sort)?.[1] ?? SORTS.inflight;
+  return rows.toSorted((a, b) => (b[by] ?? 0) - (a[by] ?? 0)).slice(0, ROWS);
+}
+
+// Runs the verbs `nodes ls`, `nodes drain` and `capacity ls`: the relays of a deployment and its admission scopes.
+
+const NODES = {
+  shown: ['node_id', 'links', 'unfinished_commands', 'stale', 'draining', 'updated_at'],
+  id: ['node_id'],
+};
+const SCOPES = { shown: ['scope_id', 'reserved_commands', 'limit', 'oldest_deadline'], id: ['scope_id'] };
+const DRAIN_MS = 10_000;
+
+export const nodesLs: RunVerb = (run) =>
+  printListing(run, NODES, async (page) => (await run.relay.query(ListDispatcherNodesDocument, page)).delivery.nodes);
+
+export const capacityLs: RunVerb = (run) =>
+  printListing(run, SCOPES, async (page) => (await run.relay.query(ListCapacityScopesDocument, page)).delivery.tenants);
+
+export const nodesDrain: RunVerb = async (run) => {
+  const [node_id = ''] = run.args;
+  const within_ms = readMs(run.flags['within'], DRAIN_MS, '--within');
+  await confirmed(run, `Draining ${node_id}`, node_id);
+  const { drainNode } = await run.relay.query(DrainNodeDocument, { node_id, within_ms });
+  run.io.print(objectText(drainNode, run.output, { id: ['node_id'] }));
+};
+
+// Runs the verb `doctor`: checks everything between this machine and a working relay, and prints one line for each
+// check.
+
+type Verdict = 'ok' | 'warning' | 'fault';
+type Check = { readonly check: string; readonly verdict: Verdict; readonly detail: string };
+type Checked = { readonly checks: readonly Check[]; readonly exit: OperatorExit };
+
+const COLUMNS = { shown: ['check', 'verdict', 'detail'], id: ['check'] };
+/** The remaining lifetime of a token below which `doctor` warns, in milliseconds. */
+const EXPIRES_SOON_MS = 600_000;
+
+/**
+ * Runs the checks and exits with the code of the first fault. Each check needs the checks before it, so the first fault
+ * ends the run.
+ */
+export const doctor: RunVerb = async (run) => {
+  const checks: Check[] = [];
+  const exit = await check(run, checks).catch((error: unknown) => {
+    if (!(error instanceof OperatorFailure)) throw error;
+    checks.push({ check: nameOf(error), verdict: 'fault', detail: `${error.code}: ${error.message}` });
+    return error.exit;
+  });
+  const page = { items: checks, next_cursor: null, completeness: { complete: true, sources: [] } };
+  run.io.print(listText(page, run.output, COLUMNS));
+  return exit;
+};
+
+async function check(run: OperatorRun, checks: Check[]): Promise<OperatorExit> {
+  const { relay, io, clock } = run;
+  const note = (name: string, detail: string, verdict: Verdict = 'ok'): void =>
+    void checks.push({ check: name, verdict, detail });
+  const { contexts } = await readContexts(io.env);
+  note('contexts', `${Object.keys(contexts).length} in ${contextsPath(io.env)}`);
+  const { url, urlFrom, token, tokenFrom } = await relay.settings();
+  note('address', `${url} (${urlFrom})`, isExposed(url) ? 'warning' : 'ok');
+  await token();
+  note('token source', String(tokenFrom));
+  const { status } = await relay.request('/readyz', { repeatable: false });
+  note(
+    'relay',
+    status === 200 ? 'ready' : `answers, and takes no new work (HTTP ${status})`,
+    status === 200 ? 'ok' : 'warning',
+  );
+  const answer = await relay.query(GetServerDocument, {});
+  const { checks: known, exit } = serverChecks(answer, clock.now());
+  checks.push(...known);
+  if (answer.viewer.kind !== 'admin') return exit;
+  const { needs_attention: faults } = await readReport(relay);
+  note(
+    'deployment',
+    faults.length === 0 ? 'nothing needs attention' : faults.join('; '),
+    faults.length === 0 ? 'ok' : 'fault',
+  );
+  return faults.length === 0 ? exit : OPERATOR_EXIT.unexpected;
+}
+
+function serverChecks({ server, viewer }: GetServerQuery, now: number): Checked {
+  const { kind, user_id, scopes, expires_at } = viewer;
+  const who = kind === 'admin' ? 'an administrator' : `the user ${user_id} (${scopes.join(', ') || 'no scopes'})`;
+  const left = expires_at === null ? Infinity : Date.parse(expires_at) - now;
+  const same = server.version === VERSION;
+  return {
+    exit: OPERATOR_EXIT.done,
+    checks: [
+      {
+        check: 'token',
+        verdict: left < EXPIRES_SOON_MS ? 'warning' : 'ok',
+        detail: `${who}${expires_at === null ? '' : `, until ${expires_at}`}`,
+      },
+      {
+        check: 'version',
+        verdict: same ? 'ok' : 'warning',
+        detail: same ? VERSION : `the relay is ${server.version}, this command line ${VERSION}`,
+      },
+    ],
+  };
+}
+
+/** Whether the token would travel in plain HTTP to another machine, where others could read it on the way. */
+function isExposed(url: string): boolean {
+  const { protocol, hostname } = new URL(url);
+  return protocol === 'http:' && !['127.0.0.1', '[::1]', 'localhost'].includes(hostname);
+}
+
+function nameOf({ exit }: OperatorFailure): string {
+  if (exit === OPERATOR_EXIT.usage) return 'settings';
+  if (exit === OPERATOR_EXIT.notAllowed) return 'token';
+  return 'relay';
+}

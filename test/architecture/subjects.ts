@@ -1,0 +1,72 @@
+/** Finds files that are no subject of their own: short files with one importer beside them, and names that occur twice. */
+import { readFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import { listSource, type SourceFile } from './imports.ts';
+
+/** A file with fewer lines belongs into its only importer, if that is in the same folder. */
+const SHORT_LINES = 100;
+
+const ROOM_IN_PARTS = 'One of the parts of a room that Redis and memory still have in several files each.';
+
+/** The short files that stay on their own, each with its reason. */
+export const SPLINTERS: Readonly<Record<string, string>> = {
+  'policy.ts': 'The format of the policy file, which docs/settings.md describes.',
+  'require-node.ts': 'Must run before any other import of index.ts.',
+  'backends/redis/audit.ts': 'Implements a port of core.',
+  'backends/redis/reconnects.ts': 'Implements a port of core.',
+  'backends/redis/program/lua-file.ts': 'The format of Lua files, which the tests of the acts read too.',
+  'backends/memory/commands-admission.ts': ROOM_IN_PARTS,
+  'backends/memory/commands-finish.ts': ROOM_IN_PARTS,
+  'backends/memory/commands-rebind.ts': ROOM_IN_PARTS,
+  'backends/memory/ledger-map.ts': ROOM_IN_PARTS,
+};
+
+/** The names that two files of one ring have, as `<ring> <name>`, each with its reason. */
+export const NAMES_TWICE: Readonly<Record<string, string>> = {
+  'backends/redis parts': ROOM_IN_PARTS,
+  'backends/redis rows': ROOM_IN_PARTS,
+  'backends/redis store': ROOM_IN_PARTS,
+};
+
+/**
+ * Returns the paths of short files that exactly one file imports, which is in the same folder. A file that is only
+ * loaded when it is needed (`import()`), or as a worker, is an entry point and not meant.
+ */
+export function splinters(files: readonly SourceFile[]): readonly string[] {
+  const importers = Map.groupBy(
+    files.flatMap(({ path, own, text }) => [...new Set(own)].map((to) => ({ to, path, text }))),
+    ({ to }) => to,
+  );
+  return files
+    .filter(({ text }) => linesOf(text) < SHORT_LINES)
+    .map(({ path }) => path)
+    .filter((path) => {
+      const [only, ...others] = importers.get(path) ?? [];
+      if (!only || others.length > 0 || posix.dirname(only.path) !== posix.dirname(path)) return false;
+      const name = posix.basename(path).replaceAll('.', String.raw`\.`);
+      return !new RegExp(String.raw`import\('\./${name}'\)|'\./${name}\?worker`).test(only.text);
+    });
+}
+
+/** Returns `<ring> <name>` for each file name, without its extension, that occurs twice in a ring. */
+export function namesTwice(files: readonly SourceFile[]): readonly string[] {
+  const names = files
+    .filter(({ path }) => posix.basename(path) !== 'index.ts')
+    .map(({ path }) => `${ringOf(path)} ${posix.basename(path).replace(/\.tsx?$/, '')}`);
+  return [...Map.groupBy(names, (name) => name)].filter(([, all]) => all.length > 1).map(([name]) => name);
+}
+
+function ringOf(path: string): string {
+  return /^(backends\/[a-z]+|graphql\/[a-z]+|clients\/[a-z]+|[a-z]+)\//.exec(path)?.[1] ?? '';
+}
+
+/** Returns the length of each Lua file below src. */
+export function luaLengths(): readonly { readonly path: string; readonly lines: number }[] {
+  const src = join(import.meta.dirname, '..', '..', 'src');
+  const paths = listSource().filter((path) => path.endsWith('.lua'));
+  return paths.map((path) => ({ path, lines: linesOf(readFileSync(join(src, path), 'utf8')) }));
+}
+
+function linesOf(text: string): number {
+  return text.trimEnd().split('\n').length;
+}
