@@ -16,6 +16,7 @@ import { PACKAGES, packAndInstall, program, run, type Package, type Packed } fro
 // one.
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 480_000 });
 
+const ROOT = join(import.meta.dirname, '../..');
 const LIBRARIES = ['runtime', 'caller', 'host', 'site', 'admin'] as const;
 const IN_PAGES = ['runtime', 'caller', 'site', 'admin'] as const;
 
@@ -151,9 +152,23 @@ test('callboard opens a relay that serves the browser libraries', async () => {
     for (const library of ['runtime', 'caller', 'site']) {
       console.log((await fetch(url + '/clients/' + library + '.js')).status);
     }
+    // The recorded examples of requests are a file of the package.
+    console.log((await fetch(url + '/openapi.json')).status);
     await callboard.close();`,
   );
-  expect(statuses.match(/^\d+$/gm)).toEqual(['200', '200', '200']);
+  expect(statuses.match(/^\d+$/gm)).toEqual(['200', '200', '200', '200']);
+});
+
+test('callboard has the same commands in its package as in a checkout, the demo included', async () => {
+  const folder = packed.installed('callboard');
+  const command = join(folder, 'node_modules/.bin/callboard');
+  expect(await run(folder, command, 'schema')).toBe(await readFile(join(ROOT, 'schema.graphql'), 'utf8'));
+  const bin = join(folder, 'node_modules/callboard/dist/bin.js');
+  const words = JSON.stringify(['demo', '--browser', 'none', '--port', '0']);
+  await writeFile(join(folder, 'demo.mjs'), `process.argv.push(...${words}); await import(${JSON.stringify(bin)});`);
+  const demo = startExample(folder, 'demo.mjs', {});
+  await demo.shows('carol');
+  expect(await demo.stop()).toBe(0);
 });
 
 test('the examples of docs/clients.md run unchanged', async () => {
