@@ -1,7 +1,7 @@
 /** The composition root: the only place where the backend, core, the handlers and the server are connected. */
 import { hkdfSync, randomBytes } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
-import { openAuditFile } from './backends/memory/audit-file.ts';
+import { openAuditFile } from './backends/memory/audit.ts';
 import { createMemoryBackend } from './backends/memory/backend.ts';
 import { createDirectorySpill } from './backends/spill/directory.ts';
 import { createMemorySpill } from './backends/spill/memory.ts';

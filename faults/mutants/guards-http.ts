@@ -115,7 +115,7 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'caches-unbounded',
     says: 'a bounded map never evicts',
-    file: 'core/bounded-map.ts',
+    file: 'core/collections.ts',
     find: 'if (this.#entries.size > most && this.#oldest) this.#remove(this.#oldest);',
     replace: '',
     judge: { test: 'test/core/bounded-map.test.ts' },
@@ -123,7 +123,7 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'caches-for-ever',
     says: 'an entry of a bounded map outlives its time',
-    file: 'core/bounded-map.ts',
+    file: 'core/collections.ts',
     find: 'if (ttl && ttl.clock.monotonic() - entry.setAt >= ttl.ms) {',
     replace: 'if (false) {',
     judge: { test: 'test/core/bounded-map.test.ts' },

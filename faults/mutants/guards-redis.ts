@@ -76,7 +76,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'page-of-one-node',
     says: 'a page of waits counts as the last one although another node has more',
-    file: 'core/calls/pending.ts',
+    file: 'core/calls/calls.ts',
     find: '(taken.at(-1)?.position ?? null) : bound,',
     replace: '(taken.at(-1)?.position ?? null) : null,',
     judge: { test: 'test/core/waits.test.ts' },

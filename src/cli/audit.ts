@@ -1,5 +1,5 @@
 /** Runs the command `callboard audit verify`, which checks that no row of the audit was changed, moved or removed. */
-import { readAuditFile } from '../backends/memory/audit-file.ts';
+import { readAuditFile } from '../backends/memory/audit.ts';
 import { auditKeys } from '../callboard.ts';
 import { readConfig } from '../config.ts';
 import { ChainVerifier, type ChainReport, type UncheckedRows } from '../core/audit/audit-rows.ts';

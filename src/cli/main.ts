@@ -2,9 +2,7 @@
 import { CallboardError } from '../core/errors.ts';
 import { FILE_SETTINGS, SETTING_NAMES, SWITCHES } from '../settings.ts';
 import { VERSION } from '../version.ts';
-import { EXIT, UsageError, withVisibleText, type Io } from './io.ts';
-import { NOUNS } from './nouns.ts';
-
+import { EXIT, UsageError, withVisibleText, type Io, NOUNS } from './io.ts';
 type Run = (argv: readonly string[], io: Io) => Promise<void>;
 
 /** The commands of the relay, each loaded on demand, so that `token` does not load the server. */

@@ -5,10 +5,9 @@
 import { buildApplication, buildRouteMap, proposeCompletions, run, type Application } from '@stricli/core';
 import { commandOf, type OperatorContext } from './command.ts';
 import { OPERATOR_EXIT, type OperatorExit } from './failure.ts';
-import type { Io } from './io.ts';
+import { type Io, NOUNS } from './io.ts';
 import type { Flag, Verb } from './output.ts';
 import { wordsOf } from './relay.ts';
-import { NOUNS } from './nouns.ts';
 
 function applicationOf(): Application<OperatorContext> {
   const routes = Object.fromEntries(Object.entries(NOUNS).map(([noun, brief]) => [noun, routeOf(noun, brief)]));

@@ -1,15 +1,18 @@
 /** What a backend consists of: one port for each kind of state. Types only. */
 import type { AuditStore } from './audit/audit-rows.ts';
 import type { TicketStore } from './auth/principal.ts';
-import type { Bus } from './bus.ts';
-import type { ReconnectStore, ConnectionStore } from './connections/connection.ts';
+import type { CommandEvent, Listening } from './commands/command.ts';
+import type { CommandStore, DeliveryInspector, NodeStore, WaiterStore } from './commands/stores.ts';
+import type { Connection, ConnectionStore, DisconnectCause, ReconnectStore } from './connections/connection.ts';
 import type { ContextStore } from './contexts/context.ts';
 import type { DedupStore } from './dedup/dedup-store.ts';
-import type { CommandStore, DeliveryInspector, NodeStore, WaiterStore } from './commands/stores.ts';
 import type { HistoryStore } from './history/message.ts';
+import type { CommandKey } from './ids.ts';
+import type { JsonText } from './json.ts';
 import type { MaybePromise } from './maybe-promise.ts';
+import type { Cancel } from './ports.ts';
 import type { ShareName } from './shares/shares.ts';
-import type { SessionStore, SiteStore } from './sites/site.ts';
+import type { SessionStore, SiteEvent, SiteStore } from './sites/site.ts';
 
 /** The differences between backends that the interface allows, as data, so that answers can report them. */
 export type Capabilities = {
@@ -44,4 +47,59 @@ export interface Backend {
   /** Resolves if the store is reachable and accepts writes; throws `store_unavailable` or `store_full` otherwise. */
   ready(): MaybePromise<void>;
   close(): MaybePromise<void>;
+}
+
+// * The port for live hints: publish and subscribe. A hint arrives at most once, and nothing may depend on its arrival.
+
+export type ConnectionChange = 'connected' | 'resumed' | 'replaced' | 'stale' | 'disconnected' | 'actions_changed';
+export type ConnectionEvent = {
+  readonly change: ConnectionChange;
+  readonly connection: Connection;
+  readonly cause: DisconnectCause | null;
+  readonly at: number;
+};
+/**
+ * A hint that a command changed. Listeners read the record again. `progress`: the latest progress, if the change is a
+ * report of progress; otherwise null.
+ */
+export type CommandHint = { readonly key: CommandKey; readonly progress: JsonText | null };
+
+/** The event type of each topic. */
+export type Topics = {
+  connections: ConnectionEvent;
+  [command: `command:${string}`]: CommandHint;
+  /** The events of commands that match one filter; the topic ends with the key of the filter. */
+  [feed: `events:${string}`]: CommandEvent;
+  /** What the listeners of one node want to hear. Nodes announce it to each other. */
+  listening: Listening;
+  /** The events of one site; the topic ends with its `siteKeyText`. */
+  [site: `site:${string}`]: SiteEvent;
+  /** A hint that a session or one of its grants ended. Listeners read the session again. */
+  [session: `session:${string}`]: null;
+  /**
+   * Announces that a stream was opened with a ticket; the topic ends with the ticket's digest. The event is the id of
+   * the new stream. Ids sort in the order of opening, and streams of the same ticket with a smaller id end.
+   */
+  [ticket: `ticket:${string}`]: string;
+};
+
+/**
+ * Live publish/subscribe. Each event is delivered at most once, in the order in which one node published, without
+ * replay. A listener that throws does not affect the others. Publishing to a topic without listeners costs one look-up.
+ * In shared mode events of other nodes are lost while a connection that carries them is broken.
+ */
+export interface Bus {
+  /** Returns false if no topic of this kind has a listener now, so the caller may skip publishing. */
+  hasSubscribers(kind: 'command'): boolean;
+  publish<T extends keyof Topics & string>(topic: T, event: Topics[T]): void;
+  /**
+   * Calls `listener` with each event of the topic from now on. `interrupted`: called each time when events of other nodes
+   * may have been lost, after the connection works again and before the next event of another node. How many were lost,
+   * and whether any of them belonged to this topic, is unknown.
+   */
+  subscribe<T extends keyof Topics & string>(
+    topic: T,
+    listener: (event: Topics[T]) => void,
+    interrupted?: () => void,
+  ): Cancel;
 }

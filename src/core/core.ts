@@ -4,8 +4,7 @@
  * parent.
  */
 import type { Audits } from './audit/audit.ts';
-import type { Capabilities } from './backend.ts';
-import type { ConnectionEvent } from './bus.ts';
+import type { Capabilities, ConnectionEvent } from './backend.ts';
 import type { Connections } from './connections/connections.ts';
 import type { Clock } from './ports.ts';
 import type { Contexts } from './contexts/contexts.ts';

@@ -2,7 +2,7 @@
  * Paging by position. A row's position is its sort tuple, and a page starts after a position, not at an offset. So rows
  * that are added or removed between two pages neither repeat nor hide other rows.
  */
-import { BoundedMap } from './bounded-map.ts';
+import { BoundedMap } from './collections.ts';
 import { CallboardError, fail, invalid } from './errors.ts';
 import { canonicalJson } from './json.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from './limits.ts';

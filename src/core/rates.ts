@@ -2,7 +2,7 @@
  * Limits of rates: a token bucket, a count in a sliding window, and a bounded table of either by name. All measure
  * elapsed time (`Clock.monotonic`), so a step of the wall clock neither refuses longer nor allows more.
  */
-import { BoundedMap } from './bounded-map.ts';
+import { BoundedMap } from './collections.ts';
 import type { Clock } from './ports.ts';
 
 type Elapsed = Pick<Clock, 'monotonic'>;

@@ -12,7 +12,7 @@ import { statusOf, type CloseReason } from '../protocol/codes.ts';
 import { SUBPROTOCOL } from '../protocol/frames.ts';
 import { foreignOrigin, originAllowed, type OriginRule } from '../web/reply.ts';
 import { BEAT_MS, Link } from './link.ts';
-import { ActionLists, type GatewayParts, type LinkPeer, type OpenLink } from './parts.ts';
+import { ActionLists, type GatewayParts, type LinkPeer, type OpenLink } from './client-link.ts';
 import { createSocketServer, createTurnEnd } from './socket.ts';
 
 export type GatewayOptions = OriginRule & {

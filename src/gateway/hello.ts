@@ -28,7 +28,7 @@ import type { ByteRates } from '../core/shares/turns.ts';
 import type { Table } from '../protocol/fields.ts';
 import { CONTEXT, FRAMES_PER_MESSAGE, WINDOW, parseRow, type DownHeader, type UpFrame } from '../protocol/frames.ts';
 import { arrayOf, flagIn, memberIn, objectOf, payloadMembers, scalarOf, textIn } from './frame-limits.ts';
-import type { ActionLists } from './parts.ts';
+import type { ActionLists } from './client-link.ts';
 
 // Handles `hello`: authenticates the peer, opens its session in core and builds the `welcome`.
 

@@ -10,11 +10,17 @@ import type { Cancel, Clock } from '../core/ports.ts';
 import type { ByteRates, HeldRate } from '../core/shares/turns.ts';
 import type { CloseReason } from '../protocol/codes.ts';
 import { FRAMES_PER_MESSAGE, FRAME_SEPARATOR, isFault, parseUp, type UpFrame } from '../protocol/frames.ts';
-import { Reports, SocketLink, type SocketLinkOwner } from './client-link.ts';
+import {
+  Reports,
+  SocketLink,
+  type SocketLinkOwner,
+  type GatewayParts,
+  type LinkPeer,
+  type OpenLink,
+} from './client-link.ts';
 import { aboutFrame, causeOfReason, causeOfSocket, reasonOfRefusal, refusalOf, type OffendingFrame } from './close.ts';
 import { FrameLimits, isHeaderTooLong } from './frame-limits.ts';
 import { openLink, type Handshake, type HelloFrame } from './hello.ts';
-import type { GatewayParts, LinkPeer, OpenLink } from './parts.ts';
 import { FrameRouter } from './router.ts';
 import { FrameWriter, type FrameWriterOwner, type LinkSocket, type SocketHandler } from './socket.ts';
 

@@ -11,7 +11,7 @@ import type { Holdings } from '../core/shares/shares.ts';
 import type { SiteDefinition } from '../core/sites/site-policy.ts';
 import type { UpFrame } from '../protocol/frames.ts';
 import { Callers, type CallerFrame } from './callers.ts';
-import type { ReportFrame, Reports } from './client-link.ts';
+import type { ReportFrame, Reports, GatewayParts, LinkPeer } from './client-link.ts';
 import { aboutFrame, refusalOf, type OffendingFrame } from './close.ts';
 import {
   BadPayload,
@@ -32,7 +32,6 @@ import {
   type HelloFrame,
   type LinkRole,
 } from './hello.ts';
-import type { GatewayParts, LinkPeer } from './parts.ts';
 import type { FrameWriter } from './socket.ts';
 
 /** The frames of a welcomed link other than clients' reports and callers' requests. */

@@ -15,7 +15,7 @@ import {
   type Principal,
   type TicketStore,
 } from '../core/auth/principal.ts';
-import { BoundedMap } from '../core/bounded-map.ts';
+import { BoundedMap } from '../core/collections.ts';
 import { CallboardError, fail, type TokenFault } from '../core/errors.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { Clock } from '../core/ports.ts';

@@ -1,6 +1,6 @@
 /** Implements core's Log. Writes one line of JSON for each entry, with secrets and user data redacted. */
 import { writeSync } from 'node:fs';
-import { BoundedMap } from '../core/bounded-map.ts';
+import { BoundedMap } from '../core/collections.ts';
 import type { Log } from '../core/ports.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';

@@ -1,8 +1,11 @@
 /** The frames of PROTOCOL.md: `UP` has those that clients and callers send, `DOWN` has those that the relay sends. */
-import { parseInvoke, parseReport } from './fast-frames.ts';
 import {
   CHECKS,
   DOWN_CHECKS,
+  ID,
+  NAME,
+  STAGES_TOLD,
+  WAIT_STAGES,
   checkFields,
   faultIn,
   membersOf,
@@ -12,6 +15,8 @@ import {
   type FieldRule,
   type FieldsOf,
   type Table,
+  type WireStages,
+  type WireWaitStage,
 } from './fields.ts';
 import { isRecord, ownSlice } from './json.ts';
 
@@ -391,4 +396,111 @@ function outcome({ ref, command_id, rpc_id, stage, execution, ...more }: HeaderO
 /** Writes `,"name":"value"`, or an empty text when the value is undefined. */
 function text(name: string, value: string | undefined): string {
   return value === undefined ? '' : `,"${name}":${JSON.stringify(value)}`;
+}
+
+// * Reads the frames that are sent for each command, if they are written as libraries write them: without spaces, and with the members in a fixed order. Ids and names contain no character that JSON escapes, so they can be cut out of the text. For any other text a reader returns null; the text is then read as JSON, with the same result.
+
+const QUOTE = '"';
+const BRACE_END = 0x7d;
+const NEWLINE = 0x0a;
+
+type FastReport = {
+  readonly type: 'ack' | 'result';
+  readonly payload: string | null;
+  readonly command_id: string;
+};
+
+const REPORT_HEADS = [
+  { type: 'result', head: '{"type":"result","command_id":"', takesPayload: true },
+  { type: 'ack', head: '{"type":"ack","command_id":"', takesPayload: false },
+] as const;
+
+/** Reads `ack` and `result`, the two reports that a client sends for each command. */
+function parseReport(text: string): FastReport | null {
+  for (const { type, head, takesPayload } of REPORT_HEADS) {
+    if (!text.startsWith(head)) continue;
+    const end = text.indexOf(QUOTE, head.length);
+    const command_id = text.slice(head.length, end);
+    if (end < 0 || !ID.test(command_id)) return null;
+    const payload = payloadAfter(text, end);
+    return payload === undefined || (payload !== null && !takesPayload) ? null : { type, payload, command_id };
+  }
+  return null;
+}
+
+type FastInvoke = {
+  readonly type: 'invoke';
+  readonly payload: string | null;
+  readonly ref: string;
+  readonly user_id: string | undefined;
+  readonly client_id: string;
+  readonly command_id: string | undefined;
+  readonly action: string;
+  readonly wait_for: WireWaitStage | undefined;
+  readonly stages: WireStages | undefined;
+};
+
+const INVOKE_HEAD = '{"type":"invoke","ref":"';
+/** A user id that JSON writes without an escape. */
+const PLAIN_USER = /^[^\\\u0000-\u001f"]{1,128}$/;
+
+/** Reads an `invoke` without time limits, trace or named instance. */
+export function parseInvoke(text: string): FastInvoke | null {
+  if (!text.startsWith(INVOKE_HEAD)) return null;
+  const cursor = new Cursor(text, INVOKE_HEAD.length);
+  const ref = cursor.value();
+  const user_id = cursor.member('","user_id":"');
+  const client_id = cursor.member('","client_id":"');
+  const command_id = cursor.member('","command_id":"');
+  const action = cursor.member('","action":"');
+  const wait_for = oneOf(WAIT_STAGES, cursor.member('","wait_for":"'));
+  const stages = oneOf(STAGES_TOLD, cursor.member('","stages":"'));
+  const payload = payloadAfter(text, cursor.at);
+  if (payload === undefined || client_id === undefined || action === undefined) return null;
+  if (!ID.test(ref) || !ID.test(client_id) || !NAME.test(action)) return null;
+  if (user_id !== undefined && !PLAIN_USER.test(user_id)) return null;
+  if (command_id !== undefined && !ID.test(command_id)) return null;
+  if (wait_for === null || stages === null) return null;
+  return { type: 'invoke', payload, ref, user_id, client_id, command_id, action, wait_for, stages };
+}
+
+/** Reads members whose values are strings, one after another. */
+class Cursor {
+  readonly #text: string;
+  /** The position of the quote that ends the last value; -1 if a value does not end. */
+  at: number;
+
+  constructor(text: string, at: number) {
+    this.#text = text;
+    this.at = at;
+  }
+
+  /** Returns the value that begins at `at`. */
+  value(): string {
+    const from = this.at;
+    this.at = this.#text.indexOf(QUOTE, from);
+    return this.at < 0 ? '' : this.#text.slice(from, this.at);
+  }
+
+  /** Returns the value that follows `opening`; undefined if another text follows. */
+  member(opening: string): string | undefined {
+    if (this.at < 0 || !this.#text.startsWith(opening, this.at)) return undefined;
+    this.at += opening.length;
+    return this.value();
+  }
+}
+
+/** Returns the text if it is one of the words; undefined if it is absent; null if it is another text. */
+function oneOf<T extends string>(words: readonly T[], text: string | undefined): T | undefined | null {
+  return text === undefined ? undefined : (words.find((word) => word === text) ?? null);
+}
+
+/**
+ * Returns the payload of a frame whose last value ends with the quote at `end`. Undefined: the header does not end
+ * there.
+ */
+function payloadAfter(text: string, end: number): string | null | undefined {
+  if (end < 0 || text.charCodeAt(end + 1) !== BRACE_END) return undefined;
+  if (text.length === end + 2) return null;
+  return text.charCodeAt(end + 2) === NEWLINE ? ownSlice(text, end + 3, text.length) : undefined;
 }

@@ -102,10 +102,7 @@ export function createRestHandler(options: RestOptions): RestHandler {
 
 async function describe(routes: readonly Route[], options: RestOptions): Promise<OpenApiDocument> {
   const { basePath = '', version = '0.0.0', besides = [], documents } = options;
-  const [{ describeRoutes }, { readExamples, NO_EXAMPLES }] = await Promise.all([
-    import('./openapi.ts'),
-    import('./openapi.ts'),
-  ]);
+  const { describeRoutes, readExamples, NO_EXAMPLES } = await import('./openapi.ts');
   const examples = documents ? NO_EXAMPLES : readExamples();
   return describeRoutes(routes, { title: 'callboard', version, basePath, besides, examples });
 }

@@ -2,7 +2,7 @@
 import { appendFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openAuditFile, readAuditFile } from '../../src/backends/memory/audit-file.ts';
+import { openAuditFile, readAuditFile } from '../../src/backends/memory/audit.ts';
 import { openRow } from '../../src/core/audit/audit-rows.ts';
 import { createAuditTrail, type AuditTrail } from '../../src/core/audit/audit.ts';
 import { silentLog, type Log } from '../../src/core/ports.ts';

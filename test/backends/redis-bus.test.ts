@@ -6,7 +6,7 @@ import { createRedisBus, type RedisBus } from '../../src/backends/redis/bus.ts';
 import type { Client } from '../../src/backends/redis/types.ts';
 import type { Connection } from '../../src/core/connections/connection.ts';
 import type { ClientKey } from '../../src/core/ids.ts';
-import type { Bus, CommandHint, ConnectionEvent } from '../../src/core/bus.ts';
+import type { Bus, CommandHint, ConnectionEvent } from '../../src/core/backend.ts';
 import type { Log } from '../../src/core/ports.ts';
 import { toJson } from '../../src/core/json.ts';
 import type { SiteEvent } from '../../src/core/sites/site.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import { silentLog } from '../../src/core/ports.ts';
 import { createCrypto } from '../../src/platform/system.ts';
-import { openAuditFile } from '../../src/backends/memory/audit-file.ts';
+import { openAuditFile } from '../../src/backends/memory/audit.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { auditContract } from './audit.ts';
 

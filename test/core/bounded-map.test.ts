@@ -1,7 +1,7 @@
 /** Tests the bounded map: which entries it keeps, for how long, and what steps of the wall clock change (nothing). */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BoundedMap } from '../../src/core/bounded-map.ts';
+import { BoundedMap } from '../../src/core/collections.ts';
 import { FakeClock } from '../kit/clock.ts';
 
 describe('a bounded map', () => {

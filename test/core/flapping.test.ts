@@ -1,6 +1,6 @@
 /** Tests the events and log lines that a client causes by reconnecting again and again. */
 import { describe, expect, it } from 'vitest';
-import type { ConnectionEvent } from '../../src/core/bus.ts';
+import type { ConnectionEvent } from '../../src/core/backend.ts';
 import { silentLog, type Log } from '../../src/core/ports.ts';
 import { connect, testCore, user } from '../kit/core.ts';
 

@@ -1,4 +1,8 @@
 /** Keeps the audit of administrators' acts in the memory of one process. */
+import { createHash } from 'node:crypto';
+import { closeSync, fstatSync, ftruncateSync, openSync, readFileSync } from 'node:fs';
+import { open, rename, type FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import {
   openRow,
   type AppendResult,
@@ -9,6 +13,8 @@ import {
   type ListedAct,
   type SealedRow,
 } from '../../core/audit/audit-rows.ts';
+import { CallboardError } from '../../core/errors.ts';
+import type { Log } from '../../core/ports.ts';
 
 type Held = Pick<SealedRow, 'row' | 'line'>;
 
@@ -94,5 +100,137 @@ export class MemoryAudit implements AuditStore {
       else high = middle;
     }
     return low;
+  }
+}
+
+// * Keeps the audit of administrators' acts in a file, one row on each line. The row of an act is on disk before the act begins.
+
+const OWNER_ONLY = 0o600;
+
+/** The contents of an audit file: its complete lines, and the bytes that follow them. */
+type AuditFileText = {
+  readonly lines: readonly string[];
+  /** The size of the complete lines, in bytes. */
+  readonly bytes: number;
+  /** The bytes after the last line feed. They are an unfinished row, or empty. */
+  readonly torn: Buffer;
+};
+
+/** Reads an audit file without changing it. Throws the errors of `readFileSync`. */
+export function readAuditFile(file: string | number): AuditFileText {
+  const whole = readFileSync(file);
+  const bytes = whole.lastIndexOf(0x0a) + 1;
+  const lines = whole.subarray(0, bytes).toString('utf8').split('\n').slice(0, -1);
+  return { lines, bytes, torn: whole.subarray(bytes) };
+}
+
+/**
+ * Opens an audit file, or creates it. If a crash left an unfinished last row, the row is cut off and reported as
+ * `torn`. Throws `invalid_argument` if the file cannot be used.
+ */
+export function openAuditFile(path: string, log: Log): AuditStore & { close(): Promise<void> } {
+  const { found, torn } = openAt(path);
+  const table = new MemoryAudit();
+  table.load(found.lines);
+  if (torn) log.warn({ path, ...torn }, 'the last row of the audit file was unfinished and was cut off');
+  const file = new AuditFile(path, found.bytes);
+  return {
+    torn,
+    head: () => table.head(),
+    append: (append) => file.inTurn(() => appendTo(file, table, append)),
+    list: (userId, page) => table.list(userId, page),
+    lines: (after, first) => table.lines(after, first),
+    close: () => file.inTurn(() => file.close()),
+  };
+}
+
+function openAt(path: string): { readonly found: AuditFileText; readonly torn: (AuditStore['torn'] & {}) | null } {
+  try {
+    const fd = openSync(path, 'a+', OWNER_ONLY);
+    try {
+      const found = readAuditFile(fd);
+      const bytes = found.torn.length;
+      if (bytes === 0) return { found, torn: null };
+      ftruncateSync(fd, fstatSync(fd).size - bytes);
+      return { found, torn: { bytes, sha256: createHash('sha256').update(found.torn).digest('base64url') } };
+    } finally {
+      closeSync(fd);
+    }
+  } catch (cause) {
+    throw new CallboardError('invalid_argument', `AUDIT_FILE: the file cannot be used (${codeOf(cause)})`, { cause });
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
+}
+
+async function appendTo(file: AuditFile, table: MemoryAudit, append: AuditAppend): Promise<AppendResult> {
+  const refusal = table.refusal(append);
+  if (refusal) return refusal;
+  const { sealed, dropThrough } = append;
+  try {
+    if (dropThrough === null) await file.add(`${sealed.line}\n`);
+    else await file.replace([...table.lines(dropThrough, Infinity), sealed.line]);
+  } catch (cause) {
+    throw new CallboardError('store_unavailable', 'The audit file cannot be written.', { cause });
+  }
+  return table.append(append);
+}
+
+/** The open file and its expected size. If the real size differs, another process has written to the file. */
+class AuditFile {
+  readonly #path: string;
+  #size: number;
+  #handle: FileHandle | null = null;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(path: string, size: number) {
+    this.#path = path;
+    this.#size = size;
+  }
+
+  /** Runs one operation at a time, in the order of the calls. */
+  inTurn<T>(run: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(run);
+    this.#last = turn.catch(() => {});
+    return turn;
+  }
+
+  /** Appends a text, and resolves when the text is on disk. If that fails, the file stays as it was. */
+  async add(text: string): Promise<void> {
+    const handle = (this.#handle ??= await open(this.#path, 'a', OWNER_ONLY));
+    if ((await handle.stat()).size !== this.#size) throw new Error('another process has written to the audit file');
+    try {
+      await handle.appendFile(text);
+      await handle.datasync();
+      this.#size += Buffer.byteLength(text);
+    } catch (error) {
+      await handle.truncate(this.#size);
+      throw error;
+    }
+  }
+
+  /** Writes the lines to a new file, and renames it over this file. */
+  async replace(lines: readonly string[]): Promise<void> {
+    const text = `${lines.join('\n')}\n`;
+    const beside = `${this.#path}.new`;
+    const handle = await open(beside, 'w', OWNER_ONLY);
+    try {
+      await handle.writeFile(text);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(beside, this.#path);
+    await this.close();
+    this.#size = Buffer.byteLength(text);
+    const folder = await open(dirname(this.#path), 'r');
+    await folder.sync().finally(() => folder.close());
+  }
+
+  async close(): Promise<void> {
+    await this.#handle?.close();
+    this.#handle = null;
   }
 }

@@ -1,8 +1,7 @@
 /** Creates the stores of direct mode, and combines them into one backend. */
 import type { AuditStore } from '../../core/audit/audit-rows.ts';
 import type { TicketStore } from '../../core/auth/principal.ts';
-import type { Backend } from '../../core/backend.ts';
-import type { Bus, Topics } from '../../core/bus.ts';
+import type { Backend, Bus, Topics } from '../../core/backend.ts';
 import { ByClient } from '../../core/collections.ts';
 import { compareReconnects, type ReconnectStore } from '../../core/connections/connection.ts';
 import type { ClientKey } from '../../core/ids.ts';

@@ -3,7 +3,7 @@
  * stores nothing.
  */
 import { randomUUID } from 'node:crypto';
-import type { Bus, ConnectionEvent } from '../../core/bus.ts';
+import type { Bus, ConnectionEvent } from '../../core/backend.ts';
 import type { CommandEvent } from '../../core/commands/command.ts';
 import type { Connection } from '../../core/connections/connection.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';

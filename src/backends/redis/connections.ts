@@ -1,5 +1,5 @@
 /** Core's ConnectionStore over Redis: which clients are connected, since when, and to which node. */
-import { BoundedMap } from '../../core/bounded-map.ts';
+import { BoundedMap } from '../../core/collections.ts';
 import {
   matchesConnection,
   type ConnectRequest,

@@ -1,5 +1,5 @@
 /** Reads and writes mailbox rows and the reports of nodes. Pure. */
-import { BoundedMap } from '../../core/bounded-map.ts';
+import { BoundedMap } from '../../core/collections.ts';
 import type { DispatcherNode, MailboxRow, NodeReport } from '../../core/commands/stores.ts';
 import type { Connection } from '../../core/connections/connection.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';

@@ -2,7 +2,7 @@
  * Gives the stores of the Redis backend their access to Redis: it runs acts and reads in a partition. Only mailboxes
  * and the bus use a connection directly.
  */
-import { BoundedMap } from '../../core/bounded-map.ts';
+import { BoundedMap } from '../../core/collections.ts';
 import { CallboardError } from '../../core/errors.ts';
 import { hashOf, keyOf, partitionOf, tagsOf, type KeyKind } from './keys.ts';
 import type { Program, Programs } from './program/program.ts';

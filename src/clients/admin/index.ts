@@ -5,5 +5,5 @@
 export { createAdmin } from './admin.ts';
 export { AdminError, type AdminErrorDetails } from './admin.ts';
 export { pages, type Page } from './admin.ts';
-export type { Admin, AdminActs, AdminOptions, DeliveryReader } from './admin-types.ts';
+export type { Admin, AdminActs, AdminOptions, DeliveryReader } from './admin.ts';
 export type { TokenSource } from '../link/socket.ts';

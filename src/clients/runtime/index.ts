@@ -18,8 +18,8 @@ export type {
   SiteRegistration,
   Verdict,
 } from './types.ts';
-export type { ReportedContext, ReportedWindow } from './report-rows.ts';
-export type { ReportChanges } from './report-rows.ts';
+export type { ReportedContext, ReportedWindow } from './reports.ts';
+export type { ReportChanges } from './reports.ts';
 export type { Clock } from '../link/platform.ts';
 export { rawJson, type RawJson } from '../link/platform.ts';
 export type { SocketConstructor, SocketLike } from '../link/socket.ts';

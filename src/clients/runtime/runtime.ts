@@ -16,8 +16,7 @@ import {
   type EndReport,
 } from './ends.ts';
 import { createRegistry, type ActionRegistry } from './registry.ts';
-import type { ReportedContext, ReportedWindow } from './report-rows.ts';
-import { Reporter, createThrottle, type RowsUpdate } from './reports.ts';
+import { type ReportedContext, type ReportedWindow, Reporter, createThrottle, type RowsUpdate } from './reports.ts';
 import { HostedSites } from './sites.ts';
 import type { ActionSpec, Handler, Runtime, RuntimeOptions, SiteDefinition, SiteRegistration } from './types.ts';
 

@@ -4,7 +4,7 @@ import type { Clock } from '../link/platform.ts';
 import type { ErrorSink } from '../link/link.ts';
 import type { SocketConstructor, LinkStatus, Welcome, TokenSource } from '../link/socket.ts';
 import type { TraceApi } from '../link/relay-request.ts';
-import type { ReportedContext, ReportedWindow, ReportChanges } from './report-rows.ts';
+import type { ReportedContext, ReportedWindow, ReportChanges } from './reports.ts';
 /** The params of a command. They already match the action's schema, if it has one. */
 export type Params = Readonly<Record<string, unknown>>;
 

@@ -11,8 +11,7 @@ import {
 } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { ErrorNotice, Section } from '../ui/page.tsx';
-import { Shape, type ShapeName } from '../ui/shape.tsx';
-import { StateMark } from '../ui/values.tsx';
+import { Shape, type ShapeName, StateMark } from '../ui/values.tsx';
 import { capitalWord, exactClock } from '../ui/words.ts';
 import type { ParamsFault } from './checker.ts';
 import type { CallInput } from './sent.tsx';

@@ -12,8 +12,8 @@ import {
 import { useLive } from '../api/live.ts';
 import { RequestError, errorOf, now, send, textAt } from '../api/request.ts';
 import { ActError, Section, callHref } from '../ui/page.tsx';
-import { Shape } from '../ui/shape.tsx';
 import {
+  Shape,
   OutcomeMark,
   Payload,
   ShortId,

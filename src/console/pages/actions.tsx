@@ -3,8 +3,7 @@ import { ActionSampleDocument, ActionsOfUserDocument, type ActionSampleQuery } f
 import { useQuery } from '../api/query.ts';
 import { openInvoke } from '../invoke/open.tsx';
 import { Sources, isAdmin, viewer } from '../shell/facts.tsx';
-import { FilterBar, NoMatch, useUrlState, type Filter } from '../ui/filters.tsx';
-import { useKeys } from '../ui/keys.ts';
+import { FilterBar, NoMatch, useUrlState, type Filter, useKeys } from '../ui/filters.tsx';
 import { AsOf, ClientLink, Empty, ErrorNotice, Information, Loading, PageHead, Pager } from '../ui/page.tsx';
 import { PAGE_SIZE, Table, type Column } from '../ui/table.tsx';
 import { plural } from '../ui/words.ts';

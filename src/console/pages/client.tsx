@@ -19,7 +19,7 @@ import { pagePath } from '../base.ts';
 import { openInvoke } from '../invoke/open.tsx';
 import { LiveNotice, isAdmin, isSilent, viewer } from '../shell/facts.tsx';
 import { ReasonDialog } from '../ui/dialogs.tsx';
-import { useKeys } from '../ui/keys.ts';
+import { useKeys } from '../ui/filters.tsx';
 import {
   AsOf,
   CutNotice,

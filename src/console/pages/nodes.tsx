@@ -3,17 +3,28 @@
  * each.
  */
 import { useState } from 'preact/hooks';
-import { DrainNodeDocument, NodesDocument } from '../../../generated/console.ts';
+import { CapacityDocument, DrainNodeDocument, NodesDocument, type CapacityQuery } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { errorOf, now, request, type RequestError } from '../api/request.ts';
 import { PauseButton, viewer } from '../shell/facts.tsx';
 import { Dialog } from '../ui/dialogs.tsx';
-import { ActError, CutNotice, ErrorNotice, Loading, PageHead } from '../ui/page.tsx';
-import { Shape } from '../ui/shape.tsx';
-import { Table, type Column } from '../ui/table.tsx';
-import { Ago, Since, StateMark } from '../ui/values.tsx';
+import { useUrlState } from '../ui/filters.tsx';
+import {
+  ActError,
+  AsOf,
+  CutNotice,
+  Empty,
+  ErrorNotice,
+  Loading,
+  Nil,
+  PageHead,
+  Section,
+  callHref,
+} from '../ui/page.tsx';
+import { List, PAGE_SIZE, Table, type Column } from '../ui/table.tsx';
+import { Ago, Shape, Since, StateMark, Time } from '../ui/values.tsx';
 import { age, plural, whole } from '../ui/words.ts';
-import { NodeCounters, type NodeRow } from './counters.tsx';
+import { NodeCounters, SCOPE_COLUMNS, type NodeRow } from './counters.tsx';
 
 /** The pause before the page is read again, in milliseconds. Nodes report every two seconds. */
 const EVERY_MS = 2_000;
@@ -190,4 +201,96 @@ function unfinishedText(count: number): string {
   return count === 0
     ? 'No command is unfinished.'
     : `${plural(count, 'command')} unfinished; none is cancelled by this.`;
+}
+
+// Shows the page of admission scopes: how many commands each holds, and how many it may hold.
+
+type ScopeRow = CapacityQuery['delivery']['tenants']['nodes'][number];
+type Summary = CapacityQuery['delivery']['summary'];
+
+const CAPACITY_COLUMNS: readonly Column<ScopeRow>[] = [
+  ...SCOPE_COLUMNS,
+  {
+    head: 'Earliest deadline',
+    class: 'nw',
+    cell: ({ oldestDeadline }) => (oldestDeadline === null ? <Nil why="none" /> : <Time at={oldestDeadline} exact />),
+  },
+  { head: 'Held by', class: 'fit', cell: ({ holders }) => <Holders holders={holders} /> },
+];
+
+export function CapacityPage() {
+  const { values } = useUrlState();
+  const query = useQuery(CapacityDocument, { first: PAGE_SIZE, after: values['after'] ?? null });
+  const list = query.data?.delivery.tenants;
+  return (
+    <>
+      <PageHead title="Capacity" acts={<AsOf queries={[query]} />}>
+        What each admission scope holds now: a user, or a group of users in the policy file, whose live commands count
+        against one limit. It says that commands were admitted, not that anything runs.
+      </PageHead>
+      <List
+        one="scope"
+        many="admission scopes"
+        query={query}
+        list={list}
+        held="What this node holds is shown"
+        notices={query.data && <SummaryFigures summary={query.data.delivery.summary} />}
+        about={`${plural(list?.nodes.length ?? 0, 'scope')} on this page.`}
+        empty={<NoScopes />}
+      >
+        <Section title="Scopes" about="held now, of what each may hold at once">
+          <Table
+            caption="Admission scopes"
+            columns={CAPACITY_COLUMNS}
+            rows={list?.nodes ?? []}
+            keyOf={({ scopeId }) => scopeId}
+            look="small"
+          />
+        </Section>
+      </List>
+    </>
+  );
+}
+
+function NoScopes() {
+  return (
+    <Empty title="No scope holds a reservation" mark="all">
+      <p>Every admitted command has ended, so every scope has all its room.</p>
+    </Empty>
+  );
+}
+
+function SummaryFigures({ summary }: { readonly summary: Summary }) {
+  const { trackedCommands, dueCommands, sampleSize, sampledOldestQueuedAgeMs } = summary;
+  return (
+    <dl class="readouts">
+      <div>
+        <dt>Commands with a record</dt>
+        <dd>{whole(trackedCommands)}</dd>
+        <dd class="sub">running, and ended within the last hour</dd>
+      </div>
+      <div>
+        <dt>Due</dt>
+        <dd class={dueCommands > 0 ? 'over' : undefined}>{whole(dueCommands)}</dd>
+        <dd class="sub">past a deadline, not yet ended</dd>
+      </div>
+      <div>
+        <dt>Oldest queued</dt>
+        <dd>{sampledOldestQueuedAgeMs === null ? '–' : age(sampledOldestQueuedAgeMs)}</dd>
+        <dd class="sub">of {plural(sampleSize, 'command')} sampled</dd>
+      </div>
+    </dl>
+  );
+}
+
+function Holders({ holders }: { readonly holders: ScopeRow['holders'] }) {
+  const [first] = holders;
+  if (!first) return null;
+  const more = holders.length - 1;
+  return (
+    <a href={callHref(first)}>
+      {first.userId} / {first.clientId}
+      {more > 0 && ` and ${more} more`}
+    </a>
+  );
 }

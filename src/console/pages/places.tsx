@@ -15,9 +15,8 @@ import { useQuery, type Query } from '../api/query.ts';
 import { isAdmin } from '../shell/facts.tsx';
 import { FilterBar, oneOf, useUrlState, type Filter, type UrlState } from '../ui/filters.tsx';
 import { AsOf, ClientLink, Count, CutNotice, Empty, ErrorNotice, Nil, PageHead, Section } from '../ui/page.tsx';
-import type { ShapeName } from '../ui/shape.tsx';
+import { type ShapeName, Ago, Since, StateMark } from '../ui/values.tsx';
 import { List, PAGE_SIZE, Table, type Column } from '../ui/table.tsx';
-import { Ago, Since, StateMark } from '../ui/values.tsx';
 import { capitalWord, plural } from '../ui/words.ts';
 
 const STATUSES: readonly ContextStatus[] = ['ACTIVE', 'IDLE', 'STALE', 'CLOSED'];

@@ -1,13 +1,24 @@
 /** Shows the list of cooperative sites: applications that publish events to viewers and may let them invoke actions. */
-import { SitesDocument, type SitePageQuery, type SitesQuery } from '../../../generated/console.ts';
+import { useRoute } from 'preact-iso';
+import { useState } from 'preact/hooks';
+import {
+  CloseSessionDocument,
+  RevokeGrantDocument,
+  SitePageDocument,
+  SitesDocument,
+  type SessionState,
+  type SitePageQuery,
+  type SitesQuery,
+} from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
+import { errorOf, request, type RequestError } from '../api/request.ts';
 import { pagePath, segments } from '../base.ts';
 import { isAdmin, viewer } from '../shell/facts.tsx';
 import { useUrlState, type Filter } from '../ui/filters.tsx';
-import { AsOf, Empty, PageHead } from '../ui/page.tsx';
+import { ActError, AsOf, Empty, ErrorNotice, Facts, Loading, Nil, PageHead, Section, clientHref } from '../ui/page.tsx';
 import { List, Table, type Column } from '../ui/table.tsx';
-import { StateMark } from '../ui/values.tsx';
-import { plural } from '../ui/words.ts';
+import { ShortId, StateMark, Time, Until, type ShapeName } from '../ui/values.tsx';
+import { capitalWord, plural } from '../ui/words.ts';
 
 type SiteRow = SitesQuery['sites']['nodes'][number];
 
@@ -100,3 +111,210 @@ function sessionsText({ sessions }: SiteRow): string {
 // Defines the types that several files of the site pages use. Contains types only.
 
 export type SiteDetails = NonNullable<SitePageQuery['site']>;
+
+// Shows the page of one site, with its sessions and their grants.
+
+export function SitePage() {
+  const { owner = '', site: siteId = '' } = useRoute().params;
+  const query = useQuery(SitePageDocument, { owner, siteId });
+  const site = query.data?.site;
+  return (
+    <>
+      <PageHead
+        title={site?.title ?? siteId}
+        crumbs={[{ href: pagePath('sites'), text: 'Sites' }]}
+        acts={<AsOf queries={[query]} />}
+      >
+        {site ? `${siteId}, of ${owner}` : ''}
+      </PageHead>
+      <ErrorNotice query={query} what="this site" />
+      {!query.data && query.loading && <Loading what="this site" />}
+      {query.data && !site && (
+        <Empty title="There is no such site">
+          <p>It was never registered, or its owner removed it.</p>
+        </Empty>
+      )}
+      {site && (
+        <>
+          <SiteFacts site={site} owner={owner} />
+          <SiteSessions site={site} canEnd={!isAdmin.value} onChange={query.again} />
+        </>
+      )}
+    </>
+  );
+}
+
+function SiteFacts({ site, owner }: { readonly site: SiteDetails; readonly owner: string }) {
+  const { clientId, eventNames, actions, capabilityProfile } = site;
+  return (
+    <Section title="Definition">
+      <Facts
+        rows={[
+          [
+            'Host',
+            <>
+              {site.hostConnected ? (
+                <StateMark shape="up">Connected</StateMark>
+              ) : (
+                <StateMark shape="down">Not connected</StateMark>
+              )}{' '}
+              {clientId && <a href={clientHref({ userId: owner, clientId })}>{clientId}</a>}
+            </>,
+          ],
+          ['Mode', site.mode],
+          ['Events', eventNames.length === 0 ? 'any name' : eventNames.join(', ')],
+          ['Actions', capabilityProfile.actionInvocation ? actions.join(', ') || 'none' : 'viewers may invoke none'],
+          ['Sharing', capabilityProfile.sharing ? 'sessions may be shared' : 'sessions may not be shared'],
+          site.registeredAt === null ? null : ['Registered', <Time at={site.registeredAt} />],
+        ]}
+      />
+    </Section>
+  );
+}
+
+// Shows the sessions of a site, with buttons for its owner: close a session, revoke a grant.
+
+type Session = NonNullable<SiteDetails['sessions']>['nodes'][number];
+type Grant = NonNullable<Session['grants']>[number];
+
+const SHAPES: Readonly<Record<SessionState, ShapeName>> = {
+  ACTIVE: 'up',
+  SUSPENDED: 'stale',
+  CLOSED: 'down',
+  EXPIRED: 'down',
+};
+
+type SessionsProps = {
+  readonly site: SiteDetails;
+  /** Whether the viewer owns the site and may end sessions. Administrators may only read. */
+  readonly canEnd: boolean;
+  readonly onChange: () => void;
+};
+
+function SiteSessions({ site, canEnd, onChange }: SessionsProps) {
+  const [error, setError] = useState<RequestError | null>(null);
+  const run = (act: Promise<unknown>): void => {
+    setError(null);
+    act.then(onChange, (cause: unknown) => setError(errorOf(cause)));
+  };
+  const nodes = site.sessions?.nodes ?? [];
+  return (
+    <Section title="Sessions" about="limited times in which viewers may use the site">
+      {error && (
+        <ActError title="It was not done." code={error.code}>
+          {error.message}
+        </ActError>
+      )}
+      {nodes.length === 0 && <p class="soft">None. The owner opens one with openSiteSession.</p>}
+      {nodes.length > 0 && (
+        <Table
+          caption="Sessions of this site"
+          columns={canEnd ? [...SESSION_COLUMNS, closeColumn(run)] : SESSION_COLUMNS}
+          rows={nodes}
+          keyOf={({ sessionId }) => sessionId}
+        />
+      )}
+      {nodes.map(
+        (session) => session.grants && <Grants key={session.sessionId} session={session} {...{ canEnd, run }} />,
+      )}
+    </Section>
+  );
+}
+
+type Run = (act: Promise<unknown>) => void;
+
+const SESSION_COLUMNS: readonly Column<Session>[] = [
+  {
+    head: 'State',
+    class: 'c-1',
+    cell: ({ state }) => <StateMark shape={SHAPES[state]}>{capitalWord(state)}</StateMark>,
+  },
+  { head: 'Session', class: 'c-3', names: true, cell: ({ sessionId }) => <ShortId id={sessionId} /> },
+  { head: 'Opened', class: 'nw c-off', cell: ({ openedAt }) => <Time at={openedAt} /> },
+  { head: 'Ends', class: 'nw c-4', label: 'ends', cell: ({ expiresAt }) => <Until at={expiresAt} /> },
+  {
+    head: 'Subscribers on this node',
+    class: 'r c-5',
+    label: 'subscribers',
+    cell: ({ subscribers }) => subscribers ?? <Nil why="not shown to the holder of a grant" />,
+  },
+];
+
+function closeColumn(run: Run): Column<Session> {
+  return {
+    head: 'Acts',
+    quietHead: true,
+    class: 'r c-2',
+    cell: ({ sessionId, state }) =>
+      state === 'ACTIVE' && (
+        <button
+          class="btn btn-s btn-danger"
+          type="button"
+          onClick={() => run(request(CloseSessionDocument, { sessionId }))}
+        >
+          Close
+        </button>
+      ),
+  };
+}
+
+type GrantsProps = { readonly session: Session; readonly canEnd: boolean; readonly run: Run };
+
+function Grants({ session, canEnd, run }: GrantsProps) {
+  const { sessionId } = session;
+  const revoke: Column<Grant> = {
+    head: 'Acts',
+    quietHead: true,
+    class: 'r',
+    cell: ({ grantId, revokedAt }) =>
+      revokedAt === null && (
+        <button
+          class="btn btn-s"
+          type="button"
+          onClick={() => run(request(RevokeGrantDocument, { sessionId, grantId }))}
+        >
+          Revoke
+        </button>
+      ),
+  };
+  return (
+    <>
+      <h3 class="sub-head">
+        Grants of session <ShortId id={sessionId} />
+      </h3>
+      <Table
+        caption={`Grants of session ${sessionId}`}
+        columns={canEnd ? [...GRANT_COLUMNS, revoke] : GRANT_COLUMNS}
+        rows={session.grants ?? []}
+        keyOf={({ grantId }) => grantId}
+        look="small"
+      />
+    </>
+  );
+}
+
+const GRANT_COLUMNS: readonly Column<Grant>[] = [
+  { head: 'Grant', names: true, cell: ({ grantId }) => <ShortId id={grantId} /> },
+  { head: 'From', cell: ({ parentId }) => (parentId === null ? 'the owner' : <ShortId id={parentId} />) },
+  { head: 'Actions', class: 'fit', cell: ({ actions }) => namesOf(actions) },
+  { head: 'Events', class: 'fit', cell: ({ events }) => namesOf(events) },
+  { head: 'May share', cell: ({ share }) => (share ? 'yes' : 'no') },
+  {
+    head: 'Ends',
+    class: 'nw',
+    cell: ({ revokedAt, expiresAt }) =>
+      revokedAt === null ? (
+        <Until at={expiresAt} />
+      ) : (
+        <>
+          revoked at <Time at={revokedAt} />
+        </>
+      ),
+  },
+];
+
+/** Returns the names as text. Null means everything that the site allows. */
+function namesOf(names: readonly string[] | null): string {
+  if (names === null) return 'all';
+  return names.length === 0 ? 'none' : names.join(', ');
+}

@@ -1,7 +1,6 @@
 /** Shows the timeline of a call: a solid line joins what is proven, a hatched band spans what is not. */
 import { Section } from '../ui/page.tsx';
-import { Shape, type ShapeName } from '../ui/shape.tsx';
-import { outcomeShape, outcomeWord } from '../ui/values.tsx';
+import { Shape, type ShapeName, outcomeShape, outcomeWord } from '../ui/values.tsx';
 import { day, duration, exactClock, plural, reasonText } from '../ui/words.ts';
 import type { CallDetails } from './calls.tsx';
 

@@ -13,9 +13,8 @@ import { brokenSince, liveState, missedEvents, paused, useQuery } from '../api/q
 import { now } from '../api/request.ts';
 import { signOutOf, token } from '../session.ts';
 import { CutNotice, nodesHref } from '../ui/page.tsx';
-import { useKeys } from '../ui/keys.ts';
-import { Shape } from '../ui/shape.tsx';
-import { Icon } from '../ui/values.tsx';
+import { useKeys } from '../ui/filters.tsx';
+import { Shape, Icon } from '../ui/values.tsx';
 import { age, clock, plural } from '../ui/words.ts';
 
 type SignedIn = ViewerQuery['viewer'];

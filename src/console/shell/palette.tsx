@@ -4,7 +4,7 @@ import { useLocation } from 'preact-iso';
 import { useState } from 'preact/hooks';
 import { pagePath, segments } from '../base.ts';
 import { Dialog } from '../ui/dialogs.tsx';
-import { keysOn, switchKeys, useKeys } from '../ui/keys.ts';
+import { keysOn, switchKeys, useKeys } from '../ui/filters.tsx';
 import { isAdmin, viewer } from './facts.tsx';
 import { PAGES } from './pages.ts';
 

@@ -5,8 +5,7 @@ import { RequestError } from '../api/request.ts';
 import { RELAY_PATH } from '../base.ts';
 import { signIn, signedOut, type SignedOut } from '../session.ts';
 import { Dialog } from '../ui/dialogs.tsx';
-import { Mark } from '../ui/shape.tsx';
-import { Icon } from '../ui/values.tsx';
+import { Mark, Icon } from '../ui/values.tsx';
 
 /** Shows the sign-in page, before anybody has signed in. */
 export function SignInPage() {

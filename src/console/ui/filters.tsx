@@ -2,11 +2,10 @@
  * Shows the filters of a list: chips for those that are set, controls for the others, and one text field that takes any
  * of them.
  */
+import { signal } from '@preact/signals';
 import { useLocation, useRoute } from 'preact-iso';
-import { useRef, useState } from 'preact/hooks';
-import { useKeys } from './keys.ts';
-import { Pips } from './shape.tsx';
-import { Icon } from './values.tsx';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { Icon, Pips } from './values.tsx';
 
 export type Filter = {
   /** The name of the filter in the URL and in the text field: `user` in `user:alice`. */
@@ -235,4 +234,79 @@ function withSlash(path: string): string {
 /** Returns the value if it is one of the choices; otherwise null. */
 export function oneOf<Choice extends string>(value: string | undefined, choices: readonly Choice[]): Choice | null {
   return choices.find((choice) => choice === value) ?? null;
+}
+
+// Handles keyboard shortcuts. They are off while the user types, and while a dialog is open.
+
+/** Runs a shortcut. Returns false when the key has no effect now, so that the browser handles it. */
+type KeyAct = () => boolean | void;
+type KeyMap = Readonly<Record<string, KeyAct>>;
+
+const SWITCH = 'callboard:keys';
+
+/** Whether shortcuts of a single key are on. The browser stores the choice. */
+export const keysOn = signal(readSwitch());
+
+export function switchKeys(on: boolean): void {
+  keysOn.value = on;
+  try {
+    localStorage.setItem(SWITCH, on ? 'on' : 'off');
+  } catch {
+    // The browser blocks storage, so the choice lasts as long as the page.
+  }
+}
+
+function readSwitch(): boolean {
+  try {
+    return localStorage.getItem(SWITCH) !== 'off';
+  } catch {
+    return true;
+  }
+}
+
+/** The shortcuts of the components that are shown. When several handle a key, the latest component wins. */
+const maps = new Set<() => KeyMap>();
+/** The first key of shortcuts with two keys: `g`, then the key of a page. */
+const PREFIX = 'g';
+/** The time within which the second key of a pair must follow the first one, in milliseconds. */
+const PREFIX_MS = 1_200;
+let prefixAt = -Infinity;
+
+/** Handles these keys while the component is shown. The name of a pair has both keys, such as `'g c'`. */
+export function useKeys(map: KeyMap): void {
+  const current = useRef(map);
+  current.current = map;
+  // A layout effect runs before the browser paints, so a key works as soon as the component is seen.
+  useLayoutEffect(() => {
+    const read = (): KeyMap => current.current;
+    maps.add(read);
+    return () => void maps.delete(read);
+  }, []);
+}
+
+/** Starts to listen for keys. Call it once. */
+export function listenForKeys(): void {
+  document.addEventListener('keydown', (event) => {
+    const palette = (event.ctrlKey || event.metaKey) && event.key === 'k';
+    if (palette) return void (run('Ctrl K') && event.preventDefault());
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (!keysOn.value || isTyping(event.target) || document.querySelector('dialog[open]')) return;
+    // Enter on a button or a link is left to the browser, which activates the element.
+    if (event.key === 'Enter' && event.target instanceof Element && event.target.closest('a, button, summary')) return;
+    const second = event.timeStamp - prefixAt < PREFIX_MS;
+    prefixAt = !second && event.key === PREFIX ? event.timeStamp : -Infinity;
+    if (run(second ? `${PREFIX} ${event.key}` : event.key)) event.preventDefault();
+  });
+}
+
+function run(name: string): boolean {
+  for (const read of [...maps].reverse()) {
+    const act = read()[name];
+    if (act && act() !== false) return true;
+  }
+  return false;
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof Element && target.closest('input:not([type=radio]), textarea, select') !== null;
 }

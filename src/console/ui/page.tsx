@@ -5,9 +5,8 @@ import type { CompletenessPartFragment } from '../../../generated/console.ts';
 import { visibleText } from '../../protocol/visible-text.ts';
 import type { Query } from '../api/query.ts';
 import { pagePath, segments } from '../base.ts';
-import { useKeys } from './keys.ts';
-import { Pips } from './shape.tsx';
-import { Icon, type IconName } from './values.tsx';
+import { useKeys } from './filters.tsx';
+import { Pips, Icon, type IconName } from './values.tsx';
 import { clock, whole } from './words.ts';
 
 type PageHeadProps = {

@@ -8,8 +8,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import type { CompletenessPartFragment } from '../../../generated/console.ts';
 import type { Query } from '../api/query.ts';
 import { Sources } from '../shell/facts.tsx';
-import { FilterBar, NoMatch, isFiltered, useUrlState, type Filter } from './filters.tsx';
-import { useKeys } from './keys.ts';
+import { FilterBar, NoMatch, isFiltered, useUrlState, type Filter, useKeys } from './filters.tsx';
 import { CutNotice, ErrorNotice, Loading, Pager } from './page.tsx';
 import { Icon } from './values.tsx';
 import { whole } from './words.ts';

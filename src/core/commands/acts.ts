@@ -2,7 +2,7 @@
  * Records what happens to commands: reports, ends and deadlines, with the payloads, hints and counters that belong to
  * each.
  */
-import { BoundedMap } from '../bounded-map.ts';
+import { BoundedMap } from '../collections.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError, isStoreUnavailable } from '../errors.ts';
 import type { StoredPayload } from '../history/message.ts';

@@ -1,5 +1,5 @@
 /** Handles what the client of one link reports, and the end of the link. */
-import type { ConnectionChange } from '../bus.ts';
+import type { ConnectionChange } from '../backend.ts';
 import {
   endCauseAt,
   linkRowId,

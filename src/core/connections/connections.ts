@@ -8,7 +8,7 @@ import {
   type Principal,
   type Requester,
 } from '../auth/principal.ts';
-import type { ConnectionEvent } from '../bus.ts';
+import type { ConnectionEvent } from '../backend.ts';
 import type { Deps } from '../deps.ts';
 import { invalid } from '../errors.ts';
 import { id, type ClientKey } from '../ids.ts';

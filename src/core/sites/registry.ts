@@ -17,7 +17,7 @@ import { thenDo, type MaybePromise } from '../maybe-promise.ts';
 import { completenessOf, summaryScan, type Listing, type ObservedSource, type Page, type Summary } from '../page.ts';
 import { silentSources, withGaps } from '../silence.ts';
 import { checkDefinition, isEventName, siteIdOf, type SiteRegistry, type SiteView } from './site-policy.ts';
-import { hosted, sessionView, wholeSite, type SessionWatch } from './session-access.ts';
+import { hosted, sessionView, wholeSite, type SessionWatch } from './sessions.ts';
 import { ownerGrant, siteKeyText, siteStream, type Site, type SiteEvent, type SiteKey } from './site.ts';
 
 type Registry = SiteRegistry & {

@@ -5,11 +5,30 @@ import type { Invocation } from '../calls/call.ts';
 import { invokeChecked, refused, type InvokeParts } from '../calls/invoke.ts';
 import { checkInvoke, type CheckedInvoke } from '../calls/request.ts';
 import type { Deps } from '../deps.ts';
-import { sessionPolicy, type SiteInvokeRequest, type Sites } from './site-policy.ts';
+import { CallboardError } from '../errors.ts';
+import { subscribeTo, type Lifetime, type SharedSubscription, type Subscription } from '../live.ts';
+import type { Clock } from '../ports.ts';
 import { createRegistry } from './registry.ts';
-import { createSessionWatch, sessionAccessOf, type SessionAccess } from './session-access.ts';
-import { createSessions, createTokens } from './sessions.ts';
-import { listen, subscribe } from './subscribe.ts';
+import {
+  createSessionWatch,
+  createSessions,
+  createTokens,
+  requireAllowed,
+  sessionAccessOf,
+  type SessionAccess,
+  type SessionReader,
+  type SessionWatch,
+} from './sessions.ts';
+import { checkNames, effectiveEvents, sessionPolicy, type SiteInvokeRequest, type Sites } from './site-policy.ts';
+import {
+  OWNER_GRANT,
+  isGrantLive,
+  isOpen,
+  siteKeyText,
+  type SiteEvent,
+  type SiteKey,
+  type SiteSession,
+} from './site.ts';
 
 /** Creates the API of cooperative sites: definitions, sessions with their grants, live events, and actions. */
 export function createSites(parts: InvokeParts): Sites {
@@ -87,4 +106,118 @@ function siteRefusal(
  */
 function ownerOf(userId: string): UserPrincipal {
   return { kind: 'user', userId, scopes: new Set(['invoke']), expiresAt: null };
+}
+
+// Subscribes to the events of a site, for as long as the viewer's session, grant and token last.
+
+type ListenRequest = {
+  readonly requester: Principal | null;
+  readonly sessionId: string;
+  readonly names: readonly string[] | null;
+};
+
+/** See `SiteSessions.listen`. */
+async function listen(deps: Deps, parts: Parts, request: ListenRequest): Promise<SharedSubscription<SiteEvent> | null> {
+  const { requester, sessionId } = request;
+  const access = await sessionAccessOf(deps, requester, { sessionId, scope: 'invoke' });
+  const names = checkNames(request.names);
+  if (!access || !requester) return null;
+  requireAllowed(deps, access, { kind: 'subscribe', names });
+  const { session, site, grant } = access;
+  // The descriptor's own list of names is applied at publication, so that a change to it takes effect at once.
+  const effective = site && effectiveEvents(grant, site, names);
+  const held = { sessionId, grantId: grant.grantId, tokenEndsAt: requester.expiresAt };
+  return { ...eventsOf(deps, session, effective), lifetime: new ViewerLifetime(held, parts) };
+}
+
+/** See `SiteSessions.subscribe`. */
+async function subscribe(deps: Deps, parts: Parts, request: ListenRequest): Promise<Subscription<SiteEvent> | null> {
+  const shared = await listen(deps, parts, request);
+  return shared && subscribeTo(shared);
+}
+
+/**
+ * Returns the events of a site that have one of these names (null: any name). Requesters with the same names share
+ * them, also if they come through different sessions.
+ */
+function eventsOf(
+  { backend: { bus } }: Deps,
+  { userId, siteId }: SiteKey,
+  names: readonly string[] | null,
+): Pick<SharedSubscription<SiteEvent>, 'key' | 'listen'> {
+  return {
+    key: JSON.stringify([userId, siteId, names]),
+    listen(push) {
+      const wanted = names && new Set(names);
+      let lost = 0;
+      return bus.subscribe(
+        `site:${siteKeyText({ userId, siteId })}`,
+        (event) => {
+          if (wanted !== null && !wanted.has(event.name)) return;
+          push(event, lost);
+          lost = 0;
+        },
+        () => (lost = 1),
+      );
+    },
+  };
+}
+
+type Held = {
+  readonly sessionId: string;
+  readonly grantId: string;
+  /** When the token expires, in epoch milliseconds; null: it does not expire. */
+  readonly tokenEndsAt: number | null;
+};
+
+type Parts = { readonly watch: SessionWatch; readonly clock: Clock };
+
+/**
+ * The lifetime of one viewer's stream: it lasts as long as the session, the grant and the token. A class, because there
+ * is one for each viewer of each site.
+ */
+class ViewerLifetime implements Lifetime, SessionReader {
+  readonly #sessionId: string;
+  readonly #grantId: string;
+  readonly #tokenEndsAt: number | null;
+  readonly #parts: Parts;
+  #ended: CallboardError | null = null;
+  #target: Parameters<Lifetime['endWith']>[0] | null = null;
+
+  constructor({ sessionId, grantId, tokenEndsAt }: Held, parts: Parts) {
+    this.#sessionId = sessionId;
+    this.#grantId = grantId;
+    this.#tokenEndsAt = tokenEndsAt;
+    this.#parts = parts;
+    parts.watch.watch(sessionId, this);
+  }
+
+  endWith(target: Parameters<Lifetime['endWith']>[0]): void {
+    if (this.#ended) target.fail(this.#ended);
+    else this.#target = target;
+  }
+
+  close(): void {
+    this.#target = null;
+    this.#parts.watch.unwatch(this.#sessionId, this);
+  }
+
+  sessionRead(session: SiteSession | null): void {
+    this.#ended ??= this.#endOf(session, this.#parts.clock.now());
+    if (!this.#ended || !this.#target) return;
+    const target = this.#target;
+    this.#target = null;
+    target.fail(this.#ended);
+  }
+
+  /** Returns why the lifetime is over; null while it is not. */
+  #endOf(session: SiteSession | null, now: number): CallboardError | null {
+    if (!session || !isOpen(session, now)) return new CallboardError('session_inactive', 'The session is over.');
+    const grant = session.grants.find((one) => one.grantId === this.#grantId);
+    const held = this.#grantId === OWNER_GRANT || (grant !== undefined && isGrantLive(grant, now));
+    if (!held) return new CallboardError('unauthenticated', 'The grant is over.');
+    if (this.#tokenEndsAt !== null && now >= this.#tokenEndsAt)
+      return new CallboardError('unauthenticated', 'The token has expired.');
+    return null;
+  }
 }

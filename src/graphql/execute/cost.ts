@@ -23,7 +23,7 @@ import {
   type VariableValues,
 } from 'graphql';
 import type { Principal } from '../../core/auth/principal.ts';
-import { BoundedMap } from '../../core/bounded-map.ts';
+import { BoundedMap } from '../../core/collections.ts';
 import { isRecord } from '../../core/json.ts';
 import { JSON_SCALAR, coerceVariables } from '../variables.ts';
 

@@ -13,7 +13,7 @@ import {
   type GraphQLSchema,
   type SelectionSetNode,
 } from 'graphql';
-import { BoundedMap } from '../../core/bounded-map.ts';
+import { BoundedMap } from '../../core/collections.ts';
 import { CallboardError, type Code } from '../../core/errors.ts';
 import {
   QUERY_ALIASES,

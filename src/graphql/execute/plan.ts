@@ -13,7 +13,7 @@ import {
   type SelectionSetNode,
 } from 'graphql';
 import type { Principal } from '../../core/auth/principal.ts';
-import { BoundedMap } from '../../core/bounded-map.ts';
+import { BoundedMap } from '../../core/collections.ts';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { restartBudget } from '../schema/page-budget.ts';
 import {

@@ -17,7 +17,7 @@ import {
 } from 'graphql';
 import type { LiveEvent, SharedSubscription } from '../../core/live.ts';
 import type { EventEncoder, Joining } from '../../web/sse-group.ts';
-import type { Share } from '../schema/live-share.ts';
+import type { Share } from '../schema/page-budget.ts';
 import { createEventWriter, type EventWriter } from '../writer/compile.ts';
 import type { Mask } from './mask.ts';
 

@@ -1,6 +1,6 @@
 /** Reads the parameters and headers of GraphQL requests, and sends errors in GraphQL's format. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { BoundedMap } from '../../core/bounded-map.ts';
+import { BoundedMap } from '../../core/collections.ts';
 import { CallboardError, invalid } from '../../core/errors.ts';
 import {
   checkedJson,

@@ -12,7 +12,7 @@ import { CONNECTION_SIZE, ClientTypeEnum, ConnectionSnapshot } from './connectio
 import type { Context } from './context.ts';
 import { DeliveryRecord, OutcomeEnum, StageEnum } from './delivery.ts';
 import { MessageConnection, TerminalErrorType, orderArgument } from './history.ts';
-import type { Share } from './live-share.ts';
+import type { Share } from './page-budget.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import { pageArguments, pageCost, pageOf } from './page.ts';
 

@@ -1,5 +1,5 @@
 /** Connections: the type, its fields, the listing and the subscription. Access is decided in core. */
-import type { ConnectionChange, ConnectionEvent } from '../../core/bus.ts';
+import type { ConnectionChange, ConnectionEvent } from '../../core/backend.ts';
 import {
   connectionStatus,
   derivedChangeAt,

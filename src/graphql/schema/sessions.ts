@@ -9,7 +9,7 @@ import { textOfJson } from './builder-json.ts';
 import { builder, fresh } from './builder.ts';
 import type { Context } from './context.ts';
 import { InvokeActionResult, view, waitFor } from './invoke.ts';
-import type { Share } from './live-share.ts';
+import type { Share } from './page-budget.ts';
 import { connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
 import { Refusal, refusalOf } from './refusal.ts';
 import { GrantType, SESSION_SIZE, SessionStateEnum, SiteSessionType, SiteType, grantOf } from './sites.ts';
