@@ -2,7 +2,7 @@
 import { connect, type Socket } from 'node:net';
 import { z } from 'zod';
 import type { Started } from '../lib/child.ts';
-import { fanEvent, ingested } from '../lib/fan-event.ts';
+import { fanEvent, ingested, type FanEvent } from '../lib/fan-event.ts';
 import { createAnswerReader } from '../lib/http-answers.ts';
 import { openReader, type Reader } from '../lib/reader.ts';
 
