@@ -16,6 +16,7 @@ import { CLIENT_CONTEXTS, CLIENT_WINDOWS, COUNT_SCAN, PAGE_DEFAULT, WORKER_LIST 
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { SCAN_BUDGET, completenessOf } from '../../core/page.ts';
 import { builder, wireEnum } from './builder.ts';
+import { fieldsOf, fieldsOfPart, flag, id, int, nullable, text, time, typed } from './builder-fields.ts';
 import { CommandType } from './commands.ts';
 import { ClientTypeEnum, ConnectionSnapshot } from './connections.ts';
 import type { Context } from './context.ts';
@@ -56,49 +57,34 @@ const ExecutionContextType = builder.objectRef<ExecutionContext>('ExecutionConte
   description:
     'Where a client can execute something, such as a browser tab or a console flow, as the client last reported it. It is current registry state, not history: the relay drops it when the client stops reporting it, when the tab or flow is closed, or when the client’s connection is forgotten or taken over by another instance. A task on it is a current assignment in this registry only: it shows neither that a durable job system owns the task nor that any effect of it is complete.',
   interfaces: [NodeInterface],
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     id: t.id({ ...NODE_ID, resolve: (row) => nodeIdOf('ExecutionContext', row) }),
-    contextId: t.exposeID('contextId', { description: 'The context’s id, unique within its client.' }),
-    userId: t.exposeID('userId', { description: 'The id of the user that the client belongs to.' }),
-    clientId: t.exposeID('clientId', { description: 'The id of the client that reports the context.' }),
-    instanceId: t.exposeID('instanceId', { description: 'The id of the client instance that reported the context.' }),
-    clientType: t.expose('clientType', { type: ClientTypeEnum, description: 'What kind of program the client is.' }),
+    contextId: id('The context’s id, unique within its client.'),
+    userId: id('The id of the user that the client belongs to.'),
+    clientId: id('The id of the client that reports the context.'),
+    instanceId: id('The id of the client instance that reported the context.'),
+    clientType: typed(ClientTypeEnum, 'What kind of program the client is.'),
     status: t.field({
       type: ContextStatusEnum,
       description:
         'The status that the client reported, or STALE while its link is down or silent, unless it reported CLOSED.',
       resolve: (context) => contextStatus(context),
     }),
-    ownership: t.expose('ownership', {
-      type: OwnershipEnum,
-      description: 'Whether the context is for the user or for work.',
-    }),
-    windowId: t.exposeID('windowId', {
-      nullable: true,
-      description: 'The id of the browser window that holds the context; null if the client named none.',
-    }),
-    taskId: t.exposeID('taskId', {
-      nullable: true,
-      description:
-        'The id of the task that the context is assigned to in the registry now; null if it has none. It is not proof that a durable job system owns the task, nor that its external effect is complete.',
-    }),
-    taskAssignedAt: t.expose('taskAssignedAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When the client first reported the current task; null if the context has none.',
-    }),
-    title: t.exposeString('title', {
-      nullable: true,
-      description: 'A title for people; null if the client sent none.',
-    }),
+    ownership: typed(OwnershipEnum, 'Whether the context is for the user or for work.'),
+    windowId: nullable.id('The id of the browser window that holds the context; null if the client named none.'),
+    taskId: nullable.id(
+      'The id of the task that the context is assigned to in the registry now; null if it has none. It is not proof that a durable job system owns the task, nor that its external effect is complete.',
+    ),
+    taskAssignedAt: nullable.time('When the client first reported the current task; null if the context has none.'),
+    title: nullable.text('A title for people; null if the client sent none.'),
     metadata: t.field({
       type: 'JSON',
       nullable: true,
       description: 'Other data that the client sent about the context, stored unchanged; null if it sent none.',
       resolve: ({ metadata }) => metadata,
     }),
-    reportedAt: t.expose('reportedAt', { type: 'DateTime', description: 'When the client last reported the context.' }),
-  }),
+    reportedAt: time('When the client last reported the context.'),
+  })),
 });
 
 export const CONTEXT_SIZE: RowSize<ExecutionContext> = {
@@ -223,56 +209,22 @@ const BrowserWindowType = builder.objectRef<CountedWindow>('BrowserWindow').impl
   description:
     'A browser window as its client last reported it. It is current registry state, not history: the relay drops it when the client stops reporting it or when the client’s connection is forgotten or taken over by another instance.',
   interfaces: [NodeInterface],
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     id: t.id({ ...NODE_ID, resolve: ({ window }) => nodeIdOf('BrowserWindow', window) }),
-    windowId: t.id({
-      description: 'The window’s id, unique within its client.',
-      resolve: ({ window }) => window.windowId,
-    }),
-    userId: t.id({
-      description: 'The id of the user that the client belongs to.',
-      resolve: ({ window }) => window.userId,
-    }),
-    clientId: t.id({
-      description: 'The id of the client that reports the window.',
-      resolve: ({ window }) => window.clientId,
-    }),
-    instanceId: t.id({
-      description: 'The id of the client instance that reported the window.',
-      resolve: ({ window }) => window.instanceId,
-    }),
-    clientType: t.field({
-      type: ClientTypeEnum,
-      description: 'What kind of program the client is.',
-      resolve: ({ window }) => window.clientType,
-    }),
-    ownership: t.field({
-      type: OwnershipEnum,
-      description: 'Whether the window is for the user or for work.',
-      resolve: ({ window }) => window.ownership,
-    }),
-    focused: t.boolean({ description: 'Whether the window has the focus.', resolve: ({ window }) => window.focused }),
-    type: t.string({
-      description: 'The window’s type, as the browser names it.',
-      resolve: ({ window }) => window.type,
-    }),
-    state: t.string({
-      description: 'The window’s state, as the browser names it.',
-      resolve: ({ window }) => window.state,
-    }),
-    incognito: t.boolean({
-      description: 'Whether the window is incognito.',
-      resolve: ({ window }) => window.incognito,
-    }),
-    tabCount: t.int({ description: 'How many tabs the window has.', resolve: ({ window }) => window.tabCount }),
-    capacity: t.int({
-      nullable: true,
-      description: 'How many workers the window is configured for; null if the client sent no number.',
-      resolve: ({ window }) => window.capacity,
-    }),
-    draining: t.boolean({
-      description: 'Whether the window takes no more workers.',
-      resolve: ({ window }) => window.draining,
+    ...fieldsOfPart(t, 'window', {
+      windowId: id('The window’s id, unique within its client.'),
+      userId: id('The id of the user that the client belongs to.'),
+      clientId: id('The id of the client that reports the window.'),
+      instanceId: id('The id of the client instance that reported the window.'),
+      clientType: typed(ClientTypeEnum, 'What kind of program the client is.'),
+      ownership: typed(OwnershipEnum, 'Whether the window is for the user or for work.'),
+      focused: flag('Whether the window has the focus.'),
+      type: text('The window’s type, as the browser names it.'),
+      state: text('The window’s state, as the browser names it.'),
+      incognito: flag('Whether the window is incognito.'),
+      tabCount: int('How many tabs the window has.'),
+      capacity: nullable.int('How many workers the window is configured for; null if the client sent no number.'),
+      draining: flag('Whether the window takes no more workers.'),
     }),
     status: t.field({
       type: WindowStatusEnum,
@@ -316,7 +268,7 @@ const BrowserWindowType = builder.objectRef<CountedWindow>('BrowserWindow').impl
       description: 'When the client last reported the window.',
       resolve: ({ window }) => window.reportedAt,
     }),
-  }),
+  })),
 });
 
 const BrowserWindowConnection = connectionOf('BrowserWindow', BrowserWindowType, { rows: 'browser windows' });

@@ -15,6 +15,7 @@ import { noteCommand, spanNoter } from '../../web/reply.ts';
 import { DIRECT_MUTATION } from '../writer/cache-hints.ts';
 import { textOfJson } from './builder-json.ts';
 import { builder, wireEnum } from './builder.ts';
+import { fieldsOf, id, list, nullable, text, time, typed } from './builder-fields.ts';
 import { WaitStageEnum } from './calls.ts';
 import { CommandType, commandArguments, subjectOfCommand } from './commands.ts';
 import { ExecutionEvidenceEnum, OutcomeEnum, StageEnum } from './delivery.ts';
@@ -193,20 +194,15 @@ const CancelStateEnum = wireEnum<CancelReceipt['state']>('CancelState', 'The res
 
 const CancelReceiptType = builder.objectRef<CancelReceipt>('CancelReceipt').implement({
   description: 'The result of a requested cancellation.',
-  fields: (t) => ({
-    state: t.expose('state', { type: CancelStateEnum, description: 'What the cancellation achieved.' }),
-    commandId: t.exposeID('commandId', { description: 'The id of the command.' }),
-    outcome: t.expose('outcome', {
-      type: OutcomeEnum,
-      nullable: true,
-      description: 'How the command ended; null while it is live.',
-    }),
-    command: t.expose('command', {
-      type: CommandType,
-      nullable: true,
-      description: 'The command after the cancellation; null if its record is no longer retained.',
-    }),
-  }),
+  fields: fieldsOf(() => ({
+    state: typed(CancelStateEnum, 'What the cancellation achieved.'),
+    commandId: id('The id of the command.'),
+    outcome: nullable.typed(OutcomeEnum, 'How the command ended; null while it is live.'),
+    command: nullable.typed(
+      CommandType,
+      'The command after the cancellation; null if its record is no longer retained.',
+    ),
+  })),
 });
 
 const CancelCommandResult = builder.unionType('CancelCommandResult', {
@@ -280,58 +276,42 @@ const AskedOfEnum = wireEnum<PreflightLayer['askedOf']>('PreflightAskedOf', 'Who
 
 const PreflightLayerType = builder.objectRef<PreflightLayer>('PreflightLayer').implement({
   description: 'What one layer of an invocation would answer.',
-  fields: (t) => ({
-    layer: t.expose('layer', { type: PreflightLayerEnum, description: 'The layer.' }),
-    verdict: t.expose('verdict', { type: PreflightVerdictEnum, description: 'Whether it would refuse.' }),
-    code: t.expose('code', {
-      type: RefusalCodeEnum,
-      nullable: true,
-      description: 'The code with which it would refuse; null unless the verdict is `REFUSE`.',
-    }),
-    message: t.exposeString('message', { description: 'The answer in words, for people.' }),
-    evidence: t.expose('evidence', {
-      type: 'JSON',
-      nullable: true,
-      description:
-        'What the layer looked at, such as `{"reserved":480,"limit":500}`: a JSON object whose members depend on the layer; null if there is nothing to show.',
-    }),
-    askedOf: t.expose('askedOf', { type: AskedOfEnum, description: 'Who decides.' }),
-    observedAt: t.expose('observedAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When the evidence was read; null if the layer was not asked.',
-    }),
-  }),
+  fields: fieldsOf(() => ({
+    layer: typed(PreflightLayerEnum, 'The layer.'),
+    verdict: typed(PreflightVerdictEnum, 'Whether it would refuse.'),
+    code: nullable.typed(RefusalCodeEnum, 'The code with which it would refuse; null unless the verdict is `REFUSE`.'),
+    message: text('The answer in words, for people.'),
+    evidence: nullable.json(
+      'What the layer looked at, such as `{"reserved":480,"limit":500}`: a JSON object whose members depend on the layer; null if there is nothing to show.',
+    ),
+    askedOf: typed(AskedOfEnum, 'Who decides.'),
+    observedAt: nullable.time('When the evidence was read; null if the layer was not asked.'),
+  })),
 });
 
 const PreflightType = builder.objectRef<Preflight>('Preflight').implement({
   description:
     'What would happen to an invocation: a snapshot. It reserves nothing, so an invocation that follows may be answered in another way.',
-  fields: (t) => ({
-    wouldAdmit: t.expose('wouldAdmit', {
-      type: PreflightVerdictEnum,
-      description:
-        'Whether the relay would admit the command: `PASS`, `REFUSE` or `UNKNOWN`. The client’s layers come later and are not counted.',
-    }),
-    firstRefusal: t.expose('firstRefusal', {
-      type: PreflightLayerType,
-      nullable: true,
-      description:
-        'The layer that would refuse first, so the code with which the invocation would be refused; null if none would. A layer before it that is `UNKNOWN` may refuse instead.',
-    }),
-    layers: t.expose('layers', {
-      type: [PreflightLayerType],
-      complexity: { field: 1, multiplier: PREFLIGHT_LAYERS.length },
-      description: `Every layer, in the order in which they are asked: at most ${PREFLIGHT_LAYERS.length}.`,
-    }),
-    command: t.expose('command', {
-      type: CommandType,
-      nullable: true,
-      description:
-        'With a given command id, the command that the invocation would attach to or replay; null if there is none or its record is no longer retained.',
-    }),
-    asOf: t.expose('asOf', { type: 'DateTime', description: 'When the layers were asked.' }),
-  }),
+  fields: fieldsOf(() => ({
+    wouldAdmit: typed(
+      PreflightVerdictEnum,
+      'Whether the relay would admit the command: `PASS`, `REFUSE` or `UNKNOWN`. The client’s layers come later and are not counted.',
+    ),
+    firstRefusal: nullable.typed(
+      PreflightLayerType,
+      'The layer that would refuse first, so the code with which the invocation would be refused; null if none would. A layer before it that is `UNKNOWN` may refuse instead.',
+    ),
+    layers: list(
+      PreflightLayerType,
+      `Every layer, in the order in which they are asked: at most ${PREFLIGHT_LAYERS.length}.`,
+      { complexity: { field: 1, multiplier: PREFLIGHT_LAYERS.length } },
+    ),
+    command: nullable.typed(
+      CommandType,
+      'With a given command id, the command that the invocation would attach to or replay; null if there is none or its record is no longer retained.',
+    ),
+    asOf: time('When the layers were asked.'),
+  })),
 });
 
 /** The cost is high, because this query reads what an invocation reads: one document must not contain many of them. */

@@ -10,6 +10,7 @@ import { SERIES_LINES, SERIES_POINTS, SERIES_WINDOW_SECONDS } from '../../core/l
 import { SAMPLED_GAUGE_NAMES } from '../../core/metrics.ts';
 import type { SeriesAnswer, SeriesView } from '../../core/metrics/series.ts';
 import { builder, wireEnum } from './builder.ts';
+import { fieldsOf, fieldsOfPart, id, int, list, nullable, text, time, typed } from './builder-fields.ts';
 import { CompletenessType, forAdmins, scanCost } from './page.ts';
 
 const ServerFeatureEnum = wireEnum<ServerFeature>('ServerFeature', 'An optional ability of a relay.', {
@@ -22,11 +23,11 @@ type Range = { readonly min: number; readonly max: number; readonly default: num
 
 const IntRange = builder.objectRef<Range>('IntRange').implement({
   description: 'The range of a number, and its default.',
-  fields: (t) => ({
-    min: t.exposeInt('min', { description: 'The smallest value.' }),
-    max: t.exposeInt('max', { description: 'The largest value.' }),
-    default: t.exposeInt('default', { description: 'The value if none is given.' }),
-  }),
+  fields: fieldsOf(() => ({
+    min: int('The smallest value.'),
+    max: int('The largest value.'),
+    default: int('The value if none is given.'),
+  })),
 });
 
 /** The limits for one requester. */
@@ -110,19 +111,17 @@ const ServerLimits = builder.objectRef<Limited>('ServerLimits').implement({
 
 const Server = builder.objectRef<Limited>('Server').implement({
   description: 'The relay that answers.',
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     version: t.string({ description: 'The version of the program.', resolve: ({ core }) => core.server.version }),
     label: t.string({
       nullable: true,
       description: 'The name of the deployment for people (the setting LABEL); null if it has none.',
       resolve: ({ core }) => core.server.label,
     }),
-    mode: t.field({
-      type: ModeEnum,
-      description: 'How this deployment keeps its state.',
-      resolve: ({ core }) => core.mode,
+    ...fieldsOfPart(t, 'core', {
+      mode: typed(ModeEnum, 'How this deployment keeps its state.'),
+      nodeId: id('The id of the node that answers.'),
     }),
-    nodeId: t.id({ description: 'The id of the node that answers.', resolve: ({ core }) => core.nodeId }),
     startedAt: t.field({
       type: 'DateTime',
       description: 'When the node that answers was started.',
@@ -138,7 +137,7 @@ const Server = builder.objectRef<Limited>('Server').implement({
       description: 'The optional abilities that this relay has.',
       resolve: ({ core }) => core.server.features,
     }),
-  }),
+  })),
 });
 
 builder.queryField('server', (t) =>
@@ -153,41 +152,32 @@ builder.queryField('server', (t) =>
 
 const SeriesType = builder.objectRef<SeriesView>('Series').implement({
   description: 'One line of a plot: a counter, a gauge, or a quantile of a duration, in equal steps of time.',
-  fields: (t) => ({
-    name: t.exposeString('name', { description: 'The name as it was requested, such as `commands_ended`.' }),
-    label: t.exposeString('label', {
-      nullable: true,
-      description:
-        'The value of the metric’s label, such as `completed`; null if the metric has no label, or the line is a quantile over all of its labels.',
-    }),
-    nodeId: t.exposeID('nodeId', {
-      nullable: true,
-      description: 'The id of the requested node; null if the line is of all nodes together.',
-    }),
-    from: t.expose('from', { type: 'DateTime', description: 'When the first step begins.' }),
-    stepSeconds: t.exposeInt('stepSeconds', { description: 'The length of each step, in seconds.' }),
+  fields: fieldsOf((t) => ({
+    name: text('The name as it was requested, such as `commands_ended`.'),
+    label: nullable.text(
+      'The value of the metric’s label, such as `completed`; null if the metric has no label, or the line is a quantile over all of its labels.',
+    ),
+    nodeId: nullable.id('The id of the requested node; null if the line is of all nodes together.'),
+    from: time('When the first step begins.'),
+    stepSeconds: int('The length of each step, in seconds.'),
     points: t.exposeFloatList('points', {
       nullable: { list: false, items: true },
       description:
         'One value for each step, the oldest first; the last step is still going on. For a counter: how often it happened in the step. For a gauge: its value when the step ended, of all nodes together; of `oldest_wait_seconds` the highest in the step, of any node. For a quantile: seconds, at most 6 % off. Null: nothing was recorded in the step, for example because the node was not running, or nothing was measured in it.',
     }),
-  }),
+  })),
 });
 
 const SeriesListType = builder.objectRef<SeriesAnswer>('SeriesList').implement({
   description: `Series of one window: at most ${SERIES_LINES}, of at most ${SERIES_POINTS} points each.`,
-  fields: (t) => ({
-    items: t.expose('items', {
-      type: [SeriesType],
-      complexity: { field: 1, multiplier: SERIES_LINES },
-      description:
-        'The series, in the order of the requested names and then of labels. Labels that did not occur in the window are left out.',
-    }),
-    completeness: t.expose('completeness', {
-      type: CompletenessType,
-      description: 'Which nodes contributed, and which did not answer.',
-    }),
-  }),
+  fields: fieldsOf(() => ({
+    items: list(
+      SeriesType,
+      'The series, in the order of the requested names and then of labels. Labels that did not occur in the window are left out.',
+      { complexity: { field: 1, multiplier: SERIES_LINES } },
+    ),
+    completeness: typed(CompletenessType, 'Which nodes contributed, and which did not answer.'),
+  })),
 });
 
 builder.queryField('series', (t) =>
@@ -236,8 +226,8 @@ export const ModeEnum = wireEnum<Core['mode']>('Mode', 'How this deployment keep
 
 const Viewer = builder.objectRef<CallingPrincipal>('Viewer').implement({
   description: 'The requester, and the node that answers.',
-  fields: (t) => ({
-    kind: t.expose('kind', { type: ViewerKindEnum, description: 'The kind of requester.' }),
+  fields: fieldsOf((t) => ({
+    kind: typed(ViewerKindEnum, 'The kind of requester.'),
     userId: t.id({
       nullable: true,
       description: 'The requester’s canonical user id; null for an administrator.',
@@ -248,18 +238,14 @@ const Viewer = builder.objectRef<CallingPrincipal>('Viewer').implement({
       description: 'The scopes of the user’s token; empty for an administrator, whose rights are not scopes.',
       resolve: (requester) => (requester.kind === 'user' ? [...requester.scopes] : []),
     }),
-    expiresAt: t.expose('expiresAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When the requester’s token expires; null if it does not expire.',
-    }),
+    expiresAt: nullable.time('When the requester’s token expires; null if it does not expire.'),
     nodeId: t.id({ description: 'The id of the node that answers.', resolve: (_who, _args, { core }) => core.nodeId }),
     mode: t.field({
       type: ModeEnum,
       description: 'How this deployment keeps its state.',
       resolve: (_who, _args, { core }) => core.mode,
     }),
-  }),
+  })),
 });
 
 builder.queryField('viewer', (t) =>

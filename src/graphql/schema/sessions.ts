@@ -7,6 +7,7 @@ import type { SiteEvent } from '../../core/sites/site.ts';
 import { noteCommand, spanNoter } from '../../web/reply.ts';
 import { textOfJson } from './builder-json.ts';
 import { builder, fresh } from './builder.ts';
+import { fieldsOf, fieldsOfPart, id, int, nullable, text, time } from './builder-fields.ts';
 import type { Context } from './context.ts';
 import { InvokeActionResult, view, waitFor } from './invoke.ts';
 import type { Share } from './page-budget.ts';
@@ -79,12 +80,10 @@ const ShareSiteSessionInput = builder.inputType('ShareSiteSessionInput', {
 
 const OpenedSiteSession = builder.objectRef<OpenedSession>('OpenedSiteSession').implement({
   description: 'A new session with its first grant. The grant’s token is shown only here.',
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     sessionId: t.id({ description: 'The session’s id.', resolve: ({ view }) => view.session.sessionId }),
     grantId: t.id({ description: 'The id of the first grant.', resolve: ({ grant }) => grant.grantId }),
-    token: t.exposeString('token', {
-      description: 'The bearer token of the first grant. The relay keeps only a digest of it.',
-    }),
+    token: text('The bearer token of the first grant. The relay keeps only a digest of it.'),
     state: t.field({
       type: SessionStateEnum,
       description: 'Whether the session can be used.',
@@ -96,14 +95,14 @@ const OpenedSiteSession = builder.objectRef<OpenedSession>('OpenedSiteSession').
       resolve: ({ grant }) => grant.expiresAt,
     }),
     session: t.field({ type: SiteSessionType, description: 'The new session.', resolve: ({ view }) => view }),
-  }),
+  })),
 });
 
 const SharedGrant = builder.objectRef<NewToken & { readonly sessionId: string }>('SharedGrant').implement({
   description: 'A new grant. Its token is shown only here.',
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     grantId: t.id({ description: 'The grant’s id.', resolve: ({ grant }) => grant.grantId }),
-    token: t.exposeString('token', { description: 'The grant’s bearer token. The relay keeps only a digest of it.' }),
+    token: text('The grant’s bearer token. The relay keeps only a digest of it.'),
     expiresAt: t.field({
       type: 'DateTime',
       description: 'When the grant expires.',
@@ -114,7 +113,7 @@ const SharedGrant = builder.objectRef<NewToken & { readonly sessionId: string }>
       description: 'What the grant allows.',
       resolve: ({ sessionId, grant }) => grantOf({ sessionId }, grant),
     }),
-  }),
+  })),
 });
 
 const OpenSiteSessionResult = builder.unionType('OpenSiteSessionResult', {
@@ -142,16 +141,12 @@ const RevokeGrantResult = builder.objectRef<readonly string[]>('RevokeGrantResul
 const SiteTicket = builder.objectRef<{ readonly ticket: string; readonly expiresAt: number }>('SiteTicket').implement({
   description:
     'A secret that opens one event stream instead of a token, for an `EventSource`, which cannot send a header.',
-  fields: (t) => ({
-    ticket: t.exposeString('ticket', {
-      description:
-        'The ticket, sent as the query parameter `ticket`. It also works for reconnects of the EventSource that redeemed it.',
-    }),
-    expiresAt: t.expose('expiresAt', {
-      type: 'DateTime',
-      description: 'When the ticket expires if it was not redeemed.',
-    }),
-  }),
+  fields: fieldsOf(() => ({
+    ticket: text(
+      'The ticket, sent as the query parameter `ticket`. It also works for reconnects of the EventSource that redeemed it.',
+    ),
+    expiresAt: time('When the ticket expires if it was not redeemed.'),
+  })),
 });
 
 const sessionId = { required: true, description: 'The session’s id.' } as const;
@@ -204,28 +199,17 @@ const SiteEventType = builder.objectRef<LiveEvent<SiteEvent>>('SiteEvent').imple
   description:
     'A notification from a site’s host to its viewers. It is not state: a viewer that receives it queries what changed.',
   extensions: { shareable: true },
-  fields: (t) => ({
-    name: t.string({ description: 'The event’s name.', resolve: ({ event }) => event.name }),
-    data: t.field({
-      type: 'JSON',
-      nullable: true,
-      description: 'The data that the host sent with the event; null if it sent none.',
-      resolve: ({ event }) => event.data,
+  fields: fieldsOf((t) => ({
+    ...fieldsOfPart(t, 'event', {
+      name: text('The event’s name.'),
+      data: nullable.json('The data that the host sent with the event; null if it sent none.'),
+      messageId: id('The id of the retained message, for requesters that may read the history.'),
+      publishedAt: time('When the event was retained and published.'),
     }),
-    messageId: t.id({
-      description: 'The id of the retained message, for requesters that may read the history.',
-      resolve: ({ event }) => event.messageId,
-    }),
-    publishedAt: t.field({
-      type: 'DateTime',
-      description: 'When the event was retained and published.',
-      resolve: ({ event }) => event.publishedAt,
-    }),
-    missed: t.exposeInt('missed', {
-      description:
-        'At least how many events were lost since the previous one: those that the subscriber read too slowly, and one for each interruption between the relay and other relays.',
-    }),
-  }),
+    missed: int(
+      'At least how many events were lost since the previous one: those that the subscriber read too slowly, and one for each interruption between the relay and other relays.',
+    ),
+  })),
 });
 
 type EventsArgs = { readonly sessionId: string; readonly names?: readonly string[] | null };

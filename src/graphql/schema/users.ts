@@ -3,6 +3,7 @@ import type { UserView } from '../../core/users/users.ts';
 import { completenessOf, type ObservedSource, type Page } from '../../core/page.ts';
 import { thenDo, both } from '../../core/maybe-promise.ts';
 import { builder } from './builder.ts';
+import { fieldsOf, int, typed } from './builder-fields.ts';
 import { ConnectionSnapshotConnection, ConnectionStatusEnum, CONNECTION_SIZE } from './connections.ts';
 import { StreamConnection } from './history.ts';
 import { nodeIdOf, NODE_ID, NodeInterface } from './node-interface.ts';
@@ -22,17 +23,12 @@ export const User = builder.objectRef<UserView>('User').implement({
   description:
     'A canonical user. The relay knows users only by their connections and retained messages; there is no user registry.',
   interfaces: [NodeInterface],
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     id: t.id({ ...NODE_ID, resolve: ({ id }) => nodeIdOf('User', { userId: id }) }),
     userId: t.exposeID('id', { description: 'The canonical user id.' }),
-    connectionCount: t.exposeInt('connectionCount', { description: 'How many connections of the user were observed.' }),
-    streamCount: t.exposeInt('streamCount', {
-      description: 'How many streams with retained messages of the user were observed.',
-    }),
-    completeness: t.expose('completeness', {
-      type: CompletenessType,
-      description: 'Whether the counts miss anything, from which source, and why.',
-    }),
+    connectionCount: int('How many connections of the user were observed.'),
+    streamCount: int('How many streams with retained messages of the user were observed.'),
+    completeness: typed(CompletenessType, 'Whether the counts miss anything, from which source, and why.'),
     summaryCompleteness: t.field({
       type: CompletenessType,
       complexity: pageCost,
@@ -97,7 +93,7 @@ export const User = builder.objectRef<UserView>('User').implement({
         return page.after ? core.rpc.pending(requester, { userId: id }, page) : loaders.pendingOfUser(id, page.first);
       },
     }),
-  }),
+  })),
 });
 
 /**
