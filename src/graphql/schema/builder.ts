@@ -137,12 +137,8 @@ export function keysOf<Key extends string>(record: Readonly<Record<Key, unknown>
 
 // Makes each event of a subscription read its nested fields again.
 
-/**
- * Resolves one event of a subscription after clearing the loaders and what was read, so that nothing cached for an earlier event is
- * shown.
- */
-export function fresh<T>(live: LiveEvent<T>, _args: unknown, { loaders, reading }: Context): LiveEvent<T> {
-  loaders.forget();
-  reading.forget();
+/** Resolves one event of a subscription. What was loaded for an earlier event is forgotten, so that it is not shown. */
+export function fresh<T>(live: LiveEvent<T>, _args: unknown, context: Context): LiveEvent<T> {
+  context.forget();
   return live;
 }

@@ -1,6 +1,7 @@
 /** The GraphQL types and fields of callers' waits: pending RPCs, their listings, counts and alerts. */
 import type { WaitFor } from '../../core/commands/command.ts';
 import type { InstanceMismatch, PendingRpc, PendingRpcAlert } from '../../core/core.ts';
+import { clientKeyText, commandKeyText } from '../../core/ids.ts';
 import { MIN_AGE_MS, OLDER_THAN_MS, WAITERS_PER_COMMAND } from '../../core/limits.ts';
 import type { LiveEvent } from '../../core/live.ts';
 import type { Completeness } from '../../core/page.ts';
@@ -9,6 +10,7 @@ import { builder, fresh, wireEnum } from './builder.ts';
 import { fieldsOf, fieldsOfPart, flag, id, int, list, nullable, text, time, typed } from './builder-fields.ts';
 import { CommandType } from './commands.ts';
 import { ConnectionSnapshot } from './connections.ts';
+import { loadBy, loadPagesBy } from './context.ts';
 import { StageEnum } from './delivery.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import {
@@ -164,13 +166,21 @@ builder.queryFields((t) => ({
   }),
 }));
 
+export const loadWaiters = loadBy(commandKeyText, ({ core }, keys) => core.rpc.ofCommands(keys));
+
 builder.objectField(CommandType, 'waiters', (t) =>
   t.field({
     type: [PendingRpcType],
     complexity: { field: 1, multiplier: WAITERS_PER_COMMAND },
     description: `Callers that still wait on the command: at most ${WAITERS_PER_COMMAND}.`,
-    resolve: (command, _, { loaders }) => loaders.waitersOfCommand(command),
+    resolve: (command, _, context) => loadWaiters(context, command),
   }),
+);
+
+const pendingOfClient = loadPagesBy(
+  clientKeyText,
+  ({ core, requester }, keys, first) => core.rpc.ofClients(requester, keys, first),
+  ({ core, requester }, key, page) => core.rpc.pending(requester, key, page),
 );
 
 builder.objectField(ConnectionSnapshot, 'pendingRpcs', (t) =>
@@ -179,11 +189,7 @@ builder.objectField(ConnectionSnapshot, 'pendingRpcs', (t) =>
     description: 'Callers that still wait on this client, oldest first.',
     complexity: pageCost,
     args: { ...pageArguments },
-    resolve: ({ userId, clientId }, args, { core, requester, loaders }) => {
-      const page = pageOf(args);
-      const key = { userId, clientId };
-      return page.after ? core.rpc.pending(requester, key, page) : loaders.pendingOfClient(key, page.first);
-    },
+    resolve: ({ userId, clientId }, page, context) => pendingOfClient.page(context, { userId, clientId }, pageOf(page)),
   }),
 );
 

@@ -9,7 +9,7 @@ import { subscribeTo, type LiveEvent } from '../../core/live.ts';
 import { thenDo } from '../../core/maybe-promise.ts';
 import { builder, fresh, wireEnum } from './builder.ts';
 import { fieldsOf, flag, id, int, list, nullable, text, time } from './builder-fields.ts';
-import { CONNECTION_SIZE, ClientTypeEnum, ConnectionSnapshot } from './connections.ts';
+import { ClientTypeEnum, ConnectionSnapshot, loadSized } from './connections.ts';
 import type { Context } from './context.ts';
 import { DeliveryRecord, OutcomeEnum, StageEnum } from './delivery.ts';
 import { MessageConnection, TerminalErrorType, orderArgument } from './history.ts';
@@ -73,8 +73,7 @@ export const CommandType = builder.objectRef<Command>('Command').implement({
       nullable: true,
       description:
         'The target’s connection as it is now; null if there is none. The command may have gone to another one.',
-      resolve: (command, _, { loaders, budget }) =>
-        thenDo(loaders.connection(command), (connection) => connection && budget.row(connection, CONNECTION_SIZE)),
+      resolve: (command, _, context) => loadSized(context, command),
     }),
     outcome: nullable.typed(OutcomeEnum, 'How the command ended; null while it is live.'),
     result: t.field({

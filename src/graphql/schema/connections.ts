@@ -15,6 +15,7 @@ import {
   type Predecessor,
   type Reconnects,
 } from '../../core/connections/connection.ts';
+import { clientKeyText, type ClientKey } from '../../core/ids.ts';
 import {
   FILTER_TEXT_CHARS,
   FLAPPING_MAX,
@@ -24,10 +25,12 @@ import {
   RECONNECT_CLIENTS,
 } from '../../core/limits.ts';
 import type { LiveEvent } from '../../core/live.ts';
+import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import { SCAN_BUDGET } from '../../core/page.ts';
 import { DERIVED, ENTITY, PURE, timedEntity } from '../writer/cache-hints.ts';
 import { builder, fresh, wireEnum } from './builder.ts';
 import { fieldsOf, fieldsOfPart, flag, id, int, list, nullable, time, typed } from './builder-fields.ts';
+import { loadBy, type Context } from './context.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import type { RowSize } from './page-budget.ts';
 import {
@@ -196,6 +199,13 @@ export const ConnectionSnapshot = builder.objectRef<Connection>('ConnectionSnaps
   })),
 });
 
+export const loadConnection = loadBy(clientKeyText, ({ core }, keys) => core.connections.many(keys));
+
+/** Loads the connection of a client as a single row, which counts against the size of the answer. */
+export function loadSized(context: Context, client: ClientKey): MaybePromise<Connection | null> {
+  return thenDo(loadConnection(context, client), (row) => row && context.budget.row(row, CONNECTION_SIZE));
+}
+
 export const ConnectionSnapshotConnection = connectionOf('ConnectionSnapshot', ConnectionSnapshot, {
   rows: 'connection snapshots',
   size: CONNECTION_SIZE,
@@ -270,11 +280,13 @@ builder.subscriptionField('connectionEvents', (t) =>
 
 // The GraphQL types and fields that show how often clients reconnect, and which reconnect most.
 
+const loadReconnects = loadBy(clientKeyText, ({ core }, keys) => core.connections.reconnects(keys));
+
 builder.objectField(ConnectionSnapshot, 'reconnectsLastHour', (t) =>
   t.int({
     description:
       'How often the client’s link was opened again in the last hour, counted in steps of five minutes. Also counts links of earlier instances, and reconnects after the connection had been forgotten.',
-    resolve: (connection, _, { loaders }) => loaders.reconnects(connection),
+    resolve: (connection, _, context) => loadReconnects(context, connection),
   }),
 );
 
@@ -288,7 +300,7 @@ const FlappingClient = builder.objectRef<Reconnects>('FlappingClient').implement
       type: ConnectionSnapshot,
       nullable: true,
       description: 'The client’s connection now; null if it is forgotten.',
-      resolve: (client, _, { loaders }) => loaders.connection(client),
+      resolve: (client, _, context) => loadConnection(context, client),
     }),
   })),
 });

@@ -10,8 +10,9 @@ import {
   type Ownership,
   type WindowStatus,
 } from '../../core/contexts/context.ts';
-import type { WorkerList, WorkerView } from '../../core/contexts/contexts.ts';
+import type { ContextQuery, WindowQuery, WorkerList, WorkerQuery, WorkerView } from '../../core/contexts/contexts.ts';
 import type { ClientKey } from '../../core/ids.ts';
+import { canonicalJson } from '../../core/json.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS, COUNT_SCAN, PAGE_DEFAULT, WORKER_LIST } from '../../core/limits.ts';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { SCAN_BUDGET, completenessOf } from '../../core/page.ts';
@@ -19,7 +20,7 @@ import { builder, wireEnum } from './builder.ts';
 import { fieldsOf, fieldsOfPart, flag, id, int, nullable, text, time, typed } from './builder-fields.ts';
 import { CommandType } from './commands.ts';
 import { ClientTypeEnum, ConnectionSnapshot } from './connections.ts';
-import type { Context } from './context.ts';
+import { loadFirstBy, loadPagesBy, type Context } from './context.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import type { RowSize } from './page-budget.ts';
 import {
@@ -139,6 +140,12 @@ builder.queryFields((t) => ({
   }),
 }));
 
+const contextPages = loadPagesBy(
+  (query: ContextQuery) => canonicalJson(query),
+  ({ core, requester, reading }, queries, first) => core.contexts.lists(requester, queries, first, reading),
+  ({ core, requester, reading }, query, page) => core.contexts.list(requester, query, page, reading),
+);
+
 builder.objectField(User, 'contexts', (t) =>
   t.field({
     type: ExecutionContextConnection,
@@ -150,23 +157,13 @@ builder.objectField(User, 'contexts', (t) =>
       ownership: t.arg({ type: OwnershipEnum, description: 'Only contexts with this ownership.' }),
       ...pageArguments,
     },
-    resolve: ({ id }, { clientType, status, ownership, ...paging }, { core, requester, loaders, reading }) => {
-      const page = pageOf(paging);
-      const query = { userId: id, clientType, status, ownership };
-      return page.after ? core.contexts.list(requester, query, page, reading) : loaders.contexts(query, page.first);
-    },
+    resolve: ({ id }, { clientType, status, ownership, ...page }, context) =>
+      contextPages.page(context, { userId: id, clientType, status, ownership }, pageOf(page)),
   }),
 );
 
-/**
- * Returns a page of a client's contexts. The first page comes from the loader, which reads the pages of many clients at
- * once.
- */
-function contextsOfClient({ userId, clientId }: ClientKey, args: AskedPage, context: Context) {
-  const page = pageOf(args);
-  const query = { userId, clientId };
-  const { core, requester, loaders, reading } = context;
-  return page.after ? core.contexts.list(requester, query, page, reading) : loaders.contexts(query, page.first);
+function contextsOfClient({ userId, clientId }: ClientKey, page: AskedPage, context: Context) {
+  return contextPages.page(context, { userId, clientId }, pageOf(page));
 }
 
 builder.objectField(ConnectionSnapshot, 'contexts', (t) =>
@@ -257,11 +254,8 @@ const BrowserWindowType = builder.objectRef<CountedWindow>('BrowserWindow').impl
       description: 'Execution contexts that the client reports in this window now.',
       complexity: pageCost,
       args: { ...pageArguments },
-      resolve: ({ window: { userId, clientId, windowId } }, args, { core, requester, loaders, reading }) => {
-        const page = pageOf(args);
-        const query = { userId, clientId, windowId };
-        return page.after ? core.contexts.list(requester, query, page, reading) : loaders.contexts(query, page.first);
-      },
+      resolve: ({ window: { userId, clientId, windowId } }, page, context) =>
+        contextPages.page(context, { userId, clientId, windowId }, pageOf(page)),
     }),
     reportedAt: t.field({
       type: 'DateTime',
@@ -329,6 +323,12 @@ builder.queryFields((t) => ({
   }),
 }));
 
+const windowPages = loadPagesBy(
+  (query: WindowQuery) => canonicalJson(query),
+  ({ core, requester, reading }, queries, first) => core.contexts.windowLists(requester, queries, first, reading),
+  ({ core, requester, reading }, query, page) => core.contexts.windows(requester, query, page, reading),
+);
+
 builder.objectField(User, 'browserWindows', (t) =>
   t.field({
     type: BrowserWindowConnection,
@@ -339,11 +339,8 @@ builder.objectField(User, 'browserWindows', (t) =>
       ownership: t.arg({ type: OwnershipEnum, description: 'Only windows with this ownership.' }),
       ...pageArguments,
     },
-    resolve: ({ id }, { status, ownership, ...paging }, { core, requester, loaders, reading }) => {
-      const page = pageOf(paging);
-      const query = { userId: id, status, ownership };
-      return page.after ? core.contexts.windows(requester, query, page, reading) : loaders.windows(query, page.first);
-    },
+    resolve: ({ id }, { status, ownership, ...page }, context) =>
+      windowPages.page(context, { userId: id, status, ownership }, pageOf(page)),
   }),
 );
 
@@ -359,8 +356,13 @@ type WorkersOf = {
   readonly first: number;
 };
 
-function listOf({ loaders }: Context, { first, ...owner }: WorkersOf, view: WorkerView): MaybePromise<WorkerList> {
-  return loaders.workers({ ...owner, ...view }, first);
+const workerLists = loadFirstBy(
+  (query: WorkerQuery) => canonicalJson(query),
+  ({ core, requester, reading }, queries, first) => core.contexts.workers(requester, queries, first, reading),
+);
+
+function listOf(context: Context, { first, ...owner }: WorkersOf, view: WorkerView): MaybePromise<WorkerList> {
+  return workerLists(context, { ...owner, ...view }, first);
 }
 
 /** Returns the list, cut to what fits into the answer’s byte budget. */

@@ -9,11 +9,13 @@ import {
 } from '../../core/commands/command.ts';
 import type { NodeView } from '../../core/commands/operator.ts';
 import { notFound } from '../../core/errors.ts';
+import { clientKeyText } from '../../core/ids.ts';
 import { DRAIN_WITHIN_MS, NODE_LEASE_MS } from '../../core/limits.ts';
 import { thenDo } from '../../core/maybe-promise.ts';
 import { builder, wireEnum } from './builder.ts';
 import { fieldsOf, flag, float, id, int, nullable, text, time, typed } from './builder-fields.ts';
 import { ClientTypeEnum, ConnectionSnapshot } from './connections.ts';
+import { loadBy } from './context.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import { connectionOf } from './page.ts';
 
@@ -150,14 +152,16 @@ export const DeliveryRecord = builder.objectRef<Command>('DeliveryRecord').imple
   })),
 });
 
+const loadOfClient = loadBy(clientKeyText, ({ core }, keys) => core.delivery.loads(keys));
+
 builder.objectFields(ConnectionSnapshot, (t) => ({
   inFlight: t.int({
     description: 'How many commands were dispatched to the client and have not ended.',
-    resolve: (connection, _, { loaders }) => thenDo(loaders.load(connection), ({ inFlight }) => inFlight),
+    resolve: (connection, _, context) => thenDo(loadOfClient(context, connection), ({ inFlight }) => inFlight),
   }),
   queued: t.int({
     description: 'How many commands wait to be dispatched to the client.',
-    resolve: (connection, _, { loaders }) => thenDo(loaders.load(connection), ({ queued }) => queued),
+    resolve: (connection, _, context) => thenDo(loadOfClient(context, connection), ({ queued }) => queued),
   }),
 }));
 

@@ -21,6 +21,7 @@ import { SCAN_BUDGET } from '../../core/page.ts';
 import { builder, wireEnum } from './builder.ts';
 import { fieldsOf, float, id, int, nullable, text, time, typed } from './builder-fields.ts';
 import { ClientTypeEnum, DisconnectCauseEnum } from './connections.ts';
+import { loadPayload } from './context.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import type { RowSize } from './page-budget.ts';
 import {
@@ -129,11 +130,11 @@ const MessageType = builder.objectRef<Message>('Message').implement({
       nullable: true,
       description: 'The payload as it was sent; null unless `payloadState` says that it is included.',
       args: includeArgument,
-      resolve: (message, { include }, { core, requester, readPayload, loaders }) => {
-        if (!include || !hasPayload(message) || !core.reveals.shows(requester)) return null;
+      resolve: (message, { include }, context) => {
+        if (!include || !hasPayload(message) || !context.core.reveals.shows(context.requester)) return null;
         const { userId, suffix } = message;
-        return thenDo(readPayload({ userId, stream: streamKey(userId, suffix) }), () =>
-          thenDo(loaders.payload(message), ({ text }) => text),
+        return thenDo(context.readPayload({ userId, stream: streamKey(userId, suffix) }), () =>
+          thenDo(loadPayload(context, message), ({ text }) => text),
         );
       },
     }),
@@ -141,10 +142,10 @@ const MessageType = builder.objectRef<Message>('Message').implement({
       type: PayloadStateEnum,
       description: 'What `payload` shows when it is requested with the same `include`.',
       args: includeArgument,
-      resolve: (message, { include }, { core, requester, loaders }): MaybePromise<PayloadState> => {
+      resolve: (message, { include }, context): MaybePromise<PayloadState> => {
         if (!hasPayload(message)) return 'none';
-        return include && core.reveals.shows(requester)
-          ? thenDo(loaders.payload(message), ({ state }) => state)
+        return include && context.core.reveals.shows(context.requester)
+          ? thenDo(loadPayload(context, message), ({ state }) => state)
           : 'redacted';
       },
     }),

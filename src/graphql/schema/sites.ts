@@ -1,12 +1,12 @@
 /** Cooperative sites: the type, the listings, and registration by their hosts. */
 import { notFound } from '../../core/errors.ts';
 import { GRANTS_PER_SESSION, SITES_PER_USER } from '../../core/limits.ts';
-import { thenDo } from '../../core/maybe-promise.ts';
 import type { SessionView, SiteView } from '../../core/sites/site-policy.ts';
 import type { CapabilityProfile, Grant, SessionState, SiteSession } from '../../core/sites/site.ts';
 import { builder, wireEnum } from './builder.ts';
 import { fieldsOf, fieldsOfPart, flag, id, int, nullable, text, texts, time, typed } from './builder-fields.ts';
-import { CONNECTION_SIZE, ConnectionSnapshot } from './connections.ts';
+import { ConnectionSnapshot, loadSized } from './connections.ts';
+import { loadPagesBy } from './context.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import type { RowSize } from './page-budget.ts';
 import { CompletenessType, connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
@@ -96,10 +96,7 @@ export const SiteType = builder.objectRef<SiteView>('Site').implement({
       type: ConnectionSnapshot,
       nullable: true,
       description: 'The connection of the hosting client; null if there is none, and for the holder of a grant.',
-      resolve: ({ userId, clientId, seen }, _, { loaders, budget }) =>
-        seen === 'whole'
-          ? thenDo(loaders.connection({ userId, clientId }), (host) => host && budget.row(host, CONNECTION_SIZE))
-          : null,
+      resolve: (site, _, context) => (site.seen === 'whole' ? loadSized(context, site) : null),
     }),
     registeredAt: t.field({
       type: 'DateTime',
@@ -138,16 +135,19 @@ builder.queryFields((t) => ({
   }),
 }));
 
+const sitesOfUser = loadPagesBy(
+  (userId: string) => userId,
+  ({ core, requester }, ids, first) => core.sites.ofUsers(requester, ids, first),
+  ({ core, requester }, id, page) => core.sites.list(requester, id, page),
+);
+
 builder.objectField(User, 'sites', (t) =>
   t.field({
     type: SiteConnection,
     description: 'The user’s sites, in order of site id.',
     complexity: pageCost,
     args: { ...pageArguments },
-    resolve: ({ id }, args, { core, requester, loaders }) => {
-      const page = pageOf(args);
-      return page.after ? core.sites.list(requester, id, page) : loaders.sitesOfUser(id, page.first);
-    },
+    resolve: ({ id }, page, context) => sitesOfUser.page(context, id, pageOf(page)),
   }),
 );
 

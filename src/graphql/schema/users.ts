@@ -5,6 +5,7 @@ import { thenDo, both } from '../../core/maybe-promise.ts';
 import { builder } from './builder.ts';
 import { fieldsOf, int, typed } from './builder-fields.ts';
 import { ConnectionSnapshotConnection, ConnectionStatusEnum, CONNECTION_SIZE } from './connections.ts';
+import { loadFirstBy, loadPagesBy } from './context.ts';
 import { StreamConnection } from './history.ts';
 import { nodeIdOf, NODE_ID, NodeInterface } from './node-interface.ts';
 import {
@@ -18,6 +19,19 @@ import {
   scannedPageCost,
 } from './page.ts';
 import { PendingRpcConnection } from './calls.ts';
+
+const itself = (userId: string): string => userId;
+const connectionsOfUser = loadFirstBy(itself, ({ core, requester }, ids, first) =>
+  core.connections.ofUsers(requester, ids, first),
+);
+const streamsOfUser = loadFirstBy(itself, ({ core, requester }, ids, first) =>
+  core.history.ofUsers(requester, ids, first),
+);
+const pendingOfUser = loadPagesBy(
+  itself,
+  ({ core, requester }, ids, first) => core.rpc.ofUsers(requester, ids, first),
+  ({ core, requester }, userId, page) => core.rpc.pending(requester, { userId }, page),
+);
 
 export const User = builder.objectRef<UserView>('User').implement({
   description:
@@ -35,9 +49,10 @@ export const User = builder.objectRef<UserView>('User').implement({
       description:
         'Whether first pages of this size miss any of the user’s connections or streams, from which source, and why.',
       args: { first: pageArguments.first },
-      resolve: ({ id }, args, { loaders, budget }) => {
+      resolve: ({ id }, args, context) => {
         const { first } = pageOf(args);
-        return both(loaders.connectionsOfUser(id, first), loaders.streamsOfUser(id, first), (connections, streams) =>
+        const { budget } = context;
+        return both(connectionsOfUser(context, id, first), streamsOfUser(context, id, first), (connections, streams) =>
           completenessOf([
             ...cutSources(budget.page(connections, CONNECTION_SIZE), first),
             ...cutSources(budget.page(streams, null), first),
@@ -53,12 +68,11 @@ export const User = builder.objectRef<UserView>('User').implement({
         status: t.arg({ type: ConnectionStatusEnum, description: 'Only connections with this status.' }),
         ...pageArguments,
       },
-      resolve: ({ id }, args, { core, requester, loaders, reading }) => {
-        const page = pageOf(args);
-        const { status } = args;
-        const plain = !status && !page.after;
-        return plain
-          ? loaders.connectionsOfUser(id, page.first)
+      resolve: ({ id }, { status, ...asked }, context) => {
+        const page = pageOf(asked);
+        const { core, requester, reading } = context;
+        return !status && !page.after
+          ? connectionsOfUser(context, id, page.first)
           : core.connections.list(requester, { userId: id, status }, page, reading);
       },
     }),
@@ -70,28 +84,23 @@ export const User = builder.objectRef<UserView>('User').implement({
         prefix: t.arg.string({ description: 'Only streams whose suffix begins with this text.' }),
         ...pageArguments,
       },
-      resolve: ({ id }, args, { core, requester, loaders }) => {
-        const page = pageOf(args);
-        const { prefix } = args;
-        const plain = !prefix && !page.after;
-        return plain
-          ? loaders.streamsOfUser(id, page.first)
-          : core.history.streams(requester, id, prefix ?? null, page);
+      resolve: ({ id }, { prefix, ...asked }, context) => {
+        const page = pageOf(asked);
+        return !prefix && !page.after
+          ? streamsOfUser(context, id, page.first)
+          : context.core.history.streams(context.requester, id, prefix ?? null, page);
       },
     }),
     pendingRpcCount: t.int({
       description: 'How many callers still wait on clients of the user.',
-      resolve: ({ id }, _, { loaders }) => thenDo(loaders.pendingOfUser(id, 1), ({ total }) => total),
+      resolve: ({ id }, _, context) => thenDo(pendingOfUser.first(context, id, 1), ({ total }) => total),
     }),
     pendingRpcs: t.field({
       type: PendingRpcConnection,
       description: 'Callers that still wait on clients of the user, oldest first.',
       complexity: pageCost,
       args: { ...pageArguments },
-      resolve: ({ id }, args, { core, requester, loaders }) => {
-        const page = pageOf(args);
-        return page.after ? core.rpc.pending(requester, { userId: id }, page) : loaders.pendingOfUser(id, page.first);
-      },
+      resolve: ({ id }, page, context) => pendingOfUser.page(context, id, pageOf(page)),
     }),
   })),
 });
