@@ -3,10 +3,12 @@ import {
   GraphQLError,
   Kind,
   Lexer,
+  OperationTypeNode,
   Source,
   TokenKind,
   parse,
   validate,
+  type DefinitionNode,
   type DocumentNode,
   type FieldNode,
   type FragmentDefinitionNode,
@@ -14,8 +16,10 @@ import {
   type SelectionSetNode,
 } from 'graphql';
 import { BoundedMap } from '../../core/collections.ts';
-import { CallboardError, type Code } from '../../core/errors.ts';
+import { CallboardError, fail, type Code } from '../../core/errors.ts';
 import {
+  ANONYMOUS_INTROSPECTION_CHARS,
+  ANONYMOUS_QUERY_CHARS,
   QUERY_ALIASES,
   QUERY_CACHE,
   QUERY_CACHE_CHARS,
@@ -30,6 +34,7 @@ import {
   QUERY_ROOT_FIELDS,
   QUERY_TOKENS,
 } from '../../core/limits.ts';
+import { fragmentsOf, rootFields } from '../selection.ts';
 import { shortened, toGraphQLError } from './mask.ts';
 
 /**
@@ -201,10 +206,7 @@ function boundsFaults(bounds: readonly (readonly [string, number, number])[]): r
 }
 
 function createMeasure(document: DocumentNode): (set: SelectionSetNode) => Shape {
-  const fragments = new Map<string, FragmentDefinitionNode>();
-  for (const node of document.definitions) {
-    if (node.kind === Kind.FRAGMENT_DEFINITION) fragments.set(node.name.value, node);
-  }
+  const fragments = fragmentsOf(document);
   const known = new Map<string, Shape>();
   const ofFragment = (name: string): Shape => {
     const fragment = fragments.get(name);
@@ -262,19 +264,17 @@ type Together = { readonly names: Map<string, Same>; readonly spread: Set<string
 class MergeCount {
   readonly #document: DocumentNode;
   readonly #most: number;
-  readonly #fragments = new Map<string, FragmentDefinitionNode>();
+  readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
   #steps = 0;
 
   constructor(document: DocumentNode, most: number) {
     this.#document = document;
+    this.#fragments = fragmentsOf(document);
     this.#most = most;
   }
 
   count(): number {
-    const { definitions } = this.#document;
-    for (const node of definitions)
-      if (node.kind === Kind.FRAGMENT_DEFINITION) this.#fragments.set(node.name.value, node);
-    for (const node of definitions) {
+    for (const node of this.#document.definitions) {
       const executable = node.kind === Kind.OPERATION_DEFINITION || node.kind === Kind.FRAGMENT_DEFINITION;
       if (executable) this.#merge([node.selectionSet], 0);
     }
@@ -314,5 +314,39 @@ class MergeCount {
     this.#steps += same.count * (1 + (selectionSet?.selections.length ?? 0));
     same.count++;
     if (selectionSet) same.sets.push(selectionSet);
+  }
+}
+
+// Limits what may be executed without a token.
+
+/** Who may read the schema through introspection. */
+export type Introspection = 'admin' | 'all' | 'off';
+
+/**
+ * Checks that a document may be executed without a token: a query of `__typename` and, where introspection is open to
+ * all, of the schema. Throws `unauthenticated` for every other text, valid or not. The document is not validated, and a
+ * text longer than such a query needs is not parsed.
+ */
+export function requireAnonymousQuery(query: string, introspection: Introspection): void {
+  const longest = introspection === 'all' ? ANONYMOUS_INTROSPECTION_CHARS : ANONYMOUS_QUERY_CHARS;
+  const document = query.length <= longest ? parseQuietly(query) : null;
+  const isOpen = document?.definitions.every((node) => isOpenDefinition(document, node, introspection));
+  if (!isOpen) fail('unauthenticated', 'A bearer token is needed.');
+}
+
+function isOpenDefinition(document: DocumentNode, node: DefinitionNode, introspection: Introspection): boolean {
+  if (node.kind === Kind.FRAGMENT_DEFINITION) return true;
+  if (node.kind !== Kind.OPERATION_DEFINITION || node.operation !== OperationTypeNode.QUERY) return false;
+  const isOpen = (name: string): boolean =>
+    name === '__typename' || (introspection === 'all' && (name === '__schema' || name === '__type'));
+  return [...rootFields(document, node.selectionSet)].every(isOpen);
+}
+
+function parseQuietly(query: string): DocumentNode | null {
+  try {
+    return parse(query, { maxTokens: 1000, noLocation: true });
+  } catch (error) {
+    if (error instanceof GraphQLError) return null;
+    throw error;
   }
 }

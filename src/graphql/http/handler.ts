@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DocumentNode, ExecutionResult, GraphQLSchema, Source } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 import type { Principal } from '../../core/auth/principal.ts';
-import type { Core, HangUp } from '../../core/core.ts';
+import type { Core } from '../../core/core.ts';
 import { CallboardError, fail } from '../../core/errors.ts';
 import { writeJson } from '../../core/json.ts';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
@@ -12,15 +12,8 @@ import type { Log } from '../../core/ports.ts';
 import { traceContextOf } from '../../core/trace-context.ts';
 import { HangUpSignal, plainReply, type HttpReply, type RequestNotes } from '../../web/reply.ts';
 import type { SseStreams } from '../../web/sse.ts';
-import { createDocuments, type Documents } from '../execute/documents.ts';
-import {
-  createExecutor,
-  requireAnonymousQuery,
-  type Executor,
-  type Introspection,
-  type MakeContext,
-  type WrittenData,
-} from '../execute/executor.ts';
+import { createDocuments, requireAnonymousQuery, type Documents, type Introspection } from '../execute/documents.ts';
+import { createExecutor, type Executor, type MakeContext, type WrittenData } from '../execute/executor.ts';
 import { createMask, toGraphQLError, type Mask } from '../execute/mask.ts';
 import { createContext } from '../schema/context.ts';
 import type { GivenVariables } from '../variables.ts';
@@ -86,12 +79,11 @@ export function createGraphqlHandler(options: GraphqlHandlerOptions): GraphqlHan
   const mask = createMask(options);
   const executor = createExecutor({ ...options, mask, makeContext, sharing: fastPath, fast: fastPath });
   const documents = createDocuments(options.schema);
-  const fast = fastPath ? createFastPath({ documents, executor }) : null;
   const server = createGraphqlServer({ schema: options.schema, documents, executor, mask });
   const sse = createSseHandler({ documents, executor, clock: core.clock, streams, sharing: fastPath });
   const page = createGraphiqlPage({ endpoint: basePath + GRAPHQL_PATH, signInPath: `${basePath}/sign-in` });
   const query = createQuery(server, options.introspection);
-  const answerFast = createFastAnswer(server, fast);
+  const answerFast = fastPath ? createFastPath({ documents, executor, server }) : openReply;
   const asStream = createStreamChoice(documents, executor);
   return {
     handle(req, res, exchange) {
@@ -134,27 +126,6 @@ function createQuery(server: GraphqlServer, introspection: Introspection) {
   };
 }
 
-/**
- * Tries the fast path before everything else. Returns false when it did not take the request; the response is then open
- * for writing.
- */
-function createFastAnswer(server: GraphqlServer, fast: FastPath | null) {
-  return (
-    req: PostRequest,
-    res: ServerResponse,
-    { requester, body, notes, reply = plainReply(res) }: GraphqlExchange,
-  ): boolean => {
-    const sendResult = (result: ExecutionResult): void => {
-      reply.open();
-      req.body = body;
-      void server.answer(req, res, { requester, result });
-    };
-    if (fast?.({ req, requester, body, reply, notes, hungUp: () => new HangUpSignal(res) }, sendResult)) return true;
-    reply.open();
-    return false;
-  };
-}
-
 function toStream(
   req: IncomingMessage,
   res: ServerResponse,
@@ -179,7 +150,7 @@ function createStreamChoice(documents: Documents, executor: Executor) {
     const params = readParams(req, body);
     const document = documents.read(params.query);
     if (!('kind' in document)) return false;
-    return executor.kindOf({ document, operationName: params.operationName }) === 'subscription';
+    return executor.planOf(document, params.operationName)?.operation === 'subscription';
   };
   return (req: IncomingMessage, exchange: GraphqlExchange): boolean => {
     if (req.method !== 'GET' && req.method !== 'POST') return false;
@@ -211,30 +182,6 @@ function checkOrigin(req: IncomingMessage): void {
 
 // Answers common requests without Yoga. Its bytes must be those that Yoga would send.
 
-/** A request after authentication. `requester` null: it has no token. `body`: the parsed JSON of a POST. */
-type FastPathRequest = {
-  readonly req: IncomingMessage;
-  readonly requester: Principal | null;
-  readonly body: unknown;
-  readonly reply: HttpReply;
-  readonly notes?: RequestNotes | undefined;
-  /** Returns the signal that fires when the requester hangs up. */
-  readonly hungUp: () => HangUp;
-};
-
-/**
- * Answers valid queries and mutations without Yoga. The executor runs them as it does for Yoga, so limits, refusals and
- * masking are the same, and the response has the bytes that Yoga would send. Returns false when it does not take the
- * request; nothing was executed then. Only Yoga can encode a result with errors, so `sendResult` receives such a result
- * after the operation was executed.
- */
-type FastPath = (request: FastPathRequest, sendResult: (result: ExecutionResult) => void) => boolean;
-
-type FastPathOptions = {
-  readonly documents: Documents;
-  readonly executor: Executor;
-};
-
 /**
  * The content type that Yoga chooses for each of these `accept` headers. Yoga answers requests with any other header.
  */
@@ -246,25 +193,51 @@ const MEDIA_TYPES: ReadonlyMap<string | undefined, string> = new Map([
   ['application/graphql-response+json, application/json', 'application/graphql-response+json; charset=utf-8'],
 ]);
 
-function createFastPath({ documents, executor }: FastPathOptions): FastPath {
-  return ({ req, requester, body, reply, notes, hungUp }, sendResult) => {
-    const type = MEDIA_TYPES.get(req.headers.accept);
-    if (type === undefined || requester === null || req.method !== 'POST' || req.url !== GRAPHQL_PATH) return false;
+/**
+ * Answers a request, or returns false when it does not take the request; nothing was executed then, and the response is
+ * open for writing.
+ */
+type FastPath = (req: PostRequest, res: ServerResponse, exchange: GraphqlExchange) => boolean;
+
+const openReply: FastPath = (_req, res, { reply = plainReply(res) }) => {
+  reply.open();
+  return false;
+};
+
+type FastPathOptions = {
+  readonly documents: Documents;
+  readonly executor: Executor;
+  readonly server: GraphqlServer;
+};
+
+/**
+ * Creates the function that answers valid queries and mutations without Yoga. The executor runs them as it does for
+ * Yoga, so limits, refusals and masking are the same, and the response has the bytes that Yoga would send. Only Yoga
+ * can encode a result with errors, so it receives such a result after the operation was executed.
+ */
+function createFastPath({ documents, executor, server }: FastPathOptions): FastPath {
+  const planOf = (req: PostRequest, { requester, body }: GraphqlExchange) => {
+    if (requester === null || req.method !== 'POST' || req.url !== GRAPHQL_PATH) return null;
     const params = paramsOf(body);
-    if (!params || params.extensions) return false;
+    if (!params || params.extensions) return null;
     const document = documents.read(params.query);
     // Yoga reports the faults of a document.
-    if (!('kind' in document)) return false;
-    const { operationName, variables } = params;
-    const kind = executor.kindOf({ document, operationName });
-    if (kind !== 'query' && kind !== 'mutation') return false;
-    const waits = kind === 'mutation' && { notes, trace: traceContextOf(req.headers) };
-    const operation = { document, operationName, variables, requester, signal: hungUp(), ...waits };
-    const answer = executor.answer(operation, true);
+    const plan = 'kind' in document ? executor.planOf(document, params.operationName) : null;
+    return plan && plan.operation !== 'subscription' ? { plan, variables: params.variables } : null;
+  };
+  return (req, res, exchange) => {
+    const { requester, body, notes, reply = plainReply(res) } = exchange;
+    const type = MEDIA_TYPES.get(req.headers.accept);
+    const planned = type === undefined ? null : planOf(req, exchange);
+    if (type === undefined || !planned) return openReply(req, res, { ...exchange, reply });
+    const waits = planned.plan.operation === 'mutation' && { notes, trace: traceContextOf(req.headers) };
+    const answer = executor.answer({ ...planned, requester, signal: new HangUpSignal(res), ...waits }, true);
     const show = (done: ExecutionResult | WrittenData): void => {
-      if ('written' in done) reply.json(type, `{"data":${done.written}}`, done.nonAscii, done.inserts);
-      else if (done.errors) sendResult(done);
-      else reply.json(type, writeJson(done) ?? 'null');
+      if ('written' in done) return reply.json(type, `{"data":${done.written}}`, done.nonAscii, done.inserts);
+      if (!done.errors) return reply.json(type, writeJson(done) ?? 'null');
+      reply.open();
+      req.body = body;
+      void server.answer(req, res, { requester, result: done });
     };
     if (answer instanceof Promise) void answer.then(show);
     else show(answer);
@@ -373,7 +346,8 @@ function execution({ executor }: GraphqlServerOptions): Plugin<ServerContext> {
       const { document, operationName, contextValue } = args;
       const { requester, result, variables, notes, req, res } = contextValue;
       if (result) return setExecuteFn(() => asYogaTakesIt(result));
-      const operation = { document, operationName, variables, requester, notes, trace: traceContextOf(req.headers) };
+      const plan = executor.planOf(document, operationName);
+      const operation = { plan, variables, requester, notes, trace: traceContextOf(req.headers) };
       setExecuteFn(async () => {
         const answer = await executor.answer({ ...operation, signal: new HangUpSignal(res) });
         return asYogaTakesIt(answer);

@@ -11,8 +11,8 @@ import { traceContextOf } from '../../core/trace-context.ts';
 import { createGroups, type GroupMember, type Groups, type Joining } from '../../web/sse-group.ts';
 import { atTime, type Envelope, type SseStream, type SseStreams, type StreamMember } from '../../web/sse.ts';
 import type { Documents } from '../execute/documents.ts';
-import type { Executor, Operation, Results } from '../execute/executor.ts';
-import type { ResultFrames } from '../execute/shared.ts';
+import type { Executor, Operation } from '../execute/executor.ts';
+import type { ResultFrames, Results } from '../execute/subscriptions.ts';
 import { acceptedTypes, readParams, searchOf, sendError } from './request.ts';
 
 export type SseHandler = {
@@ -138,7 +138,7 @@ class SseOperation implements StreamMember, Running {
   async #answer(requested: StreamOperation): Promise<void> {
     const { executor } = this.#options;
     const operation = { ...requested, signal: this.#hangUp.signal };
-    if (executor.kindOf(operation) !== 'subscription') return this.#show(await executor.execute(operation));
+    if (operation.plan?.operation !== 'subscription') return this.#show(await executor.execute(operation));
     const answer = await executor.subscribe(operation, SSE_FRAMES);
     if ('shared' in answer) return this.#join(answer);
     return 'next' in answer ? this.#pump(answer) : this.#show(answer);
@@ -254,7 +254,7 @@ function runOn(
   requested: StreamOperation | readonly GraphQLError[],
   { requester, clock, ...options }: RunOptions,
 ): Running {
-  const expiresAt = 'document' in requested && requested.requester !== requester ? requested.requester.expiresAt : null;
+  const expiresAt = 'plan' in requested && requested.requester !== requester ? requested.requester.expiresAt : null;
   if (expiresAt === null) return startOperation(requested, options);
   const cancel = atTime(clock, expiresAt, () => options.stream.end());
   const onEnd = (): void => {
@@ -272,10 +272,9 @@ function readOperation(
   const operationId = params.extensions?.['operationId'];
   const document = documents.read(params.query);
   if (!('kind' in document)) return { requested: document.map(executor.mask), operationId };
-  const { operationName, variables } = params;
-  const requested = { document, operationName, variables, requester, trace: traceContextOf(req.headers) };
-  if (req.method === 'GET' && executor.kindOf(requested) === 'mutation')
-    fail('method_not_allowed', 'A mutation needs a POST.');
+  const plan = executor.planOf(document, params.operationName);
+  const requested = { plan, variables: params.variables, requester, trace: traceContextOf(req.headers) };
+  if (req.method === 'GET' && plan?.operation === 'mutation') fail('method_not_allowed', 'A mutation needs a POST.');
   return { requested, operationId };
 }
 

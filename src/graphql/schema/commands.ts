@@ -10,10 +10,9 @@ import { thenDo } from '../../core/maybe-promise.ts';
 import { builder, fresh, wireEnum } from './builder.ts';
 import { fieldsOf, flag, id, int, list, nullable, text, time } from './builder-fields.ts';
 import { ClientTypeEnum, ConnectionSnapshot, loadSized } from './connections.ts';
-import type { Context } from './context.ts';
+import type { Share } from './context.ts';
 import { DeliveryRecord, OutcomeEnum, StageEnum } from './delivery.ts';
 import { MessageConnection, TerminalErrorType, orderArgument } from './history.ts';
-import type { Share } from './page-budget.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import { pageArguments, pageCost, pageOf } from './page.ts';
 
@@ -208,7 +207,7 @@ const CommandEventFilter = builder.inputType('CommandEventFilter', {
 
 type EventsArgs = { readonly filter?: CommandEventQuery | null };
 
-const shareEvents: Share<EventsArgs, Context> = ({ filter }, { core, requester }) =>
+const shareEvents: Share<EventsArgs> = ({ filter }, { core, requester }) =>
   core.delivery.events(requester, filter ?? {});
 
 builder.subscriptionField('commandEvents', (t) =>

@@ -8,6 +8,7 @@ import { CallboardError } from '../../core/errors.ts';
 import { streamKey, type Message, type ShownPayload } from '../../core/history/message.ts';
 import { canonicalJson } from '../../core/json.ts';
 import { ANSWER_SPILL_BYTES } from '../../core/limits.ts';
+import type { SharedSubscription } from '../../core/live.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import type { PageArgs } from '../../core/page.ts';
 import { DocumentReading } from '../../core/reading.ts';
@@ -248,3 +249,17 @@ function createPayloads({ core, requester }: Context): Load<Message, ShownPayloa
 function keyOf({ userId, suffix, seq }: Message): string {
   return `${streamKey(userId, suffix)}/${seq}`;
 }
+
+// Defines how subscriptions declare that several requesters may share one execution.
+
+/**
+ * The extension `share` of a subscription field whose events many requesters may receive from one execution. It
+ * authorises each requester as `subscribe` does, and throws what `subscribe` would throw. Each event is then executed
+ * once, with a context that has no requester.
+ *
+ * Only for fields that carry live events alone: a field that begins with the current state has no `share`, because a
+ * requester who joins later would miss that state. The types of the field carry the extension `shareable`: each of
+ * their fields is resolved synchronously from the event alone. A field to which this does not apply carries
+ * `perViewer`.
+ */
+export type Share<Args, By = Context> = (args: Args, context: By) => MaybePromise<SharedSubscription<unknown>>;

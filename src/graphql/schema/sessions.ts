@@ -8,9 +8,8 @@ import { noteCommand, spanNoter } from '../../web/reply.ts';
 import { textOfJson } from './builder-json.ts';
 import { builder, fresh } from './builder.ts';
 import { fieldsOf, fieldsOfPart, id, int, nullable, text, time } from './builder-fields.ts';
-import type { Context } from './context.ts';
+import type { Share } from './context.ts';
 import { InvokeActionResult, view, waitFor } from './invoke.ts';
-import type { Share } from './page-budget.ts';
 import { connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
 import { Refusal, refusalOf } from './refusal.ts';
 import { GrantType, SESSION_SIZE, SessionStateEnum, SiteSessionType, SiteType, grantOf } from './sites.ts';
@@ -217,7 +216,7 @@ type EventsArgs = { readonly sessionId: string; readonly names?: readonly string
 /**
  * Viewers of different sessions share one stream of events if they may receive the same event names of the same site.
  */
-const shareEvents: Share<EventsArgs, Context> = async ({ sessionId, names }, { core, requester }) =>
+const shareEvents: Share<EventsArgs> = async ({ sessionId, names }, { core, requester }) =>
   (await core.sites.listen(requester, sessionId, names ?? null)) ?? notFound();
 
 builder.subscriptionField('siteEvents', (t) =>

@@ -1,4 +1,4 @@
-/** Executes a subscription once for several requesters. It must not share what differs by requester. */
+/** Executes subscriptions: for each requester, or once for several. It must not share what differs by requester. */
 import {
   Kind,
   TypeInfo,
@@ -17,9 +17,59 @@ import {
 } from 'graphql';
 import type { LiveEvent, SharedSubscription } from '../../core/live.ts';
 import type { EventEncoder, Joining } from '../../web/sse-group.ts';
-import type { Share } from '../schema/page-budget.ts';
+import type { Share } from '../schema/context.ts';
 import { createEventWriter, type EventWriter } from '../writer/compile.ts';
 import type { Mask } from './mask.ts';
+
+// Executes a subscription for one requester.
+
+/**
+ * The results of a subscription, one at a time. `return` ends the subscription and frees its resources without waiting
+ * for a pending `next`.
+ */
+export type Results = { next(): Promise<IteratorResult<ExecutionResult, undefined>>; return(): void };
+
+type ResultsOptions = {
+  readonly args: ValidatedSubscriptionArgs;
+  readonly masked: (result: ExecutionResult) => ExecutionResult;
+  readonly mask: Mask;
+  /** Creates a context for one event. Data loaders cache what they load, so each event needs a context of its own. */
+  readonly freshContext: () => object;
+};
+
+/** Creates the results of one subscriber. Each event is executed for this subscriber alone. */
+export function createResults(
+  source: AsyncIterable<unknown>,
+  { args, masked, mask, freshContext }: ResultsOptions,
+): Results {
+  const events = source[Symbol.asyncIterator]();
+  let over = false;
+  return {
+    async next() {
+      if (over) return { done: true, value: undefined };
+      try {
+        const event = await events.next();
+        if (event.done) return { done: true, value: undefined };
+        const result = await executeSubscriptionEvent({
+          ...args,
+          rootValue: event.value,
+          contextValue: freshContext(),
+        });
+        return { done: false, value: masked(result) };
+      } catch (error) {
+        over = true;
+        return { done: false, value: { errors: [mask(error)] } };
+      }
+    },
+    return() {
+      over = true;
+      // No subscriber is left to receive an error of a source that fails while it closes.
+      events.return?.().catch(() => {});
+    },
+  };
+}
+
+// Executes a subscription once for several requesters.
 
 /** How a transport writes the results of a subscription that many requesters share. */
 export type ResultFrames = {
