@@ -360,7 +360,8 @@ class OperationPlan {
    * query whose variables have the same text as before is not bound again.
    */
   bind(given: GivenVariables): Bound {
-    if (this.operation !== 'query' || !(given instanceof VariablesText)) return new BoundOperation(this, this.#read(given));
+    if (this.operation !== 'query' || !(given instanceof VariablesText))
+      return new BoundOperation(this, this.#read(given));
     const { bound, number } = this.#parts;
     const key = `${number} ${given.text}`;
     const known = bound.get(key);

@@ -5,11 +5,11 @@ import { invalid } from '../../core/errors.ts';
 import { MAX_REASON, PAGE_MAX, REVEALS_PER_HOUR, REVEAL_REASON_MIN } from '../../core/limits.ts';
 import { SCAN_BUDGET } from '../../core/page.ts';
 import type { RevealTarget, RevealedPayload } from '../../core/reveal/reveal.ts';
-import { builder, wireEnum } from './builder.ts';
+import { builder, ranged, wireEnum } from './builder.ts';
 import { fieldsOf, id, json, nullable, text, texts, time, typed } from './builder-fields.ts';
 import { readNodeId } from './node-interface.ts';
 import { connectionOf, forAdmins, pageArguments, pageCost, pageOf, scannedPageCost } from './page.ts';
-import { Refusal, refusalOf } from './refusal.ts';
+import { orRefusal, refusalOf } from './refusal.ts';
 
 const OperatorActionEnum = wireEnum<OperatorAction>('OperatorAction', 'What an administrator did.', {
   disconnect: 'Closed a client’s link.',
@@ -121,10 +121,8 @@ builder.queryFields((t) => ({
         extensions: { minimum: 0 },
       }),
       first: t.arg.int({
-        required: true,
-        defaultValue: PAGE_MAX,
+        ...ranged({ min: 1, max: PAGE_MAX, default: PAGE_MAX }),
         description: `The most rows: 1 to ${PAGE_MAX}.`,
-        extensions: { minimum: 1, maximum: PAGE_MAX },
       }),
     },
     resolve: (_, { afterSeq, first }, { core, requester }) => core.audit.chain(requester, afterSeq, first),
@@ -165,11 +163,7 @@ const RevealedPayloadType = builder.objectRef<RevealedPayload>('RevealedPayload'
   })),
 });
 
-const RevealPayloadResult = builder.unionType('RevealPayloadResult', {
-  description: 'The payload, or a refusal.',
-  types: [RevealedPayloadType, Refusal],
-  resolveType: (answer) => ('kind' in answer ? 'Refusal' : 'RevealedPayload'),
-});
+const RevealPayloadResult = orRefusal('RevealPayloadResult', RevealedPayloadType, 'The payload, or a refusal.');
 
 type Given = {
   readonly subject: RevealTarget['kind'];

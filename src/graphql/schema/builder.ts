@@ -135,6 +135,13 @@ export function keysOf<Key extends string>(record: Readonly<Record<Key, unknown>
   return Object.keys(record) as Key[];
 }
 
+type Range = { readonly min: number; readonly max: number; readonly default: number };
+
+/** Returns the options of a number that has a default and a range. */
+export function ranged({ min, max, default: defaultValue }: Range) {
+  return { required: true, defaultValue, extensions: { minimum: min, maximum: max } } as const;
+}
+
 // Makes each event of a subscription read its nested fields again.
 
 /** Resolves one event of a subscription. What was loaded for an earlier event is forgotten, so that it is not shown. */

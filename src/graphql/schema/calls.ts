@@ -14,11 +14,11 @@ import { loadBy, loadPagesBy } from './context.ts';
 import { StageEnum } from './delivery.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import {
+  PAGED,
   CompletenessType,
   CountResult,
   connectionOf,
   pageArguments,
-  pageCost,
   pageOf,
   scanCost,
   scannedBy,
@@ -187,8 +187,7 @@ builder.objectField(ConnectionSnapshot, 'pendingRpcs', (t) =>
   t.field({
     type: PendingRpcConnection,
     description: 'Callers that still wait on this client, oldest first.',
-    complexity: pageCost,
-    args: { ...pageArguments },
+    ...PAGED,
     resolve: ({ userId, clientId }, page, context) => pendingOfClient.page(context, { userId, clientId }, pageOf(page)),
   }),
 );

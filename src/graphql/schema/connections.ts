@@ -28,13 +28,14 @@ import type { LiveEvent } from '../../core/live.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import { SCAN_BUDGET } from '../../core/page.ts';
 import { DERIVED, ENTITY, PURE, timedEntity } from '../writer/cache-hints.ts';
-import { builder, fresh, wireEnum } from './builder.ts';
+import { builder, fresh, ranged, wireEnum } from './builder.ts';
 import { fieldsOf, fieldsOfPart, flag, id, int, list, nullable, time, typed } from './builder-fields.ts';
 import { loadBy, type Context } from './context.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import type { RowSize } from './page-budget.ts';
 import {
   CompletenessType,
+  ROWS_OF_USER,
   connectionOf,
   forAdmins,
   pageArguments,
@@ -217,9 +218,7 @@ builder.queryFields((t) => ({
     description: `Live and recently lost connections, in order of user and client. A user sees its own. A page reads at most ${SCAN_BUDGET} connections; if it ends there, \`completeness\` has the reason LIMIT_REACHED, and the listing continues with the next page.`,
     complexity: ({ first, after: _, ...filter }) => scannedPageCost({ first }, scannedBy(filter)),
     args: {
-      userId: t.arg.id({
-        description: 'Only rows of this user. Omitted: a user gets its own rows, an administrator gets all.',
-      }),
+      userId: t.arg.id(ROWS_OF_USER),
       nodeId: t.arg.id({ description: 'Only connections on this node.' }),
       status: t.arg({ type: ConnectionStatusEnum, description: 'Only connections with this status.' }),
       clientType: t.arg({ type: ClientTypeEnum, description: 'Only clients of this kind.' }),
@@ -269,9 +268,7 @@ builder.subscriptionField('connectionEvents', (t) =>
     description:
       'Changes of connections from now on: clients that connect, resume, are replaced, fall silent, disconnect or change their actions.',
     args: {
-      userId: t.arg.id({
-        description: 'Only rows of this user. Omitted: a user gets its own rows, an administrator gets all.',
-      }),
+      userId: t.arg.id(ROWS_OF_USER),
     },
     subscribe: (_, { userId }, { core, requester }) => core.connections.events(requester, userId ?? null),
     resolve: fresh,
@@ -321,10 +318,8 @@ builder.queryField('flapping', (t) =>
     description: 'The clients that reconnected most in the last hour. Administrators only.',
     args: {
       first: t.arg.int({
-        required: true,
-        defaultValue: FLAPPING_MAX,
+        ...ranged({ min: 1, max: FLAPPING_MAX, default: FLAPPING_MAX }),
         description: `The most clients in the sample: 1 to ${FLAPPING_MAX}.`,
-        extensions: { minimum: 1, maximum: FLAPPING_MAX },
       }),
     },
     resolve: (_, { first }, { core, requester }) => core.connections.flapping(requester, first),

@@ -16,7 +16,7 @@ import { canonicalJson } from '../../core/json.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS, COUNT_SCAN, PAGE_DEFAULT, WORKER_LIST } from '../../core/limits.ts';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { SCAN_BUDGET, completenessOf } from '../../core/page.ts';
-import { builder, wireEnum } from './builder.ts';
+import { builder, ranged, wireEnum } from './builder.ts';
 import { fieldsOf, fieldsOfPart, flag, id, int, nullable, text, time, typed } from './builder-fields.ts';
 import { CommandType } from './commands.ts';
 import { ClientTypeEnum, ConnectionSnapshot } from './connections.ts';
@@ -24,9 +24,11 @@ import { loadFirstBy, loadPagesBy, type Context } from './context.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import type { RowSize } from './page-budget.ts';
 import {
+  PAGED,
   CompletenessType,
   CountResult,
   PER_ROW,
+  ROWS_OF_USER,
   connectionOf,
   pageArguments,
   pageCost,
@@ -101,9 +103,7 @@ const ExecutionContextConnection = connectionOf('ExecutionContext', ExecutionCon
 const ContextFilter = builder.inputType('ContextFilter', {
   description: 'Which contexts to include. A context must match every member that is given.',
   fields: (t) => ({
-    userId: t.id({
-      description: 'Only rows of this user. Omitted: a user gets its own rows, an administrator gets all.',
-    }),
+    userId: t.id(ROWS_OF_USER),
     clientId: t.id({ description: 'Only contexts of this client.' }),
     clientType: t.field({ type: ClientTypeEnum, description: 'Only contexts of clients of this kind.' }),
     status: t.field({ type: ContextStatusEnum, description: 'Only contexts with this status.' }),
@@ -170,8 +170,7 @@ builder.objectField(ConnectionSnapshot, 'contexts', (t) =>
   t.field({
     type: ExecutionContextConnection,
     description: 'Execution contexts that the client reports now.',
-    complexity: pageCost,
-    args: { ...pageArguments },
+    ...PAGED,
     resolve: contextsOfClient,
   }),
 );
@@ -181,8 +180,7 @@ builder.objectField(CommandType, 'contexts', (t) =>
     type: ExecutionContextConnection,
     description:
       'Execution contexts that the target client reports now. None of them shows whether or where the command ran.',
-    complexity: pageCost,
-    args: { ...pageArguments },
+    ...PAGED,
     resolve: contextsOfClient,
   }),
 );
@@ -252,8 +250,7 @@ const BrowserWindowType = builder.objectRef<CountedWindow>('BrowserWindow').impl
     contexts: t.field({
       type: ExecutionContextConnection,
       description: 'Execution contexts that the client reports in this window now.',
-      complexity: pageCost,
-      args: { ...pageArguments },
+      ...PAGED,
       resolve: ({ window: { userId, clientId, windowId } }, page, context) =>
         contextPages.page(context, { userId, clientId, windowId }, pageOf(page)),
     }),
@@ -270,9 +267,7 @@ const BrowserWindowConnection = connectionOf('BrowserWindow', BrowserWindowType,
 const BrowserWindowFilter = builder.inputType('BrowserWindowFilter', {
   description: 'Which windows to include. A window must match every member that is given.',
   fields: (t) => ({
-    userId: t.id({
-      description: 'Only rows of this user. Omitted: a user gets its own rows, an administrator gets all.',
-    }),
+    userId: t.id(ROWS_OF_USER),
     clientId: t.id({ description: 'Only windows of this client.' }),
     clientType: t.field({ type: ClientTypeEnum, description: 'Only windows of clients of this kind.' }),
     status: t.field({ type: WindowStatusEnum, description: 'Only windows with this status.' }),
@@ -446,10 +441,8 @@ const WorkersType = builder.objectRef<WorkersOf>('Workers').implement({
 const workerArguments = builder.args((t) => ({
   clientType: t.field({ type: ClientTypeEnum, description: 'Only workers of clients of this kind.' }),
   first: t.int({
-    required: true,
-    defaultValue: PAGE_DEFAULT,
+    ...ranged({ min: 1, max: WORKER_LIST, default: PAGE_DEFAULT }),
     description: `The most workers in each list: 1 to ${WORKER_LIST}. \`completeness\` says whether there are more.`,
-    extensions: { minimum: 1, maximum: WORKER_LIST },
   }),
 }));
 

@@ -12,7 +12,7 @@ import { notFound } from '../../core/errors.ts';
 import { clientKeyText } from '../../core/ids.ts';
 import { DRAIN_WITHIN_MS, NODE_LEASE_MS } from '../../core/limits.ts';
 import { thenDo } from '../../core/maybe-promise.ts';
-import { builder, wireEnum } from './builder.ts';
+import { builder, ranged, wireEnum } from './builder.ts';
 import { fieldsOf, flag, float, id, int, nullable, text, time, typed } from './builder-fields.ts';
 import { ClientTypeEnum, ConnectionSnapshot } from './connections.ts';
 import { loadBy } from './context.ts';
@@ -225,10 +225,8 @@ builder.mutationField('drainNode', (t) =>
     args: {
       nodeId: t.arg.id({ required: true, description: 'The node’s id.' }),
       withinMs: t.arg.int({
-        required: true,
-        defaultValue: DRAIN_WITHIN_MS.default,
+        ...ranged(DRAIN_WITHIN_MS),
         description: `How long links may finish their work, in milliseconds: ${DRAIN_WITHIN_MS.min} to ${DRAIN_WITHIN_MS.max}. Links that are still busy then are closed.`,
-        extensions: { minimum: DRAIN_WITHIN_MS.min, maximum: DRAIN_WITHIN_MS.max },
       }),
     },
     resolve: async (_, { nodeId, withinMs }, { core, requester, notes }) =>

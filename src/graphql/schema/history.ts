@@ -18,7 +18,7 @@ import { canonicalUser } from '../../core/ids.ts';
 import { RAW_SAMPLE } from '../../core/limits.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import { SCAN_BUDGET } from '../../core/page.ts';
-import { builder, wireEnum } from './builder.ts';
+import { builder, ranged, wireEnum } from './builder.ts';
 import { fieldsOf, float, id, int, nullable, text, time, typed } from './builder-fields.ts';
 import { ClientTypeEnum, DisconnectCauseEnum } from './connections.ts';
 import { loadPayload } from './context.ts';
@@ -300,10 +300,8 @@ builder.queryField('rawMessages', (t) =>
         description: 'Whether to return only payloads, of messages that have one.',
       }),
       limit: t.arg.int({
-        required: true,
-        defaultValue: RAW_SAMPLE,
+        ...ranged({ min: 1, max: RAW_SAMPLE, default: RAW_SAMPLE }),
         description: `The most items to return: 1 to ${RAW_SAMPLE}.`,
-        extensions: { minimum: 1, maximum: RAW_SAMPLE },
       }),
     },
     resolve: async (_, query, { core, requester, readPayload }) => {

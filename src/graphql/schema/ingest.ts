@@ -6,7 +6,7 @@ import { trustJson, type RawJson } from '../../core/json.ts';
 import { DEDUP_WINDOW_SECONDS, INGEST_BATCH, STREAM_SUFFIX_SEGMENTS } from '../../core/limits.ts';
 import type { ProjectionRefusal } from '../../core/sites/registry.ts';
 import { DIRECT_MUTATION } from '../writer/cache-hints.ts';
-import { builder, wireEnum } from './builder.ts';
+import { builder, ranged, wireEnum } from './builder.ts';
 import { fieldsOf, flag, int, list, nullable, text, typed } from './builder-fields.ts';
 import { RefusalCodeEnum } from './refusal.ts';
 
@@ -168,10 +168,8 @@ const Dedup = builder.objectRef<object>('Dedup').implement({
       description: 'Counters of a window that ends now.',
       args: {
         windowSeconds: t.arg.int({
-          required: true,
-          defaultValue: DEDUP_WINDOW_SECONDS.default,
+          ...ranged(DEDUP_WINDOW_SECONDS),
           description: `Length of the window: ${DEDUP_WINDOW_SECONDS.min} to ${DEDUP_WINDOW_SECONDS.max} seconds.`,
-          extensions: { minimum: DEDUP_WINDOW_SECONDS.min, maximum: DEDUP_WINDOW_SECONDS.max },
         }),
       },
       resolve: (_, { windowSeconds }, { core, requester }) => core.dedup.stats(requester, windowSeconds),

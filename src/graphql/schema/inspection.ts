@@ -14,17 +14,17 @@ import { ClientTypeEnum, ConnectionSnapshot, LABELS_DESCRIPTION } from './connec
 import { DeliveryRecord, DispatcherNodeConnection, OutcomeEnum, StageEnum } from './delivery.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import {
+  PAGED,
   CompletenessType,
   connectionOf,
   forAdmins,
   pageArguments,
-  pageCost,
   pageOf,
   scanCost,
   scannedBy,
   scannedPageCost,
 } from './page.ts';
-import { Refusal, refusalOf } from './refusal.ts';
+import { orRefusal, refusalOf } from './refusal.ts';
 import { ModeEnum } from './server.ts';
 
 const DeliverySummaryType = builder.objectRef<DeliverySummaryView>('DeliverySummary').implement({
@@ -106,15 +106,13 @@ const Delivery = builder.objectRef<AdminPrincipal>('Delivery').implement({
     nodes: t.field({
       type: DispatcherNodeConnection,
       description: `Nodes that reported recently, in order of node id. A node that died is listed as stale for ${NODE_GONE_MS / 1000} seconds.`,
-      complexity: pageCost,
-      args: { ...pageArguments },
+      ...PAGED,
       resolve: (requester, page, { core }) => core.delivery.nodes(requester, pageOf(page)),
     }),
     tenants: t.field({
       type: CapacityScopeConnection,
       description: 'Admission scopes that hold reservations now, in order of scope id.',
-      complexity: pageCost,
-      args: { ...pageArguments },
+      ...PAGED,
       resolve: (requester, page, { core }) => core.delivery.tenants(requester, pageOf(page)),
     }),
     status: t.field({
@@ -177,11 +175,11 @@ const DisconnectReceipt = builder.objectRef<Disconnection>('DisconnectReceipt').
   })),
 });
 
-const DisconnectResult = builder.unionType('DisconnectResult', {
-  description: 'The receipt of a disconnection, or a refusal.',
-  types: [DisconnectReceipt, Refusal],
-  resolveType: (answer) => ('kind' in answer ? 'Refusal' : 'DisconnectReceipt'),
-});
+const DisconnectResult = orRefusal(
+  'DisconnectResult',
+  DisconnectReceipt,
+  'The receipt of a disconnection, or a refusal.',
+);
 
 builder.mutationField('disconnectClient', (t) =>
   t.field({

@@ -14,13 +14,13 @@ import { thenDo } from '../../core/maybe-promise.ts';
 import { noteCommand, spanNoter } from '../../web/reply.ts';
 import { DIRECT_MUTATION } from '../writer/cache-hints.ts';
 import { textOfJson } from './builder-json.ts';
-import { builder, wireEnum } from './builder.ts';
+import { builder, ranged, wireEnum } from './builder.ts';
 import { fieldsOf, id, list, nullable, text, time, typed } from './builder-fields.ts';
 import { WaitStageEnum } from './calls.ts';
 import { CommandType, commandArguments, subjectOfCommand } from './commands.ts';
 import { ExecutionEvidenceEnum, OutcomeEnum, StageEnum } from './delivery.ts';
 import { TerminalErrorType } from './history.ts';
-import { Refusal, RefusalCodeEnum, refusalOf, type RefusalView } from './refusal.ts';
+import { Refusal, RefusalCodeEnum, orRefusal, refusalOf, type RefusalView } from './refusal.ts';
 
 /**
  * An answered invocation. `reread`: the command was awaited by its ids, so the answer shows a stored record and not the
@@ -107,6 +107,15 @@ export const waitFor = {
   description: 'What the call waits for.',
 } as const;
 
+export const TRACE_ID = {
+  description:
+    'The caller’s trace id, retained with every message of the command. If neither this nor `parentSpanId` is given, the HTTP headers `traceparent` and `tracestate` (W3C Trace Context) apply; without them there is none.',
+};
+
+export const PARENT_SPAN_ID = {
+  description: 'The caller’s span id, retained with every message of the command. Omitted: as for `traceId`.',
+};
+
 const InvokeActionInput = builder.inputType('InvokeActionInput', {
   description:
     'A command for one client. Its deadline is the time of its admission plus `connectWithinMs` and `respondWithinMs`.',
@@ -122,24 +131,15 @@ const InvokeActionInput = builder.inputType('InvokeActionInput', {
     }),
     waitFor: t.field(waitFor),
     connectWithinMs: t.int({
-      required: true,
-      defaultValue: CONNECT_WITHIN_MS.default,
+      ...ranged(CONNECT_WITHIN_MS),
       description: `How long the command may wait for its client to connect, ${CONNECT_WITHIN_MS.min} to ${CONNECT_WITHIN_MS.max} milliseconds. With 0, the call is refused if the client is not connected.`,
-      extensions: { minimum: CONNECT_WITHIN_MS.min, maximum: CONNECT_WITHIN_MS.max },
     }),
     respondWithinMs: t.int({
-      required: true,
-      defaultValue: RESPOND_WITHIN_MS.default,
+      ...ranged(RESPOND_WITHIN_MS),
       description: `How long the client may take, ${RESPOND_WITHIN_MS.min} to ${RESPOND_WITHIN_MS.max} milliseconds.`,
-      extensions: { minimum: RESPOND_WITHIN_MS.min, maximum: RESPOND_WITHIN_MS.max },
     }),
-    traceId: t.string({
-      description:
-        'The caller’s trace id, retained with every message of the command. If neither this nor `parentSpanId` is given, the HTTP headers `traceparent` and `tracestate` (W3C Trace Context) apply; without them there is none.',
-    }),
-    parentSpanId: t.string({
-      description: 'The caller’s span id, retained with every message of the command. Omitted: as for `traceId`.',
-    }),
+    traceId: t.string(TRACE_ID),
+    parentSpanId: t.string(PARENT_SPAN_ID),
   }),
 });
 
@@ -167,10 +167,8 @@ builder.mutationField('awaitCommand', (t) =>
       ...commandArguments,
       waitFor: t.arg(waitFor),
       withinMs: t.arg.int({
-        required: true,
-        defaultValue: AWAIT_WITHIN_MS.default,
+        ...ranged(AWAIT_WITHIN_MS),
         description: `How long to wait, ${AWAIT_WITHIN_MS.min} to ${AWAIT_WITHIN_MS.max} milliseconds. With 0, the call only reads the record and makes no waiter.`,
-        extensions: { minimum: AWAIT_WITHIN_MS.min, maximum: AWAIT_WITHIN_MS.max },
       }),
     },
     extensions: DIRECT_MUTATION,
@@ -205,11 +203,11 @@ const CancelReceiptType = builder.objectRef<CancelReceipt>('CancelReceipt').impl
   })),
 });
 
-const CancelCommandResult = builder.unionType('CancelCommandResult', {
-  description: 'The receipt of a cancellation, or a refusal.',
-  types: [CancelReceiptType, Refusal],
-  resolveType: (answer) => ('kind' in answer ? 'Refusal' : 'CancelReceipt'),
-});
+const CancelCommandResult = orRefusal(
+  'CancelCommandResult',
+  CancelReceiptType,
+  'The receipt of a cancellation, or a refusal.',
+);
 
 const CancelCommandInput = builder.inputType('CancelCommandInput', {
   description: 'Which command to cancel, and why.',

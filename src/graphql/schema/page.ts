@@ -11,7 +11,7 @@ import {
   type Page,
   type PageArgs,
 } from '../../core/page.ts';
-import { builder, wireEnum } from './builder.ts';
+import { builder, ranged, wireEnum } from './builder.ts';
 import { fieldsOf, flag, int, list, nullable, time, typed } from './builder-fields.ts';
 import type { Context } from './context.ts';
 import type { RowSize } from './page-budget.ts';
@@ -99,13 +99,16 @@ const PageInfoType = builder.objectRef<Page<unknown>>('PageInfo').implement({
   })),
 });
 
+/** The options of the argument or filter member that names the user of a listing's rows. */
+export const ROWS_OF_USER = {
+  description: 'Only rows of this user. Omitted: a user gets its own rows, an administrator gets all.',
+};
+
 /** The arguments of every paged field. */
 export const pageArguments = builder.args((t) => ({
   first: t.int({
-    required: true,
-    defaultValue: PAGE_DEFAULT,
+    ...ranged({ min: 1, max: PAGE_MAX, default: PAGE_DEFAULT }),
     description: `The most rows on the page: 1 to ${PAGE_MAX}.`,
-    extensions: { minimum: 1, maximum: PAGE_MAX },
   }),
   after: t.string({
     description:
@@ -123,6 +126,9 @@ export function pageOf({ first, after }: AskedPage): PageArgs & { readonly first
   if (first < 1 || first > PAGE_MAX) invalid('first', `expected 1 to ${PAGE_MAX}`);
   return { first, after };
 }
+
+/** The options of a field that is paged and filters nothing. */
+export const PAGED = { complexity: pageCost, args: { ...pageArguments } };
 
 /** How many scanned rows cost as much as one field of a row that is shown. */
 const SCANNED_PER_COST = 50;

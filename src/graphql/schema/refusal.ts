@@ -1,8 +1,9 @@
 /** The type Refusal: why an invocation was not admitted, and by which layer. */
 import type { Invocation, RefusedBy } from '../../core/core.ts';
 import { CODES, CallboardError, type Code } from '../../core/errors.ts';
+import type { ObjectRef } from '@pothos/core';
 import { builder, enumName, keysOf, wireEnum } from './builder.ts';
-import { fieldsOf, nullable, text, typed } from './builder-fields.ts';
+import { fieldsOf, nullable, text, typed, type Types } from './builder-fields.ts';
 
 // What each error code means, for readers of the schema. The table of PROTOCOL.md has the same words.
 
@@ -148,3 +149,16 @@ export const Refusal = builder.objectRef<RefusalView>('Refusal').implement({
     }),
   })),
 });
+
+/** Makes the union of a result and a refusal. */
+export function orRefusal<Name extends string, Row extends object>(
+  name: Name,
+  result: ObjectRef<Types, Row>,
+  description: string,
+) {
+  return builder.unionType(name, {
+    description,
+    types: [result, Refusal],
+    resolveType: (answer) => ('kind' in answer ? 'Refusal' : result.name),
+  });
+}

@@ -30,83 +30,56 @@ const IntRange = builder.objectRef<Range>('IntRange').implement({
   })),
 });
 
-/** The limits for one requester. */
 type Limited = { readonly core: Core; readonly kind: CallingPrincipal['kind'] };
 
-const ServerLimits = builder.objectRef<Limited>('ServerLimits').implement({
+/** Returns the limits for one kind of requester. */
+function limitsOf({ core, kind }: Limited) {
+  return {
+    pageRows: { min: 1, max: limits.PAGE_MAX, default: limits.PAGE_DEFAULT },
+    documentCost: kind === 'admin' ? limits.QUERY_COST_ADMIN : limits.QUERY_COST_USER,
+    documentDepth: limits.QUERY_DEPTH,
+    documentChars: limits.QUERY_CHARS,
+    bodyBytes: core.server.maxBodyBytes,
+    frameBytes: limits.MAX_FRAME_BYTES,
+    inlinePayloadBytes: limits.INLINE_PAYLOAD_BYTES,
+    connectWithinMs: limits.CONNECT_WITHIN_MS,
+    respondWithinMs: limits.RESPOND_WITHIN_MS,
+    awaitWithinMs: limits.AWAIT_WITHIN_MS,
+    idempotencyWindowMs: core.idempotencyWindowMs,
+    inFlight: limits.IN_FLIGHT,
+    queuedPerClient: limits.QUEUE_PER_CLIENT,
+    waitersPerCommand: limits.WAITERS_PER_COMMAND,
+    eventStreams: kind === 'admin' ? limits.SSE_PER_ADMIN : limits.SSE_PER_PRINCIPAL,
+    subscriptionEvents: limits.SUBSCRIPTION_QUEUE,
+  };
+}
+
+const ServerLimits = builder.objectRef<ReturnType<typeof limitsOf>>('ServerLimits').implement({
   description: 'Limits that a client must know. Those of the requester are the requester’s own.',
-  fields: (t) => ({
-    pageRows: t.field({
-      type: IntRange,
-      description: 'How many rows a page may have: the argument `first`.',
-      resolve: () => ({ min: 1, max: limits.PAGE_MAX, default: limits.PAGE_DEFAULT }),
-    }),
-    documentCost: t.int({
-      description: 'The highest cost that a document of the requester may have.',
-      resolve: ({ kind }) => (kind === 'admin' ? limits.QUERY_COST_ADMIN : limits.QUERY_COST_USER),
-    }),
-    documentDepth: t.int({
-      description: 'How many levels deep the fields of a document may be nested.',
-      resolve: () => limits.QUERY_DEPTH,
-    }),
-    documentChars: t.int({
-      description: 'How many characters a document may have.',
-      resolve: () => limits.QUERY_CHARS,
-    }),
-    bodyBytes: t.int({
-      description: 'How many bytes the body of one HTTP request may have.',
-      resolve: ({ core }) => core.server.maxBodyBytes,
-    }),
-    frameBytes: t.int({
-      description: 'How many bytes one frame of a link may have.',
-      resolve: () => limits.MAX_FRAME_BYTES,
-    }),
-    inlinePayloadBytes: t.int({
-      description:
-        'How many bytes a payload may have that history keeps with its message. Larger ones go to the spill store.',
-      resolve: () => limits.INLINE_PAYLOAD_BYTES,
-    }),
-    connectWithinMs: t.field({
-      type: IntRange,
-      description: 'How long a command may wait for its client to connect, in milliseconds.',
-      resolve: () => limits.CONNECT_WITHIN_MS,
-    }),
-    respondWithinMs: t.field({
-      type: IntRange,
-      description: 'How long a client may take to answer, in milliseconds.',
-      resolve: () => limits.RESPOND_WITHIN_MS,
-    }),
-    awaitWithinMs: t.field({
-      type: IntRange,
-      description: 'How long an await may wait, in milliseconds.',
-      resolve: () => limits.AWAIT_WITHIN_MS,
-    }),
-    idempotencyWindowMs: t.int({
-      description: 'How long the id of an ended command is known, in milliseconds: no id runs twice within it.',
-      resolve: ({ core }) => core.idempotencyWindowMs,
-    }),
-    inFlight: t.int({
-      description: 'How many commands one client may have been given that have not ended.',
-      resolve: () => limits.IN_FLIGHT,
-    }),
-    queuedPerClient: t.int({
-      description: 'How many commands may wait for one client.',
-      resolve: () => limits.QUEUE_PER_CLIENT,
-    }),
-    waitersPerCommand: t.int({
-      description: 'How many callers may wait for one command.',
-      resolve: () => limits.WAITERS_PER_COMMAND,
-    }),
-    eventStreams: t.int({
-      description: 'How many event streams the requester may have open on one node.',
-      resolve: ({ kind }) => (kind === 'admin' ? limits.SSE_PER_ADMIN : limits.SSE_PER_PRINCIPAL),
-    }),
-    subscriptionEvents: t.int({
-      description:
-        'How many events one subscription queues. If there are more, the oldest are dropped and counted in `missed`.',
-      resolve: () => limits.SUBSCRIPTION_QUEUE,
-    }),
-  }),
+  fields: fieldsOf(() => ({
+    pageRows: typed(IntRange, 'How many rows a page may have: the argument `first`.'),
+    documentCost: int('The highest cost that a document of the requester may have.'),
+    documentDepth: int('How many levels deep the fields of a document may be nested.'),
+    documentChars: int('How many characters a document may have.'),
+    bodyBytes: int('How many bytes the body of one HTTP request may have.'),
+    frameBytes: int('How many bytes one frame of a link may have.'),
+    inlinePayloadBytes: int(
+      'How many bytes a payload may have that history keeps with its message. Larger ones go to the spill store.',
+    ),
+    connectWithinMs: typed(IntRange, 'How long a command may wait for its client to connect, in milliseconds.'),
+    respondWithinMs: typed(IntRange, 'How long a client may take to answer, in milliseconds.'),
+    awaitWithinMs: typed(IntRange, 'How long an await may wait, in milliseconds.'),
+    idempotencyWindowMs: int(
+      'How long the id of an ended command is known, in milliseconds: no id runs twice within it.',
+    ),
+    inFlight: int('How many commands one client may have been given that have not ended.'),
+    queuedPerClient: int('How many commands may wait for one client.'),
+    waitersPerCommand: int('How many callers may wait for one command.'),
+    eventStreams: int('How many event streams the requester may have open on one node.'),
+    subscriptionEvents: int(
+      'How many events one subscription queues. If there are more, the oldest are dropped and counted in `missed`.',
+    ),
+  })),
 });
 
 const Server = builder.objectRef<Limited>('Server').implement({
@@ -130,7 +103,7 @@ const Server = builder.objectRef<Limited>('Server').implement({
     limits: t.field({
       type: ServerLimits,
       description: 'Limits that a client must know.',
-      resolve: (limited) => limited,
+      resolve: limitsOf,
     }),
     features: t.field({
       type: [ServerFeatureEnum],

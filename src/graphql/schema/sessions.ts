@@ -6,12 +6,12 @@ import type { NewToken, OpenedSession } from '../../core/sites/site-policy.ts';
 import type { SiteEvent } from '../../core/sites/site.ts';
 import { noteCommand, spanNoter } from '../../web/reply.ts';
 import { textOfJson } from './builder-json.ts';
-import { builder, fresh } from './builder.ts';
+import { builder, fresh, ranged } from './builder.ts';
 import { fieldsOf, fieldsOfPart, id, int, nullable, text, time } from './builder-fields.ts';
 import type { Share } from './context.ts';
-import { InvokeActionResult, view, waitFor } from './invoke.ts';
-import { connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
-import { Refusal, refusalOf } from './refusal.ts';
+import { InvokeActionResult, PARENT_SPAN_ID, TRACE_ID, view, waitFor } from './invoke.ts';
+import { PAGED, connectionOf, pageOf } from './page.ts';
+import { orRefusal, refusalOf } from './refusal.ts';
 import { GrantType, SESSION_SIZE, SessionStateEnum, SiteSessionType, SiteType, grantOf } from './sites.ts';
 
 const SiteSessionConnection = connectionOf('SiteSession', SiteSessionType, {
@@ -25,8 +25,7 @@ builder.objectField(SiteType, 'sessions', (t) =>
     nullable: true,
     description:
       'The site’s sessions, oldest first, including those that ended within the last hour; null for the holder of a grant.',
-    complexity: pageCost,
-    args: { ...pageArguments },
+    ...PAGED,
     resolve: (site, page, { core, requester }) =>
       site.seen === 'whole' ? core.sites.sessions(requester, site, pageOf(page)) : null,
   }),
@@ -115,17 +114,9 @@ const SharedGrant = builder.objectRef<NewToken & { readonly sessionId: string }>
   })),
 });
 
-const OpenSiteSessionResult = builder.unionType('OpenSiteSessionResult', {
-  description: 'The new session, or a refusal.',
-  types: [OpenedSiteSession, Refusal],
-  resolveType: (answer) => ('kind' in answer ? 'Refusal' : 'OpenedSiteSession'),
-});
+const OpenSiteSessionResult = orRefusal('OpenSiteSessionResult', OpenedSiteSession, 'The new session, or a refusal.');
 
-const ShareSiteSessionResult = builder.unionType('ShareSiteSessionResult', {
-  description: 'The new grant, or a refusal.',
-  types: [SharedGrant, Refusal],
-  resolveType: (answer) => ('kind' in answer ? 'Refusal' : 'SharedGrant'),
-});
+const ShareSiteSessionResult = orRefusal('ShareSiteSessionResult', SharedGrant, 'The new grant, or a refusal.');
 
 const RevokeGrantResult = builder.objectRef<readonly string[]>('RevokeGrantResult').implement({
   description: 'The revoked grants.',
@@ -252,24 +243,15 @@ const InvokeSiteActionInput = builder.inputType('InvokeSiteActionInput', {
     instanceId: t.id({ description: 'The id of the host’s instance that must be live. Omitted: any instance.' }),
     waitFor: t.field(waitFor),
     connectWithinMs: t.int({
-      required: true,
-      defaultValue: CONNECT_WITHIN_MS.default,
+      ...ranged(CONNECT_WITHIN_MS),
       description: `How long the command may wait for a host that disconnects after the call was accepted, ${CONNECT_WITHIN_MS.min} to ${CONNECT_WITHIN_MS.max} milliseconds.`,
-      extensions: { minimum: CONNECT_WITHIN_MS.min, maximum: CONNECT_WITHIN_MS.max },
     }),
     respondWithinMs: t.int({
-      required: true,
-      defaultValue: RESPOND_WITHIN_MS.default,
+      ...ranged(RESPOND_WITHIN_MS),
       description: `How long the host may take, ${RESPOND_WITHIN_MS.min} to ${RESPOND_WITHIN_MS.max} milliseconds.`,
-      extensions: { minimum: RESPOND_WITHIN_MS.min, maximum: RESPOND_WITHIN_MS.max },
     }),
-    traceId: t.string({
-      description:
-        'The caller’s trace id, retained with every message of the command. If neither this nor `parentSpanId` is given, the HTTP headers `traceparent` and `tracestate` (W3C Trace Context) apply; without them there is none.',
-    }),
-    parentSpanId: t.string({
-      description: 'The caller’s span id, retained with every message of the command. Omitted: as for `traceId`.',
-    }),
+    traceId: t.string(TRACE_ID),
+    parentSpanId: t.string(PARENT_SPAN_ID),
   }),
 });
 

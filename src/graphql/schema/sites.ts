@@ -9,8 +9,8 @@ import { ConnectionSnapshot, loadSized } from './connections.ts';
 import { loadPagesBy } from './context.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import type { RowSize } from './page-budget.ts';
-import { CompletenessType, connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
-import { Refusal, refusalOf } from './refusal.ts';
+import { PAGED, CompletenessType, ROWS_OF_USER, connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
+import { orRefusal, refusalOf } from './refusal.ts';
 import { User } from './users.ts';
 
 // Estimates the size of a site or a session in an answer, for the answer's budget of bytes.
@@ -116,9 +116,7 @@ builder.queryFields((t) => ({
     description: 'Sites in order of owner and site id. A user sees its own.',
     complexity: pageCost,
     args: {
-      userId: t.arg.id({
-        description: 'Only rows of this user. Omitted: a user gets its own rows, an administrator gets all.',
-      }),
+      userId: t.arg.id(ROWS_OF_USER),
       ...pageArguments,
     },
     resolve: (_, { userId, ...page }, { core, requester }) => core.sites.list(requester, userId ?? null, pageOf(page)),
@@ -145,8 +143,7 @@ builder.objectField(User, 'sites', (t) =>
   t.field({
     type: SiteConnection,
     description: 'The user’s sites, in order of site id.',
-    complexity: pageCost,
-    args: { ...pageArguments },
+    ...PAGED,
     resolve: ({ id }, page, context) => sitesOfUser.page(context, id, pageOf(page)),
   }),
 );
@@ -185,11 +182,7 @@ const RegisterSiteInput = builder.inputType('RegisterSiteInput', {
   }),
 });
 
-const RegisterSiteResult = builder.unionType('RegisterSiteResult', {
-  description: 'The site after the change, or a refusal.',
-  types: [SiteType, Refusal],
-  resolveType: (answer) => ('kind' in answer ? 'Refusal' : 'Site'),
-});
+const RegisterSiteResult = orRefusal('RegisterSiteResult', SiteType, 'The site after the change, or a refusal.');
 
 const RemoveSiteResult = builder
   .objectRef<{ readonly siteId: string; readonly closedSessions: number }>('RemoveSiteResult')

@@ -9,6 +9,7 @@ import { loadFirstBy, loadPagesBy } from './context.ts';
 import { StreamConnection } from './history.ts';
 import { nodeIdOf, NODE_ID, NodeInterface } from './node-interface.ts';
 import {
+  PAGED,
   CompletenessType,
   connectionOf,
   forAdmins,
@@ -98,8 +99,7 @@ export const User = builder.objectRef<UserView>('User').implement({
     pendingRpcs: t.field({
       type: PendingRpcConnection,
       description: 'Callers that still wait on clients of the user, oldest first.',
-      complexity: pageCost,
-      args: { ...pageArguments },
+      ...PAGED,
       resolve: ({ id }, page, context) => pendingOfUser.page(context, id, pageOf(page)),
     }),
   })),
