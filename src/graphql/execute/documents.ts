@@ -37,43 +37,41 @@ import {
 import { fragmentsOf, rootFields } from '../selection.ts';
 import { shortened, toGraphQLError } from './mask.ts';
 
-/**
- * The documents that requests send, by their text. The last ones are kept with their faults, so that a text that comes
- * again is neither parsed nor validated again. Every limit on documents applies.
- */
-export type Documents = {
-  /**
-   * Returns the document of a text. Throws the text's syntax error, or an error about the limit that the text exceeds.
-   */
-  parse(text: string): DocumentNode;
-  /** Returns the faults of a document that `parse` returned; empty if it is valid. */
-  faults(document: DocumentNode): readonly GraphQLError[];
-  /** Returns the valid document of a text, or all its faults. */
-  read(text: string): DocumentNode | readonly GraphQLError[];
-};
-
 type Parsed = { readonly document: DocumentNode } | { readonly error: unknown };
 
-export function createDocuments(schema: GraphQLSchema): Documents {
+export type Documents = ReturnType<typeof createDocuments>;
+
+/**
+ * Creates the cache of the documents that requests send, by their text. The last ones are kept with their faults, so
+ * that a text that comes again is neither parsed nor validated again. Every limit on documents applies.
+ */
+export function createDocuments(schema: GraphQLSchema) {
   const parsed = new BoundedMap<string, Parsed>({ most: QUERY_CACHE, order: 'used' });
   const validated = new WeakMap<DocumentNode, readonly GraphQLError[]>();
-  const documents: Documents = {
-    parse(text) {
-      const known = parsed.get(text);
-      const entry = known ?? parsedOf(text);
-      if (!known && text.length <= QUERY_CACHE_CHARS) parsed.set(text, entry);
-      if ('error' in entry) throw entry.error;
-      return entry.document;
-    },
-    faults(document) {
-      let found = validated.get(document);
-      if (!found) validated.set(document, (found = faultsOf(schema, document)));
-      return found;
-    },
-    read(text) {
+  const documentOf = (text: string): DocumentNode => {
+    const known = parsed.get(text);
+    const entry = known ?? parsedOf(text);
+    if (!known && text.length <= QUERY_CACHE_CHARS) parsed.set(text, entry);
+    if ('error' in entry) throw entry.error;
+    return entry.document;
+  };
+  const faults = (document: DocumentNode): readonly GraphQLError[] => {
+    let found = validated.get(document);
+    if (!found) validated.set(document, (found = faultsOf(schema, document)));
+    return found;
+  };
+  return {
+    /**
+     * Returns the document of a text. Throws the text's syntax error, or an error about the limit that the text exceeds.
+     */
+    parse: documentOf,
+    /** Returns the faults of a document that `parse` returned; empty if it is valid. */
+    faults,
+    /** Returns the valid document of a text, or all its faults. */
+    read(text: string): DocumentNode | readonly GraphQLError[] {
       try {
-        const document = documents.parse(text);
-        const found = documents.faults(document);
+        const document = documentOf(text);
+        const found = faults(document);
         return found.length > 0 ? found : document;
       } catch (error) {
         if (error instanceof GraphQLError) return [error];
@@ -81,7 +79,6 @@ export function createDocuments(schema: GraphQLSchema): Documents {
       }
     },
   };
-  return documents;
 }
 
 function parsedOf(text: string): Parsed {

@@ -37,7 +37,7 @@ import { createMutationWriter } from '../writer/mutation.ts';
 import type { Prepare, Prepared, TextInfo } from '../writer/objects.ts';
 import { createCosts, type Costs } from './cost.ts';
 import type { Introspection } from './documents.ts';
-import type { Mask } from './mask.ts';
+import { maskAll, type Mask } from './mask.ts';
 import { createResults, createSharedSubscriptions, type ResultFrames, type Results } from './subscriptions.ts';
 
 /** Creates the context of resolvers: a new one for each request and for each event of a subscription. */
@@ -58,42 +58,27 @@ export type Operation = {
 /** Data as JSON text. `nonAscii`: the text may contain characters beyond ASCII. */
 export type WrittenData = { readonly written: string; readonly nonAscii: boolean; readonly inserts: Inserts };
 
-/**
- * Executes the operations of every GraphQL transport, with the same limits and the same masking. Except where stated,
- * nothing here throws or rejects: failures are in `errors`.
- */
-export type Executor = {
-  /** Returns the plan of an operation. */
-  readonly planOf: Plans['of'];
-  /** Executes a query or a mutation. */
-  execute(operation: Operation): Promise<ExecutionResult>;
-  /**
-   * Does the same as `execute`, but returns the data as JSON text if the result has no errors and a writer can write
-   * it. `inserts`: whether the text may contain references to bytes (web/reply.ts).
-   */
-  answer(operation: Operation, inserts?: boolean): MaybePromise<ExecutionResult | WrittenData>;
-  /**
-   * Starts a subscription. Returns a group if other requesters may share the results; `frames` then encodes each result
-   * once for the whole group. Otherwise returns the operation's own results, or the one result that refuses it.
-   */
-  subscribe(operation: Operation, frames: ResultFrames): Promise<Joining<unknown> | Results | ExecutionResult>;
-  readonly mask: Mask;
-};
-
 type ExecutorOptions = {
   readonly schema: GraphQLSchema;
   readonly core: Core;
   readonly introspection: Introspection;
   readonly mask: Mask;
   readonly makeContext: MakeContext;
-  /** Whether a subscription that may be shared is executed once for all its requesters. Default true. */
-  readonly sharing?: boolean;
-  /** Whether the fast path may be used; default true. If false, graphql-js executes everything. */
-  readonly fast?: boolean;
+  /**
+   * Whether the fast path may be used, and a subscription that may be shared is executed once for all its requesters.
+   * If false, graphql-js executes everything, for each requester alone.
+   */
+  readonly fast: boolean;
 };
 
-export function createExecutor(options: ExecutorOptions): Executor {
-  const { core, introspection, mask, schema, sharing = true, fast = true } = options;
+export type Executor = ReturnType<typeof createExecutor>;
+
+/**
+ * Executes the operations of every GraphQL transport, with the same limits and the same masking. Except where stated,
+ * nothing here throws or rejects: failures are in `errors`.
+ */
+export function createExecutor(options: ExecutorOptions) {
+  const { core, introspection, mask, schema, fast } = options;
   const plans = createPlans(schema, { fast, keep: !core.capabilities.shared });
   const contextOf = (operation: Operation, { asks }: Bound, reading = new DocumentReading()): object => {
     const { requester, signal, notes, trace } = operation;
@@ -113,36 +98,45 @@ export function createExecutor(options: ExecutorOptions): Executor {
     if (refused) throw refused;
     return { plan, bound };
   };
-  const masked = (result: ExecutionResult): ExecutionResult => maskAll(result, mask);
   const anonymousContext = (): object => options.makeContext({ core, requester: null });
-  const sharer = createSharedSubscriptions({ schema, mask, masked, anonymousContext, fast });
-
+  const sharer = createSharedSubscriptions({ schema, mask, anonymousContext, fast });
   return {
     mask,
+    /** Returns the plan of an operation. */
     planOf: plans.of,
-    async execute(operation) {
+    /** Executes a query or a mutation. */
+    async execute(operation: Operation): Promise<ExecutionResult> {
       try {
         const admitted = admit(operation);
-        return masked(await run(operation, admitted, (context) => admitted.bound.run(context)));
+        return maskAll(await run(operation, admitted, (context) => admitted.bound.run(context)), mask);
       } catch (error) {
         return { errors: [mask(error)] };
       }
     },
-    answer(operation, inserts = false) {
+    /**
+     * Does the same as `execute`, but returns the data as JSON text if the result has no errors and a writer can write
+     * it. `inserts`: whether the text may contain references to bytes (web/reply.ts).
+     */
+    answer(operation: Operation, inserts = false): MaybePromise<Answer> {
       return orElse<Answer, Answer>(
         () => {
           const admitted = admit(operation);
           const answer = run(operation, admitted, (context) => answerOf(admitted.bound, context, inserts));
-          return thenDo<Answer, Answer>(answer, (done) => ('written' in done ? done : masked(done)));
+          return thenDo<Answer, Answer>(answer, (done) => ('written' in done ? done : maskAll(done, mask)));
         },
         (error) => ({ errors: [mask(error)] }),
       );
     },
-    async subscribe(operation, frames) {
+    /**
+     * Starts a subscription. Returns a group if other requesters may share the results; `frames` then encodes each
+     * result once for the whole group. Otherwise returns the operation's own results, or the one result that refuses
+     * it.
+     */
+    async subscribe(operation: Operation, frames: ResultFrames): Promise<Joining<unknown> | Results | ExecutionResult> {
       try {
         const { plan, bound } = admit(operation);
         const wrong = bound.refused();
-        if (wrong) return masked({ errors: wrong });
+        if (wrong) return maskAll({ errors: wrong }, mask);
         const args = validateSubscriptionArgs({
           schema,
           document: plan.source.document,
@@ -152,12 +146,12 @@ export function createExecutor(options: ExecutorOptions): Executor {
           hideSuggestions: true,
           options: { maxCoercionErrors: MAX_COERCION_ERRORS },
         });
-        if (!('schema' in args)) return masked({ errors: args.slice(0, MAX_COERCION_ERRORS) });
-        const joining = sharing ? await sharer.of(args, frames) : null;
+        if (!('schema' in args)) return maskAll({ errors: args.slice(0, MAX_COERCION_ERRORS) }, mask);
+        const joining = fast ? await sharer.of(args, frames) : null;
         if (joining) return joining;
         const source = await createSourceEventStream(args);
-        if (!(Symbol.asyncIterator in source)) return masked(source);
-        return createResults(source, { args, masked, mask, freshContext: () => contextOf(operation, bound) });
+        if (!(Symbol.asyncIterator in source)) return maskAll(source, mask);
+        return createResults(source, { args, mask, freshContext: () => contextOf(operation, bound) });
       } catch (error) {
         return { errors: [mask(error)] };
       }
@@ -173,10 +167,6 @@ function answerOf(bound: Bound, context: object, inserts: boolean): MaybePromise
   return thenDo<string | null, Answer>(bound.write(context, note), (written) =>
     written === null ? bound.run(context) : { written, nonAscii: note.nonAscii, inserts: note.inserts ?? [] },
   );
-}
-
-function maskAll(result: ExecutionResult, mask: Mask): ExecutionResult {
-  return result.errors ? { ...result, errors: result.errors.map(mask) } : result;
 }
 
 // Decides whether a requester may run an operation, and bounds the time of queries.

@@ -19,7 +19,7 @@ import type { LiveEvent, SharedSubscription } from '../../core/live.ts';
 import type { EventEncoder, Joining } from '../../web/sse-group.ts';
 import type { Share } from '../schema/context.ts';
 import { createEventWriter, type EventWriter } from '../writer/compile.ts';
-import type { Mask } from './mask.ts';
+import { maskAll, type Mask } from './mask.ts';
 
 // Executes a subscription for one requester.
 
@@ -31,17 +31,13 @@ export type Results = { next(): Promise<IteratorResult<ExecutionResult, undefine
 
 type ResultsOptions = {
   readonly args: ValidatedSubscriptionArgs;
-  readonly masked: (result: ExecutionResult) => ExecutionResult;
   readonly mask: Mask;
   /** Creates a context for one event. Data loaders cache what they load, so each event needs a context of its own. */
   readonly freshContext: () => object;
 };
 
 /** Creates the results of one subscriber. Each event is executed for this subscriber alone. */
-export function createResults(
-  source: AsyncIterable<unknown>,
-  { args, masked, mask, freshContext }: ResultsOptions,
-): Results {
+export function createResults(source: AsyncIterable<unknown>, { args, mask, freshContext }: ResultsOptions): Results {
   const events = source[Symbol.asyncIterator]();
   let over = false;
   return {
@@ -55,7 +51,7 @@ export function createResults(
           rootValue: event.value,
           contextValue: freshContext(),
         });
-        return { done: false, value: masked(result) };
+        return { done: false, value: maskAll(result, mask) };
       } catch (error) {
         over = true;
         return { done: false, value: { errors: [mask(error)] } };
@@ -95,25 +91,16 @@ type Sharing = {
   readonly besides: readonly string[];
 };
 
-type SharedSubscriptions = {
-  /**
-   * Authorises the requester, and returns the group to join. Null: the operation is executed for this requester alone.
-   * Rejects with the error that refuses the requester.
-   */
-  of(args: ValidatedSubscriptionArgs, frames: ResultFrames): Promise<Joining<unknown> | null>;
-};
-
 type SharedSubscriptionsOptions = {
   readonly schema: GraphQLSchema;
   readonly mask: Mask;
-  readonly masked: (result: ExecutionResult) => ExecutionResult;
   /** Creates a context that has no requester. */
   readonly anonymousContext: () => object;
   /** Whether events may be written as JSON text. If false, graphql-js executes every event. */
   readonly fast: boolean;
 };
 
-export function createSharedSubscriptions({ schema, ...encoding }: SharedSubscriptionsOptions): SharedSubscriptions {
+export function createSharedSubscriptions({ schema, ...encoding }: SharedSubscriptionsOptions) {
   const known = new WeakMap<OperationDefinitionNode, Sharing | null>();
   let numbers = 0;
   const sharingOf = (document: DocumentNode, operation: OperationDefinitionNode): Sharing | null => {
@@ -124,7 +111,11 @@ export function createSharedSubscriptions({ schema, ...encoding }: SharedSubscri
     return sharing;
   };
   return {
-    async of(args, frames) {
+    /**
+     * Authorises the requester, and returns the group to join. Null: the operation is executed for this requester
+     * alone. Rejects with the error that refuses the requester.
+     */
+    async of(args: ValidatedSubscriptionArgs, frames: ResultFrames): Promise<Joining<unknown> | null> {
       const sharing = sharingOf(args.document, args.operation);
       if (!sharing) return null;
       const shared = await authorise(sharing, args);
@@ -155,7 +146,6 @@ function createEncoder(
   { contextValue: _viewer, ...args }: ValidatedSubscriptionArgs,
   {
     mask,
-    masked,
     anonymousContext,
     fast,
     frames,
@@ -168,7 +158,7 @@ function createEncoder(
       if (typeof written === 'string') return frames.written(written);
       const result = executeSubscriptionEvent({ ...args, rootValue: live, contextValue: anonymousContext() });
       if (result instanceof Promise) throw new TypeError('A field of a shareable type was not resolved synchronously.');
-      return frames.result(masked(result));
+      return frames.result(maskAll(result, mask));
     },
     envelope: frames.envelope,
     last: (id, error) => frames.last(id, error === null ? null : { errors: [mask(error)] }),

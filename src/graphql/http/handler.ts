@@ -23,7 +23,6 @@ import {
   STREAM_PATH,
   acceptedTypes,
   acceptsJson,
-  checkParams,
   pathOf,
   readParams,
   requireAnswerType,
@@ -41,17 +40,7 @@ type GraphqlExchange = {
   readonly notes?: RequestNotes | undefined;
 };
 
-export type GraphqlHandler = {
-  /** Answers every request to `/graphql` and `/graphql/stream`. */
-  handle(req: IncomingMessage, res: ServerResponse, exchange: GraphqlExchange): MaybePromise<void>;
-  /**
-   * Sends an error that the HTTP layer found (a body too large, not JSON, ...) in GraphQL's response format, with the
-   * status of the error's code.
-   */
-  refuse(res: ServerResponse, error: CallboardError): void;
-  /** Frees what the handler holds. It does not end open streams; `streams.close` does. */
-  close(): Promise<void>;
-};
+export type GraphqlHandler = ReturnType<typeof createGraphqlHandler>;
 
 export type GraphqlHandlerOptions = {
   readonly schema: GraphQLSchema;
@@ -74,25 +63,26 @@ export type GraphqlHandlerOptions = {
   readonly fastPath?: boolean;
 };
 
-export function createGraphqlHandler(options: GraphqlHandlerOptions): GraphqlHandler {
+export function createGraphqlHandler(options: GraphqlHandlerOptions) {
   const { core, basePath = '', makeContext = createContext, fastPath = true, streams } = options;
   const mask = createMask(options);
-  const executor = createExecutor({ ...options, mask, makeContext, sharing: fastPath, fast: fastPath });
+  const executor = createExecutor({ ...options, mask, makeContext, fast: fastPath });
   const documents = createDocuments(options.schema);
   const server = createGraphqlServer({ schema: options.schema, documents, executor, mask });
   const sse = createSseHandler({ documents, executor, clock: core.clock, streams, sharing: fastPath });
   const page = createGraphiqlPage({ endpoint: basePath + GRAPHQL_PATH, signInPath: `${basePath}/sign-in` });
+  const lookup = createLookup(documents, executor);
   const query = createQuery(server, options.introspection);
-  const answerFast = fastPath ? createFastPath({ documents, executor, server }) : openReply;
-  const asStream = createStreamChoice(documents, executor);
+  const answerFast = fastPath ? createFastPath({ executor, server, lookup }) : openReply;
   return {
-    handle(req, res, exchange) {
+    /** Answers every request to `/graphql` and `/graphql/stream`. */
+    handle(req: IncomingMessage, res: ServerResponse, exchange: GraphqlExchange): MaybePromise<void> {
       try {
         if (answerFast(req, res, exchange)) return;
         refuseWebSocket(req);
         if (wantsPage(req) && pathOf(req) === GRAPHQL_PATH) return page(req, res);
         checkOrigin(req);
-        if (pathOf(req) !== GRAPHQL_PATH || asStream(req, exchange)) {
+        if (pathOf(req) !== GRAPHQL_PATH || wantsStream(req, exchange, lookup)) {
           if (exchange.notes) exchange.notes.route = null;
           return toStream(req, res, { exchange, sse });
         }
@@ -101,8 +91,13 @@ export function createGraphqlHandler(options: GraphqlHandlerOptions): GraphqlHan
         sendError(res, error instanceof CallboardError ? error : new CallboardError('internal', mask(error).message));
       }
     },
+    /**
+     * Sends an error that the HTTP layer found (a body too large, not JSON, ...) in GraphQL's response format, with the
+     * status of the error's code.
+     */
     refuse: sendError,
-    async close() {
+    /** Frees what the handler holds. It does not end open streams; `streams.close` does. */
+    async close(): Promise<void> {
       sse.close();
       await server.close();
     },
@@ -140,23 +135,37 @@ function toStream(
 }
 
 /**
+ * Creates the function that finds the plan of a valid request, with the request's parameters. It returns null for
+ * requests that are refused later, and for those without a token: their documents are not validated.
+ */
+function createLookup(documents: Documents, executor: Executor) {
+  return (req: IncomingMessage, { requester, body }: GraphqlExchange) => {
+    const params = requester && paramsOf(req, body);
+    const document = params && documents.read(params.query);
+    const plan = document && 'kind' in document ? executor.planOf(document, params.operationName) : null;
+    return params && plan && { params, plan };
+  };
+}
+
+type Lookup = ReturnType<typeof createLookup>;
+
+function paramsOf(req: IncomingMessage, body: unknown): GraphqlParams | null {
+  try {
+    return readParams(req, body);
+  } catch (error) {
+    if (error instanceof CallboardError) return null;
+    throw error;
+  }
+}
+
+/**
  * Chooses the response form. A client that wants an event stream accepts `text/event-stream` only, or lists it first.
  * If it accepts JSON too, as clients with one `accept` for all operations do, only subscriptions are streamed.
  */
-function createStreamChoice(documents: Documents, executor: Executor) {
-  const isSubscription = (req: IncomingMessage, { requester, body }: GraphqlExchange): boolean => {
-    // Documents of requests without a token are not validated; a subscription is refused in either form.
-    if (!requester) return false;
-    const params = readParams(req, body);
-    const document = documents.read(params.query);
-    if (!('kind' in document)) return false;
-    return executor.planOf(document, params.operationName)?.operation === 'subscription';
-  };
-  return (req: IncomingMessage, exchange: GraphqlExchange): boolean => {
-    if (req.method !== 'GET' && req.method !== 'POST') return false;
-    if (acceptedTypes(req)[0] !== 'text/event-stream') return false;
-    return !acceptsJson(req) || isSubscription(req, exchange);
-  };
+function wantsStream(req: IncomingMessage, exchange: GraphqlExchange, lookup: Lookup): boolean {
+  if (req.method !== 'GET' && req.method !== 'POST') return false;
+  if (acceptedTypes(req)[0] !== 'text/event-stream') return false;
+  return !acceptsJson(req) || lookup(req, exchange)?.plan.operation === 'subscription';
 }
 
 /**
@@ -204,34 +213,26 @@ const openReply: FastPath = (_req, res, { reply = plainReply(res) }) => {
   return false;
 };
 
-type FastPathOptions = {
-  readonly documents: Documents;
-  readonly executor: Executor;
-  readonly server: GraphqlServer;
-};
+type FastPathOptions = { readonly executor: Executor; readonly server: GraphqlServer; readonly lookup: Lookup };
 
 /**
  * Creates the function that answers valid queries and mutations without Yoga. The executor runs them as it does for
  * Yoga, so limits, refusals and masking are the same, and the response has the bytes that Yoga would send. Only Yoga
  * can encode a result with errors, so it receives such a result after the operation was executed.
  */
-function createFastPath({ documents, executor, server }: FastPathOptions): FastPath {
-  const planOf = (req: PostRequest, { requester, body }: GraphqlExchange) => {
-    if (requester === null || req.method !== 'POST' || req.url !== GRAPHQL_PATH) return null;
-    const params = paramsOf(body);
-    if (!params || params.extensions) return null;
-    const document = documents.read(params.query);
-    // Yoga reports the faults of a document.
-    const plan = 'kind' in document ? executor.planOf(document, params.operationName) : null;
-    return plan && plan.operation !== 'subscription' ? { plan, variables: params.variables } : null;
-  };
+function createFastPath({ executor, server, lookup }: FastPathOptions): FastPath {
   return (req, res, exchange) => {
     const { requester, body, notes, reply = plainReply(res) } = exchange;
     const type = MEDIA_TYPES.get(req.headers.accept);
-    const planned = type === undefined ? null : planOf(req, exchange);
-    if (type === undefined || !planned) return openReply(req, res, { ...exchange, reply });
-    const waits = planned.plan.operation === 'mutation' && { notes, trace: traceContextOf(req.headers) };
-    const answer = executor.answer({ ...planned, requester, signal: new HangUpSignal(res), ...waits }, true);
+    const found = req.method === 'POST' && req.url === GRAPHQL_PATH && type ? lookup(req, exchange) : null;
+    if (type === undefined || !found || found.params.extensions || found.plan.operation === 'subscription')
+      return openReply(req, res, { ...exchange, reply });
+    const { plan, params } = found;
+    const waits = plan.operation === 'mutation' && { notes, trace: traceContextOf(req.headers) };
+    const answer = executor.answer(
+      { plan, variables: params.variables, requester, signal: new HangUpSignal(res), ...waits },
+      true,
+    );
     const show = (done: ExecutionResult | WrittenData): void => {
       if ('written' in done) return reply.json(type, `{"data":${done.written}}`, done.nonAscii, done.inserts);
       if (!done.errors) return reply.json(type, writeJson(done) ?? 'null');
@@ -245,26 +246,9 @@ function createFastPath({ documents, executor, server }: FastPathOptions): FastP
   };
 }
 
-/** Reads the parameters of a request. Null when they are invalid; the regular path reports the error. */
-function paramsOf(body: unknown): GraphqlParams | null {
-  try {
-    return checkParams(body);
-  } catch (error) {
-    if (error instanceof CallboardError) return null;
-    throw error;
-  }
-}
-
 // The HTTP side of GraphQL by graphql-yoga. It must not execute an operation except through the executor.
 
-type GraphqlServer = {
-  /**
-   * Answers POST and GET requests to the endpoint. For a POST, `req.body` holds the parsed JSON object.
-   * `request.result`: the result, when the operation has been executed already.
-   */
-  answer(req: IncomingMessage, res: ServerResponse, request: YogaRequest): Promise<void>;
-  close(): Promise<void>;
-};
+type GraphqlServer = ReturnType<typeof createGraphqlServer>;
 
 type GraphqlServerOptions = {
   readonly schema: GraphQLSchema;
@@ -275,6 +259,7 @@ type GraphqlServerOptions = {
 
 type YogaRequest = {
   readonly requester: Principal | null;
+  /** The result, when the operation has been executed already. */
   readonly result?: ExecutionResult;
   readonly notes?: RequestNotes | undefined;
   /** The variables of the request; absent when there is a result. */
@@ -288,14 +273,15 @@ type ServerContext = YogaRequest & { readonly req: IncomingMessage; readonly res
  * GraphiQL and event streams are our own and come before Yoga. The executor executes the operations. Yoga is loaded for
  * the first request that needs it: the fast path answers most of them.
  */
-function createGraphqlServer(options: GraphqlServerOptions): GraphqlServer {
+function createGraphqlServer(options: GraphqlServerOptions) {
   let opened: ReturnType<typeof openYoga> | null = null;
   return {
-    async answer(req, res, request) {
+    /** Answers POST and GET requests to the endpoint. For a POST, `req.body` holds the parsed JSON object. */
+    async answer(req: IncomingMessage, res: ServerResponse, request: YogaRequest): Promise<void> {
       const yoga = await (opened ??= openYoga(options));
       await yoga(req, res, request);
     },
-    close: async () => void (await (await opened)?.dispose()),
+    close: async (): Promise<void> => void (await (await opened)?.dispose()),
   };
 }
 
