@@ -19,7 +19,7 @@ import {
 import { requireAdmin, requirePrincipal, requireScope, requireUser, type Principal } from '../core/auth/principal.ts';
 import { CallboardError, fail, type InputError } from '../core/errors.ts';
 import type { Shape } from '../core/json.ts';
-import type { Plan, Plans } from '../graphql/execute/plan.ts';
+import type { Plan, Plans } from '../graphql/execute/executor.ts';
 import {
   aroundBody,
   findBody,

@@ -10,7 +10,7 @@ import type { DocumentReading } from '../core/reading.ts';
 import { traceContextOf, type TraceContext } from '../core/trace-context.ts';
 import type { ReadingRequest } from '../graphql/execute/executor.ts';
 import type { Mask } from '../graphql/execute/mask.ts';
-import type { Plans } from '../graphql/execute/plan.ts';
+import type { Plans } from '../graphql/execute/executor.ts';
 import type { TextInfo } from '../graphql/writer/objects.ts';
 import { HangUpSignal, wholeText, type HttpReply, type RequestNotes } from '../web/reply.ts';
 import { answerOf, writtenAnswer } from './answer.ts';

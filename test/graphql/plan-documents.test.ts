@@ -14,7 +14,7 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { writeJson } from '../../src/core/json.ts';
 import { createContext } from '../../src/graphql/schema/context.ts';
-import { createPlans } from '../../src/graphql/execute/plan.ts';
+import { createPlans } from '../../src/graphql/execute/executor.ts';
 import { schema, restSchema } from '../../src/graphql/schema/schema.ts';
 import { browserWindow, report, snapshot, worker } from '../contract/kit/contexts.ts';
 import { settle } from '../kit/clock.ts';

@@ -1,4 +1,4 @@
-/** Executes a subscription once for several requesters. It must not share what differs by requester. */
+/** Executes subscriptions: for each requester, or once for several. It must not share what differs by requester. */
 import {
   Kind,
   TypeInfo,
@@ -17,9 +17,55 @@ import {
 } from 'graphql';
 import type { LiveEvent, SharedSubscription } from '../../core/live.ts';
 import type { EventEncoder, Joining } from '../../web/sse-group.ts';
-import type { Share } from '../schema/page-budget.ts';
+import type { Share } from '../schema/context.ts';
 import { createEventWriter, type EventWriter } from '../writer/compile.ts';
-import type { Mask } from './mask.ts';
+import { maskAll, type Mask } from './mask.ts';
+
+// Executes a subscription for one requester.
+
+/**
+ * The results of a subscription, one at a time. `return` ends the subscription and frees its resources without waiting
+ * for a pending `next`.
+ */
+export type Results = { next(): Promise<IteratorResult<ExecutionResult, undefined>>; return(): void };
+
+type ResultsOptions = {
+  readonly args: ValidatedSubscriptionArgs;
+  readonly mask: Mask;
+  /** Creates a context for one event. Data loaders cache what they load, so each event needs a context of its own. */
+  readonly freshContext: () => object;
+};
+
+/** Creates the results of one subscriber. Each event is executed for this subscriber alone. */
+export function createResults(source: AsyncIterable<unknown>, { args, mask, freshContext }: ResultsOptions): Results {
+  const events = source[Symbol.asyncIterator]();
+  let over = false;
+  return {
+    async next() {
+      if (over) return { done: true, value: undefined };
+      try {
+        const event = await events.next();
+        if (event.done) return { done: true, value: undefined };
+        const result = await executeSubscriptionEvent({
+          ...args,
+          rootValue: event.value,
+          contextValue: freshContext(),
+        });
+        return { done: false, value: maskAll(result, mask) };
+      } catch (error) {
+        over = true;
+        return { done: false, value: { errors: [mask(error)] } };
+      }
+    },
+    return() {
+      over = true;
+      // No subscriber is left to receive an error of a source that fails while it closes.
+      events.return?.().catch(() => {});
+    },
+  };
+}
+
+// Executes a subscription once for several requesters.
 
 /** How a transport writes the results of a subscription that many requesters share. */
 export type ResultFrames = {
@@ -45,25 +91,16 @@ type Sharing = {
   readonly besides: readonly string[];
 };
 
-type SharedSubscriptions = {
-  /**
-   * Authorises the requester, and returns the group to join. Null: the operation is executed for this requester alone.
-   * Rejects with the error that refuses the requester.
-   */
-  of(args: ValidatedSubscriptionArgs, frames: ResultFrames): Promise<Joining<unknown> | null>;
-};
-
 type SharedSubscriptionsOptions = {
   readonly schema: GraphQLSchema;
   readonly mask: Mask;
-  readonly masked: (result: ExecutionResult) => ExecutionResult;
   /** Creates a context that has no requester. */
   readonly anonymousContext: () => object;
   /** Whether events may be written as JSON text. If false, graphql-js executes every event. */
   readonly fast: boolean;
 };
 
-export function createSharedSubscriptions({ schema, ...encoding }: SharedSubscriptionsOptions): SharedSubscriptions {
+export function createSharedSubscriptions({ schema, ...encoding }: SharedSubscriptionsOptions) {
   const known = new WeakMap<OperationDefinitionNode, Sharing | null>();
   let numbers = 0;
   const sharingOf = (document: DocumentNode, operation: OperationDefinitionNode): Sharing | null => {
@@ -74,7 +111,11 @@ export function createSharedSubscriptions({ schema, ...encoding }: SharedSubscri
     return sharing;
   };
   return {
-    async of(args, frames) {
+    /**
+     * Authorises the requester, and returns the group to join. Null: the operation is executed for this requester
+     * alone. Rejects with the error that refuses the requester.
+     */
+    async of(args: ValidatedSubscriptionArgs, frames: ResultFrames): Promise<Joining<unknown> | null> {
       const sharing = sharingOf(args.document, args.operation);
       if (!sharing) return null;
       const shared = await authorise(sharing, args);
@@ -105,7 +146,6 @@ function createEncoder(
   { contextValue: _viewer, ...args }: ValidatedSubscriptionArgs,
   {
     mask,
-    masked,
     anonymousContext,
     fast,
     frames,
@@ -118,7 +158,7 @@ function createEncoder(
       if (typeof written === 'string') return frames.written(written);
       const result = executeSubscriptionEvent({ ...args, rootValue: live, contextValue: anonymousContext() });
       if (result instanceof Promise) throw new TypeError('A field of a shareable type was not resolved synchronously.');
-      return frames.result(masked(result));
+      return frames.result(maskAll(result, mask));
     },
     envelope: frames.envelope,
     last: (id, error) => frames.last(id, error === null ? null : { errors: [mask(error)] }),
