@@ -1,6 +1,7 @@
 /** Builds the reference page of the REST routes from the OpenAPI document. The page has no script and loads nothing. */
-import { createHash } from 'node:crypto';
 import type { OpenApiDocument } from '../rest/openapi.ts';
+import type { PackedFile } from '../web/reply.ts';
+import { htmlPage } from './file-reply.ts';
 
 const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}
 code,pre{font-size:.9em}pre{overflow:auto;padding:.75rem;border:1px solid #8886;border-radius:4px}
@@ -50,11 +51,8 @@ type Description = {
   readonly components: Components;
 };
 
-/** Builds the page and its content security policy. `base`: the path that precedes the paths of the document. */
-export function referencePage(
-  document: OpenApiDocument,
-  base: string,
-): { readonly html: string; readonly policy: string } {
+/** Builds the page. `base`: the path that precedes the paths of the document. */
+export function referencePage(document: OpenApiDocument, base: string): PackedFile {
   const { info, tags: listed, paths, components }: Description = JSON.parse(JSON.stringify(document));
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
@@ -64,10 +62,7 @@ export function referencePage(
     const rows = operations.filter(({ operation }) => operation.tags.includes(tag));
     return `<h2 id="${escaped(tag)}">${escaped(tag)}</h2>\n${rows.map((row) => operationHtml(row, components)).join('\n')}`;
   });
-  const html = `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>callboard: REST reference</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"><style>${STYLE}</style></head>
-<body><h1>REST reference</h1>
+  const body = `<h1>REST reference</h1>
 <p>${escaped(info.description)} Version ${escaped(info.version)}. This page is made from <a href="${escaped(base)}/openapi.json"><code>${escaped(base)}/openapi.json</code></a>.</p>
 <nav>${[...tags, 'schemas'].map((tag) => `<a href="#${escaped(tag)}">${escaped(tag)}</a>`).join(' ')}</nav>
 ${sections.join('\n')}
@@ -75,10 +70,8 @@ ${sections.join('\n')}
 ${Object.entries(components.schemas)
   .map(([name, schema]) => schemaHtml(name, schema))
   .join('\n')}
-</body></html>
 `;
-  const hash = createHash('sha256').update(STYLE).digest('base64');
-  return { html, policy: `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; frame-ancestors 'none'` };
+  return htmlPage({ title: 'callboard: REST reference', style: STYLE, body });
 }
 
 type Row = { readonly path: string; readonly method: string; readonly operation: Operation };

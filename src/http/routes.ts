@@ -8,7 +8,7 @@ import type { MetricsFormat } from '../platform/prometheus.ts';
 import { named } from '../rest/forms.ts';
 import type { Described, OpenApiDocument } from '../rest/openapi.ts';
 import { problemCodes } from '../rest/problem.ts';
-import { PackedText, sendPacked } from '../web/reply.ts';
+import { PackedText, sendPacked, sendText, weightsOf, type PackedFile } from '../web/reply.ts';
 import type { BearerAuthenticator } from './auth.ts';
 import {
   CLIENT_FILES,
@@ -49,16 +49,18 @@ export function createBuiltinRoutes(options: BuiltinRoutesOptions): ReadonlyMap<
   const welcome = welcomePage(basePath, operatorConsole !== null);
   const reference = once(async () => {
     const { referencePage } = await import('./reference-page.ts');
-    const { html, policy } = referencePage(await openapi(), basePath);
-    return { text: new PackedText(html), policy };
+    return referencePage(await openapi(), basePath);
   });
-  const openapiText = once(async () => new PackedText(JSON.stringify(await openapi())));
+  const description = once(async () => ({
+    text: new PackedText(JSON.stringify(await openapi())),
+    headers: { 'content-type': JSON_TYPE },
+  }));
   const routes: [string, BuiltinRoute][] = [
-    ['/', open((info) => sendPage(info, welcome))],
-    ['/healthz', open((info) => sendJson(info, 200, '{"status":"ok"}'))],
+    ['/', file(() => welcome)],
+    ['/healthz', open(({ response }) => sendText(response, 200, JSON_TYPE, '{"status":"ok"}'))],
     ['/readyz', open((info) => sendReadiness(info, core, authenticator))],
-    ['/reference', open((info) => thenDo(reference(), (page) => sendReference(info, page)))],
-    ['/openapi.json', open((info) => thenDo(openapiText(), (text) => sendText(info, text, JSON_TYPE)))],
+    ['/reference', file(reference)],
+    ['/openapi.json', file(description)],
     ['/metrics', createMetricsRoute(options)],
     ['/connect', bearer(refuseWithoutUpgrade)],
     ...(signIn || tickets
@@ -74,7 +76,7 @@ export function createConsoleRoute({
   operatorConsole = null,
   basePath,
 }: Pick<BuiltinRoutesOptions, 'operatorConsole' | 'basePath'>): (path: string) => BuiltinRoute | undefined {
-  const page = operatorConsole && createConsole({ ...operatorConsole, basePath });
+  const page = operatorConsole && open(createConsole({ ...operatorConsole, basePath }));
   return (path) => (page && isConsole(path) ? page : undefined);
 }
 
@@ -86,17 +88,11 @@ function bearer(handle: BuiltinRoute['handle']): BuiltinRoute {
   return { authentication: 'bearer', methods: READING, label: 'builtin', handle };
 }
 
-const JSON_TYPE = { 'content-type': 'application/json' };
-
-type Reference = { readonly text: PackedText; readonly policy: string };
-
-function sendReference(info: RequestInfo, { text, policy }: Reference): MaybePromise<void> {
-  return sendText(info, text, { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': policy });
+function file(load: () => MaybePromise<PackedFile>): BuiltinRoute {
+  return open(({ request, response }) => thenDo(load(), (loaded) => sendPacked(request, response, loaded)));
 }
 
-function sendText({ request, response }: RequestInfo, text: PackedText, headers: Readonly<Record<string, string>>) {
-  return sendPacked(request, response, { text, headers });
-}
+const JSON_TYPE = 'application/json';
 
 /** Creates the value at the first call, and returns it from then on. A failure is not kept. */
 function once<T extends object>(make: () => Promise<T>): () => MaybePromise<T> {
@@ -112,23 +108,12 @@ function once<T extends object>(make: () => Promise<T>): () => MaybePromise<T> {
   return () => (made ??= begin());
 }
 
-function sendJson({ response }: RequestInfo, status: number, json: string): void {
-  response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(json) });
-  response.end(json);
-}
-
-function sendPage({ response }: RequestInfo, { html, policy }: ReturnType<typeof welcomePage>): void {
-  response.setHeader('content-security-policy', policy);
-  response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', 'content-length': Buffer.byteLength(html) });
-  response.end(html);
-}
-
 /**
  * Answers with a status for load balancers: 200 while the node takes new links and commands. The body of 200 names the
  * shares that are used up; the body of 503 names the error code and what an operator must repair, if that is known.
  */
 async function sendReadiness(
-  info: RequestInfo,
+  { response }: RequestInfo,
   core: Pick<Core, 'ready' | 'fullShares'>,
   authenticator: Pick<BearerAuthenticator, 'ready'>,
 ): Promise<void> {
@@ -138,22 +123,19 @@ async function sendReadiness(
     full = await core.fullShares();
   } catch (error) {
     if (!(error instanceof CallboardError)) throw error;
-    info.response.setHeader('retry-after', '1');
-    return sendJson(info, 503, JSON.stringify({ status: 'not_ready', code: error.code, reason: error.details.reason }));
+    response.setHeader('retry-after', '1');
+    const answer = { status: 'not_ready', code: error.code, reason: error.details.reason };
+    return sendText(response, 503, JSON_TYPE, JSON.stringify(answer));
   }
-  sendJson(info, 200, JSON.stringify({ status: 'ready', ...(full.length > 0 && { full_shares: full }) }));
+  const answer = { status: 'ready', ...(full.length > 0 && { full_shares: full }) };
+  sendText(response, 200, JSON_TYPE, JSON.stringify(answer));
 }
 
 function refuseWithoutUpgrade({ response }: RequestInfo): void {
   response.setHeader('upgrade', 'websocket');
   response.setHeader('connection', 'Upgrade');
-  throw new CallboardError(
-    'invalid_argument',
-    'This path requires a WebSocket upgrade with the subprotocol callboard.v1.',
-    {
-      status: 426,
-    },
-  );
+  const detail = 'This path requires a WebSocket upgrade with the subprotocol callboard.v1.';
+  throw new CallboardError('invalid_argument', detail, { status: 426 });
 }
 
 // The OpenAPI descriptions of the routes outside REST: health, metrics, GraphQL and the description itself.
@@ -349,7 +331,7 @@ function createMetricsRoute(options: MetricsRouteOptions): BuiltinRoute {
   const { meter, authenticate, sockets, metricsToken } = options;
   return {
     authentication: 'by-route',
-    methods: ['GET', 'HEAD'],
+    methods: READING,
     label: 'builtin',
     handle(info, access) {
       if (metricsToken.accepts(bearerOf(info.request))) {
@@ -368,8 +350,7 @@ function createMetricsRoute(options: MetricsRouteOptions): BuiltinRoute {
 async function sendMetrics({ request, response }: RequestInfo, meter: Pick<Meter, 'expose'>): Promise<void> {
   const { contentType, text } = await meter.expose(formatFor(request.headers.accept));
   response.setHeader('vary', 'accept, origin');
-  response.writeHead(200, { 'content-type': contentType, 'content-length': Buffer.byteLength(text) });
-  response.end(text);
+  sendText(response, 200, contentType, text);
 }
 
 const OPENMETRICS = 'application/openmetrics-text';
@@ -379,12 +360,7 @@ const TEXT = ['text/plain', 'text/*', '*/*'];
  * Returns the format of the answer: OpenMetrics if the `accept` header prefers it, otherwise Prometheus' text format.
  */
 export function formatFor(accept: string | undefined): MetricsFormat {
-  const weights = new Map<string, number>();
-  for (const part of (accept ?? '').split(',')) {
-    const [type = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
-    const weight = Number(parameters.find((text) => text.startsWith('q='))?.slice(2) ?? 1);
-    weights.set(type, Math.max(weights.get(type) ?? 0, Number.isFinite(weight) ? weight : 0));
-  }
+  const weights = weightsOf(accept ?? '');
   const wanted = weights.get(OPENMETRICS) ?? 0;
   return wanted > 0 && TEXT.every((type) => (weights.get(type) ?? 0) <= wanted) ? 'openmetrics' : 'text';
 }

@@ -8,6 +8,7 @@ import { OPERATOR_TOKEN_SECONDS, SIGN_IN_MS, SIGN_IN_TICKET_SECONDS } from '../c
 import { thenDo } from '../core/maybe-promise.ts';
 import type { Clock } from '../core/ports.ts';
 import { systemClock } from '../platform/system.ts';
+import { sendText } from '../web/reply.ts';
 import { parseBody, readBody, type BuiltinRoute, type RequestInfo } from './request-info.ts';
 import { signToken } from './tokens.ts';
 
@@ -69,13 +70,7 @@ export function createSignInRoute({ signIn, tickets }: SignInWays): BuiltinRoute
           fail('forbidden', 'This link signs a page in only on the machine of the relay.');
         const token = isTicket ? ((await tickets?.redeem(given)) ?? null) : (signIn?.redeem(given) ?? null);
         if (token === null) throw new CallboardError('unauthenticated', 'The link was used already, or is too old.');
-        const text = JSON.stringify({ token });
-        info.response.writeHead(200, {
-          'content-type': 'application/json',
-          'content-length': Buffer.byteLength(text),
-          'cache-control': 'no-store',
-        });
-        info.response.end(text);
+        sendText(info.response, 200, 'application/json', JSON.stringify({ token }));
       });
     },
   };

@@ -170,8 +170,8 @@ export class PackedText {
   readonly #plain: Buffer;
   readonly #packed = new Map<Encoding, MaybePromise<Buffer>>();
 
-  constructor(text: string) {
-    this.#plain = Buffer.from(text);
+  constructor(text: string | Buffer) {
+    this.#plain = typeof text === 'string' ? Buffer.from(text) : text;
     // The tag is weak, because it is the same for every encoding.
     this.etag = `W/"${createHash('sha256').update(this.#plain).digest('base64url')}"`;
   }
@@ -196,17 +196,20 @@ const PACK: Readonly<Record<Encoding, (bytes: Buffer) => Promise<Buffer>>> = {
   gzip: promisify(gzip),
 };
 
+/** A page, a file or a document, with its own headers. */
+export type PackedFile = { readonly text: PackedText; readonly headers: Readonly<Record<string, string>> };
+
 /**
- * Answers a GET or HEAD with the text, or with 304 if the client has it. Clients ask again each time (`no-cache`).
- * `headers` are further headers. `accept-encoding` is added to a `vary` among them.
+ * Answers a GET or HEAD with the text, or with 304 if the client has it. Unless the headers say otherwise, clients ask
+ * again each time (`no-cache`).
  */
 export function sendPacked(
   req: IncomingMessage,
   res: ServerResponse,
-  { text, headers }: { readonly text: PackedText; readonly headers: Readonly<Record<string, string>> },
+  { text, headers }: PackedFile,
 ): MaybePromise<void> {
-  const vary = [res.getHeader('vary'), headers['vary'], 'accept-encoding'].filter(Boolean).join(', ');
-  const all = { ...headers, 'cache-control': 'no-cache', vary, etag: text.etag };
+  const vary = [res.getHeader('vary'), 'accept-encoding'].filter(Boolean).join(', ');
+  const all = { 'cache-control': 'no-cache', ...headers, vary, etag: text.etag };
   if (isCurrent(req.headers['if-none-match'], text.etag)) return void res.writeHead(304, all).end();
   const encoding = encodingOf(req.headers['accept-encoding']);
   const coded = encoding !== null && { 'content-encoding': encoding };
@@ -223,22 +226,27 @@ function isCurrent(header: string | undefined, etag: string): boolean {
 
 /** Returns the encoding that the client prefers; Brotli if it prefers none; null if it accepts no compression. */
 export function encodingOf(header: string | string[] | undefined): Encoding | null {
-  const weights = new Map(
-    String(header ?? '')
-      .split(',')
-      .map(weightOf),
-  );
+  const weights = weightsOf(String(header ?? ''));
   const weight = (encoding: Encoding): number => weights.get(encoding) ?? weights.get('*') ?? 0;
   const [br, zip] = [weight('br'), weight('gzip')];
   if (br === 0 && zip === 0) return null;
   return br >= zip ? 'br' : 'gzip';
 }
 
-function weightOf(part: string): readonly [name: string, weight: number] {
-  const [name = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
-  const q = parameters.find((parameter) => parameter.startsWith('q='))?.slice('q='.length);
-  const weight = q === undefined ? 1 : Number(q);
-  return [name, Number.isNaN(weight) ? 0 : weight];
+/** Returns the weight of each name in an `accept` or `accept-encoding` header; 0 for a weight that is no number. */
+export function weightsOf(header: string): ReadonlyMap<string, number> {
+  const weights = new Map<string, number>();
+  for (const part of header.split(',')) {
+    const [name = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
+    const weight = Number(parameters.find((text) => text.startsWith('q='))?.slice('q='.length) ?? 1);
+    weights.set(name, Math.max(weights.get(name) ?? 0, Number.isFinite(weight) ? weight : 0));
+  }
+  return weights;
+}
+
+/** Sends a complete response. */
+export function sendText(response: ServerResponse, status: number, type: string, text: string): void {
+  response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(text) }).end(text);
 }
 
 // Notices that the requester hung up before its response was complete.
