@@ -10,7 +10,6 @@ import {
   UNAUTHENTICATED_SOCKETS,
   UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
 } from '../core/limits.ts';
-import type { Clock, Log } from '../core/ports.ts';
 import { SHARE_NAMES, type ShareName } from '../core/shares/shares.ts';
 import { ByteRates } from '../core/shares/turns.ts';
 import { createGateway, type Gateway } from '../gateway/gateway.ts';
@@ -25,39 +24,24 @@ import { descriptorLimit, socketRoom, systemLoop } from '../platform/system.ts';
 import { ACCESS_WORDS } from '../rest/compile.ts';
 import type { Described } from '../rest/openapi.ts';
 import { createRestHandler, type RestHandler } from '../rest/serve.ts';
-import type { OriginRule } from '../web/reply.ts';
 import { createSseStreams } from '../web/sse.ts';
 import type { BearerAuthenticator } from './auth.ts';
-import type { ConsoleOptions } from './file-reply.ts';
-import { createRequestHandler, type RequestHandler } from './request-handler.ts';
+import { createRequestHandler, type RequestHandler, type RequestHandlerOptions } from './request-handler.ts';
 import { BUILTIN_DESCRIPTIONS, requireReady } from './routes.ts';
-import type { SignIn, TicketDesk } from './sign-in.ts';
 import { createSiteEvents } from './site-events.ts';
 import { Sockets } from './sockets.ts';
 import { createAuthenticateRequest, createTokenGuard } from './token-guard.ts';
 import { MetricsToken } from './tokens.ts';
 import { UnreadBytes } from './unread.ts';
 
-export type AppOptions = {
-  readonly core: Core;
+export type AppOptions = Omit<
+  RequestHandlerOptions,
+  'authenticate' | 'graphql' | 'rest' | 'gateway' | 'siteEvents' | 'sockets' | 'inbound' | 'unread' | 'metricsToken'
+> & {
   readonly authenticator: BearerAuthenticator;
-  readonly log: Log;
-  readonly meter: Meter;
-  readonly clock: Clock;
-  readonly randomId: () => string;
-  readonly basePath: string;
-  readonly maxBodyBytes: number;
-  readonly origins: OriginRule;
   readonly introspection: Introspection;
-  readonly clientFiles: URL;
   /** The token that reads `/metrics` and nothing else. */
   readonly metricsToken?: MetricsToken;
-  /** Signs in a page on this machine by a code; absent: no page can be signed in this way. */
-  readonly signIn?: SignIn | undefined;
-  /** Exchanges sign-in tickets for tokens; absent: no ticket is accepted. */
-  readonly tickets?: Pick<TicketDesk, 'redeem'> | undefined;
-  /** The console for operators. Absent: it is switched off. */
-  readonly operatorConsole?: Omit<ConsoleOptions, 'basePath'> | null;
   /** The most open sockets of one address without a valid token; default UNAUTHENTICATED_SOCKETS_PER_ADDRESS. */
   readonly unauthenticatedSockets?: number | undefined;
   /**
@@ -167,8 +151,6 @@ function unauthenticatedSockets(): number {
   return Math.min(UNAUTHENTICATED_SOCKETS, socketRoom(descriptorLimit()).unauthenticated);
 }
 
-// Registers the gauges that show the state of this node and of its deployment. Each is computed when it is read.
-
 type GaugeSources = {
   readonly core: Pick<Core, 'delivery' | 'rpc'>;
   /** Throws or rejects with a CallboardError while this node takes no new links and commands. */
@@ -180,6 +162,7 @@ type GaugeSources = {
 const READER: AdminPrincipal = { kind: 'admin', name: 'metrics', expiresAt: null };
 const CALLER = 'caller';
 
+/** Registers the gauges of this node and of its deployment. Each is computed when it is read. */
 function meterNode(
   meter: Pick<Meter, 'gauge' | 'gauges' | 'sample'>,
   { core: { delivery, rpc }, ready, gateway, sockets }: GaugeSources,
@@ -234,9 +217,6 @@ function shared<T>(read: () => Promise<T>): () => Promise<T> {
   return () => (current ??= read().finally(() => (current = null)));
 }
 
-// Registers the metrics of shares (limits of what users may hold): the use, the total, and the users over their
-// guarantee.
-
 type Pair = readonly [share: string, value: number];
 
 /**
@@ -263,11 +243,9 @@ function meterShares(
   });
 }
 
-// The OpenAPI description of the site event stream. The route itself is in site-events.ts.
-
 /**
- * The OpenAPI description of `GET /site-sessions/{session_id}/events`, written by hand because this stream has no REST
- * document from which it could be generated.
+ * The OpenAPI description of the stream in site-events.ts, written by hand because it has no REST document from which
+ * it could be generated.
  */
 export const SITE_EVENTS_DESCRIPTION: Described = {
   method: 'GET',

@@ -1,5 +1,5 @@
 /** Authenticates bearer tokens: configured administrator tokens and JWTs. It must not log a token. */
-import { createHash, hash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import {
   decodeProtectedHeader,
   errors,
@@ -25,6 +25,7 @@ import {
   MetricsToken,
   TOLERANCE_SECONDS,
   createKeySet,
+  digest,
   principalOf,
   type ClaimRules,
   type KeySet,
@@ -167,10 +168,6 @@ function createAdminCheck(texts: readonly string[]): (token: string) => AdminPri
   };
 }
 
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
-}
-
 function keySources(options: AuthOptions, keySet: KeySet | null): readonly KeySource[] {
   const { secret, previousSecret = null, userClaim, scopeClaim, scopePrefix } = options;
   const sources: KeySource[] = [];
@@ -262,20 +259,17 @@ const FAULT_OF_CLAIM: ReadonlyMap<string, TokenFault> = new Map<string, TokenFau
   ['aud', 'audience'],
 ]);
 
-// Holds the parts with which a relay checks credentials. All of them are replaced together.
-
-type GivenCredentials = Omit<AuthOptions, 'clock'> & { readonly metricsToken?: string | null };
-
+/** The parts with which a relay checks credentials. All of them are replaced together. */
 type RelayCredentials = {
   readonly bearer: ReplaceableAuthenticator;
   readonly metricsToken: MetricsToken;
   readonly tickets: TicketDesk;
-  replace(next: Pick<GivenCredentials, 'adminTokens' | 'secret' | 'previousSecret' | 'metricsToken'>): void;
+  replace(next: ReplacedCredentials): void;
 };
 
 /** Creates the parts that check credentials. `clock`: the clock by which tokens expire. */
 export function createCredentials(
-  given: GivenCredentials,
+  given: Omit<AuthOptions, 'clock'> & ReplacedCredentials,
   { clock, tickets: store }: { readonly clock: Clock; readonly tickets: TicketStore },
 ): RelayCredentials {
   const bearer = createAuthenticator({ ...given, clock });

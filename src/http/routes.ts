@@ -19,26 +19,23 @@ import {
   type ConsoleOptions,
 } from './file-reply.ts';
 import type { BuiltinRoute, RequestInfo } from './request-info.ts';
-import { createSignInRoute, type SignIn, type TicketDesk } from './sign-in.ts';
+import { createSignInRoute, type SignInWays } from './sign-in.ts';
 import type { Sockets } from './sockets.ts';
 import { bearerOf, type AuthenticateRequest } from './token-guard.ts';
 import type { MetricsToken } from './tokens.ts';
 
-export type BuiltinRoutesOptions = MetricsRouteOptions & {
-  readonly core: Pick<Core, 'ready' | 'fullShares'>;
-  readonly authenticator: Pick<BearerAuthenticator, 'ready'>;
-  /** Creates the OpenAPI document. Called at the first request for it. */
-  readonly openapi: () => Promise<OpenApiDocument>;
-  readonly basePath: string;
-  /** The directory with the browser builds of the client libraries. */
-  readonly clientFiles: URL;
-  /** Signs in a page on this machine by a code; absent: pages ask for a token. */
-  readonly signIn?: SignIn | undefined;
-  /** Signs operators in with tickets. Absent: no ticket is accepted. */
-  readonly tickets?: Pick<TicketDesk, 'redeem'> | undefined;
-  /** The console for operators. Absent: it is switched off. */
-  readonly operatorConsole?: Omit<ConsoleOptions, 'basePath'> | null;
-};
+export type BuiltinRoutesOptions = MetricsRouteOptions &
+  SignInWays & {
+    readonly core: Pick<Core, 'ready' | 'fullShares'>;
+    readonly authenticator: Pick<BearerAuthenticator, 'ready'>;
+    /** Creates the OpenAPI document. Called at the first request for it. */
+    readonly openapi: () => Promise<OpenApiDocument>;
+    readonly basePath: string;
+    /** The directory with the browser builds of the client libraries. */
+    readonly clientFiles: URL;
+    /** The console for operators. Absent: it is switched off. */
+    readonly operatorConsole?: Omit<ConsoleOptions, 'basePath'> | null;
+  };
 
 const READING = ['GET', 'HEAD'];
 
@@ -307,14 +304,10 @@ const GRAPHQL: Described = {
 
 export const BUILTIN_DESCRIPTIONS: readonly Described[] = [HEALTH, READINESS, METRICS, DESCRIPTION, GRAPHQL];
 
-// Checks whether a node takes new links and commands. `/readyz` and the metric `ready` report the result.
-
 /** Rejects with the CallboardError of the first part that is not ready. */
 export async function requireReady(parts: readonly Partial<Pick<Core, 'ready'>>[]): Promise<void> {
   for (const part of parts) await part.ready?.();
 }
-
-// The route `GET /metrics`. It decides who may read the metrics, and in which format.
 
 type MetricsRouteOptions = {
   readonly meter: Pick<Meter, 'expose'>;

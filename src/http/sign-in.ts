@@ -1,5 +1,5 @@
 /** Signs in a page by a one-time code or ticket in its URL, so that a person need not copy a token into the page. */
-import { createHash, hash, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHash, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import { SignJWT, jwtVerify } from 'jose';
 import type { TicketStore } from '../core/auth/principal.ts';
 import { CallboardError, fail } from '../core/errors.ts';
@@ -10,7 +10,7 @@ import type { Clock } from '../core/ports.ts';
 import { systemClock } from '../platform/system.ts';
 import { sendText } from '../web/reply.ts';
 import { parseBody, readBody, type BuiltinRoute, type RequestInfo } from './request-info.ts';
-import { signToken } from './tokens.ts';
+import { digest, signToken } from './tokens.ts';
 
 /** The most bytes of a request body, which has only a code. */
 const BODY_BYTES = 1024;
@@ -46,9 +46,11 @@ export function createSignIn(token: string, clock: Pick<Clock, 'monotonic'> = sy
   };
 }
 
-/** The ways in which codes are exchanged for tokens: codes of this process, and tickets of any node. */
-type SignInWays = {
+/** The ways in which codes are exchanged for tokens. */
+export type SignInWays = {
+  /** Signs in a page on this machine by a code of this process; absent: no such code is accepted. */
   readonly signIn?: SignIn | undefined;
+  /** Signs operators in with tickets of any node; absent: no ticket is accepted. */
   readonly tickets?: Pick<TicketDesk, 'redeem'> | undefined;
 };
 
@@ -87,10 +89,6 @@ function isLocal({ request }: RequestInfo): boolean {
   const { 'x-forwarded-for': forwardedFor, forwarded } = request.headers;
   const address = request.socket.remoteAddress ?? '';
   return forwardedFor === undefined && forwarded === undefined && /^(::1|(::ffff:)?127\.[\d.]+)$/.test(address);
-}
-
-function digest(text: string): Buffer {
-  return hash('sha256', text, 'buffer');
 }
 
 // Signs and redeems one-time tickets, which sign an operator in on any node of a deployment. The signing key is derived

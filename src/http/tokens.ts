@@ -1,5 +1,5 @@
 /** JWTs: signs those of the relay, fetches the keys of an issuer, and reads users and scopes from claims. */
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import { SignJWT, createLocalJWKSet, errors, type JWTPayload, type JWTVerifyGetKey } from 'jose';
 import type { Principal, Scope } from '../core/auth/principal.ts';
 import { CallboardError, fail } from '../core/errors.ts';
@@ -205,6 +205,7 @@ export class MetricsToken {
   }
 }
 
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
+/** Returns a digest of a secret. Digests have one length, so comparing them does not reveal that of the secret. */
+export function digest(text: string): Buffer {
+  return hash('sha256', text, 'buffer');
 }
