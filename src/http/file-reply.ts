@@ -1,6 +1,7 @@
 /** Serves files and pages: those of the console at `/console/`, and the browser libraries. */
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
+import { BoundedMap } from '../core/collections.ts';
 import { CallboardError } from '../core/errors.ts';
 import { PackedText, sendPacked, type PackedFile } from '../web/reply.ts';
 import type { BuiltinRoute, RequestInfo } from './request-info.ts';
@@ -16,10 +17,7 @@ export type ConsoleOptions = {
 const PATH = '/console';
 const ASSETS = `${PATH}/assets/`;
 
-/**
- * The content security policy of the page: no inline script, no inline style, no generated code, and nothing from
- * another origin.
- */
+/** The policy of the page: no inline script or style, no generated code, and nothing from another origin. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -41,15 +39,14 @@ const PAGE_HEADERS = {
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
 };
-/**
- * The name of an asset contains a digest of its content. The policy applies to the worker, which loads nothing and
- * generates no code.
- */
+/** Asset names contain a digest. The policy applies to the worker, which loads nothing and generates no code. */
 const ASSET_HEADERS = {
   'cache-control': 'public, max-age=31536000, immutable',
   'content-security-policy': "default-src 'none'",
   'cross-origin-resource-policy': 'same-origin',
 };
+/** The most files of one folder that are kept; builds that replaced each other have different names. */
+const FILES_MAX = 200;
 const ASSET_NAME = /^[\w-][\w.-]*$/;
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -61,7 +58,7 @@ const TYPES: Readonly<Record<string, string>> = {
 
 /** Returns a function that reads a file of the folder on first use, and again after the file changes. */
 function createReader(folder: URL, edit?: (text: string) => string): (name: string) => Promise<PackedText> {
-  const loaded = new Map<string, { readonly stamp: string; readonly text: PackedText }>();
+  const loaded = new BoundedMap<string, { readonly stamp: string; readonly text: PackedText }>({ most: FILES_MAX });
   return async (name) => {
     const file = new URL(name, folder);
     const { mtimeMs, size } = await stat(file);
@@ -79,16 +76,13 @@ export function isConsole(path: string): boolean {
   return path === PATH || path.startsWith(`${PATH}/`);
 }
 
-/**
- * Answers every path for which `isConsole` is true. The page contains no token. Without a build, the answer says how to
- * make one.
- */
+/** Answers every path for which `isConsole` is true. Without a build, the answer says how to make one. */
 export function createConsole({ folder, basePath, label }: ConsoleOptions): BuiltinRoute['handle'] {
   // The page is at paths of any depth, so the addresses in it must be absolute.
   const readPage = createReader(folder, (html) =>
     html
       .replaceAll('"./assets/', `"${basePath}${ASSETS}`)
-      .replace('</title>', `</title>\n    <meta name="callboard-label" content="${escape(label)}" />`),
+      .replace('</title>', `</title>\n    <meta name="callboard-label" content="${escaped(label)}" />`),
   );
   const readAsset = createReader(new URL('assets/', folder));
   return async (info) => {
@@ -110,11 +104,18 @@ export function createConsole({ folder, basePath, label }: ConsoleOptions): Buil
   };
 }
 
-function escape(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;');
-}
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
 
-// Serves the browser builds of the client libraries, and no other file.
+/** Returns a value as text of HTML, also within the quotes of an attribute. */
+export function escaped(value: unknown): string {
+  return String(value ?? '').replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
+}
 
 /** The browser builds that are served. No other file of the directory can be requested. */
 export const CLIENT_FILES: readonly string[] = ['runtime.js', 'caller.js', 'site.js'];
@@ -133,8 +134,6 @@ export function createClientFiles(folder: URL): (info: RequestInfo, name: string
     return sendPacked(request, response, { text, headers });
   };
 }
-
-// Builds pages that need no script and load nothing from another origin.
 
 /** Builds a page. `style`: the only style that its content security policy allows. `body`: HTML. */
 export function htmlPage({ title, style, body }: Readonly<Record<'title' | 'style' | 'body', string>>): PackedFile {

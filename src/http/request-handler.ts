@@ -257,10 +257,7 @@ function refuse(
 
 // Checks the form of every request before it is routed, and refuses requests that fail.
 
-/**
- * Matches a name or an address with an optional port (RFC 9112, 3.2). An empty text matches too: the host of a target
- * without authority.
- */
+/** Matches a name or address with an optional port (RFC 9112, 3.2), or the empty host of a target without one. */
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]*|\[[\dA-Fa-f:.]+\])(?::\d*)?$/;
 
 /**

@@ -5,7 +5,7 @@ import { CallboardError } from '../core/errors.ts';
 import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
 import type { Meter } from '../platform/metrics.ts';
 import type { MetricsFormat } from '../platform/prometheus.ts';
-import { named } from '../rest/forms.ts';
+import { named, type JsonSchema } from '../rest/forms.ts';
 import type { Described, OpenApiDocument } from '../rest/openapi.ts';
 import { problemCodes } from '../rest/problem.ts';
 import { PackedText, sendPacked, sendText, weightsOf, type PackedFile } from '../web/reply.ts';
@@ -41,7 +41,7 @@ const READING = ['GET', 'HEAD'];
 
 /** Creates the built-in routes with a fixed path. Only sign-in changes what is stored: it uses up a ticket. */
 export function createBuiltinRoutes(options: BuiltinRoutesOptions): ReadonlyMap<string, BuiltinRoute> {
-  const { core, authenticator, openapi, basePath, clientFiles, signIn, tickets, operatorConsole = null } = options;
+  const { openapi, basePath, clientFiles, signIn, tickets, operatorConsole = null } = options;
   const client = createClientFiles(clientFiles);
   const welcome = welcomePage(basePath, operatorConsole !== null);
   const reference = once(async () => {
@@ -55,11 +55,11 @@ export function createBuiltinRoutes(options: BuiltinRoutesOptions): ReadonlyMap<
   const routes: [string, BuiltinRoute][] = [
     ['/', file(() => welcome)],
     ['/healthz', open(({ response }) => sendText(response, 200, JSON_TYPE, '{"status":"ok"}'))],
-    ['/readyz', open((info) => sendReadiness(info, core, authenticator))],
+    ['/readyz', open((info) => sendReadiness(info, options))],
     ['/reference', file(reference)],
     ['/openapi.json', file(description)],
     ['/metrics', createMetricsRoute(options)],
-    ['/connect', bearer(refuseWithoutUpgrade)],
+    ['/connect', { ...open(refuseWithoutUpgrade), authentication: 'bearer' }],
     ...(signIn || tickets
       ? [['/sign-in', createSignInRoute({ signIn, tickets })] satisfies [string, BuiltinRoute]]
       : []),
@@ -81,28 +81,20 @@ function open(handle: BuiltinRoute['handle']): BuiltinRoute {
   return { authentication: 'open', methods: READING, label: 'builtin', handle };
 }
 
-function bearer(handle: BuiltinRoute['handle']): BuiltinRoute {
-  return { authentication: 'bearer', methods: READING, label: 'builtin', handle };
-}
-
 function file(load: () => MaybePromise<PackedFile>): BuiltinRoute {
   return open(({ request, response }) => thenDo(load(), (loaded) => sendPacked(request, response, loaded)));
 }
 
 const JSON_TYPE = 'application/json';
 
-/** Creates the value at the first call, and returns it from then on. A failure is not kept. */
-function once<T extends object>(make: () => Promise<T>): () => MaybePromise<T> {
-  let made: MaybePromise<T> | null = null;
-  const begin = async (): Promise<T> => {
-    try {
-      return (made = await make());
-    } catch (error) {
-      made = null;
-      throw error;
-    }
+/** Creates the value at the first call, and resolves with it from then on. A failure is not kept. */
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | null = null;
+  const failed = (error: unknown): never => {
+    made = null;
+    throw error;
   };
-  return () => (made ??= begin());
+  return () => (made ??= make().catch(failed));
 }
 
 /**
@@ -111,8 +103,7 @@ function once<T extends object>(make: () => Promise<T>): () => MaybePromise<T> {
  */
 async function sendReadiness(
   { response }: RequestInfo,
-  core: Pick<Core, 'ready' | 'fullShares'>,
-  authenticator: Pick<BearerAuthenticator, 'ready'>,
+  { core, authenticator }: Pick<BuiltinRoutesOptions, 'core' | 'authenticator'>,
 ): Promise<void> {
   let full: readonly string[];
   try {
@@ -138,53 +129,74 @@ function refuseWithoutUpgrade({ response }: RequestInfo): void {
 // The OpenAPI descriptions of the routes outside REST: health, metrics, GraphQL and the description itself.
 
 const OPEN = { security: [] } as const;
-const json = (schema: object, example: unknown): object => ({ 'application/json': { schema, example } });
-const status = (word: string): object => ({
-  type: 'object',
-  required: ['status'],
-  properties: { status: { const: word } },
-});
+const TEXT_SCHEMA = { type: 'string' } as const;
 
-const READY = {
-  type: 'object',
-  required: ['status'],
-  properties: {
-    status: { const: 'ready' },
-    full_shares: {
-      type: 'array',
-      items: { type: 'string' },
-      description: 'The shares whose total is used up: users who hold much of one are refused more of it.',
-    },
-  },
+function object(properties: object, required?: readonly string[]): JsonSchema {
+  return { type: 'object', ...(required && { required }), properties };
+}
+
+function json(schema: object, example: unknown): JsonSchema {
+  return { 'application/json': { schema, example } };
+}
+
+const FULL_SHARES = {
+  type: 'array',
+  items: TEXT_SCHEMA,
+  description: 'The shares whose total is used up: users who hold much of one are refused more of it.',
 };
-
-const NOT_READY = {
-  type: 'object',
-  required: ['status', 'code'],
-  properties: {
+const READY = object({ status: { const: 'ready' }, full_shares: FULL_SHARES }, ['status']);
+const NOT_READY = object(
+  {
     status: { const: 'not_ready' },
     code: { type: 'string', enum: problemCodes(503) },
     reason: { type: 'string', description: 'What an operator must mend.' },
   },
-};
+  ['status', 'code'],
+);
 
-const HEALTH: Described = {
-  method: 'GET',
-  path: '/healthz',
-  operation: {
+const CODE = { type: 'string', description: 'A code of the one table of codes.' };
+const GRAPHQL_ERROR = object({ message: TEXT_SCHEMA, extensions: object({ code: CODE }) }, ['message']);
+const GRAPHQL_RESULT = named(
+  'GraphqlResult',
+  object({
+    data: { description: 'The result; null or absent if the request failed as a whole.' },
+    errors: { type: 'array', items: GRAPHQL_ERROR },
+  }),
+);
+const GRAPHQL_REQUEST = object(
+  {
+    query: { type: 'string', minLength: 1 },
+    operationName: { type: ['string', 'null'] },
+    variables: { type: ['object', 'null'] },
+    extensions: { type: ['object', 'null'] },
+  },
+  ['query'],
+);
+const GRAPHQL_CONTENT = {
+  ...json(GRAPHQL_RESULT, { data: { viewer: { kind: 'USER' } } }),
+  'application/graphql-response+json': { schema: GRAPHQL_RESULT },
+};
+const GRAPHQL_REFUSALS = ['400', '401', '403', '406', '413', '415', '429', '500', '503'];
+
+export const BUILTIN_DESCRIPTIONS: readonly Described[] = [
+  {
+    method: 'GET',
+    path: '/healthz',
     ...OPEN,
     operationId: 'Healthz',
     summary: 'Whether the process runs.',
     description: 'Needs no token.',
-    responses: { '200': { description: 'It runs.', content: json(status('ok'), { status: 'ok' }) } },
+    responses: {
+      '200': {
+        description: 'It runs.',
+        content: json(object({ status: { const: 'ok' } }, ['status']), { status: 'ok' }),
+      },
+    },
+    problems: ['400', '500'],
   },
-  problems: ['400', '500'],
-};
-
-const READINESS: Described = {
-  method: 'GET',
-  path: '/readyz',
-  operation: {
+  {
+    method: 'GET',
+    path: '/readyz',
     ...OPEN,
     operationId: 'Readyz',
     summary: 'Whether the node accepts new links and commands.',
@@ -197,34 +209,25 @@ const READINESS: Described = {
         content: json(NOT_READY, { status: 'not_ready', code: 'draining' }),
       },
     },
+    problems: ['400', '500'],
   },
-  problems: ['400', '500'],
-};
-
-const METRICS: Described = {
-  method: 'GET',
-  path: '/metrics',
-  operation: {
+  {
+    method: 'GET',
+    path: '/metrics',
     operationId: 'Metrics',
     summary: 'Metrics for Prometheus.',
     description: 'Administrators, and the holder of the metrics token.',
     responses: {
       '200': {
         description: 'The text format of Prometheus, or OpenMetrics where the request asks for it.',
-        content: {
-          'text/plain': { schema: { type: 'string' } },
-          'application/openmetrics-text': { schema: { type: 'string' } },
-        },
+        content: { 'text/plain': { schema: TEXT_SCHEMA }, 'application/openmetrics-text': { schema: TEXT_SCHEMA } },
       },
     },
+    problems: ['400', '401', '403', '429', '500'],
   },
-  problems: ['400', '401', '403', '429', '500'],
-};
-
-const DESCRIPTION: Described = {
-  method: 'GET',
-  path: '/openapi.json',
-  operation: {
+  {
+    method: 'GET',
+    path: '/openapi.json',
     ...OPEN,
     operationId: 'OpenApi',
     summary: 'This document.',
@@ -233,76 +236,29 @@ const DESCRIPTION: Described = {
     responses: {
       '200': {
         description: 'The document.',
-        headers: { ETag: { schema: { type: 'string' } } },
+        headers: { ETag: { schema: TEXT_SCHEMA } },
         content: { 'application/json': { schema: { type: 'object' } } },
       },
       '304': { description: 'The `ETag` in `If-None-Match` is still that of the document.' },
     },
+    problems: ['400', '500'],
   },
-  problems: ['400', '500'],
-};
-
-const GRAPHQL_RESULT = named('GraphqlResult', {
-  type: 'object',
-  properties: {
-    data: { description: 'The result; null or absent if the request failed as a whole.' },
-    errors: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['message'],
-        properties: {
-          message: { type: 'string' },
-          extensions: {
-            type: 'object',
-            properties: { code: { type: 'string', description: 'A code of the one table of codes.' } },
-          },
-        },
-      },
-    },
-  },
-});
-
-const graphqlContent = {
-  'application/json': { schema: GRAPHQL_RESULT, example: { data: { viewer: { kind: 'USER' } } } },
-  'application/graphql-response+json': { schema: GRAPHQL_RESULT },
-};
-const refusedStatuses = ['400', '401', '403', '406', '413', '415', '429', '500', '503'];
-
-const GRAPHQL: Described = {
-  method: 'POST',
-  path: '/graphql',
-  operation: {
+  {
+    method: 'POST',
+    path: '/graphql',
     operationId: 'GraphQL',
     summary: 'Executes one GraphQL operation.',
     description: 'Everyone with a valid token. Failures are GraphQL errors and not problem documents.',
-    requestBody: {
-      required: true,
-      content: json(
-        {
-          type: 'object',
-          required: ['query'],
-          properties: {
-            query: { type: 'string', minLength: 1 },
-            operationName: { type: ['string', 'null'] },
-            variables: { type: ['object', 'null'] },
-            extensions: { type: ['object', 'null'] },
-          },
-        },
-        { query: '{ viewer { kind } }' },
-      ),
-    },
+    requestBody: { required: true, content: json(GRAPHQL_REQUEST, { query: '{ viewer { kind } }' }) },
     responses: {
-      '200': { description: 'The result, which may hold errors.', content: graphqlContent },
+      '200': { description: 'The result, which may hold errors.', content: GRAPHQL_CONTENT },
       ...Object.fromEntries(
-        refusedStatuses.map((code) => [code, { description: 'Refused as a whole.', content: graphqlContent }]),
+        GRAPHQL_REFUSALS.map((code) => [code, { description: 'Refused as a whole.', content: GRAPHQL_CONTENT }]),
       ),
     },
+    problems: [],
   },
-  problems: [],
-};
-
-export const BUILTIN_DESCRIPTIONS: readonly Described[] = [HEALTH, READINESS, METRICS, DESCRIPTION, GRAPHQL];
+];
 
 /** Rejects with the CallboardError of the first part that is not ready. */
 export async function requireReady(parts: readonly Partial<Pick<Core, 'ready'>>[]): Promise<void> {
@@ -349,9 +305,7 @@ async function sendMetrics({ request, response }: RequestInfo, meter: Pick<Meter
 const OPENMETRICS = 'application/openmetrics-text';
 const TEXT = ['text/plain', 'text/*', '*/*'];
 
-/**
- * Returns the format of the answer: OpenMetrics if the `accept` header prefers it, otherwise Prometheus' text format.
- */
+/** Returns the format of the answer: OpenMetrics if `accept` prefers it, otherwise Prometheus' text format. */
 export function formatFor(accept: string | undefined): MetricsFormat {
   const weights = weightsOf(accept ?? '');
   const wanted = weights.get(OPENMETRICS) ?? 0;

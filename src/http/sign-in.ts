@@ -119,9 +119,8 @@ type TicketCredentials = {
 
 export interface TicketDesk {
   /**
-   * Exchanges a ticket for an administrator's token, once. Resolves with null if the ticket is invalid, expired or
-   * already used. Throws `store_unavailable` if it cannot be determined whether the ticket was used; it can then be
-   * tried again.
+   * Exchanges a ticket for an administrator's token, once; null if it is invalid, expired or used. Throws
+   * `store_unavailable` if it cannot be determined whether it was used; it can then be tried again.
    */
   redeem(ticket: string): Promise<string | null>;
   /** Accepts only tickets of these secrets from now on. */
@@ -151,11 +150,7 @@ export function createTicketDesk(given: TicketCredentials, tickets: TicketStore,
 }
 
 /** Returns the content of a valid ticket; null for any other text. */
-async function read(
-  ticket: string,
-  secret: string,
-  now: number,
-): Promise<{ readonly name: string; readonly id: string } | null> {
+async function read(ticket: string, secret: string, now: number) {
   try {
     const currentDate = new Date(now);
     const rules = { algorithms: ['HS256'], issuer: ISSUER, requiredClaims: ['exp', 'jti', 'sub'], currentDate };
@@ -166,10 +161,7 @@ async function read(
   }
 }
 
-/**
- * Returns the digest of the id in a ticket. A digest of the whole ticket would not do, because its text can be changed
- * without breaking the signature.
- */
+/** Digests the id of a ticket: the ticket's text can be changed without breaking the signature. */
 function ticketDigest(id: string): string {
   return createHash('sha256').update(id).digest('hex').slice(0, 32);
 }

@@ -14,10 +14,7 @@ import { isEventStream } from '../web/sse.ts';
 
 /** The interval at which stalled readers and idle sockets are looked for, in milliseconds. */
 const CHECK_MS = 1_000;
-/**
- * The time after which a socket that has sent nothing of its next request counts as idle, in milliseconds: enough for a
- * TLS handshake over a slow network.
- */
+/** A socket that sends nothing of a next request for so many milliseconds is idle: enough for a slow TLS handshake. */
 const IDLE_MS = 3_000;
 /** The rate of log lines about evicted and refused sockets; the next line has the number of suppressed ones. */
 const LINES = { perSecond: 1, burst: 5 };
@@ -29,10 +26,7 @@ export type SocketsOptions = {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly shares: Pick<Shares, 'of'>;
-  /**
-   * The most unauthenticated sockets of one address; null: no bound, because behind a proxy all sockets have the
-   * proxy's address.
-   */
+  /** The most unauthenticated sockets of one address; null: no bound, because a proxy is the peer of all sockets. */
   readonly perAddress: number | null;
   /** The most unauthenticated sockets of all addresses together. */
   readonly inAll: number;
@@ -192,9 +186,8 @@ export class Sockets {
   }
 
   /**
-   * Counts a socket for the requester whose valid token or ticket arrived over it, instead of the one before. Throws
-   * `share_exceeded` or `store_full` (share `sockets`) if the requester may not hold another socket; then nothing
-   * changes.
+   * Counts a socket for the requester whose valid token or ticket arrived over it. Throws `share_exceeded` or
+   * `store_full` (share `sockets`), and changes nothing, if the requester may not hold another one.
    */
   authenticated(socket: Socket, requester: Principal): void {
     const watched = this.#open.get(socket);

@@ -86,8 +86,7 @@ function countFailures(clock: Clock) {
     /** Whether this address has reached its limit of failed tokens. */
     over: (address: string): boolean => (windows.find(address)?.waitMs ?? 0) > 0,
     /**
-     * Counts one failed token. Returns 0 within the limits. Beyond a limit, returns the number of milliseconds for
-     * which failures are answered with `rate_limited`.
+     * Counts a failed token. Returns for how long (ms) failures are answered with `rate_limited`; 0 within the limits.
      */
     count(address: string): number {
       const wait = windows.of(address).take();
@@ -114,9 +113,8 @@ const RUNNING = 2;
 const WAITING_PER_ADDRESS = 1_000;
 
 /**
- * Verifies tokens from addresses that sent too many invalid ones: a few at a time, round-robin by address. This bounds
- * their load, and other addresses never wait. A valid token from such an address waits too, and is refused only if the
- * queue is full.
+ * Verifies tokens from addresses that sent too many invalid ones: a few at a time, round-robin by address. Other
+ * addresses never wait. A valid token of such an address waits too, and is refused only if the queue is full.
  */
 export class VerifyQueue {
   readonly #waiting = new Map<string, (() => void)[]>();
@@ -219,8 +217,6 @@ export function bearerOf({ headers }: IncomingMessage): string | null {
   const [, token] = /^bearer +([^\s]+)$/i.exec(authorization) ?? [];
   return token ?? fail('unauthenticated', 'Only "Authorization: Bearer <token>" is supported.');
 }
-
-// Adds grant tokens to the bearer authenticator. Core decides whether a grant is valid.
 
 /**
  * Returns an authenticator that also accepts grant tokens. Core looks them up each time, so a revoked grant is refused
