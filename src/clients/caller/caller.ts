@@ -1,7 +1,22 @@
-/** Defines the public interface of `callboard/caller`. Contains types only. */
+/** The public interface of `callboard/caller`, what both kinds of caller share, and the caller over HTTP. */
 import type { WireWaitStage } from '../../protocol/fields.ts';
 import { CLIENT, type TraceApi } from '../../protocol/trace.ts';
-import { SCOPE, endSpan, spanAttributes, textOf, type HttpAnswer, type WireTrace } from '../link/relay-request.ts';
+import { systemClock, timeOrderedId, type Clock } from '../link/platform.ts';
+import {
+  LibraryError,
+  SCOPE,
+  badAnswer,
+  endSpan,
+  refusalIn,
+  requestRelay,
+  spanAttributes,
+  textOf,
+  type HttpAnswer,
+  type AnswerRefusal,
+  type RelayRequest,
+  type RelayRequestOptions,
+  type WireTrace,
+} from '../link/relay-request.ts';
 
 export type Target = {
   readonly userId: string;
@@ -100,8 +115,6 @@ export interface Caller extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-// The error of the caller library, with the code and details of a refusal.
-
 export type CallerErrorDetails = {
   readonly handle?: Handle | null;
   readonly by?: string | null;
@@ -123,100 +136,71 @@ export type CallerErrorDetails = {
  *
  * If the relay closed the link permanently, `code` is the name of the close code.
  */
-export class CallerError extends Error {
-  readonly code: string;
+export class CallerError extends LibraryError {
   /** The command that the error concerns; null when it concerns none. */
   readonly handle: Handle | null;
   /** The check that refused the invocation, if the relay names it: `policy`, `target`, `capacity`, ... */
   readonly by: string | null;
-  /** The time after which a retry may succeed, in milliseconds; null when the relay gave no time. */
-  readonly retryAfterMs: number | null;
-  /**
-   * The name of the limit (the share) that is used up, for `share_exceeded` and `store_full`: `links`, `queued_bytes`,
-   * ...
-   */
+  /** The name of the share that is used up, for `share_exceeded` and `store_full`: `links`, `queued_bytes`, ... */
   readonly share: string | null;
 
   constructor(code: string, message: string, details: CallerErrorDetails = {}) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause });
-    this.name = 'CallerError';
-    this.code = code;
+    super('CallerError', code, message, details);
     this.handle = details.handle ?? null;
     this.by = details.by ?? null;
-    this.retryAfterMs = details.retryAfterMs ?? null;
     this.share = details.share ?? null;
   }
 }
 
-// Reads outcomes and refusals from answers of the relay, and checks their form.
+// Reads the answers of the relay, and checks their form.
 
 /** An outcome as received, over HTTP or over a link. `outcome` is null while the command has not ended. */
-type RawOutcome<T> = {
+type RawOutcome<T> = Omit<Evidence, 'handle'> & {
   readonly outcome: string | null;
   readonly result: T;
   readonly error: Failure | null;
 };
 
+/** An invocation without its handle. */
+export type Ended<T> = Omit<Evidence, 'handle'> & Outcome<T>;
+
 /** Reads an outcome; null if it is unknown. */
-function readOutcome<T>({ outcome, result, error }: RawOutcome<T>): Outcome<T> | null {
+export function readOutcome<T>({ outcome, result, error, ...evidence }: RawOutcome<T>): Ended<T> | null {
   const failure = error ?? { code: outcome ?? 'internal', message: 'The relay gave no reason.' };
+  const expired: { code?: 'result_expired' } = error?.code === 'result_expired' ? { code: error.code } : {};
   switch (outcome) {
     case null:
-      return { outcome: 'pending' };
+      return { ...evidence, outcome: 'pending' };
     case 'completed':
-      return { outcome, result, ...expiredOf(error) };
+      return { ...evidence, outcome, result, ...expired };
     case 'cancelled':
-      return { outcome, partial: result, ...expiredOf(error) };
+      return { ...evidence, outcome, partial: result, ...expired };
     case 'failed':
     case 'expired':
     case 'outcome_unknown':
-      return { outcome, error: failure };
+      return { ...evidence, outcome, error: failure };
     default:
       return null;
   }
 }
 
-function expiredOf(error: Failure | null): { readonly code?: 'result_expired' } {
-  return error?.code === 'result_expired' ? { code: error.code } : {};
-}
-
-/** The outcome of an invocation over HTTP, with its evidence. */
-type HttpOutcome<T> = {
-  readonly rpcId: string | null;
-  readonly stage: string;
-  readonly execution: string;
-  readonly outcome: Outcome<T>;
-};
-
 /**
- * Reads the outcome from a response of any status, such as 504. Returns `refused` for a response of status 300 or above
- * that has no `outcome`. Returns null if the response does not come from a relay.
+ * Reads the outcome from a response of any status, such as 504. Throws the error that `errorOf` makes of a refusal, or
+ * of `bad_answer` for a response that does not come from a relay.
  */
-export function readHttpOutcome<T>({ status, body }: HttpAnswer): HttpOutcome<T> | 'refused' | null {
-  const outcomeText = textOf(body['outcome']);
-  if (status >= 300 && outcomeText === null) return 'refused';
+export function readHttpOutcome<T>(answer: HttpAnswer, errorOf: (refusal: AnswerRefusal) => Error): Ended<T> {
+  const { status, body } = answer;
+  const outcome = textOf(body['outcome']);
+  if (status >= 300 && outcome === null) throw errorOf(refusalIn(answer));
   const stage = textOf(body['stage']);
   const execution = textOf(body['execution']);
-  if (stage === null || execution === null) return null;
+  if (stage === null || execution === null) throw errorOf(badAnswer(status));
   // The type is the caller's assumption. Nothing checks it.
   const result = (body['result'] ?? null) as T;
-  const outcome = readOutcome({ outcome: outcomeText, result, error: failureOf(body) });
-  return outcome && { rpcId: textOf(body['rpc_id']), stage, execution, outcome };
-}
-
-type HttpRefusal = {
-  readonly code: string;
-  readonly message: string;
-  readonly by: string | null;
-  readonly share: string | null;
-};
-
-/** Reads a refusal; null if the response does not come from a relay. */
-export function readHttpRefusal({ body }: HttpAnswer): HttpRefusal | null {
-  const code = textOf(body['code']);
-  if (code === null) return null;
-  const message = textOf(body['detail']) ?? textOf(body['title']) ?? code;
-  return { code, message, by: textOf(body['by']) ?? textOf(body['refused_by']), share: textOf(body['share']) };
+  const raw = { rpcId: textOf(body['rpc_id']), stage, execution, outcome, result, error: failureOf(body) };
+  const read = readOutcome(raw);
+  if (read === null) throw errorOf(badAnswer(status));
+  return read;
 }
 
 function failureOf(body: HttpAnswer['body']): Failure | null {
@@ -227,47 +211,73 @@ function failureOf(body: HttpAnswer['body']): Failure | null {
   return typeof code === 'string' ? { code, message: textOf(message) ?? code } : null;
 }
 
-// Builds the public Invocation and Receipt from parsed answers. Both kinds of caller use it.
-
-/** The content of an answer of the relay, received over HTTP or over a link. */
-type ParsedAnswer<T> = Evidence & RawOutcome<T>;
-
-/** Converts an answer to an Invocation. Throws CallerError `bad_answer` for an unknown outcome. */
-export function toInvocation<T>({ outcome, result, error, ...evidence }: ParsedAnswer<T>): Invocation<T> {
-  const end = readOutcome({ outcome, result, error });
-  if (end) return { ...evidence, ...end };
-  throw new CallerError('bad_answer', `Unknown outcome: ${outcome}.`, { handle: evidence.handle });
-}
-
 /** Creates a Receipt with the state of an answer. Throws CallerError `bad_answer` for an unknown state. */
 export function toReceipt(handle: Handle, state: unknown): Receipt {
   if (state === 'cancelled' || state === 'requested' || state === 'too_late') return { handle, state };
   throw new CallerError('bad_answer', 'The relay gave no receipt.', { handle });
 }
 
+// What both kinds of caller do alike.
+
 /** Returns the total time of an invocation, in milliseconds: its connect budget plus its response budget. */
-export function budgetOf(options: { readonly connectWithinMs?: number; readonly respondWithinMs?: number }): number {
-  return (options.connectWithinMs ?? 0) + (options.respondWithinMs ?? 30_000);
+export function budgetOf({ connectWithinMs = 0, respondWithinMs = 30_000 }: InvokeOptions): number {
+  return connectWithinMs + respondWithinMs;
 }
 
 export const AWAIT_WITHIN_MS = 30_000;
 
-// Records the spans of calls: one for each `invoke` and each `await`.
+/** A call of `invoke`. */
+export type InvokeCall = {
+  readonly handle: Handle;
+  readonly target: Target;
+  readonly params: object;
+  readonly options: InvokeOptions;
+};
+
+/** A caller that records a span for each `invoke` and each `await`, as a child of the span that is active. */
+export abstract class TracingCaller implements Caller {
+  readonly #tracing: TraceApi | undefined;
+  protected readonly clock: Clock;
+
+  constructor({ tracing, clock = systemClock }: { readonly tracing?: TraceApi; readonly clock?: Clock }) {
+    this.#tracing = tracing;
+    this.clock = clock;
+  }
+
+  async invoke<T>(target: Target, params: object = {}, options: InvokeOptions = {}): Promise<Invocation<T>> {
+    const { userId, clientId, action } = target;
+    const { traceId, parentSpanId, commandId = timeOrderedId('c-', this.clock.now()) } = options;
+    const handle = { userId, clientId, commandId };
+    const run = (trace: WireTrace): Promise<Invocation<T>> =>
+      this.sendInvoke({ handle, target, params, options }, trace);
+    const tracing = (traceId ?? parentSpanId) ? undefined : this.#tracing;
+    return tracing ? traced(tracing, { handle, action, run }) : run({});
+  }
+
+  async await<T>(handle: Handle, options: AwaitOptions = {}): Promise<Invocation<T>> {
+    const run = (trace: WireTrace): Promise<Invocation<T>> => this.sendAwait(handle, options, trace);
+    return this.#tracing ? traced(this.#tracing, { handle, action: null, run }) : run({});
+  }
+
+  /** Sends an invocation as part of the trace, and waits for it. */
+  protected abstract sendInvoke<T>(call: InvokeCall, trace: WireTrace): Promise<Invocation<T>>;
+  protected abstract sendAwait<T>(handle: Handle, options: AwaitOptions, trace: WireTrace): Promise<Invocation<T>>;
+  abstract cancel(handle: Handle, reason?: string): Promise<Receipt>;
+  abstract close(): Promise<void>;
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
 
 type TracedCall<T> = {
   readonly handle: Handle;
   /** The action to invoke. Null: the call awaits a command. */
   readonly action: string | null;
-  /** Sends the request as part of this trace. */
   readonly run: (trace: WireTrace) => Promise<Invocation<T>>;
 };
 
-/** Runs a call within a span, as a child of the span that is active. Without `tracing` it only runs. */
-export function traced<T>(tracing: TraceApi | undefined, call: TracedCall<T>): Promise<Invocation<T>> {
-  return tracing ? runTraced(tracing, call) : call.run({});
-}
-
-async function runTraced<T>(tracing: TraceApi, { handle, action, run }: TracedCall<T>): Promise<Invocation<T>> {
+async function traced<T>(tracing: TraceApi, { handle, action, run }: TracedCall<T>): Promise<Invocation<T>> {
   const attributes = { ...spanAttributes(handle.commandId), ...(action && { 'rpc.method': action }) };
   const span = tracing.getTracer(SCOPE).startSpan(action ?? 'callboard.await', { kind: CLIENT, attributes });
   const { traceId, spanId, traceFlags, traceState } = span.spanContext();
@@ -287,4 +297,96 @@ async function runTraced<T>(tracing: TraceApi, { handle, action, run }: TracedCa
     endSpan(span, code, code);
     throw error;
   }
+}
+
+// The caller over HTTP.
+
+export type HttpCallerOptions = RelayRequestOptions & {
+  /** The `trace` object of `@opentelemetry/api`, to record a span for each call. */
+  readonly tracing?: TraceApi;
+};
+
+type CommandRequest = Omit<RelayRequest, 'signal' | 'fault'> & { readonly handle: Handle };
+
+/** Creates a caller over the relay's REST API. Each wait is one request. `onStage` is never called. */
+export function createHttpCaller(options: HttpCallerOptions): Caller {
+  new URL(options.url);
+  return new HttpCaller(options);
+}
+
+class HttpCaller extends TracingCaller {
+  readonly #options: HttpCallerOptions;
+  readonly #closing = new AbortController();
+
+  constructor(options: HttpCallerOptions) {
+    super(options);
+    this.#options = options;
+  }
+
+  protected async sendInvoke<T>(
+    { handle, target, params, options }: InvokeCall,
+    trace: WireTrace,
+  ): Promise<Invocation<T>> {
+    const body = {
+      params,
+      command_id: handle.commandId,
+      instance_id: target.instanceId,
+      wait_for: options.waitFor,
+      connect_within_ms: options.connectWithinMs,
+      respond_within_ms: options.respondWithinMs,
+      trace_id: options.traceId,
+      parent_span_id: options.parentSpanId,
+    };
+    const path = `/connections/${pathOf(handle.userId, handle.clientId)}/actions/${pathOf(target.action)}`;
+    const request = { method: 'POST', path, body, handle, budgetMs: budgetOf(options), trace } as const;
+    return invocationOf(handle, await this.#request(request, options.signal));
+  }
+
+  protected async sendAwait<T>(
+    handle: Handle,
+    { waitFor, withinMs = AWAIT_WITHIN_MS, signal }: AwaitOptions,
+    trace: WireTrace,
+  ): Promise<Invocation<T>> {
+    const query = new URLSearchParams({ within_ms: String(withinMs), ...(waitFor ? { wait_for: waitFor } : {}) });
+    const path = `${commandPath(handle)}?${query}`;
+    const request = { method: 'GET', path, handle, budgetMs: withinMs, trace } as const;
+    return invocationOf(handle, await this.#request(request, signal));
+  }
+
+  async cancel(handle: Handle, reason?: string): Promise<Receipt> {
+    const body = reason === undefined ? {} : { reason };
+    const path = `${commandPath(handle)}/cancel`;
+    const answer = await this.#request({ method: 'POST', path, body, handle, budgetMs: 0 }, undefined);
+    if (answer.status >= 300) throw refusalOf(handle, refusalIn(answer));
+    return toReceipt(handle, answer.body['state']);
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new CallerError('closed', 'The caller was closed.'));
+  }
+
+  #request({ handle, ...request }: CommandRequest, signal: AbortSignal | undefined): Promise<HttpAnswer> {
+    const closing = this.#closing.signal;
+    return requestRelay(this.#options, {
+      ...request,
+      signal: signal ? AbortSignal.any([closing, signal]) : closing,
+      fault: (code, message, cause) => new CallerError(code, message, { handle, cause }),
+    });
+  }
+}
+
+function pathOf(...parts: readonly string[]): string {
+  return parts.map(encodeURIComponent).join('/');
+}
+
+function commandPath({ userId, clientId, commandId }: Handle): string {
+  return `/commands/${pathOf(userId, clientId, commandId)}`;
+}
+
+function invocationOf<T>(handle: Handle, answer: HttpAnswer): Invocation<T> {
+  return { handle, ...readHttpOutcome<T>(answer, (refusal) => refusalOf(handle, refusal)) };
+}
+
+function refusalOf(handle: Handle, { code, message, details }: AnswerRefusal): CallerError {
+  return new CallerError(code, message, { handle, ...details });
 }

@@ -1,154 +1,25 @@
-/** Parses the payload of `hello` and `actions`: the metadata and actions that a client advertises. */
-import {
-  requirePrincipal,
-  requireScope,
-  requireUser,
-  type Authenticator,
-  type Principal,
-} from '../core/auth/principal.ts';
-import type { ClientLink, LinkSession } from '../core/commands/link-queues.ts';
+/** Reads the payloads of frames: what clients advertise in `hello` and `actions`, and their reports and sites. */
 import type { ActionAdvertisement, ActionEffects, ActionGuards } from '../core/connections/connection.ts';
+import { BoundedMap } from '../core/collections.ts';
 import type { ContextReport, ReportPart, ReportedContext, ReportedWindow } from '../core/contexts/context.ts';
-import type { Core } from '../core/core.ts';
-import { fail, invalid } from '../core/errors.ts';
+import { invalid } from '../core/errors.ts';
 import { id, name as actionName } from '../core/ids.ts';
-import { isArrayText, isObjectText, itemsOf, utf8Length, type JsonText, type Members } from '../core/json.ts';
 import {
-  ACTION_BYTES,
-  CLIENT_ACTIONS,
-  CLIENT_CONTEXTS,
-  DEAD_MS,
-  IN_FLIGHT,
-  MAX_FRAME_BYTES,
-  METADATA_BYTES,
-  PING_MS,
-} from '../core/limits.ts';
-import { holderOf, type Holdings } from '../core/shares/shares.ts';
-import type { ByteRates } from '../core/shares/turns.ts';
+  checkedJson,
+  isArrayText,
+  isObjectText,
+  itemsOf,
+  membersOf,
+  readMembers,
+  trustJson,
+  utf8Length,
+  type JsonText,
+  type Members,
+} from '../core/json.ts';
+import { ACTION_BYTES, CLIENT_ACTIONS, CLIENT_CONTEXTS, ENVELOPE_PARTS, METADATA_BYTES } from '../core/limits.ts';
+import type { SiteDefinition } from '../core/sites/site-policy.ts';
 import type { Table } from '../protocol/fields.ts';
-import { CONTEXT, FRAMES_PER_MESSAGE, WINDOW, parseRow, type DownHeader, type UpFrame } from '../protocol/frames.ts';
-import { arrayOf, flagIn, memberIn, objectOf, payloadMembers, scalarOf, textIn } from './frame-limits.ts';
-import type { ActionLists } from './client-link.ts';
-
-// Handles `hello`: authenticates the peer, opens its session in core and builds the `welcome`.
-
-export type HelloFrame = Extract<UpFrame, { type: 'hello' }>;
-export type LinkRole = 'client' | 'caller';
-
-/**
- * The result of an accepted `hello`. `session` is null for a link without a client id. The link is counted in
- * `holdings`, and must be released there when it ends.
- */
-export type Handshake = {
-  readonly holdings: Holdings;
-  readonly principal: Principal;
-  readonly session: LinkSession | null;
-  readonly welcome: DownHeader;
-};
-
-type HandshakeParts = {
-  readonly core: Core;
-  readonly authenticator: Authenticator;
-  /** The inbound byte rates of users. */
-  readonly inbound: ByteRates;
-  readonly actionLists: ActionLists;
-  /** The peer's address. */
-  readonly address: string;
-  /**
-   * The number of bytes received up to and including `hello`. They count for the token's user even if `hello` is
-   * refused.
-   */
-  readonly helloBytes: number;
-};
-
-/**
- * Checks the token, its scopes and the fields of the hello, in this order. Then claims the link's share, and binds a
- * client. Throws a CallboardError, also when the user or the administrator may not hold another link. The share stays
- * claimed only if the link opens.
- */
-export async function openLink(
-  { core, authenticator, inbound, actionLists, address, helloBytes }: HandshakeParts,
-  hello: HelloFrame,
-  link: ClientLink,
-): Promise<Handshake> {
-  const kind = kindOf(hello);
-  const authenticated = await authenticator.authenticate(hello.token, address);
-  if (authenticated?.kind === 'user') inbound.of(authenticated.userId).charge(helloBytes);
-  const principal = admit(authenticated, kind);
-  const { metadata, actions } = readAdvertisement(hello.payload, actionLists);
-  if (kind === 'caller') {
-    if (core.draining) fail('draining', 'This node takes no new links.');
-    const holdings = claimLink(core, principal);
-    return { principal, session: null, holdings, welcome: welcomeOf(core, principal, null) };
-  }
-  const request = {
-    clientId: hello.client_id ?? invalid('client_id', 'required'),
-    instanceId: hello.instance_id ?? invalid('instance_id', 'required for a client'),
-    clientType: hello.client_type ?? invalid('client_type', 'required for a client'),
-    metadata,
-    actions,
-  };
-  const holdings = claimLink(core, principal);
-  try {
-    const session = await core.links.open(requireUser(principal, 'connect'), request, link);
-    return { principal, session, holdings, welcome: welcomeOf(core, principal, session) };
-  } catch (error) {
-    releaseLink(holdings);
-    throw error;
-  }
-}
-
-/** Claims a link, and its socket. Throws a CallboardError, and claims neither, if the principal may not hold both. */
-function claimLink({ shares }: Core, principal: Principal): Holdings {
-  const holdings = shares.of(holderOf(principal));
-  holdings.claim('links', 1);
-  try {
-    holdings.claim('sockets', 1);
-  } catch (error) {
-    holdings.release('links', 1);
-    throw error;
-  }
-  return holdings;
-}
-
-/** Releases what a link claimed. Call it once, when the link ends. */
-export function releaseLink(holdings: Holdings): void {
-  holdings.release('links', 1);
-  holdings.release('sockets', 1);
-}
-
-function kindOf(hello: HelloFrame): LinkRole {
-  return hello.client_id === undefined ? 'caller' : 'client';
-}
-
-/**
- * Checks that this principal may open a link, and returns it. A client needs a user's token with the scope `connect`. A
- * caller needs the scope `invoke` or an administrator's token.
- */
-export function admit(principal: Principal | null, kind: LinkRole): Principal {
-  const requester = requirePrincipal(principal);
-  return kind === 'client' ? requireUser(requester, 'connect') : requireScope(requester, 'invoke');
-}
-
-function welcomeOf(core: Core, principal: Principal, session: LinkSession | null): DownHeader {
-  const { kind, connection, previous } = session?.result ?? {};
-  return {
-    type: 'welcome',
-    node_id: core.nodeId,
-    user_id: principal.kind === 'user' ? principal.userId : undefined,
-    client_id: connection?.clientId,
-    epoch: connection?.epoch,
-    resumed: kind === undefined ? undefined : kind === 'resumed',
-    replaced_instance_id: kind === 'replaced' ? previous?.instanceId : undefined,
-    ping_ms: PING_MS,
-    dead_ms: DEAD_MS,
-    max_frame_bytes: MAX_FRAME_BYTES,
-    frames_per_message: FRAMES_PER_MESSAGE,
-    in_flight: IN_FLIGHT,
-    idempotency_window_ms: core.idempotencyWindowMs,
-    token_expires_at: principal.expiresAt ?? undefined,
-  };
-}
+import { CONTEXT, WINDOW, parseRow } from '../protocol/frames.ts';
 
 /** The metadata and actions that a client advertises; the JSON texts are exactly as received. */
 export type Advertisement = { readonly metadata: JsonText | null; readonly actions: readonly ActionAdvertisement[] };
@@ -336,4 +207,141 @@ function checkOnce(where: string, ids: readonly string[]): void {
 function readId(where: string, item: JsonText): string {
   const value = scalarOf(item);
   return typeof value === 'string' ? id(where, value) : invalid(where, 'a string was expected');
+}
+
+// Reads the payload of a `site` frame.
+
+/** Reads a site definition. Unknown members are ignored. */
+export function readDefinition(payload: JsonText | null): Omit<SiteDefinition, 'siteId' | 'clientId'> {
+  const given = payload === null || payload.trim() === 'null' ? trustJson('{}') : payload;
+  const members = objectOf('payload', given);
+  const profile = memberIn(members, 'capability_profile');
+  return {
+    title: textIn('title', memberIn(members, 'title')),
+    eventNames: readNames('event_names', memberIn(members, 'event_names')),
+    actions: readNames('actions', memberIn(members, 'actions')),
+    capabilityProfile: profile === null ? null : readProfile(objectOf('capability_profile', profile)),
+  };
+}
+
+function readProfile(members: Members): NonNullable<SiteDefinition['capabilityProfile']> {
+  const flag = (member: string): boolean => flagIn(`capability_profile.${member}`, memberIn(members, member)) ?? false;
+  return { actionInvocation: flag('action_invocation'), sharing: flag('sharing') };
+}
+
+function readNames(where: string, json: JsonText | null): readonly string[] | null {
+  if (json === null) return null;
+  return arrayOf(where, json, ENVELOPE_PARTS).map(
+    (item, i) => textIn(`${where}[${i}]`, item) ?? invalid(`${where}[${i}]`, 'a string was expected'),
+  );
+}
+
+// Keeps the lists of actions that clients advertised most recently, so that equal lists are one object.
+
+/** The greatest number of lists that are kept. Each version of each application that connects needs one. */
+const LISTS = 64;
+/**
+ * The greatest length of a payload whose list is kept, in characters. The text of a list may be a slice of its payload,
+ * which then stays in memory too. All kept payloads together have at most 4 Mi characters.
+ */
+const PAYLOAD_CHARS = 65_536;
+
+type Parsed = {
+  readonly payload: string;
+  readonly parse: (json: JsonText) => readonly ActionAdvertisement[];
+};
+
+/**
+ * Remembers parsed lists of actions by their JSON text. All tabs of an application advertise the same list: they share
+ * one parsed object, and a list that is known is not parsed again when the tabs reconnect.
+ */
+export class ActionLists {
+  readonly #lists = new BoundedMap<string, readonly ActionAdvertisement[]>({ most: LISTS, order: 'used' });
+
+  /**
+   * Returns the list for this text, which is part of `payload`. Calls `parse` if the list is not remembered. If `parse`
+   * throws, nothing is remembered.
+   */
+  get(json: JsonText, { payload, parse }: Parsed): readonly ActionAdvertisement[] {
+    if (payload.length > PAYLOAD_CHARS) return parse(json);
+    const known = this.#lists.get(json);
+    if (known) return known;
+    const list = parse(json);
+    this.#lists.set(json, list);
+    return list;
+  }
+
+  get size(): number {
+    return this.#lists.size;
+  }
+}
+
+// Checks that the payload of a frame is JSON, and takes members out of it.
+
+/** The error for a payload that is not JSON. Its frame counts as a bad frame of its sender. */
+export class BadPayload extends Error {
+  constructor() {
+    super('payload: not JSON, or nested too deeply');
+  }
+}
+
+/** Returns the payload unchanged if it is JSON; null if the frame has no payload. Else throws BadPayload. */
+export function payloadOf({ payload }: { readonly payload: string | null }): JsonText | null {
+  if (payload === null) return null;
+  const json = checkedJson(payload);
+  if (json === null) throw new BadPayload();
+  return json;
+}
+
+/**
+ * Returns the members of a JSON object, as JSON texts. Throws `invalid_argument` for the parameter `where` if the text
+ * is not an object.
+ */
+function objectOf(where: string, json: JsonText): Members {
+  if (!isObjectText(json)) return invalid(where, 'an object was expected');
+  return membersOf(json, ENVELOPE_PARTS) ?? invalid(where, `at most ${ENVELOPE_PARTS} members are allowed`);
+}
+
+/** Does the same as `objectOf`, for the payload of a frame, which has not been checked yet. */
+function payloadMembers(payload: string | null): Members {
+  const members = payload === null ? 'syntax' : readMembers(payload, ENVELOPE_PARTS);
+  if (members === null) return invalid('payload', 'an object was expected');
+  if (members === 'members') return invalid('payload', `at most ${ENVELOPE_PARTS} members are allowed`);
+  if (typeof members === 'string') return invalid('payload', 'not JSON, or nested too deeply');
+  return members;
+}
+
+/**
+ * Returns the items of a JSON array. Throws `invalid_argument` for the parameter `where` if the text is not an array,
+ * or has more than `most` items.
+ */
+function arrayOf(where: string, json: JsonText, most: number): readonly JsonText[] {
+  if (!isArrayText(json)) return invalid(where, 'an array was expected');
+  return itemsOf(json, most) ?? invalid(where, `at most ${most} items are allowed`);
+}
+
+/** Returns the value of a member as JSON text; null if it is absent or JSON `null`. */
+function memberIn(members: Members, name: string): JsonText | null {
+  const json = members.get(name);
+  return json === undefined || json === 'null' ? null : json;
+}
+
+/** Reads a string, or null. Throws `invalid_argument` for the parameter `where` if the value is anything else. */
+function textIn(where: string, json: JsonText | null): string | null {
+  const value = scalarOf(json);
+  return value === null || typeof value === 'string' ? value : invalid(where, 'a string was expected');
+}
+
+/** Reads a boolean, or null. Throws `invalid_argument` for the parameter `where` if the value is anything else. */
+function flagIn(where: string, json: JsonText | null): boolean | null {
+  const value = scalarOf(json);
+  return value === null || typeof value === 'boolean' ? value : invalid(where, 'true or false was expected');
+}
+
+/**
+ * Reads a JSON string, number, boolean or null. Returns an empty object for an object or an array, without parsing it.
+ */
+function scalarOf(json: JsonText | null): unknown {
+  if (json === null) return null;
+  return isObjectText(json) || isArrayText(json) ? {} : JSON.parse(json);
 }
