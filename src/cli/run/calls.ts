@@ -1,10 +1,6 @@
-/**
- * Runs the verbs `call`, `preflight` and `calls await`. They use REST, because its statuses say what is proven about a
- * command.
- */
+/** Runs the verbs about calls: invoke, check, await, list, show, cancel and reveal, and callers that wait. */
 import { randomUUID } from 'node:crypto';
 import {
-  CancelCommandDocument,
   CountPendingRpcsDocument,
   GetCallDocument,
   ListDeliveryCommandsDocument,
@@ -25,7 +21,7 @@ import {
   usageFailure,
   type OperatorExit,
 } from '../failure.ts';
-import { printEvents, printListing, sayWhatIsMissing } from '../listing.ts';
+import { printEvents, queryListing, sayWhatIsMissing } from '../listing.ts';
 import { listText, objectText, readMs, readTime, type OperatorRun, type RunVerb } from '../output.ts';
 import { bodyOf, pathOf, readWord } from '../relay.ts';
 
@@ -157,9 +153,10 @@ const EVENTS = {
   id: ['record.user_id', 'record.client_id', 'record.command_id'],
 };
 
-export const callsLs: RunVerb = async (run) => {
-  const { flags, lists, clock, relay } = run;
-  const variables = {
+export const callsLs = queryListing({
+  ...CALLS,
+  document: ListDeliveryCommandsDocument,
+  variables: ({ flags, lists, clock }) => ({
     user_id: flags['userId'],
     client_id: flags['clientId'],
     action: flags['action'],
@@ -172,13 +169,9 @@ export const callsLs: RunVerb = async (run) => {
     admitted_after: readTime(flags['since'], '--since', clock),
     admitted_before: readTime(flags['until'], '--until', clock),
     order: readWord('CommandOrder', flags['order'] ?? 'newest'),
-  };
-  await printListing(
-    run,
-    CALLS,
-    async (page) => (await relay.query(ListDeliveryCommandsDocument, { ...variables, ...page })).delivery.commands,
-  );
-};
+  }),
+  page: ({ delivery }) => delivery.commands,
+});
 
 export const callsGet: RunVerb = async ({ relay, args, io, output }) => {
   const [user_id, client_id, command_id] = readAddress(args[0] ?? '', 3);
@@ -187,11 +180,10 @@ export const callsGet: RunVerb = async ({ relay, args, io, output }) => {
   io.print(objectText(command, output, { id: COMMAND_ID }));
 };
 
-export const callsCancel: RunVerb = async ({ relay, args, io, output, flags }) => {
-  const [user_id, client_id, command_id] = readAddress(args[0] ?? '', 3);
-  const variables = { user_id, client_id, command_id, reason: flags['reason'] };
-  const { cancelCommand } = await relay.query(CancelCommandDocument, variables);
-  io.print(objectText(accepted(cancelCommand), output, { id: ['command_id'] }));
+export const callsCancel: RunVerb = async ({ relay, args, io, output, flags: { reason } }) => {
+  const ids = readAddress(args[0] ?? '', 3);
+  const receipt = await relay.read(`${commandPath(ids)}/cancel`, { method: 'POST', body: { reason } });
+  io.print(objectText(receipt, output, CALL_ID));
 };
 
 export const callsTail: RunVerb = async (run) => {
@@ -220,12 +212,12 @@ const ALERTS = {
 };
 const WATCHED_MS = 10_000;
 
-export const waitsLs: RunVerb = (run) =>
-  printListing(
-    run,
-    WAITS,
-    async (page) => (await run.relay.query(ListPendingRpcsDocument, { ...filterOf(run), ...page })).pendingRpcs,
-  );
+export const waitsLs = queryListing({
+  ...WAITS,
+  document: ListPendingRpcsDocument,
+  variables: filterOf,
+  page: ({ pendingRpcs }) => pendingRpcs,
+});
 
 export const waitsCount: RunVerb = async (run) => {
   const { pendingRpcCount } = await run.relay.query(CountPendingRpcsDocument, filterOf(run));

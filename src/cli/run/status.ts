@@ -1,19 +1,18 @@
-/** Runs the verb `status`, which prints the state of the deployment on one screen. */
+/** Runs the verbs about the relay itself: `status`, `top`, `nodes`, `capacity` and `doctor`. */
 import {
-  DrainNodeDocument,
   GetBusyClientsDocument,
   GetServerDocument,
-  ListCapacityScopesDocument,
-  ListDispatcherNodesDocument,
+  GetStatusDocument,
   type GetBusyClientsQuery,
   type GetServerQuery,
+  type GetStatusQuery,
 } from '../../../generated/cli.ts';
 import { sleep } from '../../clients/link/platform.ts';
 import { VERSION } from '../../version.ts';
 import { confirmed } from '../command.ts';
 import { contextsPath, readContexts } from '../contexts.ts';
 import { OPERATOR_EXIT, OperatorFailure, usageFailure, type OperatorExit } from '../failure.ts';
-import { printListing, readReport, type DeploymentReport } from '../listing.ts';
+import { listing, wholePage } from '../listing.ts';
 import {
   cellsOf,
   listText,
@@ -26,6 +25,7 @@ import {
   type OutputRow,
   type RunVerb,
 } from '../output.ts';
+import { pathOf, type OperatorRelay } from '../relay.ts';
 
 export const status: RunVerb = async ({ relay, io, output }) => {
   const report = await readReport(relay);
@@ -34,6 +34,114 @@ export const status: RunVerb = async ({ relay, io, output }) => {
   for (const fault of report.needs_attention) io.complain(`Needs attention: ${fault}.\n`);
   return OPERATOR_EXIT.unexpected;
 };
+
+// Reads the state of the deployment for `status`, `top` and `doctor`: figures, and what needs a person's attention.
+
+const WINDOW_SECONDS = 60;
+const SERIES = ['commands_ended', 'command_p50', 'command_p99'];
+/**
+ * The age from which a waiting caller needs attention, in milliseconds. Callers wait at most ten minutes; this is half
+ * of that.
+ */
+const LONG_WAIT_MS = 300_000;
+
+type Ends = Readonly<Record<string, number>>;
+
+type DeploymentReport = {
+  readonly label: string | null;
+  readonly version: string;
+  readonly mode: string;
+  readonly node_id: string;
+  readonly nodes: number;
+  readonly links: number;
+  readonly unfinished_commands: number;
+  /** The number of commands that ended per second, averaged over the last minute. */
+  readonly calls_per_second: number;
+  readonly ended_last_minute: Ends;
+  /**
+   * The median duration of calls in milliseconds, over the latest seconds in which commands ended; null if none ended
+   * within a minute.
+   */
+  readonly p50_ms: number | null;
+  readonly p99_ms: number | null;
+  readonly waits: number;
+  readonly oldest_wait_ms: number | null;
+  readonly oldest_wait: string | null;
+  /** What a person should look at; empty if all is well. */
+  readonly needs_attention: readonly string[];
+};
+
+/** Reads the state of the deployment from the relay. Administrators only. Throws OperatorFailure. */
+async function readReport(relay: OperatorRelay): Promise<DeploymentReport> {
+  const variables = { series: SERIES, window_seconds: WINDOW_SECONDS, step_seconds: WINDOW_SECONDS };
+  return reportOf(await relay.query(GetStatusDocument, variables));
+}
+
+function reportOf(status: GetStatusQuery): DeploymentReport {
+  const { server, delivery, waits, oldest_wait, series } = status;
+  const nodes = delivery.nodes.items;
+  const ends = endsOf(series.items);
+  const [oldest] = oldest_wait.items;
+  const { label, version, mode, node_id } = server;
+  return {
+    ...{ label, version, mode, node_id },
+    nodes: nodes.length,
+    links: sum(nodes.map(({ links }) => links)),
+    unfinished_commands: sum(nodes.map(({ unfinished_commands }) => unfinished_commands)),
+    calls_per_second: rounded(sum(Object.values(ends)) / WINDOW_SECONDS, 2),
+    ended_last_minute: ends,
+    p50_ms: quantileOf(series.items, 'command_p50'),
+    p99_ms: quantileOf(series.items, 'command_p99'),
+    waits: waits.count,
+    oldest_wait_ms: oldest?.age_ms ?? null,
+    oldest_wait: oldest ? `${oldest.user_id}/${oldest.client_id}/${oldest.command_id}` : null,
+    needs_attention: [...nodeFaults(status), ...deliveryFaults(status)],
+  };
+}
+
+function nodeFaults({ delivery }: GetStatusQuery): readonly string[] {
+  return delivery.nodes.items.flatMap(({ node_id, stale, mailbox_listener_alive, reconciliation_alive }) => [
+    ...(stale ? [`node ${node_id} is silent`] : []),
+    ...(!stale && !mailbox_listener_alive ? [`node ${node_id} does not read its mailbox`] : []),
+    ...(!stale && !reconciliation_alive ? [`node ${node_id} does not end overdue commands`] : []),
+  ]);
+}
+
+function deliveryFaults({ delivery, oldest_wait, series, waits }: GetStatusQuery): readonly string[] {
+  const full = delivery.tenants.items.filter(
+    ({ limit, reserved_commands }) => limit !== null && reserved_commands >= limit,
+  );
+  const [oldest] = oldest_wait.items;
+  const seen = [delivery.nodes.completeness, waits.completeness, series.completeness];
+  return [
+    ...full.map(({ scope_id, limit }) => `the admission scope ${scope_id} is full (${limit})`),
+    ...(delivery.summary.due_commands > 0 ? [`${delivery.summary.due_commands} commands are overdue`] : []),
+    ...(oldest && oldest.age_ms >= LONG_WAIT_MS ? [`a caller has waited ${Math.round(oldest.age_ms / 1000)} s`] : []),
+    ...(seen.every(({ complete }) => complete) ? [] : ['a part of the deployment did not answer']),
+  ];
+}
+
+type SeriesItem = GetStatusQuery['series']['items'][number];
+
+function endsOf(items: readonly SeriesItem[]): Ends {
+  const ended = items.filter(({ name }) => name === 'commands_ended');
+  const counts = ended.map(({ label, points }) => [label ?? 'ended', sum(points.map((point) => point ?? 0))] as const);
+  return Object.fromEntries(counts.filter(([, count]) => count > 0));
+}
+
+function quantileOf(items: readonly SeriesItem[], name: string): number | null {
+  const points = items.find((item) => item.name === name)?.points ?? [];
+  const seconds = points.findLast((point) => typeof point === 'number');
+  return seconds === undefined ? null : rounded(seconds * 1000, 1);
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
+
+function rounded(value: number, digits: number): number {
+  return Number(value.toFixed(digits));
+}
 
 // Runs the verb `top`, which prints rates and the busiest clients repeatedly.
 
@@ -105,18 +213,16 @@ const NODES = {
 const SCOPES = { shown: ['scope_id', 'reserved_commands', 'limit', 'oldest_deadline'], id: ['scope_id'] };
 const DRAIN_MS = 10_000;
 
-export const nodesLs: RunVerb = (run) =>
-  printListing(run, NODES, async (page) => (await run.relay.query(ListDispatcherNodesDocument, page)).delivery.nodes);
+export const nodesLs = listing('/delivery/nodes', NODES);
 
-export const capacityLs: RunVerb = (run) =>
-  printListing(run, SCOPES, async (page) => (await run.relay.query(ListCapacityScopesDocument, page)).delivery.tenants);
+export const capacityLs = listing('/delivery/tenants', SCOPES);
 
 export const nodesDrain: RunVerb = async (run) => {
   const [node_id = ''] = run.args;
   const within_ms = readMs(run.flags['within'], DRAIN_MS, '--within');
   await confirmed(run, `Draining ${node_id}`, node_id);
-  const { drainNode } = await run.relay.query(DrainNodeDocument, { node_id, within_ms });
-  run.io.print(objectText(drainNode, run.output, { id: ['node_id'] }));
+  const node = await run.relay.read(`/delivery/nodes${pathOf(node_id)}/drain`, { method: 'POST', body: { within_ms } });
+  run.io.print(objectText(node, run.output, { id: ['node_id'] }));
 };
 
 // Runs the verb `doctor`: checks everything between this machine and a working relay, and prints one line for each
@@ -141,8 +247,7 @@ export const doctor: RunVerb = async (run) => {
     checks.push({ check: nameOf(error), verdict: 'fault', detail: `${error.code}: ${error.message}` });
     return error.exit;
   });
-  const page = { items: checks, next_cursor: null, completeness: { complete: true, sources: [] } };
-  run.io.print(listText(page, run.output, COLUMNS));
+  run.io.print(listText(wholePage(checks), run.output, COLUMNS));
   return exit;
 };
 
