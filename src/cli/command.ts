@@ -6,19 +6,12 @@ import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { buildCommand, type Command, type CommandContext } from '@stricli/core';
 import { systemClock } from '../clients/link/platform.ts';
+import { isRecord } from '../protocol/json.ts';
 import { visibleLine } from '../protocol/visible-text.ts';
 import { readContexts } from './contexts.ts';
 import { OPERATOR_EXIT, OperatorFailure, usageFailure, type OperatorExit } from './failure.ts';
 import type { Io } from './io.ts';
-import {
-  OUTPUTS,
-  SHARED_FLAGS,
-  type Flag,
-  type OperatorRun,
-  type Output,
-  type SharedFlag,
-  type Verb,
-} from './output.ts';
+import { OUTPUTS, SHARED_FLAGS, type Flag, type OperatorRun, type Output, type Verb } from './output.ts';
 import { openRelay, type OperatorRelay } from './relay.ts';
 
 /** The context that Stricli passes to each command as `this`. */
@@ -30,12 +23,6 @@ export type OperatorContext = CommandContext & {
 
 type Given = Readonly<Record<string, string | boolean | string[] | undefined>>;
 
-const SHARED: Readonly<Record<SharedFlag, string>> = {
-  context: 'Name of the context to use (CALLBOARD_CONTEXT; default the current one)',
-  url: 'Address of the relay (CALLBOARD_URL)',
-  tokenFile: 'File with the token',
-  tokenCommand: 'Shell command that prints the token',
-};
 /** The help text of each argument, by the argument's name. */
 const ARGUMENTS: Readonly<Record<string, string>> = {
   'user/client': 'Id of the user and of the client, such as alice/desk',
@@ -78,8 +65,9 @@ function descriptionOf(brief: string, examples: readonly string[]): string {
 }
 
 /** Returns the flags that a verb takes: its own and the shared ones, without `output`. */
-function flagsOf({ flags = {}, shared = SHARED_FLAGS }: Verb): Readonly<Record<string, Flag>> {
-  return { ...flags, ...Object.fromEntries(shared.map((name) => [name, SHARED[name]])) };
+function flagsOf({ flags = {}, shared }: Verb): Readonly<Record<string, Flag>> {
+  const common = shared ? Object.fromEntries(shared.map((name) => [name, SHARED_FLAGS[name]])) : SHARED_FLAGS;
+  return { ...flags, ...common };
 }
 
 /** Returns the arguments of a verb as people write them, such as `<user/client> <action> [params...]`. */
@@ -197,7 +185,7 @@ export function readAddress(address: string, parts: 2 | 3 | 'site'): readonly [s
 export async function readParams(file: string | undefined, pairs: readonly string[]): Promise<unknown> {
   const given = file === undefined ? undefined : parse(await contentOf(file), '--params');
   if (pairs.length === 0) return given;
-  if (given !== undefined && !isObject(given)) throw usageFailure('--params: only an object can be added to');
+  if (given !== undefined && !isRecord(given)) throw usageFailure('--params: only an object can be added to');
   return { ...given, ...Object.fromEntries(pairs.map(readPair)) };
 }
 
@@ -223,10 +211,6 @@ function parse(json: string, name: string): unknown {
   } catch {
     throw usageFailure(`${name}: is not JSON`);
   }
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 // Asks the operator to confirm a command that changes something for other people.

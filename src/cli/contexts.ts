@@ -8,6 +8,7 @@ import { chmod, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promise
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { isRecord } from '../protocol/json.ts';
 import { OPERATOR_EXIT, OperatorFailure, usageFailure } from './failure.ts';
 
 export type RelayFlags = Readonly<Record<string, string | undefined>>;
@@ -196,16 +197,12 @@ function parsed(text: string): ContextsFile | null {
 }
 
 function isContextsFile(value: unknown): value is ContextsFile {
-  if (!isObject(value) || !isObject(value['contexts'])) return false;
+  if (!isRecord(value) || !isRecord(value['contexts'])) return false;
   const named = [value['current'], value['previous']].every((name) => name === null || typeof name === 'string');
   return named && Object.values(value['contexts']).every(isRelayContext);
 }
 
 function isRelayContext(value: unknown): value is RelayContext {
-  if (!isObject(value) || typeof value['url'] !== 'string') return false;
+  if (!isRecord(value) || typeof value['url'] !== 'string') return false;
   return ['token_command', 'token_file', 'token'].every((name) => ['string', 'undefined'].includes(typeof value[name]));
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

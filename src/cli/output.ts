@@ -3,6 +3,7 @@
  * `ids`.
  */
 import type { Clock } from '../clients/link/platform.ts';
+import { isRecord } from '../protocol/json.ts';
 import { visibleLine } from '../protocol/visible-text.ts';
 import { usageFailure, type OperatorExit } from './failure.ts';
 import type { Io } from './io.ts';
@@ -56,7 +57,7 @@ export function cellsOf(row: OutputRow, names: readonly string[]): readonly stri
  */
 function linesOf(row: OutputRow, prefix: string): (readonly [string, string])[] {
   return Object.entries(row).flatMap(([name, value]) =>
-    isRow(value) && Object.keys(value).length > 0
+    isRecord(value) && Object.keys(value).length > 0
       ? linesOf(value, `${prefix}${name}.`)
       : [[cellOf(prefix + name), cellOf(value)] as const],
   );
@@ -67,15 +68,11 @@ function idOf(row: OutputRow, id: readonly string[]): string {
 }
 
 function memberOf(row: OutputRow, name: string): unknown {
-  return name.split('.').reduce<unknown>((value, part) => (isRow(value) ? value[part] : undefined), row);
+  return name.split('.').reduce<unknown>((value, part) => (isRecord(value) ? value[part] : undefined), row);
 }
 
 function jsonLine(value: object): string {
   return `${JSON.stringify(value)}\n`;
-}
-
-function isRow(value: unknown): value is OutputRow {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 // Lays out columns of text for a terminal.
@@ -179,9 +176,13 @@ export type Flag =
   | { readonly help: string; readonly many: true; readonly values?: undefined }
   | { readonly help: string; readonly on: true };
 
-/** The names of the flags that are common to all verbs that talk to a relay. */
-export type SharedFlag = 'context' | 'url' | 'tokenFile' | 'tokenCommand';
-export const SHARED_FLAGS: readonly SharedFlag[] = ['context', 'url', 'tokenFile', 'tokenCommand'];
+/** The flags that are common to all verbs that talk to a relay, with their help texts. */
+export const SHARED_FLAGS = {
+  context: 'Name of the context to use (CALLBOARD_CONTEXT; default the current one)',
+  url: 'Address of the relay (CALLBOARD_URL)',
+  tokenFile: 'File with the token',
+  tokenCommand: 'Shell command that prints the token',
+};
 
 /** What the function that runs a verb receives. */
 export type OperatorRun = {
@@ -213,7 +214,7 @@ export type Verb = {
   readonly args?: readonly string[];
   readonly flags?: Readonly<Record<string, Flag>>;
   /** The shared flags that the verb has; by default all. */
-  readonly shared?: readonly SharedFlag[];
+  readonly shared?: readonly (keyof typeof SHARED_FLAGS)[];
   /** False if the verb prints text of its own, so that it has no `--output`. */
   readonly output?: false;
   /** Example lines for the help of the verb, without `callboard`. */

@@ -11,8 +11,7 @@ import { createSignIn } from '../http/sign-in.ts';
 import { signToken } from '../http/tokens.ts';
 import { createLog, type RedactingLog } from '../platform/log.ts';
 import { systemClock } from '../platform/system.ts';
-import { allowHeapGrowth } from './heap-growth.ts';
-import { UsageError, splitFlags, type Io } from './io.ts';
+import { UsageError, allowHeapGrowth, splitFlags, type Io } from './io.ts';
 import { openTraceExport } from './trace-export.ts';
 
 /** Runs a relay until the first stop signal, then drains and closes it. */
