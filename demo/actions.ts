@@ -85,10 +85,7 @@ async function listFiles({ folder }: Params) {
   return { files: await Promise.all(rows), all: names.length <= FILES_MAX };
 }
 
-/**
- * Takes as long as the params say. It ignores its signal, as many real actions do, so its answer after the deadline is
- * a late result.
- */
+/** Takes as long as the params say. It ignores its signal, as many actions do, so its result may be late. */
 async function restart({ service, seconds }: Params) {
   const began = Date.now();
   await sleep(typeof seconds === 'number' ? seconds * 1000 : 500);
@@ -168,9 +165,7 @@ async function buildReport(day: string, call: Call, pause: Pause) {
   return { day, chapters };
 }
 
-/**
- * Returns a table with one row for each minute. It is too large for a history row, so it is stored as a large payload.
- */
+/** Returns a row for each minute: a result too large for a history row, which is stored as a large payload. */
 function visitorTable() {
   const minutes = Array.from({ length: OPEN_UNTIL - OPEN_FROM }, (_, i) => OPEN_FROM + i);
   return minutes.map((minute) => ({ at: clockTime(minute), visitors: few(), coffees: few(), questions: few() }));
@@ -207,9 +202,7 @@ export const PHONE_ACTIONS: readonly Action[] = [
   },
 ];
 
-/**
- * Returns a function that decides like the person who holds the phone: after a moment, and against every third photo.
- */
+/** Returns a function that decides like the holder of the phone: after a moment, and against every third photo. */
 export function createHolder(pause: Pause): (request: ActionRequest) => Promise<Verdict> {
   let requests = 0;
   return async ({ signal }) => {
@@ -246,10 +239,7 @@ const PAGES_IN_TRAY = 6;
 /** The approximate time to print one page, in milliseconds. */
 const PAGE_MS = 700;
 
-/**
- * Returns the actions of bob's printer. It prints one page at a time. An empty tray fails one command and is then
- * refilled.
- */
+/** Returns the actions of bob's printer: it prints one page at a time, and an empty tray fails one command. */
 export function printerActions(pause: Pause): readonly Action[] {
   let tray = PAGES_IN_TRAY;
   return [
@@ -344,10 +334,7 @@ export class WorkerPool implements DemoPlace {
     return openDesk(++this.#opened, this.#workersInEach);
   }
 
-  /**
-   * Waits for an idle worker. Sets the worker's `taskId` as soon as it is found, so that no other task gets the same
-   * worker.
-   */
+  /** Waits for an idle worker, and sets its `taskId` as soon as it is found, so that no other task gets the worker. */
   #assign({ taskId, signal }: WorkerTask): Promise<Worker> {
     const { promise, resolve, reject } = Promise.withResolvers<Worker>();
     const take = (worker: Worker): void => {

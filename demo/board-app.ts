@@ -1,7 +1,4 @@
-/**
- * Runs the task board, an application in its own process. It reaches callboard only through the HTTP API of the control
- * server.
- */
+/** Runs the task board, an application in its own process, which reaches callboard only through the control server. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createTasks, startBoardServer } from './board-server.ts';
 import { SITE_ID } from './pages.ts';
@@ -38,9 +35,7 @@ async function ask({ url, token }: Control, ...[method, path, body]: readonly [s
   }
 }
 
-/**
- * The pause between two attempts of this program to define its site, in milliseconds. It tries until the relay accepts.
- */
+/** The pause between two attempts to define the site, in milliseconds. The program tries until the relay accepts. */
 const RETRY_MS = 500;
 
 const tasks = createTasks();

@@ -18,17 +18,6 @@ type BoardOptions = {
 /** A page. With `#auto` appended to its address, each viewer in it tries to finish a task from time to time. */
 export type BoardPage = { readonly name: string; readonly url: string };
 
-export interface Board extends AsyncDisposable {
-  /** The origin of the board's pages, which the relay must allow. */
-  readonly origin: string;
-  /**
-   * Hosts the board at this relay and creates two viewers: `editor`, who may finish tasks, and `reader`, who may only
-   * read. Resolves when their pages are served. The result also has the page `all`, which shows both. May be called
-   * once.
-   */
-  join(relay: Pick<Relay, 'url' | 'token'>): Promise<readonly BoardPage[]>;
-}
-
 /** The lifetime of a session, in seconds: a day, the longest that the relay allows. */
 const SESSION_SECONDS = 24 * 3600;
 const VIEWERS = [
@@ -36,8 +25,10 @@ const VIEWERS = [
   { name: 'reader', may: 'may only look', actions: [] },
 ];
 
+export type Board = Awaited<ReturnType<typeof startBoard>>;
+
 /** Starts the board's application in a separate process. Disposal also ends everything that `join` started. */
-export async function startBoard({ env, log, everyMs }: BoardOptions): Promise<Board> {
+export async function startBoard({ env, log, everyMs }: BoardOptions) {
   const listening = Promise.withResolvers<{ readonly origin: string; readonly key: string }>();
   const defined = Promise.withResolvers<void>();
   const showing = Promise.withResolvers<void>();
@@ -60,8 +51,13 @@ export async function startBoard({ env, log, everyMs }: BoardOptions): Promise<B
   const { origin, key } = await Promise.race([listening.promise, ended]);
   const parts = starting.move();
   return {
+    /** The origin of the board's pages, which the relay must allow. */
     origin,
-    async join(relay) {
+    /**
+     * Hosts the board at this relay and creates two viewers: `editor`, who may finish tasks, and `reader`, who may only
+     * read. Resolves when their pages are served, and the page `all`, which shows both. May be called once.
+     */
+    async join(relay: Pick<Relay, 'url' | 'token'>): Promise<readonly BoardPage[]> {
       const apiToken = randomBytes(24).toString('base64url');
       const host = parts.use(await startBoardHost({ relay, appUrl: origin, apiToken }));
       await host.runtime.ready();
@@ -72,7 +68,7 @@ export async function startBoard({ env, log, everyMs }: BoardOptions): Promise<B
       await Promise.race([showing.promise, ended]);
       return ['all', ...viewers.map(({ name }) => name)].map((name) => ({ name, url: `${origin}/${key}/${name}` }));
     },
-    [Symbol.asyncDispose]: () => parts.disposeAsync(),
+    [Symbol.asyncDispose]: (): Promise<void> => parts.disposeAsync(),
   };
 }
 

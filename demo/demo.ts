@@ -132,10 +132,7 @@ function tokensOf({ secret, auth }: DemoConfig): Relay['token'] {
     });
 }
 
-/**
- * Returns the environment of child processes. It lacks the relay's settings, because they include the relay's
- * credentials.
- */
+/** Returns the environment of child processes: without the relay's settings, which include its credentials. */
 function withoutSettings(env: DemoOptions['env']): DemoOptions['env'] {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('CALLBOARD_')));
 }
@@ -150,10 +147,7 @@ async function planPage({ env, browser }: DemoOptions, relay: Relay, server: Pag
   return { kind: 'browser', program };
 }
 
-/**
- * Returns the pages of the board's viewers. There are none if the board fails, which does not stop the rest of the
- * demo.
- */
+/** Returns the pages of the board's viewers: none if the board fails, which does not stop the rest of the demo. */
 async function joinBoard(
   board: Board,
   { stopped }: DemoOptions,

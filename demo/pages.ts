@@ -5,18 +5,13 @@ import { PAGE, connectUrl, type Viewer } from './parts.ts';
 
 export const SITE_ID = 'board';
 
-/** A server of pages on a free port of this machine. */
-type Pages = AsyncDisposable & {
-  /** The origin that the relay must allow. */
-  readonly origin: string;
-  /** A secret in the addresses of the pages, because anyone who can open a page can get its token. */
-  readonly key: string;
-};
-
-/** Serves pages like an application's own server. `answer` answers each request. */
+/**
+ * Serves pages on a free port of this machine, like an application's own server. `answer` answers each request. `key`
+ * is a secret in the addresses of the pages, because anyone who can open a page can get its token.
+ */
 export async function servePages(
   answer: (request: IncomingMessage, response: ServerResponse, key: string) => void | Promise<void>,
-): Promise<Pages> {
+) {
   const key = randomBytes(12).toString('base64url');
   const server = createServer(async (request, response) => {
     response.setHeader('cache-control', 'no-store');
@@ -32,9 +27,10 @@ export async function servePages(
   await listening;
   const address = server.address();
   return {
+    /** The origin that the relay must allow. */
     origin: `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`,
     key,
-    async [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose](): Promise<void> {
       const { promise: closed, resolve: close } = Promise.withResolvers<void>();
       server.close(() => close());
       server.closeAllConnections();
@@ -48,15 +44,10 @@ export function send(response: ServerResponse, type: string, text: string): void
   response.writeHead(200, { 'content-type': type }).end(text);
 }
 
-export type PageServer = AsyncDisposable & {
-  readonly origin: string;
-  readonly url: string;
-  /** Starts serving the page. `relayUrl` is the relay's base address. */
-  show(relayUrl: string, token: () => Promise<string>): void;
-};
+export type PageServer = Awaited<ReturnType<typeof startPageServer>>;
 
 /** Serves carol's page. */
-export async function startPageServer(): Promise<PageServer> {
+export async function startPageServer() {
   let shown: { readonly html: string; readonly token: () => Promise<string> } | null = null;
   const pages = await servePages(async ({ url }, response, key) => {
     if (shown && url === `/${key}/`) send(response, HTML, shown.html);
@@ -66,7 +57,8 @@ export async function startPageServer(): Promise<PageServer> {
   return {
     ...pages,
     url: `${pages.origin}/${pages.key}/`,
-    show(relayUrl, token) {
+    /** Starts serving the page. `relayUrl` is the relay's base address. */
+    show(relayUrl: string, token: () => Promise<string>): void {
       shown = { html: pageHtml(relayUrl), token };
     },
   };

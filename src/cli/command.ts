@@ -1,7 +1,4 @@
-/**
- * Turns a verb into a command of Stricli, the library for command lines: its flags, its relay, its output and its
- * errors.
- */
+/** Turns a verb into a command of Stricli, the library for command lines: its flags, relay, output and errors. */
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { buildCommand, type Command, type CommandContext } from '@stricli/core';
@@ -9,8 +6,8 @@ import { systemClock } from '../clients/link/platform.ts';
 import { isRecord } from '../protocol/json.ts';
 import { visibleLine } from '../protocol/visible-text.ts';
 import { readContexts } from './contexts.ts';
-import { OPERATOR_EXIT, OperatorFailure, usageFailure, type OperatorExit } from './failure.ts';
-import type { Io } from './io.ts';
+import { OperatorFailure, usageFailure } from './failure.ts';
+import { EXIT, type ExitCode, type Io } from './io.ts';
 import { OUTPUTS, SHARED_FLAGS, type Flag, type OperatorRun, type Output, type Verb } from './output.ts';
 import { openRelay, type OperatorRelay } from './relay.ts';
 
@@ -18,7 +15,7 @@ import { openRelay, type OperatorRelay } from './relay.ts';
 export type OperatorContext = CommandContext & {
   readonly io: Io;
   /** Sets the exit code of the process. */
-  readonly end: (exit: OperatorExit) => void;
+  readonly end: (exit: ExitCode) => void;
 };
 
 type Given = Readonly<Record<string, string | boolean | string[] | undefined>>;
@@ -52,7 +49,7 @@ export function commandOf(verb: Verb): Command<OperatorContext> {
       const output = OUTPUTS.find((form) => form === given['output']) ?? 'table';
       try {
         const run = await verb.load();
-        this.end((await run(runOf({ io: this.io, given, args, output }))) ?? OPERATOR_EXIT.done);
+        this.end((await run(runOf({ io: this.io, given, args, output }))) ?? EXIT.done);
       } catch (error) {
         this.end(complain(error, output, this.io));
       }
@@ -133,7 +130,7 @@ function runOf({ io, given, args, output }: Invoked): OperatorRun {
   const flags = Object.fromEntries(entries.map(([name, value]) => [name, textOfFlag(value)]));
   const lists = Object.fromEntries(entries.map(([name, value]) => [name, Array.isArray(value) ? value : undefined]));
   const stop = new AbortController();
-  io.onStop(() => stop.abort(new OperatorFailure(OPERATOR_EXIT.interrupted, 'interrupted', 'Interrupted.')));
+  io.onStop(() => stop.abort(new OperatorFailure(EXIT.interrupted, 'interrupted', 'Interrupted.')));
   const clock = io.clock ?? systemClock;
   let relay: OperatorRelay | undefined;
   return {
@@ -150,9 +147,9 @@ function textOfFlag(value: Given[string]): string | undefined {
 }
 
 /** Writes one error to standard error: a JSON problem document with `-o json` and `jsonl`, otherwise one line. */
-function complain(error: unknown, output: Output, io: Io): OperatorExit {
+function complain(error: unknown, output: Output, io: Io): ExitCode {
   const known = error instanceof OperatorFailure;
-  const exit = known ? error.exit : OPERATOR_EXIT.unexpected;
+  const exit = known ? error.exit : EXIT.failed;
   const code = known ? error.code : 'unexpected';
   const message = error instanceof Error ? error.message : String(error);
   const problem = (known && error.problem) || { code, detail: message };
@@ -167,9 +164,7 @@ function complain(error: unknown, output: Output, io: Io): OperatorExit {
 /** The parts of each kind of address, as usage errors show them. */
 const ADDRESSES = { 2: '<user>/<client>', 3: '<user>/<client>/<command>', site: '<owner>/<site>' } as const;
 
-/**
- * Splits an address at its slashes. No id holds a slash. Throws a usage failure for a text that is not such an address.
- */
+/** Splits an address at its slashes, which no id holds. Throws a usage failure for a text that is no such address. */
 export function readAddress(address: string, parts: 2 | 3 | 'site'): readonly [string, string, string] {
   const [user = '', client = '', ...rest] = address.split('/');
   const command = rest.join('/');
@@ -178,10 +173,7 @@ export function readAddress(address: string, parts: 2 | 3 | 'site'): readonly [s
   return [user, client, command];
 }
 
-/**
- * Reads the params of a call from the file of `--params <file|->`, and adds the arguments `key:=json` and `key=text` to
- * them.
- */
+/** Reads the params of a call from the file of `--params`, and adds arguments of the form `key:=json` and `key=text`. */
 export async function readParams(file: string | undefined, pairs: readonly string[]): Promise<unknown> {
   const given = file === undefined ? undefined : parse(await contentOf(file), '--params');
   if (pairs.length === 0) return given;

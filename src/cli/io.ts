@@ -1,7 +1,4 @@
-/**
- * Defines what a command of the command line may use of the process: output, stop signals, a clock and questions to a
- * person.
- */
+/** Defines what a command may use of the process: output, stop signals, a clock and questions to a person. */
 import { setFlagsFromString } from 'node:v8';
 import type { Clock } from '../clients/link/platform.ts';
 import { visibleLine, visibleText } from '../protocol/visible-text.ts';
@@ -48,13 +45,35 @@ export function withVisibleText(io: Io): Io {
   };
 }
 
-export const EXIT = { ok: 0, failed: 1, usage: 2, unknown: 8 } as const;
+/**
+ * The exit codes. Of a call, 5 and 7 prove that nothing ran, so it may be repeated. After 8, look at the command before
+ * repeating it.
+ */
+export const EXIT = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  notFound: 3,
+  notAllowed: 4,
+  refused: 5,
+  clientFailed: 6,
+  expired: 7,
+  unknown: 8,
+  running: 9,
+  unreachable: 11,
+  interrupted: 130,
+} as const;
 
-/** The error that ends a command of the relay with this exit code. Its message is printed as it is. */
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** The exit code of a relay that ended because of an error that nothing caught (EX_SOFTWARE of sysexits.h). */
+export const CRASHED = 70;
+
+/** The error that ends a command with this exit code. */
 export class CommandError extends Error {
-  readonly exit: number;
+  readonly exit: ExitCode;
 
-  constructor(message: string, exit: number = EXIT.failed) {
+  constructor(message: string, exit: ExitCode = EXIT.failed) {
     super(message);
     this.exit = exit;
   }
@@ -66,9 +85,6 @@ export class UsageError extends CommandError {
     super(message, EXIT.usage);
   }
 }
-
-/** The exit code of a relay that ended because of an error that nothing caught (EX_SOFTWARE of sysexits.h). */
-export const CRASHED = 70;
 
 // Limits how V8's space for new objects grows while a relay starts.
 

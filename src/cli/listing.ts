@@ -32,10 +32,7 @@ export function wholePage(items: readonly object[]): ListedPage {
 }
 
 const ROWS_MAX = 1000;
-/**
- * The number of rows that each page of `--all` reads. A page of more messages would exceed the relay's limit of cost
- * for one operation.
- */
+/** The rows of each page of `--all`. A page of more messages would exceed the relay's limit of cost of an operation. */
 const ALL_ROWS = 500;
 
 /** Returns a verb that lists a REST route, whose parameters `filters` makes from the flags. */
@@ -77,7 +74,7 @@ export function queryListing<Data, Filters extends object>(queried: Queried<Data
  * Prints the page that `--cursor` and `--limit` name, or with `--all` all pages. With `-o json`, all pages are printed
  * as one document. Standard error says what is missing, and where the next page begins.
  */
-export async function printListing(
+async function printListing(
   run: OperatorRun,
   columns: Columns,
   read: (paging: Paging) => Promise<ListedPage>,
@@ -127,17 +124,11 @@ function pagingOf({ flags }: OperatorRun): Paging {
 type Watching<Data, Variables> = Columns & {
   readonly document: TypedDocumentString<Data, Variables>;
   readonly variables: Variables;
-  /**
-   * Returns the row of the event in the data. `missed` is the number of events that were dropped before this one,
-   * because they came too fast.
-   */
+  /** Returns the row of the event. `missed`: how many events before it were dropped, because they came too fast. */
   readonly event: (data: Data) => OutputRow & { readonly missed: number };
 };
 
-/**
- * Prints events, one line each. Resolves after `--count` lines. Rejects when the operator interrupts it, and with the
- * relay's refusal.
- */
+/** Prints events. Resolves after `--count` lines. Rejects when it is interrupted, and with the relay's refusal. */
 export async function printEvents<Data, Variables extends object>(
   run: OperatorRun,
   { document, variables, event, ...columns }: Watching<Data, Variables>,

@@ -37,7 +37,7 @@ export async function main(argv: readonly string[], process: Io): Promise<number
     if (!command) throw new UsageError(`There is no command "${name}".`);
     const run = await command();
     await run(rest, io);
-    return EXIT.ok;
+    return EXIT.done;
   } catch (error) {
     return report(error, io);
   }
@@ -62,7 +62,7 @@ async function complete(words: readonly string[], io: Io): Promise<number> {
 
 function print(io: Io, text: string): number {
   io.print(text);
-  return EXIT.ok;
+  return EXIT.done;
 }
 
 function report(error: unknown, io: Io): number {

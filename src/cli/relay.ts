@@ -1,7 +1,4 @@
-/**
- * Sends the requests of operators' commands to the relay: REST where it has the same for everyone who may ask, otherwise
- * GraphQL.
- */
+/** Sends operators' requests to the relay: over REST where it answers everyone who may ask, otherwise over GraphQL. */
 import { ENUM_PLACES, ENUM_WORDS } from '../../generated/cli-enums.ts';
 import type { TypedDocumentString } from '../../generated/cli.ts';
 import { sleep, type Clock } from '../clients/link/platform.ts';
@@ -9,7 +6,8 @@ import { parseObject, requestRelay, trimUrl, type HttpAnswer } from '../clients/
 import { BACKOFF_BASE_MS, BACKOFF_CAP_MS, backoffMs } from '../clients/link/socket.ts';
 import { createSseParser } from '../clients/site/sse.ts';
 import { readSettings, type RelayFlags, type RelaySettings } from './contexts.ts';
-import { OPERATOR_EXIT, OperatorFailure, exitOfCode, exitOfProblem, usageFailure } from './failure.ts';
+import { OperatorFailure, exitOfCode, exitOfProblem, usageFailure } from './failure.ts';
+import { EXIT } from './io.ts';
 
 /** The parameters of a REST route. Those that are undefined are not sent. */
 export type RelayQuery = Readonly<Record<string, string | undefined>>;
@@ -40,10 +38,7 @@ const BUDGET_MS = 10_000;
 /** The number of retries of a request that is safe to repeat. */
 const RETRIES = 2;
 
-/**
- * Opens the relay that the flags, the environment or a context name. It reads and sends nothing before the first
- * request.
- */
+/** Opens the relay that flags, environment or a context name. Reads and sends nothing before the first request. */
 export function openRelay(
   flags: RelayFlags,
   { env, clock }: { readonly env: Readonly<Record<string, string | undefined>>; readonly clock: Clock },
@@ -66,7 +61,7 @@ export function openRelay(
         fault: (code, message, cause) =>
           cause instanceof OperatorFailure
             ? cause
-            : new OperatorFailure(OPERATOR_EXIT.unreachable, code, `${URL.parse(url)?.origin ?? url}: ${message}`),
+            : new OperatorFailure(EXIT.unreachable, code, `${URL.parse(url)?.origin ?? url}: ${message}`),
       },
     );
   }
@@ -76,10 +71,7 @@ export function openRelay(
     request,
     /** Requests a REST route and returns the body of the answer. Throws OperatorFailure for a problem document. */
     read: async (path: string, call?: RelayCall) => bodyOf(await request(path, call)),
-    /**
-     * Runs a query or a mutation. Variables and data have the words of REST in place of GraphQL's enum names. Throws
-     * OperatorFailure.
-     */
+    /** Runs a query or a mutation, with the words of REST in place of GraphQL's enum names. Throws OperatorFailure. */
     async query<Data, Variables extends object>(
       document: TypedDocumentString<Data, Variables>,
       variables: Variables,
@@ -109,9 +101,7 @@ function operationOf<Data, Variables extends object>(
   return { name, body: { query, variables: withNames(name, variables) } };
 }
 
-/**
- * Returns the body of an answer. Throws OperatorFailure for a problem document, and for an answer that no relay gives.
- */
+/** Returns the body of an answer. Throws OperatorFailure for a problem document or an answer that no relay gives. */
 export function bodyOf({ status, body }: HttpAnswer): HttpAnswer['body'] {
   if (status < 300 && Object.keys(body).length > 0) return body;
   const { code, detail } = body;
@@ -120,7 +110,7 @@ export function bodyOf({ status, body }: HttpAnswer): HttpAnswer['body'] {
 }
 
 export function badAnswer(message: string): OperatorFailure {
-  return new OperatorFailure(OPERATOR_EXIT.unreachable, 'bad_answer', message);
+  return new OperatorFailure(EXIT.unreachable, 'bad_answer', message);
 }
 
 /**
@@ -235,7 +225,7 @@ async function* unbroken(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8
 }
 
 function broken(message: string): OperatorFailure {
-  return new OperatorFailure(OPERATOR_EXIT.unreachable, 'unreachable', message);
+  return new OperatorFailure(EXIT.unreachable, 'unreachable', message);
 }
 
 function eventData<Data>(operation: string, text: string): Data {
@@ -257,10 +247,7 @@ export function wordsOf(name: EnumName): readonly string[] {
   return Object.values(ENUM_WORDS[name]);
 }
 
-/**
- * Returns the text as a word of the enum; undefined if there is no text. Throws a usage failure for a text that is not
- * such a word.
- */
+/** Returns the text as a word of the enum; undefined without a text. Throws a usage failure for any other text. */
 export function readWord<Name extends EnumName>(name: Name, text: string): WordOf<Name>;
 export function readWord<Name extends EnumName>(name: Name, text: string | undefined): WordOf<Name> | undefined;
 export function readWord<Name extends EnumName>(name: Name, text: string | undefined): WordOf<Name> | undefined {
@@ -283,9 +270,7 @@ function withNames(operation: string, variables: object): Readonly<Record<string
   );
 }
 
-/**
- * Returns the data of an operation with the words of REST in place of GraphQL's enum names. Changes the given object.
- */
+/** Returns the data with the words of REST in place of GraphQL's enum names. Changes the given object. */
 function withWords<Data>(operation: string, data: Data): Data {
   for (const [place, name] of Object.entries(ENUM_PLACES[operation]?.data ?? {})) {
     const words = wordTable(name);

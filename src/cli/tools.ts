@@ -66,10 +66,7 @@ function readTtl(text: string | undefined, faults: string[]): number {
 
 // Runs the command `callboard console`, which prints a link with which an operator signs in to the console.
 
-/**
- * Prints a sign-in link that any node of the deployment accepts. The operator's name is recorded in the audit and in
- * the token.
- */
+/** Prints a sign-in link that any node of the deployment accepts. Audit and token record the operator's name. */
 export async function consoleLink(argv: readonly string[], io: Io): Promise<void> {
   const { own, rest } = splitFlags(argv, { values: ['--url', '--name'] });
   const faults: string[] = [];
@@ -161,10 +158,7 @@ export async function schema(argv: readonly string[], io: Io): Promise<void> {
 
 // Runs the command `callboard spill-clean`, which deletes expired payloads from the spill directory, and nothing else.
 
-/**
- * Removes expired payloads from the configured spill directory and prints how many it removed. May run while relays use
- * the directory.
- */
+/** Removes expired payloads from the spill directory and prints how many. May run while relays use the directory. */
 export async function spillClean(argv: readonly string[], io: Io): Promise<void> {
   const { spillDir, logLevel } = readConfig(io.env, argv);
   if (spillDir === null)

@@ -1,11 +1,7 @@
-/**
- * Joins the operators' commands in one application of Stricli, the library for command lines. Only this folder imports
- * Stricli.
- */
+/** Joins the operators' commands in one application of Stricli. Only this folder imports that library. */
 import { buildApplication, buildRouteMap, proposeCompletions, run, type Application } from '@stricli/core';
 import { commandOf, type OperatorContext } from './command.ts';
-import { OPERATOR_EXIT, type OperatorExit } from './failure.ts';
-import { type Io, NOUNS } from './io.ts';
+import { EXIT, NOUNS, type ExitCode, type Io } from './io.ts';
 import type { Flag, Verb } from './output.ts';
 import { wordsOf } from './relay.ts';
 
@@ -28,12 +24,12 @@ function routeOf(noun: string, brief: string) {
 }
 
 /** Runs one operator's command and returns its exit code. Never throws. */
-export async function runOperator(argv: readonly string[], io: Io): Promise<OperatorExit> {
-  let exit: OperatorExit | null = null;
+export async function runOperator(argv: readonly string[], io: Io): Promise<ExitCode> {
+  let exit: ExitCode | null = null;
   const { process, context } = contextOf(io, (ended) => (exit = ended));
   await run(applicationOf(), argv, context);
   if (exit !== null) return exit;
-  return process.exitCode === 0 || process.exitCode === null ? OPERATOR_EXIT.done : OPERATOR_EXIT.usage;
+  return process.exitCode === 0 || process.exitCode === null ? EXIT.done : EXIT.usage;
 }
 
 /** Returns proposals that complete the last of `words`. That word is empty or typed only in part. */
@@ -43,7 +39,7 @@ export async function completions(words: readonly string[], io: Io): Promise<rea
   return found.map(({ completion }) => completion);
 }
 
-function contextOf(io: Io, end: (exit: OperatorExit) => void) {
+function contextOf(io: Io, end: (exit: ExitCode) => void) {
   const process = {
     stdout: { write: io.print },
     stderr: { write: io.complain },

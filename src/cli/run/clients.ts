@@ -13,7 +13,7 @@ import {
 } from '../../../generated/cli.ts';
 import { confirmed, readAddress } from '../command.ts';
 import { accepted, notFound, usageFailure } from '../failure.ts';
-import { listing, printEvents, printListing, queryListing } from '../listing.ts';
+import { listing, printEvents, queryListing } from '../listing.ts';
 import { objectText, type OperatorRun, type RunVerb } from '../output.ts';
 import { bodyOf, pathOf, readWord } from '../relay.ts';
 
@@ -53,14 +53,18 @@ export const clientsGet: RunVerb = async ({ relay, args, io, output }) => {
   io.print(objectText(connection, output, { id: CLIENT_ID }));
 };
 
-export const clientsActions: RunVerb = async (run) => {
-  const [user_id, client_id] = readAddress(run.args[0] ?? '', 2);
-  await printListing(run, { shown: ['name', 'version', 'summary'], id: ['name'] }, async () => {
-    const { connection } = await run.relay.query(ConnectionActionsDocument, { user_id, client_id });
+export const clientsActions = queryListing({
+  ...{ shown: ['name', 'version', 'summary'], id: ['name'] },
+  document: ConnectionActionsDocument,
+  variables({ args }) {
+    const [user_id, client_id] = readAddress(args[0] ?? '', 2);
+    return { user_id, client_id };
+  },
+  page({ connection }) {
     if (connection === null) throw notFound('There is no connection of this client.');
     return connection.actions;
-  });
-};
+  },
+});
 
 export const clientsFlapping = queryListing({
   ...FLAPPING,
@@ -87,8 +91,6 @@ export const clientsDisconnect: RunVerb = async (run) => {
   io.print(objectText(accepted(disconnectClient), output, { id: CLIENT_ID.map((name) => `connection.${name}`) }));
 };
 
-// Runs the verbs `users ls`, `users get` and `actions ls`: users, and the actions that their clients advertise.
-
 const USERS = { shown: ['user_id', 'connection_count', 'stream_count'], id: ['user_id'] };
 const ACTIONS = {
   shown: ['action.name', 'user_id', 'client_id', 'action.version', 'action.summary'],
@@ -112,25 +114,13 @@ export const actionsLs = queryListing({
   page: ({ actions }) => actions,
 });
 
-// Runs the verb `places ls`, which lists the execution contexts and browser windows that clients report.
-
 const CONTEXTS = {
   shown: ['user_id', 'client_id', 'context_id', 'client_type', 'status', 'ownership', 'window_id', 'task_id', 'title'],
   id: ['user_id', 'client_id', 'context_id'],
 };
 const WINDOWS = {
-  shown: [
-    'user_id',
-    'client_id',
-    'window_id',
-    'status',
-    'ownership',
-    'tab_count',
-    'capacity',
-    'idle_count',
-    'busy_count',
-  ],
-  id: ['user_id', 'client_id', 'window_id'],
+  shown: [...CLIENT_ID, 'window_id', 'status', 'ownership', 'tab_count', 'capacity', 'idle_count', 'busy_count'],
+  id: [...CLIENT_ID, 'window_id'],
 };
 
 export const placesLs: RunVerb = (run) => (run.flags['kind'] === 'window' ? windowsLs(run) : contextsLs(run));
@@ -164,8 +154,6 @@ function filterOf({ flags }: OperatorRun) {
     ownership: readWord('Ownership', flags['ownership']),
   };
 }
-
-// Runs the verbs `sites ls` and `sites get`: sites and their sessions.
 
 const SITE_ID = ['owner', 'site_id'];
 const SITES = { shown: [...SITE_ID, 'client_id', 'title', 'actions', 'event_names'], id: SITE_ID };

@@ -40,10 +40,7 @@ export const messagesLs = queryListing({
   page: ({ messages }) => messages,
 });
 
-/**
- * Prints new messages. There is no subscription for messages, so it reads the stream every second from where the last
- * page ended.
- */
+/** Prints new messages. Messages have no subscription, so it reads every second from where the last page ended. */
 export const messagesTail: RunVerb = async (run) => {
   const { flags, relay, stopped } = run;
   const [stream = ''] = run.args;
@@ -67,19 +64,14 @@ export const messagesTail: RunVerb = async (run) => {
   }
 };
 
-/**
- * Returns a time one millisecond before the given one. The bounds of a query are exclusive, and several messages may
- * have the same time.
- */
+/** Returns the time a millisecond earlier: the bounds of a query are exclusive, and messages may have the same time. */
 function justBefore(time: string): string {
   return new Date(Date.parse(time) - 1).toISOString();
 }
 
 function kindsOf({ lists }: OperatorRun) {
-  return lists['kind']?.flatMap((word) => readWord('MessageKind', word) ?? []);
+  return lists['kind']?.map((word) => readWord('MessageKind', word));
 }
-
-// Runs the verb `audit ls`, which lists what administrators did.
 
 const SUBJECT = ['subject.user_id', 'subject.client_id', 'subject.command_id', 'subject.stream', 'subject.node_id'];
 const ROWS = { shown: ['id', 'at', 'who', 'action', 'outcome', ...SUBJECT, 'reason'], id: ['id'] };

@@ -84,14 +84,8 @@ function shown(name: string, { url, token_command, token_file, token }: RelayCon
   return { name, current: name === current, url, token_from: source[0] ?? 'CALLBOARD_TOKEN' };
 }
 
-// Runs the verb `completion`, which prints a script for a shell. The script asks this program which words may follow a
-// line.
-
-/**
- * The name of the hidden command that the scripts run. Its arguments are the words of the line; it prints one proposal
- * a line.
- */
-export const COMPLETE = '__complete';
+/** The hidden command that the scripts run. Its arguments are the words of the line; it prints a proposal a line. */
+const COMPLETE = '__complete';
 
 const BASH = `# bash completion of callboard. Install: callboard completion bash > ~/.local/share/bash-completion/completions/callboard
 _callboard() {

@@ -11,7 +11,8 @@ import { sleep } from '../../clients/link/platform.ts';
 import { VERSION } from '../../version.ts';
 import { confirmed } from '../command.ts';
 import { contextsPath, readContexts } from '../contexts.ts';
-import { OPERATOR_EXIT, OperatorFailure, usageFailure, type OperatorExit } from '../failure.ts';
+import { OperatorFailure, usageFailure } from '../failure.ts';
+import { EXIT, type ExitCode } from '../io.ts';
 import { listing, wholePage } from '../listing.ts';
 import {
   cellsOf,
@@ -30,19 +31,16 @@ import { pathOf, type OperatorRelay } from '../relay.ts';
 export const status: RunVerb = async ({ relay, io, output }) => {
   const report = await readReport(relay);
   io.print(objectText(report, output, { id: ['node_id'] }));
-  if (report.needs_attention.length === 0) return OPERATOR_EXIT.done;
+  if (report.needs_attention.length === 0) return EXIT.done;
   for (const fault of report.needs_attention) io.complain(`Needs attention: ${fault}.\n`);
-  return OPERATOR_EXIT.unexpected;
+  return EXIT.failed;
 };
 
 // Reads the state of the deployment for `status`, `top` and `doctor`: figures, and what needs a person's attention.
 
 const WINDOW_SECONDS = 60;
 const SERIES = ['commands_ended', 'command_p50', 'command_p99'];
-/**
- * The age from which a waiting caller needs attention, in milliseconds. Callers wait at most ten minutes; this is half
- * of that.
- */
+/** The age from which a waiting caller needs attention, in milliseconds: half of what callers may wait. */
 const LONG_WAIT_MS = 300_000;
 
 type Ends = Readonly<Record<string, number>>;
@@ -143,8 +141,6 @@ function rounded(value: number, digits: number): number {
   return Number(value.toFixed(digits));
 }
 
-// Runs the verb `top`, which prints rates and the busiest clients repeatedly.
-
 const INTERVAL_MS = 2000;
 const INTERVAL_MIN_MS = 500;
 const ROWS = 15;
@@ -204,8 +200,6 @@ function busiest({ connections, pendingRpcs }: GetBusyClientsQuery, sort: string
   return rows.toSorted((a, b) => (b[by] ?? 0) - (a[by] ?? 0)).slice(0, ROWS);
 }
 
-// Runs the verbs `nodes ls`, `nodes drain` and `capacity ls`: the relays of a deployment and its admission scopes.
-
 const NODES = {
   shown: ['node_id', 'links', 'unfinished_commands', 'stale', 'draining', 'updated_at'],
   id: ['node_id'],
@@ -225,21 +219,15 @@ export const nodesDrain: RunVerb = async (run) => {
   run.io.print(objectText(node, run.output, { id: ['node_id'] }));
 };
 
-// Runs the verb `doctor`: checks everything between this machine and a working relay, and prints one line for each
-// check.
-
 type Verdict = 'ok' | 'warning' | 'fault';
 type Check = { readonly check: string; readonly verdict: Verdict; readonly detail: string };
-type Checked = { readonly checks: readonly Check[]; readonly exit: OperatorExit };
+type Checked = { readonly checks: readonly Check[]; readonly exit: ExitCode };
 
 const COLUMNS = { shown: ['check', 'verdict', 'detail'], id: ['check'] };
 /** The remaining lifetime of a token below which `doctor` warns, in milliseconds. */
 const EXPIRES_SOON_MS = 600_000;
 
-/**
- * Runs the checks and exits with the code of the first fault. Each check needs the checks before it, so the first fault
- * ends the run.
- */
+/** Runs checks, each of which needs the ones before it. The first fault ends the run, which exits with its code. */
 export const doctor: RunVerb = async (run) => {
   const checks: Check[] = [];
   const exit = await check(run, checks).catch((error: unknown) => {
@@ -251,7 +239,7 @@ export const doctor: RunVerb = async (run) => {
   return exit;
 };
 
-async function check(run: OperatorRun, checks: Check[]): Promise<OperatorExit> {
+async function check(run: OperatorRun, checks: Check[]): Promise<ExitCode> {
   const { relay, io, clock } = run;
   const note = (name: string, detail: string, verdict: Verdict = 'ok'): void =>
     void checks.push({ check: name, verdict, detail });
@@ -277,7 +265,7 @@ async function check(run: OperatorRun, checks: Check[]): Promise<OperatorExit> {
     faults.length === 0 ? 'nothing needs attention' : faults.join('; '),
     faults.length === 0 ? 'ok' : 'fault',
   );
-  return faults.length === 0 ? exit : OPERATOR_EXIT.unexpected;
+  return faults.length === 0 ? exit : EXIT.failed;
 }
 
 function serverChecks({ server, viewer }: GetServerQuery, now: number): Checked {
@@ -286,7 +274,7 @@ function serverChecks({ server, viewer }: GetServerQuery, now: number): Checked 
   const left = expires_at === null ? Infinity : Date.parse(expires_at) - now;
   const same = server.version === VERSION;
   return {
-    exit: OPERATOR_EXIT.done,
+    exit: EXIT.done,
     checks: [
       {
         check: 'token',
@@ -309,7 +297,7 @@ function isExposed(url: string): boolean {
 }
 
 function nameOf({ exit }: OperatorFailure): string {
-  if (exit === OPERATOR_EXIT.usage) return 'settings';
-  if (exit === OPERATOR_EXIT.notAllowed) return 'token';
+  if (exit === EXIT.usage) return 'settings';
+  if (exit === EXIT.notAllowed) return 'token';
   return 'relay';
 }
