@@ -180,8 +180,6 @@ function few(): number {
   return Math.floor(Math.random() * 8);
 }
 
-// Defines the actions of the demo's phone, and the decisions of the person who holds it.
-
 /** The actions of alice's phone. */
 export const PHONE_ACTIONS: readonly Action[] = [
   {
@@ -232,8 +230,6 @@ function photo({ subject }: Params) {
   return { taken_at: new Date().toISOString(), type: 'image/svg+xml', image: svg };
 }
 
-// Defines the actions of the demo's printer, which runs out of paper.
-
 /** The number of pages in a full tray. */
 const PAGES_IN_TRAY = 6;
 /** The approximate time to print one page, in milliseconds. */
@@ -269,8 +265,6 @@ export function printerActions(pause: Pause): readonly Action[] {
     },
   ];
 }
-
-// Assigns tasks to workers, and drains windows.
 
 type WorkerTask = { readonly taskId: string; readonly signal: AbortSignal };
 
@@ -376,8 +370,6 @@ export class WorkerPool implements DemoPlace {
   }
 }
 
-// Defines a desk of the demo: one browser window whose contexts are workers, and the tasks that they do.
-
 /** A worker. It does one task at a time. */
 type Worker = {
   readonly contextId: string;
@@ -428,8 +420,6 @@ function contextOf({ contextId, windowId, taskId, tasksDone }: Worker): Reported
   return { contextId, status, ownership: 'worker', windowId, taskId, title: 'Report builder', metadata };
 }
 
-// Defines what a demo client reports: its contexts and windows, and how it announces their changes.
-
 /** The current contexts and windows of a client, for its report. */
 export interface DemoPlace {
   contexts(): readonly ReportedContext[];
@@ -448,8 +438,6 @@ function windowOf(windowId: string, more: Partial<ReportedWindow> = {}): Reporte
   const looks = { focused: false, type: 'normal', state: 'normal', incognito: false, tabCount: 1 } as const;
   return { windowId, ownership: 'user-owned', ...looks, draining: false, status: 'open', ...more };
 }
-
-// Makes the report of the kiosk, which contains its windows and workers, and renews the windows.
 
 /** The approximate time between two replacements of a worker's window, in milliseconds. */
 const RENEW_EVERY_MS = 20_000;

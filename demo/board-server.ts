@@ -49,8 +49,6 @@ function json(response: ServerResponse, status: number, body: unknown): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
 
-// Keeps the tasks of the demo's board in memory.
-
 type Task = { readonly id: string; readonly title: string; readonly done: boolean };
 
 const TITLES = [

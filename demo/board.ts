@@ -88,8 +88,6 @@ async function openSession(
   return { name, may, sessionId, token };
 }
 
-// Connects the task board with the relay: a runtime, and the control server that the board calls.
-
 export const HOST = { userId: 'dora', clientId: 'board-host', clientType: 'console' } as const;
 
 type BoardHostOptions = {

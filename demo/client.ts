@@ -126,8 +126,6 @@ const send = joinDemo(
   () => void leave(),
 );
 
-// Defines what each client of the demo can do.
-
 /** A client's actions with its local checks, its reported contexts, and its background work. */
 type Role = {
   readonly can: Pick<RuntimeOptions, 'actions' | 'authorize' | 'approve' | 'metadata'>;
@@ -176,8 +174,6 @@ function roleOf(clientId: string, pause: Pause): Role {
   if (!role) throw new RangeError(`There is no role for ${clientId}.`);
   return role(pause);
 }
-
-// Imitates an unreliable network for clients of the demo.
 
 /**
  * Returns a WebSocket class that imitates an unreliable network. Each socket is terminated without a close frame,

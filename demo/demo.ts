@@ -121,15 +121,7 @@ function demoConfig(config: Config): DemoConfig {
 function tokensOf({ secret, auth }: DemoConfig): Relay['token'] {
   const { issuer, audience } = auth;
   return (user, scopes = ['connect', 'invoke']) =>
-    signToken({
-      secret,
-      user,
-      scopes,
-      ttlSeconds: TOKEN_SECONDS,
-      now: Date.now(),
-      issuer,
-      audience,
-    });
+    signToken({ secret, user, scopes, ttlSeconds: TOKEN_SECONDS, now: Date.now(), issuer, audience });
 }
 
 /** Returns the environment of child processes: without the relay's settings, which include its credentials. */
@@ -247,10 +239,8 @@ ${commands({ url, adminToken })
 `;
 }
 
-type Command = { readonly about: string; readonly command: string };
-
 /** Returns example commands, one shell line each. */
-function commands({ url, adminToken }: Pick<Relay, 'url' | 'adminToken'>): readonly Command[] {
+function commands({ url, adminToken }: Pick<Relay, 'url' | 'adminToken'>) {
   const curl = `curl -sS -H 'authorization: Bearer ${adminToken}'`;
   const ask = (query: string): string => `-H 'content-type: application/json' -d '${JSON.stringify({ query })}'`;
   return [
@@ -271,9 +261,7 @@ function commands({ url, adminToken }: Pick<Relay, 'url' | 'adminToken'>): reado
   ];
 }
 
-type Named = { readonly userId: string; readonly clientId: string; readonly clientType: string };
-
-function row({ userId, clientId, clientType }: Named, about: string): string {
+function row({ userId, clientId, clientType }: Omit<CastMember, 'habit' | 'about'>, about: string): string {
   return `  ${userId.padEnd(6)} ${clientId.padEnd(12)} ${clientType.padEnd(8)} ${about}`;
 }
 
@@ -291,14 +279,11 @@ function aboutPage(page: PagePlan): string {
   return 'is missing: the browser library is not built (npm run build)';
 }
 
-// Prints the state of the demo's relay from time to time.
-
 const OUTCOMES = ['completed', 'failed', 'cancelled', 'expired', 'outcome_unknown'] as const;
 
-type StatusOptions = {
+type StatusOptions = Pick<DemoOptions, 'print'> & {
   readonly relay: Relay;
   readonly everyMs: number;
-  readonly print: (text: string) => void;
   readonly signal: AbortSignal;
 };
 
@@ -347,8 +332,6 @@ function total(metrics: string, prefix: string): number {
   const lines = metrics.split('\n').filter((line) => line.startsWith(prefix));
   return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
 }
-
-// Finds and starts a headless Chromium for the demo's web page.
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome', 'microsoft-edge'];
 const PLACES = [

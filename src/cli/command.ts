@@ -205,8 +205,6 @@ function parse(json: string, name: string): unknown {
   }
 }
 
-// Asks the operator to confirm a command that changes something for other people.
-
 /** Resolves if the operator gave `--yes`, or types the name again. Throws a usage failure otherwise. */
 export async function confirmed({ io, flags }: OperatorRun, what: string, name: string): Promise<void> {
   if (flags['yes'] !== undefined) return;

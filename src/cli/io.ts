@@ -86,8 +86,6 @@ export class UsageError extends CommandError {
   }
 }
 
-// Limits how V8's space for new objects grows while a relay starts.
-
 /**
  * Keeps V8's space for new objects at its initial size. Nearly all objects that the start creates stay in use. V8 would
  * therefore enlarge that space repeatedly, by 30 MB in all. An idle relay does not use these 30 MB.
@@ -128,8 +126,6 @@ export function splitFlags(
 function missing(name: string): never {
   throw new UsageError(`${name}: needs a value`);
 }
-
-// Lists the first words of the operators' commands. Every start loads this file, so it imports nothing.
 
 /** The description of each first word, by the word. */
 export const NOUNS: Readonly<Record<string, string>> = {

@@ -95,8 +95,6 @@ function indent(text: string): string {
   return text.replaceAll(/^/gm, '  ');
 }
 
-// Writes the help of the command line: its commands, and the settings as flags.
-
 /** Returns the text that `callboard help` prints. */
 function helpText(): string {
   const flags = SETTING_NAMES.map((name) => {

@@ -64,8 +64,6 @@ function readTtl(text: string | undefined, faults: string[]): number {
   return seconds;
 }
 
-// Runs the command `callboard console`, which prints a link with which an operator signs in to the console.
-
 /** Prints a sign-in link that any node of the deployment accepts. Audit and token record the operator's name. */
 export async function consoleLink(argv: readonly string[], io: Io): Promise<void> {
   const { own, rest } = splitFlags(argv, { values: ['--url', '--name'] });
@@ -92,8 +90,6 @@ function loginName(): string {
     return 'operator';
   }
 }
-
-// Runs the command `callboard healthcheck`, which asks a relay on this machine whether it is ready.
 
 /** The default of `--within`: how long the relay may take to answer, in milliseconds. */
 const WITHIN_MS = 3_000;
@@ -146,8 +142,6 @@ function reasonOf(error: unknown): string {
   return error.cause instanceof Error ? error.cause.message : error.message;
 }
 
-// Runs the command `callboard schema`, which prints the GraphQL schema of the relay.
-
 /** Prints the GraphQL schema. Throws UsageError for any argument. */
 export async function schema(argv: readonly string[], io: Io): Promise<void> {
   if (argv.length > 0) throw new UsageError(`schema takes no flags: ${argv.join(' ')}`);
@@ -155,8 +149,6 @@ export async function schema(argv: readonly string[], io: Io): Promise<void> {
   const { printedSchema } = await import('../graphql/schema/schema.ts');
   io.print(printedSchema());
 }
-
-// Runs the command `callboard spill-clean`, which deletes expired payloads from the spill directory, and nothing else.
 
 /** Removes expired payloads from the spill directory and prints how many. May run while relays use the directory. */
 export async function spillClean(argv: readonly string[], io: Io): Promise<void> {

@@ -50,8 +50,6 @@ function contextOf(io: Io, end: (exit: ExitCode) => void) {
   return { process, context: { process, io, end } };
 }
 
-// Declares the flags and arguments that several verbs have.
-
 const USER_FLAG = { userId: 'Only this user' };
 const CLIENT_FLAGS = { ...USER_FLAG, clientId: 'Only this client' };
 /** The flags of verbs that list rows in pages. */

@@ -4,7 +4,6 @@ import {
   GetServerDocument,
   GetStatusDocument,
   type GetBusyClientsQuery,
-  type GetServerQuery,
   type GetStatusQuery,
 } from '../../../generated/cli.ts';
 import { sleep } from '../../clients/link/platform.ts';
@@ -43,31 +42,7 @@ const SERIES = ['commands_ended', 'command_p50', 'command_p99'];
 /** The age from which a waiting caller needs attention, in milliseconds: half of what callers may wait. */
 const LONG_WAIT_MS = 300_000;
 
-type Ends = Readonly<Record<string, number>>;
-
-type DeploymentReport = {
-  readonly label: string | null;
-  readonly version: string;
-  readonly mode: string;
-  readonly node_id: string;
-  readonly nodes: number;
-  readonly links: number;
-  readonly unfinished_commands: number;
-  /** The number of commands that ended per second, averaged over the last minute. */
-  readonly calls_per_second: number;
-  readonly ended_last_minute: Ends;
-  /**
-   * The median duration of calls in milliseconds, over the latest seconds in which commands ended; null if none ended
-   * within a minute.
-   */
-  readonly p50_ms: number | null;
-  readonly p99_ms: number | null;
-  readonly waits: number;
-  readonly oldest_wait_ms: number | null;
-  readonly oldest_wait: string | null;
-  /** What a person should look at; empty if all is well. */
-  readonly needs_attention: readonly string[];
-};
+type DeploymentReport = ReturnType<typeof reportOf>;
 
 /** Reads the state of the deployment from the relay. Administrators only. Throws OperatorFailure. */
 async function readReport(relay: OperatorRelay): Promise<DeploymentReport> {
@@ -75,7 +50,7 @@ async function readReport(relay: OperatorRelay): Promise<DeploymentReport> {
   return reportOf(await relay.query(GetStatusDocument, variables));
 }
 
-function reportOf(status: GetStatusQuery): DeploymentReport {
+function reportOf(status: GetStatusQuery) {
   const { server, delivery, waits, oldest_wait, series } = status;
   const nodes = delivery.nodes.items;
   const ends = endsOf(series.items);
@@ -86,13 +61,16 @@ function reportOf(status: GetStatusQuery): DeploymentReport {
     nodes: nodes.length,
     links: sum(nodes.map(({ links }) => links)),
     unfinished_commands: sum(nodes.map(({ unfinished_commands }) => unfinished_commands)),
+    /** The number of commands that ended per second, averaged over the last minute. */
     calls_per_second: rounded(sum(Object.values(ends)) / WINDOW_SECONDS, 2),
     ended_last_minute: ends,
+    /** The median over the latest seconds in which commands ended; null if none ended within a minute. */
     p50_ms: quantileOf(series.items, 'command_p50'),
     p99_ms: quantileOf(series.items, 'command_p99'),
     waits: waits.count,
     oldest_wait_ms: oldest?.age_ms ?? null,
     oldest_wait: oldest ? `${oldest.user_id}/${oldest.client_id}/${oldest.command_id}` : null,
+    /** What a person should look at; empty if all is well. */
     needs_attention: [...nodeFaults(status), ...deliveryFaults(status)],
   };
 }
@@ -121,7 +99,7 @@ function deliveryFaults({ delivery, oldest_wait, series, waits }: GetStatusQuery
 
 type SeriesItem = GetStatusQuery['series']['items'][number];
 
-function endsOf(items: readonly SeriesItem[]): Ends {
+function endsOf(items: readonly SeriesItem[]): Readonly<Record<string, number>> {
   const ended = items.filter(({ name }) => name === 'commands_ended');
   const counts = ended.map(({ label, points }) => [label ?? 'ended', sum(points.map((point) => point ?? 0))] as const);
   return Object.fromEntries(counts.filter(([, count]) => count > 0));
@@ -219,9 +197,7 @@ export const nodesDrain: RunVerb = async (run) => {
   run.io.print(objectText(node, run.output, { id: ['node_id'] }));
 };
 
-type Verdict = 'ok' | 'warning' | 'fault';
-type Check = { readonly check: string; readonly verdict: Verdict; readonly detail: string };
-type Checked = { readonly checks: readonly Check[]; readonly exit: ExitCode };
+type Check = { readonly check: string; readonly verdict: 'ok' | 'warning' | 'fault'; readonly detail: string };
 
 const COLUMNS = { shown: ['check', 'verdict', 'detail'], id: ['check'] };
 /** The remaining lifetime of a token below which `doctor` warns, in milliseconds. */
@@ -230,64 +206,43 @@ const EXPIRES_SOON_MS = 600_000;
 /** Runs checks, each of which needs the ones before it. The first fault ends the run, which exits with its code. */
 export const doctor: RunVerb = async (run) => {
   const checks: Check[] = [];
-  const exit = await check(run, checks).catch((error: unknown) => {
+  let exit: ExitCode = EXIT.done;
+  try {
+    for await (const check of checksOf(run)) checks.push(check);
+    if (checks.some(({ verdict }) => verdict === 'fault')) exit = EXIT.failed;
+  } catch (error) {
     if (!(error instanceof OperatorFailure)) throw error;
     checks.push({ check: nameOf(error), verdict: 'fault', detail: `${error.code}: ${error.message}` });
-    return error.exit;
-  });
+    exit = error.exit;
+  }
   run.io.print(listText(wholePage(checks), run.output, COLUMNS));
   return exit;
 };
 
-async function check(run: OperatorRun, checks: Check[]): Promise<ExitCode> {
-  const { relay, io, clock } = run;
-  const note = (name: string, detail: string, verdict: Verdict = 'ok'): void =>
-    void checks.push({ check: name, verdict, detail });
+async function* checksOf({ relay, io, clock }: OperatorRun): AsyncGenerator<Check> {
+  const warnIf = (bad: boolean): Check['verdict'] => (bad ? 'warning' : 'ok');
   const { contexts } = await readContexts(io.env);
-  note('contexts', `${Object.keys(contexts).length} in ${contextsPath(io.env)}`);
+  yield { check: 'contexts', verdict: 'ok', detail: `${Object.keys(contexts).length} in ${contextsPath(io.env)}` };
   const { url, urlFrom, token, tokenFrom } = await relay.settings();
-  note('address', `${url} (${urlFrom})`, isExposed(url) ? 'warning' : 'ok');
+  yield { check: 'address', verdict: warnIf(isExposed(url)), detail: `${url} (${urlFrom})` };
   await token();
-  note('token source', String(tokenFrom));
+  yield { check: 'token source', verdict: 'ok', detail: String(tokenFrom) };
   const { status } = await relay.request('/readyz', { repeatable: false });
-  note(
-    'relay',
-    status === 200 ? 'ready' : `answers, and takes no new work (HTTP ${status})`,
-    status === 200 ? 'ok' : 'warning',
-  );
-  const answer = await relay.query(GetServerDocument, {});
-  const { checks: known, exit } = serverChecks(answer, clock.now());
-  checks.push(...known);
-  if (answer.viewer.kind !== 'admin') return exit;
-  const { needs_attention: faults } = await readReport(relay);
-  note(
-    'deployment',
-    faults.length === 0 ? 'nothing needs attention' : faults.join('; '),
-    faults.length === 0 ? 'ok' : 'fault',
-  );
-  return faults.length === 0 ? exit : EXIT.failed;
-}
-
-function serverChecks({ server, viewer }: GetServerQuery, now: number): Checked {
+  const ready = status === 200 ? 'ready' : `answers, and takes no new work (HTTP ${status})`;
+  yield { check: 'relay', verdict: warnIf(status !== 200), detail: ready };
+  const { server, viewer } = await relay.query(GetServerDocument, {});
   const { kind, user_id, scopes, expires_at } = viewer;
   const who = kind === 'admin' ? 'an administrator' : `the user ${user_id} (${scopes.join(', ') || 'no scopes'})`;
-  const left = expires_at === null ? Infinity : Date.parse(expires_at) - now;
+  const left = expires_at === null ? Infinity : Date.parse(expires_at) - clock.now();
+  const until = expires_at === null ? '' : `, until ${expires_at}`;
+  yield { check: 'token', verdict: warnIf(left < EXPIRES_SOON_MS), detail: `${who}${until}` };
   const same = server.version === VERSION;
-  return {
-    exit: EXIT.done,
-    checks: [
-      {
-        check: 'token',
-        verdict: left < EXPIRES_SOON_MS ? 'warning' : 'ok',
-        detail: `${who}${expires_at === null ? '' : `, until ${expires_at}`}`,
-      },
-      {
-        check: 'version',
-        verdict: same ? 'ok' : 'warning',
-        detail: same ? VERSION : `the relay is ${server.version}, this command line ${VERSION}`,
-      },
-    ],
-  };
+  const versions = same ? VERSION : `the relay is ${server.version}, this command line ${VERSION}`;
+  yield { check: 'version', verdict: warnIf(!same), detail: versions };
+  if (kind !== 'admin') return;
+  const { needs_attention: faults } = await readReport(relay);
+  if (faults.length === 0) yield { check: 'deployment', verdict: 'ok', detail: 'nothing needs attention' };
+  else yield { check: 'deployment', verdict: 'fault', detail: faults.join('; ') };
 }
 
 /** Whether the token would travel in plain HTTP to another machine, where others could read it on the way. */
