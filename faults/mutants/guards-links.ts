@@ -97,7 +97,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'silence-unsaid',
     says: 'answers that depend on a silent node claim to be complete',
-    file: 'core/silence.ts',
+    file: 'core/page.ts',
     find: 'if (nodes.length === 0) return NONE;',
     replace: 'if (nodes.length >= 0) return NONE;',
     judge: { test: 'test/core/silence.test.ts' },
