@@ -1,12 +1,12 @@
 /** Runs the cost mode of the fuzzer: searches the dearest inputs of all kinds in each mode, and judges them. */
 import type { Family } from './cost.ts';
-import { documentKinds } from './documents.ts';
-import { frameKinds } from './frames.ts';
-import { requestKinds } from './requests.ts';
+import { documentKinds } from './document-kinds.ts';
+import { frameKinds } from './frame-kinds.ts';
+import { requestKinds } from './request-kinds.ts';
 import { searchDearest, type Finalist } from './search.ts';
-import { AMOUNTS, openCostTarget, type Amounts, type CostTarget, type Mode } from './target.ts';
+import { AMOUNTS, openCostTarget, type Amounts, type CostTarget, type Mode } from './cost-target.ts';
 
-export type CostRunOptions = {
+type CostRunOptions = {
   readonly seed: number;
   readonly mode: Mode;
   readonly families: readonly Family[];
@@ -20,7 +20,7 @@ export type CostRunOptions = {
   readonly onFinalist?: (finalist: Finalist) => void;
 };
 
-export type CostRun = {
+type CostRun = {
   /** The dearest inputs of the kinds that came near a bound, dearest first. */
   readonly finalists: readonly Finalist[];
   readonly measured: number;

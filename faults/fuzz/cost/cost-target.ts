@@ -8,7 +8,7 @@ import { startRedis } from '../../../test/kit/redis.ts';
 import { openBareLink } from '../../lib/link.ts';
 import { ADMIN_TOKEN, startRelay } from '../../lib/relay.ts';
 import { reportPlaces, storeCalls, storeStreams } from '../../lib/stored-data.ts';
-import type { Draw } from '../random.ts';
+import type { Draw } from '../../lib/random.ts';
 import { NotPrepared, type Cost, type CostInput, type Sender } from './cost.ts';
 import type { Probed } from '../../lib/cost-probe.ts';
 
@@ -61,7 +61,7 @@ export interface CostTarget extends AsyncDisposable {
   errors(): Promise<readonly string[]>;
 }
 
-export type CostTargetOptions = {
+type CostTargetOptions = {
   readonly mode: Mode;
   readonly amounts: Amounts;
   readonly source?: string | undefined;
@@ -179,7 +179,7 @@ export async function measureInput(input: CostInput, probe: Probe, store: CostSt
 }
 
 /** Measures what the commands of others cost in Redis, by its slow log and the CPU time of its main thread. */
-export type CostStore = {
+type CostStore = {
   begin(): Promise<void>;
   /** Returns whether Redis ran something just now. */
   busy(): Promise<boolean>;

@@ -3,10 +3,10 @@ import type { WebSocket } from 'ws';
 import { UP } from '../../../src/protocol/frames.ts';
 import { openBareLink } from '../../lib/link.ts';
 import { contextsReport, windowsReport } from '../../lib/stored-data.ts';
-import type { Draw } from '../random.ts';
+import type { Draw } from '../../lib/random.ts';
 import { NotPrepared, type CostInput, type CostKind } from './cost.ts';
-import { drawJson, growJson, jsonOf, showJson, type JsonGene } from './json-gene.ts';
-import { OWNER, type CostTarget } from './target.ts';
+import { drawJson, growJson, type JsonGene, jsonOf, showJson } from '../json-text.ts';
+import { OWNER, type CostTarget } from './cost-target.ts';
 
 /** The payload of a frame: opaque JSON, a report of contexts or windows, or an advertisement of actions. */
 type Payload =

@@ -1,6 +1,5 @@
 /** Carries out the faults of relays: kills, pauses, drains, and a second process of the same node. */
-import type { Act } from './act.ts';
-import { given, sleep, until } from './waiting.ts';
+import { type Act, given, sleep, until } from './act.ts';
 import type { FaultLog } from '../log/log.ts';
 import type { Proc } from '../processes/processes.ts';
 import type { Relay } from '../processes/relays.ts';

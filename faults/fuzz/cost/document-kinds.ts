@@ -2,6 +2,9 @@
 import {
   getNamedType,
   getNullableType,
+  type GraphQLField,
+  type GraphQLInputType,
+  type GraphQLObjectType,
   isEnumType,
   isInputObjectType,
   isInterfaceType,
@@ -9,13 +12,15 @@ import {
   isNonNullType,
   isObjectType,
   isUnionType,
-  type GraphQLField,
-  type GraphQLInputType,
-  type GraphQLObjectType,
 } from 'graphql';
 import { schema } from '../../../src/graphql/schema/schema.ts';
-import type { Draw } from '../random.ts';
-import { drawJson, growJson, jsonOf, showJson, type JsonGene } from './json-gene.ts';
+import { GROWING_DOCUMENTS } from '../documents.ts';
+import { drawJson, growJson, type JsonGene, jsonOf, showJson } from '../json-text.ts';
+import { answerOf } from '../judge.ts';
+import type { Draw } from '../../lib/random.ts';
+import { sendDocument } from '../send-request.ts';
+import type { CostInput, CostKind, Sender } from './cost.ts';
+import type { CostTarget } from './cost-target.ts';
 
 /** A field with its arguments as GraphQL literals. `copies`: how often it is selected, each time under an alias. */
 export type Selection = {
@@ -29,7 +34,7 @@ export type Selection = {
 
 export type Operation = 'query' | 'mutation' | 'subscription';
 
-export type DocumentGene = {
+type DocumentGene = {
   readonly operation: Operation;
   readonly roots: readonly Selection[];
   /** The value of the variable `$json`, which stands for all arguments of opaque JSON. */
@@ -37,7 +42,7 @@ export type DocumentGene = {
 };
 
 /** What the arguments of ids and texts hold, by the name of the argument. */
-export type KnownValues = (name: string, draw: Draw) => string | null;
+type KnownValues = (name: string, draw: Draw) => string | null;
 
 const COPIES_MAX = 100;
 /** The fields of the largest documents that are made: more than the relay's limit of tokens allows. */
@@ -213,7 +218,7 @@ export function documentBody({ operation, roots, json }: DocumentGene): string {
 }
 
 /** Returns the document in one line, with what its variable holds. Repeated selections are shown once. */
-export function showDocument({ operation, roots, json }: DocumentGene): string {
+function showDocument({ operation, roots, json }: DocumentGene): string {
   return `${operation}${shortSet(roots)}${json ? ` with a variable of JSON ${showJson(json)}` : ''}`;
 }
 
@@ -240,4 +245,87 @@ function setText(selections: readonly Selection[]): string {
     }),
   );
   return `{${texts.join(' ')}}`;
+}
+
+// The GraphQL documents of the cost mode: a kind for each root field and sender, and one for growing texts.
+
+/** How long the events of a subscription are read, in milliseconds. */
+const EVENTS_MS = 300;
+const SENDERS: readonly Sender[] = ['user', 'admin'];
+const TEXT_MAX = 900_000;
+
+export function documentKinds(target: CostTarget): readonly CostKind[] {
+  const fields = (['query', 'mutation', 'subscription'] as const).flatMap((operation) =>
+    rootFields(operation).map((field) => ({ operation, field })),
+  );
+  return SENDERS.flatMap((sender) => [
+    ...fields.map((of): CostKind => ({
+      family: 'documents',
+      name: `${of.operation} ${of.field}`,
+      sender,
+      draw: (draw) => inputOf(target, sender, drawDocument(draw, { ...of, known: target.known })),
+    })),
+    ...GROWING_DOCUMENTS.map((_, form): CostKind => ({
+      family: 'documents',
+      name: `document text ${form}`,
+      sender,
+      draw: (draw) => textOf(target, sender, { form, size: draw.size(1_000) }),
+    })),
+  ]);
+}
+
+function inputOf(target: CostTarget, sender: Sender, gene: DocumentGene): CostInput {
+  return {
+    prepare: async () => () => send(target, sender, { operation: gene.operation, body: documentBody(gene) }),
+    finish: async () => {},
+    mutate: (draw: Draw) => inputOf(target, sender, growDocument(draw, gene, target.known)),
+    show: () => showDocument(gene),
+  };
+}
+
+type Text = { readonly form: number; readonly size: number };
+
+function textOf(target: CostTarget, sender: Sender, { form, size }: Text): CostInput {
+  const body = (): string => JSON.stringify({ query: GROWING_DOCUMENTS[form]?.(size) ?? '' });
+  return {
+    prepare: async () => {
+      const text = body();
+      return () => send(target, sender, { operation: 'query', body: text });
+    },
+    finish: async () => {},
+    // Small texts are refused by other rules than large ones, so some mutants are smaller.
+    mutate: (draw: Draw) =>
+      textOf(target, sender, {
+        form,
+        size: Math.min(TEXT_MAX, Math.max(1, Math.round(size * draw.pick([0.5, 0.9, 1.2, 2, 4])))),
+      }),
+    show: () => body(),
+  };
+}
+
+async function send(
+  target: CostTarget,
+  sender: Sender,
+  { operation, body }: { readonly operation: Operation; readonly body: string },
+): Promise<string> {
+  const token = target.token(sender);
+  if (operation !== 'subscription')
+    return answerOf(await sendDocument(target.url, body, { agent: target.agent, token, address: '10.0.0.1' }));
+  let text = '';
+  try {
+    const response = await fetch(`${target.url}/graphql`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${token}`,
+        accept: 'text/event-stream',
+        'content-type': 'application/json',
+      },
+      body,
+      signal: AbortSignal.timeout(EVENTS_MS),
+    });
+    for await (const chunk of response.body ?? []) text += Buffer.from(chunk).toString('utf8');
+    return answerOf({ status: response.status, text });
+  } catch {
+    return `events: ${text.length} characters`;
+  }
 }

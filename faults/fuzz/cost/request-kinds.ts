@@ -10,12 +10,12 @@ import {
 } from 'graphql';
 import { schema } from '../../../src/graphql/schema/schema.ts';
 import { readRestDocuments, type RestDocument } from '../../../test/relay/kit/rest-documents.ts';
-import type { Draw } from '../random.ts';
+import type { Draw } from '../../lib/random.ts';
 import { sendRequest } from '../send-request.ts';
-import { answerOf } from './answer.ts';
+import { answerOf } from '../judge.ts';
 import type { CostInput, CostKind, Sender } from './cost.ts';
-import { drawJson, growJson, jsonOf, showJson, type JsonGene } from './json-gene.ts';
-import type { CostTarget } from './target.ts';
+import { drawJson, growJson, type JsonGene, jsonOf, showJson } from '../json-text.ts';
+import type { CostTarget } from './cost-target.ts';
 
 /** A route: its method and path with `{names}`, and its parameters with their types. */
 type Route = {
