@@ -87,14 +87,18 @@ function file(load: () => MaybePromise<PackedFile>): BuiltinRoute {
 
 const JSON_TYPE = 'application/json';
 
-/** Creates the value at the first call, and resolves with it from then on. A failure is not kept. */
-function once<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | null = null;
-  const failed = (error: unknown): never => {
-    made = null;
-    throw error;
+/** Creates the value at the first call, and returns it, not a promise, from then on. A failure is not kept. */
+function once<T extends object>(make: () => Promise<T>): () => MaybePromise<T> {
+  let made: MaybePromise<T> | null = null;
+  const begin = async (): Promise<T> => {
+    try {
+      return (made = await make());
+    } catch (error) {
+      made = null;
+      throw error;
+    }
   };
-  return () => (made ??= make().catch(failed));
+  return () => (made ??= begin());
 }
 
 /**

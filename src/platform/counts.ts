@@ -168,7 +168,7 @@ const LABELS_MAX_CHARS = 128;
 export class Exemplars {
   readonly #now: () => number;
   /** For each cell: the examples of its shown buckets, and the slots in which they were taken. */
-  #kept: Map<Cell, Kept[]> | null = null;
+  #kept: Map<Cell, { readonly exemplar: Exemplar; readonly slot: number }[]> | null = null;
   #slot = 0;
 
   constructor(now: () => number) {
@@ -202,8 +202,6 @@ export class Exemplars {
     return this.#kept?.get(cell)?.[shown]?.exemplar;
   }
 }
-
-type Kept = { readonly exemplar: Exemplar; readonly slot: number };
 
 /**
  * Returns the labels of an example: the trace, if it is recorded anywhere, and the command. If they do not fit

@@ -255,11 +255,9 @@ class CellReading {
 /** The bytes that a slot takes besides its content: the header of the string, its entry in the list, and its number. */
 const SLOT_BYTES = 40;
 
-type Slot = { readonly number: number; readonly text: string };
-
 class Slots {
   /** The slots, oldest first. */
-  #slots: Slot[] = [];
+  #slots: { readonly number: number; readonly text: string }[] = [];
   #bytes = 0;
   readonly #most: number;
   readonly #maxBytes: number;

@@ -4,8 +4,7 @@
 type DownKind = 'id' | 'name' | 'user' | 'text' | 'int' | 'bool';
 /** The kinds of fields; `?` marks an optional one. A table gives both check and type, so they cannot differ. */
 export type FieldKind = DownKind | WordKind | 'prose' | 'token' | 'title' | 'word' | 'count';
-type Spec = FieldKind | `${FieldKind}?`;
-export type Table = Readonly<Record<string, Spec>>;
+export type Table = Readonly<Record<string, FieldKind | `${FieldKind}?`>>;
 /** The table of a frame that the relay sends. */
 export type DownTable = Readonly<Record<string, DownKind | `${DownKind}?`>>;
 

@@ -202,8 +202,7 @@ export function isFault(frame: UpFrame | DownFrame | FrameFault): frame is Frame
   return 'fault' in frame;
 }
 
-type Form = { readonly members: readonly FieldRule[]; readonly takesPayload: boolean };
-type Forms = ReadonlyMap<string, Form>;
+type Forms = ReadonlyMap<string, { readonly members: readonly FieldRule[]; readonly takesPayload: boolean }>;
 
 function formsOf<Kind extends FieldKind>(
   tables: Readonly<Record<string, Readonly<Record<string, Kind | `${Kind}?`>>>>,
