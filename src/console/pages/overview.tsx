@@ -391,7 +391,7 @@ type OneLine = {
   readonly pointsOf: (items: readonly SeriesItem[], time: PlotTime) => Points;
   /** How the plot is drawn; see `LinesPlot`. */
   readonly look: Pick<Parameters<typeof LinesPlot>[0], 'text' | 'tickText' | 'log' | 'area' | 'isWhole'>;
-  /** The sentence below the plot. `most` is the largest value, `at` its time, and `last` the last value. */
+  /** The sentence below the plot. `at` is the time of the largest value; `sum` is the number of admitted commands. */
   readonly says: (of: {
     readonly most: string;
     readonly at: string;
