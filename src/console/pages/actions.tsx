@@ -5,7 +5,7 @@ import { InvokeAction, InvokeButton } from '../invoke/open.tsx';
 import { isAdmin, viewer } from '../shell/facts.tsx';
 import { useUrlState, type Filter } from '../ui/filters.tsx';
 import { AsOf, ClientLink, Empty, Information, PageHead } from '../ui/page.tsx';
-import { List, PAGE_SIZE, Table, type Column } from '../ui/table.tsx';
+import { List, PAGE_SIZE, type Column } from '../ui/table.tsx';
 import { plural } from '../ui/words.ts';
 
 type AdvertisedSample = ActionSampleQuery['actions']['items'][number];

@@ -4,7 +4,7 @@ import { useQuery } from '../api/query.ts';
 import { isAdmin } from '../shell/facts.tsx';
 import { useUrlState, type Filter } from '../ui/filters.tsx';
 import { AsOf, Empty, Nil, PageHead } from '../ui/page.tsx';
-import { List, Table, pageOf, type Column } from '../ui/table.tsx';
+import { List, pageOf, type Column } from '../ui/table.tsx';
 import { Time } from '../ui/values.tsx';
 import { capitalWord, plainWord, plural } from '../ui/words.ts';
 

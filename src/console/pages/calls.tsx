@@ -18,7 +18,7 @@ import { InvokeButton, openInvoke } from '../invoke/open.tsx';
 import { LiveNotice, PauseButton, isAdmin } from '../shell/facts.tsx';
 import { choicesOf, oneOf, useUrlState, type Filter, type UrlState } from '../ui/filters.tsx';
 import { AsOf, Empty, Information, PageHead, Views } from '../ui/page.tsx';
-import { List, NewBar, Table, pageOf, useLiveRows } from '../ui/table.tsx';
+import { List, NewBar, pageOf, useLiveRows } from '../ui/table.tsx';
 import { OUTCOME_ORDER } from '../ui/values.tsx';
 import { plural } from '../ui/words.ts';
 import { CALL_COLUMNS, WAIT_COLUMNS } from './columns.tsx';
