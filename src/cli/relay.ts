@@ -1,9 +1,8 @@
 /** Sends operators' requests to the relay: over REST where it answers everyone who may ask, otherwise over GraphQL. */
 import { ENUM_PLACES, ENUM_WORDS } from '../../generated/cli-enums.ts';
 import type { TypedDocumentString } from '../../generated/cli.ts';
-import { sleep, type Clock } from '../clients/link/platform.ts';
+import { BACKOFF_BASE_MS, BACKOFF_CAP_MS, backoffMs, sleep, type Clock } from '../clients/link/platform.ts';
 import { parseObject, requestRelay, trimUrl, type HttpAnswer } from '../clients/link/relay-request.ts';
-import { BACKOFF_BASE_MS, BACKOFF_CAP_MS, backoffMs } from '../clients/link/socket.ts';
 import { createSseParser } from '../clients/site/sse.ts';
 import { readSettings, type RelayFlags, type RelaySettings } from './contexts.ts';
 import { OperatorFailure, exitOfCode, exitOfProblem, usageFailure } from './failure.ts';
