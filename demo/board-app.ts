@@ -15,16 +15,7 @@ const DEFINITION = {
   capability_profile: { action_invocation: true, sharing: false },
 };
 
-/** Defines the site. Resolves with whether the control server accepted it; never rejects. */
-function defineSite(control: Control): Promise<boolean> {
-  return ask(control, 'PUT', `/sites/${SITE_ID}`, DEFINITION);
-}
-
-/** Notifies all viewers of a change; they then read the tasks from the application. Never rejects. */
-function announce(control: Control, data: object): Promise<boolean> {
-  return ask(control, 'POST', `/sites/${SITE_ID}/events`, { name: 'site_changed', data });
-}
-
+/** Asks the control server for something. Resolves with whether it was accepted; never rejects. */
 async function ask({ url, token }: Control, ...[method, path, body]: readonly [string, string, object]) {
   try {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
@@ -43,12 +34,13 @@ let opened: Open | null = null;
 let viewers: Viewers | null = null;
 
 function changed(reason: string, id: string): void {
-  // A lost event does no harm: viewers read all tasks again whenever their streams reconnect.
-  if (opened) void announce(opened.control, { reason, id });
+  // Viewers then read the tasks. A lost event does no harm: they also read all tasks whenever their streams reconnect.
+  const event = { name: 'site_changed', data: { reason, id } };
+  if (opened) void ask(opened.control, 'POST', `/sites/${SITE_ID}/events`, event);
 }
 
 async function define(control: Control): Promise<void> {
-  while (!(await defineSite(control))) await sleep(RETRY_MS);
+  while (!(await ask(control, 'PUT', `/sites/${SITE_ID}`, DEFINITION))) await sleep(RETRY_MS);
   send({ type: 'defined' });
 }
 

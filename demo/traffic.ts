@@ -11,10 +11,12 @@ import {
 import type { Log } from '../src/core/ports.ts';
 import { connectUrl, pauseAt, roughly, type Pause, type Relay } from './parts.ts';
 
+type User = 'alice' | 'bob' | 'carol';
+
 /** What a scene may use. Everything ends when `signal` is aborted. */
 type SceneContext = {
   /** Returns the user's caller, over HTTP or over a link. */
-  caller(userId: string): Caller;
+  caller(userId: User): Caller;
   /** Sends events of bob's turnstile. Rejects unless each was retained, now or earlier. */
   ingest(events: readonly object[]): Promise<void>;
   readonly pause: Pause;
@@ -30,7 +32,7 @@ type Scene = (stage: SceneContext) => Promise<unknown>;
 type Program = readonly (readonly [times: number, scene: Scene])[];
 
 /** Returns a function that creates scenes of one call to this client. The params are made anew for each call. */
-function callsOf(userId: string, clientId: string) {
+function callsOf(userId: User, clientId: string) {
   return (action: string, params?: () => object, options?: InvokeOptions): Scene =>
     ({ caller, signal }) =>
       caller(userId).invoke({ userId, clientId, action }, params?.(), { ...options, signal });
@@ -196,7 +198,7 @@ export function startTraffic(options: TrafficOptions): AsyncDisposable {
   const { signal } = stopping;
   const callers = createCallers(options.relay);
   const stage: SceneContext = {
-    caller: (userId) => callers.get(userId) ?? neverCast(userId),
+    caller: (userId) => callers[userId],
     ingest: createIngest(options.relay, signal),
     pause: pauseAt(tempo),
     signal,
@@ -219,19 +221,19 @@ export function startTraffic(options: TrafficOptions): AsyncDisposable {
   return {
     async [Symbol.asyncDispose]() {
       stopping.abort();
-      await Promise.all([...callers.values()].map((caller) => caller.close()));
+      await Promise.all(Object.values(callers).map((caller) => caller.close()));
       await Promise.all([over, ...playing]);
     },
   };
 }
 
 /** Creates the callers of the users: alice's over HTTP, the others' over links. */
-function createCallers({ url, token }: Relay): ReadonlyMap<string, Caller> {
-  return new Map([
-    ['alice', createHttpCaller({ url, token: () => token('alice') })],
-    ['bob', createLinkCaller({ url: connectUrl(url), token: () => token('bob') })],
-    ['carol', createLinkCaller({ url: connectUrl(url), token: () => token('carol') })],
-  ]);
+function createCallers({ url, token }: Relay): Readonly<Record<User, Caller>> {
+  return {
+    alice: createHttpCaller({ url, token: () => token('alice') }),
+    bob: createLinkCaller({ url: connectUrl(url), token: () => token('bob') }),
+    carol: createLinkCaller({ url: connectUrl(url), token: () => token('carol') }),
+  };
 }
 
 /** Plays one scene. A refusal (CallerError) is expected. Any other error is a fault of the demo and is logged. */
@@ -248,10 +250,6 @@ function shuffled(scenes: readonly Scene[]): Scene[] {
     .map((scene) => ({ scene, at: Math.random() }))
     .sort((a, b) => a.at - b.at)
     .map(({ scene }) => scene);
-}
-
-function neverCast(userId: string): never {
-  throw new RangeError(`The demo has no user ${userId}.`);
 }
 
 const ANSWER = z.object({

@@ -7,7 +7,7 @@ import { isRecord } from '../protocol/json.ts';
 import { visibleLine } from '../protocol/visible-text.ts';
 import { readContexts } from './contexts.ts';
 import { OperatorFailure, usageFailure } from './failure.ts';
-import { EXIT, type ExitCode, type Io } from './io.ts';
+import { EXIT, messageOf, type ExitCode, type Io } from './io.ts';
 import { OUTPUTS, SHARED_FLAGS, type Flag, type OperatorRun, type Output, type Verb } from './output.ts';
 import { openRelay, type OperatorRelay } from './relay.ts';
 
@@ -118,12 +118,7 @@ async function contextNames(this: OperatorContext, partial: string): Promise<rea
   return Object.keys(contexts).filter((name) => name.startsWith(partial));
 }
 
-type Invoked = {
-  readonly io: Io;
-  readonly given: Given;
-  readonly args: readonly string[];
-  readonly output: Output;
-};
+type Invoked = Pick<OperatorRun, 'io' | 'args' | 'output'> & { readonly given: Given };
 
 function runOf({ io, given, args, output }: Invoked): OperatorRun {
   const entries = Object.entries(given);
@@ -151,7 +146,7 @@ function complain(error: unknown, output: Output, io: Io): ExitCode {
   const known = error instanceof OperatorFailure;
   const exit = known ? error.exit : EXIT.failed;
   const code = known ? error.code : 'unexpected';
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   const problem = (known && error.problem) || { code, detail: message };
   io.complain(
     output === 'table' || output === 'ids' ? `${visibleLine(`${code}: ${message}`)}\n` : `${JSON.stringify(problem)}\n`,

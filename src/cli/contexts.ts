@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { isRecord } from '../protocol/json.ts';
 import { OperatorFailure, usageFailure } from './failure.ts';
-import { EXIT } from './io.ts';
+import { EXIT, isHttpUrl } from './io.ts';
 
 export type RelayFlags = Readonly<Record<string, string | undefined>>;
 type Env = Readonly<Record<string, string | undefined>>;
@@ -37,8 +37,7 @@ export async function readSettings(flags: RelayFlags, env: Env): Promise<RelaySe
   const named = flags['context'] === undefined ? namedUrl(flags, env) : null;
   const context = named ? null : await contextOf(flags, env);
   const { url, from: urlFrom } = named ?? context ?? { url: DEFAULT_URL, from: 'default' };
-  const { protocol } = URL.parse(url) ?? {};
-  if (protocol !== 'http:' && protocol !== 'https:') throw usageFailure('--url: expected an http or https address');
+  if (!isHttpUrl(url)) throw usageFailure('--url: expected an http or https address');
   const source = tokenSource(flags, env, context);
   return { url, urlFrom, token: source?.give ?? noToken, tokenFrom: source?.from ?? null };
 }

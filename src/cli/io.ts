@@ -79,6 +79,15 @@ export class CommandError extends Error {
   }
 }
 
+export function isHttpUrl(text: string): boolean {
+  return /^https?:$/.test(URL.parse(text)?.protocol ?? '');
+}
+
+/** Returns what a thrown value says. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** The error for wrong usage of the command line. */
 export class UsageError extends CommandError {
   constructor(message: string) {

@@ -2,7 +2,6 @@
 import type { TypedDocumentString } from '../../generated/cli.ts';
 import { usageFailure } from './failure.ts';
 import {
-  cellsOf,
   growingTable,
   listText,
   readCount,
@@ -17,13 +16,11 @@ import { badAnswer, followStream, type RelayQuery } from './relay.ts';
 /** The cursor where a page begins, and the most rows that the page may have. */
 type Paging = { readonly cursor?: string; readonly limit?: number };
 
-type Seen = { readonly complete: boolean; readonly sources: readonly object[] };
-
 /** One page of a listing, as REST answers it. */
 export type ListedPage = {
   readonly items: readonly object[];
   readonly next_cursor?: string | null;
-  readonly completeness: Seen;
+  readonly completeness: { readonly complete: boolean; readonly sources: readonly object[] };
 };
 
 /** Returns a page that holds everything: what the command line lists without asking a relay. */
@@ -162,7 +159,7 @@ export function countedPrinter(run: OperatorRun, columns: Columns): (row: Output
   const lineOf = growingTable(columns.shown);
   let left = readCount(flags['count'], '--count') ?? Infinity;
   return (row) => {
-    if (left-- > 0) io.print(output === 'table' ? lineOf(cellsOf(row, columns.shown)) : rowText(row, output, columns));
+    if (left-- > 0) io.print(output === 'table' ? lineOf(row) : rowText(row, output, columns));
     return left <= 0;
   };
 }

@@ -67,13 +67,12 @@ function print(io: Io, text: string): number {
 
 function report(error: unknown, io: Io): number {
   if (error instanceof UsageError || (error instanceof CallboardError && error.code === 'invalid_argument')) {
-    io.complain(`Invalid usage or configuration:\n${indent(error.message)}\nSee "callboard help".\n`);
+    io.complain(`Invalid usage or configuration:\n${error.message.replaceAll(/^/gm, '  ')}\nSee "callboard help".\n`);
     return EXIT.usage;
   }
   if (error instanceof CallboardError && error.code === 'store_unavailable') {
-    io.complain(
-      `callboard cannot start: ${error.message} (${error.cause instanceof Error ? error.cause.message : 'unknown reason'})\n`,
-    );
+    const reason = error.cause instanceof Error ? error.cause.message : 'unknown reason';
+    io.complain(`callboard cannot start: ${error.message} (${reason})\n`);
     return EXIT.failed;
   }
   if (error instanceof CommandError) {
@@ -89,10 +88,6 @@ function isTaken(error: unknown): error is Error {
   return (
     error instanceof Error && 'code' in error && ['EADDRINUSE', 'EACCES', 'EADDRNOTAVAIL'].includes(`${error.code}`)
   );
-}
-
-function indent(text: string): string {
-  return text.replaceAll(/^/gm, '  ');
 }
 
 /** Returns the text that `callboard help` prints. */
@@ -128,14 +123,19 @@ ${columns(flags)}
 }
 
 function nouns(): string {
-  const width = Math.max(...Object.keys(NOUNS).map(({ length }) => length)) + 2;
+  const width = widthOf(Object.keys(NOUNS));
   return Object.entries(NOUNS)
     .map(([noun, brief]) => `  callboard ${noun.padEnd(width)}${brief}`)
     .join('\n');
 }
 
+/** Returns the width of a column of these words. */
+function widthOf(words: readonly string[]): number {
+  return Math.max(...words.map(({ length }) => length)) + 2;
+}
+
 function columns(flags: readonly string[]): string {
-  const width = Math.max(...flags.map(({ length }) => length)) + 2;
+  const width = widthOf(flags);
   const rows: string[] = [];
   for (let i = 0; i < flags.length; i += 3) {
     const row = flags.slice(i, i + 3).map((flag) => flag.padEnd(width));

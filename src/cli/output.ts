@@ -21,11 +21,7 @@ export type Columns = { readonly shown: readonly string[]; readonly id: readonly
 export function listText(page: Readonly<{ items: readonly object[] }>, output: Output, columns: Columns): string {
   const rows = page.items.map((item): OutputRow => ({ ...item }));
   if (output === 'json') return jsonLine(page);
-  if (output === 'table')
-    return tableText(
-      columns.shown,
-      rows.map((row) => cellsOf(row, columns.shown)),
-    );
+  if (output === 'table') return tableText(columns.shown, rows);
   return rows.map((row) => rowText(row, output, columns)).join('');
 }
 
@@ -44,7 +40,7 @@ export function objectText(value: object, output: Output, { id }: Pick<Columns, 
 }
 
 /** Returns the cells of a row, in the order of the columns. */
-export function cellsOf(row: OutputRow, names: readonly string[]): readonly string[] {
+function cellsOf(row: OutputRow, names: readonly string[]): readonly string[] {
   return names.map((name) => cellOf(memberOf(row, name)));
 }
 
@@ -72,18 +68,19 @@ function jsonLine(value: object): string {
 // Lays out columns of text for a terminal.
 
 /** Returns a table with a header. The header is there even without rows. */
-export function tableText(names: readonly string[], rows: readonly (readonly string[])[]): string {
-  const lines = [headOf(names), ...rows];
+function tableText(names: readonly string[], rows: readonly OutputRow[]): string {
+  const lines = [headOf(names), ...rows.map((row) => cellsOf(row, names))];
   const widths = names.map((_, column) => Math.max(...lines.map((line) => widthOf(line[column] ?? ''))));
   return lines.map((line) => lineText(line, widths)).join('');
 }
 
 /** Returns a function that lays out rows that come one by one: each column is as wide as its widest cell so far. */
-export function growingTable(names: readonly string[]): (cells: readonly string[]) => string {
+export function growingTable(names: readonly string[]): (row: OutputRow) => string {
   const head = headOf(names);
   const widths = head.map(widthOf);
   let begun = false;
-  return (cells) => {
+  return (row) => {
+    const cells = cellsOf(row, names);
     cells.forEach((cell, column) => (widths[column] = Math.max(widths[column] ?? 0, widthOf(cell))));
     const line = lineText(cells, widths);
     if (begun) return line;

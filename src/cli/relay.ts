@@ -258,46 +258,37 @@ function isWord<Name extends EnumName>(name: Name, text: string): text is WordOf
   return wordsOf(name).includes(text);
 }
 
+type WordTable = Readonly<Record<string, string>>;
+const WORDS: Readonly<Record<string, WordTable>> = ENUM_WORDS;
+
 /** Returns the variables of an operation with GraphQL's enum names in place of the words of REST. */
-function withNames(operation: string, variables: object): Readonly<Record<string, unknown>> {
-  const places = ENUM_PLACES[operation]?.variables ?? {};
-  return Object.fromEntries(
-    Object.entries(variables).map(([name, value]) => {
-      const words = wordTable(places[name]);
-      return [name, words ? translated(value, (word) => nameOf(words, word)) : value];
-    }),
-  );
+function withNames(operation: string, variables: object): object {
+  const namesOf = (words: WordTable): WordTable =>
+    Object.fromEntries(Object.entries(words).map(([name, word]) => [word, name]));
+  return translate({ ...variables }, ENUM_PLACES[operation]?.variables, namesOf);
 }
 
 /** Returns the data with the words of REST in place of GraphQL's enum names. Changes the given object. */
 function withWords<Data>(operation: string, data: Data): Data {
-  for (const [place, name] of Object.entries(ENUM_PLACES[operation]?.data ?? {})) {
-    const words = wordTable(name);
-    if (words) replaceAt(data, place.split('.'), (found) => words[found] ?? found);
-  }
-  return data;
+  return translate(data, ENUM_PLACES[operation]?.data, (words) => words);
 }
 
-type WordTable = Readonly<Record<string, string>>;
-
-function wordTable(name: string | undefined): WordTable | undefined {
-  return Object.entries<WordTable>(ENUM_WORDS).find(([known]) => known === name)?.[1];
+/** Replaces the texts at these places, each of which has an enum's name, by the table made of the enum's words. */
+function translate<Value>(value: Value, places: WordTable = {}, tableOf: (words: WordTable) => WordTable): Value {
+  for (const [place, name] of Object.entries(places)) replaceAt(value, place.split('.'), tableOf(WORDS[name] ?? {}));
+  return value;
 }
 
-function nameOf(words: WordTable, word: string): string {
-  return Object.entries(words).find(([, known]) => known === word)?.[0] ?? word;
+function replaceAt(node: unknown, [name = '', ...rest]: readonly string[], table: WordTable): void {
+  if (Array.isArray(node)) return node.forEach((item) => replaceAt(item, [name, ...rest], table));
+  if (!isObject(node)) return;
+  if (rest.length > 0) replaceAt(node[name], rest, table);
+  else if (name in node) node[name] = translated(node[name], table);
 }
 
-function translated(value: unknown, translate: (text: string) => string): unknown {
-  if (Array.isArray(value)) return value.map((item) => translated(item, translate));
-  return typeof value === 'string' ? translate(value) : value;
-}
-
-function replaceAt(node: unknown, [name, ...rest]: readonly string[], translate: (text: string) => string): void {
-  if (Array.isArray(node)) return node.forEach((item) => replaceAt(item, [name ?? '', ...rest], translate));
-  if (!isObject(node) || name === undefined) return;
-  if (rest.length > 0) replaceAt(node[name], rest, translate);
-  else if (name in node) node[name] = translated(node[name], translate);
+function translated(value: unknown, table: WordTable): unknown {
+  if (Array.isArray(value)) return value.map((item) => translated(item, table));
+  return typeof value === 'string' ? (table[value] ?? value) : value;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

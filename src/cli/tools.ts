@@ -10,7 +10,7 @@ import { SIGN_IN_TICKET_SECONDS } from '../core/limits.ts';
 import { signTicket } from '../http/sign-in.ts';
 import { signToken } from '../http/tokens.ts';
 import { createLog } from '../platform/log.ts';
-import { CommandError, UsageError, splitFlags, type Io } from './io.ts';
+import { CommandError, UsageError, isHttpUrl, messageOf, splitFlags, type Io } from './io.ts';
 
 const SCOPES: readonly string[] = ['connect', 'invoke', 'host', 'admin'];
 /** The default of `--ttl`, in seconds: an hour. */
@@ -70,17 +70,12 @@ export async function consoleLink(argv: readonly string[], io: Io): Promise<void
   const faults: string[] = [];
   const config = readConfig(io.env, rest);
   const name = readUser('--name', own.get('--name') ?? loginName(), faults);
-  const url = readUrl(own.get('--url') ?? addressOf(config), faults);
+  const url = own.get('--url') ?? addressOf(config);
+  if (!isHttpUrl(url)) faults.push('--url: expected an http or https address');
   const secret = secretFor('the link', config, faults);
   const ticket = await signTicket({ secret, name, now: Date.now() });
-  io.print(`${url}/console/#code=${ticket}\n`);
+  io.print(`${url.replace(/\/+$/, '')}/console/#code=${ticket}\n`);
   io.complain(`It signs ${name} in as an administrator, once, within ${SIGN_IN_TICKET_SECONDS} seconds.\n`);
-}
-
-function readUrl(text: string, faults: string[]): string {
-  const url = URL.parse(text);
-  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') faults.push('--url: expected an http or https address');
-  return text.replace(/\/+$/, '');
 }
 
 function loginName(): string {
@@ -122,7 +117,9 @@ async function ask(url: string, within: number): Promise<{ readonly status: numb
     if (!answer) throw new Error('no response');
     return { status: answer.statusCode ?? 0, body: (await text(answer)).trim() };
   } catch (error) {
-    throw new CommandError(`${url} does not answer (${signal.aborted ? `within ${within} ms` : reasonOf(error)})`);
+    throw new CommandError(
+      `${url} does not answer (${signal.aborted ? `within ${within} ms` : messageOf(error instanceof Error && error.cause instanceof Error ? error.cause : error)})`,
+    );
   }
 }
 
@@ -135,11 +132,6 @@ function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::' || host === '[::]') return '[::1]';
   return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
-}
-
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error ? error.cause.message : error.message;
 }
 
 /** Prints the GraphQL schema. Throws UsageError for any argument. */

@@ -7,6 +7,7 @@ import { CallboardError } from '../core/errors.ts';
 import type { Log } from '../core/ports.ts';
 import { decideRoots } from '../platform/tracing.ts';
 import { VERSION } from '../version.ts';
+import { isHttpUrl } from './io.ts';
 
 type TraceApi = NonNullable<CallboardOptions['tracing']>;
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -94,8 +95,7 @@ function endpointOf(env: Environment): string | null {
     : 'OTEL_EXPORTER_OTLP_ENDPOINT';
   const text = env[name];
   if (!text) return null;
-  const url = URL.parse(text);
-  if (!url || !/^https?:$/.test(url.protocol)) throw wrong(name, 'expected an http or https address');
+  if (!isHttpUrl(text)) throw wrong(name, 'expected an http or https address');
   checkProtocol(env);
   if (name === 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') return text;
   return `${text.replace(/\/+$/, '')}/v1/traces`;

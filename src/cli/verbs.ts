@@ -52,6 +52,7 @@ function contextOf(io: Io, end: (exit: ExitCode) => void) {
 
 const USER_FLAG = { userId: 'Only this user' };
 const CLIENT_FLAGS = { ...USER_FLAG, clientId: 'Only this client' };
+const WAIT_FLAGS = { ...CLIENT_FLAGS, older: 'Only waits older than this, such as 10s' };
 /** The flags of verbs that list rows in pages. */
 const PAGE_FLAGS: Readonly<Record<string, Flag>> = {
   limit: 'Most rows of a page, 1 to 1000 (default 100)',
@@ -305,13 +306,13 @@ export const VERBS: readonly Verb[] = [
   {
     name: 'waits ls',
     brief: 'List callers that wait, oldest first',
-    flags: { ...CLIENT_FLAGS, older: 'Only waits older than this, such as 10s', ...PAGE_FLAGS },
+    flags: { ...WAIT_FLAGS, ...PAGE_FLAGS },
     load: async () => (await import('./run/calls.ts')).waitsLs,
   },
   {
     name: 'waits count',
     brief: 'Count callers that wait',
-    flags: { ...CLIENT_FLAGS, older: 'Only waits older than this, such as 10s' },
+    flags: WAIT_FLAGS,
     load: async () => (await import('./run/calls.ts')).waitsCount,
   },
   {

@@ -40,8 +40,6 @@ export const callsAwait: RunVerb = async (run) => {
   return waitFor(run, ids, () => run.relay.request(commandPath(ids), { query, budgetMs: within, signal: run.stopped }));
 };
 
-const LAYER = { shown: ['layer', 'verdict', 'code', 'asked_of', 'message'], id: ['layer'] };
-
 /** Checks whether the relay would admit a call. Exits with 5 if the relay would refuse it. */
 export const preflight: RunVerb = async (run) => {
   const { path, body } = await invocationOf(run);
@@ -51,7 +49,11 @@ export const preflight: RunVerb = async (run) => {
   const answer = await run.relay.read(`${path}/preflight`, { method: 'POST', body: asked });
   const { output, io } = run;
   const layers = { items: Array.isArray(answer['layers']) ? answer['layers'] : [] };
-  io.print(output === 'json' ? `${JSON.stringify(answer)}\n` : listText(layers, output, LAYER));
+  io.print(
+    output === 'json'
+      ? `${JSON.stringify(answer)}\n`
+      : listText(layers, output, { shown: ['layer', 'verdict', 'code', 'asked_of', 'message'], id: ['layer'] }),
+  );
   return answer['would_admit'] === 'refuse' ? EXIT.refused : EXIT.done;
 };
 
@@ -129,17 +131,10 @@ function shellWord(word: string): string {
 }
 
 const COMMAND_ID = ['user_id', 'client_id', 'command_id'];
-const CALLS = {
-  shown: [...COMMAND_ID, 'action', 'stage', 'outcome', 'code', 'duration_ms', 'admitted_at'],
-  id: COMMAND_ID,
-};
-const EVENTS = {
-  shown: ['at', 'event', 'record.user_id', 'record.client_id', 'record.command_id', 'record.action', 'record.outcome'],
-  id: ['record.user_id', 'record.client_id', 'record.command_id'],
-};
 
 export const callsLs = queryListing({
-  ...CALLS,
+  shown: [...COMMAND_ID, 'action', 'stage', 'outcome', 'code', 'duration_ms', 'admitted_at'],
+  id: COMMAND_ID,
   document: ListDeliveryCommandsDocument,
   variables: ({ flags, lists, clock }) => ({
     user_id: flags['userId'],
@@ -174,7 +169,16 @@ export const callsCancel: RunVerb = async ({ relay, args, io, output, flags: { r
 export const callsTail: RunVerb = async (run) => {
   const { flags, lists } = run;
   await printEvents(run, {
-    ...EVENTS,
+    shown: [
+      'at',
+      'event',
+      'record.user_id',
+      'record.client_id',
+      'record.command_id',
+      'record.action',
+      'record.outcome',
+    ],
+    id: ['record.user_id', 'record.client_id', 'record.command_id'],
     document: TailCallsDocument,
     variables: {
       user_id: flags['userId'],
@@ -187,15 +191,11 @@ export const callsTail: RunVerb = async (run) => {
   });
 };
 
-const WAITS = { shown: [...COMMAND_ID, 'action', 'stage', 'age_ms', 'times_out_at'], id: COMMAND_ID };
-const ALERTS = {
-  shown: ['at', 'over', 'count', 'oldest_age_ms', ...COMMAND_ID.map((name) => `oldest.${name}`), 'oldest.action'],
-  id: COMMAND_ID.map((name) => `oldest.${name}`),
-};
 const WATCHED_MS = 10_000;
 
 export const waitsLs = queryListing({
-  ...WAITS,
+  shown: [...COMMAND_ID, 'action', 'stage', 'age_ms', 'times_out_at'],
+  id: COMMAND_ID,
   document: ListPendingRpcsDocument,
   variables: filterOf,
   page: ({ pendingRpcs }) => pendingRpcs,
@@ -210,7 +210,8 @@ export const waitsCount: RunVerb = async (run) => {
 
 export const waitsWatch: RunVerb = (run) =>
   printEvents(run, {
-    ...ALERTS,
+    shown: ['at', 'over', 'count', 'oldest_age_ms', ...COMMAND_ID.map((name) => `oldest.${name}`), 'oldest.action'],
+    id: COMMAND_ID.map((name) => `oldest.${name}`),
     document: WatchWaitsDocument,
     variables: { user_id: run.flags['userId'], older_than_ms: readMs(run.flags['older'], WATCHED_MS, '--older') },
     event: ({ pendingRpcAlerts }) => pendingRpcAlerts,

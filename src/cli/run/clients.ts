@@ -18,21 +18,10 @@ import { objectText, type OperatorRun, type RunVerb } from '../output.ts';
 import { bodyOf, pathOf, readWord } from '../relay.ts';
 
 const CLIENT_ID = ['user_id', 'client_id'];
-const CLIENTS = {
-  shown: [...CLIENT_ID, 'status', 'client_type', 'node_id', 'connected_at', 'last_seen_at'],
-  id: CLIENT_ID,
-};
-const FLAPPING = {
-  shown: [...CLIENT_ID, 'reconnects', 'connection.status', 'connection.disconnect_cause', 'connection.last_seen_at'],
-  id: CLIENT_ID,
-};
-const CHANGES = {
-  shown: ['at', 'change', 'cause', 'connection.user_id', 'connection.client_id', 'connection.status'],
-  id: ['connection.user_id', 'connection.client_id'],
-};
 
 export const clientsLs = queryListing({
-  ...CLIENTS,
+  shown: [...CLIENT_ID, 'status', 'client_type', 'node_id', 'connected_at', 'last_seen_at'],
+  id: CLIENT_ID,
   document: ListConnectionsDocument,
   variables: ({ flags, lists }) => ({
     user_id: flags['userId'],
@@ -54,7 +43,8 @@ export const clientsGet: RunVerb = async ({ relay, args, io, output }) => {
 };
 
 export const clientsActions = queryListing({
-  ...{ shown: ['name', 'version', 'summary'], id: ['name'] },
+  shown: ['name', 'version', 'summary'],
+  id: ['name'],
   document: ConnectionActionsDocument,
   variables({ args }) {
     const [user_id, client_id] = readAddress(args[0] ?? '', 2);
@@ -67,7 +57,8 @@ export const clientsActions = queryListing({
 });
 
 export const clientsFlapping = queryListing({
-  ...FLAPPING,
+  shown: [...CLIENT_ID, 'reconnects', 'connection.status', 'connection.disconnect_cause', 'connection.last_seen_at'],
+  id: CLIENT_ID,
   document: ListFlappingClientsDocument,
   variables: () => ({}),
   page: ({ flapping }) => flapping,
@@ -75,7 +66,8 @@ export const clientsFlapping = queryListing({
 
 export const clientsWatch: RunVerb = (run) =>
   printEvents(run, {
-    ...CHANGES,
+    shown: ['at', 'change', 'cause', 'connection.user_id', 'connection.client_id', 'connection.status'],
+    id: ['connection.user_id', 'connection.client_id'],
     document: WatchClientsDocument,
     variables: { user_id: run.flags['userId'] },
     event: ({ connectionEvents }) => connectionEvents,
@@ -91,13 +83,7 @@ export const clientsDisconnect: RunVerb = async (run) => {
   io.print(objectText(accepted(disconnectClient), output, { id: CLIENT_ID.map((name) => `connection.${name}`) }));
 };
 
-const USERS = { shown: ['user_id', 'connection_count', 'stream_count'], id: ['user_id'] };
-const ACTIONS = {
-  shown: ['action.name', 'user_id', 'client_id', 'action.version', 'action.summary'],
-  id: ['user_id', 'client_id', 'action.name'],
-};
-
-export const usersLs = listing('/users', USERS);
+export const usersLs = listing('/users', { shown: ['user_id', 'connection_count', 'stream_count'], id: ['user_id'] });
 
 export const usersGet: RunVerb = async ({ relay, args, io, output }) => {
   const [user_id = ''] = args;
@@ -108,25 +94,18 @@ export const usersGet: RunVerb = async ({ relay, args, io, output }) => {
 };
 
 export const actionsLs = queryListing({
-  ...ACTIONS,
+  shown: ['action.name', 'user_id', 'client_id', 'action.version', 'action.summary'],
+  id: ['user_id', 'client_id', 'action.name'],
   document: ListActionsDocument,
   variables: ({ args: [name] }) => ({ name }),
   page: ({ actions }) => actions,
 });
 
-const CONTEXTS = {
-  shown: ['user_id', 'client_id', 'context_id', 'client_type', 'status', 'ownership', 'window_id', 'task_id', 'title'],
-  id: ['user_id', 'client_id', 'context_id'],
-};
-const WINDOWS = {
-  shown: [...CLIENT_ID, 'window_id', 'status', 'ownership', 'tab_count', 'capacity', 'idle_count', 'busy_count'],
-  id: [...CLIENT_ID, 'window_id'],
-};
-
 export const placesLs: RunVerb = (run) => (run.flags['kind'] === 'window' ? windowsLs(run) : contextsLs(run));
 
 const contextsLs = queryListing({
-  ...CONTEXTS,
+  shown: ['user_id', 'client_id', 'context_id', 'client_type', 'status', 'ownership', 'window_id', 'task_id', 'title'],
+  id: ['user_id', 'client_id', 'context_id'],
   document: ListContextsDocument,
   variables: (run) => ({
     ...filterOf(run),
@@ -137,7 +116,8 @@ const contextsLs = queryListing({
 });
 
 const windowsLs = queryListing({
-  ...WINDOWS,
+  shown: [...CLIENT_ID, 'window_id', 'status', 'ownership', 'tab_count', 'capacity', 'idle_count', 'busy_count'],
+  id: [...CLIENT_ID, 'window_id'],
   document: ListBrowserWindowsDocument,
   variables(run) {
     if (run.flags['windowId'] !== undefined) throw usageFailure('--window-id: is for contexts');
@@ -156,9 +136,12 @@ function filterOf({ flags }: OperatorRun) {
 }
 
 const SITE_ID = ['owner', 'site_id'];
-const SITES = { shown: [...SITE_ID, 'client_id', 'title', 'actions', 'event_names'], id: SITE_ID };
 
-export const sitesLs = listing('/sites', SITES, ({ flags: { owner } }) => ({ owner }));
+export const sitesLs = listing(
+  '/sites',
+  { shown: [...SITE_ID, 'client_id', 'title', 'actions', 'event_names'], id: SITE_ID },
+  ({ flags: { owner } }) => ({ owner }),
+);
 
 export const sitesGet: RunVerb = async ({ relay, args, io, output }) => {
   const [owner, site_id] = readAddress(args[0] ?? '', 'site');

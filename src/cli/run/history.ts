@@ -10,7 +10,6 @@ import { countedPrinter, queryListing } from '../listing.ts';
 import { readCount, readTime, type OperatorRun, type RunVerb } from '../output.ts';
 import { readWord } from '../relay.ts';
 
-const STREAMS = { shown: ['stream', 'message_count', 'first_at', 'last_at'], id: ['stream'] };
 const MESSAGES = {
   shown: ['at', 'kind', 'message_id', 'client_id', 'command_id', 'payload_bytes', 'error.code'],
   id: ['message_id'],
@@ -21,7 +20,8 @@ const POLL_MS = 1000;
 const PAGE = 500;
 
 export const streamsLs = queryListing({
-  ...STREAMS,
+  shown: ['stream', 'message_count', 'first_at', 'last_at'],
+  id: ['stream'],
   document: ListStreamsDocument,
   variables: ({ args: [user_id = ''], flags: { prefix } }) => ({ user_id, prefix }),
   page: ({ streams }) => streams,
@@ -74,10 +74,10 @@ function kindsOf({ lists }: OperatorRun) {
 }
 
 const SUBJECT = ['subject.user_id', 'subject.client_id', 'subject.command_id', 'subject.stream', 'subject.node_id'];
-const ROWS = { shown: ['id', 'at', 'who', 'action', 'outcome', ...SUBJECT, 'reason'], id: ['id'] };
 
 export const auditLs = queryListing({
-  ...ROWS,
+  shown: ['id', 'at', 'who', 'action', 'outcome', ...SUBJECT, 'reason'],
+  id: ['id'],
   document: ListAuditDocument,
   variables: ({ flags, clock }) => ({
     user_id: flags['userId'],

@@ -1,6 +1,7 @@
 /** Runs the verbs `context add`, `use`, `previous`, `ls`, `show` and `rm`, which manage the relays of an operator. */
 import { contextNamed, readContexts, writeContexts, type ContextsFile, type RelayContext } from '../contexts.ts';
 import { usageFailure } from '../failure.ts';
+import { isHttpUrl } from '../io.ts';
 import { wholePage } from '../listing.ts';
 import { listText, objectText, type OperatorRun, type RunVerb } from '../output.ts';
 
@@ -12,9 +13,8 @@ export const contextAdd: RunVerb = async (run) => {
   const { args, io } = run;
   const [name = '', url = ''] = args;
   if (!NAME.test(name)) throw usageFailure('the name has 1 to 64 letters, digits, dots, dashes and underscores');
-  const { protocol, username, password } = URL.parse(url) ?? {};
-  if (protocol !== 'http:' && protocol !== 'https:')
-    throw usageFailure('expected the http or https address of a relay');
+  const { username, password } = URL.parse(url) ?? {};
+  if (!isHttpUrl(url)) throw usageFailure('expected the http or https address of a relay');
   if (username || password) throw usageFailure('an address holds no user and no password');
   const file = await readContexts(io.env);
   const contexts = { ...file.contexts, [name]: { url, ...tokenOf(run) } };

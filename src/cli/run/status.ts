@@ -13,18 +13,7 @@ import { contextsPath, readContexts } from '../contexts.ts';
 import { OperatorFailure, usageFailure } from '../failure.ts';
 import { EXIT, type ExitCode } from '../io.ts';
 import { listing, wholePage } from '../listing.ts';
-import {
-  cellsOf,
-  listText,
-  objectText,
-  readCount,
-  readMs,
-  rowText,
-  tableText,
-  type OperatorRun,
-  type OutputRow,
-  type RunVerb,
-} from '../output.ts';
+import { listText, objectText, readCount, readMs, type OperatorRun, type OutputRow, type RunVerb } from '../output.ts';
 import { pathOf, type OperatorRelay } from '../relay.ts';
 
 export const status: RunVerb = async ({ relay, io, output }) => {
@@ -122,7 +111,6 @@ function rounded(value: number, digits: number): number {
 const INTERVAL_MS = 2000;
 const INTERVAL_MIN_MS = 500;
 const ROWS = 15;
-const SHOWN = ['user_id', 'client_id', 'client_type', 'node_id', 'in_flight', 'queued', 'oldest_wait_ms'];
 const SORTS = { inflight: 'in_flight', queued: 'queued', wait: 'oldest_wait_ms' } as const;
 
 export const top: RunVerb = async (run) => {
@@ -140,14 +128,14 @@ export const top: RunVerb = async (run) => {
 };
 
 function print({ io, output }: OperatorRun, report: DeploymentReport, clients: readonly OutputRow[]): void {
-  if (output === 'ids') return io.print(clients.map((row) => rowText(row, 'ids', { id: SHOWN.slice(0, 2) })).join(''));
-  if (output !== 'table') return io.print(`${JSON.stringify({ ...report, clients })}\n`);
-  const table = tableText(
-    SHOWN,
-    clients.map((row) => cellsOf(row, SHOWN)),
-  );
+  if (output === 'json' || output === 'jsonl') return io.print(`${JSON.stringify({ ...report, clients })}\n`);
+  const list = listText({ items: clients }, output, {
+    shown: ['user_id', 'client_id', 'client_type', 'node_id', 'in_flight', 'queued', 'oldest_wait_ms'],
+    id: ['user_id', 'client_id'],
+  });
+  if (output === 'ids') return io.print(list);
   io.clearScreen?.();
-  io.print(`${headText(report)}\n${table}${io.clearScreen ? '' : '\n'}`);
+  io.print(`${headText(report)}\n${list}${io.clearScreen ? '' : '\n'}`);
 }
 
 function headText(report: DeploymentReport): string {
@@ -178,16 +166,17 @@ function busiest({ connections, pendingRpcs }: GetBusyClientsQuery, sort: string
   return rows.toSorted((a, b) => (b[by] ?? 0) - (a[by] ?? 0)).slice(0, ROWS);
 }
 
-const NODES = {
-  shown: ['node_id', 'links', 'unfinished_commands', 'stale', 'draining', 'updated_at'],
-  id: ['node_id'],
-};
-const SCOPES = { shown: ['scope_id', 'reserved_commands', 'limit', 'oldest_deadline'], id: ['scope_id'] };
 const DRAIN_MS = 10_000;
 
-export const nodesLs = listing('/delivery/nodes', NODES);
+export const nodesLs = listing('/delivery/nodes', {
+  shown: ['node_id', 'links', 'unfinished_commands', 'stale', 'draining', 'updated_at'],
+  id: ['node_id'],
+});
 
-export const capacityLs = listing('/delivery/tenants', SCOPES);
+export const capacityLs = listing('/delivery/tenants', {
+  shown: ['scope_id', 'reserved_commands', 'limit', 'oldest_deadline'],
+  id: ['scope_id'],
+});
 
 export const nodesDrain: RunVerb = async (run) => {
   const [node_id = ''] = run.args;
@@ -199,7 +188,6 @@ export const nodesDrain: RunVerb = async (run) => {
 
 type Check = { readonly check: string; readonly verdict: 'ok' | 'warning' | 'fault'; readonly detail: string };
 
-const COLUMNS = { shown: ['check', 'verdict', 'detail'], id: ['check'] };
 /** The remaining lifetime of a token below which `doctor` warns, in milliseconds. */
 const EXPIRES_SOON_MS = 600_000;
 
@@ -215,7 +203,7 @@ export const doctor: RunVerb = async (run) => {
     checks.push({ check: nameOf(error), verdict: 'fault', detail: `${error.code}: ${error.message}` });
     exit = error.exit;
   }
-  run.io.print(listText(wholePage(checks), run.output, COLUMNS));
+  run.io.print(listText(wholePage(checks), run.output, { shown: ['check', 'verdict', 'detail'], id: ['check'] }));
   return exit;
 };
 
