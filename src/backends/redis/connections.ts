@@ -32,8 +32,8 @@ import {
 } from './connections-rows.ts';
 import { streamHash } from './history/rows.ts';
 import type { RedisParts } from './parts.ts';
-import { scattered, type Store } from './store.ts';
-import { listOf, type Fields, type Reply } from './types.ts';
+import { partitionsOf, scattered, type Store } from './store.ts';
+import { listOf, numberOr, textOr, type Fields, type Reply } from './types.ts';
 
 type Context = { readonly store: Store; readonly looker: Looker; readonly rowsOf: ConnectionsOf };
 type ConnectionsOf = (keys: readonly ClientKey[]) => Promise<readonly (Connection | null)[]>;
@@ -114,8 +114,8 @@ function connected(request: ConnectRequest, reply: Fields): ConnectResult {
     disconnectedAt: null,
     disconnectCause: null,
     closeCode: null,
-    replacedInstanceId: typeof replacedInstanceId === 'string' ? replacedInstanceId : null,
-    replacedAt: typeof replacedAt === 'string' ? Number(replacedAt) : null,
+    replacedInstanceId: textOr(replacedInstanceId),
+    replacedAt: numberOr(replacedAt),
     predecessors: predecessorsOf(predecessors),
   };
   return { kind: !previous ? 'connected' : resumed ? 'resumed' : 'replaced', connection, previous };
@@ -185,7 +185,7 @@ function bytesOf({ metadata, actions }: Connection): number {
 }
 
 async function users({ store, looker }: Context, page: PageRequest): Promise<Scan<UserRow>> {
-  const partitions = partitionsOf(store, null);
+  const partitions = partitionsOf(store);
   const part = partOf('connusers', { prefix: [], after: page.after }, page.first + 1);
   const looks = await Promise.all(partitions.map((partition) => looker.look(partition, part)));
   const members = mergedMembers(looks, partitions);
@@ -200,12 +200,6 @@ async function users({ store, looker }: Context, page: PageRequest): Promise<Sca
   );
   const next: Position | null = members.length > shown.length ? (shown.at(-1)?.position ?? null) : null;
   return { rows: rows.filter(({ row }) => row.count > 0), next, gaps: [] };
-}
-
-export function partitionsOf(store: Store, userId: string | null): readonly number[] {
-  return userId === null
-    ? Array.from({ length: store.partitions }, (_, partition) => partition)
-    : [store.partitionOfUser(userId)];
 }
 
 // Reads the rows of clients by key. Changes nothing.
@@ -263,9 +257,9 @@ function read({ known, leases, before }: Reading, row: Reply): Connection | null
   const stamps = {
     nodeId: String(nodeId),
     lastSeenAt: Number(lastSeenAt),
-    disconnectedAt: typeof disconnectedAt === 'string' ? Number(disconnectedAt) : null,
-    disconnectCause: typeof disconnectCause === 'string' ? (disconnectCause as DisconnectCause) : null,
-    closeCode: typeof closeCode === 'string' ? Number(closeCode) : null,
+    disconnectedAt: numberOr(disconnectedAt),
+    disconnectCause: textOr(disconnectCause) as DisconnectCause | null,
+    closeCode: numberOr(closeCode),
   };
   const now = asOf(before, leases, stamps);
   if (now?.disconnectedAt === null) return known.note(now);
@@ -276,40 +270,34 @@ function read({ known, leases, before }: Reading, row: Reply): Connection | null
 
 // A cache of connections as this process last read them, so that Redis need not send them again.
 
-/**
- * A cache of connections as this process last read them. Because of it, the answer to a sign of life need not repeat
- * what the client advertises.
- */
-interface Known {
-  /** Keeps a connection if it is up. Returns its argument. */
-  note(connection: Connection | null): Connection | null;
-  /** Returns the connection that was kept last for this client; null if there is none. */
-  last(key: ClientKey): Connection | null;
-  /** Returns the same as `last`; null if that connection has another epoch. */
-  of(key: ClientKey, epoch: number): Connection | null;
-  forget(key: ClientKey, epoch: number): void;
-}
+type Known = ReturnType<typeof createKnown>;
 
 /** The most connections in the cache: as many as the links that a node may have by default. */
 const KNOWN = 20_000;
 
-/** Creates an empty cache. `most`: the most connections in it. Beyond that the oldest are dropped. */
-function createKnown(most = KNOWN): Known {
-  const known = new BoundedMap<string, Connection>({ most });
+/**
+ * Creates an empty cache, from which the oldest connections are dropped beyond KNOWN. Because of it, the answer to a
+ * sign of life need not repeat what the client advertises.
+ */
+function createKnown() {
+  const known = new BoundedMap<string, Connection>({ most: KNOWN });
+  /** Returns the connection that was kept last for this client; null if there is none. */
   const last = (key: ClientKey): Connection | null => known.get(clientKeyText(key)) ?? null;
+  /** Returns the same as `last`; null if that connection has another epoch. */
   const of = (key: ClientKey, epoch: number): Connection | null => {
     const connection = last(key);
     return connection?.epoch === epoch ? connection : null;
   };
   return {
-    note(connection) {
+    /** Keeps a connection if it is up. Returns its argument. */
+    note(connection: Connection | null): Connection | null {
       if (connection === null || connection.disconnectedAt !== null) return connection;
       known.set(clientKeyText(connection), connection);
       return connection;
     },
     last,
     of,
-    forget(key, epoch) {
+    forget(key: ClientKey, epoch: number): void {
       if (of(key, epoch)) known.delete(clientKeyText(key));
     },
   };

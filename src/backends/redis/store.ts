@@ -359,6 +359,22 @@ async function runReads({ client, counted, failed }: ReadOptions, asked: readonl
   }
 }
 
+/** Returns the partition of a user, or all partitions if no user is given. */
+export function partitionsOf(
+  store: Pick<Store, 'partitions' | 'partitionOfUser'>,
+  userId: string | null = null,
+): readonly number[] {
+  return userId === null ? [...Array(store.partitions).keys()] : [store.partitionOfUser(userId)];
+}
+
+/** Sorts items by the bytes of their texts, as Redis sorts the members of an index by name. */
+export function inByteOrder<T>(items: readonly T[], textOf: (item: T) => string): T[] {
+  return items
+    .map((item) => ({ item, bytes: Buffer.from(textOf(item)) }))
+    .sort((a, b) => Buffer.compare(a.bytes, b.bytes))
+    .map(({ item }) => item);
+}
+
 // Reads many keys at once from the partitions that have them.
 
 type Keyed = { readonly userId: string };
