@@ -22,7 +22,7 @@ import {
 } from './nodes-rows.ts';
 import type { RedisParts } from './parts.ts';
 import { partitionsOf, type Store } from './store.ts';
-import { jsonOr, listOf, type Reply, type Verdict } from './types.ts';
+import { listOf, type Reply, type Verdict } from './types.ts';
 import type { RecordedEnd } from './waiters/local.ts';
 
 type RedisNodes = NodeStore & {
