@@ -68,7 +68,7 @@ export function contextNamed({ contexts }: ContextsFile, name: string): RelayCon
   return context;
 }
 
-/** Returns the source of the token. A context that a flag names precedes the environment, which may be of another. */
+/** Returns the source of the token: a context named by a flag first, since the environment's may be another relay's. */
 function tokenSource(flags: RelayFlags, env: Env, context: NamedContext | null): Source | null {
   const { tokenCommand, tokenFile } = flags;
   if (tokenCommand !== undefined) return { give: () => printedBy(tokenCommand), from: '--token-command' };
