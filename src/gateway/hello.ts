@@ -6,7 +6,8 @@ import {
   type Authenticator,
   type Principal,
 } from '../core/auth/principal.ts';
-import type { ClientLink, LinkSession } from '../core/commands/link-queues.ts';
+import type { ClientLink } from '../core/commands/link-queues.ts';
+import type { LinkSession } from '../core/commands/link-session.ts';
 import type { ActionAdvertisement, ActionEffects, ActionGuards } from '../core/connections/connection.ts';
 import type { ContextReport, ReportPart, ReportedContext, ReportedWindow } from '../core/contexts/context.ts';
 import type { Core } from '../core/core.ts';

@@ -1,6 +1,6 @@
 /** Passes each frame of a welcomed link to the part that handles it, and answers a frame that fails with a refusal. */
 import { requireUser, subjectOf, type Principal } from '../core/auth/principal.ts';
-import type { LinkSession } from '../core/commands/link-queues.ts';
+import type { LinkSession } from '../core/commands/link-session.ts';
 import type { LinkEnd } from '../core/connections/connection.ts';
 import type { Core } from '../core/core.ts';
 import { CallboardError, fail, invalid, notFound } from '../core/errors.ts';

@@ -12,7 +12,7 @@ import type { Connection } from '../connections/connection.ts';
 import type { Code } from '../errors.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
-import type { Query } from '../page.ts';
+import type { GivenFilter } from '../page.ts';
 import type { TraceContext, TraceFields } from '../trace-context.ts';
 
 /** The trace that a request belongs to. */

@@ -2,7 +2,7 @@
 import DataLoader from 'dataloader';
 import type { AuditSubject } from '../../core/audit/audit-rows.ts';
 import type { Principal, Requester } from '../../core/auth/principal.ts';
-import { LazyMap } from '../../core/collections.ts';
+import { ChurnMap } from '../../core/collections.ts';
 import type { Command } from '../../core/commands/command.ts';
 import type { NodeView, ScopeView } from '../../core/commands/operator.ts';
 import type { CommandLoad } from '../../core/commands/stores.ts';
@@ -327,7 +327,7 @@ const BATCHED: Loading = {
 
 const AT_ONCE: Loading = {
   single<K, V>(keyOf: (key: K) => string, batch: (keys: readonly K[]) => MaybePromise<readonly V[]>): Load<K, V> {
-    const loaded = new LazyMap<string, MaybePromise<V>>();
+    const loaded = new ChurnMap<string, MaybePromise<V>>();
     return {
       load(key) {
         const text = keyOf(key);
@@ -346,7 +346,7 @@ const AT_ONCE: Loading = {
 };
 
 function bySize<K, V>(make: (first: number) => Load<K, V>): LoadPage<K, V> {
-  const sizes = new LazyMap<number, Load<K, V>>();
+  const sizes = new ChurnMap<number, Load<K, V>>();
   return {
     load(key, first) {
       const known = sizes.get(first);
