@@ -17,7 +17,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'no-bad-frames',
     says: 'a link may send any number of bad frames',
-    file: 'gateway/frame-limits.ts',
+    file: 'gateway/socket.ts',
     find: 'most: BAD_FRAMES - 1,',
     replace: 'most: BAD_FRAMES * 1e6,',
     judge: { test: 'test/gateway/frame-limits.test.ts' },
@@ -90,8 +90,8 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
     name: 'closing-ignored',
     says: 'a client that sends closing gets no answer and stays bound',
     file: 'gateway/router.ts',
-    find: 'if (limits.countUnsolicited(about)) this.#run(about, () => this.#leave());',
-    replace: 'if (limits.countUnsolicited(about)) return;',
+    find: 'return this.#leave();',
+    replace: 'return undefined;',
     judge: { test: 'test/gateway/leaving.test.ts' },
   },
   {

@@ -140,9 +140,9 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'own-reply-forgotten',
     says: 'a reply to a caller on the node that recorded the end is lost if the node got no answer to the end',
-    file: 'backends/redis/nodes.ts',
-    find: '  const user = name.slice(0, HASH_CHARS);',
-    replace: '  if (!known) return null;\n  const user = name.slice(0, HASH_CHARS);',
+    file: `${COMMANDS}/acts.ts`,
+    find: "if (answer.kind === 'unknown' || !isTerminal",
+    replace: "if (answer.kind !== 'finished' || !isTerminal",
     judge: { test: 'test/backends/redis-own-replies.test.ts' },
   },
   {

@@ -13,13 +13,19 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
   { of: 'web/', may: ['core/'] },
   { of: 'graphql/schema/', may: ['core/', 'web/reply.ts', 'graphql/writer/cache-hints.ts'] },
   { of: 'graphql/variables.ts', may: ['core/', 'graphql/schema/builder-json.ts'] },
+  { of: 'graphql/selection.ts', may: [] },
   {
     of: 'graphql/writer/',
-    may: ['core/', 'web/reply.ts', 'graphql/variables.ts', 'graphql/schema/builder-json.ts'],
+    may: [
+      ...['core/', 'web/reply.ts', 'graphql/selection.ts', 'graphql/variables.ts', 'graphql/schema/builder-json.ts'],
+    ],
   },
   {
     of: 'graphql/execute/',
-    may: [...['core/', 'web/', 'graphql/writer/', 'graphql/variables.ts', 'graphql/schema/page-budget.ts']],
+    may: [
+      ...['core/', 'web/', 'graphql/writer/', 'graphql/selection.ts', 'graphql/variables.ts'],
+      'graphql/schema/context.ts',
+    ],
   },
   { of: 'graphql/http/', may: ['core/', 'web/', 'graphql/'] },
   {
@@ -72,8 +78,8 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
     may: [
       ...['callboard.ts', 'config.ts', 'settings.ts', 'version.ts', '../generated/cli'],
       ...['backends/memory/audit.ts', 'graphql/schema/schema.ts', 'http/tokens.ts', 'http/sign-in.ts'],
-      ...['clients/link/', 'clients/site/sse.ts', 'protocol/codes.ts', 'protocol/visible-text.ts'],
-      ...['platform/log.ts', 'platform/system.ts', 'platform/tracing.ts'],
+      ...['clients/link/', 'clients/site/sse.ts', 'protocol/codes.ts', 'protocol/json.ts'],
+      ...['protocol/visible-text.ts', 'platform/log.ts', 'platform/system.ts', 'platform/tracing.ts'],
       ...['core/audit/audit-rows.ts', 'core/errors.ts', 'core/ids.ts', 'core/limits.ts', 'core/ports.ts'],
     ],
   },

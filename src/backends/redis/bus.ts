@@ -8,7 +8,7 @@ import type { CommandEvent } from '../../core/commands/command.ts';
 import type { Connection } from '../../core/connections/connection.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import type { Cancel, Log } from '../../core/ports.ts';
-import { advertisedChars, revisionOf } from './connections.ts';
+import { advertisedChars, revisionOf } from './connections-rows.ts';
 import type { RedisParts } from './parts.ts';
 import { partitionOfId } from './sites.ts';
 import type { Store } from './store.ts';

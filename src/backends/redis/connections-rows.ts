@@ -1,11 +1,5 @@
 /** Decodes a connection's row from Redis, and says whether the connection is up at a given time. Pure. */
-import type {
-  ActionAdvertisement,
-  ClientType,
-  Connection,
-  DisconnectCause,
-  Predecessor,
-} from '../../core/connections/connection.ts';
+import type { ClientType, Connection, DisconnectCause, Predecessor } from '../../core/connections/connection.ts';
 import { trustJson, type JsonText } from '../../core/json.ts';
 import { DEAD_MS, FORGET_MS } from '../../core/limits.ts';
 import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../core/page.ts';
@@ -22,6 +16,9 @@ export function decodeConnection(fields: Fields): Connection | null {
   const row = fieldsOf(fields);
   if (!row.has('epoch')) return null;
   const text = (name: string): string => row.get(name) ?? '';
+  const actions = JSON.parse(text('actions')) as Actions;
+  const revision = row.get('rev');
+  if (revision !== undefined) knownRevisions.set(actions, { revision, chars: text('actions').length });
   return {
     userId: text('userId'),
     clientId: text('clientId'),
@@ -30,7 +27,7 @@ export function decodeConnection(fields: Fields): Connection | null {
     clientType: text('clientType') as ClientType,
     host: text('host') === '1',
     metadata: jsonOf(row.get('metadata')),
-    actions: JSON.parse(text('actions')) as readonly ActionAdvertisement[],
+    actions,
     connectedAt: Number(text('connectedAt')),
     replacedInstanceId: row.get('replacedInstanceId') ?? null,
     replacedAt: stampOf(row.get('replacedAt')),
@@ -391,4 +388,35 @@ function* piecesOf(parts: readonly Part[]): Generator<readonly Part[]> {
 export function leaseViewOf(now: Reply | undefined, over: Reply | undefined): LeaseView {
   const ends = [...fieldsOf(over ?? null)].map(([node, end]) => [node, Number(end)] as const);
   return { now: Number(now), over: new Map(ends) };
+}
+
+// Computes the text and the revision of the actions that a client advertises. The revision is a hash, the same for the
+// same actions in the same order.
+
+type Actions = Connection['actions'];
+type Hasher = Pick<Store, 'hash'>;
+
+/** What is remembered of a list of actions. Its text is not, because it may be large. */
+type KnownRevision = { readonly revision: string; readonly chars: number };
+const knownRevisions = new WeakMap<Actions, KnownRevision>();
+
+export function revisionOf(store: Hasher, actions: Actions): string {
+  return (knownRevisions.get(actions) ?? note(store, actions, JSON.stringify(actions))).revision;
+}
+
+/** Returns the actions as JSON, and their revision. */
+export function advertisementOf(store: Hasher, actions: Actions): readonly [text: string, revision: string] {
+  const text = JSON.stringify(actions);
+  return [text, (knownRevisions.get(actions) ?? note(store, actions, text)).revision];
+}
+
+/** Returns the length of the actions as JSON, in characters. */
+export function advertisedChars(store: Hasher, actions: Actions): number {
+  return (knownRevisions.get(actions) ?? note(store, actions, JSON.stringify(actions))).chars;
+}
+
+function note(store: Hasher, actions: Actions, text: string): KnownRevision {
+  const made = { revision: store.hash(text), chars: text.length };
+  knownRevisions.set(actions, made);
+  return made;
 }

@@ -16,6 +16,7 @@ import { LINK_MESSAGES } from '../../core/limits.ts';
 import type { PageRequest, Position, Scan } from '../../core/page.ts';
 import { DocumentReading } from '../../core/reading.ts';
 import {
+  advertisementOf,
   asOf,
   createLooker,
   decodeConnection,
@@ -23,6 +24,7 @@ import {
   mergedMembers,
   partOf,
   predecessorsOf,
+  revisionOf,
   scanPage,
   type LeaseView,
   type Listing,
@@ -44,8 +46,7 @@ type ConnectionsOf = (keys: readonly ClientKey[]) => Promise<readonly (Connectio
 export function createRedisConnections(parts: RedisParts): ConnectionStore {
   const { store } = parts;
   const known = createKnown();
-  const revision = (actions: Connection['actions']): string => revisionOf(store, actions);
-  const rowsOf: ConnectionsOf = (keys) => getConnections({ store, known, revisionOf: revision }, keys);
+  const rowsOf: ConnectionsOf = (keys) => getConnections({ store, known }, keys);
   const context = { store, looker: createLooker(store), rowsOf };
   const act = (name: string, key: ClientKey, args: readonly (string | number)[]) =>
     store.act(store.partitionOfUser(key.userId), name, [hashOf(store, key), ...args]);
@@ -58,7 +59,7 @@ export function createRedisConnections(parts: RedisParts): ConnectionStore {
     },
     async touch(key, epoch) {
       const before = known.of(key, epoch);
-      const reply = await act('connections-touch', key, [epoch, before ? revision(before.actions) : '']);
+      const reply = await act('connections-touch', key, [epoch, before ? revisionOf(store, before.actions) : '']);
       if (typeof reply === 'string' && before) return known.note({ ...before, lastSeenAt: Number(reply) });
       if (reply === null) known.forget(key, epoch);
       return connectionOf(reply);
@@ -215,7 +216,6 @@ const READ_BATCH = 64;
 type GetParts = {
   readonly store: Store;
   readonly known: Known;
-  readonly revisionOf: (actions: Connection['actions']) => string;
 };
 
 /**
@@ -223,7 +223,7 @@ type GetParts = {
  * in each partition concerned. Redis sends only what this process does not know of a link yet.
  */
 function getConnections(parts: GetParts, keys: readonly ClientKey[]): Promise<readonly (Connection | null)[]> {
-  const { store, known, revisionOf } = parts;
+  const { store, known } = parts;
   return scattered(store, keys, {
     most: READ_BATCH,
     async ask(partition, some) {
@@ -233,7 +233,7 @@ function getConnections(parts: GetParts, keys: readonly ClientKey[]): Promise<re
         const before = left.map((key) => known.last(key));
         const args = left.flatMap(({ userId, clientId }, i) => {
           const one = before[i];
-          return [store.hash(userId, clientId), one ? one.epoch : '', one ? revisionOf(one.actions) : ''];
+          return [store.hash(userId, clientId), one ? one.epoch : '', one ? revisionOf(store, one.actions) : ''];
         });
         const [now, over, ...rows] = listOf(await store.act(partition, 'connections-get', args));
         const leases = leaseViewOf(now, over);
@@ -313,35 +313,4 @@ function createKnown(most = KNOWN): Known {
       if (of(key, epoch)) known.delete(clientKeyText(key));
     },
   };
-}
-
-// Computes the text and the revision of the actions that a client advertises. The revision is a hash, the same for the
-// same actions in the same order.
-
-type Actions = Connection['actions'];
-type Hasher = Pick<Store, 'hash'>;
-
-/** What is remembered of a list of actions. Its text may be large and is not. */
-type KnownRevision = { readonly revision: string; readonly chars: number };
-const knownRevisions = new WeakMap<Actions, KnownRevision>();
-
-export function revisionOf(store: Hasher, actions: Actions): string {
-  return (knownRevisions.get(actions) ?? note(store, actions, JSON.stringify(actions))).revision;
-}
-
-/** Returns the actions as JSON, and their revision. */
-function advertisementOf(store: Hasher, actions: Actions): readonly [text: string, revision: string] {
-  const text = JSON.stringify(actions);
-  return [text, (knownRevisions.get(actions) ?? note(store, actions, text)).revision];
-}
-
-/** Returns the length of the actions as JSON, in characters. */
-export function advertisedChars(store: Hasher, actions: Actions): number {
-  return (knownRevisions.get(actions) ?? note(store, actions, JSON.stringify(actions))).chars;
-}
-
-function note(store: Hasher, actions: Actions, text: string): KnownRevision {
-  const made = { revision: store.hash(text), chars: text.length };
-  knownRevisions.set(actions, made);
-  return made;
 }

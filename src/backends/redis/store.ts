@@ -94,10 +94,13 @@ export function createStore(options: StoreOptions): Store {
 
 /** The most hashes in the cache. Each act on a command needs the hashes of its client and its user. */
 const CACHED_HASHES = 10_000;
+/** The most characters of a text whose hash is cached. The cache keeps the texts, and an advertisement may be a megabyte. */
+const CACHED_CHARS = 1_000;
 
 function cached(digest: (text: string) => string): (text: string) => string {
   const known = new BoundedMap<string, string>({ most: CACHED_HASHES });
   return (text) => {
+    if (text.length > CACHED_CHARS) return digest(text);
     const found = known.get(text);
     if (found !== undefined) return found;
     const made = digest(text);

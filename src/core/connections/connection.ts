@@ -15,7 +15,7 @@ import {
   STALE_MS,
 } from '../limits.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { Completeness, GivenFilter, PageRequest, Scan } from '../page.ts';
+import type { Completeness, PageRequest, GivenFilter, Scan } from '../page.ts';
 import type { DocumentReading } from '../reading.ts';
 
 export type ClientType = 'browser' | 'console' | 'mobile' | 'web';

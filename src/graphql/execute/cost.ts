@@ -25,6 +25,7 @@ import {
 import type { Principal } from '../../core/auth/principal.ts';
 import { BoundedMap } from '../../core/collections.ts';
 import { isRecord } from '../../core/json.ts';
+import { fragmentsOf } from '../selection.ts';
 import { JSON_SCALAR, coerceVariables } from '../variables.ts';
 
 type Variables = Readonly<Record<string, unknown>>;
@@ -49,9 +50,7 @@ const LIST_ITEMS = 10;
  * cannot be computed for another reason is Infinity.
  */
 export function createCosts(schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode): Costs {
-  const fragments = new Map<string, FragmentDefinitionNode>();
-  for (const node of document.definitions)
-    if (node.kind === Kind.FRAGMENT_DEFINITION) fragments.set(node.name.value, node);
+  const fragments = fragmentsOf(document);
   const alone: DocumentNode = { kind: Kind.DOCUMENT, definitions: [operation, ...fragments.values()] };
   const sizes = argumentVariables(alone);
   const leaves = jsonVariables(schema, operation);

@@ -78,7 +78,7 @@ function asksPersistedQuery(query: unknown, extensions: unknown): boolean {
   return isAbsent(query) && isRecord(extensions) && isRecord(extensions['persistedQuery']);
 }
 
-export function checkParams(value: unknown): GraphqlParams {
+function checkParams(value: unknown): GraphqlParams {
   if (Array.isArray(value)) invalid('body', 'batching is not supported');
   if (!isRecord(value)) invalid('body', 'expected a JSON object');
   const { query, operationName, variables, extensions } = value;

@@ -1,21 +1,24 @@
 /** The GraphQL types and fields of callers' waits: pending RPCs, their listings, counts and alerts. */
 import type { WaitFor } from '../../core/commands/command.ts';
 import type { InstanceMismatch, PendingRpc, PendingRpcAlert } from '../../core/core.ts';
+import { clientKeyText, commandKeyText } from '../../core/ids.ts';
 import { MIN_AGE_MS, OLDER_THAN_MS, WAITERS_PER_COMMAND } from '../../core/limits.ts';
 import type { LiveEvent } from '../../core/live.ts';
 import type { Completeness } from '../../core/page.ts';
 import { SHARE_BOUNDS } from '../../core/shares/shares.ts';
 import { builder, fresh, wireEnum } from './builder.ts';
+import { fieldsOf, fieldsOfPart, flag, id, int, list, nullable, text, time, typed } from './builder-fields.ts';
 import { CommandType } from './commands.ts';
 import { ConnectionSnapshot } from './connections.ts';
+import { loadBy, loadPagesBy } from './context.ts';
 import { StageEnum } from './delivery.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import {
+  PAGED,
   CompletenessType,
   CountResult,
   connectionOf,
   pageArguments,
-  pageCost,
   pageOf,
   scanCost,
   scannedBy,
@@ -34,77 +37,55 @@ export const WaitStageEnum = wireEnum<WaitFor>(
 
 const InstanceMismatchType = builder.objectRef<InstanceMismatch>('InstanceMismatch').implement({
   description: 'The command expects another client instance than the one that was observed.',
-  fields: (t) => ({
-    expectedInstanceId: t.exposeID('expectedInstanceId', {
-      description:
-        'The id of the instance that the command was written to or, before dispatch, of the one believed to be live when it was admitted or queued.',
-    }),
-    observedInstanceId: t.exposeID('observedInstanceId', {
-      nullable: true,
-      description:
-        'The id of the observed instance: `checkInstance` if the filter names one, otherwise the connected instance. Null would mean that the client is not connected, but then no mismatch is reported.',
-    }),
-    observedAt: t.expose('observedAt', { type: 'DateTime', description: 'When the instance was observed.' }),
-  }),
+  fields: fieldsOf(() => ({
+    expectedInstanceId: id(
+      'The id of the instance that the command was written to or, before dispatch, of the one believed to be live when it was admitted or queued.',
+    ),
+    observedInstanceId: nullable.id(
+      'The id of the observed instance: `checkInstance` if the filter names one, otherwise the connected instance. Null would mean that the client is not connected, but then no mismatch is reported.',
+    ),
+    observedAt: time('When the instance was observed.'),
+  })),
 });
 
 const PendingRpcType = builder.objectRef<PendingRpc>('PendingRpc').implement({
   description:
     'One caller’s wait on a command that has not been resolved. Nothing more is shown: the command may have been written to the socket, the client may have run it, and a result may have come after the caller stopped waiting.',
   interfaces: [NodeInterface],
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     id: t.id({ ...NODE_ID, resolve: ({ waiter }) => nodeIdOf('PendingRpc', waiter) }),
-    rpcId: t.id({ description: 'The id of the wait.', resolve: ({ waiter }) => waiter.rpcId }),
-    commandId: t.id({ description: 'The id of the awaited command.', resolve: ({ waiter }) => waiter.commandId }),
-    userId: t.id({
-      description: 'The id of the user that the target client belongs to.',
-      resolve: ({ waiter }) => waiter.userId,
+    ...fieldsOfPart(t, 'waiter', {
+      rpcId: id('The id of the wait.'),
+      commandId: id('The id of the awaited command.'),
+      userId: id('The id of the user that the target client belongs to.'),
+      clientId: id('The id of the target client.'),
+      action: text('The name of the requested action.'),
+      waitFor: typed(WaitStageEnum, 'What the caller waits for.'),
     }),
-    clientId: t.id({ description: 'The id of the target client.', resolve: ({ waiter }) => waiter.clientId }),
-    action: t.string({ description: 'The name of the requested action.', resolve: ({ waiter }) => waiter.action }),
-    waitFor: t.field({
-      type: WaitStageEnum,
-      description: 'What the caller waits for.',
-      resolve: ({ waiter }) => waiter.waitFor,
-    }),
-    expectedInstanceId: t.id({
-      nullable: true,
-      description:
+    ...fieldsOfPart(t, 'command', {
+      expectedInstanceId: nullable.id(
         'The id of the instance believed to be live when the command was admitted or queued; null if none was known.',
-      resolve: ({ command }) => command.expectedInstanceId,
+      ),
+      nodeId: nullable.id(
+        'The id of the node that holds the target’s link; null while the command waits for its client.',
+      ),
     }),
-    nodeId: t.id({
-      nullable: true,
-      description: 'The id of the node that holds the target’s link; null while the command waits for its client.',
-      resolve: ({ command }) => command.nodeId,
+    ...fieldsOfPart(t, 'waiter', {
+      callerNodeId: id('The id of the node on which the caller waits.'),
+      createdAt: time('When the wait began.'),
+      timesOutAt: time('When the wait ends at the latest.'),
     }),
-    callerNodeId: t.id({
-      description: 'The id of the node on which the caller waits.',
-      resolve: ({ waiter }) => waiter.callerNodeId,
-    }),
-    createdAt: t.field({
-      type: 'DateTime',
-      description: 'When the wait began.',
-      resolve: ({ waiter }) => waiter.createdAt,
-    }),
-    timesOutAt: t.field({
-      type: 'DateTime',
-      description: 'When the wait ends at the latest.',
-      resolve: ({ waiter }) => waiter.timesOutAt,
-    }),
-    ageMs: t.exposeInt('ageMs', { description: 'How long the caller has waited, in milliseconds.' }),
-    instanceMismatch: t.expose('instanceMismatch', {
-      type: InstanceMismatchType,
-      nullable: true,
-      description:
-        'The difference between the expected and the observed instance; null if no different instance was observed.',
-    }),
+    ageMs: int('How long the caller has waited, in milliseconds.'),
+    instanceMismatch: nullable.typed(
+      InstanceMismatchType,
+      'The difference between the expected and the observed instance; null if no different instance was observed.',
+    ),
     stage: t.field({
       type: StageEnum,
       description: 'How far the command came.',
       resolve: ({ command }) => command.stage,
     }),
-  }),
+  })),
 });
 
 export const PendingRpcConnection = connectionOf('PendingRpc', PendingRpcType, { rows: 'pending RPCs' });
@@ -132,13 +113,10 @@ const PendingRpcFilter = builder.inputType('PendingRpcFilter', {
 
 const NodeCount = builder.objectRef<{ readonly nodeId: string | null; readonly count: number }>('NodeCount').implement({
   description: 'How many waits have their target’s link on one node.',
-  fields: (t) => ({
-    nodeId: t.exposeID('nodeId', {
-      nullable: true,
-      description: 'The node’s id; null for commands that wait for their client.',
-    }),
-    count: t.exposeInt('count', { description: 'The number of waits.' }),
-  }),
+  fields: fieldsOf(() => ({
+    nodeId: nullable.id('The node’s id; null for commands that wait for their client.'),
+    count: int('The number of waits.'),
+  })),
 });
 
 type CountsByNode = {
@@ -148,13 +126,10 @@ type CountsByNode = {
 
 const NodeCounts = builder.objectRef<CountsByNode>('NodeCounts').implement({
   description: 'Numbers of waits by the node of the target’s link, one for each node that has any.',
-  fields: (t) => ({
-    items: t.expose('items', { type: [NodeCount], description: 'The counts, one for each node.' }),
-    completeness: t.expose('completeness', {
-      type: CompletenessType,
-      description: 'Whether anything is missing, from which source, and why.',
-    }),
-  }),
+  fields: fieldsOf(() => ({
+    items: list(NodeCount, 'The counts, one for each node.'),
+    completeness: typed(CompletenessType, 'Whether anything is missing, from which source, and why.'),
+  })),
 });
 
 /** A count looks at the waits of the requester: as many as a user may hold, with the default of the share. */
@@ -191,52 +166,44 @@ builder.queryFields((t) => ({
   }),
 }));
 
+export const loadWaiters = loadBy(commandKeyText, ({ core }, keys) => core.rpc.ofCommands(keys));
+
 builder.objectField(CommandType, 'waiters', (t) =>
   t.field({
     type: [PendingRpcType],
     complexity: { field: 1, multiplier: WAITERS_PER_COMMAND },
     description: `Callers that still wait on the command: at most ${WAITERS_PER_COMMAND}.`,
-    resolve: (command, _, { loaders }) => loaders.waitersOfCommand(command),
+    resolve: (command, _, context) => loadWaiters(context, command),
   }),
+);
+
+const pendingOfClient = loadPagesBy(
+  clientKeyText,
+  ({ core, requester }, keys, first) => core.rpc.ofClients(requester, keys, first),
+  ({ core, requester }, key, page) => core.rpc.pending(requester, key, page),
 );
 
 builder.objectField(ConnectionSnapshot, 'pendingRpcs', (t) =>
   t.field({
     type: PendingRpcConnection,
     description: 'Callers that still wait on this client, oldest first.',
-    complexity: pageCost,
-    args: { ...pageArguments },
-    resolve: ({ userId, clientId }, args, { core, requester, loaders }) => {
-      const page = pageOf(args);
-      const key = { userId, clientId };
-      return page.after ? core.rpc.pending(requester, key, page) : loaders.pendingOfClient(key, page.first);
-    },
+    ...PAGED,
+    resolve: ({ userId, clientId }, page, context) => pendingOfClient.page(context, { userId, clientId }, pageOf(page)),
   }),
 );
 
 const PendingRpcAlertType = builder.objectRef<LiveEvent<PendingRpcAlert>>('PendingRpcAlert').implement({
   description: 'The oldest wait reached the bound, or no wait has reached it any more.',
-  fields: (t) => ({
-    over: t.boolean({
-      description: 'Whether the oldest wait has reached the bound: its age is the bound or more.',
-      resolve: ({ event }) => event.over,
+  fields: fieldsOf((t) => ({
+    ...fieldsOfPart(t, 'event', {
+      over: flag('Whether the oldest wait has reached the bound: its age is the bound or more.'),
+      oldestAgeMs: int('Age of the oldest wait, in milliseconds; 0 if no caller waits.'),
+      count: int('How many waits have reached the bound.'),
+      oldest: nullable.typed(PendingRpcType, 'The oldest wait; null if no caller waits.'),
+      at: time('When the relay observed this.'),
     }),
-    oldestAgeMs: t.int({
-      description: 'Age of the oldest wait, in milliseconds; 0 if no caller waits.',
-      resolve: ({ event }) => event.oldestAgeMs,
-    }),
-    count: t.int({ description: 'How many waits have reached the bound.', resolve: ({ event }) => event.count }),
-    oldest: t.field({
-      type: PendingRpcType,
-      nullable: true,
-      description: 'The oldest wait; null if no caller waits.',
-      resolve: ({ event }) => event.oldest,
-    }),
-    at: t.field({ type: 'DateTime', description: 'When the relay observed this.', resolve: ({ event }) => event.at }),
-    missed: t.exposeInt('missed', {
-      description: 'How many alerts were dropped since the previous one because the subscriber read too slowly.',
-    }),
-  }),
+    missed: int('How many alerts were dropped since the previous one because the subscriber read too slowly.'),
+  })),
 });
 
 builder.subscriptionField('pendingRpcAlerts', (t) =>

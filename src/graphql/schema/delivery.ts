@@ -9,10 +9,13 @@ import {
 } from '../../core/commands/command.ts';
 import type { NodeView } from '../../core/commands/operator.ts';
 import { notFound } from '../../core/errors.ts';
+import { clientKeyText } from '../../core/ids.ts';
 import { DRAIN_WITHIN_MS, NODE_LEASE_MS } from '../../core/limits.ts';
 import { thenDo } from '../../core/maybe-promise.ts';
-import { builder, wireEnum } from './builder.ts';
+import { builder, ranged, wireEnum } from './builder.ts';
+import { fieldsOf, flag, float, id, int, nullable, text, time, typed } from './builder-fields.ts';
 import { ClientTypeEnum, ConnectionSnapshot } from './connections.ts';
+import { loadBy } from './context.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import { connectionOf } from './page.ts';
 
@@ -61,13 +64,12 @@ const CommandCallerKind = wireEnum<CommandCaller['kind']>(
 const CommandCallerType = builder.objectRef<CommandCaller>('CommandCaller').implement({
   description: 'Who invoked a command.',
   extensions: { shareable: true },
-  fields: (t) => ({
-    kind: t.expose('kind', { type: CommandCallerKind, description: 'The kind of requester.' }),
-    name: t.exposeString('name', {
-      description:
-        'The administrator’s name, the user’s id, or the grant’s id. It stays the same when a token is renewed.',
-    }),
-  }),
+  fields: fieldsOf(() => ({
+    kind: typed(CommandCallerKind, 'The kind of requester.'),
+    name: text(
+      'The administrator’s name, the user’s id, or the grant’s id. It stays the same when a token is renewed.',
+    ),
+  })),
 });
 
 export const DeliveryRecord = builder.objectRef<Command>('DeliveryRecord').implement({
@@ -75,93 +77,57 @@ export const DeliveryRecord = builder.objectRef<Command>('DeliveryRecord').imple
     'What the relay can prove about the delivery of one command. It holds no payload, and no field of it ever means that an effect outside the client is complete.',
   extensions: { shareable: true },
   interfaces: [NodeInterface],
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     id: t.id({ ...NODE_ID, resolve: (row) => nodeIdOf('DeliveryRecord', row) }),
-    userId: t.exposeID('userId', { description: 'The id of the user that the target client belongs to.' }),
-    clientId: t.exposeID('clientId', { description: 'The id of the target client.' }),
-    commandId: t.exposeID('commandId', { description: 'The command’s id.' }),
-    action: t.exposeString('action', { description: 'The name of the requested action.' }),
-    clientType: t.expose('clientType', {
-      type: ClientTypeEnum,
-      nullable: true,
-      description: 'What kind of program the client was at admission; null if it was not connected then.',
-    }),
-    caller: t.expose('caller', {
-      type: CommandCallerType,
-      description: 'Who invoked the command first. A repeated invocation of the same id does not change it.',
-    }),
-    scopeId: t.exposeID('scopeId', { description: 'The admission scope whose capacity the command counts against.' }),
-    stage: t.expose('stage', {
-      type: StageEnum,
-      description: 'How far the command came. It is not proof that an effect outside the client is complete.',
-    }),
-    outcome: t.expose('outcome', {
-      type: OutcomeEnum,
-      nullable: true,
-      description:
-        'How the command ended, as far as the relay knows; null while it is live. It is not proof that an effect outside the client is complete.',
-    }),
-    lastProvenStage: t.expose('lastProvenStage', {
-      type: StageEnum,
-      description: 'The last stage that the command is proven to have reached before it ended.',
-    }),
-    execution: t.expose('execution', { type: ExecutionEvidenceEnum, description: 'What is proven about execution.' }),
-    attempts: t.exposeInt('attempts', {
-      description: 'How many dispatches began: 0 or 1, since the relay never writes a command twice.',
-    }),
-    admittedAt: t.expose('admittedAt', { type: 'DateTime', description: 'When the command was admitted.' }),
-    queuedAt: t.expose('queuedAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When the command was queued for its client’s link; null if it was not queued.',
-    }),
-    dispatchedAt: t.expose('dispatchedAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When the node began to write the command to the client’s socket; null if it never began.',
-    }),
-    acknowledgedAt: t.expose('acknowledgedAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When the client confirmed receipt; null if it did not.',
-    }),
-    terminalAt: t.expose('terminalAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When the command ended; null while it is live.',
-    }),
+    userId: id('The id of the user that the target client belongs to.'),
+    clientId: id('The id of the target client.'),
+    commandId: id('The command’s id.'),
+    action: text('The name of the requested action.'),
+    clientType: nullable.typed(
+      ClientTypeEnum,
+      'What kind of program the client was at admission; null if it was not connected then.',
+    ),
+    caller: typed(
+      CommandCallerType,
+      'Who invoked the command first. A repeated invocation of the same id does not change it.',
+    ),
+    scopeId: id('The admission scope whose capacity the command counts against.'),
+    stage: typed(StageEnum, 'How far the command came. It is not proof that an effect outside the client is complete.'),
+    outcome: nullable.typed(
+      OutcomeEnum,
+      'How the command ended, as far as the relay knows; null while it is live. It is not proof that an effect outside the client is complete.',
+    ),
+    lastProvenStage: typed(StageEnum, 'The last stage that the command is proven to have reached before it ended.'),
+    execution: typed(ExecutionEvidenceEnum, 'What is proven about execution.'),
+    attempts: int('How many dispatches began: 0 or 1, since the relay never writes a command twice.'),
+    admittedAt: time('When the command was admitted.'),
+    queuedAt: nullable.time('When the command was queued for its client’s link; null if it was not queued.'),
+    dispatchedAt: nullable.time(
+      'When the node began to write the command to the client’s socket; null if it never began.',
+    ),
+    acknowledgedAt: nullable.time('When the client confirmed receipt; null if it did not.'),
+    terminalAt: nullable.time('When the command ended; null while it is live.'),
     durationMs: t.int({
       nullable: true,
       description: 'How long the command took from its admission to its end, in milliseconds; null while it is live.',
       resolve: durationOf,
     }),
-    deadline: t.expose('deadline', {
-      type: 'DateTime',
-      description:
-        'When the command ends at the latest: `admittedAt` plus the connect and response budgets (`connectWithinMs` and `respondWithinMs`).',
-    }),
-    nodeId: t.exposeID('nodeId', {
-      nullable: true,
-      description: 'The id of the node that holds the target’s link; null while the command waits for its client.',
-    }),
-    boundInstanceId: t.exposeID('boundInstanceId', {
-      nullable: true,
-      description:
-        'The id of the instance that the command was written to: only reports of this instance count. Null before dispatch.',
-    }),
-    recoveredFromNodeId: t.exposeID('recoveredFromNodeId', {
-      nullable: true,
-      description: 'The id of the node that held the command before its current one; null if it never moved.',
-    }),
-    cancelRequestedAt: t.expose('cancelRequestedAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When cancellation was first requested; null if it was not.',
-    }),
-    lateResults: t.exposeInt('lateResults', {
-      description:
-        'How many ends were reported after the command had ended, or by an instance other than `boundInstanceId`.',
-    }),
+    deadline: time(
+      'When the command ends at the latest: `admittedAt` plus the connect and response budgets (`connectWithinMs` and `respondWithinMs`).',
+    ),
+    nodeId: nullable.id(
+      'The id of the node that holds the target’s link; null while the command waits for its client.',
+    ),
+    boundInstanceId: nullable.id(
+      'The id of the instance that the command was written to: only reports of this instance count. Null before dispatch.',
+    ),
+    recoveredFromNodeId: nullable.id(
+      'The id of the node that held the command before its current one; null if it never moved.',
+    ),
+    cancelRequestedAt: nullable.time('When cancellation was first requested; null if it was not.'),
+    lateResults: int(
+      'How many ends were reported after the command had ended, or by an instance other than `boundInstanceId`.',
+    ),
     firstLateAt: t.field({
       type: 'DateTime',
       nullable: true,
@@ -180,22 +146,22 @@ export const DeliveryRecord = builder.objectRef<Command>('DeliveryRecord').imple
         'The bounded message of the error with which the command ended, at most 256 characters; null where `code` is.',
       resolve: ({ error }) => error?.message ?? null,
     }),
-    reason: t.exposeString('reason', {
-      nullable: true,
-      description:
-        'Why the command ended, as an error code, or who cancelled it or requested its cancellation. Null if neither applies.',
-    }),
-  }),
+    reason: nullable.text(
+      'Why the command ended, as an error code, or who cancelled it or requested its cancellation. Null if neither applies.',
+    ),
+  })),
 });
+
+const loadOfClient = loadBy(clientKeyText, ({ core }, keys) => core.delivery.loads(keys));
 
 builder.objectFields(ConnectionSnapshot, (t) => ({
   inFlight: t.int({
     description: 'How many commands were dispatched to the client and have not ended.',
-    resolve: (connection, _, { loaders }) => thenDo(loaders.load(connection), ({ inFlight }) => inFlight),
+    resolve: (connection, _, context) => thenDo(loadOfClient(context, connection), ({ inFlight }) => inFlight),
   }),
   queued: t.int({
     description: 'How many commands wait to be dispatched to the client.',
-    resolve: (connection, _, { loaders }) => thenDo(loaders.load(connection), ({ queued }) => queued),
+    resolve: (connection, _, context) => thenDo(loadOfClient(context, connection), ({ queued }) => queued),
   }),
 }));
 
@@ -205,48 +171,39 @@ type Count = { readonly name: string; readonly value: number };
 
 const Counter = builder.objectRef<Count>('Counter').implement({
   description: 'How often one kind of event happened on a node since it started.',
-  fields: (t) => ({
-    name: t.exposeString('name', {
-      description: 'The name of what is counted. A case follows after a `:`, such as `commands_ended:expired`.',
-    }),
-    value: t.exposeFloat('value', { description: 'How often it happened.' }),
-  }),
+  fields: fieldsOf(() => ({
+    name: text('The name of what is counted. A case follows after a `:`, such as `commands_ended:expired`.'),
+    value: float('How often it happened.'),
+  })),
 });
 
 const DispatcherNode = builder.objectRef<NodeView>('DispatcherNode').implement({
   description:
     'One relay process, as it last reported itself; it reports every two seconds. The report shows that its loops ran, never that a client got or ran anything.',
   interfaces: [NodeInterface],
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     id: t.id({ ...NODE_ID, resolve: (row) => nodeIdOf('DispatcherNode', row) }),
-    nodeId: t.exposeID('nodeId', { description: 'The node’s id.' }),
+    nodeId: id('The node’s id.'),
     mailboxListenerAlive: t.exposeBoolean('listenerAlive', {
       description:
         'Whether the node received an entry of its own mailbox within the last five seconds; false if its report is older than that.',
     }),
-    reconciliationAlive: t.exposeBoolean('reconciliationAlive', {
-      description:
-        'Whether a reconciliation pass finished on the node within the last five seconds; false if its report is older than that.',
-    }),
-    activeDrainers: t.exposeInt('activeDrainers', {
-      description:
-        'How many of the node’s links have queued commands. The node writes to them as fast as their clients read.',
-    }),
-    connectionWaiters: t.exposeInt('connectionWaiters', {
-      description: 'How many callers wait on the node. The commands that they wait for may have run already.',
-    }),
-    links: t.exposeInt('links', { description: 'How many client links are bound on the node.' }),
-    unfinishedCommands: t.exposeInt('unfinishedCommands', {
-      description: 'How many commands are queued or dispatched on its links and have not ended.',
-    }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When the node made this report.' }),
-    stale: t.exposeBoolean('stale', {
-      description: `Derived: whether the report is ${NODE_LEASE_MS / 1000} seconds old or older, so the node’s lease has expired. The node may have stopped, or it may not reach the store.`,
-    }),
-    draining: t.exposeBoolean('draining', {
-      description:
-        'Whether the node is draining: it admits no new commands, and closes each link that has no work left. Draining ends when the process ends.',
-    }),
+    reconciliationAlive: flag(
+      'Whether a reconciliation pass finished on the node within the last five seconds; false if its report is older than that.',
+    ),
+    activeDrainers: int(
+      'How many of the node’s links have queued commands. The node writes to them as fast as their clients read.',
+    ),
+    connectionWaiters: int('How many callers wait on the node. The commands that they wait for may have run already.'),
+    links: int('How many client links are bound on the node.'),
+    unfinishedCommands: int('How many commands are queued or dispatched on its links and have not ended.'),
+    updatedAt: time('When the node made this report.'),
+    stale: flag(
+      `Derived: whether the report is ${NODE_LEASE_MS / 1000} seconds old or older, so the node’s lease has expired. The node may have stopped, or it may not reach the store.`,
+    ),
+    draining: flag(
+      'Whether the node is draining: it admits no new commands, and closes each link that has no work left. Draining ends when the process ends.',
+    ),
     counters: t.field({
       type: [Counter],
       complexity: { field: 1, multiplier: 50 },
@@ -255,7 +212,7 @@ const DispatcherNode = builder.objectRef<NodeView>('DispatcherNode').implement({
       resolve: ({ counters }) =>
         [...counters].map(([name, value]) => ({ name, value })).sort((a, b) => (a.name < b.name ? -1 : 1)),
     }),
-  }),
+  })),
 });
 
 export const DispatcherNodeConnection = connectionOf('DispatcherNode', DispatcherNode, { rows: 'dispatcher nodes' });
@@ -268,10 +225,8 @@ builder.mutationField('drainNode', (t) =>
     args: {
       nodeId: t.arg.id({ required: true, description: 'The node’s id.' }),
       withinMs: t.arg.int({
-        required: true,
-        defaultValue: DRAIN_WITHIN_MS.default,
+        ...ranged(DRAIN_WITHIN_MS),
         description: `How long links may finish their work, in milliseconds: ${DRAIN_WITHIN_MS.min} to ${DRAIN_WITHIN_MS.max}. Links that are still busy then are closed.`,
-        extensions: { minimum: DRAIN_WITHIN_MS.min, maximum: DRAIN_WITHIN_MS.max },
       }),
     },
     resolve: async (_, { nodeId, withinMs }, { core, requester, notes }) =>

@@ -8,69 +8,56 @@ import { notFound } from '../../core/errors.ts';
 import { DELIVERY_SAMPLE, ERROR_CODE_CHARS, MAX_REASON, NODE_GONE_MS, SCOPE_HOLDERS } from '../../core/limits.ts';
 import { SCAN_BUDGET } from '../../core/page.ts';
 import { builder, wireEnum } from './builder.ts';
+import { fieldsOf, id, int, list, nullable, time, typed } from './builder-fields.ts';
 import { commandArguments } from './commands.ts';
 import { ClientTypeEnum, ConnectionSnapshot, LABELS_DESCRIPTION } from './connections.ts';
 import { DeliveryRecord, DispatcherNodeConnection, OutcomeEnum, StageEnum } from './delivery.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import {
+  PAGED,
   CompletenessType,
   connectionOf,
   forAdmins,
   pageArguments,
-  pageCost,
   pageOf,
   scanCost,
   scannedBy,
   scannedPageCost,
 } from './page.ts';
-import { Refusal, refusalOf } from './refusal.ts';
+import { orRefusal, refusalOf } from './refusal.ts';
 import { ModeEnum } from './server.ts';
 
 const DeliverySummaryType = builder.objectRef<DeliverySummaryView>('DeliverySummary').implement({
   description:
     'Bounded aggregates of delivery: of this process in direct mode, of the deployment’s namespace in shared mode. Fields named `sampled...` are values of a sample, not an exact global extreme, and none of it proves that anything was executed.',
-  fields: (t) => ({
-    trackedCommands: t.exposeInt('trackedCommands', {
-      description: 'How many commands have a record: live commands, and ended ones whose record is still retained.',
-    }),
-    dueCommands: t.exposeInt('dueCommands', {
-      description:
-        'How many live commands are past their connect deadline or their deadline and have not been ended yet.',
-    }),
-    sampledOldestDeadline: t.expose('sampledOldestDeadline', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'The earliest deadline among the sampled commands; null if none was sampled.',
-    }),
-    sampledOldestQueuedAgeMs: t.exposeInt('sampledOldestQueuedAgeMs', {
-      nullable: true,
-      description:
-        'Age in milliseconds of the sampled command that has been queued for its client’s link the longest. A sample, not an exact global maximum; null if no sampled command is queued.',
-    }),
-    sampleSize: t.exposeInt('sampleSize', {
-      description: `How many live commands were sampled, at most ${DELIVERY_SAMPLE}.`,
-    }),
-    legacyCommandStreamDepth: t.exposeInt('legacyCommandStreamDepth', {
-      nullable: true,
-      description:
-        'How many entries of a legacy command stream the migration checks found; null if no legacy keys are configured, as in direct mode.',
-    }),
-    pendingCommandDepth: t.exposeInt('pendingCommandDepth', {
-      nullable: true,
-      description:
-        'How many pending legacy commands the migration checks found; null if no legacy keys are configured, as in direct mode.',
-    }),
+  fields: fieldsOf((t) => ({
+    trackedCommands: int(
+      'How many commands have a record: live commands, and ended ones whose record is still retained.',
+    ),
+    dueCommands: int(
+      'How many live commands are past their connect deadline or their deadline and have not been ended yet.',
+    ),
+    sampledOldestDeadline: nullable.time('The earliest deadline among the sampled commands; null if none was sampled.'),
+    sampledOldestQueuedAgeMs: nullable.int(
+      'Age in milliseconds of the sampled command that has been queued for its client’s link the longest. A sample, not an exact global maximum; null if no sampled command is queued.',
+    ),
+    sampleSize: int(`How many live commands were sampled, at most ${DELIVERY_SAMPLE}.`),
+    legacyCommandStreamDepth: nullable.int(
+      'How many entries of a legacy command stream the migration checks found; null if no legacy keys are configured, as in direct mode.',
+    ),
+    pendingCommandDepth: nullable.int(
+      'How many pending legacy commands the migration checks found; null if no legacy keys are configured, as in direct mode.',
+    ),
     mode: t.field({
       type: ModeEnum,
       description: 'Whether the numbers cover this process (direct mode) or the shared namespace (shared mode).',
       resolve: (_summary, _args, { core }) => core.mode,
     }),
-    completeness: t.expose('completeness', {
-      type: CompletenessType,
-      description:
-        'Whether anything is missing, from which source, and why. Each silent node is a source: nothing newer is known about its links.',
-    }),
-  }),
+    completeness: typed(
+      CompletenessType,
+      'Whether anything is missing, from which source, and why. Each silent node is a source: nothing newer is known about its links.',
+    ),
+  })),
 });
 
 const DeliveryRecordConnection = connectionOf('DeliveryRecord', DeliveryRecord, { rows: 'delivery records' });
@@ -119,15 +106,13 @@ const Delivery = builder.objectRef<AdminPrincipal>('Delivery').implement({
     nodes: t.field({
       type: DispatcherNodeConnection,
       description: `Nodes that reported recently, in order of node id. A node that died is listed as stale for ${NODE_GONE_MS / 1000} seconds.`,
-      complexity: pageCost,
-      args: { ...pageArguments },
+      ...PAGED,
       resolve: (requester, page, { core }) => core.delivery.nodes(requester, pageOf(page)),
     }),
     tenants: t.field({
       type: CapacityScopeConnection,
       description: 'Admission scopes that hold reservations now, in order of scope id.',
-      complexity: pageCost,
-      args: { ...pageArguments },
+      ...PAGED,
       resolve: (requester, page, { core }) => core.delivery.tenants(requester, pageOf(page)),
     }),
     status: t.field({
@@ -181,20 +166,20 @@ const DisconnectStateEnum = wireEnum<Disconnection['state']>(
 const DisconnectReceipt = builder.objectRef<Disconnection>('DisconnectReceipt').implement({
   description:
     'The state of a requested disconnection. It ends a link, not a command: dispatched commands may have run, and the client may connect again and report their ends.',
-  fields: (t) => ({
-    state: t.expose('state', { type: DisconnectStateEnum, description: 'Whether the link is closed already.' }),
-    connection: t.expose('connection', {
-      type: ConnectionSnapshot,
-      description: 'The connection after the request; the client may have connected again already.',
-    }),
-  }),
+  fields: fieldsOf(() => ({
+    state: typed(DisconnectStateEnum, 'Whether the link is closed already.'),
+    connection: typed(
+      ConnectionSnapshot,
+      'The connection after the request; the client may have connected again already.',
+    ),
+  })),
 });
 
-const DisconnectResult = builder.unionType('DisconnectResult', {
-  description: 'The receipt of a disconnection, or a refusal.',
-  types: [DisconnectReceipt, Refusal],
-  resolveType: (answer) => ('kind' in answer ? 'Refusal' : 'DisconnectReceipt'),
-});
+const DisconnectResult = orRefusal(
+  'DisconnectResult',
+  DisconnectReceipt,
+  'The receipt of a disconnection, or a refusal.',
+);
 
 builder.mutationField('disconnectClient', (t) =>
   t.field({
@@ -218,42 +203,32 @@ builder.mutationField('disconnectClient', (t) =>
 
 const CommandRef = builder.objectRef<ScopeView['holders'][number]>('CommandRef').implement({
   description: 'The ids of a command that holds a reservation; `delivery.status` shows its record.',
-  fields: (t) => ({
-    userId: t.exposeID('userId', { description: 'The id of the user that the target client belongs to.' }),
-    clientId: t.exposeID('clientId', { description: 'The id of the target client.' }),
-    commandId: t.exposeID('commandId', { description: 'The command’s id.' }),
-    deadline: t.expose('deadline', { type: 'DateTime', description: 'When the command ends at the latest.' }),
-  }),
+  fields: fieldsOf(() => ({
+    userId: id('The id of the user that the target client belongs to.'),
+    clientId: id('The id of the target client.'),
+    commandId: id('The command’s id.'),
+    deadline: time('When the command ends at the latest.'),
+  })),
 });
 
 const CapacityScope = builder.objectRef<ScopeView>('CapacityScope').implement({
   description:
     'An admission scope that holds reservations now. It need not be a commercial tenant. A reservation is of admission, not of execution: it says that a command was admitted and has not ended, never that anything runs.',
   interfaces: [NodeInterface],
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     id: t.id({ ...NODE_ID, resolve: (row) => nodeIdOf('CapacityScope', row) }),
-    scopeId: t.exposeID('scopeId', {
-      description: 'The scope’s id: by default a user’s id, or the name of a group in the policy file.',
-    }),
-    reservedCommands: t.exposeInt('reservedCommands', {
-      description: 'How many commands were admitted in the scope and have not ended.',
-    }),
-    limit: t.exposeInt('limit', {
-      nullable: true,
-      description:
-        'How many commands the scope may hold at once, by the policy of the node that answers; null if that policy has no such scope.',
-    }),
-    oldestDeadline: t.expose('oldestDeadline', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'The earliest deadline of the commands in the scope; null if there is none.',
-    }),
-    holders: t.expose('holders', {
-      type: [CommandRef],
-      complexity: { field: 1, multiplier: SCOPE_HOLDERS },
-      description: `The commands that hold the reservations, earliest deadline first: at most ${SCOPE_HOLDERS}.`,
-    }),
-  }),
+    scopeId: id('The scope’s id: by default a user’s id, or the name of a group in the policy file.'),
+    reservedCommands: int('How many commands were admitted in the scope and have not ended.'),
+    limit: nullable.int(
+      'How many commands the scope may hold at once, by the policy of the node that answers; null if that policy has no such scope.',
+    ),
+    oldestDeadline: nullable.time('The earliest deadline of the commands in the scope; null if there is none.'),
+    holders: list(
+      CommandRef,
+      `The commands that hold the reservations, earliest deadline first: at most ${SCOPE_HOLDERS}.`,
+      { complexity: { field: 1, multiplier: SCOPE_HOLDERS } },
+    ),
+  })),
 });
 
 const CapacityScopeConnection = connectionOf('CapacityScope', CapacityScope, { rows: 'capacity scopes' });

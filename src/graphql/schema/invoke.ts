@@ -14,12 +14,13 @@ import { thenDo } from '../../core/maybe-promise.ts';
 import { noteCommand, spanNoter } from '../../web/reply.ts';
 import { DIRECT_MUTATION } from '../writer/cache-hints.ts';
 import { textOfJson } from './builder-json.ts';
-import { builder, wireEnum } from './builder.ts';
+import { builder, ranged, wireEnum } from './builder.ts';
+import { fieldsOf, id, list, nullable, text, time, typed } from './builder-fields.ts';
 import { WaitStageEnum } from './calls.ts';
 import { CommandType, commandArguments, subjectOfCommand } from './commands.ts';
 import { ExecutionEvidenceEnum, OutcomeEnum, StageEnum } from './delivery.ts';
 import { TerminalErrorType } from './history.ts';
-import { Refusal, RefusalCodeEnum, refusalOf, type RefusalView } from './refusal.ts';
+import { Refusal, RefusalCodeEnum, orRefusal, refusalOf, type RefusalView } from './refusal.ts';
 
 /**
  * An answered invocation. `reread`: the command was awaited by its ids, so the answer shows a stored record and not the
@@ -106,6 +107,15 @@ export const waitFor = {
   description: 'What the call waits for.',
 } as const;
 
+export const TRACE_ID = {
+  description:
+    'The caller’s trace id, retained with every message of the command. If neither this nor `parentSpanId` is given, the HTTP headers `traceparent` and `tracestate` (W3C Trace Context) apply; without them there is none.',
+};
+
+export const PARENT_SPAN_ID = {
+  description: 'The caller’s span id, retained with every message of the command. Omitted: as for `traceId`.',
+};
+
 const InvokeActionInput = builder.inputType('InvokeActionInput', {
   description:
     'A command for one client. Its deadline is the time of its admission plus `connectWithinMs` and `respondWithinMs`.',
@@ -121,24 +131,15 @@ const InvokeActionInput = builder.inputType('InvokeActionInput', {
     }),
     waitFor: t.field(waitFor),
     connectWithinMs: t.int({
-      required: true,
-      defaultValue: CONNECT_WITHIN_MS.default,
+      ...ranged(CONNECT_WITHIN_MS),
       description: `How long the command may wait for its client to connect, ${CONNECT_WITHIN_MS.min} to ${CONNECT_WITHIN_MS.max} milliseconds. With 0, the call is refused if the client is not connected.`,
-      extensions: { minimum: CONNECT_WITHIN_MS.min, maximum: CONNECT_WITHIN_MS.max },
     }),
     respondWithinMs: t.int({
-      required: true,
-      defaultValue: RESPOND_WITHIN_MS.default,
+      ...ranged(RESPOND_WITHIN_MS),
       description: `How long the client may take, ${RESPOND_WITHIN_MS.min} to ${RESPOND_WITHIN_MS.max} milliseconds.`,
-      extensions: { minimum: RESPOND_WITHIN_MS.min, maximum: RESPOND_WITHIN_MS.max },
     }),
-    traceId: t.string({
-      description:
-        'The caller’s trace id, retained with every message of the command. If neither this nor `parentSpanId` is given, the HTTP headers `traceparent` and `tracestate` (W3C Trace Context) apply; without them there is none.',
-    }),
-    parentSpanId: t.string({
-      description: 'The caller’s span id, retained with every message of the command. Omitted: as for `traceId`.',
-    }),
+    traceId: t.string(TRACE_ID),
+    parentSpanId: t.string(PARENT_SPAN_ID),
   }),
 });
 
@@ -166,10 +167,8 @@ builder.mutationField('awaitCommand', (t) =>
       ...commandArguments,
       waitFor: t.arg(waitFor),
       withinMs: t.arg.int({
-        required: true,
-        defaultValue: AWAIT_WITHIN_MS.default,
+        ...ranged(AWAIT_WITHIN_MS),
         description: `How long to wait, ${AWAIT_WITHIN_MS.min} to ${AWAIT_WITHIN_MS.max} milliseconds. With 0, the call only reads the record and makes no waiter.`,
-        extensions: { minimum: AWAIT_WITHIN_MS.min, maximum: AWAIT_WITHIN_MS.max },
       }),
     },
     extensions: DIRECT_MUTATION,
@@ -193,27 +192,22 @@ const CancelStateEnum = wireEnum<CancelReceipt['state']>('CancelState', 'The res
 
 const CancelReceiptType = builder.objectRef<CancelReceipt>('CancelReceipt').implement({
   description: 'The result of a requested cancellation.',
-  fields: (t) => ({
-    state: t.expose('state', { type: CancelStateEnum, description: 'What the cancellation achieved.' }),
-    commandId: t.exposeID('commandId', { description: 'The id of the command.' }),
-    outcome: t.expose('outcome', {
-      type: OutcomeEnum,
-      nullable: true,
-      description: 'How the command ended; null while it is live.',
-    }),
-    command: t.expose('command', {
-      type: CommandType,
-      nullable: true,
-      description: 'The command after the cancellation; null if its record is no longer retained.',
-    }),
-  }),
+  fields: fieldsOf(() => ({
+    state: typed(CancelStateEnum, 'What the cancellation achieved.'),
+    commandId: id('The id of the command.'),
+    outcome: nullable.typed(OutcomeEnum, 'How the command ended; null while it is live.'),
+    command: nullable.typed(
+      CommandType,
+      'The command after the cancellation; null if its record is no longer retained.',
+    ),
+  })),
 });
 
-const CancelCommandResult = builder.unionType('CancelCommandResult', {
-  description: 'The receipt of a cancellation, or a refusal.',
-  types: [CancelReceiptType, Refusal],
-  resolveType: (answer) => ('kind' in answer ? 'Refusal' : 'CancelReceipt'),
-});
+const CancelCommandResult = orRefusal(
+  'CancelCommandResult',
+  CancelReceiptType,
+  'The receipt of a cancellation, or a refusal.',
+);
 
 const CancelCommandInput = builder.inputType('CancelCommandInput', {
   description: 'Which command to cancel, and why.',
@@ -280,58 +274,42 @@ const AskedOfEnum = wireEnum<PreflightLayer['askedOf']>('PreflightAskedOf', 'Who
 
 const PreflightLayerType = builder.objectRef<PreflightLayer>('PreflightLayer').implement({
   description: 'What one layer of an invocation would answer.',
-  fields: (t) => ({
-    layer: t.expose('layer', { type: PreflightLayerEnum, description: 'The layer.' }),
-    verdict: t.expose('verdict', { type: PreflightVerdictEnum, description: 'Whether it would refuse.' }),
-    code: t.expose('code', {
-      type: RefusalCodeEnum,
-      nullable: true,
-      description: 'The code with which it would refuse; null unless the verdict is `REFUSE`.',
-    }),
-    message: t.exposeString('message', { description: 'The answer in words, for people.' }),
-    evidence: t.expose('evidence', {
-      type: 'JSON',
-      nullable: true,
-      description:
-        'What the layer looked at, such as `{"reserved":480,"limit":500}`: a JSON object whose members depend on the layer; null if there is nothing to show.',
-    }),
-    askedOf: t.expose('askedOf', { type: AskedOfEnum, description: 'Who decides.' }),
-    observedAt: t.expose('observedAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When the evidence was read; null if the layer was not asked.',
-    }),
-  }),
+  fields: fieldsOf(() => ({
+    layer: typed(PreflightLayerEnum, 'The layer.'),
+    verdict: typed(PreflightVerdictEnum, 'Whether it would refuse.'),
+    code: nullable.typed(RefusalCodeEnum, 'The code with which it would refuse; null unless the verdict is `REFUSE`.'),
+    message: text('The answer in words, for people.'),
+    evidence: nullable.json(
+      'What the layer looked at, such as `{"reserved":480,"limit":500}`: a JSON object whose members depend on the layer; null if there is nothing to show.',
+    ),
+    askedOf: typed(AskedOfEnum, 'Who decides.'),
+    observedAt: nullable.time('When the evidence was read; null if the layer was not asked.'),
+  })),
 });
 
 const PreflightType = builder.objectRef<Preflight>('Preflight').implement({
   description:
     'What would happen to an invocation: a snapshot. It reserves nothing, so an invocation that follows may be answered in another way.',
-  fields: (t) => ({
-    wouldAdmit: t.expose('wouldAdmit', {
-      type: PreflightVerdictEnum,
-      description:
-        'Whether the relay would admit the command: `PASS`, `REFUSE` or `UNKNOWN`. The client’s layers come later and are not counted.',
-    }),
-    firstRefusal: t.expose('firstRefusal', {
-      type: PreflightLayerType,
-      nullable: true,
-      description:
-        'The layer that would refuse first, so the code with which the invocation would be refused; null if none would. A layer before it that is `UNKNOWN` may refuse instead.',
-    }),
-    layers: t.expose('layers', {
-      type: [PreflightLayerType],
-      complexity: { field: 1, multiplier: PREFLIGHT_LAYERS.length },
-      description: `Every layer, in the order in which they are asked: at most ${PREFLIGHT_LAYERS.length}.`,
-    }),
-    command: t.expose('command', {
-      type: CommandType,
-      nullable: true,
-      description:
-        'With a given command id, the command that the invocation would attach to or replay; null if there is none or its record is no longer retained.',
-    }),
-    asOf: t.expose('asOf', { type: 'DateTime', description: 'When the layers were asked.' }),
-  }),
+  fields: fieldsOf(() => ({
+    wouldAdmit: typed(
+      PreflightVerdictEnum,
+      'Whether the relay would admit the command: `PASS`, `REFUSE` or `UNKNOWN`. The client’s layers come later and are not counted.',
+    ),
+    firstRefusal: nullable.typed(
+      PreflightLayerType,
+      'The layer that would refuse first, so the code with which the invocation would be refused; null if none would. A layer before it that is `UNKNOWN` may refuse instead.',
+    ),
+    layers: list(
+      PreflightLayerType,
+      `Every layer, in the order in which they are asked: at most ${PREFLIGHT_LAYERS.length}.`,
+      { complexity: { field: 1, multiplier: PREFLIGHT_LAYERS.length } },
+    ),
+    command: nullable.typed(
+      CommandType,
+      'With a given command id, the command that the invocation would attach to or replay; null if there is none or its record is no longer retained.',
+    ),
+    asOf: time('When the layers were asked.'),
+  })),
 });
 
 /** The cost is high, because this query reads what an invocation reads: one document must not contain many of them. */

@@ -1,7 +1,9 @@
 /** The type Refusal: why an invocation was not admitted, and by which layer. */
 import type { Invocation, RefusedBy } from '../../core/core.ts';
 import { CODES, CallboardError, type Code } from '../../core/errors.ts';
+import type { ObjectRef } from '@pothos/core';
 import { builder, enumName, keysOf, wireEnum } from './builder.ts';
+import { fieldsOf, nullable, text, typed, type Types } from './builder-fields.ts';
 
 // What each error code means, for readers of the schema. The table of PROTOCOL.md has the same words.
 
@@ -128,14 +130,11 @@ const RefusedByEnum = wireEnum<RefusedBy>('RefusedBy', 'The layer of the relay t
 
 export const Refusal = builder.objectRef<RefusalView>('Refusal').implement({
   description: 'A request that was refused before anything could run. A refused invocation leaves no command behind.',
-  fields: (t) => ({
-    code: t.expose('code', { type: RefusalCodeEnum, description: 'The error code, for programs.' }),
-    message: t.exposeString('message', { description: 'The error message, for people.' }),
-    by: t.expose('by', { type: RefusedByEnum, description: 'The layer that refused.' }),
-    retryAfterMs: t.exposeInt('retryAfterMs', {
-      nullable: true,
-      description: 'After how many milliseconds a retry may succeed; null if waiting alone does not help.',
-    }),
+  fields: fieldsOf((t) => ({
+    code: typed(RefusalCodeEnum, 'The error code, for programs.'),
+    message: text('The error message, for people.'),
+    by: typed(RefusedByEnum, 'The layer that refused.'),
+    retryAfterMs: nullable.int('After how many milliseconds a retry may succeed; null if waiting alone does not help.'),
     share: t.string({
       nullable: true,
       description:
@@ -148,5 +147,18 @@ export const Refusal = builder.objectRef<RefusalView>('Refusal').implement({
         'The command id that the caller gave; null if it gave none. This call created no command with that id.',
       resolve: ({ commandId }) => commandId,
     }),
-  }),
+  })),
 });
+
+/** Makes the union of a result and a refusal. */
+export function orRefusal<Name extends string, Row extends object>(
+  name: Name,
+  result: ObjectRef<Types, Row>,
+  description: string,
+) {
+  return builder.unionType(name, {
+    description,
+    types: [result, Refusal],
+    resolveType: (answer) => ('kind' in answer ? 'Refusal' : result.name),
+  });
+}

@@ -6,12 +6,12 @@ import type { NewToken, OpenedSession } from '../../core/sites/site-policy.ts';
 import type { SiteEvent } from '../../core/sites/site.ts';
 import { noteCommand, spanNoter } from '../../web/reply.ts';
 import { textOfJson } from './builder-json.ts';
-import { builder, fresh } from './builder.ts';
-import type { Context } from './context.ts';
-import { InvokeActionResult, view, waitFor } from './invoke.ts';
-import type { Share } from './page-budget.ts';
-import { connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
-import { Refusal, refusalOf } from './refusal.ts';
+import { builder, fresh, ranged } from './builder.ts';
+import { fieldsOf, fieldsOfPart, id, int, nullable, text, time } from './builder-fields.ts';
+import type { Share } from './context.ts';
+import { InvokeActionResult, PARENT_SPAN_ID, TRACE_ID, view, waitFor } from './invoke.ts';
+import { PAGED, connectionOf, pageOf } from './page.ts';
+import { orRefusal, refusalOf } from './refusal.ts';
 import { GrantType, SESSION_SIZE, SessionStateEnum, SiteSessionType, SiteType, grantOf } from './sites.ts';
 
 const SiteSessionConnection = connectionOf('SiteSession', SiteSessionType, {
@@ -25,8 +25,7 @@ builder.objectField(SiteType, 'sessions', (t) =>
     nullable: true,
     description:
       'The site’s sessions, oldest first, including those that ended within the last hour; null for the holder of a grant.',
-    complexity: pageCost,
-    args: { ...pageArguments },
+    ...PAGED,
     resolve: (site, page, { core, requester }) =>
       site.seen === 'whole' ? core.sites.sessions(requester, site, pageOf(page)) : null,
   }),
@@ -79,12 +78,10 @@ const ShareSiteSessionInput = builder.inputType('ShareSiteSessionInput', {
 
 const OpenedSiteSession = builder.objectRef<OpenedSession>('OpenedSiteSession').implement({
   description: 'A new session with its first grant. The grant’s token is shown only here.',
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     sessionId: t.id({ description: 'The session’s id.', resolve: ({ view }) => view.session.sessionId }),
     grantId: t.id({ description: 'The id of the first grant.', resolve: ({ grant }) => grant.grantId }),
-    token: t.exposeString('token', {
-      description: 'The bearer token of the first grant. The relay keeps only a digest of it.',
-    }),
+    token: text('The bearer token of the first grant. The relay keeps only a digest of it.'),
     state: t.field({
       type: SessionStateEnum,
       description: 'Whether the session can be used.',
@@ -96,14 +93,14 @@ const OpenedSiteSession = builder.objectRef<OpenedSession>('OpenedSiteSession').
       resolve: ({ grant }) => grant.expiresAt,
     }),
     session: t.field({ type: SiteSessionType, description: 'The new session.', resolve: ({ view }) => view }),
-  }),
+  })),
 });
 
 const SharedGrant = builder.objectRef<NewToken & { readonly sessionId: string }>('SharedGrant').implement({
   description: 'A new grant. Its token is shown only here.',
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     grantId: t.id({ description: 'The grant’s id.', resolve: ({ grant }) => grant.grantId }),
-    token: t.exposeString('token', { description: 'The grant’s bearer token. The relay keeps only a digest of it.' }),
+    token: text('The grant’s bearer token. The relay keeps only a digest of it.'),
     expiresAt: t.field({
       type: 'DateTime',
       description: 'When the grant expires.',
@@ -114,20 +111,12 @@ const SharedGrant = builder.objectRef<NewToken & { readonly sessionId: string }>
       description: 'What the grant allows.',
       resolve: ({ sessionId, grant }) => grantOf({ sessionId }, grant),
     }),
-  }),
+  })),
 });
 
-const OpenSiteSessionResult = builder.unionType('OpenSiteSessionResult', {
-  description: 'The new session, or a refusal.',
-  types: [OpenedSiteSession, Refusal],
-  resolveType: (answer) => ('kind' in answer ? 'Refusal' : 'OpenedSiteSession'),
-});
+const OpenSiteSessionResult = orRefusal('OpenSiteSessionResult', OpenedSiteSession, 'The new session, or a refusal.');
 
-const ShareSiteSessionResult = builder.unionType('ShareSiteSessionResult', {
-  description: 'The new grant, or a refusal.',
-  types: [SharedGrant, Refusal],
-  resolveType: (answer) => ('kind' in answer ? 'Refusal' : 'SharedGrant'),
-});
+const ShareSiteSessionResult = orRefusal('ShareSiteSessionResult', SharedGrant, 'The new grant, or a refusal.');
 
 const RevokeGrantResult = builder.objectRef<readonly string[]>('RevokeGrantResult').implement({
   description: 'The revoked grants.',
@@ -142,16 +131,12 @@ const RevokeGrantResult = builder.objectRef<readonly string[]>('RevokeGrantResul
 const SiteTicket = builder.objectRef<{ readonly ticket: string; readonly expiresAt: number }>('SiteTicket').implement({
   description:
     'A secret that opens one event stream instead of a token, for an `EventSource`, which cannot send a header.',
-  fields: (t) => ({
-    ticket: t.exposeString('ticket', {
-      description:
-        'The ticket, sent as the query parameter `ticket`. It also works for reconnects of the EventSource that redeemed it.',
-    }),
-    expiresAt: t.expose('expiresAt', {
-      type: 'DateTime',
-      description: 'When the ticket expires if it was not redeemed.',
-    }),
-  }),
+  fields: fieldsOf(() => ({
+    ticket: text(
+      'The ticket, sent as the query parameter `ticket`. It also works for reconnects of the EventSource that redeemed it.',
+    ),
+    expiresAt: time('When the ticket expires if it was not redeemed.'),
+  })),
 });
 
 const sessionId = { required: true, description: 'The session’s id.' } as const;
@@ -204,28 +189,17 @@ const SiteEventType = builder.objectRef<LiveEvent<SiteEvent>>('SiteEvent').imple
   description:
     'A notification from a site’s host to its viewers. It is not state: a viewer that receives it queries what changed.',
   extensions: { shareable: true },
-  fields: (t) => ({
-    name: t.string({ description: 'The event’s name.', resolve: ({ event }) => event.name }),
-    data: t.field({
-      type: 'JSON',
-      nullable: true,
-      description: 'The data that the host sent with the event; null if it sent none.',
-      resolve: ({ event }) => event.data,
+  fields: fieldsOf((t) => ({
+    ...fieldsOfPart(t, 'event', {
+      name: text('The event’s name.'),
+      data: nullable.json('The data that the host sent with the event; null if it sent none.'),
+      messageId: id('The id of the retained message, for requesters that may read the history.'),
+      publishedAt: time('When the event was retained and published.'),
     }),
-    messageId: t.id({
-      description: 'The id of the retained message, for requesters that may read the history.',
-      resolve: ({ event }) => event.messageId,
-    }),
-    publishedAt: t.field({
-      type: 'DateTime',
-      description: 'When the event was retained and published.',
-      resolve: ({ event }) => event.publishedAt,
-    }),
-    missed: t.exposeInt('missed', {
-      description:
-        'At least how many events were lost since the previous one: those that the subscriber read too slowly, and one for each interruption between the relay and other relays.',
-    }),
-  }),
+    missed: int(
+      'At least how many events were lost since the previous one: those that the subscriber read too slowly, and one for each interruption between the relay and other relays.',
+    ),
+  })),
 });
 
 type EventsArgs = { readonly sessionId: string; readonly names?: readonly string[] | null };
@@ -233,7 +207,7 @@ type EventsArgs = { readonly sessionId: string; readonly names?: readonly string
 /**
  * Viewers of different sessions share one stream of events if they may receive the same event names of the same site.
  */
-const shareEvents: Share<EventsArgs, Context> = async ({ sessionId, names }, { core, requester }) =>
+const shareEvents: Share<EventsArgs> = async ({ sessionId, names }, { core, requester }) =>
   (await core.sites.listen(requester, sessionId, names ?? null)) ?? notFound();
 
 builder.subscriptionField('siteEvents', (t) =>
@@ -269,24 +243,15 @@ const InvokeSiteActionInput = builder.inputType('InvokeSiteActionInput', {
     instanceId: t.id({ description: 'The id of the host’s instance that must be live. Omitted: any instance.' }),
     waitFor: t.field(waitFor),
     connectWithinMs: t.int({
-      required: true,
-      defaultValue: CONNECT_WITHIN_MS.default,
+      ...ranged(CONNECT_WITHIN_MS),
       description: `How long the command may wait for a host that disconnects after the call was accepted, ${CONNECT_WITHIN_MS.min} to ${CONNECT_WITHIN_MS.max} milliseconds.`,
-      extensions: { minimum: CONNECT_WITHIN_MS.min, maximum: CONNECT_WITHIN_MS.max },
     }),
     respondWithinMs: t.int({
-      required: true,
-      defaultValue: RESPOND_WITHIN_MS.default,
+      ...ranged(RESPOND_WITHIN_MS),
       description: `How long the host may take, ${RESPOND_WITHIN_MS.min} to ${RESPOND_WITHIN_MS.max} milliseconds.`,
-      extensions: { minimum: RESPOND_WITHIN_MS.min, maximum: RESPOND_WITHIN_MS.max },
     }),
-    traceId: t.string({
-      description:
-        'The caller’s trace id, retained with every message of the command. If neither this nor `parentSpanId` is given, the HTTP headers `traceparent` and `tracestate` (W3C Trace Context) apply; without them there is none.',
-    }),
-    parentSpanId: t.string({
-      description: 'The caller’s span id, retained with every message of the command. Omitted: as for `traceId`.',
-    }),
+    traceId: t.string(TRACE_ID),
+    parentSpanId: t.string(PARENT_SPAN_ID),
   }),
 });
 

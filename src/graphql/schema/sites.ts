@@ -1,15 +1,16 @@
 /** Cooperative sites: the type, the listings, and registration by their hosts. */
 import { notFound } from '../../core/errors.ts';
 import { GRANTS_PER_SESSION, SITES_PER_USER } from '../../core/limits.ts';
-import { thenDo } from '../../core/maybe-promise.ts';
 import type { SessionView, SiteView } from '../../core/sites/site-policy.ts';
 import type { CapabilityProfile, Grant, SessionState, SiteSession } from '../../core/sites/site.ts';
 import { builder, wireEnum } from './builder.ts';
-import { CONNECTION_SIZE, ConnectionSnapshot } from './connections.ts';
+import { fieldsOf, fieldsOfPart, flag, id, int, nullable, text, texts, time, typed } from './builder-fields.ts';
+import { ConnectionSnapshot, loadSized } from './connections.ts';
+import { loadPagesBy } from './context.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import type { RowSize } from './page-budget.ts';
-import { CompletenessType, connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
-import { Refusal, refusalOf } from './refusal.ts';
+import { PAGED, CompletenessType, ROWS_OF_USER, connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
+import { orRefusal, refusalOf } from './refusal.ts';
 import { User } from './users.ts';
 
 // Estimates the size of a site or a session in an answer, for the answer's budget of bytes.
@@ -43,12 +44,10 @@ function grantBytes({ events, actions }: Grant): number {
 
 const CapabilityProfileType = builder.objectRef<CapabilityProfile>('CapabilityProfile').implement({
   description: 'What a site lets its viewers do besides reading events.',
-  fields: (t) => ({
-    actionInvocation: t.exposeBoolean('actionInvocation', {
-      description: 'Whether viewers may invoke the site’s allowed actions.',
-    }),
-    sharing: t.exposeBoolean('sharing', { description: 'Whether sessions of the site may be shared.' }),
-  }),
+  fields: fieldsOf(() => ({
+    actionInvocation: flag('Whether viewers may invoke the site’s allowed actions.'),
+    sharing: flag('Whether sessions of the site may be shared.'),
+  })),
 });
 
 /**
@@ -63,41 +62,31 @@ export const SiteType = builder.objectRef<SiteView>('Site').implement({
   description:
     'A cooperative site as its owner defined it. The holder of a grant sees the id, mode, title and profile, and the names that the grant allows; the owner, client, host and registration time are null.',
   interfaces: [NodeInterface],
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     id: t.id({ ...NODE_ID, resolve: nodeIdOfSite }),
-    siteId: t.exposeID('siteId', { description: 'The site’s id, unique within its owner.' }),
+    siteId: id('The site’s id, unique within its owner.'),
     owner: t.id({
       nullable: true,
       description: 'The id of the user that owns the site; null for the holder of a grant.',
       resolve: ({ userId, seen }) => (seen === 'whole' ? userId : null),
     }),
-    mode: t.exposeString('mode', {
-      description:
-        'The site’s mode. A registered site is always `cooperative`; in any other mode nothing is invoked or published.',
-    }),
-    title: t.exposeString('title', {
-      nullable: true,
-      description: 'The site’s title, for people; null if the owner gave none.',
-    }),
-    eventNames: t.exposeStringList('eventNames', {
-      description:
-        'The names of the events that may be published; empty means any name. For the holder of a grant: the names that it may receive; if empty, see the grant.',
-    }),
-    actions: t.exposeStringList('actions', {
-      description: 'The actions that may be invoked. For the holder of a grant: those that it may invoke.',
-    }),
-    capabilityProfile: t.expose('capabilityProfile', {
-      type: CapabilityProfileType,
-      description: 'What the site’s viewers may do besides reading events.',
-    }),
+    mode: text(
+      'The site’s mode. A registered site is always `cooperative`; in any other mode nothing is invoked or published.',
+    ),
+    title: nullable.text('The site’s title, for people; null if the owner gave none.'),
+    eventNames: texts(
+      'The names of the events that may be published; empty means any name. For the holder of a grant: the names that it may receive; if empty, see the grant.',
+    ),
+    actions: texts('The actions that may be invoked. For the holder of a grant: those that it may invoke.'),
+    capabilityProfile: typed(CapabilityProfileType, 'What the site’s viewers may do besides reading events.'),
     clientId: t.id({
       nullable: true,
       description: 'The id of the client that hosts the site; null for the holder of a grant.',
       resolve: ({ clientId, seen }) => (seen === 'whole' ? clientId : null),
     }),
-    hostConnected: t.exposeBoolean('hostConnected', {
-      description: 'Derived: whether the hosting client is connected now over a link whose token has the scope `host`.',
-    }),
+    hostConnected: flag(
+      'Derived: whether the hosting client is connected now over a link whose token has the scope `host`.',
+    ),
     completeness: t.field({
       type: CompletenessType,
       description: 'Whether `hostConnected` may be out of date, and why: the node that reports the host may be silent.',
@@ -107,10 +96,7 @@ export const SiteType = builder.objectRef<SiteView>('Site').implement({
       type: ConnectionSnapshot,
       nullable: true,
       description: 'The connection of the hosting client; null if there is none, and for the holder of a grant.',
-      resolve: ({ userId, clientId, seen }, _, { loaders, budget }) =>
-        seen === 'whole'
-          ? thenDo(loaders.connection({ userId, clientId }), (host) => host && budget.row(host, CONNECTION_SIZE))
-          : null,
+      resolve: (site, _, context) => (site.seen === 'whole' ? loadSized(context, site) : null),
     }),
     registeredAt: t.field({
       type: 'DateTime',
@@ -119,7 +105,7 @@ export const SiteType = builder.objectRef<SiteView>('Site').implement({
         'When the site was registered; replacing its definition does not change this time. Null for the holder of a grant.',
       resolve: ({ registeredAt, seen }) => (seen === 'whole' ? registeredAt : null),
     }),
-  }),
+  })),
 });
 
 const SiteConnection = connectionOf('Site', SiteType, { rows: 'sites', size: SITE_SIZE });
@@ -130,9 +116,7 @@ builder.queryFields((t) => ({
     description: 'Sites in order of owner and site id. A user sees its own.',
     complexity: pageCost,
     args: {
-      userId: t.arg.id({
-        description: 'Only rows of this user. Omitted: a user gets its own rows, an administrator gets all.',
-      }),
+      userId: t.arg.id(ROWS_OF_USER),
       ...pageArguments,
     },
     resolve: (_, { userId, ...page }, { core, requester }) => core.sites.list(requester, userId ?? null, pageOf(page)),
@@ -149,16 +133,18 @@ builder.queryFields((t) => ({
   }),
 }));
 
+const sitesOfUser = loadPagesBy(
+  (userId: string) => userId,
+  ({ core, requester }, ids, first) => core.sites.ofUsers(requester, ids, first),
+  ({ core, requester }, id, page) => core.sites.list(requester, id, page),
+);
+
 builder.objectField(User, 'sites', (t) =>
   t.field({
     type: SiteConnection,
     description: 'The user’s sites, in order of site id.',
-    complexity: pageCost,
-    args: { ...pageArguments },
-    resolve: ({ id }, args, { core, requester, loaders }) => {
-      const page = pageOf(args);
-      return page.after ? core.sites.list(requester, id, page) : loaders.sitesOfUser(id, page.first);
-    },
+    ...PAGED,
+    resolve: ({ id }, page, context) => sitesOfUser.page(context, id, pageOf(page)),
   }),
 );
 
@@ -196,20 +182,16 @@ const RegisterSiteInput = builder.inputType('RegisterSiteInput', {
   }),
 });
 
-const RegisterSiteResult = builder.unionType('RegisterSiteResult', {
-  description: 'The site after the change, or a refusal.',
-  types: [SiteType, Refusal],
-  resolveType: (answer) => ('kind' in answer ? 'Refusal' : 'Site'),
-});
+const RegisterSiteResult = orRefusal('RegisterSiteResult', SiteType, 'The site after the change, or a refusal.');
 
 const RemoveSiteResult = builder
   .objectRef<{ readonly siteId: string; readonly closedSessions: number }>('RemoveSiteResult')
   .implement({
     description: 'A removed site.',
-    fields: (t) => ({
-      siteId: t.exposeID('siteId', { description: 'The site’s id.' }),
-      closedSessions: t.exposeInt('closedSessions', { description: 'How many sessions of the site were closed.' }),
-    }),
+    fields: fieldsOf(() => ({
+      siteId: id('The site’s id.'),
+      closedSessions: int('How many sessions of the site were closed.'),
+    })),
   });
 
 builder.mutationFields((t) => ({
@@ -251,57 +233,38 @@ export const GrantType = builder.objectRef<GrantView>('SiteGrant').implement({
   description:
     'What the holder of one token may do in a session: never more than the parent grant and the site’s definition allow.',
   interfaces: [NodeInterface],
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     id: t.id({ ...NODE_ID, resolve: (row) => nodeIdOf('SiteGrant', row) }),
-    grantId: t.exposeID('grantId', { description: 'The grant’s id, unique within its session.' }),
-    events: t.exposeStringList('events', {
-      nullable: true,
-      description: 'The names of the events that the holder may receive; null means all that the site publishes.',
-    }),
-    actions: t.exposeStringList('actions', {
-      nullable: true,
-      description: 'The actions that the holder may invoke; null, only for the owner, means all that the site allows.',
-    }),
-    share: t.exposeBoolean('share', { description: 'Whether the holder may share the session with others.' }),
-    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When the grant expires.' }),
-    parentId: t.exposeID('parentId', {
-      nullable: true,
-      description: 'The id of the grant that it was shared from; null if the owner gave it.',
-    }),
-    revokedAt: t.expose('revokedAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When the grant was revoked; null if it was not.',
-    }),
-  }),
+    grantId: id('The grant’s id, unique within its session.'),
+    events: nullable.texts(
+      'The names of the events that the holder may receive; null means all that the site publishes.',
+    ),
+    actions: nullable.texts(
+      'The actions that the holder may invoke; null, only for the owner, means all that the site allows.',
+    ),
+    share: flag('Whether the holder may share the session with others.'),
+    expiresAt: time('When the grant expires.'),
+    parentId: nullable.id('The id of the grant that it was shared from; null if the owner gave it.'),
+    revokedAt: nullable.time('When the grant was revoked; null if it was not.'),
+  })),
 });
 
 export const SiteSessionType = builder.objectRef<SessionView>('SiteSession').implement({
   description: 'A limited time in which viewers may use a site.',
   interfaces: [NodeInterface],
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     id: t.id({ ...NODE_ID, resolve: ({ session }) => nodeIdOf('SiteSession', session) }),
     sessionId: t.id({ description: 'The session’s id.', resolve: ({ session }) => session.sessionId }),
-    site: t.expose('site', {
-      type: SiteType,
-      nullable: true,
-      description: 'The site, as the requester may see it; null if it was removed.',
-    }),
-    state: t.expose('state', { type: SessionStateEnum, description: 'Whether the session can be used.' }),
+    site: nullable.typed(SiteType, 'The site, as the requester may see it; null if it was removed.'),
+    state: typed(SessionStateEnum, 'Whether the session can be used.'),
     completeness: t.field({
       type: CompletenessType,
       description: 'Whether `state` may be out of date, and why: the node that reports the host may be silent.',
       resolve: ({ site }, _, { core }) => core.sites.completeness(site),
     }),
-    openedAt: t.field({
-      type: 'DateTime',
-      description: 'When the session was opened.',
-      resolve: ({ session }) => session.openedAt,
-    }),
-    expiresAt: t.field({
-      type: 'DateTime',
-      description: 'When the session expires.',
-      resolve: ({ session }) => session.expiresAt,
+    ...fieldsOfPart(t, 'session', {
+      openedAt: time('When the session was opened.'),
+      expiresAt: time('When the session expires.'),
     }),
     grant: t.field({
       type: GrantType,
@@ -309,15 +272,14 @@ export const SiteSessionType = builder.objectRef<SessionView>('SiteSession').imp
       description: 'What the requester may do; null for an administrator, who may only read.',
       resolve: ({ session, grant }) => grant && grantOf(session, grant),
     }),
-    subscribers: t.exposeInt('subscribers', {
-      nullable: true,
-      description: 'How many subscriptions are live on the node that answers; null for the holder of a grant.',
-    }),
+    subscribers: nullable.int(
+      'How many subscriptions are live on the node that answers; null for the holder of a grant.',
+    ),
     grants: t.field({
       type: [GrantType],
       nullable: true,
       resolve: ({ session, grants }) => grants?.map((grant) => grantOf(session, grant)),
       description: `All grants of the session in the order in which they were given, at most ${GRANTS_PER_SESSION} of them live; null for the holder of a grant.`,
     }),
-  }),
+  })),
 });
