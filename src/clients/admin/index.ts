@@ -5,10 +5,12 @@
 import type * as generated from '../../../generated/admin.ts';
 import * as documents from '../../../generated/admin.ts';
 import type { TypedDocumentString } from '../../../generated/admin.ts';
+import { isRecord } from '../../protocol/json.ts';
 import {
   LibraryError,
   requestRelay,
   textOf,
+  type LibraryErrorDetails,
   type HttpAnswer,
   type RelayRequestOptions,
 } from '../link/relay-request.ts';
@@ -78,8 +80,6 @@ function isRefusal(answer: { readonly __typename: string }): answer is Refusal {
   return answer.__typename === 'Refusal';
 }
 
-// Iterates over the pages of any listing.
-
 /** One page of a listing. */
 export type Page<Row = unknown> = { readonly nodes: readonly Row[]; readonly nextCursor: string | null };
 
@@ -98,8 +98,6 @@ export async function* pages<Listing extends Page>(
     after = page.nextCursor;
   } while (after !== null);
 }
-
-// Sends one GraphQL operation to the relay and turns refusals into AdminError. Knows no particular query.
 
 /** How long the relay may take to answer a query, in milliseconds. The request fails only GRACE_MS later. */
 const BUDGET_MS = 10_000;
@@ -154,23 +152,18 @@ type Refused = { readonly code: string; readonly message: string };
 function refusalOf(body: HttpAnswer['body']): Refused | null {
   const first: unknown = Array.isArray(body['errors']) ? body['errors'][0] : undefined;
   if (first !== undefined) {
-    const error = recordOf(first);
-    const code = textOf(recordOf(error['extensions'])['code']) ?? 'bad_answer';
+    const error: Readonly<Record<string, unknown>> = isRecord(first) ? first : {};
+    const { extensions } = error;
+    const code = (isRecord(extensions) ? textOf(extensions['code']) : null) ?? 'bad_answer';
     return { code, message: textOf(error['message']) ?? code };
   }
   const code = textOf(body['code']);
   return code === null ? null : { code, message: textOf(body['detail']) ?? code };
 }
 
-function recordOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? { ...value } : {};
-}
-
-export type AdminErrorDetails = {
+export type AdminErrorDetails = LibraryErrorDetails & {
   /** The HTTP status; null when there was no response. */
   readonly status?: number | null;
-  readonly retryAfterMs?: number | null;
-  readonly cause?: unknown;
 };
 
 /**
