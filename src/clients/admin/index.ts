@@ -5,7 +5,6 @@
 import type * as generated from '../../../generated/admin.ts';
 import * as documents from '../../../generated/admin.ts';
 import type { TypedDocumentString } from '../../../generated/admin.ts';
-import { isRecord } from '../../protocol/json.ts';
 import {
   LibraryError,
   requestRelay,
@@ -152,13 +151,16 @@ type Refused = { readonly code: string; readonly message: string };
 function refusalOf(body: HttpAnswer['body']): Refused | null {
   const first: unknown = Array.isArray(body['errors']) ? body['errors'][0] : undefined;
   if (first !== undefined) {
-    const error: Readonly<Record<string, unknown>> = isRecord(first) ? first : {};
-    const { extensions } = error;
-    const code = (isRecord(extensions) ? textOf(extensions['code']) : null) ?? 'bad_answer';
+    const error = recordOf(first);
+    const code = textOf(recordOf(error['extensions'])['code']) ?? 'bad_answer';
     return { code, message: textOf(error['message']) ?? code };
   }
   const code = textOf(body['code']);
   return code === null ? null : { code, message: textOf(body['detail']) ?? code };
+}
+
+function recordOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? { ...value } : {};
 }
 
 export type AdminErrorDetails = LibraryErrorDetails & {
