@@ -117,8 +117,6 @@ export function createSocketServer(): Server<typeof LinkSocket> {
   return new WebSocketServer(options);
 }
 
-// Writes the frames, refusals and `bye` of one link, and closes it.
-
 const UNSOLICITED: BucketRate = { perSecond: FRAME_RATE, burst: FRAME_BURST };
 /**
  * The allowance of progress frames of one link: as much as UNSOLICITED, for each of the IN_FLIGHT commands. Further
