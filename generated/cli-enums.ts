@@ -464,6 +464,19 @@ export const ENUM_WORDS = {
     "COMMAND_RESULT": "command_result",
     "MESSAGE": "message"
   },
+  "ViewerKind": {
+    "ADMIN": "admin",
+    "USER": "user"
+  },
+  "Scope": {
+    "CONNECT": "connect",
+    "INVOKE": "invoke",
+    "HOST": "host"
+  },
+  "Mode": {
+    "DIRECT": "direct",
+    "SHARED": "shared"
+  },
   "Stage": {
     "ADMITTED": "admitted",
     "QUEUED": "queued",
@@ -488,6 +501,14 @@ export const ENUM_WORDS = {
     "ADMIN": "admin",
     "USER": "user",
     "GRANT": "grant"
+  },
+  "CommandOrder": {
+    "KEY": "key",
+    "NEWEST": "newest"
+  },
+  "DisconnectState": {
+    "CLOSED": "closed",
+    "REQUESTED": "requested"
   },
   "MessageKind": {
     "COMMAND": "command",
@@ -525,6 +546,11 @@ export const ENUM_WORDS = {
     "ACKNOWLEDGED": "acknowledged",
     "COMPLETED": "completed"
   },
+  "CancelState": {
+    "CANCELLED": "cancelled",
+    "REQUESTED": "requested",
+    "TOO_LATE": "too_late"
+  },
   "ContextStatus": {
     "ACTIVE": "active",
     "IDLE": "idle",
@@ -543,31 +569,5 @@ export const ENUM_WORDS = {
   "CountsFrom": {
     "CONTEXTS": "contexts",
     "SNAPSHOT": "snapshot"
-  },
-  "ViewerKind": {
-    "ADMIN": "admin",
-    "USER": "user"
-  },
-  "Scope": {
-    "CONNECT": "connect",
-    "INVOKE": "invoke",
-    "HOST": "host"
-  },
-  "Mode": {
-    "DIRECT": "direct",
-    "SHARED": "shared"
-  },
-  "CommandOrder": {
-    "KEY": "key",
-    "NEWEST": "newest"
-  },
-  "DisconnectState": {
-    "CLOSED": "closed",
-    "REQUESTED": "requested"
-  },
-  "CancelState": {
-    "CANCELLED": "cancelled",
-    "REQUESTED": "requested",
-    "TOO_LATE": "too_late"
   }
 } as const;
