@@ -1,10 +1,8 @@
-/**
- * Runs the task board, an application in its own process. It reaches callboard only through the HTTP API of the control
- * server.
- */
+/** Runs the task board, an application in its own process, which reaches callboard only through the control server. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SITE_ID, readMessageToBoard, type MessageFromBoard, type Open, type Viewers } from './board-page.ts';
 import { createTasks, startBoardServer } from './board-server.ts';
+import { SITE_ID } from './pages.ts';
+import { joinDemo, type Open, type Viewers } from './parts.ts';
 
 /** The control server as any local program uses it: plain HTTP and a token, without a callboard library. */
 type Control = { readonly url: string; readonly token: string };
@@ -37,18 +35,12 @@ async function ask({ url, token }: Control, ...[method, path, body]: readonly [s
   }
 }
 
-/**
- * The pause between two attempts of this program to define its site, in milliseconds. It tries until the relay accepts.
- */
+/** The pause between two attempts to define the site, in milliseconds. The program tries until the relay accepts. */
 const RETRY_MS = 500;
 
 const tasks = createTasks();
 let opened: Open | null = null;
 let viewers: Viewers | null = null;
-
-function send(message: MessageFromBoard): void {
-  if (process.connected) process.send?.(message);
-}
 
 function changed(reason: string, id: string): void {
   // A lost event does no harm: viewers read all tasks again whenever their streams reconnect.
@@ -68,26 +60,24 @@ async function live(everyMs: number): Promise<void> {
   }
 }
 
-const { port, key } = await startBoardServer({
+const { origin, key } = await startBoardServer({
   tasks,
   viewers: () => viewers,
   apiToken: () => opened?.apiToken ?? null,
   changed,
 });
 
-process.on('message', (message) => {
-  const command = readMessageToBoard(message);
-  if (command?.type === 'open') {
-    opened = command;
-    void define(command.control);
-    if (command.everyMs !== null) void live(command.everyMs);
-  } else if (command?.type === 'viewers') {
-    viewers = command;
-    send({ type: 'showing' });
-  } else if (command?.type === 'stop') process.exit(0);
-});
-// The demo has ended, so this process ends too.
-process.on('disconnect', () => process.exit(0));
-// Ctrl-C reaches the whole process group. This process ignores it, because the demo stops each process itself.
-process.on('SIGINT', () => {});
-send({ type: 'listening', port, key });
+const send = joinDemo(
+  (message) => {
+    if (message.type === 'open') {
+      opened = message;
+      void define(message.control);
+      if (message.everyMs !== null) void live(message.everyMs);
+    } else if (message.type === 'viewers') {
+      viewers = message;
+      send({ type: 'showing' });
+    }
+  },
+  () => process.exit(0),
+);
+send({ type: 'listening', origin, key });

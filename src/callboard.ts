@@ -5,15 +5,13 @@ import { openAuditFile } from './backends/memory/audit.ts';
 import { createMemoryBackend } from './backends/memory/backend.ts';
 import { createDirectorySpill } from './backends/spill/directory.ts';
 import { createMemorySpill } from './backends/spill/memory.ts';
-import type { AuditConfig } from './config-audit.ts';
-import type { AuthConfig, Config, RedisConfig, TlsConfig } from './config.ts';
+import type { AuditConfig, AuthConfig, Config, RedisConfig, TlsConfig } from './config.ts';
 import type { AuditSign, AuditStore } from './core/audit/audit-rows.ts';
 import type { AuditBounds } from './core/audit/audit.ts';
 import { compilePolicy, defaultPolicy, type Policy } from './core/auth/policy.ts';
 import type { Authenticator } from './core/auth/principal.ts';
 import type { Backend } from './core/backend.ts';
-import type { Core } from './core/core.ts';
-import { createCore } from './core/create.ts';
+import { createCore, type Core } from './core/core.ts';
 import type { ServerSettings } from './core/deps.ts';
 import { fail } from './core/errors.ts';
 import type { SpillStore } from './core/history/message.ts';
@@ -272,36 +270,14 @@ function assemble(parts: Parts): Callboard {
 
 // Checks the options of an embedded relay, and completes them with defaults.
 
+/** The settings that the command line carries out itself: where to listen, what to log, and what to reload. */
+type ProgramSetting = 'host' | 'port' | 'files' | 'generated' | 'logLevel' | 'warnings';
+
 /**
  * The settings of a relay. `readConfig` reads all of them from variables and flags; embedding programs set what they
  * need.
  */
-export type Settings = Partial<
-  Pick<
-    Config,
-    | 'basePath'
-    | 'redis'
-    | 'nodeId'
-    | 'label'
-    | 'policy'
-    | 'retentionMs'
-    | 'idempotencyWindowMs'
-    | 'streamMaxMessages'
-    | 'maxBodyBytes'
-    | 'unauthenticatedSockets'
-    | 'inboundBytesPerSecond'
-    | 'rawMessages'
-    | 'operatorConsole'
-    | 'spillDir'
-    | 'reveal'
-    | 'allowedOrigins'
-    | 'trustProxy'
-    | 'introspection'
-    | 'fastPath'
-    | 'traceIds'
-    | 'tls'
-  >
-> & {
+export type Settings = Partial<Omit<Config, ProgramSetting | 'auth' | 'audit' | 'shares'>> & {
   readonly auth: Partial<AuthConfig>;
   /** How the audit is kept; absent members have their defaults. */
   readonly audit?: Partial<AuditConfig> | undefined;
@@ -351,14 +327,10 @@ const NO_AUTH: AuthConfig = { adminTokens: [], secret: null, jwksUrl: null, issu
 // Opens the stores of a relay that are not part of its backend: the store of large payloads, and the audit file of
 // direct mode. Also derives the keys that sign audit rows.
 
-type SpillParts = {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly crypto: Crypto;
-  readonly shares: Shares;
-};
-
-function spillStore(root: string | null, parts: SpillParts): SpillStore {
+function spillStore(
+  root: string | null,
+  parts: Pick<Place, 'clock' | 'crypto' | 'shares'> & { readonly log: Log },
+): SpillStore {
   return root === null
     ? createMemorySpill(parts.clock, parts.crypto, parts.shares)
     : createDirectorySpill({ root, ...parts });

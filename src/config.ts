@@ -3,10 +3,9 @@ import { randomBytes } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { parseArgs } from 'node:util';
 import { readTarget, secretsOf } from './backends/redis/target.ts';
-import { auditFaults, auditOf, type AuditConfig } from './config-audit.ts';
 import type { PolicyFile } from './core/auth/policy.ts';
 import { NAMED_TOKEN_MIN, parseAdminToken, type AdminToken } from './core/auth/principal.ts';
-import { CallboardError, type InputError } from './core/errors.ts';
+import { refuseInputs, type InputError } from './core/errors.ts';
 import { shareBounds, type ShareBounds } from './core/shares/shares.ts';
 import { parsePolicyFile } from './policy.ts';
 import {
@@ -106,7 +105,9 @@ export function readConfig(env: Environment, argv: readonly string[]): Config {
   for (const [name, detail] of overdrawn) faults.push({ parameter: shownAs(name), detail });
   const policy = readPolicy(given.get('POLICY_FILE'), faults);
   const tls = tlsOf(given, faults);
-  if (!parsed.success || faults.length > 0) throw configurationError(faults);
+  refuseInputs(faults, '\n');
+  // Each issue of the schema is among the faults, so this throws nothing.
+  if (!parsed.success) throw parsed.error;
   const paths = [...files, ...[given.get('TLS_CERT'), given.get('TLS_KEY')].flatMap((at) => (at ? [at.text] : []))];
   return { ...toConfig(parsed.data, policy, warningsOf(env, given)), tls, files: paths };
 }
@@ -217,11 +218,6 @@ function toConfig(
     logLevel: settings.LOG_LEVEL,
     warnings,
   };
-}
-
-function configurationError(faults: readonly InputError[]): CallboardError {
-  const lines = faults.map(({ parameter, detail }) => `${parameter}: ${detail}`);
-  return new CallboardError('invalid_argument', lines.join('\n'), { errors: faults });
 }
 
 // Collects the texts of settings from variables, flags and files. Does not parse them.
@@ -373,8 +369,8 @@ export function secretsIn({
   audit,
 }: {
   readonly auth: AuthConfig;
-  readonly audit: { readonly key: string | null; readonly earlierKeys: readonly string[] };
-  readonly redis: { readonly url: string } | null;
+  readonly audit: Pick<AuditConfig, 'key' | 'earlierKeys'>;
+  readonly redis: Pick<RedisConfig, 'url'> | null;
 }): readonly string[] {
   const tokens = auth.adminTokens.map((text) => parseAdminToken(text).token);
   const keys = [audit.key, ...audit.earlierKeys];
@@ -412,6 +408,37 @@ function redisOf(settings: SettingValues): RedisConfig | null {
     strictMigration: settings.STRICT_MIGRATION,
     legacy: { commandStream: settings.LEGACY_COMMAND_STREAM ?? null, pending: settings.LEGACY_PENDING ?? null },
   };
+}
+
+// Reads the settings of the audit.
+
+export type AuditConfig = {
+  /** The file of the audit's rows in direct mode; null: they are kept in memory. */
+  readonly file: string | null;
+  /** The key with which rows are signed; null: a key derived from the secret of tokens. */
+  readonly key: string | null;
+  /** The keys with which earlier rows were signed. They only verify rows. */
+  readonly earlierKeys: readonly string[];
+  readonly days: number;
+  readonly maxRows: number;
+};
+
+function auditOf(settings: SettingValues): AuditConfig {
+  const { AUDIT_FILE: file = null, AUDIT_KEY: keys = [], AUDIT_DAYS: days, AUDIT_MAX_ROWS: maxRows } = settings;
+  const [key = null, ...earlierKeys] = keys;
+  return { file, key, earlierKeys, days, maxRows };
+}
+
+/**
+ * Returns a fault if an audit file is set without a key. Rows in a file outlive the process, so the key that signs them
+ * must be configured too.
+ */
+function auditFaults(
+  given: ReadonlyMap<SettingName, Given>,
+  shownAs: (name: SettingName) => string,
+): readonly InputError[] {
+  if (!given.has('AUDIT_FILE') || given.has('AUDIT_KEY') || given.has('SECRET')) return [];
+  return [{ parameter: shownAs('AUDIT_FILE'), detail: 'needs AUDIT_KEY or SECRET, which sign the rows' }];
 }
 
 // Reads the certificate and the key with which the relay itself speaks TLS.

@@ -15,7 +15,7 @@ import {
 import type { Command } from '../../src/core/commands/command.ts';
 import { trustJson } from '../../src/core/json.ts';
 import { decideRoots } from '../../src/platform/tracing.ts';
-import { withCallSpan } from '../../src/core/calls/call-span.ts';
+import { withCallSpan } from '../../src/core/calls/calls.ts';
 import { median } from '../lib/numbers.ts';
 import type { Goal, Row, Table } from '../lib/report.ts';
 import type { Run } from '../lib/rounds.ts';

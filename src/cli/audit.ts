@@ -3,17 +3,7 @@ import { readAuditFile } from '../backends/memory/audit.ts';
 import { auditKeys } from '../callboard.ts';
 import { readConfig } from '../config.ts';
 import { ChainVerifier, type ChainReport, type UncheckedRows } from '../core/audit/audit-rows.ts';
-import { UsageError, splitFlags, type Io } from './io.ts';
-
-/** The error for an audit chain that is broken or cannot be read. The process exits with code 1. */
-export class AuditError extends Error {
-  override readonly name: string = 'AuditError';
-}
-
-/** The error for an audit chain without a fault that has rows whose keys are not given. The process exits with code 8. */
-export class UncheckedAuditError extends AuditError {
-  override readonly name = 'UncheckedAuditError';
-}
+import { CommandError, EXIT, UsageError, splitFlags, type Io } from './io.ts';
 
 /** What an operator must know of a key that is not given: its id alone proves nothing. */
 const UNKNOWN_KEY = 'If no key of yours ever had this id, these rows were forged or changed.';
@@ -51,7 +41,7 @@ function readOrFail(path: string): ReturnType<typeof readAuditFile> {
   try {
     return readAuditFile(path);
   } catch (error) {
-    throw new AuditError(`${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    throw new CommandError(`${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 
@@ -84,12 +74,12 @@ async function readPart(
     body: JSON.stringify({ query: CHAIN, variables: { after } }),
     signal: AbortSignal.timeout(ANSWER_MS),
   }).catch((error: unknown) => {
-    throw new AuditError(`${url} does not answer (${error instanceof Error ? error.message : String(error)})`);
+    throw new CommandError(`${url} does not answer (${error instanceof Error ? error.message : String(error)})`);
   });
   const text = await answer.text();
   const { data, errors } = parsed(text);
   if (!data?.auditChain)
-    throw new AuditError(`${url} answers ${answer.status}: ${errors?.[0]?.message ?? text.slice(0, 200)}`);
+    throw new CommandError(`${url} answers ${answer.status}: ${errors?.[0]?.message ?? text.slice(0, 200)}`);
   return data.auditChain;
 }
 
@@ -108,8 +98,8 @@ function parsed(text: string): ChainAnswer {
 
 function printReport({ rows, firstSeq, lastSeq, lastMac, fault, unchecked }: ChainReport, io: Io): void {
   const missing = unchecked.map((part) => `${missingKey(part)}\n`).join('');
-  if (fault) throw new AuditError(`The audit is broken. ${fault.message}\n${missing}`.trimEnd());
-  if (missing !== '') throw new UncheckedAuditError(`${missing}${verifiedRows(rows, unchecked)}${UNKNOWN_KEY}`);
+  if (fault) throw new CommandError(`The audit is broken. ${fault.message}\n${missing}`.trimEnd());
+  if (missing !== '') throw new CommandError(`${missing}${verifiedRows(rows, unchecked)}${UNKNOWN_KEY}`, EXIT.unknown);
   if (rows === 0) return io.print('the audit has no rows\n');
   io.print(`${rows} rows verified, ${firstSeq} to ${lastSeq}; the last one ends with ${lastMac}\n`);
 }

@@ -2,14 +2,15 @@
 import { CallboardError } from '../core/errors.ts';
 import { FILE_SETTINGS, SETTING_NAMES, SWITCHES } from '../settings.ts';
 import { VERSION } from '../version.ts';
-import { EXIT, UsageError, withVisibleText, type Io, NOUNS } from './io.ts';
+import { CommandError, EXIT, NOUNS, UsageError, withVisibleText, type Io } from './io.ts';
+
 type Run = (argv: readonly string[], io: Io) => Promise<void>;
 
 /** The commands of the relay, each loaded on demand, so that `token` does not load the server. */
 const COMMANDS: Readonly<Record<string, () => Promise<Run>>> = {
   serve: async () => (await import('./serve.ts')).serve,
   demo: async () => (await import('./demo.ts')).demo,
-  console: async () => (await import('./console.ts')).consoleLink,
+  console: async () => (await import('./tools.ts')).consoleLink,
   token: async () => (await import('./tools.ts')).token,
   'spill-clean': async () => (await import('./tools.ts')).spillClean,
   healthcheck: async () => (await import('./tools.ts')).healthcheck,
@@ -34,10 +35,9 @@ export async function main(argv: readonly string[], process: Io): Promise<number
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   try {
     if (!command) throw new UsageError(`There is no command "${name}".`);
-    await (
-      await command()
-    )(rest, io);
-    return EXIT.ok;
+    const run = await command();
+    await run(rest, io);
+    return EXIT.done;
   } catch (error) {
     return report(error, io);
   }
@@ -62,7 +62,7 @@ async function complete(words: readonly string[], io: Io): Promise<number> {
 
 function print(io: Io, text: string): number {
   io.print(text);
-  return EXIT.ok;
+  return EXIT.done;
 }
 
 function report(error: unknown, io: Io): number {
@@ -71,24 +71,18 @@ function report(error: unknown, io: Io): number {
     return EXIT.usage;
   }
   if (error instanceof CallboardError && error.code === 'store_unavailable') {
-    io.complain(`callboard cannot start: ${error.message} (${reasonOf(error.cause)})\n`);
+    io.complain(
+      `callboard cannot start: ${error.message} (${error.cause instanceof Error ? error.cause.message : 'unknown reason'})\n`,
+    );
     return EXIT.failed;
   }
-  if (error instanceof Error && error.name === 'UncheckedAuditError') {
+  if (error instanceof CommandError) {
     io.complain(`${error.message}\n`);
-    return EXIT.unknown;
-  }
-  if (error instanceof Error && (error.name === 'HealthError' || error.name === 'AuditError')) {
-    io.complain(`${error.message}\n`);
-    return EXIT.failed;
+    return error.exit;
   }
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
   io.complain(isTaken(error) ? `${error.message}\n` : `callboard failed: ${text}\n`);
   return EXIT.failed;
-}
-
-function reasonOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : 'unknown reason';
 }
 
 function isTaken(error: unknown): error is Error {
@@ -100,8 +94,6 @@ function isTaken(error: unknown): error is Error {
 function indent(text: string): string {
   return text.replaceAll(/^/gm, '  ');
 }
-
-// Writes the help of the command line: its commands, and the settings as flags.
 
 /** Returns the text that `callboard help` prints. */
 function helpText(): string {

@@ -51,6 +51,15 @@ export function fromJson(text: JsonText | null): JsonValue | null {
   return text === null ? null : (JSON.parse(text) as JsonValue);
 }
 
+/** Parses a text that may not be JSON; undefined if it is not. */
+export function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * Returns the canonical JSON of a value (RFC 8785): members sorted by UTF-16 code units, numbers and strings as
  * ECMAScript writes them. `value` is one that JSON.parse could have returned, or a plain value of the same form.

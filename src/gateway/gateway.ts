@@ -11,8 +11,9 @@ import { ByteRates } from '../core/shares/turns.ts';
 import { statusOf, type CloseReason } from '../protocol/codes.ts';
 import { SUBPROTOCOL } from '../protocol/frames.ts';
 import { foreignOrigin, originAllowed, type OriginRule } from '../web/reply.ts';
-import { BEAT_MS, Link } from './link.ts';
-import { ActionLists, type GatewayParts, type LinkPeer, type OpenLink } from './client-link.ts';
+import { BEAT_MS, Link, type GatewayParts } from './link.ts';
+import { ActionLists } from './payloads.ts';
+import type { LinkPeer } from './router.ts';
 import { createSocketServer, createTurnEnd } from './socket.ts';
 
 export type GatewayOptions = OriginRule & {
@@ -52,7 +53,7 @@ export interface Gateway {
 export function createGateway(options: GatewayOptions): Gateway {
   const { clock, log, core } = options;
   const { maxUnopened = core.shares.bounds.links.total ?? Infinity } = options;
-  const links = new Set<OpenLink>();
+  const links = new Set<Link>();
   const allGone = Promise.withResolvers<void>();
   const server = createSocketServer();
   const refuse = (socket: Duplex, refusal: UpgradeRefusal): void => {
@@ -62,7 +63,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   server.on('wsClientError', (error, socket, request) => refuse(socket, badHandshake(error, request)));
   let beat = 0;
   let closing = false;
-  const onDone = (link: OpenLink): void => {
+  const onDone = (link: Link): void => {
     links.delete(link);
     if (closing && links.size === 0) allGone.resolve();
   };

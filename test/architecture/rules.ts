@@ -54,18 +54,14 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
     of: 'settings.ts',
     may: ['core/limits.ts', 'core/errors.ts', 'core/shares/shares.ts', 'backends/redis/target.ts'],
   },
-  { of: 'policy.ts', may: ['core/auth/', 'core/errors.ts'] },
-  { of: 'config-audit.ts', may: ['settings.ts', 'core/errors.ts'] },
+  { of: 'policy.ts', may: ['core/auth/', 'core/errors.ts', 'core/json.ts'] },
   {
     of: 'config.ts',
-    may: ['settings.ts', 'config-audit.ts', 'policy.ts', 'core/', 'backends/redis/target.ts'],
+    may: ['settings.ts', 'policy.ts', 'core/', 'backends/redis/target.ts'],
   },
   {
     of: 'callboard.ts',
-    may: [
-      ...['core/', 'backends/', 'http/', 'platform/'],
-      ...['config.ts', 'config-audit.ts', 'settings.ts', 'version.ts'],
-    ],
+    may: [...['core/', 'backends/', 'http/', 'platform/'], ...['config.ts', 'settings.ts', 'version.ts']],
   },
   { of: 'require-node.ts', may: ['version.ts'] },
   {
@@ -82,8 +78,8 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
     may: [
       ...['callboard.ts', 'config.ts', 'settings.ts', 'version.ts', '../generated/cli'],
       ...['backends/memory/audit.ts', 'graphql/schema/schema.ts', 'http/tokens.ts', 'http/sign-in.ts'],
-      ...['clients/link/', 'clients/site/sse.ts', 'protocol/codes.ts', 'protocol/visible-text.ts'],
-      ...['platform/log.ts', 'platform/system.ts', 'platform/tracing.ts'],
+      ...['clients/link/', 'clients/site/sse.ts', 'protocol/codes.ts', 'protocol/json.ts'],
+      ...['protocol/visible-text.ts', 'platform/log.ts', 'platform/system.ts', 'platform/tracing.ts'],
       ...['core/audit/audit-rows.ts', 'core/errors.ts', 'core/ids.ts', 'core/limits.ts', 'core/ports.ts'],
     ],
   },

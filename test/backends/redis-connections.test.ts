@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { trustJson } from '../../src/core/json.ts';
 import { DEAD_MS, FORGET_MS } from '../../src/core/limits.ts';
 import { createCrypto } from '../../src/platform/system.ts';
-import { ALL, hello, ids } from '../contract/kit/connections.ts';
+import { ALL, hello, ids } from '../contract/kit/connections-model.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { setLeaseEnd, runRaw, countRoundTrips } from './kit/redis-raw.ts';
 

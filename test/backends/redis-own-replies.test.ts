@@ -1,6 +1,5 @@
 /** Tests replies to callers that wait on the node that recorded the end. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createOwnEnds } from '../../src/backends/redis/commands/own-ends.ts';
 import { createRedisCommands } from '../../src/backends/redis/commands/store.ts';
 import type { Store } from '../../src/backends/redis/store.ts';
 import type { CommandStore } from '../../src/core/commands/stores.ts';
@@ -47,7 +46,7 @@ describe('the reply to a caller on the node that recorded the end', () => {
   };
 
   it.each(['predicted', 'not predicted'])(
-    'has the record and the result, which its row does not repeat (%s)',
+    'has the record and the result, and needs no row of its mailbox (%s)',
     async (how) => {
       await running('c1');
       const other = await openNode(bench, 'n2');
@@ -55,7 +54,7 @@ describe('the reply to a caller on the node that recorded the end', () => {
       if (how === 'predicted') await bench.backend.waiters.remove(keyFor('c1'), 'c1-other');
       other.detach();
       await bench.backend.commands.finish(keyFor('c1'), ending({ payload: PAYLOAD }));
-      expect(await mailbox('n1')).not.toContain('only-in-the-result');
+      expect(await mailbox('n1')).not.toContain('reply');
       expect(await replies()).toEqual([{ rpcId: 'c1-own', command: await read(bench, 'c1'), result: PAYLOAD }]);
     },
   );
@@ -78,15 +77,28 @@ describe('the reply to a caller on the node that recorded the end', () => {
       expect([command.stage, command.outcome, result]).toEqual(['terminal', 'completed', PAYLOAD]);
   });
 
-  it('is read from Redis where the end was not answered, and comes once although the end is repeated', async () => {
+  it('is read from Redis where the end was not answered, once, when the end is repeated', async () => {
     await running('c1');
     const repeated = ending({ payload: PAYLOAD });
     await expect(unanswered('commands-end', 'commands-finish').finish(keyFor('c1'), repeated)).rejects.toThrow(
       'No answer',
     );
-    expect(await replies()).toEqual([{ rpcId: 'c1-own', command: await read(bench, 'c1'), result: PAYLOAD }]);
-    expect((await bench.backend.commands.finish(keyFor('c1'), repeated)).kind).toBe('duplicate');
     expect(await replies()).toEqual([]);
+    const { kind } = await bench.backend.commands.finish(keyFor('c1'), repeated);
+    expect(kind).toBe('duplicate');
+    expect(await replies()).toEqual([{ rpcId: 'c1-own', command: await read(bench, 'c1'), result: PAYLOAD }]);
+    await bench.backend.commands.finish(keyFor('c1'), repeated);
+    expect(await replies()).toEqual([]);
+  });
+
+  it('is repeated where the result could not be read after a lost answer', async () => {
+    await running('c1');
+    const repeated = ending({ payload: PAYLOAD });
+    await expect(unanswered('commands-finish').finish(keyFor('c1'), repeated)).rejects.toThrow('No answer');
+    await expect(unanswered('commands-result').finish(keyFor('c1'), repeated)).rejects.toThrow('No answer');
+    expect(await replies()).toEqual([]);
+    await bench.backend.commands.finish(keyFor('c1'), repeated);
+    expect((await replies()).map(({ rpcId, result }) => [rpcId, result])).toEqual([['c1-own', PAYLOAD]]);
   });
 
   it('tells the error of a command that failed, and has no result where there was none', async () => {
@@ -94,41 +106,5 @@ describe('the reply to a caller on the node that recorded the end', () => {
     await running('c1');
     await bench.backend.commands.finish(keyFor('c1'), ending({ kind: 'error', payload: null, error }));
     expect(await replies()).toMatchObject([{ rpcId: 'c1-own', command: { outcome: 'failed', error }, result: null }]);
-  });
-});
-
-describe('the ends that a process recorded', () => {
-  const end = async (rows: number, text = '"x"') => {
-    return { command: {} as never, result: toJson(text), rows };
-  };
-  const settled = () => new Promise((done) => setImmediate(done));
-
-  it('are known until every row that names them was read, whichever comes first', async () => {
-    const ends = createOwnEnds();
-    ends.begin('two', end(2));
-    const early = ends.take('two');
-    expect(await early).not.toBe(null);
-    await settled();
-    expect(await ends.take('two')).not.toBe(null);
-    expect(await ends.take('two')).toBe(null);
-  });
-
-  it('are forgotten where no row names them, where they were not answered, and where they are too many', async () => {
-    const ends = createOwnEnds(2);
-    ends.begin('none', end(0));
-    ends.begin('lost', Promise.reject(new Error('no answer')));
-    const lost = ends.take('lost');
-    await settled();
-    expect([await ends.take('none'), await lost, await ends.take('lost')]).toEqual([null, null, null]);
-    for (const name of ['a', 'b', 'c']) ends.begin(name, end(1));
-    await settled();
-    expect([await ends.take('a'), (await ends.take('b')) !== null, (await ends.take('c')) !== null]).toEqual([
-      null,
-      true,
-      true,
-    ]);
-    ends.begin('large', end(1, 'x'.repeat(20 * 1024 * 1024)));
-    await settled();
-    expect(await ends.take('large')).toBe(null);
   });
 });

@@ -5,8 +5,6 @@ import { CallboardError } from '../../core/errors.ts';
 import type { CommandKey } from '../../core/ids.ts';
 import { trustJson } from '../../core/json.ts';
 import { scanSorted, type PageRequest, type Scan } from '../../core/page.ts';
-import type { OwnEnd, OwnEnds } from './commands/own-ends.ts';
-import { decodeCommandOr } from './commands/record.ts';
 import {
   Pulses,
   createReaper,
@@ -23,7 +21,8 @@ import {
 } from './nodes-rows.ts';
 import type { RedisParts } from './parts.ts';
 import type { Store } from './store.ts';
-import { jsonOr, listOf, type Reply, type Verdict } from './types.ts';
+import { listOf, type Reply, type Verdict } from './types.ts';
+import type { RecordedEnd } from './waiters/local.ts';
 
 type RedisNodes = NodeStore & {
   /** Releases every id that is still held. */
@@ -40,6 +39,7 @@ export function createRedisNodes(parts: RedisParts): RedisNodes {
   const leaving = new Set<Promise<void>>();
   let speaker: Member | null = null;
   store.onVerdict((_partition, verdict) => speaker?.verdict(verdict));
+  parts.waits?.onEnd((end) => speaker?.reply(end));
   const leave = (member: Member): void => {
     if (members.get(member.nodeId) === member) members.delete(member.nodeId);
     if (speaker === member) speaker = null;
@@ -307,7 +307,7 @@ class Member {
       readMailbox({
         parts,
         key: parts.store.key(partition, 'mailbox', `${nodeId}:${this.#epochs[partition]}`),
-        take: (row) => this.#deliver(partition, row),
+        take: (row) => this.#deliver(row),
       }),
     );
   }
@@ -316,17 +316,11 @@ class Member {
     for (const stop of this.#stopReading.splice(0)) stop();
   }
 
-  async #deliver(partition: number, { fields }: RawRow): Promise<void> {
+  async #deliver({ fields }: RawRow): Promise<void> {
     const { parts } = this.#options;
     const { store, held } = parts;
     if (fields.get('kind') === 'pulse') {
       if (this.#pulses.arrived(fields.get('token') ?? '')) this.#hand({ kind: 'pulse' });
-      return;
-    }
-    const name = fields.get('own');
-    if (name !== undefined) {
-      const end = await readOwnEnd(parts, { partition, name });
-      if (end) this.#reply(end);
       return;
     }
     const large = fields.get('large');
@@ -335,12 +329,12 @@ class Member {
     const offered = heldOf(fields);
     const row = decodeRow(fields, { result: typeof result === 'string' ? trustJson(result) : null, offered });
     if (row?.kind === 'command' && offered) held?.put(row.key, offered);
-    if (row?.kind === 'reply' && row.reply.rpcId === '') this.#reply(row.reply);
+    if (row?.kind === 'reply' && row.reply.rpcId === '') this.reply(row.reply);
     else this.#hand(row);
   }
 
   /** Replies to each caller of this node whose wait the record satisfies. */
-  #reply({ command, result }: OwnEnd): void {
+  reply({ command, result }: RecordedEnd): void {
     if (this.#state !== 'up') return;
     const { parts, nodeId } = this.#options;
     for (const { request } of parts.waits?.take(nodeId, command) ?? [])
@@ -371,35 +365,4 @@ class Member {
       };
     });
   }
-}
-
-// Finds the end that a row of a node's own mailbox names, for the callers that wait on that node.
-
-/**
- * The length of a hash in the name of an end, in characters. The name is the user's hash, the client's hash and the
- * command id (see `waiters_reply`).
- */
-const HASH_CHARS = 22;
-
-type OwnReplyParts = Pick<RedisParts, 'store' | 'retentionMs'> & { readonly ownEnds?: OwnEnds | undefined };
-
-/**
- * Returns the end of a command for a row of this node's own mailbox. Such a row has no record and no result, because
- * this node recorded the end. If this process does not know the end any more, or got no answer when it recorded it, the
- * end is read from Redis. Resolves to null if the command's record is gone there too. Throws `store_unavailable`.
- */
-async function readOwnEnd(
-  { store, retentionMs, ownEnds }: OwnReplyParts,
-  { partition, name }: { readonly partition: number; readonly name: string },
-): Promise<OwnEnd | null> {
-  const known = await ownEnds?.take(name);
-  if (known) return known;
-  const user = name.slice(0, HASH_CHARS);
-  const key = [name.slice(HASH_CHARS, 2 * HASH_CHARS), name.slice(2 * HASH_CHARS), user];
-  const [found, result] = await Promise.all([
-    store.act(partition, 'commands-get', key),
-    store.act(partition, 'commands-result', [...key, retentionMs]),
-  ]);
-  const command = decodeCommandOr(listOf(found)[1] ?? null);
-  return command && { command, result: jsonOr(result) };
 }

@@ -12,7 +12,6 @@ import { createRedisBus } from './bus.ts';
 import { connectTo, createStoreClock } from './client.ts';
 import { describeTarget, readTarget, type RedisTarget } from './target.ts';
 import { createHeldCommands } from './commands/held.ts';
-import { createOwnEnds } from './commands/own-ends.ts';
 import { createRedisCommands } from './commands/store.ts';
 import { createRedisConnections } from './connections.ts';
 import { createRedisContexts } from './contexts.ts';
@@ -245,8 +244,8 @@ function isComplete(rooms: Partial<Backend>): rooms is Backend {
 
 /** Creates the Redis store of each room of core. */
 export function createRedisRooms(parts: RedisParts): Partial<Backend> {
-  const { held = createHeldCommands(), ownEnds = createOwnEnds(), waits = createLocalWaits() } = parts;
-  const nodes = createRedisNodes({ ...parts, held, ownEnds, waits });
+  const { held = createHeldCommands(), waits = createLocalWaits() } = parts;
+  const nodes = createRedisNodes({ ...parts, held, waits });
   const connections = createRedisConnections(parts);
   const bus = createRedisBus({ ...parts, read: async (key) => (await connections.get([key]))[0] ?? null });
   return {
@@ -256,7 +255,7 @@ export function createRedisRooms(parts: RedisParts): Partial<Backend> {
     connections,
     reconnects: createRedisReconnects(parts),
     contexts: createRedisContexts(parts),
-    commands: createRedisCommands({ ...parts, held, ownEnds, waits }),
+    commands: createRedisCommands({ ...parts, held, waits }),
     inspector: createRedisInspector(parts, connections.get),
     history: createRedisHistory(parts),
     dedup: createRedisDedup(parts),

@@ -2,7 +2,6 @@
 import type { Clock, Log } from '../../core/ports.ts';
 import type { ShareBounds } from '../../core/shares/shares.ts';
 import type { HeldCommands } from './commands/held.ts';
-import type { OwnEnds } from './commands/own-ends.ts';
 import type { Client } from './types.ts';
 import type { Store } from './store.ts';
 import type { LocalWaits } from './waiters/local.ts';
@@ -37,8 +36,6 @@ export type RedisParts = {
   readonly leaseMs: number;
   /** The cache of live commands' records; by default each store creates its own. */
   readonly held?: HeldCommands | undefined;
-  /** The cache of ends that this process recorded; by default each store creates its own. */
-  readonly ownEnds?: OwnEnds | undefined;
   /** The waits of this process's callers; by default each store creates its own list. */
   readonly waits?: LocalWaits | undefined;
 };

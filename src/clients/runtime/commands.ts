@@ -11,9 +11,12 @@ import {
 import { guarded, type ErrorSink } from '../link/link.ts';
 import { systemClock, type Clock } from '../link/platform.ts';
 import { SCOPE, endSpan, spanAttributes, type WireTrace } from '../link/relay-request.ts';
-import { MAX_RUNNING, boundedMessage, failure, returned, thrown, toJson, type EndReport, type Stop } from './ends.ts';
+import { boundedMessage, failure, returned, thrown, toJson, type EndReport, type Stop } from './ends.ts';
 import type { ActionRegistry, Registered } from './registry.ts';
 import type { ActionRequest, Call, Judge, Params, RuntimeOptions, SiteCall } from './types.ts';
+
+/** The most commands in progress. It is above the relay's window: handlers may run on after their deadline. */
+const MAX_RUNNING = 256;
 
 export type CommandFrame = Extract<DownFrame, { type: 'command' }>;
 

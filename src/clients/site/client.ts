@@ -1,18 +1,98 @@
-/** Implements the viewer's client of one site session: subscriptions and invocations, over fetch only. */
-import { readHttpOutcome, readHttpRefusal } from '../caller/caller-types.ts';
-import { randomId, sleep, systemClock, type Clock } from '../link/platform.ts';
-import { parseObject, requestRelay, retryAfterOf, textOf, trimUrl } from '../link/relay-request.ts';
-import { BACKOFF_BASE_MS, BACKOFF_CAP_MS, backoffMs, takeToken } from '../link/socket.ts';
+/** The client of a viewer of one site session, over fetch only: subscriptions and invocations. */
+import { readHttpOutcome, type Ended } from '../caller/caller.ts';
+import { STABLE_MS, randomId, reconnectMs, sleep, systemClock, takeToken, type Clock } from '../link/platform.ts';
 import {
-  SiteError,
-  type SiteClientOptions,
-  type SiteEvent,
-  type SiteGap,
-  type SiteInvocation,
-  type SiteInvokeOptions,
-  type SubscribeOptions,
-} from './site-types.ts';
+  LibraryError,
+  parseObject,
+  refusalIn,
+  requestRelay,
+  retryAfterOf,
+  textOf,
+  trimUrl,
+  type RelayRequestOptions,
+} from '../link/relay-request.ts';
 import { createSseParser, type SseFrame } from './sse.ts';
+
+/** `token`: the grant's token, or a function that returns it. */
+export type SiteClientOptions = Omit<RelayRequestOptions, 'retries'> & { readonly sessionId: string };
+
+/** A notification, not state: after an event, refresh the state that it concerns. */
+export type SiteEvent = {
+  readonly type: 'event';
+  readonly name: string;
+  /** The data of the event: any JSON. Nothing checks what a site publishes. */
+  readonly data: unknown;
+  /** The id of the message that the relay retained in history. */
+  readonly messageId: string;
+  /** The time of publication in epoch milliseconds, by the relay's clock. */
+  readonly publishedAt: number;
+  /**
+   * At least the number of events that were lost since the previous one: those that were not read fast enough, and one for
+   * each interruption between relays.
+   */
+  readonly missed: number;
+};
+
+/**
+ * The stream broke and is live again. Events published in between are lost, because the relay replays nothing: refresh
+ * all state. A gap is yielded when the new stream is already live, so no later change is missed.
+ */
+export type SiteGap = {
+  readonly type: 'gap';
+  /** The time at which the stream was last known to be live, in epoch milliseconds of the local clock. */
+  readonly since: number;
+};
+
+export type StreamStatus = 'connecting' | 'live' | 'waiting';
+
+export type SubscribeOptions = {
+  /** The names of the events to receive. Absent: all events that the session may read. */
+  readonly names?: readonly string[];
+  /** A signal that ends the subscription without an error. */
+  readonly signal?: AbortSignal;
+  /**
+   * Receives the status of the stream. `live`: events published from now on are received. The subscription throws what
+   * this callback throws.
+   */
+  readonly onStatus?: (status: StreamStatus) => void;
+};
+
+export type SiteInvokeOptions = {
+  /** How long the action may take, in milliseconds: 1000 to 300000, default 30000. */
+  readonly timeoutMs?: number;
+  /** A signal that ends the wait, never the action. The promise then rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+  /** The id of the command; generated when absent. The same id with the same action and params never runs twice. */
+  readonly commandId?: string;
+};
+
+/** The result of an action, discriminated by `outcome` as in callboard/caller. */
+export type SiteInvocation<T = unknown> = Ended<T> & { readonly commandId: string };
+
+/**
+ * The error that ends a subscription or rejects an invocation. `code` is one of callboard's codes (`session_inactive`,
+ * `unauthenticated`, `not_found`, `site_action_denied`, ...), or one of two others:
+ *
+ * - `unreachable`: no response from the relay. An action may have run: invoke it again with the same command id.
+ * - `bad_answer`: the response does not come from a relay.
+ *
+ * `message` is meant for people, not for programs.
+ */
+export class SiteError extends LibraryError {
+  /** The invocation that the error concerns; null for a subscription. */
+  readonly commandId: string | null;
+
+  constructor(code: string, message: string, details: SiteErrorDetails = {}) {
+    super('SiteError', code, message, details);
+    this.commandId = details.commandId ?? null;
+  }
+}
+
+export type SiteErrorDetails = {
+  readonly commandId?: string;
+  readonly retryAfterMs?: number | null;
+  readonly cause?: unknown;
+};
 
 /** How long an invocation may take by default, in milliseconds. */
 const TIMEOUT_MS = 30_000;
@@ -55,16 +135,11 @@ export class CooperativeSiteBrowserClient {
       signal,
       fault: (code, message, cause) => new SiteError(code, message, { commandId, cause }),
     });
-    const read = readHttpOutcome<T>(answer);
-    const refusal = read === 'refused' ? readHttpRefusal(answer) : null;
-    if (refusal) {
-      throw new SiteError(refusal.code, refusal.message, { commandId, retryAfterMs: answer.retryAfterMs });
-    }
-    if (read === null || read === 'refused') {
-      throw new SiteError('bad_answer', `HTTP ${answer.status} without a relay's answer.`, { commandId });
-    }
-    const { outcome, ...evidence } = read;
-    return { commandId, ...evidence, ...outcome };
+    const ended = readHttpOutcome<T>(
+      answer,
+      ({ code, message, details }) => new SiteError(code, message, { commandId, ...details }),
+    );
+    return { commandId, ...ended };
   }
 }
 
@@ -172,26 +247,18 @@ async function ask(options: ConnectionOptions, signal: AbortSignal): Promise<Res
   throw await refusalOf(response);
 }
 
-/**
- * Returns SiteError for a permanent refusal, and Interrupted for a status that may pass, whether it comes from the
- * relay or from a proxy.
- */
+/** Returns SiteError for a permanent refusal, Interrupted for a status that may pass, be it of the relay or of a proxy. */
 async function refusalOf(response: Response): Promise<SiteError | Interrupted> {
   const { status, headers } = response;
-  const body = parseObject(await response.text());
-  const code = textOf(body?.['code']);
+  const body = parseObject(await response.text()) ?? {};
   const passing = status >= 500 || status === 408 || status === 425 || status === 429;
   if (passing) return new Interrupted(`HTTP ${status}`, retryAfterOf(headers) ?? 0);
-  if (code === null) return new SiteError('bad_answer', `HTTP ${status} without a relay's answer.`);
-  return new SiteError(code, textOf(body?.['detail']) ?? code);
+  const { code, message } = refusalIn({ status, body, retryAfterMs: null });
+  return new SiteError(code, message);
 }
 
 // Subscribes to a site's events, reconnects, and yields a gap after each reconnect.
 
-/** A connection that was live for this time, in milliseconds, resets the backoff. */
-const STABLE_MS = 10_000;
-/** The longest delay before a reconnect that the relay may ask for, in milliseconds. */
-const LONGEST_AFTER_MS = 300_000;
 /** Codes with which the relay ends a stream that may be opened again. */
 const TEMPORARY_CODES: ReadonlySet<string> = new Set([
   'draining',
@@ -246,7 +313,7 @@ async function* subscribe(
       const renewable = typeof options.token !== 'string';
       const afterMs = yield* untilBroken(connection, { state, clock, renewable, onStatus });
       onStatus?.('waiting');
-      await sleep(clock, waitMs(state, afterMs, options.random ?? Math.random), signal);
+      await sleep(clock, reconnectMs(state.attempt++, afterMs, options.random), signal);
     }
   } catch (error) {
     // An abort ends the iteration without an error.
@@ -300,11 +367,6 @@ async function freshToken({ token }: SiteClientOptions, state: State): Promise<s
   state.token = await takeToken(token);
   if (state.token === state.refused) throw new SiteError('unauthenticated', 'The relay refused the token.');
   return state.token;
-}
-
-function waitMs(state: State, afterMs: number, random: () => number): number {
-  const jitter = backoffMs(state.attempt++, { baseMs: BACKOFF_BASE_MS, capMs: BACKOFF_CAP_MS, random });
-  return Math.min(LONGEST_AFTER_MS, Math.max(0, afterMs)) + jitter;
 }
 
 function endOf({ data }: SseFrame): Error {

@@ -1,6 +1,5 @@
 /** Exports `callboard/site`, the client of a viewer of a cooperative site, in a browser. Needs only `fetch`. */
-export { CooperativeSiteBrowserClient } from './client.ts';
-export { SiteError, type SiteErrorDetails } from './site-types.ts';
+export { CooperativeSiteBrowserClient, SiteError, type SiteErrorDetails } from './client.ts';
 export type {
   SiteClientOptions,
   SiteEvent,
@@ -9,7 +8,6 @@ export type {
   SiteInvokeOptions,
   StreamStatus,
   SubscribeOptions,
-} from './site-types.ts';
-export type { Failure, Outcome } from '../caller/caller-types.ts';
-export type { Clock } from '../link/platform.ts';
-export type { TokenSource } from '../link/socket.ts';
+} from './client.ts';
+export type { Failure, Outcome } from '../caller/caller.ts';
+export type { Clock, TokenSource } from '../link/platform.ts';

@@ -10,16 +10,9 @@ import type { Metrics } from '../metrics.ts';
 import type { Cancel } from '../ports.ts';
 import type { Holdings } from '../shares/shares.ts';
 import { commandTraceFields } from '../trace-context.ts';
-import { invocation, type HangUp, type Invocation, type OnStage } from './call.ts';
+import { invocation, type CallerSide, type Invocation, type OnStage } from './call.ts';
 
 export type WaitParts = { readonly deps: Deps; readonly correlator: Correlator; readonly acts: DeliveryActs };
-
-/** What the caller may do while it waits: hang up, and listen for stages. */
-export type CallerSide = {
-  readonly signal?: HangUp | undefined;
-  readonly onAdmitted?: OnStage | undefined;
-  readonly onStage?: OnStage | undefined;
-};
 
 type NewWait = {
   readonly waitFor: WaitFor;
@@ -41,10 +34,11 @@ const ONCE = { once: true } as const;
  * command's deadline, whichever comes first. Each of these removes the waiter; only the deadline touches the command.
  * The object exists from before the store is asked until the caller is answered.
  */
-export class Wait implements Waiting {
+export class Wait {
   readonly rpcId: string;
   readonly waitFor: WaitFor;
   readonly withinMs: number | null;
+  /** The amounts of bounded resources that the waiting requester holds. */
   readonly holdings: Holdings;
   readonly #parts: WaitParts;
   readonly #caller: CallerSide;
@@ -72,6 +66,7 @@ export class Wait implements Waiting {
     parts.correlator.add(this);
   }
 
+  /** The wait as it is registered in the store; null until it is registered. */
   get known(): KnownWait | null {
     const { rpcId, waitFor } = this;
     return this.#command && { rpcId, command: this.#command, waitFor, since: this.#since, until: this.#until };
@@ -94,6 +89,7 @@ export class Wait implements Waiting {
     });
   }
 
+  /** Called at most once. The reply may come before the store has answered that the waiter is registered. */
   resolve(reply: Reply): void {
     if (!this.#command) this.#reply = reply;
     else this.#end()?.(invocation(reply.command, this.rpcId, reply.result));
@@ -183,20 +179,9 @@ type KnownWait = {
   readonly until: number | null;
 };
 
-/** A wait for a reply. */
-interface Waiting {
-  readonly rpcId: string;
-  /** The amounts of bounded resources that the waiting requester holds. */
-  readonly holdings: Holdings;
-  /** The wait as it is registered in the store; null until it is registered. */
-  readonly known: KnownWait | null;
-  /** Called at most once. The reply may come before the store has answered that the waiter is registered. */
-  resolve(reply: Reply): void;
-}
-
 /** Resolves this node's waiters: each at most once, by the first reply. */
 export class Correlator {
-  readonly #waiting = new ChurnMap<string, Waiting>();
+  readonly #waiting = new ChurnMap<string, Wait>();
   readonly #metrics: Metrics;
   #released = false;
 
@@ -209,7 +194,7 @@ export class Correlator {
    * forgotten, it counts in the user's share `waits` (see `shares/shares.ts`). The caller of this method must have
    * checked that there is room.
    */
-  add(waiting: Waiting): void {
+  add(waiting: Wait): void {
     waiting.holdings.take('waits', 1);
     this.#waiting.set(waiting.rpcId, waiting);
   }
@@ -230,7 +215,7 @@ export class Correlator {
     waiting.resolve(reply);
   }
 
-  #take(rpcId: string): Waiting | undefined {
+  #take(rpcId: string): Wait | undefined {
     const waiting = this.#waiting.get(rpcId);
     if (!waiting) return undefined;
     this.#waiting.delete(rpcId);

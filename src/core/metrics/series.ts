@@ -5,7 +5,7 @@ import type { CommandLoad } from '../commands/stores.ts';
 import type { Deps } from '../deps.ts';
 import { invalid, isStoreUnavailable } from '../errors.ts';
 import { id, within } from '../ids.ts';
-import { isRecord } from '../json.ts';
+import { isRecord, parsedJson } from '../json.ts';
 import {
   SERIES_ANSWER_CHARS,
   SERIES_ASK_MS,
@@ -14,7 +14,14 @@ import {
   SERIES_POINTS_DEFAULT,
   SERIES_WINDOW_SECONDS,
 } from '../limits.ts';
-import { completenessOf, type Completeness, type IncompleteReason, type ObservedSource } from '../page.ts';
+import {
+  completenessOf,
+  gapOf,
+  observed,
+  type Completeness,
+  type IncompleteReason,
+  type ObservedSource,
+} from '../page.ts';
 import type { Cancel } from '../ports.ts';
 import {
   BUCKETS,
@@ -55,24 +62,21 @@ export type SeriesView = SeriesLine & {
 /** The requested series: at most SERIES_LINES, of at most SERIES_POINTS points each. */
 export type SeriesAnswer = { readonly items: readonly SeriesView[]; readonly completeness: Completeness };
 
-export interface SeriesApi {
-  /**
-   * Shows how counters, gauges and quantiles changed in the time window that ends now. Admin only. The completeness
-   * lists each node; a node that did not answer has the reason `node_silent`. Throws `invalid_argument` for an unknown
-   * name and for a window out of range.
-   */
-  read(requester: Requester, query: SeriesQuery): Promise<SeriesAnswer>;
-}
+/** The API of series. */
+export type Series = ReturnType<typeof createSeries>;
 
-/** The API of series. `start` starts the recording of this node, and returns the function that stops it. */
-export type Series = SeriesApi & { start(): Cancel };
-
-export function createSeries(deps: Deps, questions: NodeQuestions): Series {
+export function createSeries(deps: Deps, questions: NodeQuestions) {
   const { clock, metrics } = deps;
   questions.answerWith('series', (text) => writeAnswer(metrics.read(readQuestion(text), clock.now())));
   return {
+    /** Starts the recording of this node, and returns the function that stops it. */
     start: () => closeSlots(deps),
-    async read(requester, query) {
+    /**
+     * Shows how counters, gauges and quantiles changed in the time window that ends now. Admin only. The completeness
+     * lists each node; a node that did not answer has the reason `node_silent`. Throws `invalid_argument` for an unknown
+     * name and for a window out of range.
+     */
+    async read(requester: Requester, query: SeriesQuery): Promise<SeriesAnswer> {
       requireAdmin(requester);
       const sources = sourcesOf(query.names);
       const window = windowOf(query.windowSeconds, query.stepSeconds ?? null, clock.now());
@@ -83,9 +87,11 @@ export function createSeries(deps: Deps, questions: NodeQuestions): Series {
       const lines = [...sources].flatMap(([name, source]) => linesOf(name, source, readings));
       const { from, stepMs } = window;
       const shown = { nodeId, from, stepSeconds: stepMs / 1000 };
+      const isCut = lines.length > SERIES_LINES;
+      const cut = isCut ? [observed('metrics', clock.now(), SERIES_LINES, SERIES_LINES)] : [];
       return {
         items: lines.slice(0, SERIES_LINES).map((line) => ({ ...line, ...shown })),
-        completeness: completenessOf([...found.map(({ source }) => source), ...limitOf(lines.length, clock.now())]),
+        completeness: completenessOf([...found.map(({ source }) => source), ...cut]),
       };
     },
   };
@@ -146,18 +152,10 @@ function foundAt(
   found: NodeReading | IncompleteReason,
   { names }: Pick<ReadingQuery, 'names'> = { names: [] },
 ): Found {
-  const source = { source: 'metrics', nodeId, limit: null, asOf } as const;
-  if (typeof found === 'string')
-    return { source: { ...source, complete: false, observed: 0, reason: found }, reading: null };
-  const complete = !(found.withoutGauges && names.some((name) => Object.hasOwn(SAMPLED_GAUGES, name)));
-  const reason = complete ? null : 'not_supported';
-  return { source: { ...source, complete, observed: found.rows.length, reason }, reading: found };
-}
-
-function limitOf(lines: number, asOf: number): readonly ObservedSource[] {
-  if (lines <= SERIES_LINES) return [];
-  const source = { source: 'metrics', nodeId: null, observed: SERIES_LINES, limit: SERIES_LINES, asOf } as const;
-  return [{ ...source, complete: false, reason: 'limit_reached' }];
+  if (typeof found === 'string') return { source: gapOf('metrics', asOf, nodeId, found), reading: null };
+  const own = { ...observed('metrics', asOf, found.rows.length), nodeId };
+  const lacksGauges = found.withoutGauges && names.some((name) => Object.hasOwn(SAMPLED_GAUGES, name));
+  return { source: lacksGauges ? { ...own, complete: false, reason: 'not_supported' } : own, reading: found };
 }
 
 // Makes series from what the nodes recorded. Counts are added up, gauges are combined as SAMPLED_GAUGES says, and
@@ -296,21 +294,13 @@ function writeAnswer(reading: NodeReading): string {
 
 /** Reads an answer: the reading, or why there is none (it was too long, or this version does not know its form). */
 function readAnswer(text: string, { points }: Pick<ReadingQuery, 'points'>): NodeReading | IncompleteReason {
-  const answer = parsed(text);
+  const answer = parsedJson(text);
   if (!isRecord(answer)) return 'not_supported';
   const { buckets, gauges, known, rows, tooLong } = answer;
   if (tooLong === true) return 'limit_reached';
   const fits = buckets === BUCKETS && typeof known === 'string' && known.length === points;
   if (!fits || !Array.isArray(rows) || !rows.every(isRow)) return 'not_supported';
   return gauges === true ? { known, rows } : { known, rows, withoutGauges: true };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 function isRow(row: unknown): row is ReadingRow {

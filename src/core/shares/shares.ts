@@ -1,6 +1,6 @@
 /** Counts what each holder has of each share, and refuses what exceeds it. */
 import type { Principal } from '../auth/principal.ts';
-import { CallboardError, fail, type Code, type InputError } from '../errors.ts';
+import { fail, refuseInputs, type Code, type InputError } from '../errors.ts';
 import type { JsonText } from '../json.ts';
 import { INLINE_PAYLOAD_BYTES } from '../limits.ts';
 import { thenDo, type MaybePromise } from '../maybe-promise.ts';
@@ -180,9 +180,8 @@ export function shareBounds(given: GivenBounds = {}, defaults: Partial<ShareBoun
     const detail = boundFault(bounds[name]);
     if (detail !== null) faults.push({ parameter: `shares.${name}`, detail });
   }
-  if (faults.length === 0) return bounds;
-  const lines = faults.map(({ parameter, detail }) => `${parameter}: ${detail}`);
-  throw new CallboardError('invalid_argument', lines.join('\n'), { errors: faults });
+  refuseInputs(faults, '\n');
+  return bounds;
 }
 
 /** Completes one bound with its defaults. A default guarantee is lowered to the total. */

@@ -4,7 +4,7 @@ import { Cluster } from 'ioredis';
 import { inject } from 'vitest';
 import { createRedisRooms } from '../../../src/backends/redis/open.ts';
 import type { RedisParts } from '../../../src/backends/redis/parts.ts';
-import { connectCommands } from '../../kit/redis-client.ts';
+import { connectCommands } from '../../kit/redis.ts';
 import { loadPrograms } from '../../../src/backends/redis/program/program.ts';
 import { createStore, type Store, type StoreOptions } from '../../../src/backends/redis/store.ts';
 import type { Client } from '../../../src/backends/redis/types.ts';

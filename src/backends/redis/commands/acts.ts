@@ -17,9 +17,10 @@ import {
   type SettleResult,
 } from '../../../core/commands/stores.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
+import type { JsonText } from '../../../core/json.ts';
 import { PROGRESS_ROW_MS, SIGHTINGS_PER_COMMAND } from '../../../core/limits.ts';
-import type { RecordedEnd } from './own-ends.ts';
-import { keptArgs, nameArgs, ownEndName, type CommandParts } from './parts.ts';
+import { isTerminal } from '../../../core/commands/command.ts';
+import { keptArgs, nameArgs, type CommandParts } from './parts.ts';
 import { markHash } from '../history/store.ts';
 import { hold } from './held.ts';
 import { endKnown, markKnown, type Attempt } from './known.ts';
@@ -58,41 +59,44 @@ export async function report(parts: CommandParts, key: CommandKey, reported: Rep
   return answer === 'recorded' && command ? { kind: answer, command } : { kind: 'ignored', command };
 }
 
+/**
+ * Records an end, and replies to the callers of this node: Redis posts no row for them. If the answer was lost, the end
+ * is reported again and found recorded; then record and result are read.
+ */
 export async function finish(parts: CommandParts, key: CommandKey, end: End): Promise<FinishResult> {
-  const finishing = record(parts, key, end);
-  parts.ownEnds.begin(
-    ownEndName(parts.store, key),
-    finishing.then(({ recorded }) => recorded),
-  );
-  return (await finishing).answer;
+  const answer = await record(parts, key, end);
+  if (answer.kind === 'unknown' || !isTerminal(answer.command) || !parts.waits.awaits(key)) return answer;
+  const { kind, command } = answer;
+  parts.waits.end({ command, result: kind === 'finished' ? end.payload : await readResult(parts, key) });
+  return answer;
 }
 
-type Finishing = { readonly answer: FinishResult; readonly recorded: RecordedEnd | null };
+/** Reads the result of an ended command; null if there is none, or it is no longer shown. */
+export async function readResult({ store, retentionMs }: CommandParts, key: CommandKey): Promise<JsonText | null> {
+  const args = [...nameArgs(store, key), retentionMs];
+  return jsonOr(await store.act(store.partitionOfUser(key.userId), 'commands-result', args));
+}
 
-async function record(parts: CommandParts, key: CommandKey, end: End): Promise<Finishing> {
+async function record(parts: CommandParts, key: CommandKey, end: End): Promise<FinishResult> {
   const { store, sha256, settings, held } = parts;
   const { kind, payload, error, instanceId } = end;
   const messageId = endMessageId(key.commandId, end);
   const ending = endKnown(parts, key, { end, messageId });
   held.drop(key);
   const predicted = ending && (await ending);
-  if (predicted) return { answer: { kind: 'finished', command: predicted.command }, recorded: predicted };
+  if (predicted) return { kind: 'finished', command: predicted };
   const [client, ...named] = nameArgs(store, key);
   const mark = markHash(store, { ...key, messageId });
   const digest = sha256(`${kind}\n${payload ?? ''}\n${error?.code ?? ''}`);
-  const [kindOfAnswer, text = null, rows] = await ask(parts, key, 'commands-finish', [
+  const [answer, text = null] = await ask(parts, key, 'commands-finish', [
     ...[client, instanceId, kind, payload, ...keptArgs(end.kept)],
     ...[error && JSON.stringify(error), end.refused ? '1' : null],
     ...[messageId, mark, randomUUID(), digest, SIGHTINGS_PER_COMMAND, settings.rows],
     ...named,
   ]);
-  if (kindOfAnswer === 'finished') {
-    const command = decodeEnded(text);
-    return { answer: { kind: kindOfAnswer, command }, recorded: { command, result: payload, rows: Number(rows) } };
-  }
-  const repeated = kindOfAnswer === 'duplicate' || kindOfAnswer === 'late' || kindOfAnswer === 'fenced';
-  const answer: FinishResult = repeated ? { kind: kindOfAnswer, command: decodeCommand(text) } : { kind: 'unknown' };
-  return { answer, recorded: null };
+  if (answer === 'finished') return { kind: answer, command: decodeEnded(text) };
+  const repeated = answer === 'duplicate' || answer === 'late' || answer === 'fenced';
+  return repeated ? { kind: answer, command: decodeCommand(text) } : { kind: 'unknown' };
 }
 
 export async function settle(parts: CommandParts, key: CommandKey, settlement: Settlement): Promise<SettleResult> {

@@ -6,8 +6,7 @@
 --    of the result, 10 the rest; 11 the result; 12 to 18 of its history row: id, kind, payload, spill (JSON), bytes,
 --    error (JSON), instance; 19 settings; 20 to 26 of the request: user, client, scope's hash, scope, stream's hash,
 --    trace, parent span.
--- Returns {time, span of the result or '', how many rows in the calling node's mailbox name this end}; false if
--- something differs.
+-- Returns {time, span of the result or ''}; false if something differs.
 -- class: allow_oom
 -- needs: lib-commands, lib-dedup, lib-ended, lib-history-commands, lib-shares, lib-spans, lib-waiters
 -- grouped: yes
@@ -46,6 +45,6 @@ acts['commands-end'] = function(a)
   rec.state = a[6] .. time .. a[7] .. rec.forgetAt .. a[8] .. time .. ',"lastSeenAt":' .. time .. a[9] .. rec.resultIn .. a[10]
   rec.whole = rec.state .. rec.request
   set(lib.spans_key(rec.uh, rec.span), rec.name, rec.whole)
-  local named = lib.waiters_reply(rec, result, true)
-  return { time, rec.resultIn, named }
+  lib.waiters_reply(rec, result, true)
+  return { time, rec.resultIn }
 end

@@ -4,8 +4,7 @@
 --    (JSON), 7 the spill's bytes; 8 error (JSON), 9 '1' if the client refused; 10 id of the message, 11 hash of its
 --    mark, 12 a random text that a repetition of this call passes again (see dedup_see); 13 digest of the end, 14 the
 --    most sightings that are kept, 15 settings, 16 command, 17 user's hash.
--- Returns {'finished', record, how many rows in the calling node's mailbox name this end}, {'duplicate' | 'late' |
--- 'fenced', record}, or {'unknown'}.
+-- Returns {'finished' | 'duplicate' | 'late' | 'fenced', record}, or {'unknown'}.
 -- class: allow_oom
 -- needs: lib-commands, lib-dedup, lib-record
 -- grouped: yes
@@ -56,7 +55,7 @@ lib.commands_reported = function(rec, sightings, a)
     payload = given(a[5]), spill = given(a[6]), bytes = given(a[7]), error = given(a[8]),
   })
   local problem = given(a[8])
-  return lib.commands_conclude(rec, {
+  lib.commands_conclude(rec, {
     outcome = lib.commands_outcomes[a[3]],
     execution = a[9] == '1' and 'refused_by_client' or 'reported_by_client',
     error = problem,
@@ -87,6 +86,6 @@ acts['commands-finish'] = function(a)
     lib.commands_late(rec, sightings, a)
     return { rec.stage == 'terminal' and 'late' or 'fenced', lib.commands_text(rec) }
   end
-  local named = lib.commands_reported(rec, sightings, a)
-  return { 'finished', lib.commands_text(rec), named }
+  lib.commands_reported(rec, sightings, a)
+  return { 'finished', lib.commands_text(rec) }
 end

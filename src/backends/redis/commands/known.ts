@@ -2,9 +2,9 @@
  * Marks commands as dispatched and ends them with short acts, if this process knows their records. If Redis has another
  * record, the full acts follow.
  */
+import type { Command } from '../../../core/commands/command.ts';
 import type { Binding, DispatchResult, End } from '../../../core/commands/stores.ts';
 import type { CommandKey } from '../../../core/ids.ts';
-import type { RecordedEnd } from './own-ends.ts';
 import { jsonOr, listOf } from '../types.ts';
 import { heldCommand, type Held } from './held.ts';
 import { keptArgs, nameArgs, type CommandParts } from './parts.ts';
@@ -60,7 +60,7 @@ type KnownEnd = { readonly end: End; readonly messageId: string };
  * Ends a command, if this process knows its record and its waiters; otherwise returns null. Resolves to null, without
  * writing anything, if the record in Redis differs.
  */
-export function endKnown(parts: CommandParts, key: CommandKey, known: KnownEnd): Promise<RecordedEnd | null> | null {
+export function endKnown(parts: CommandParts, key: CommandKey, known: KnownEnd): Promise<Command | null> | null {
   const before = parts.held.get(key);
   if (!before || before.waits === null) return null;
   const fields = before.texts.state;
@@ -70,16 +70,15 @@ export function endKnown(parts: CommandParts, key: CommandKey, known: KnownEnd):
 
 type Ending = KnownEnd & { readonly before: Held; readonly fields: StateFields; readonly states: readonly string[] };
 
-async function endAs(parts: CommandParts, key: CommandKey, ending: Ending): Promise<RecordedEnd | null> {
+async function endAs(parts: CommandParts, key: CommandKey, ending: Ending): Promise<Command | null> {
   const { store, windowMs } = parts;
   const args = endArgs(parts, key, ending);
   const answer = await store.act(store.partitionOfUser(key.userId), 'commands-end', args);
   if (answer === null) return null;
-  const [time = '', resultIn = '', rows] = listOf(answer).map(String);
+  const [time = '', resultIn = ''] = listOf(answer).map(String);
   const stamps = [time, String(Number(time) + windowMs), `${time},"lastSeenAt":${time}`, resultIn, ''];
   const state = textsOf(ending.states.map((text, i) => text + (stamps[i] ?? '')).join(''));
-  const command = endedCommandOf({ state, request: ending.before.texts.request });
-  return { command, result: ending.end.payload, rows: Number(rows) };
+  return endedCommandOf({ state, request: ending.before.texts.request });
 }
 
 /** The kind of the history row for each kind of end. */

@@ -173,7 +173,7 @@ lib.commands_left = function(sh, scopeId)
 end
 
 -- Ends a command: stores its result and record, frees its reservation, replies to its waiters. A command becomes
--- terminal only here and in commands-end. `reported` and the return value: see waiters_reply.
+-- terminal only here and in commands-end. `reported`: see waiters_reply.
 lib.commands_conclude = function(rec, changes, result, reported)
   local kept = lib.commands_settings.terminalMs
   changes.stage = 'terminal'
@@ -184,7 +184,7 @@ lib.commands_conclude = function(rec, changes, result, reported)
   rec.forgetAt = changes.forgetAt
   lib.ended_add(rec, kept)
   lib.commands_move(rec, changes)
-  return lib.waiters_reply(rec, result, reported)
+  lib.waiters_reply(rec, result, reported)
 end
 
 -- Ends a command without a report of its client: as `expired` if nothing was written to the client, else as

@@ -8,7 +8,6 @@ import { TERMINAL_MS } from '../../../core/limits.ts';
 import type { RedisParts } from '../parts.ts';
 import { boundsOfPartition } from '../shares/store.ts';
 import { createHeldCommands, type HeldCommands } from './held.ts';
-import { createOwnEnds, type OwnEnds } from './own-ends.ts';
 import type { Store } from '../store.ts';
 import { createLocalWaits, type LocalWaits } from '../waiters/local.ts';
 
@@ -25,8 +24,9 @@ export type CommandParts = {
   readonly settings: CommandSettings;
   /** How long an ended command's record is kept, milliseconds. */
   readonly windowMs: number;
+  /** How long results are shown at most, milliseconds. */
+  readonly retentionMs: number;
   readonly held: HeldCommands;
-  readonly ownEnds: OwnEnds;
   readonly waits: LocalWaits;
 };
 
@@ -39,7 +39,6 @@ export function commandParts(parts: RedisParts): CommandParts {
     streamsPerUser,
     idempotencyWindowMs: windowMs = TERMINAL_MS,
     held = createHeldCommands(),
-    ownEnds = createOwnEnds(),
     bounds,
     waits = createLocalWaits(),
   } = parts;
@@ -50,8 +49,8 @@ export function commandParts(parts: RedisParts): CommandParts {
     store,
     sha256,
     windowMs,
+    retentionMs,
     held,
-    ownEnds,
     waits,
     settings: { rows: JSON.stringify(rows), ends: JSON.stringify(ends) },
   };
@@ -63,12 +62,6 @@ export function nameArgs(
   { userId, clientId, commandId }: CommandKey,
 ): readonly [client: string, commandId: string, user: string] {
   return [store.hash(userId, clientId), commandId, store.hash(userId)];
-}
-
-/** Returns the name of an end in rows of a node's own mailbox: see `waiters_reply` of waiters/lib-waiters.lua. */
-export function ownEndName(store: Pick<Store, 'hash'>, key: CommandKey): string {
-  const [client, commandId, user] = nameArgs(store, key);
-  return user + client + commandId;
 }
 
 /** Returns a history row's payload as arguments: its text, its reference in the spill store, and its bytes there. */

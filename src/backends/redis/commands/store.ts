@@ -16,7 +16,7 @@ import { QUEUE_PER_CLIENT, WAITERS_PER_COMMAND } from '../../../core/limits.ts';
 import { type RefusedShare, paramsAreSmall } from '../../../core/shares/shares.ts';
 import { revisionOf } from '../connections-rows.ts';
 import type { RedisParts } from '../parts.ts';
-import { dispatch, finish, rebind, report, settle } from './acts.ts';
+import { dispatch, finish, readResult, rebind, report, settle } from './acts.ts';
 import { getCommands, getLive, getLoads } from './get.ts';
 import { heldCommand } from './held.ts';
 import { commandParts, keptArgs, nameArgs, type CommandParts } from './parts.ts';
@@ -31,8 +31,8 @@ export function createRedisCommands(redis: RedisParts): CommandStore {
   const { store } = parts;
   return {
     windowMs: parts.windowMs,
-    admit: (request) => admit({ ...parts, retentionMs: redis.retentionMs }, request),
-    preview: (question) => preview({ ...parts, retentionMs: redis.retentionMs }, question),
+    admit: (request) => admit(parts, request),
+    preview: (question) => preview(parts, question),
     dispatch: (key, binding, attempt) => dispatch(parts, key, { ...binding, attempt: attempt ?? null }),
     report: (key, reported) => report(parts, key, reported),
     finish: (key, end) => finish(parts, key, end),
@@ -43,17 +43,12 @@ export function createRedisCommands(redis: RedisParts): CommandStore {
     get: (keys) => getCommands(redis, keys),
     // Redis keeps every record for the whole idempotency window, so no ended command is reduced to a mark.
     mark: () => null,
-    async result(key) {
-      const args = [...nameArgs(store, key), redis.retentionMs];
-      return jsonOr(await store.act(store.partitionOfUser(key.userId), 'commands-result', args));
-    },
+    result: (key) => readResult(parts, key),
   };
 }
 
-type Admitting = CommandParts & Pick<RedisParts, 'retentionMs'>;
-
 /** Admits a command. If Redis has registered the caller's wait, this process keeps the wait too. */
-async function admit(parts: Admitting, request: AdmitRequest): Promise<AdmitResult> {
+async function admit(parts: CommandParts, request: AdmitRequest): Promise<AdmitResult> {
   const { waits } = parts;
   const wait = waits.begin(request, request.waiter);
   const { rpcId, waitFor } = request.waiter;
@@ -72,7 +67,7 @@ async function admit(parts: Admitting, request: AdmitRequest): Promise<AdmitResu
 /** `at`: the time of Redis, milliseconds. */
 type Admitted = { readonly answer: AdmitResult; readonly at: number };
 
-async function admitAs(parts: Admitting, request: AdmitRequest, wait: string): Promise<Admitted> {
+async function admitAs(parts: CommandParts, request: AdmitRequest, wait: string): Promise<Admitted> {
   const { store, settings, retentionMs, held } = parts;
   const { callerNodeId, waitFor } = request.waiter;
   const text = requestText(store, request);
@@ -108,7 +103,7 @@ async function admitAs(parts: Admitting, request: AdmitRequest, wait: string): P
   return { answer: { kind: 'admitted', command: unmarked(command), dispatch }, at };
 }
 
-async function preview({ store, settings, retentionMs }: Admitting, question: AdmitQuestion): Promise<AdmitPreview> {
+async function preview({ store, settings, retentionMs }: CommandParts, question: AdmitQuestion): Promise<AdmitPreview> {
   const { userId, scopeId, scopeLimit, connectWithinMs, waiter, digest, namedInstanceId } = question;
   const reply = await store.act(store.partitionOfUser(userId), 'commands-preview', [
     ...[scopeLimit, QUEUE_PER_CLIENT, WAITERS_PER_COMMAND, connectWithinMs, waiter.waitFor],

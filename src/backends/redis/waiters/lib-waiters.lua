@@ -115,22 +115,18 @@ lib.waiters_fields = function(rec, result)
 end
 
 -- Replies to each node with waits that the record satisfies now, and removes these waits. Called after the record was
--- changed. `result`: the result of the command, or nil. `reported`: whether the calling node recorded this end. If so,
--- that node knows the record and the result, and the row for its own waits only names the end. Returns how many such
--- rows there are.
+-- changed. `result`: the result of the command, or nil. `reported`: whether the calling node reported this end. If so,
+-- that node replies to its own waits from the answer to this call, and gets no row.
 lib.waiters_reply = function(rec, result, reported)
-  if not rec.waits then return 0 end
-  local ended, fields, left, named, replied = rec.stage == 'terminal', nil, {}, 0, false
+  if not rec.waits then return end
+  local ended, fields, left, replied = rec.stage == 'terminal', nil, {}, false
   for _, entry in ipairs(lib.waiters_parse(rec.waits)) do
     -- The pattern begins with the comma before a wait, because the number of a wait may contain an `a` too.
     local open = ended and '' or string.sub(string.gsub(',' .. entry.waits, ',a%w+', ''), 2)
     if open ~= entry.waits then
       replied = true
       if not lib.waiters_wait_on(entry) then open = ''
-      elseif reported and entry.node == ARGV[2] then
-        lib.nodes_post(entry.node, 'reply', { own = rec.uh .. rec.name })
-        named = named + 1
-      else
+      elseif not (reported and entry.node == ARGV[2]) then
         fields = fields or lib.waiters_fields(rec, result)
         lib.nodes_post(entry.node, 'reply', fields)
       end
@@ -139,5 +135,4 @@ lib.waiters_reply = function(rec, result, reported)
     left[#left + 1] = entry
   end
   if replied then lib.waiters_keep(rec, left) end
-  return named
 end

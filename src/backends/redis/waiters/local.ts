@@ -3,6 +3,7 @@ import { ChurnMap } from '../../../core/collections.ts';
 import { type Command, satisfied, type Waiter } from '../../../core/commands/command.ts';
 import type { NewWaiter } from '../../../core/commands/stores.ts';
 import type { CommandKey } from '../../../core/ids.ts';
+import type { JsonText } from '../../../core/json.ts';
 import { sortable, type Position } from '../../../core/page.ts';
 
 /** A wait of a caller of this process. */
@@ -18,6 +19,9 @@ export type LocalWait = {
 /** The answer of Redis when it registered a wait: the command, and the time in epoch milliseconds. */
 export type Registered = { readonly command: Command; readonly at: number };
 
+/** A recorded end: the values that the waiters of a command are resolved with. */
+export type RecordedEnd = { readonly command: Command; readonly result: JsonText | null };
+
 /** The waits of this process, by rpc id and by command. */
 export interface LocalWaits {
   /**
@@ -31,6 +35,12 @@ export interface LocalWaits {
   drop(rpcId: string): LocalWait | null;
   /** Removes and returns the waits of a node that a record satisfies, oldest first. */
   take(nodeId: string, command: Command): readonly LocalWait[];
+  /** Sets the function that replies to the waits of the node for which this process calls Redis. */
+  onEnd(reply: (end: RecordedEnd) => void): void;
+  /** Replies to the waits of that node from an answer of Redis, because its mailbox gets no row. Can be repeated. */
+  end(end: RecordedEnd): void;
+  /** Whether a caller of this process waits for the command, or has asked Redis to register its wait. */
+  awaits(key: CommandKey): boolean;
   /** Returns those waits for a command that Redis has registered, oldest first. */
   ofCommand(key: CommandKey): readonly LocalWait[];
   /** Iterates over all waits that Redis has registered, in the order of their positions. */
@@ -42,6 +52,7 @@ export function createLocalWaits(): LocalWaits {
   const byCommand = new ChurnMap<string, readonly LocalWait[]>();
   const inOrder = new ChurnMap<string, LocalWait>();
   let begun = 0;
+  let reply: (end: RecordedEnd) => void = () => {};
   const last = { at: 0, place: 0 };
   const remove = (wait: LocalWait): void => {
     const { rpcId } = wait.request;
@@ -85,6 +96,11 @@ export function createLocalWaits(): LocalWaits {
       for (const wait of taken) remove(wait);
       return taken;
     },
+    onEnd(given) {
+      reply = given;
+    },
+    end: (end) => reply(end),
+    awaits: (key) => byCommand.get(nameOf(key)) !== undefined,
     ofCommand: (key) => (byCommand.get(nameOf(key)) ?? []).filter(({ listed }) => listed !== null),
     listed: () => inOrder.values(),
   };
