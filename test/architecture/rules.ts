@@ -142,10 +142,7 @@ export const NAMES: readonly { readonly ring: string; readonly besides: readonly
   },
   {
     ring: 'graphql/schema/',
-    besides: [
-      ...['builder', 'context', 'delivery', 'inspection', 'invoke', 'live', 'node', 'page', 'refusal', 'schema'],
-      ...['server', 'sessions'],
-    ],
+    besides: ['builder', 'context', 'delivery', 'node', 'page', 'refusal', 'schema', 'server'],
   },
   { ring: 'rest/operations/', besides: ['completeness', 'delivery', 'invoke'] },
 ];
