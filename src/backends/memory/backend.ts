@@ -107,7 +107,7 @@ export function createMemoryBus(log: Log): Bus {
   });
   return {
     hasSubscribers: () => commands.size > 0,
-    publish: (topic, event) => listeners.deliver(topic, event),
+    publish: listeners.deliver,
     subscribe: (topic, listener) => listeners.add(topic, listener),
   };
 }
