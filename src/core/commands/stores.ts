@@ -205,7 +205,7 @@ export type LinkMove = 'up' | 'again' | 'down';
  * those of the backend's clock.
  */
 export interface CommandStore {
-  /** How long after its end a command's id is known, in milliseconds. Within this window no id runs twice. */
+  /** For how many milliseconds after a command has ended its id stays known. Until then no other command with it runs. */
   readonly windowMs: number;
   admit(request: AdmitRequest): MaybePromise<AdmitResult>;
   /** Returns what `admit` would answer now, by the same rules. Writes and reserves nothing. */
