@@ -5,7 +5,7 @@ import { expect, inject, test } from 'vitest';
 import { walkAdmission, walkCall, walkEvent, walkQuery, type Walk } from './kit/walks.ts';
 
 /** The most source files on each way. Lower a number when files are joined; raise none without a decision. */
-const MOST = { callIn: 16, callOut: 15, query: 12, event: 13, admission: 12, admissionFromCore: 6 };
+const MOST = { callIn: 16, callOut: 14, query: 12, event: 13, admission: 12, admissionFromCore: 6 };
 
 const page = readFileSync(join(import.meta.dirname, '..', '..', 'ARCHITECTURE.md'), 'utf8');
 const unnamed = (walk: Walk): Walk => walk.filter((path) => !page.includes(`\`src/${path}\``));
