@@ -4,7 +4,7 @@
  */
 import type { CodegenConfig } from '@graphql-codegen/cli';
 import { keepSent } from './scripts/codegen/sent-documents.ts';
-import { wireWords } from './scripts/codegen/wire-words.ts';
+import { wireWords } from './scripts/codegen/enum-places.ts';
 
 /** `graphql-codegen` writes these files; with `--check` it only compares them with what it would write. */
 const config: CodegenConfig = {

@@ -1,4 +1,4 @@
-/** Defines the actions of the demo's client `ops-console`, which an operator would run on a server. */
+/** Defines the actions of the demo's clients, and the workers of the kiosk that build its reports. */
 import { readdir, stat } from 'node:fs/promises';
 import { freemem, loadavg, totalmem, uptime } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,10 +9,11 @@ import {
   type ActionRequest,
   type Call,
   type Params,
+  type ReportedContext,
+  type ReportedWindow,
   type Verdict,
 } from '../src/clients/runtime/index.ts';
-import { roughly, type Pause } from './relay.ts';
-import type { WorkerPool } from './workers.ts';
+import { roughly, type Pause } from './parts.ts';
 
 const MIB = 1024 * 1024;
 /** The most files that one answer lists. */
@@ -84,10 +85,7 @@ async function listFiles({ folder }: Params) {
   return { files: await Promise.all(rows), all: names.length <= FILES_MAX };
 }
 
-/**
- * Takes as long as the params say. It ignores its signal, as many real actions do, so its answer after the deadline is
- * a late result.
- */
+/** Takes as long as the params say. It ignores its signal, as many actions do, so its result may be late. */
 async function restart({ service, seconds }: Params) {
   const began = Date.now();
   await sleep(typeof seconds === 'number' ? seconds * 1000 : 500);
@@ -110,10 +108,6 @@ const OPEN_UNTIL = 18 * 60;
 
 /** Returns the actions of bob's kiosk. Notes are kept in memory. The workers of the pool build the reports. */
 export function kioskActions(pause: Pause, pool: WorkerPool): readonly Action[] {
-  return [...noteActions(), reportAction(pause, pool)];
-}
-
-function noteActions(): readonly Action[] {
   let count = 0;
   const notes: Note[] = [];
   const add = ({ text }: Params): Note => {
@@ -127,12 +121,7 @@ function noteActions(): readonly Action[] {
       name: 'notes.add',
       summary: 'Pins a note to the board.',
       version: '1.1.0',
-      schema: {
-        type: 'object',
-        properties: { text: { type: 'string', minLength: 1, maxLength: 280 } },
-        required: ['text'],
-        additionalProperties: false,
-      },
+      schema: object({ text: { type: 'string', minLength: 1, maxLength: 280 } }, ['text']),
       metadata: { keeps: NOTES_MAX },
       run: add,
     },
@@ -140,40 +129,28 @@ function noteActions(): readonly Action[] {
       name: 'notes.list',
       summary: 'Lists notes, newest first.',
       version: '1.1.0',
-      schema: {
-        type: 'object',
-        properties: { limit: { type: 'integer', minimum: 1, maximum: NOTES_MAX } },
-        additionalProperties: false,
-      },
+      schema: object({ limit: { type: 'integer', minimum: 1, maximum: NOTES_MAX } }),
       run: ({ limit }) => ({
         notes: notes.toReversed().slice(0, typeof limit === 'number' ? limit : 10),
         total: notes.length,
       }),
     },
+    {
+      name: 'report.build',
+      summary: 'Builds the report of a day, chapter by chapter.',
+      description:
+        'Takes a few seconds on one of the workers and reports progress. When cancelled, it returns the chapters that are done. With `table`, the report includes the visitors of every minute.',
+      version: '0.10.0',
+      schema: object({ day: { type: 'string', format: 'date' }, table: { type: 'boolean' } }, ['day']),
+      metadata: { chapters: CHAPTERS.length },
+      async run({ day, table }, call) {
+        const report = await pool.run({ taskId: call.commandId, signal: call.signal }, () =>
+          buildReport(String(day), call, pause),
+        );
+        return table === true ? { ...report, visitors: visitorTable() } : report;
+      },
+    },
   ];
-}
-
-function reportAction(pause: Pause, pool: WorkerPool): Action {
-  return {
-    name: 'report.build',
-    summary: 'Builds the report of a day, chapter by chapter.',
-    description:
-      'Takes a few seconds on one of the workers and reports progress. When cancelled, it returns the chapters that are done. With `table`, the report includes the visitors of every minute.',
-    version: '0.10.0',
-    schema: {
-      type: 'object',
-      properties: { day: { type: 'string', format: 'date' }, table: { type: 'boolean' } },
-      required: ['day'],
-      additionalProperties: false,
-    },
-    metadata: { chapters: CHAPTERS.length },
-    async run({ day, table }, call) {
-      const report = await pool.run({ taskId: call.commandId, signal: call.signal }, () =>
-        buildReport(String(day), call, pause),
-      );
-      return table === true ? { ...report, visitors: visitorTable() } : report;
-    },
-  };
 }
 
 async function buildReport(day: string, call: Call, pause: Pause) {
@@ -188,9 +165,7 @@ async function buildReport(day: string, call: Call, pause: Pause) {
   return { day, chapters };
 }
 
-/**
- * Returns a table with one row for each minute. It is too large for a history row, so it is stored as a large payload.
- */
+/** Returns a row for each minute: a result too large for a history row, which is stored as a large payload. */
 function visitorTable() {
   const minutes = Array.from({ length: OPEN_UNTIL - OPEN_FROM }, (_, i) => OPEN_FROM + i);
   return minutes.map((minute) => ({ at: clockTime(minute), visitors: few(), coffees: few(), questions: few() }));
@@ -205,40 +180,27 @@ function few(): number {
   return Math.floor(Math.random() * 8);
 }
 
-// Defines the actions of the demo's phone, and the decisions of the person who holds it.
-
 /** The actions of alice's phone. */
 export const PHONE_ACTIONS: readonly Action[] = [
   {
     name: 'location.read',
     summary: 'The location of the phone.',
     version: '1.4.0',
-    schema: {
-      type: 'object',
-      properties: { accuracy: { enum: ['coarse', 'fine'] } },
-      additionalProperties: false,
-    },
+    schema: object({ accuracy: { enum: ['coarse', 'fine'] } }),
     run: ({ accuracy }) => position(accuracy === 'fine' ? 5 : 2),
   },
   {
     name: 'photo.take',
     summary: 'Takes a photo after the approval of the person who holds the phone.',
     version: '1.0.2',
-    schema: {
-      type: 'object',
-      properties: { subject: { type: 'string', minLength: 1, maxLength: 40 } },
-      required: ['subject'],
-      additionalProperties: false,
-    },
+    schema: object({ subject: { type: 'string', minLength: 1, maxLength: 40 } }, ['subject']),
     approval: true,
     metadata: { camera: 'rear', format: 'image/svg+xml' },
     run: photo,
   },
 ];
 
-/**
- * Returns a function that decides like the person who holds the phone: after a moment, and against every third photo.
- */
+/** Returns a function that decides like the holder of the phone: after a moment, and against every third photo. */
 export function createHolder(pause: Pause): (request: ActionRequest) => Promise<Verdict> {
   let requests = 0;
   return async ({ signal }) => {
@@ -268,17 +230,12 @@ function photo({ subject }: Params) {
   return { taken_at: new Date().toISOString(), type: 'image/svg+xml', image: svg };
 }
 
-// Defines the actions of the demo's printer, which runs out of paper.
-
 /** The number of pages in a full tray. */
 const PAGES_IN_TRAY = 6;
 /** The approximate time to print one page, in milliseconds. */
 const PAGE_MS = 700;
 
-/**
- * Returns the actions of bob's printer. It prints one page at a time. An empty tray fails one command and is then
- * refilled.
- */
+/** Returns the actions of bob's printer: it prints one page at a time, and an empty tray fails one command. */
 export function printerActions(pause: Pause): readonly Action[] {
   let tray = PAGES_IN_TRAY;
   return [
@@ -286,12 +243,7 @@ export function printerActions(pause: Pause): readonly Action[] {
       name: 'print.page',
       summary: 'Prints one page.',
       version: '5.0.0',
-      schema: {
-        type: 'object',
-        properties: { text: { type: 'string', maxLength: 2000 }, copies: { const: 1 } },
-        required: ['text'],
-        additionalProperties: false,
-      },
+      schema: object({ text: { type: 'string', maxLength: 2000 }, copies: { const: 1 } }, ['text']),
       lease: true,
       metadata: { paper: 'A4', colour: false },
       async run({ text }, { signal }) {
@@ -308,8 +260,208 @@ export function printerActions(pause: Pause): readonly Action[] {
       name: 'printer.status',
       summary: 'The number of sheets left.',
       version: '5.0.0',
-      schema: { type: 'object', additionalProperties: false },
+      schema: object({}),
       run: () => ({ pages_left: tray }),
     },
   ];
+}
+
+type WorkerTask = { readonly taskId: string; readonly signal: AbortSignal };
+
+/** A pool of windows of workers. Each worker does one task at a time. */
+export class WorkerPool implements DemoPlace {
+  readonly #workersInEach: number;
+  #opened = 0;
+  #desks: readonly Desk[];
+  #changed = (): void => {};
+  /** The tasks that wait for an idle worker, oldest first. */
+  readonly #waiting = new Set<(worker: Worker) => void>();
+
+  constructor({ windows, workersInEach }: { readonly windows: number; readonly workersInEach: number }) {
+    this.#workersInEach = workersInEach;
+    this.#desks = Array.from({ length: windows }, () => this.#open());
+  }
+
+  contexts(): readonly ReportedContext[] {
+    return this.#desks.flatMap(deskContexts);
+  }
+
+  windows(): readonly ReportedWindow[] {
+    return this.#desks.map(deskWindow);
+  }
+
+  onChange(listener: () => void): void {
+    this.#changed = listener;
+  }
+
+  /**
+   * Waits for an idle worker, assigns the task to it and runs `work`. Settles like `work`. Rejects with the signal's
+   * reason if the signal is aborted before a worker is idle; `work` is then not called.
+   */
+  async run<T>(task: WorkerTask, work: () => Promise<T>): Promise<T> {
+    const worker = await this.#assign(task);
+    this.#changed();
+    try {
+      return await work();
+    } finally {
+      this.#release(worker);
+    }
+  }
+
+  /**
+   * Drains the oldest window: assigns no more tasks to it, waits until it has none, awaits `rest`, and replaces it with
+   * a new window. Rejects if `rest` rejects; the window is then still draining.
+   */
+  async renew(rest: () => Promise<void>): Promise<void> {
+    const old = this.#desks.find(({ draining }) => !draining);
+    if (!old) return;
+    old.draining = true;
+    this.#changed();
+    await emptied(old);
+    await rest();
+    this.#desks = [...this.#desks.filter((desk) => desk !== old), this.#open()];
+    this.#hand();
+    this.#changed();
+  }
+
+  #open(): Desk {
+    return openDesk(++this.#opened, this.#workersInEach);
+  }
+
+  /** Waits for an idle worker, and sets its `taskId` as soon as it is found, so that no other task gets the worker. */
+  #assign({ taskId, signal }: WorkerTask): Promise<Worker> {
+    const { promise, resolve, reject } = Promise.withResolvers<Worker>();
+    const take = (worker: Worker): void => {
+      signal.removeEventListener('abort', giveUp);
+      worker.taskId = taskId;
+      resolve(worker);
+    };
+    const giveUp = (): void => {
+      this.#waiting.delete(take);
+      reject(signal.reason);
+    };
+    signal.throwIfAborted();
+    signal.addEventListener('abort', giveUp, { once: true });
+    this.#waiting.add(take);
+    this.#hand();
+    return promise;
+  }
+
+  #release(worker: Worker): void {
+    worker.taskId = null;
+    worker.tasksDone++;
+    for (const desk of this.#desks) if (desk.draining && isEmpty(desk)) desk.emptied();
+    this.#hand();
+    this.#changed();
+  }
+
+  #hand(): void {
+    for (const take of this.#waiting) {
+      const worker = this.#idle();
+      if (!worker) return;
+      this.#waiting.delete(take);
+      take(worker);
+    }
+  }
+
+  #idle(): Worker | undefined {
+    const workers = this.#desks.flatMap((desk) => (desk.draining ? [] : desk.workers));
+    return workers.find(({ taskId }) => taskId === null);
+  }
+}
+
+/** A worker. It does one task at a time. */
+type Worker = {
+  readonly contextId: string;
+  readonly windowId: string;
+  taskId: string | null;
+  tasksDone: number;
+};
+
+/** A window of workers. `emptied` is called when the window is draining and its last task ends. */
+type Desk = {
+  readonly windowId: string;
+  readonly workers: readonly Worker[];
+  draining: boolean;
+  emptied: () => void;
+};
+
+function openDesk(number: number, workers: number): Desk {
+  const windowId = `desk-${number}`;
+  const worker = (_: unknown, i: number): Worker => {
+    return { contextId: `${windowId}-worker-${i + 1}`, windowId, taskId: null, tasksDone: 0 };
+  };
+  return { windowId, workers: Array.from({ length: workers }, worker), draining: false, emptied() {} };
+}
+
+/** Resolves when a draining window has no tasks. */
+function emptied(desk: Desk): Promise<void> {
+  if (isEmpty(desk)) return Promise.resolve();
+  return new Promise((resolve) => (desk.emptied = resolve));
+}
+
+function isEmpty({ workers }: Desk): boolean {
+  return workers.every(({ taskId }) => taskId === null);
+}
+
+/** Returns the contexts of a window. In a draining window, idle workers are left out, which closes their contexts. */
+function deskContexts({ draining, workers }: Desk): readonly ReportedContext[] {
+  return workers.filter(({ taskId }) => !draining || taskId !== null).map(contextOf);
+}
+
+function deskWindow({ windowId, workers, draining }: Desk): ReportedWindow {
+  const size = { tabCount: workers.length, capacity: workers.length };
+  return windowOf(windowId, { ownership: 'worker', state: 'minimized', ...size, draining });
+}
+
+function contextOf({ contextId, windowId, taskId, tasksDone }: Worker): ReportedContext {
+  const metadata = { purpose: 'reports', tasks_done: tasksDone };
+  const status = taskId === null ? 'idle' : 'active';
+  return { contextId, status, ownership: 'worker', windowId, taskId, title: 'Report builder', metadata };
+}
+
+/** The current contexts and windows of a client, for its report. */
+export interface DemoPlace {
+  contexts(): readonly ReportedContext[];
+  windows(): readonly ReportedWindow[];
+  /** Sets the one listener that is called after each change. A later call replaces it. */
+  onChange(listener: () => void): void;
+}
+
+/** Returns a place that never changes: these contexts and no windows. */
+export function stillPlace(contexts: readonly ReportedContext[]): DemoPlace {
+  return { contexts: () => contexts, windows: () => [], onChange() {} };
+}
+
+/** Returns a window of a user's screen. `more` overrides its defaults. */
+function windowOf(windowId: string, more: Partial<ReportedWindow> = {}): ReportedWindow {
+  const looks = { focused: false, type: 'normal', state: 'normal', incognito: false, tabCount: 1 } as const;
+  return { windowId, ownership: 'user-owned', ...looks, draining: false, status: 'open', ...more };
+}
+
+/** The approximate time between two replacements of a worker's window, in milliseconds. */
+const RENEW_EVERY_MS = 20_000;
+/** How long a window without tasks stays open, in milliseconds. */
+const LINGER_MS = 3_000;
+const HALL = 'hall';
+
+/** Returns what the kiosk reports: the screen in the entrance hall, and the windows of the workers. */
+export function kioskPlace(pool: WorkerPool): DemoPlace {
+  const screen = { contextId: 'hall-screen', windowId: HALL, title: 'Welcome' } as const;
+  return {
+    contexts: () => [{ ...screen, status: 'active', ownership: 'user-owned' }, ...pool.contexts()],
+    windows: () => [windowOf(HALL, { focused: true, type: 'app', state: 'fullscreen' }), ...pool.windows()],
+    onChange: (listener) => pool.onChange(listener),
+  };
+}
+
+/**
+ * Replaces the windows of workers one after the other: drains a window and opens a new one. Programs do this to bound
+ * the memory that their windows leak.
+ */
+export async function renewDesks(pool: WorkerPool, pause: Pause, signal: AbortSignal): Promise<never> {
+  for (;;) {
+    await pause(roughly(RENEW_EVERY_MS), signal);
+    await pool.renew(() => pause(LINGER_MS, signal));
+  }
 }

@@ -1,10 +1,8 @@
-/**
- * Runs the task board, an application in its own process. It reaches callboard only through the HTTP API of the control
- * server.
- */
+/** Runs the task board, an application in its own process, which reaches callboard only through the control server. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SITE_ID, readMessageToBoard, type MessageFromBoard, type Open, type Viewers } from './board-page.ts';
 import { createTasks, startBoardServer } from './board-server.ts';
+import { SITE_ID } from './pages.ts';
+import { joinDemo, type Open, type Viewers } from './parts.ts';
 
 /** The control server as any local program uses it: plain HTTP and a token, without a callboard library. */
 type Control = { readonly url: string; readonly token: string };
@@ -17,16 +15,7 @@ const DEFINITION = {
   capability_profile: { action_invocation: true, sharing: false },
 };
 
-/** Defines the site. Resolves with whether the control server accepted it; never rejects. */
-function defineSite(control: Control): Promise<boolean> {
-  return ask(control, 'PUT', `/sites/${SITE_ID}`, DEFINITION);
-}
-
-/** Notifies all viewers of a change; they then read the tasks from the application. Never rejects. */
-function announce(control: Control, data: object): Promise<boolean> {
-  return ask(control, 'POST', `/sites/${SITE_ID}/events`, { name: 'site_changed', data });
-}
-
+/** Asks the control server for something. Resolves with whether it was accepted; never rejects. */
 async function ask({ url, token }: Control, ...[method, path, body]: readonly [string, string, object]) {
   try {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
@@ -37,26 +26,21 @@ async function ask({ url, token }: Control, ...[method, path, body]: readonly [s
   }
 }
 
-/**
- * The pause between two attempts of this program to define its site, in milliseconds. It tries until the relay accepts.
- */
+/** The pause between two attempts to define the site, in milliseconds. The program tries until the relay accepts. */
 const RETRY_MS = 500;
 
 const tasks = createTasks();
 let opened: Open | null = null;
 let viewers: Viewers | null = null;
 
-function send(message: MessageFromBoard): void {
-  if (process.connected) process.send?.(message);
-}
-
 function changed(reason: string, id: string): void {
-  // A lost event does no harm: viewers read all tasks again whenever their streams reconnect.
-  if (opened) void announce(opened.control, { reason, id });
+  // Viewers then read the tasks. A lost event does no harm: they also read all tasks whenever their streams reconnect.
+  const event = { name: 'site_changed', data: { reason, id } };
+  if (opened) void ask(opened.control, 'POST', `/sites/${SITE_ID}/events`, event);
 }
 
 async function define(control: Control): Promise<void> {
-  while (!(await defineSite(control))) await sleep(RETRY_MS);
+  while (!(await ask(control, 'PUT', `/sites/${SITE_ID}`, DEFINITION))) await sleep(RETRY_MS);
   send({ type: 'defined' });
 }
 
@@ -68,26 +52,24 @@ async function live(everyMs: number): Promise<void> {
   }
 }
 
-const { port, key } = await startBoardServer({
+const { origin, key } = await startBoardServer({
   tasks,
   viewers: () => viewers,
   apiToken: () => opened?.apiToken ?? null,
   changed,
 });
 
-process.on('message', (message) => {
-  const command = readMessageToBoard(message);
-  if (command?.type === 'open') {
-    opened = command;
-    void define(command.control);
-    if (command.everyMs !== null) void live(command.everyMs);
-  } else if (command?.type === 'viewers') {
-    viewers = command;
-    send({ type: 'showing' });
-  } else if (command?.type === 'stop') process.exit(0);
-});
-// The demo has ended, so this process ends too.
-process.on('disconnect', () => process.exit(0));
-// Ctrl-C reaches the whole process group. This process ignores it, because the demo stops each process itself.
-process.on('SIGINT', () => {});
-send({ type: 'listening', port, key });
+const send = joinDemo(
+  (message) => {
+    if (message.type === 'open') {
+      opened = message;
+      void define(message.control);
+      if (message.everyMs !== null) void live(message.everyMs);
+    } else if (message.type === 'viewers') {
+      viewers = message;
+      send({ type: 'showing' });
+    }
+  },
+  () => process.exit(0),
+);
+send({ type: 'listening', origin, key });

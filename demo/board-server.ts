@@ -1,14 +1,8 @@
-/** Runs the task board's own HTTP server, which keeps the tasks in memory. It does not use callboard. */
+/** Serves the task board's own pages and its tasks, which it keeps in memory. It does not use callboard. */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { allHtml, boardHtml, type Viewers } from './board-page.ts';
-
-type BoardServer = {
-  readonly server: Server;
-  readonly port: number;
-  /** A secret in the addresses of the pages, because a page contains its viewer's token. */
-  readonly key: string;
-};
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { HTML, allHtml, boardHtml, send, servePages } from './pages.ts';
+import type { Viewers } from './parts.ts';
 
 type BoardServerOptions = {
   readonly tasks: Tasks;
@@ -19,46 +13,27 @@ type BoardServerOptions = {
   changed(reason: string, id: string): void;
 };
 
-/** Starts the application's own HTTP server: pages and tasks for viewers, and an authenticated API to change tasks. */
-export function startBoardServer(options: BoardServerOptions): Promise<BoardServer> {
-  const key = randomBytes(12).toString('base64url');
-  const server = createServer((request, response) => answer(request, response, { ...options, key }));
-  const { promise, resolve, reject } = Promise.withResolvers<BoardServer>();
-  server.once('error', reject);
-  server.listen(0, '127.0.0.1', () => {
-    const address = server.address();
-    resolve({ server, key, port: typeof address === 'object' && address !== null ? address.port : 0 });
+/** Serves pages and tasks for viewers, and an authenticated API to change tasks. */
+export function startBoardServer(options: BoardServerOptions) {
+  return servePages((request, response, key) => {
+    const { method, url = '' } = request;
+    const [, id] = /^\/api\/tasks\/(t\d{1,9})\/finish$/.exec(url) ?? [];
+    if (method === 'POST' && id !== undefined) return finish(request, response, { ...options, id });
+    const [, given, name = ''] = /^\/([\w-]+)\/(\w+)$/.exec(url) ?? [];
+    const shown = options.viewers();
+    if (method !== 'GET' || given !== key || !shown) return void response.writeHead(404).end();
+    if (name === 'tasks') return json(response, 200, options.tasks.list());
+    const viewer = shown.viewers.find((known) => known.name === name);
+    if (viewer) return send(response, HTML, boardHtml(shown.relayUrl, viewer));
+    if (name === 'all') return send(response, HTML, allHtml(shown.viewers));
+    response.writeHead(404).end();
   });
-  return promise;
-}
-
-type Answering = BoardServerOptions & { readonly key: string };
-
-function answer(request: IncomingMessage, response: ServerResponse, options: Answering): void {
-  const { method, url = '' } = request;
-  response.setHeader('cache-control', 'no-store');
-  const [, id] = /^\/api\/tasks\/(t\d{1,9})\/finish$/.exec(url) ?? [];
-  if (method === 'POST' && id !== undefined) return finish(request, response, { ...options, id });
-  const [, key, name = ''] = /^\/([\w-]+)\/(\w+)$/.exec(url) ?? [];
-  const viewers = options.viewers();
-  if (method !== 'GET' || key !== options.key || !viewers) return void response.writeHead(404).end();
-  if (name === 'tasks') return json(response, 200, options.tasks.list());
-  const html = htmlOf(viewers, name);
-  if (html === null) return void response.writeHead(404).end();
-  response.setHeader('content-type', 'text/html; charset=utf-8');
-  response.end(html);
-}
-
-function htmlOf({ relayUrl, viewers }: Viewers, name: string): string | null {
-  if (name === 'all') return allHtml(viewers);
-  const viewer = viewers.find((known) => known.name === name);
-  return viewer ? boardHtml(relayUrl, viewer) : null;
 }
 
 function finish(
   request: IncomingMessage,
   response: ServerResponse,
-  { tasks, apiToken, changed, id }: Answering & { readonly id: string },
+  { tasks, apiToken, changed, id }: BoardServerOptions & { readonly id: string },
 ): void {
   const wanted = Buffer.from(`Bearer ${apiToken() ?? randomBytes(24).toString('hex')}`);
   const given = Buffer.from(request.headers.authorization ?? '');
@@ -73,8 +48,6 @@ function finish(
 function json(response: ServerResponse, status: number, body: unknown): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
-
-// Keeps the tasks of the demo's board in memory.
 
 type Task = { readonly id: string; readonly title: string; readonly done: boolean };
 
@@ -93,19 +66,14 @@ const OPEN_MAX = 6;
 /** The number of tasks above which finished ones are removed. */
 const KEPT_MAX = 12;
 
-/** The tasks of the board. Only the application has them. */
-interface Tasks {
-  list(): readonly Task[];
-  /** Adds a task. Null: too many tasks are open. The oldest finished tasks are removed to make room. */
-  add(): Task | null;
-  /** Finishes a task. Null: there is no such task. Finishing it again changes nothing. */
-  finish(id: string): Task | null;
-}
+type Tasks = ReturnType<typeof createTasks>;
 
-export function createTasks(): Tasks {
+/** Creates the tasks of the board. Only the application has them. */
+export function createTasks() {
   const tasks = new Map<string, Task>();
   let made = 0;
 
+  /** Adds a task. Null: too many tasks are open. The oldest finished tasks are removed to make room. */
   function add(): Task | null {
     const open = [...tasks.values()].filter(({ done }) => !done);
     if (open.length >= OPEN_MAX) return null;
@@ -118,9 +86,10 @@ export function createTasks(): Tasks {
 
   for (let count = 0; count < 3; count++) add();
   return {
-    list: () => [...tasks.values()],
+    list: (): readonly Task[] => [...tasks.values()],
     add,
-    finish(id) {
+    /** Finishes a task. Null: there is no such task. Finishing it again changes nothing. */
+    finish(id: string): Task | null {
       const task = tasks.get(id);
       if (!task) return null;
       const finished = { ...task, done: true };

@@ -9,23 +9,17 @@ import {
 import {
   CONSOLE_ACTIONS,
   PHONE_ACTIONS,
+  WorkerPool,
   authorizeConsole,
   createHolder,
   kioskActions,
+  kioskPlace,
   printerActions,
+  renewDesks,
+  stillPlace,
+  type DemoPlace,
 } from './actions.ts';
-import {
-  memberOf,
-  pauseAt,
-  readMessageToClient,
-  roughly,
-  type CastMember,
-  type Habit,
-  type MessageFromClient,
-  type Pause,
-  type Start,
-} from './relay.ts';
-import { createWorkerPool, kioskPlace, renewDesks, stillPlace, type DemoPlace } from './workers.ts';
+import { CAST, joinDemo, pauseAt, roughly, type CastMember, type Habit, type Pause, type Start } from './parts.ts';
 
 /** The approximate time after which the socket of a client with an unreliable network breaks, in milliseconds. */
 const NETWORK_LASTS_MS = 14_000;
@@ -43,10 +37,6 @@ type Part = { readonly member: CastMember; readonly start: Start; readonly role:
 const stopping = new AbortController();
 let runtime: Runtime | null = null;
 let tokenWaiters: ((token: string) => void)[] = [];
-
-function send(message: MessageFromClient): void {
-  if (process.connected) process.send?.(message);
-}
 
 /** Requests a token from the demo. Called before each connection and each renewal. */
 function wantToken(): Promise<string> {
@@ -115,7 +105,7 @@ async function leave(): Promise<void> {
 }
 
 function play(start: Start): void {
-  const member = memberOf(start.clientId);
+  const member = CAST.find(({ clientId }) => clientId === start.clientId);
   if (!member) throw new RangeError(`${start.clientId} is not in the cast.`);
   const pause = pauseAt(start.tempo);
   const part = { member, start, role: roleOf(start.clientId, pause), pause };
@@ -126,21 +116,15 @@ function play(start: Start): void {
   }
 }
 
-process.on('message', (message) => {
-  const command = readMessageToClient(message);
-  if (command?.type === 'start') play(command);
-  else if (command?.type === 'stop') void leave();
-  else if (command?.type === 'token') {
-    for (const give of tokenWaiters) give(command.token);
+const send = joinDemo(
+  (message) => {
+    if (message.type === 'start') play(message);
+    if (message.type !== 'token') return;
+    for (const give of tokenWaiters) give(message.token);
     tokenWaiters = [];
-  }
-});
-// The demo has ended, so this process ends too.
-process.on('disconnect', () => void leave());
-// Ctrl-C reaches the whole process group. This process ignores it, because the demo stops each client itself.
-process.on('SIGINT', () => {});
-
-// Defines what each client of the demo can do.
+  },
+  () => void leave(),
+);
 
 /** A client's actions with its local checks, its reported contexts, and its background work. */
 type Role = {
@@ -176,7 +160,7 @@ const ROLES: Readonly<Record<string, (pause: Pause) => Role>> = {
 };
 
 function playKiosk(pause: Pause): Role {
-  const pool = createWorkerPool({ windows: 2, workersInEach: 2 });
+  const pool = new WorkerPool({ windows: 2, workersInEach: 2 });
   return {
     can: { actions: kioskActions(pause, pool), metadata: { place: 'entrance hall', screen: '1080x1920' } },
     place: kioskPlace(pool),
@@ -190,8 +174,6 @@ function roleOf(clientId: string, pause: Pause): Role {
   if (!role) throw new RangeError(`There is no role for ${clientId}.`);
   return role(pause);
 }
-
-// Imitates an unreliable network for clients of the demo.
 
 /**
  * Returns a WebSocket class that imitates an unreliable network. Each socket is terminated without a close frame,

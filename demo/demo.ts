@@ -1,10 +1,10 @@
 /** Starts the demo: a relay, its clients, their traffic, the web page and the task board. */
-import { fork, spawn, type ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { accessSync, constants, mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { delimiter, extname, join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openCallboard, type Callboard } from '../src/callboard.ts';
@@ -15,19 +15,20 @@ import { createSignIn } from '../src/http/sign-in.ts';
 import { signToken } from '../src/http/tokens.ts';
 import { createLog } from '../src/platform/log.ts';
 import { HOST, startBoard, type Board, type BoardPage } from './board.ts';
-import { Keeper, type SupervisedRun } from './keeper.ts';
-import { startPageServer, type PageServer } from './page.ts';
+import { startPageServer, type PageServer } from './pages.ts';
 import {
   CAST,
+  Keeper,
   PAGE,
   connectUrl,
+  endWithin,
   pauseAt,
-  readMessageFromClient,
   roughly,
+  startPart,
   type CastMember,
-  type MessageToClient,
   type Relay,
-} from './relay.ts';
+  type SupervisedRun,
+} from './parts.ts';
 import { startTraffic } from './traffic.ts';
 
 export type DemoOptions = {
@@ -120,21 +121,10 @@ function demoConfig(config: Config): DemoConfig {
 function tokensOf({ secret, auth }: DemoConfig): Relay['token'] {
   const { issuer, audience } = auth;
   return (user, scopes = ['connect', 'invoke']) =>
-    signToken({
-      secret,
-      user,
-      scopes,
-      ttlSeconds: TOKEN_SECONDS,
-      now: Date.now(),
-      issuer,
-      audience,
-    });
+    signToken({ secret, user, scopes, ttlSeconds: TOKEN_SECONDS, now: Date.now(), issuer, audience });
 }
 
-/**
- * Returns the environment of child processes. It lacks the relay's settings, because they include the relay's
- * credentials.
- */
+/** Returns the environment of child processes: without the relay's settings, which include its credentials. */
 function withoutSettings(env: DemoOptions['env']): DemoOptions['env'] {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('CALLBOARD_')));
 }
@@ -149,10 +139,7 @@ async function planPage({ env, browser }: DemoOptions, relay: Relay, server: Pag
   return { kind: 'browser', program };
 }
 
-/**
- * Returns the pages of the board's viewers. There are none if the board fails, which does not stop the rest of the
- * demo.
- */
+/** Returns the pages of the board's viewers: none if the board fails, which does not stop the rest of the demo. */
 async function joinBoard(
   board: Board,
   { stopped }: DemoOptions,
@@ -172,11 +159,32 @@ type MemberStage = {
   readonly log: Log;
 };
 
-function startMember(member: CastMember, { relay, ...stage }: MemberStage): Keeper<ClientRun> {
-  const { url, token } = relay;
-  const keeper = new Keeper(() => startClient({ ...stage, member, url: connectUrl(url), token }));
+function startMember(member: CastMember, stage: MemberStage): Keeper<ClientRun> {
+  const keeper = new Keeper(() => startClient(member, stage));
   if (member.habit === 'deploys') void deploy(keeper, stage.tempo);
   return keeper;
+}
+
+/** One run of a client. `connected` resolves after the client's first `welcome`; it may never resolve. */
+type ClientRun = SupervisedRun & { readonly connected: Promise<void> };
+
+/** Starts one client of the cast in a separate process. */
+function startClient({ userId, clientId }: CastMember, { relay, tempo, env, log }: MemberStage): ClientRun {
+  const { promise: connected, resolve } = Promise.withResolvers<void>();
+  const part = startPart({
+    program: 'client',
+    what: 'a client of the demo',
+    about: { client: clientId },
+    env,
+    log,
+    onMessage({ type }) {
+      if (type === 'connected') resolve();
+      // A client requests a token before each connection.
+      if (type === 'token_wanted') void relay.token(userId).then((token) => part.send({ type: 'token', token }));
+    },
+  });
+  part.send({ type: 'start', url: connectUrl(relay.url), clientId, tempo });
+  return { ...part, connected };
 }
 
 /** Replaces the client from time to time until the keeper is closed. */
@@ -188,75 +196,6 @@ async function deploy(keeper: Keeper<ClientRun>, tempo: number): Promise<void> {
       () => false,
     );
   while (await due()) await keeper.replace();
-}
-
-// Starts and stops one client process.
-
-type ClientProcessOptions = {
-  readonly member: CastMember;
-  /** The relay's `/connect`. */
-  readonly url: string;
-  readonly tempo: number;
-  /** The environment of the process. */
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** Returns a token for a user. Called before each connection. */
-  readonly token: (userId: string) => Promise<string>;
-  readonly log: Log;
-};
-
-/** One run of a client. `connected` resolves after the client's first `welcome`; it may never resolve. */
-type ClientRun = SupervisedRun & { readonly connected: Promise<void> };
-
-/** The program of the process. It has the extension of this file: `.ts` in a checkout, `.js` in the package. */
-const PROGRAM = new URL(`./client${extname(import.meta.filename)}`, import.meta.url);
-/** How long a process may take to exit before it is killed. Milliseconds. */
-const EXIT_MS = 3_000;
-/** The number of characters of a process's standard error that are shown when the process has ended by itself. */
-const STDERR_CHARS = 4_000;
-
-/** Starts one client of the cast in a separate process. */
-function startClient(options: ClientProcessOptions): ClientRun {
-  const { member, url, tempo, env } = options;
-  const child = fork(PROGRAM, [], { env: { ...env }, execArgv: [], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
-  const ended = endOf(child, options);
-  const { promise: connected, resolve } = Promise.withResolvers<void>();
-  child.on('message', (raw) => {
-    const message = readMessageFromClient(raw);
-    if (message?.type === 'connected') resolve();
-    if (message?.type === 'token_wanted') void giveToken(child, options);
-  });
-  send(child, { type: 'start', url, clientId: member.clientId, tempo });
-  return { connected, ended, end: () => endClient(child, ended) };
-}
-
-function endOf(child: ChildProcess, { member, log }: ClientProcessOptions): Promise<void> {
-  let stderr = '';
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr = (stderr + text).slice(-STDERR_CHARS)));
-  const { promise, resolve } = Promise.withResolvers<void>();
-  child.once('error', (error) =>
-    log.warn({ error, client: member.clientId }, 'a client of the demo cannot be started'),
-  );
-  child.once('close', () => {
-    if (stderr !== '') log.warn({ client: member.clientId, stderr }, 'a client of the demo failed');
-    resolve();
-  });
-  return promise;
-}
-
-async function giveToken(child: ChildProcess, { member, token }: ClientProcessOptions): Promise<void> {
-  send(child, { type: 'token', token: await token(member.userId) });
-}
-
-/** Sends a message. Errors are ignored: a process that is exiting does not need it. */
-function send(child: ChildProcess, message: MessageToClient): void {
-  if (child.connected) child.send(message, () => {});
-}
-
-async function endClient(child: ChildProcess, ended: Promise<void>): Promise<void> {
-  send(child, { type: 'stop' });
-  const timer = setTimeout(() => child.kill('SIGKILL'), EXIT_MS);
-  await ended;
-  clearTimeout(timer);
 }
 
 // Writes the text that explains the running demo to its user.
@@ -300,10 +239,8 @@ ${commands({ url, adminToken })
 `;
 }
 
-type Command = { readonly about: string; readonly command: string };
-
 /** Returns example commands, one shell line each. */
-function commands({ url, adminToken }: Pick<Relay, 'url' | 'adminToken'>): readonly Command[] {
+function commands({ url, adminToken }: Pick<Relay, 'url' | 'adminToken'>) {
   const curl = `curl -sS -H 'authorization: Bearer ${adminToken}'`;
   const ask = (query: string): string => `-H 'content-type: application/json' -d '${JSON.stringify({ query })}'`;
   return [
@@ -324,9 +261,7 @@ function commands({ url, adminToken }: Pick<Relay, 'url' | 'adminToken'>): reado
   ];
 }
 
-type Named = { readonly userId: string; readonly clientId: string; readonly clientType: string };
-
-function row({ userId, clientId, clientType }: Named, about: string): string {
+function row({ userId, clientId, clientType }: Omit<CastMember, 'habit' | 'about'>, about: string): string {
   return `  ${userId.padEnd(6)} ${clientId.padEnd(12)} ${clientType.padEnd(8)} ${about}`;
 }
 
@@ -344,14 +279,11 @@ function aboutPage(page: PagePlan): string {
   return 'is missing: the browser library is not built (npm run build)';
 }
 
-// Prints the state of the demo's relay from time to time.
-
 const OUTCOMES = ['completed', 'failed', 'cancelled', 'expired', 'outcome_unknown'] as const;
 
-type StatusOptions = {
+type StatusOptions = Pick<DemoOptions, 'print'> & {
   readonly relay: Relay;
   readonly everyMs: number;
-  readonly print: (text: string) => void;
   readonly signal: AbortSignal;
 };
 
@@ -376,31 +308,9 @@ async function readStatus({ url, adminToken }: Relay, signal: AbortSignal): Prom
     admin.dedup({ windowSeconds: 3600 }),
     stoppable(`${url}/metrics`, { headers }).then((response) => response.text()),
   ]);
-  const now: Now = {
-    connected: connections.nodes.filter(({ status }) => status === 'CONNECTED').length,
-    known: connections.nodes.length,
-    waiting: waiting.count,
-    workers: workers.nodes.length,
-    busy: workers.nodes.filter(({ taskId }) => taskId !== null).length,
-    seen: dedup.stats.seen,
-    duplicates: dedup.stats.duplicates,
-  };
-  return statusLine(now, metrics);
-}
-
-type Now = {
-  readonly connected: number;
-  readonly known: number;
-  readonly waiting: number;
-  readonly workers: number;
-  readonly busy: number;
-  /** The number of messages that the deduplicator saw in the last hour. */
-  readonly seen: number;
-  readonly duplicates: number;
-};
-
-/** Returns the status line. `metrics` is the exposition in Prometheus' text format. */
-function statusLine(now: Now, metrics: string): string {
+  const connected = connections.nodes.filter(({ status }) => status === 'CONNECTED').length;
+  const busy = workers.nodes.filter(({ taskId }) => taskId !== null).length;
+  const { seen, duplicates } = dedup.stats;
   const ended = OUTCOMES.map((outcome) => {
     const count = total(metrics, `callboard_commands_ended_total{outcome="${outcome}"}`);
     return `${count} ${outcome.replaceAll('_', ' ')}`;
@@ -409,11 +319,11 @@ function statusLine(now: Now, metrics: string): string {
   const refused = total(metrics, 'callboard_commands_refused_total{');
   const lost = total(metrics, 'callboard_links_closed_total{');
   return [
-    `${now.connected} of ${now.known} connected, ${now.waiting} waiting`,
+    `${connected} of ${connections.nodes.length} connected, ${waiting.count} waiting`,
     ended.join(', '),
     `${refused} refused, ${late} late, ${lost} links lost`,
-    `${now.busy} of ${now.workers} workers busy`,
-    `${now.duplicates} of ${now.seen} messages were duplicates`,
+    `${busy} of ${workers.nodes.length} workers busy`,
+    `${duplicates} of ${seen} messages were duplicates`,
   ].join(' | ');
 }
 
@@ -422,8 +332,6 @@ function total(metrics: string, prefix: string): number {
   const lines = metrics.split('\n').filter((line) => line.startsWith(prefix));
   return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
 }
-
-// Finds and starts a headless Chromium for the demo's web page.
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome', 'microsoft-edge'];
 const PLACES = [
@@ -468,15 +376,14 @@ function startBrowser(program: string, url: string): SupervisedRun {
   child.once('error', () => resolve());
   child.once('exit', () => resolve());
   const ended = promise.then(() => rm(profile, { recursive: true, force: true, maxRetries: 10 })).catch(() => {});
-  return { ended, end: () => endBrowser(child, ended) };
-}
-
-async function endBrowser(child: ChildProcess, ended: Promise<void>): Promise<void> {
-  const [, , , commands] = child.stdio;
-  if (commands instanceof Writable) commands.write('{"id":1,"method":"Browser.close"}\0');
-  const timer = setTimeout(() => child.kill('SIGKILL'), EXIT_MS);
-  await ended;
-  clearTimeout(timer);
+  return {
+    ended,
+    end(): Promise<void> {
+      const [, , , commands] = child.stdio;
+      if (commands instanceof Writable) commands.write('{"id":1,"method":"Browser.close"}\0');
+      return endWithin(child, ended);
+    },
+  };
 }
 
 function isProgram(file: string): boolean {

@@ -8,7 +8,6 @@ export const ENUM_PLACES: Readonly<
   "GetServer": {
     "variables": {},
     "data": {
-      "server.mode": "Mode",
       "viewer.kind": "ViewerKind",
       "viewer.scopes": "Scope"
     }
@@ -28,9 +27,7 @@ export const ENUM_PLACES: Readonly<
   "GetBusyClients": {
     "variables": {},
     "data": {
-      "connections.items.client_type": "ClientType",
-      "connections.completeness.sources.source": "EvidenceSource",
-      "connections.completeness.sources.reason": "IncompleteReason"
+      "connections.items.client_type": "ClientType"
     }
   },
   "GetClient": {
@@ -187,20 +184,6 @@ export const ENUM_PLACES: Readonly<
       "browserWindows.completeness.sources.reason": "IncompleteReason"
     }
   },
-  "ListDispatcherNodes": {
-    "variables": {},
-    "data": {
-      "delivery.nodes.completeness.sources.source": "EvidenceSource",
-      "delivery.nodes.completeness.sources.reason": "IncompleteReason"
-    }
-  },
-  "ListCapacityScopes": {
-    "variables": {},
-    "data": {
-      "delivery.tenants.completeness.sources.source": "EvidenceSource",
-      "delivery.tenants.completeness.sources.reason": "IncompleteReason"
-    }
-  },
   "ListDeliveryCommands": {
     "variables": {
       "stage": "Stage",
@@ -230,10 +213,6 @@ export const ENUM_PLACES: Readonly<
       "disconnectClient.code": "RefusalCode",
       "disconnectClient.by": "RefusedBy"
     }
-  },
-  "DrainNode": {
-    "variables": {},
-    "data": {}
   },
   "ListStreams": {
     "variables": {},
@@ -270,42 +249,6 @@ export const ENUM_PLACES: Readonly<
     "data": {
       "pendingRpcCount.completeness.sources.source": "EvidenceSource",
       "pendingRpcCount.completeness.sources.reason": "IncompleteReason"
-    }
-  },
-  "CancelCommand": {
-    "variables": {},
-    "data": {
-      "cancelCommand.state": "CancelState",
-      "cancelCommand.outcome": "Outcome",
-      "cancelCommand.command.outcome": "Outcome",
-      "cancelCommand.command.delivery.stage": "Stage",
-      "cancelCommand.command.delivery.last_proven_stage": "Stage",
-      "cancelCommand.command.delivery.execution": "ExecutionEvidence",
-      "cancelCommand.code": "RefusalCode",
-      "cancelCommand.by": "RefusedBy"
-    }
-  },
-  "ListSites": {
-    "variables": {},
-    "data": {
-      "sites.completeness.sources.source": "EvidenceSource",
-      "sites.completeness.sources.reason": "IncompleteReason"
-    }
-  },
-  "GetSite": {
-    "variables": {},
-    "data": {
-      "site.completeness.sources.source": "EvidenceSource",
-      "site.completeness.sources.reason": "IncompleteReason"
-    }
-  },
-  "ListUsers": {
-    "variables": {},
-    "data": {
-      "users.items.completeness.sources.source": "EvidenceSource",
-      "users.items.completeness.sources.reason": "IncompleteReason",
-      "users.completeness.sources.source": "EvidenceSource",
-      "users.completeness.sources.reason": "IncompleteReason"
     }
   },
   "UserSummary": {
@@ -464,6 +407,19 @@ export const ENUM_WORDS = {
     "COMMAND_RESULT": "command_result",
     "MESSAGE": "message"
   },
+  "ViewerKind": {
+    "ADMIN": "admin",
+    "USER": "user"
+  },
+  "Scope": {
+    "CONNECT": "connect",
+    "INVOKE": "invoke",
+    "HOST": "host"
+  },
+  "Mode": {
+    "DIRECT": "direct",
+    "SHARED": "shared"
+  },
   "Stage": {
     "ADMITTED": "admitted",
     "QUEUED": "queued",
@@ -488,6 +444,14 @@ export const ENUM_WORDS = {
     "ADMIN": "admin",
     "USER": "user",
     "GRANT": "grant"
+  },
+  "CommandOrder": {
+    "KEY": "key",
+    "NEWEST": "newest"
+  },
+  "DisconnectState": {
+    "CLOSED": "closed",
+    "REQUESTED": "requested"
   },
   "MessageKind": {
     "COMMAND": "command",
@@ -543,31 +507,5 @@ export const ENUM_WORDS = {
   "CountsFrom": {
     "CONTEXTS": "contexts",
     "SNAPSHOT": "snapshot"
-  },
-  "ViewerKind": {
-    "ADMIN": "admin",
-    "USER": "user"
-  },
-  "Scope": {
-    "CONNECT": "connect",
-    "INVOKE": "invoke",
-    "HOST": "host"
-  },
-  "Mode": {
-    "DIRECT": "direct",
-    "SHARED": "shared"
-  },
-  "CommandOrder": {
-    "KEY": "key",
-    "NEWEST": "newest"
-  },
-  "DisconnectState": {
-    "CLOSED": "closed",
-    "REQUESTED": "requested"
-  },
-  "CancelState": {
-    "CANCELLED": "cancelled",
-    "REQUESTED": "requested",
-    "TOO_LATE": "too_late"
   }
 } as const;

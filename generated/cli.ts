@@ -3,15 +3,6 @@ type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 /** Internal type. DO NOT USE DIRECTLY. */
 export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
 import type { DocumentTypeDecoration } from '@graphql-typed-document-node/core';
-/** The result of a requested cancellation. */
-export type CancelState =
-  /** The command had not been written to its client and never will be. */
-  | 'cancelled'
-  /** The client was asked to stop the command. It may have run already. */
-  | 'requested'
-  /** The command had ended already. */
-  | 'too_late';
-
 /** What kind of program a client is. */
 export type ClientType =
   /** A browser: an extension or a page. */
@@ -471,7 +462,7 @@ export type WindowStatus =
 export type GetServerQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type GetServerQuery = { server: { version: string, label: string | null, mode: Mode, node_id: string, started_at: string }, viewer: { kind: ViewerKind, scopes: Array<Scope>, user_id: string | null, expires_at: string | null } };
+export type GetServerQuery = { server: { version: string }, viewer: { kind: ViewerKind, scopes: Array<Scope>, user_id: string | null, expires_at: string | null } };
 
 export type GetStatusQueryVariables = Exact<{
   series: Array<string> | string;
@@ -480,12 +471,12 @@ export type GetStatusQueryVariables = Exact<{
 }>;
 
 
-export type GetStatusQuery = { server: { version: string, label: string | null, mode: Mode, node_id: string, started_at: string }, delivery: { summary: { tracked_commands: number, due_commands: number }, nodes: { items: Array<{ links: number, stale: boolean, draining: boolean, node_id: string, mailbox_listener_alive: boolean, reconciliation_alive: boolean, active_drainers: number, connection_waiters: number, unfinished_commands: number, updated_at: string, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } }, tenants: { items: Array<{ limit: number | null, scope_id: string, reserved_commands: number }> } }, waits: { count: number, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } }, oldest_wait: { items: Array<{ action: string, user_id: string, client_id: string, command_id: string, age_ms: number }> }, series: { items: Array<{ name: string, label: string | null, from: string, points: Array<number | null>, step_seconds: number }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
+export type GetStatusQuery = { server: { version: string, label: string | null, mode: Mode, node_id: string }, delivery: { summary: { due_commands: number }, nodes: { items: Array<{ links: number, stale: boolean, draining: boolean, node_id: string, mailbox_listener_alive: boolean, reconciliation_alive: boolean, active_drainers: number, connection_waiters: number, unfinished_commands: number, updated_at: string, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } }, tenants: { items: Array<{ limit: number | null, scope_id: string, reserved_commands: number }> } }, waits: { count: number, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } }, oldest_wait: { items: Array<{ action: string, user_id: string, client_id: string, command_id: string, age_ms: number }> }, series: { items: Array<{ name: string, label: string | null, points: Array<number | null> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
 
 export type GetBusyClientsQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type GetBusyClientsQuery = { connections: { items: Array<{ queued: number, user_id: string, client_id: string, client_type: ClientType, node_id: string, in_flight: number }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } }, pendingRpcs: { items: Array<{ user_id: string, client_id: string, age_ms: number }> } };
+export type GetBusyClientsQuery = { connections: { items: Array<{ queued: number, user_id: string, client_id: string, client_type: ClientType, node_id: string, in_flight: number }> }, pendingRpcs: { items: Array<{ user_id: string, client_id: string, age_ms: number }> } };
 
 export type GetClientQueryVariables = Exact<{
   user_id: string;
@@ -645,22 +636,6 @@ export type ListBrowserWindowsQuery = { browserWindows: { next_cursor: string | 
 
 export type WindowFragment = { ownership: Ownership, focused: boolean, type: string, state: string, incognito: boolean, capacity: number | null, draining: boolean, status: WindowStatus, window_id: string, user_id: string, client_id: string, instance_id: string, client_type: ClientType, tab_count: number, worker_count: number, idle_count: number, busy_count: number, counts_from: CountsFrom, reported_at: string };
 
-export type ListDispatcherNodesQueryVariables = Exact<{
-  cursor?: string | null | undefined;
-  limit?: number;
-}>;
-
-
-export type ListDispatcherNodesQuery = { delivery: { nodes: { next_cursor: string | null, items: Array<{ links: number, stale: boolean, draining: boolean, node_id: string, mailbox_listener_alive: boolean, reconciliation_alive: boolean, active_drainers: number, connection_waiters: number, unfinished_commands: number, updated_at: string, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } } };
-
-export type ListCapacityScopesQueryVariables = Exact<{
-  cursor?: string | null | undefined;
-  limit?: number;
-}>;
-
-
-export type ListCapacityScopesQuery = { delivery: { tenants: { next_cursor: string | null, items: Array<{ limit: number | null, scope_id: string, reserved_commands: number, oldest_deadline: string | null, holders: Array<{ deadline: string, user_id: string, client_id: string, command_id: string }> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } } };
-
 export type ListDeliveryCommandsQueryVariables = Exact<{
   user_id?: string | null | undefined;
   client_id?: string | null | undefined;
@@ -692,14 +667,6 @@ export type DisconnectClientMutation = { disconnectClient:
     | { state: DisconnectState, connection: { status: ConnectionStatus, metadata: unknown, heartbeat: HeartbeatIndicator, user_id: string, client_id: string, instance_id: string, node_id: string, client_type: ClientType, connected_at: string, last_seen_at: string, disconnected_at: string | null, disconnect_cause: DisconnectCause | null, close_code: number | null, recently_replaced: boolean, replaced_instance_id: string | null, action_names: Array<string>, predecessors: Array<{ cause: DisconnectCause, instance_id: string, node_id: string, replaced_at: string }> } }
     | { code: RefusalCode, message: string, by: RefusedBy, share: string | null, retry_after_ms: number | null }
    };
-
-export type DrainNodeMutationVariables = Exact<{
-  node_id: string;
-  within_ms?: number;
-}>;
-
-
-export type DrainNodeMutation = { drainNode: { links: number, stale: boolean, draining: boolean, node_id: string, mailbox_listener_alive: boolean, reconciliation_alive: boolean, active_drainers: number, connection_waiters: number, unfinished_commands: number, updated_at: string, counters: Array<{ name: string, value: number }> } };
 
 export type DispatcherNodeReportFragment = { links: number, stale: boolean, draining: boolean, node_id: string, mailbox_listener_alive: boolean, reconciliation_alive: boolean, active_drainers: number, connection_waiters: number, unfinished_commands: number, updated_at: string, counters: Array<{ name: string, value: number }> };
 
@@ -758,19 +725,6 @@ export type CountPendingRpcsQueryVariables = Exact<{
 
 export type CountPendingRpcsQuery = { pendingRpcCount: { count: number, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
 
-export type CancelCommandMutationVariables = Exact<{
-  user_id: string;
-  client_id: string;
-  command_id: string;
-  reason?: string | null | undefined;
-}>;
-
-
-export type CancelCommandMutation = { cancelCommand:
-    | { state: CancelState, outcome: Outcome | null, command_id: string, command: { action: string, outcome: Outcome | null, command_id: string, delivery: { stage: Stage, execution: ExecutionEvidence, last_proven_stage: Stage, cancel_requested_at: string | null, terminal_at: string | null } | null, error: { code: string, message: string } | null } | null }
-    | { code: RefusalCode, message: string, by: RefusedBy, share: string | null, retry_after_ms: number | null }
-   };
-
 type Invoked_InvokeActionOutcome_Fragment = { outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, command_id: string, rpc_id: string | null, error: { code: string, message: string } | null };
 
 type Invoked_InvokeActionPending_Fragment = { outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, command_id: string, rpc_id: string | null, error: { code: string, message: string } | null };
@@ -782,36 +736,11 @@ export type InvokedFragment =
 
 export type RefusedFragment = { code: RefusalCode, message: string, by: RefusedBy, share: string | null, retry_after_ms: number | null };
 
-export type ListSitesQueryVariables = Exact<{
-  owner?: string | null | undefined;
-  cursor?: string | null | undefined;
-  limit?: number;
-}>;
-
-
-export type ListSitesQuery = { sites: { next_cursor: string | null, items: Array<{ owner: string | null, mode: string, title: string | null, actions: Array<string>, site_id: string, event_names: Array<string>, client_id: string | null, host_connected: boolean, registered_at: string | null, capability_profile: { sharing: boolean, action_invocation: boolean } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
-
-export type GetSiteQueryVariables = Exact<{
-  site_id: string;
-  owner?: string | null | undefined;
-}>;
-
-
-export type GetSiteQuery = { site: { owner: string | null, mode: string, title: string | null, actions: Array<string>, site_id: string, event_names: Array<string>, client_id: string | null, host_connected: boolean, registered_at: string | null, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> }, capability_profile: { sharing: boolean, action_invocation: boolean } } | null };
-
 export type SiteDefinitionFragment = { owner: string | null, mode: string, title: string | null, actions: Array<string>, site_id: string, event_names: Array<string>, client_id: string | null, host_connected: boolean, registered_at: string | null, capability_profile: { sharing: boolean, action_invocation: boolean } };
 
 export type SessionFragment = { state: SessionState, subscribers: number | null, session_id: string, opened_at: string, expires_at: string, site: { owner: string | null, mode: string, title: string | null, actions: Array<string>, site_id: string, event_names: Array<string>, client_id: string | null, host_connected: boolean, registered_at: string | null, capability_profile: { sharing: boolean, action_invocation: boolean } } | null, grant: { events: Array<string> | null, actions: Array<string> | null, share: boolean, grant_id: string, expires_at: string, parent_id: string | null, revoked_at: string | null } | null, grants: Array<{ events: Array<string> | null, actions: Array<string> | null, share: boolean, grant_id: string, expires_at: string, parent_id: string | null, revoked_at: string | null }> | null };
 
 export type GrantShownFragment = { events: Array<string> | null, actions: Array<string> | null, share: boolean, grant_id: string, expires_at: string, parent_id: string | null, revoked_at: string | null };
-
-export type ListUsersQueryVariables = Exact<{
-  cursor?: string | null | undefined;
-  limit?: number;
-}>;
-
-
-export type ListUsersQuery = { users: { next_cursor: string | null, items: Array<{ user_id: string, connection_count: number, stream_count: number, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
 
 export type UserSummaryQueryVariables = Exact<{
   user_id: string;
@@ -1124,10 +1053,6 @@ export const GetServerDocument = new TypedDocumentString(`
     query GetServer {
   server {
     version
-    label
-    mode
-    node_id: nodeId
-    started_at: startedAt
   }
   viewer {
     kind
@@ -1144,11 +1069,9 @@ export const GetStatusDocument = new TypedDocumentString(`
     label
     mode
     node_id: nodeId
-    started_at: startedAt
   }
   delivery {
     summary {
-      tracked_commands: trackedCommands
       due_commands: dueCommands
     }
     nodes(first: 1000) {
@@ -1190,8 +1113,6 @@ export const GetStatusDocument = new TypedDocumentString(`
     items {
       name
       label
-      from
-      step_seconds: stepSeconds
       points
     }
     completeness {
@@ -1238,9 +1159,6 @@ export const GetBusyClientsDocument = new TypedDocumentString(`
       queued
       in_flight: inFlight
     }
-    completeness {
-      ...Observed
-    }
   }
   pendingRpcs(first: 1000) {
     items: nodes {
@@ -1250,18 +1168,7 @@ export const GetBusyClientsDocument = new TypedDocumentString(`
     }
   }
 }
-    fragment Observed on Completeness {
-  complete
-  sources {
-    source
-    node_id: nodeId
-    complete
-    observed
-    limit
-    reason
-    as_of: asOf
-  }
-}`) as unknown as TypedDocumentString<GetBusyClientsQuery, GetBusyClientsQueryVariables>;
+    `) as unknown as TypedDocumentString<GetBusyClientsQuery, GetBusyClientsQueryVariables>;
 export const GetClientDocument = new TypedDocumentString(`
     query GetClient($user_id: ID!, $client_id: ID!) {
   connection(userId: $user_id, clientId: $client_id) {
@@ -1883,83 +1790,6 @@ fragment Window on BrowserWindow {
   counts_from: countsFrom
   reported_at: reportedAt
 }`) as unknown as TypedDocumentString<ListBrowserWindowsQuery, ListBrowserWindowsQueryVariables>;
-export const ListDispatcherNodesDocument = new TypedDocumentString(`
-    query ListDispatcherNodes($cursor: String, $limit: Int! = 100) {
-  delivery {
-    nodes(after: $cursor, first: $limit) {
-      items: nodes {
-        ...DispatcherNodeReport
-      }
-      next_cursor: nextCursor
-      completeness {
-        ...Observed
-      }
-    }
-  }
-}
-    fragment Observed on Completeness {
-  complete
-  sources {
-    source
-    node_id: nodeId
-    complete
-    observed
-    limit
-    reason
-    as_of: asOf
-  }
-}
-fragment DispatcherNodeReport on DispatcherNode {
-  node_id: nodeId
-  mailbox_listener_alive: mailboxListenerAlive
-  reconciliation_alive: reconciliationAlive
-  active_drainers: activeDrainers
-  connection_waiters: connectionWaiters
-  links
-  unfinished_commands: unfinishedCommands
-  updated_at: updatedAt
-  stale
-  draining
-  counters {
-    name
-    value
-  }
-}`) as unknown as TypedDocumentString<ListDispatcherNodesQuery, ListDispatcherNodesQueryVariables>;
-export const ListCapacityScopesDocument = new TypedDocumentString(`
-    query ListCapacityScopes($cursor: String, $limit: Int! = 100) {
-  delivery {
-    tenants(after: $cursor, first: $limit) {
-      items: nodes {
-        scope_id: scopeId
-        reserved_commands: reservedCommands
-        limit
-        oldest_deadline: oldestDeadline
-        holders {
-          user_id: userId
-          client_id: clientId
-          command_id: commandId
-          deadline
-        }
-      }
-      next_cursor: nextCursor
-      completeness {
-        ...Observed
-      }
-    }
-  }
-}
-    fragment Observed on Completeness {
-  complete
-  sources {
-    source
-    node_id: nodeId
-    complete
-    observed
-    limit
-    reason
-    as_of: asOf
-  }
-}`) as unknown as TypedDocumentString<ListCapacityScopesQuery, ListCapacityScopesQueryVariables>;
 export const ListDeliveryCommandsDocument = new TypedDocumentString(`
     query ListDeliveryCommands($user_id: ID, $client_id: ID, $stage: Stage, $outcome: Outcome, $node_id: ID, $action: String, $code: String, $client_type: ClientType, $labels: [String!], $admitted_after: DateTime, $admitted_before: DateTime, $order: CommandOrder! = KEY, $cursor: String, $limit: Int! = 100) {
   delivery {
@@ -2075,28 +1905,6 @@ fragment Refused on Refusal {
   retry_after_ms: retryAfterMs
   share
 }`) as unknown as TypedDocumentString<DisconnectClientMutation, DisconnectClientMutationVariables>;
-export const DrainNodeDocument = new TypedDocumentString(`
-    mutation DrainNode($node_id: ID!, $within_ms: Int! = 10000) {
-  drainNode(nodeId: $node_id, withinMs: $within_ms) {
-    ...DispatcherNodeReport
-  }
-}
-    fragment DispatcherNodeReport on DispatcherNode {
-  node_id: nodeId
-  mailbox_listener_alive: mailboxListenerAlive
-  reconciliation_alive: reconciliationAlive
-  active_drainers: activeDrainers
-  connection_waiters: connectionWaiters
-  links
-  unfinished_commands: unfinishedCommands
-  updated_at: updatedAt
-  stale
-  draining
-  counters {
-    name
-    value
-  }
-}`) as unknown as TypedDocumentString<DrainNodeMutation, DrainNodeMutationVariables>;
 export const ListStreamsDocument = new TypedDocumentString(`
     query ListStreams($user_id: ID!, $prefix: String, $cursor: String, $limit: Int! = 100) {
   streams(userId: $user_id, prefix: $prefix, after: $cursor, first: $limit) {
@@ -2270,151 +2078,6 @@ export const CountPendingRpcsDocument = new TypedDocumentString(`
     as_of: asOf
   }
 }`) as unknown as TypedDocumentString<CountPendingRpcsQuery, CountPendingRpcsQueryVariables>;
-export const CancelCommandDocument = new TypedDocumentString(`
-    mutation CancelCommand($user_id: ID!, $client_id: ID!, $command_id: ID!, $reason: String) {
-  cancelCommand(
-    input: {
-      userId: $user_id
-      clientId: $client_id
-      commandId: $command_id
-      reason: $reason
-    }
-  ) {
-    ... on CancelReceipt {
-      state
-      command_id: commandId
-      outcome
-      command {
-        command_id: commandId
-        action
-        outcome
-        delivery {
-          stage
-          last_proven_stage: lastProvenStage
-          execution
-          cancel_requested_at: cancelRequestedAt
-          terminal_at: terminalAt
-        }
-        error {
-          code
-          message
-        }
-      }
-    }
-    ...Refused
-  }
-}
-    fragment Refused on Refusal {
-  code
-  message
-  by
-  retry_after_ms: retryAfterMs
-  share
-}`) as unknown as TypedDocumentString<CancelCommandMutation, CancelCommandMutationVariables>;
-export const ListSitesDocument = new TypedDocumentString(`
-    query ListSites($owner: ID, $cursor: String, $limit: Int! = 100) {
-  sites(userId: $owner, after: $cursor, first: $limit) {
-    items: nodes {
-      ...SiteDefinition
-    }
-    next_cursor: nextCursor
-    completeness {
-      ...Observed
-    }
-  }
-}
-    fragment Observed on Completeness {
-  complete
-  sources {
-    source
-    node_id: nodeId
-    complete
-    observed
-    limit
-    reason
-    as_of: asOf
-  }
-}
-fragment SiteDefinition on Site {
-  site_id: siteId
-  owner
-  mode
-  title
-  event_names: eventNames
-  actions
-  capability_profile: capabilityProfile {
-    action_invocation: actionInvocation
-    sharing
-  }
-  client_id: clientId
-  host_connected: hostConnected
-  registered_at: registeredAt
-}`) as unknown as TypedDocumentString<ListSitesQuery, ListSitesQueryVariables>;
-export const GetSiteDocument = new TypedDocumentString(`
-    query GetSite($site_id: ID!, $owner: ID) {
-  site(owner: $owner, siteId: $site_id) {
-    ...SiteDefinition
-    completeness {
-      ...Observed
-    }
-  }
-}
-    fragment Observed on Completeness {
-  complete
-  sources {
-    source
-    node_id: nodeId
-    complete
-    observed
-    limit
-    reason
-    as_of: asOf
-  }
-}
-fragment SiteDefinition on Site {
-  site_id: siteId
-  owner
-  mode
-  title
-  event_names: eventNames
-  actions
-  capability_profile: capabilityProfile {
-    action_invocation: actionInvocation
-    sharing
-  }
-  client_id: clientId
-  host_connected: hostConnected
-  registered_at: registeredAt
-}`) as unknown as TypedDocumentString<GetSiteQuery, GetSiteQueryVariables>;
-export const ListUsersDocument = new TypedDocumentString(`
-    query ListUsers($cursor: String, $limit: Int! = 100) {
-  users(after: $cursor, first: $limit) {
-    items: nodes {
-      user_id: userId
-      connection_count: connectionCount
-      stream_count: streamCount
-      completeness {
-        ...Observed
-      }
-    }
-    next_cursor: nextCursor
-    completeness {
-      ...Observed
-    }
-  }
-}
-    fragment Observed on Completeness {
-  complete
-  sources {
-    source
-    node_id: nodeId
-    complete
-    observed
-    limit
-    reason
-    as_of: asOf
-  }
-}`) as unknown as TypedDocumentString<ListUsersQuery, ListUsersQueryVariables>;
 export const UserSummaryDocument = new TypedDocumentString(`
     query UserSummary($user_id: ID!) {
   user(userId: $user_id) {

@@ -150,13 +150,6 @@ export type ContextStatus =
   /** It was last reported as active or idle, but its client’s link is down or silent: nothing newer is known. */
   | 'STALE';
 
-/** The source of a window’s worker counts. */
-export type CountsFrom =
-  /** The relay counts the contexts that the client reports now. */
-  | 'CONTEXTS'
-  /** The counts that the client reported with the window. They are used when it reports no contexts. */
-  | 'SNAPSHOT';
-
 /** Which commands to list. A command must match every member that is given. */
 export type DeliveryFilter = {
   /** Only commands that invoke this action. */
@@ -209,38 +202,6 @@ export type DisconnectCause =
   | 'RESET'
   /** The link’s token expired and was not renewed. */
   | 'TOKEN_EXPIRED';
-
-/** The state of a requested disconnection. */
-export type DisconnectState =
-  /** The link is closed. */
-  | 'CLOSED'
-  /** The link’s node was asked to close it and has not confirmed that yet. */
-  | 'REQUESTED';
-
-/** A source of an answer. */
-export type EvidenceSource =
-  /** The advertisements of connected clients. */
-  | 'ACTIONS'
-  /** The audit of what administrators did. */
-  | 'AUDIT'
-  /** The registry of connections. */
-  | 'CONNECTIONS'
-  /** The reported execution contexts. */
-  | 'CONTEXTS'
-  /** The delivery records. */
-  | 'DELIVERY'
-  /** The retained messages. */
-  | 'MESSAGES'
-  /** What the nodes counted and measured. */
-  | 'METRICS'
-  /** The callers that still wait. */
-  | 'PENDING_RPCS'
-  /** The registered sites. */
-  | 'SITES'
-  /** The streams of retained messages. */
-  | 'STREAMS'
-  /** The reported browser windows. */
-  | 'WINDOWS';
 
 /** What is proven about execution. It is never proof that an effect outside the client is complete. */
 export type ExecutionEvidence =
@@ -668,15 +629,40 @@ export type WindowStatus =
   /** It was last reported as open, but its client’s link is down or silent: nothing newer is known. */
   | 'STALE';
 
-export type CompletenessPartFragment = { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> };
+export type CompletenessPartFragment = { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> };
 
 export type PageInfoPartFragment = { endCursor: string | null, hasNextPage: boolean };
 
-export type ClientRowFragment = { userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, recentlyReplaced: boolean, inFlight: number, queued: number, actionNames: Array<string> };
+export type RefusalPartFragment = { by: RefusedBy, code: RefusalCode, message: string };
 
-export type WaitRowFragment = { rpcId: string, userId: string, clientId: string, commandId: string, action: string, ageMs: number, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null };
+export type ClientRowFragment = { userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string> };
 
-export type CallRowFragment = { userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, clientType: ClientType | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage };
+export type WaitRowFragment = { rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { observedAt: string } | null };
+
+export type CallRowFragment = { userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage };
+
+type InvocationPart_InvokeActionOutcome_Fragment = { outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null };
+
+type InvocationPart_InvokeActionPending_Fragment = { outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null };
+
+export type InvocationPartFragment =
+  | InvocationPart_InvokeActionOutcome_Fragment
+  | InvocationPart_InvokeActionPending_Fragment
+;
+
+export type MessageRowFragment = { id: string, at: string, kind: MessageKind, payloadBytes: number, payloadState: PayloadState, error: { message: string } | null };
+
+export type LinkRowFragment = { id: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, link: { nodeId: string, cause: DisconnectCause | null, openMs: number | null, previousInstanceId: string | null } | null };
+
+export type StreamRowFragment = { key: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null };
+
+export type WindowRowFragment = { userId: string, clientId: string, windowId: string, type: string, status: WindowStatus, ownership: Ownership, focused: boolean, incognito: boolean, tabCount: number, workerCount: number, idleCount: number, busyCount: number, capacity: number | null, draining: boolean, reportedAt: string };
+
+export type ContextRowFragment = { userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string };
+
+export type SiteRowFragment = { siteId: string, owner: string | null, title: string | null, mode: string, clientId: string | null, hostConnected: boolean, eventNames: Array<string>, actions: Array<string>, registeredAt: string | null, capabilityProfile: { actionInvocation: boolean, sharing: boolean } };
+
+export type NodeRowFragment = { nodeId: string, stale: boolean, links: number, unfinishedCommands: number, counters: Array<{ name: string, value: number }> };
 
 export type StreamsQueryVariables = Exact<{
   userId: string;
@@ -686,7 +672,7 @@ export type StreamsQueryVariables = Exact<{
 }>;
 
 
-export type StreamsQuery = { streams: { nodes: Array<{ key: string, userId: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+export type StreamsQuery = { streams: { nodes: Array<{ key: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
 
 export type MessagesQueryVariables = Exact<{
   stream: string;
@@ -699,7 +685,7 @@ export type MessagesQueryVariables = Exact<{
 }>;
 
 
-export type MessagesQuery = { messages: { nodes: Array<{ messageId: string, commandId: string | null, traceId: string | null, payloadBytes: number, payloadState: PayloadState, id: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, error: { code: string, message: string } | null, link: { nodeId: string, cause: DisconnectCause | null, openMs: number | null, previousInstanceId: string | null } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+export type MessagesQuery = { messages: { nodes: Array<{ commandId: string | null, id: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, payloadBytes: number, payloadState: PayloadState, link: { nodeId: string, cause: DisconnectCause | null, openMs: number | null, previousInstanceId: string | null } | null, error: { message: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
 
 export type RevealMessageQueryVariables = Exact<{
   id: string;
@@ -726,13 +712,9 @@ export type RevealPayloadMutationVariables = Exact<{
 
 
 export type RevealPayloadMutation = { revealPayload:
-    | { __typename: 'Refusal', code: RefusalCode, message: string }
-    | { __typename: 'RevealedPayload', value: unknown, digest: string, expiresAt: string }
+    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
+    | { __typename: 'RevealedPayload', value: unknown }
    };
-
-export type WindowRowFragment = { userId: string, clientId: string, windowId: string, type: string, status: WindowStatus, state: string, ownership: Ownership, focused: boolean, incognito: boolean, tabCount: number, workerCount: number, idleCount: number, busyCount: number, capacity: number | null, draining: boolean, countsFrom: CountsFrom, reportedAt: string };
-
-export type ContextRowFragment = { userId: string, clientId: string, contextId: string, clientType: ClientType, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string };
 
 export type ContextsQueryVariables = Exact<{
   filter?: ContextFilter | null | undefined;
@@ -741,7 +723,7 @@ export type ContextsQueryVariables = Exact<{
 }>;
 
 
-export type ContextsQuery = { contexts: { nodes: Array<{ userId: string, clientId: string, contextId: string, clientType: ClientType, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } }, contextCount: { count: number } };
+export type ContextsQuery = { contexts: { nodes: Array<{ userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, contextCount: { count: number } };
 
 export type WindowsQueryVariables = Exact<{
   filter?: BrowserWindowFilter | null | undefined;
@@ -750,7 +732,7 @@ export type WindowsQueryVariables = Exact<{
 }>;
 
 
-export type WindowsQuery = { browserWindows: { nodes: Array<{ userId: string, clientId: string, windowId: string, type: string, status: WindowStatus, state: string, ownership: Ownership, focused: boolean, incognito: boolean, tabCount: number, workerCount: number, idleCount: number, busyCount: number, capacity: number | null, draining: boolean, countsFrom: CountsFrom, reportedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } }, browserWindowCount: { count: number } };
+export type WindowsQuery = { browserWindows: { nodes: Array<{ userId: string, clientId: string, windowId: string, type: string, status: WindowStatus, ownership: Ownership, focused: boolean, incognito: boolean, tabCount: number, workerCount: number, idleCount: number, busyCount: number, capacity: number | null, draining: boolean, reportedAt: string }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, browserWindowCount: { count: number } };
 
 export type UsersQueryVariables = Exact<{
   first: number;
@@ -758,14 +740,14 @@ export type UsersQueryVariables = Exact<{
 }>;
 
 
-export type UsersQuery = { users: { nodes: Array<{ userId: string, connectionCount: number, streamCount: number, pendingRpcCount: number }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+export type UsersQuery = { users: { nodes: Array<{ userId: string, connectionCount: number, streamCount: number, pendingRpcCount: number }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
 
 export type UserPageQueryVariables = Exact<{
   userId: string;
 }>;
 
 
-export type UserPageQuery = { user: { userId: string, connectionCount: number, streamCount: number, pendingRpcCount: number, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> }, connections: { nodes: Array<{ userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, recentlyReplaced: boolean, inFlight: number, queued: number, actionNames: Array<string> }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, ageMs: number, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, streams: { nodes: Array<{ key: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, browserWindows: { nodes: Array<{ userId: string, clientId: string, windowId: string, type: string, status: WindowStatus, state: string, ownership: Ownership, focused: boolean, incognito: boolean, tabCount: number, workerCount: number, idleCount: number, busyCount: number, capacity: number | null, draining: boolean, countsFrom: CountsFrom, reportedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, workers: { idle: Array<{ userId: string, clientId: string, contextId: string, clientType: ClientType, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }>, assigned: Array<{ userId: string, clientId: string, contextId: string, clientType: ClientType, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } }, sites: { nodes: Array<{ siteId: string, title: string | null, hostConnected: boolean }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } } | null };
+export type UserPageQuery = { user: { userId: string, connectionCount: number, streamCount: number, pendingRpcCount: number, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> }, connections: { nodes: Array<{ userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string> }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, streams: { nodes: Array<{ key: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, browserWindows: { nodes: Array<{ userId: string, clientId: string, windowId: string, type: string, status: WindowStatus, ownership: Ownership, focused: boolean, incognito: boolean, tabCount: number, workerCount: number, idleCount: number, busyCount: number, capacity: number | null, draining: boolean, reportedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, workers: { idle: Array<{ userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }>, assigned: Array<{ userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }> }, sites: { nodes: Array<{ siteId: string, title: string | null, hostConnected: boolean }> } } | null };
 
 export type SitesQueryVariables = Exact<{
   userId?: string | null | undefined;
@@ -774,7 +756,7 @@ export type SitesQueryVariables = Exact<{
 }>;
 
 
-export type SitesQuery = { sites: { nodes: Array<{ siteId: string, owner: string | null, title: string | null, mode: string, clientId: string | null, hostConnected: boolean, eventNames: Array<string>, actions: Array<string>, registeredAt: string | null, capabilityProfile: { actionInvocation: boolean, sharing: boolean }, sessions: { nodes: Array<{ sessionId: string, state: SessionState }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+export type SitesQuery = { sites: { nodes: Array<{ siteId: string, owner: string | null, title: string | null, mode: string, clientId: string | null, hostConnected: boolean, eventNames: Array<string>, actions: Array<string>, registeredAt: string | null, sessions: { nodes: Array<{ state: SessionState }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } | null, capabilityProfile: { actionInvocation: boolean, sharing: boolean } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
 
 export type SitePageQueryVariables = Exact<{
   owner: string;
@@ -782,14 +764,14 @@ export type SitePageQueryVariables = Exact<{
 }>;
 
 
-export type SitePageQuery = { site: { siteId: string, owner: string | null, title: string | null, mode: string, clientId: string | null, hostConnected: boolean, eventNames: Array<string>, actions: Array<string>, registeredAt: string | null, capabilityProfile: { actionInvocation: boolean, sharing: boolean }, sessions: { nodes: Array<{ sessionId: string, state: SessionState, openedAt: string, expiresAt: string, subscribers: number | null, grants: Array<{ grantId: string, actions: Array<string> | null, events: Array<string> | null, share: boolean, expiresAt: string, revokedAt: string | null, parentId: string | null }> | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } | null } | null };
+export type SitePageQuery = { site: { siteId: string, owner: string | null, title: string | null, mode: string, clientId: string | null, hostConnected: boolean, eventNames: Array<string>, actions: Array<string>, registeredAt: string | null, sessions: { nodes: Array<{ sessionId: string, state: SessionState, openedAt: string, expiresAt: string, subscribers: number | null, grants: Array<{ grantId: string, actions: Array<string> | null, events: Array<string> | null, share: boolean, expiresAt: string, revokedAt: string | null, parentId: string | null }> | null }> } | null, capabilityProfile: { actionInvocation: boolean, sharing: boolean } } | null };
 
 export type CloseSessionMutationVariables = Exact<{
   sessionId: string;
 }>;
 
 
-export type CloseSessionMutation = { closeSiteSession: { sessionId: string, state: SessionState } };
+export type CloseSessionMutation = { closeSiteSession: { sessionId: string } };
 
 export type RevokeGrantMutationVariables = Exact<{
   sessionId: string;
@@ -797,12 +779,64 @@ export type RevokeGrantMutationVariables = Exact<{
 }>;
 
 
-export type RevokeGrantMutation = { revokeGrant: { __typename: 'RevokeGrantResult', revoked: Array<string> } };
+export type RevokeGrantMutation = { revokeGrant: { __typename: 'RevokeGrantResult' } };
+
+export type NodesQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type NodesQuery = { delivery: { nodes: { nodes: Array<{ updatedAt: string, draining: boolean, connectionWaiters: number, mailboxListenerAlive: boolean, reconciliationAlive: boolean, nodeId: string, stale: boolean, links: number, unfinishedCommands: number, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } };
+
+export type DrainNodeMutationVariables = Exact<{
+  nodeId: string;
+  withinMs: number;
+}>;
+
+
+export type DrainNodeMutation = { drainNode: { nodeId: string } };
+
+export type CapacityQueryVariables = Exact<{
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type CapacityQuery = { delivery: { summary: { trackedCommands: number, dueCommands: number, sampleSize: number, sampledOldestQueuedAgeMs: number | null }, tenants: { nodes: Array<{ scopeId: string, reservedCommands: number, limit: number | null, oldestDeadline: string | null, holders: Array<{ userId: string, clientId: string, commandId: string }> }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } };
+
+export type DedupQueryVariables = Exact<{
+  windowSeconds: number;
+}>;
+
+
+export type DedupQuery = { dedup: { backend: { implementation: string, namespace: string | null, ttlSeconds: number }, stats: { seen: number, unique: number, duplicates: number, exact: boolean, grainSeconds: number, liveKeys: number | null } } };
+
+export type AuditQueryVariables = Exact<{
+  filter?: AuditFilter | null | undefined;
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type AuditQuery = { auditEvents: { nodes: Array<{ id: string, at: string, who: string, action: OperatorAction, reason: string | null, outcome: string | null, node: string, subject: { userId: string | null, clientId: string | null, commandId: string | null, messageId: string | null, nodeId: string | null, stream: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+
+export type ViewerQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type ViewerQuery = { viewer: { kind: ViewerKind, userId: string | null, scopes: Array<Scope>, expiresAt: string | null, nodeId: string, mode: Mode } };
+
+export type ShellOfAdminQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type ShellOfAdminQuery = { pendingRpcCount: { count: number }, delivery: { nodes: { nodes: Array<{ nodeId: string, stale: boolean, updatedAt: string, links: number }> } } };
+
+export type ShellOfUserQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type ShellOfUserQuery = { pendingRpcCount: { count: number } };
 
 export type OverviewQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type OverviewQuery = { delivery: { summary: { trackedCommands: number, dueCommands: number, sampleSize: number, sampledOldestDeadline: string | null, sampledOldestQueuedAgeMs: number | null }, nodes: { nodes: Array<{ nodeId: string, updatedAt: string, stale: boolean, draining: boolean, links: number, connectionWaiters: number, unfinishedCommands: number, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } }, tenants: { nodes: Array<{ scopeId: string, reservedCommands: number, limit: number | null }>, pageInfo: { hasNextPage: boolean } } }, pendingRpcCount: { count: number, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, ageMs: number, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }> } };
+export type OverviewQuery = { delivery: { summary: { dueCommands: number, sampleSize: number, sampledOldestQueuedAgeMs: number | null }, nodes: { nodes: Array<{ nodeId: string, stale: boolean, links: number, unfinishedCommands: number, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, tenants: { nodes: Array<{ scopeId: string, reservedCommands: number, limit: number | null }> } }, pendingRpcCount: { count: number }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { observedAt: string } | null }> } };
 
 export type OverviewSeriesQueryVariables = Exact<{
   names: Array<string> | string;
@@ -811,7 +845,7 @@ export type OverviewSeriesQueryVariables = Exact<{
 }>;
 
 
-export type OverviewSeriesQuery = { series: { items: Array<{ name: string, label: string | null, from: string, stepSeconds: number, points: Array<number | null> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+export type OverviewSeriesQuery = { series: { items: Array<{ name: string, label: string | null, from: string, stepSeconds: number, points: Array<number | null> }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
 
 export type CallsQueryVariables = Exact<{
   filter?: DeliveryFilter | null | undefined;
@@ -820,7 +854,7 @@ export type CallsQueryVariables = Exact<{
 }>;
 
 
-export type CallsQuery = { delivery: { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, clientType: ClientType | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } } };
+export type CallsQuery = { delivery: { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } };
 
 export type CallPageQueryVariables = Exact<{
   userId: string;
@@ -829,7 +863,7 @@ export type CallPageQueryVariables = Exact<{
 }>;
 
 
-export type CallPageQuery = { command: { userId: string, clientId: string, commandId: string, action: string, outcome: Outcome | null, resultExpired: boolean, error: { code: string, message: string } | null, delivery: { queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, attempts: number, boundInstanceId: string | null, cancelRequestedAt: string | null, firstLateAt: string | null, recoveredFromNodeId: string | null, userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, clientType: ClientType | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string } } | null, waiters: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, ageMs: number, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, sightings: Array<{ messageId: string, count: number, firstSeenAt: string, lastSeenAt: string }>, connection: { userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, recentlyReplaced: boolean, inFlight: number, queued: number, actionNames: Array<string> } | null, history: { nodes: Array<{ id: string, messageId: string, at: string, kind: MessageKind, stream: string, instanceId: string | null, traceId: string | null, payloadBytes: number, payloadState: PayloadState, error: { code: string, message: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } } | null };
+export type CallPageQuery = { command: { userId: string, clientId: string, commandId: string, action: string, outcome: Outcome | null, resultExpired: boolean, error: { code: string, message: string } | null, delivery: { queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, attempts: number, boundInstanceId: string | null, cancelRequestedAt: string | null, recoveredFromNodeId: string | null, userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string } } | null, waiters: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { observedAt: string } | null }>, sightings: Array<{ messageId: string, count: number }>, connection: { userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string> } | null, history: { nodes: Array<{ messageId: string, stream: string, traceId: string | null, id: string, at: string, kind: MessageKind, payloadBytes: number, payloadState: PayloadState, error: { message: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } | null };
 
 export type CallUpdatesSubscriptionVariables = Exact<{
   userId: string;
@@ -847,7 +881,7 @@ export type CancelCallMutationVariables = Exact<{
 
 export type CancelCallMutation = { cancelCommand:
     | { __typename: 'CancelReceipt', state: CancelState }
-    | { __typename: 'Refusal', code: RefusalCode, message: string }
+    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
    };
 
 export type CallEventsSubscriptionVariables = Exact<{
@@ -855,7 +889,7 @@ export type CallEventsSubscriptionVariables = Exact<{
 }>;
 
 
-export type CallEventsSubscription = { commandEvents: { stage: CommandEventStage, missed: number, record: { userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, clientType: ClientType | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage } } };
+export type CallEventsSubscription = { commandEvents: { stage: CommandEventStage, missed: number, record: { userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage } } };
 
 export type WaitsQueryVariables = Exact<{
   filter?: PendingRpcFilter | null | undefined;
@@ -864,15 +898,7 @@ export type WaitsQueryVariables = Exact<{
 }>;
 
 
-export type WaitsQuery = { pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, ageMs: number, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } }, pendingRpcCount: { count: number } };
-
-export type WaitAlertsSubscriptionVariables = Exact<{
-  userId?: string | null | undefined;
-  olderThanMs: number;
-}>;
-
-
-export type WaitAlertsSubscription = { pendingRpcAlerts: { at: string, over: boolean, count: number, oldestAgeMs: number, missed: number } };
+export type WaitsQuery = { pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, pendingRpcCount: { count: number } };
 
 export type ClientsQueryVariables = Exact<{
   userId?: string | null | undefined;
@@ -887,14 +913,14 @@ export type ClientsQueryVariables = Exact<{
 }>;
 
 
-export type ClientsQuery = { connections: { nodes: Array<{ userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, recentlyReplaced: boolean, inFlight: number, queued: number, actionNames: Array<string> }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+export type ClientsQuery = { connections: { nodes: Array<{ userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string> }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
 
 export type ClientChangesSubscriptionVariables = Exact<{
   userId?: string | null | undefined;
 }>;
 
 
-export type ClientChangesSubscription = { connectionEvents: { at: string, change: ConnectionChange, cause: DisconnectCause | null, missed: number, connection: { userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, recentlyReplaced: boolean, inFlight: number, queued: number, actionNames: Array<string> } } };
+export type ClientChangesSubscription = { connectionEvents: { change: ConnectionChange, missed: number, connection: { userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string> } } };
 
 export type ClientPageQueryVariables = Exact<{
   userId: string;
@@ -902,21 +928,19 @@ export type ClientPageQueryVariables = Exact<{
 }>;
 
 
-export type ClientPageQuery = { connection: { metadata: unknown, reconnectsLastHour: number, replacedInstanceId: string | null, userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, recentlyReplaced: boolean, inFlight: number, queued: number, actionNames: Array<string>, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }>, actions: { items: Array<{ name: string, summary: string | null, version: string | null, checksArguments: boolean | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, ageMs: number, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, contexts: { nodes: Array<{ userId: string, clientId: string, contextId: string, clientType: ClientType, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } } | null };
+export type ClientPageQuery = { connection: { metadata: unknown, reconnectsLastHour: number, userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string>, predecessors: Array<{ instanceId: string, replacedAt: string, cause: DisconnectCause }>, actions: { items: Array<{ name: string, summary: string | null, version: string | null }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { observedAt: string } | null }> }, contexts: { nodes: Array<{ userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }> } } | null };
 
 export type ClientLinksQueryVariables = Exact<{
   stream: string;
 }>;
 
 
-export type ClientLinksQuery = { messages: { nodes: Array<{ id: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, link: { nodeId: string, cause: DisconnectCause | null, openMs: number | null, previousInstanceId: string | null } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
-
-export type LinkRowFragment = { id: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, link: { nodeId: string, cause: DisconnectCause | null, openMs: number | null, previousInstanceId: string | null } | null };
+export type ClientLinksQuery = { messages: { nodes: Array<{ id: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, link: { nodeId: string, cause: DisconnectCause | null, openMs: number | null, previousInstanceId: string | null } | null }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
 
 export type FlappingQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type FlappingQuery = { flapping: { items: Array<{ userId: string, clientId: string, reconnects: number, connection: { status: ConnectionStatus, nodeId: string, disconnectCause: DisconnectCause | null } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+export type FlappingQuery = { flapping: { items: Array<{ userId: string, clientId: string, reconnects: number, connection: { status: ConnectionStatus, nodeId: string, disconnectCause: DisconnectCause | null } | null }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
 
 export type ClientCallsQueryVariables = Exact<{
   filter?: DeliveryFilter | null | undefined;
@@ -924,7 +948,7 @@ export type ClientCallsQueryVariables = Exact<{
 }>;
 
 
-export type ClientCallsQuery = { delivery: { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, clientType: ClientType | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } } };
+export type ClientCallsQuery = { delivery: { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage }> } } };
 
 export type DisconnectClientMutationVariables = Exact<{
   userId: string;
@@ -934,8 +958,8 @@ export type DisconnectClientMutationVariables = Exact<{
 
 
 export type DisconnectClientMutation = { disconnectClient:
-    | { __typename: 'DisconnectReceipt', state: DisconnectState }
-    | { __typename: 'Refusal', code: RefusalCode, message: string }
+    | { __typename: 'DisconnectReceipt' }
+    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
    };
 
 export type ActionSampleQueryVariables = Exact<{
@@ -943,14 +967,14 @@ export type ActionSampleQueryVariables = Exact<{
 }>;
 
 
-export type ActionSampleQuery = { actions: { complete: boolean, items: Array<{ userId: string, clientId: string, instanceId: string, action: { name: string, summary: string | null, version: string | null, checksArguments: boolean | null } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+export type ActionSampleQuery = { actions: { complete: boolean, items: Array<{ userId: string, clientId: string, action: { name: string, summary: string | null, version: string | null } }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
 
 export type ActionsOfUserQueryVariables = Exact<{
   userId: string;
 }>;
 
 
-export type ActionsOfUserQuery = { connections: { nodes: Array<{ userId: string, clientId: string, instanceId: string, actions: { items: Array<{ name: string, summary: string | null, version: string | null, checksArguments: boolean | null }> } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
+export type ActionsOfUserQuery = { connections: { nodes: Array<{ userId: string, clientId: string, actions: { items: Array<{ name: string, summary: string | null, version: string | null }> } }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
 
 export type InvokeTargetQueryVariables = Exact<{
   userId: string;
@@ -958,7 +982,7 @@ export type InvokeTargetQueryVariables = Exact<{
 }>;
 
 
-export type InvokeTargetQuery = { connection: { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, queued: number, inFlight: number, connectedAt: string, actions: { items: Array<{ name: string, summary: string | null, description: string | null, version: string | null, checksArguments: boolean | null, schema: unknown }> } } | null };
+export type InvokeTargetQuery = { connection: { actions: { items: Array<{ name: string, summary: string | null, schema: unknown }> } } | null };
 
 export type InvokeMutationVariables = Exact<{
   input: InvokeActionInput;
@@ -966,9 +990,9 @@ export type InvokeMutationVariables = Exact<{
 
 
 export type InvokeMutation = { invokeAction:
-    | { __typename: 'InvokeActionOutcome', commandId: string, outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null }
-    | { __typename: 'InvokeActionPending', commandId: string, outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null }
-    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string, retryAfterMs: number | null, givenCommandId: string | null }
+    | { __typename: 'InvokeActionOutcome', outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null }
+    | { __typename: 'InvokeActionPending', outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null }
+    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
    };
 
 export type AwaitCallMutationVariables = Exact<{
@@ -980,9 +1004,9 @@ export type AwaitCallMutationVariables = Exact<{
 
 
 export type AwaitCallMutation = { awaitCommand:
-    | { __typename: 'InvokeActionOutcome', commandId: string, outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null }
-    | { __typename: 'InvokeActionPending', commandId: string, outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null }
-    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string, retryAfterMs: number | null, givenCommandId: string | null }
+    | { __typename: 'InvokeActionOutcome', outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null }
+    | { __typename: 'InvokeActionPending', outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null }
+    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
    };
 
 export type PreflightQueryVariables = Exact<{
@@ -990,59 +1014,7 @@ export type PreflightQueryVariables = Exact<{
 }>;
 
 
-export type PreflightQuery = { preflightInvocation: { wouldAdmit: PreflightVerdict, asOf: string, firstRefusal: { layer: PreflightLayerName, code: RefusalCode | null, message: string } | null, layers: Array<{ layer: PreflightLayerName, verdict: PreflightVerdict, code: RefusalCode | null, message: string, askedOf: PreflightAskedOf, evidence: unknown }> } };
-
-export type NodesQueryVariables = Exact<{ [key: string]: never; }>;
-
-
-export type NodesQuery = { delivery: { nodes: { nodes: Array<{ nodeId: string, updatedAt: string, stale: boolean, draining: boolean, links: number, connectionWaiters: number, unfinishedCommands: number, activeDrainers: number, mailboxListenerAlive: boolean, reconciliationAlive: boolean, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } } };
-
-export type DrainNodeMutationVariables = Exact<{
-  nodeId: string;
-  withinMs: number;
-}>;
-
-
-export type DrainNodeMutation = { drainNode: { nodeId: string, draining: boolean, links: number, unfinishedCommands: number } };
-
-export type CapacityQueryVariables = Exact<{
-  first: number;
-  after?: string | null | undefined;
-}>;
-
-
-export type CapacityQuery = { delivery: { summary: { trackedCommands: number, dueCommands: number, sampleSize: number, sampledOldestDeadline: string | null, sampledOldestQueuedAgeMs: number | null, legacyCommandStreamDepth: number | null, pendingCommandDepth: number | null }, tenants: { nodes: Array<{ scopeId: string, reservedCommands: number, limit: number | null, oldestDeadline: string | null, holders: Array<{ userId: string, clientId: string, commandId: string }> }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } } };
-
-export type DedupQueryVariables = Exact<{
-  windowSeconds: number;
-}>;
-
-
-export type DedupQuery = { dedup: { backend: { implementation: string, namespace: string | null, ttlSeconds: number }, stats: { windowSeconds: number, seen: number, unique: number, duplicates: number, exact: boolean, grainSeconds: number, liveKeys: number | null } } };
-
-export type AuditQueryVariables = Exact<{
-  filter?: AuditFilter | null | undefined;
-  first: number;
-  after?: string | null | undefined;
-}>;
-
-
-export type AuditQuery = { auditEvents: { nodes: Array<{ id: string, at: string, who: string, action: OperatorAction, reason: string | null, outcome: string | null, node: string, requestId: string | null, subject: { userId: string | null, clientId: string | null, commandId: string | null, messageId: string | null, nodeId: string | null, stream: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null, asOf: string }> } } };
-
-export type ViewerQueryVariables = Exact<{ [key: string]: never; }>;
-
-
-export type ViewerQuery = { viewer: { kind: ViewerKind, userId: string | null, scopes: Array<Scope>, expiresAt: string | null, nodeId: string, mode: Mode }, server: { version: string, label: string | null } };
-
-export type ShellOfAdminQueryVariables = Exact<{ [key: string]: never; }>;
-
-
-export type ShellOfAdminQuery = { pendingRpcCount: { count: number }, delivery: { nodes: { nodes: Array<{ nodeId: string, stale: boolean, draining: boolean, updatedAt: string, links: number }> } } };
-
-export type ShellOfUserQueryVariables = Exact<{ [key: string]: never; }>;
-
-
-export type ShellOfUserQuery = { pendingRpcCount: { count: number } };
+export type PreflightQuery = { preflightInvocation: { wouldAdmit: PreflightVerdict, asOf: string, firstRefusal: { code: RefusalCode | null, message: string } | null, layers: Array<{ layer: PreflightLayerName, verdict: PreflightVerdict, message: string, askedOf: PreflightAskedOf }> } };
 
 export class TypedDocumentString<TResult, TVariables>
   extends String
@@ -1066,13 +1038,11 @@ export const CompletenessPartFragmentDoc = new TypedDocumentString(`
     fragment CompletenessPart on Completeness {
   complete
   sources {
-    source
     nodeId
     observed
     limit
     complete
     reason
-    asOf
   }
 }
     `, {"fragmentName":"CompletenessPart"}) as unknown as TypedDocumentString<CompletenessPartFragment, unknown>;
@@ -1082,6 +1052,13 @@ export const PageInfoPartFragmentDoc = new TypedDocumentString(`
   hasNextPage
 }
     `, {"fragmentName":"PageInfoPart"}) as unknown as TypedDocumentString<PageInfoPartFragment, unknown>;
+export const RefusalPartFragmentDoc = new TypedDocumentString(`
+    fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}
+    `, {"fragmentName":"RefusalPart"}) as unknown as TypedDocumentString<RefusalPartFragment, unknown>;
 export const ClientRowFragmentDoc = new TypedDocumentString(`
     fragment ClientRow on ConnectionSnapshot {
   userId
@@ -1095,8 +1072,6 @@ export const ClientRowFragmentDoc = new TypedDocumentString(`
   lastSeenAt
   disconnectedAt
   disconnectCause
-  closeCode
-  recentlyReplaced
   inFlight
   queued
   actionNames
@@ -1109,7 +1084,6 @@ export const WaitRowFragmentDoc = new TypedDocumentString(`
   clientId
   commandId
   action
-  ageMs
   stage
   waitFor
   createdAt
@@ -1117,8 +1091,6 @@ export const WaitRowFragmentDoc = new TypedDocumentString(`
   nodeId
   callerNodeId
   instanceMismatch {
-    expectedInstanceId
-    observedInstanceId
     observedAt
   }
 }
@@ -1136,7 +1108,6 @@ export const CallRowFragmentDoc = new TypedDocumentString(`
   admittedAt
   terminalAt
   durationMs
-  clientType
   code
   message
   deadline
@@ -1146,42 +1117,30 @@ export const CallRowFragmentDoc = new TypedDocumentString(`
   lastProvenStage
 }
     `, {"fragmentName":"CallRow"}) as unknown as TypedDocumentString<CallRowFragment, unknown>;
-export const WindowRowFragmentDoc = new TypedDocumentString(`
-    fragment WindowRow on BrowserWindow {
-  userId
-  clientId
-  windowId
-  type
-  status
-  state
-  ownership
-  focused
-  incognito
-  tabCount
-  workerCount
-  idleCount
-  busyCount
-  capacity
-  draining
-  countsFrom
-  reportedAt
+export const InvocationPartFragmentDoc = new TypedDocumentString(`
+    fragment InvocationPart on Invocation {
+  outcome
+  stage
+  execution
+  error {
+    code
+    message
+  }
+  result
 }
-    `, {"fragmentName":"WindowRow"}) as unknown as TypedDocumentString<WindowRowFragment, unknown>;
-export const ContextRowFragmentDoc = new TypedDocumentString(`
-    fragment ContextRow on ExecutionContext {
-  userId
-  clientId
-  contextId
-  clientType
-  windowId
-  status
-  ownership
-  taskId
-  taskAssignedAt
-  title
-  reportedAt
+    `, {"fragmentName":"InvocationPart"}) as unknown as TypedDocumentString<InvocationPartFragment, unknown>;
+export const MessageRowFragmentDoc = new TypedDocumentString(`
+    fragment MessageRow on Message {
+  id
+  at
+  kind
+  payloadBytes
+  payloadState
+  error {
+    message
+  }
 }
-    `, {"fragmentName":"ContextRow"}) as unknown as TypedDocumentString<ContextRowFragment, unknown>;
+    `, {"fragmentName":"MessageRow"}) as unknown as TypedDocumentString<MessageRowFragment, unknown>;
 export const LinkRowFragmentDoc = new TypedDocumentString(`
     fragment LinkRow on Message {
   id
@@ -1197,16 +1156,82 @@ export const LinkRowFragmentDoc = new TypedDocumentString(`
   }
 }
     `, {"fragmentName":"LinkRow"}) as unknown as TypedDocumentString<LinkRowFragment, unknown>;
+export const StreamRowFragmentDoc = new TypedDocumentString(`
+    fragment StreamRow on Stream {
+  key
+  suffix
+  messageCount
+  firstAt
+  lastAt
+}
+    `, {"fragmentName":"StreamRow"}) as unknown as TypedDocumentString<StreamRowFragment, unknown>;
+export const WindowRowFragmentDoc = new TypedDocumentString(`
+    fragment WindowRow on BrowserWindow {
+  userId
+  clientId
+  windowId
+  type
+  status
+  ownership
+  focused
+  incognito
+  tabCount
+  workerCount
+  idleCount
+  busyCount
+  capacity
+  draining
+  reportedAt
+}
+    `, {"fragmentName":"WindowRow"}) as unknown as TypedDocumentString<WindowRowFragment, unknown>;
+export const ContextRowFragmentDoc = new TypedDocumentString(`
+    fragment ContextRow on ExecutionContext {
+  userId
+  clientId
+  contextId
+  windowId
+  status
+  ownership
+  taskId
+  taskAssignedAt
+  title
+  reportedAt
+}
+    `, {"fragmentName":"ContextRow"}) as unknown as TypedDocumentString<ContextRowFragment, unknown>;
+export const SiteRowFragmentDoc = new TypedDocumentString(`
+    fragment SiteRow on Site {
+  siteId
+  owner
+  title
+  mode
+  clientId
+  hostConnected
+  eventNames
+  actions
+  registeredAt
+  capabilityProfile {
+    actionInvocation
+    sharing
+  }
+}
+    `, {"fragmentName":"SiteRow"}) as unknown as TypedDocumentString<SiteRowFragment, unknown>;
+export const NodeRowFragmentDoc = new TypedDocumentString(`
+    fragment NodeRow on DispatcherNode {
+  nodeId
+  stale
+  links
+  unfinishedCommands
+  counters {
+    name
+    value
+  }
+}
+    `, {"fragmentName":"NodeRow"}) as unknown as TypedDocumentString<NodeRowFragment, unknown>;
 export const StreamsDocument = new TypedDocumentString(`
     query Streams($userId: ID!, $prefix: String, $first: Int!, $after: String) {
   streams(userId: $userId, prefix: $prefix, first: $first, after: $after) {
     nodes {
-      key
-      userId
-      suffix
-      messageCount
-      firstAt
-      lastAt
+      ...StreamRow
     }
     pageInfo {
       ...PageInfoPart
@@ -1219,18 +1244,23 @@ export const StreamsDocument = new TypedDocumentString(`
     fragment CompletenessPart on Completeness {
   complete
   sources {
-    source
     nodeId
     observed
     limit
     complete
     reason
-    asOf
   }
 }
 fragment PageInfoPart on PageInfo {
   endCursor
   hasNextPage
+}
+fragment StreamRow on Stream {
+  key
+  suffix
+  messageCount
+  firstAt
+  lastAt
 }`) as unknown as TypedDocumentString<StreamsQuery, StreamsQueryVariables>;
 export const MessagesDocument = new TypedDocumentString(`
     query Messages($stream: String!, $kinds: [MessageKind!], $afterTime: DateTime, $beforeTime: DateTime, $order: MessageOrder!, $first: Int!, $after: String) {
@@ -1245,15 +1275,8 @@ export const MessagesDocument = new TypedDocumentString(`
   ) {
     nodes {
       ...LinkRow
-      messageId
+      ...MessageRow
       commandId
-      traceId
-      payloadBytes
-      payloadState
-      error {
-        code
-        message
-      }
     }
     pageInfo {
       ...PageInfoPart
@@ -1266,18 +1289,26 @@ export const MessagesDocument = new TypedDocumentString(`
     fragment CompletenessPart on Completeness {
   complete
   sources {
-    source
     nodeId
     observed
     limit
     complete
     reason
-    asOf
   }
 }
 fragment PageInfoPart on PageInfo {
   endCursor
   hasNextPage
+}
+fragment MessageRow on Message {
+  id
+  at
+  kind
+  payloadBytes
+  payloadState
+  error {
+    message
+  }
 }
 fragment LinkRow on Message {
   id
@@ -1315,16 +1346,15 @@ export const RevealPayloadDocument = new TypedDocumentString(`
     __typename
     ... on RevealedPayload {
       value
-      digest
-      expiresAt
     }
-    ... on Refusal {
-      code
-      message
-    }
+    ...RefusalPart
   }
 }
-    `) as unknown as TypedDocumentString<RevealPayloadMutation, RevealPayloadMutationVariables>;
+    fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}`) as unknown as TypedDocumentString<RevealPayloadMutation, RevealPayloadMutationVariables>;
 export const ContextsDocument = new TypedDocumentString(`
     query Contexts($filter: ContextFilter, $first: Int!, $after: String) {
   contexts(filter: $filter, first: $first, after: $after) {
@@ -1345,13 +1375,11 @@ export const ContextsDocument = new TypedDocumentString(`
     fragment CompletenessPart on Completeness {
   complete
   sources {
-    source
     nodeId
     observed
     limit
     complete
     reason
-    asOf
   }
 }
 fragment PageInfoPart on PageInfo {
@@ -1362,7 +1390,6 @@ fragment ContextRow on ExecutionContext {
   userId
   clientId
   contextId
-  clientType
   windowId
   status
   ownership
@@ -1377,9 +1404,6 @@ export const WindowsDocument = new TypedDocumentString(`
     nodes {
       ...WindowRow
     }
-    pageInfo {
-      ...PageInfoPart
-    }
     completeness {
       ...CompletenessPart
     }
@@ -1391,18 +1415,12 @@ export const WindowsDocument = new TypedDocumentString(`
     fragment CompletenessPart on Completeness {
   complete
   sources {
-    source
     nodeId
     observed
     limit
     complete
     reason
-    asOf
   }
-}
-fragment PageInfoPart on PageInfo {
-  endCursor
-  hasNextPage
 }
 fragment WindowRow on BrowserWindow {
   userId
@@ -1410,7 +1428,6 @@ fragment WindowRow on BrowserWindow {
   windowId
   type
   status
-  state
   ownership
   focused
   incognito
@@ -1420,7 +1437,6 @@ fragment WindowRow on BrowserWindow {
   busyCount
   capacity
   draining
-  countsFrom
   reportedAt
 }`) as unknown as TypedDocumentString<WindowsQuery, WindowsQueryVariables>;
 export const UsersDocument = new TypedDocumentString(`
@@ -1443,13 +1459,11 @@ export const UsersDocument = new TypedDocumentString(`
     fragment CompletenessPart on Completeness {
   complete
   sources {
-    source
     nodeId
     observed
     limit
     complete
     reason
-    asOf
   }
 }
 fragment PageInfoPart on PageInfo {
@@ -1484,11 +1498,7 @@ export const UserPageDocument = new TypedDocumentString(`
     }
     streams(first: 20) {
       nodes {
-        key
-        suffix
-        messageCount
-        firstAt
-        lastAt
+        ...StreamRow
       }
       pageInfo {
         ...PageInfoPart
@@ -1509,9 +1519,6 @@ export const UserPageDocument = new TypedDocumentString(`
       assigned {
         ...ContextRow
       }
-      completeness {
-        ...CompletenessPart
-      }
     }
     sites(first: 10) {
       nodes {
@@ -1519,22 +1526,17 @@ export const UserPageDocument = new TypedDocumentString(`
         title
         hostConnected
       }
-      pageInfo {
-        ...PageInfoPart
-      }
     }
   }
 }
     fragment CompletenessPart on Completeness {
   complete
   sources {
-    source
     nodeId
     observed
     limit
     complete
     reason
-    asOf
   }
 }
 fragment PageInfoPart on PageInfo {
@@ -1553,8 +1555,6 @@ fragment ClientRow on ConnectionSnapshot {
   lastSeenAt
   disconnectedAt
   disconnectCause
-  closeCode
-  recentlyReplaced
   inFlight
   queued
   actionNames
@@ -1565,7 +1565,6 @@ fragment WaitRow on PendingRpc {
   clientId
   commandId
   action
-  ageMs
   stage
   waitFor
   createdAt
@@ -1573,10 +1572,15 @@ fragment WaitRow on PendingRpc {
   nodeId
   callerNodeId
   instanceMismatch {
-    expectedInstanceId
-    observedInstanceId
     observedAt
   }
+}
+fragment StreamRow on Stream {
+  key
+  suffix
+  messageCount
+  firstAt
+  lastAt
 }
 fragment WindowRow on BrowserWindow {
   userId
@@ -1584,7 +1588,6 @@ fragment WindowRow on BrowserWindow {
   windowId
   type
   status
-  state
   ownership
   focused
   incognito
@@ -1594,14 +1597,12 @@ fragment WindowRow on BrowserWindow {
   busyCount
   capacity
   draining
-  countsFrom
   reportedAt
 }
 fragment ContextRow on ExecutionContext {
   userId
   clientId
   contextId
-  clientType
   windowId
   status
   ownership
@@ -1614,22 +1615,9 @@ export const SitesDocument = new TypedDocumentString(`
     query Sites($userId: ID, $first: Int!, $after: String) {
   sites(userId: $userId, first: $first, after: $after) {
     nodes {
-      siteId
-      owner
-      title
-      mode
-      clientId
-      hostConnected
-      eventNames
-      actions
-      registeredAt
-      capabilityProfile {
-        actionInvocation
-        sharing
-      }
+      ...SiteRow
       sessions(first: 5) {
         nodes {
-          sessionId
           state
         }
         pageInfo {
@@ -1648,35 +1636,36 @@ export const SitesDocument = new TypedDocumentString(`
     fragment CompletenessPart on Completeness {
   complete
   sources {
-    source
     nodeId
     observed
     limit
     complete
     reason
-    asOf
   }
 }
 fragment PageInfoPart on PageInfo {
   endCursor
   hasNextPage
+}
+fragment SiteRow on Site {
+  siteId
+  owner
+  title
+  mode
+  clientId
+  hostConnected
+  eventNames
+  actions
+  registeredAt
+  capabilityProfile {
+    actionInvocation
+    sharing
+  }
 }`) as unknown as TypedDocumentString<SitesQuery, SitesQueryVariables>;
 export const SitePageDocument = new TypedDocumentString(`
     query SitePage($owner: ID!, $siteId: ID!) {
   site(owner: $owner, siteId: $siteId) {
-    siteId
-    owner
-    title
-    mode
-    clientId
-    hostConnected
-    eventNames
-    actions
-    registeredAt
-    capabilityProfile {
-      actionInvocation
-      sharing
-    }
+    ...SiteRow
     sessions(first: 20) {
       nodes {
         sessionId
@@ -1694,21 +1683,28 @@ export const SitePageDocument = new TypedDocumentString(`
           parentId
         }
       }
-      pageInfo {
-        ...PageInfoPart
-      }
     }
   }
 }
-    fragment PageInfoPart on PageInfo {
-  endCursor
-  hasNextPage
+    fragment SiteRow on Site {
+  siteId
+  owner
+  title
+  mode
+  clientId
+  hostConnected
+  eventNames
+  actions
+  registeredAt
+  capabilityProfile {
+    actionInvocation
+    sharing
+  }
 }`) as unknown as TypedDocumentString<SitePageQuery, SitePageQueryVariables>;
 export const CloseSessionDocument = new TypedDocumentString(`
     mutation CloseSession($sessionId: ID!) {
   closeSiteSession(sessionId: $sessionId) {
     sessionId
-    state
   }
 }
     `) as unknown as TypedDocumentString<CloseSessionMutation, CloseSessionMutationVariables>;
@@ -1716,35 +1712,206 @@ export const RevokeGrantDocument = new TypedDocumentString(`
     mutation RevokeGrant($sessionId: ID!, $grantId: ID!) {
   revokeGrant(sessionId: $sessionId, grantId: $grantId) {
     __typename
-    ... on RevokeGrantResult {
-      revoked
-    }
   }
 }
     `) as unknown as TypedDocumentString<RevokeGrantMutation, RevokeGrantMutationVariables>;
-export const OverviewDocument = new TypedDocumentString(`
-    query Overview {
+export const NodesDocument = new TypedDocumentString(`
+    query Nodes {
+  delivery {
+    nodes(first: 100) {
+      nodes {
+        ...NodeRow
+        updatedAt
+        draining
+        connectionWaiters
+        mailboxListenerAlive
+        reconciliationAlive
+      }
+      completeness {
+        ...CompletenessPart
+      }
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}
+fragment NodeRow on DispatcherNode {
+  nodeId
+  stale
+  links
+  unfinishedCommands
+  counters {
+    name
+    value
+  }
+}`) as unknown as TypedDocumentString<NodesQuery, NodesQueryVariables>;
+export const DrainNodeDocument = new TypedDocumentString(`
+    mutation DrainNode($nodeId: ID!, $withinMs: Int!) {
+  drainNode(nodeId: $nodeId, withinMs: $withinMs) {
+    nodeId
+  }
+}
+    `) as unknown as TypedDocumentString<DrainNodeMutation, DrainNodeMutationVariables>;
+export const CapacityDocument = new TypedDocumentString(`
+    query Capacity($first: Int!, $after: String) {
   delivery {
     summary {
       trackedCommands
       dueCommands
       sampleSize
-      sampledOldestDeadline
+      sampledOldestQueuedAgeMs
+    }
+    tenants(first: $first, after: $after) {
+      nodes {
+        scopeId
+        reservedCommands
+        limit
+        oldestDeadline
+        holders {
+          userId
+          clientId
+          commandId
+        }
+      }
+      pageInfo {
+        ...PageInfoPart
+      }
+      completeness {
+        ...CompletenessPart
+      }
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}`) as unknown as TypedDocumentString<CapacityQuery, CapacityQueryVariables>;
+export const DedupDocument = new TypedDocumentString(`
+    query Dedup($windowSeconds: Int!) {
+  dedup {
+    backend {
+      implementation
+      namespace
+      ttlSeconds
+    }
+    stats(windowSeconds: $windowSeconds) {
+      seen
+      unique
+      duplicates
+      exact
+      grainSeconds
+      liveKeys
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<DedupQuery, DedupQueryVariables>;
+export const AuditDocument = new TypedDocumentString(`
+    query Audit($filter: AuditFilter, $first: Int!, $after: String) {
+  auditEvents(filter: $filter, first: $first, after: $after) {
+    nodes {
+      id
+      at
+      who
+      action
+      reason
+      outcome
+      node
+      subject {
+        userId
+        clientId
+        commandId
+        messageId
+        nodeId
+        stream
+      }
+    }
+    pageInfo {
+      ...PageInfoPart
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}`) as unknown as TypedDocumentString<AuditQuery, AuditQueryVariables>;
+export const ViewerDocument = new TypedDocumentString(`
+    query Viewer {
+  viewer {
+    kind
+    userId
+    scopes
+    expiresAt
+    nodeId
+    mode
+  }
+}
+    `) as unknown as TypedDocumentString<ViewerQuery, ViewerQueryVariables>;
+export const ShellOfAdminDocument = new TypedDocumentString(`
+    query ShellOfAdmin {
+  pendingRpcCount {
+    count
+  }
+  delivery {
+    nodes(first: 100) {
+      nodes {
+        nodeId
+        stale
+        updatedAt
+        links
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<ShellOfAdminQuery, ShellOfAdminQueryVariables>;
+export const ShellOfUserDocument = new TypedDocumentString(`
+    query ShellOfUser {
+  pendingRpcCount {
+    count
+  }
+}
+    `) as unknown as TypedDocumentString<ShellOfUserQuery, ShellOfUserQueryVariables>;
+export const OverviewDocument = new TypedDocumentString(`
+    query Overview {
+  delivery {
+    summary {
+      dueCommands
+      sampleSize
       sampledOldestQueuedAgeMs
     }
     nodes(first: 100) {
       nodes {
-        nodeId
-        updatedAt
-        stale
-        draining
-        links
-        connectionWaiters
-        unfinishedCommands
-        counters {
-          name
-          value
-        }
+        ...NodeRow
       }
       completeness {
         ...CompletenessPart
@@ -1756,16 +1923,10 @@ export const OverviewDocument = new TypedDocumentString(`
         reservedCommands
         limit
       }
-      pageInfo {
-        hasNextPage
-      }
     }
   }
   pendingRpcCount {
     count
-    completeness {
-      ...CompletenessPart
-    }
   }
   pendingRpcs(first: 5) {
     nodes {
@@ -1776,13 +1937,11 @@ export const OverviewDocument = new TypedDocumentString(`
     fragment CompletenessPart on Completeness {
   complete
   sources {
-    source
     nodeId
     observed
     limit
     complete
     reason
-    asOf
   }
 }
 fragment WaitRow on PendingRpc {
@@ -1791,7 +1950,6 @@ fragment WaitRow on PendingRpc {
   clientId
   commandId
   action
-  ageMs
   stage
   waitFor
   createdAt
@@ -1799,9 +1957,17 @@ fragment WaitRow on PendingRpc {
   nodeId
   callerNodeId
   instanceMismatch {
-    expectedInstanceId
-    observedInstanceId
     observedAt
+  }
+}
+fragment NodeRow on DispatcherNode {
+  nodeId
+  stale
+  links
+  unfinishedCommands
+  counters {
+    name
+    value
   }
 }`) as unknown as TypedDocumentString<OverviewQuery, OverviewQueryVariables>;
 export const OverviewSeriesDocument = new TypedDocumentString(`
@@ -1822,13 +1988,11 @@ export const OverviewSeriesDocument = new TypedDocumentString(`
     fragment CompletenessPart on Completeness {
   complete
   sources {
-    source
     nodeId
     observed
     limit
     complete
     reason
-    asOf
   }
 }`) as unknown as TypedDocumentString<OverviewSeriesQuery, OverviewSeriesQueryVariables>;
 export const CallsDocument = new TypedDocumentString(`
@@ -1850,13 +2014,11 @@ export const CallsDocument = new TypedDocumentString(`
     fragment CompletenessPart on Completeness {
   complete
   sources {
-    source
     nodeId
     observed
     limit
     complete
     reason
-    asOf
   }
 }
 fragment PageInfoPart on PageInfo {
@@ -1875,7 +2037,6 @@ fragment CallRow on DeliveryRecord {
   admittedAt
   terminalAt
   durationMs
-  clientType
   code
   message
   deadline
@@ -1905,7 +2066,6 @@ export const CallPageDocument = new TypedDocumentString(`
       attempts
       boundInstanceId
       cancelRequestedAt
-      firstLateAt
       recoveredFromNodeId
       caller {
         kind
@@ -1918,27 +2078,16 @@ export const CallPageDocument = new TypedDocumentString(`
     sightings {
       messageId
       count
-      firstSeenAt
-      lastSeenAt
     }
     connection {
       ...ClientRow
     }
     history(first: 50) {
       nodes {
-        id
+        ...MessageRow
         messageId
-        at
-        kind
         stream
-        instanceId
         traceId
-        payloadBytes
-        payloadState
-        error {
-          code
-          message
-        }
       }
       pageInfo {
         ...PageInfoPart
@@ -1952,13 +2101,11 @@ export const CallPageDocument = new TypedDocumentString(`
     fragment CompletenessPart on Completeness {
   complete
   sources {
-    source
     nodeId
     observed
     limit
     complete
     reason
-    asOf
   }
 }
 fragment PageInfoPart on PageInfo {
@@ -1977,8 +2124,6 @@ fragment ClientRow on ConnectionSnapshot {
   lastSeenAt
   disconnectedAt
   disconnectCause
-  closeCode
-  recentlyReplaced
   inFlight
   queued
   actionNames
@@ -1989,7 +2134,6 @@ fragment WaitRow on PendingRpc {
   clientId
   commandId
   action
-  ageMs
   stage
   waitFor
   createdAt
@@ -1997,8 +2141,6 @@ fragment WaitRow on PendingRpc {
   nodeId
   callerNodeId
   instanceMismatch {
-    expectedInstanceId
-    observedInstanceId
     observedAt
   }
 }
@@ -2014,7 +2156,6 @@ fragment CallRow on DeliveryRecord {
   admittedAt
   terminalAt
   durationMs
-  clientType
   code
   message
   deadline
@@ -2022,6 +2163,16 @@ fragment CallRow on DeliveryRecord {
   scopeId
   lateResults
   lastProvenStage
+}
+fragment MessageRow on Message {
+  id
+  at
+  kind
+  payloadBytes
+  payloadState
+  error {
+    message
+  }
 }`) as unknown as TypedDocumentString<CallPageQuery, CallPageQueryVariables>;
 export const CallUpdatesDocument = new TypedDocumentString(`
     subscription CallUpdates($userId: ID!, $clientId: ID!, $commandId: ID!) {
@@ -2041,13 +2192,14 @@ export const CancelCallDocument = new TypedDocumentString(`
     ... on CancelReceipt {
       state
     }
-    ... on Refusal {
-      code
-      message
-    }
+    ...RefusalPart
   }
 }
-    `) as unknown as TypedDocumentString<CancelCallMutation, CancelCallMutationVariables>;
+    fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}`) as unknown as TypedDocumentString<CancelCallMutation, CancelCallMutationVariables>;
 export const CallEventsDocument = new TypedDocumentString(`
     subscription CallEvents($filter: CommandEventFilter) {
   commandEvents(filter: $filter) {
@@ -2070,7 +2222,6 @@ export const CallEventsDocument = new TypedDocumentString(`
   admittedAt
   terminalAt
   durationMs
-  clientType
   code
   message
   deadline
@@ -2099,13 +2250,11 @@ export const WaitsDocument = new TypedDocumentString(`
     fragment CompletenessPart on Completeness {
   complete
   sources {
-    source
     nodeId
     observed
     limit
     complete
     reason
-    asOf
   }
 }
 fragment PageInfoPart on PageInfo {
@@ -2118,7 +2267,6 @@ fragment WaitRow on PendingRpc {
   clientId
   commandId
   action
-  ageMs
   stage
   waitFor
   createdAt
@@ -2126,22 +2274,9 @@ fragment WaitRow on PendingRpc {
   nodeId
   callerNodeId
   instanceMismatch {
-    expectedInstanceId
-    observedInstanceId
     observedAt
   }
 }`) as unknown as TypedDocumentString<WaitsQuery, WaitsQueryVariables>;
-export const WaitAlertsDocument = new TypedDocumentString(`
-    subscription WaitAlerts($userId: ID, $olderThanMs: Int!) {
-  pendingRpcAlerts(userId: $userId, olderThanMs: $olderThanMs) {
-    at
-    over
-    count
-    oldestAgeMs
-    missed
-  }
-}
-    `) as unknown as TypedDocumentString<WaitAlertsSubscription, WaitAlertsSubscriptionVariables>;
 export const ClientsDocument = new TypedDocumentString(`
     query Clients($userId: ID, $nodeId: ID, $status: ConnectionStatus, $clientType: ClientType, $action: String, $text: String, $labels: [String!], $first: Int!, $after: String) {
   connections(
@@ -2169,13 +2304,11 @@ export const ClientsDocument = new TypedDocumentString(`
     fragment CompletenessPart on Completeness {
   complete
   sources {
-    source
     nodeId
     observed
     limit
     complete
     reason
-    asOf
   }
 }
 fragment PageInfoPart on PageInfo {
@@ -2194,8 +2327,6 @@ fragment ClientRow on ConnectionSnapshot {
   lastSeenAt
   disconnectedAt
   disconnectCause
-  closeCode
-  recentlyReplaced
   inFlight
   queued
   actionNames
@@ -2203,9 +2334,7 @@ fragment ClientRow on ConnectionSnapshot {
 export const ClientChangesDocument = new TypedDocumentString(`
     subscription ClientChanges($userId: ID) {
   connectionEvents(userId: $userId) {
-    at
     change
-    cause
     missed
     connection {
       ...ClientRow
@@ -2224,8 +2353,6 @@ export const ClientChangesDocument = new TypedDocumentString(`
   lastSeenAt
   disconnectedAt
   disconnectCause
-  closeCode
-  recentlyReplaced
   inFlight
   queued
   actionNames
@@ -2236,10 +2363,8 @@ export const ClientPageDocument = new TypedDocumentString(`
     ...ClientRow
     metadata
     reconnectsLastHour
-    replacedInstanceId
     predecessors {
       instanceId
-      nodeId
       replacedAt
       cause
     }
@@ -2248,7 +2373,6 @@ export const ClientPageDocument = new TypedDocumentString(`
         name
         summary
         version
-        checksArguments
       }
       completeness {
         ...CompletenessPart
@@ -2258,16 +2382,10 @@ export const ClientPageDocument = new TypedDocumentString(`
       nodes {
         ...WaitRow
       }
-      pageInfo {
-        ...PageInfoPart
-      }
     }
     contexts(first: 20) {
       nodes {
         ...ContextRow
-      }
-      pageInfo {
-        ...PageInfoPart
       }
     }
   }
@@ -2275,18 +2393,12 @@ export const ClientPageDocument = new TypedDocumentString(`
     fragment CompletenessPart on Completeness {
   complete
   sources {
-    source
     nodeId
     observed
     limit
     complete
     reason
-    asOf
   }
-}
-fragment PageInfoPart on PageInfo {
-  endCursor
-  hasNextPage
 }
 fragment ClientRow on ConnectionSnapshot {
   userId
@@ -2300,8 +2412,6 @@ fragment ClientRow on ConnectionSnapshot {
   lastSeenAt
   disconnectedAt
   disconnectCause
-  closeCode
-  recentlyReplaced
   inFlight
   queued
   actionNames
@@ -2312,7 +2422,6 @@ fragment WaitRow on PendingRpc {
   clientId
   commandId
   action
-  ageMs
   stage
   waitFor
   createdAt
@@ -2320,8 +2429,6 @@ fragment WaitRow on PendingRpc {
   nodeId
   callerNodeId
   instanceMismatch {
-    expectedInstanceId
-    observedInstanceId
     observedAt
   }
 }
@@ -2329,7 +2436,6 @@ fragment ContextRow on ExecutionContext {
   userId
   clientId
   contextId
-  clientType
   windowId
   status
   ownership
@@ -2352,13 +2458,11 @@ export const ClientLinksDocument = new TypedDocumentString(`
     fragment CompletenessPart on Completeness {
   complete
   sources {
-    source
     nodeId
     observed
     limit
     complete
     reason
-    asOf
   }
 }
 fragment LinkRow on Message {
@@ -2395,13 +2499,11 @@ export const FlappingDocument = new TypedDocumentString(`
     fragment CompletenessPart on Completeness {
   complete
   sources {
-    source
     nodeId
     observed
     limit
     complete
     reason
-    asOf
   }
 }`) as unknown as TypedDocumentString<FlappingQuery, FlappingQueryVariables>;
 export const ClientCallsDocument = new TypedDocumentString(`
@@ -2411,17 +2513,10 @@ export const ClientCallsDocument = new TypedDocumentString(`
       nodes {
         ...CallRow
       }
-      pageInfo {
-        ...PageInfoPart
-      }
     }
   }
 }
-    fragment PageInfoPart on PageInfo {
-  endCursor
-  hasNextPage
-}
-fragment CallRow on DeliveryRecord {
+    fragment CallRow on DeliveryRecord {
   userId
   clientId
   commandId
@@ -2433,7 +2528,6 @@ fragment CallRow on DeliveryRecord {
   admittedAt
   terminalAt
   durationMs
-  clientType
   code
   message
   deadline
@@ -2446,16 +2540,14 @@ export const DisconnectClientDocument = new TypedDocumentString(`
     mutation DisconnectClient($userId: ID!, $clientId: ID!, $reason: String) {
   disconnectClient(userId: $userId, clientId: $clientId, reason: $reason) {
     __typename
-    ... on DisconnectReceipt {
-      state
-    }
-    ... on Refusal {
-      code
-      message
-    }
+    ...RefusalPart
   }
 }
-    `) as unknown as TypedDocumentString<DisconnectClientMutation, DisconnectClientMutationVariables>;
+    fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}`) as unknown as TypedDocumentString<DisconnectClientMutation, DisconnectClientMutationVariables>;
 export const ActionSampleDocument = new TypedDocumentString(`
     query ActionSample($name: String) {
   actions(name: $name) {
@@ -2463,12 +2555,10 @@ export const ActionSampleDocument = new TypedDocumentString(`
     items {
       userId
       clientId
-      instanceId
       action {
         name
         summary
         version
-        checksArguments
       }
     }
     completeness {
@@ -2479,13 +2569,11 @@ export const ActionSampleDocument = new TypedDocumentString(`
     fragment CompletenessPart on Completeness {
   complete
   sources {
-    source
     nodeId
     observed
     limit
     complete
     reason
-    asOf
   }
 }`) as unknown as TypedDocumentString<ActionSampleQuery, ActionSampleQueryVariables>;
 export const ActionsOfUserDocument = new TypedDocumentString(`
@@ -2494,18 +2582,13 @@ export const ActionsOfUserDocument = new TypedDocumentString(`
     nodes {
       userId
       clientId
-      instanceId
       actions {
         items {
           name
           summary
           version
-          checksArguments
         }
       }
-    }
-    pageInfo {
-      ...PageInfoPart
     }
     completeness {
       ...CompletenessPart
@@ -2515,37 +2598,20 @@ export const ActionsOfUserDocument = new TypedDocumentString(`
     fragment CompletenessPart on Completeness {
   complete
   sources {
-    source
     nodeId
     observed
     limit
     complete
     reason
-    asOf
   }
-}
-fragment PageInfoPart on PageInfo {
-  endCursor
-  hasNextPage
 }`) as unknown as TypedDocumentString<ActionsOfUserQuery, ActionsOfUserQueryVariables>;
 export const InvokeTargetDocument = new TypedDocumentString(`
     query InvokeTarget($userId: ID!, $clientId: ID!) {
   connection(userId: $userId, clientId: $clientId) {
-    userId
-    clientId
-    instanceId
-    nodeId
-    status
-    queued
-    inFlight
-    connectedAt
     actions {
       items {
         name
         summary
-        description
-        version
-        checksArguments
         schema
       }
     }
@@ -2556,27 +2622,25 @@ export const InvokeDocument = new TypedDocumentString(`
     mutation Invoke($input: InvokeActionInput!) {
   invokeAction(input: $input) {
     __typename
-    ... on Invocation {
-      commandId
-      outcome
-      stage
-      execution
-      result
-      error {
-        code
-        message
-      }
-    }
-    ... on Refusal {
-      by
-      code
-      message
-      retryAfterMs
-      givenCommandId
-    }
+    ...InvocationPart
+    ...RefusalPart
   }
 }
-    `) as unknown as TypedDocumentString<InvokeMutation, InvokeMutationVariables>;
+    fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}
+fragment InvocationPart on Invocation {
+  outcome
+  stage
+  execution
+  error {
+    code
+    message
+  }
+  result
+}`) as unknown as TypedDocumentString<InvokeMutation, InvokeMutationVariables>;
 export const AwaitCallDocument = new TypedDocumentString(`
     mutation AwaitCall($userId: ID!, $clientId: ID!, $commandId: ID!, $withinMs: Int!) {
   awaitCommand(
@@ -2586,248 +2650,40 @@ export const AwaitCallDocument = new TypedDocumentString(`
     withinMs: $withinMs
   ) {
     __typename
-    ... on Invocation {
-      commandId
-      outcome
-      stage
-      execution
-      result
-      error {
-        code
-        message
-      }
-    }
-    ... on Refusal {
-      by
-      code
-      message
-      retryAfterMs
-      givenCommandId
-    }
+    ...InvocationPart
+    ...RefusalPart
   }
 }
-    `) as unknown as TypedDocumentString<AwaitCallMutation, AwaitCallMutationVariables>;
+    fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}
+fragment InvocationPart on Invocation {
+  outcome
+  stage
+  execution
+  error {
+    code
+    message
+  }
+  result
+}`) as unknown as TypedDocumentString<AwaitCallMutation, AwaitCallMutationVariables>;
 export const PreflightDocument = new TypedDocumentString(`
     query Preflight($input: InvokeActionInput!) {
   preflightInvocation(input: $input) {
     wouldAdmit
     asOf
     firstRefusal {
-      layer
       code
       message
     }
     layers {
       layer
       verdict
-      code
       message
       askedOf
-      evidence
     }
   }
 }
     `) as unknown as TypedDocumentString<PreflightQuery, PreflightQueryVariables>;
-export const NodesDocument = new TypedDocumentString(`
-    query Nodes {
-  delivery {
-    nodes(first: 100) {
-      nodes {
-        nodeId
-        updatedAt
-        stale
-        draining
-        links
-        connectionWaiters
-        unfinishedCommands
-        activeDrainers
-        mailboxListenerAlive
-        reconciliationAlive
-        counters {
-          name
-          value
-        }
-      }
-      completeness {
-        ...CompletenessPart
-      }
-    }
-  }
-}
-    fragment CompletenessPart on Completeness {
-  complete
-  sources {
-    source
-    nodeId
-    observed
-    limit
-    complete
-    reason
-    asOf
-  }
-}`) as unknown as TypedDocumentString<NodesQuery, NodesQueryVariables>;
-export const DrainNodeDocument = new TypedDocumentString(`
-    mutation DrainNode($nodeId: ID!, $withinMs: Int!) {
-  drainNode(nodeId: $nodeId, withinMs: $withinMs) {
-    nodeId
-    draining
-    links
-    unfinishedCommands
-  }
-}
-    `) as unknown as TypedDocumentString<DrainNodeMutation, DrainNodeMutationVariables>;
-export const CapacityDocument = new TypedDocumentString(`
-    query Capacity($first: Int!, $after: String) {
-  delivery {
-    summary {
-      trackedCommands
-      dueCommands
-      sampleSize
-      sampledOldestDeadline
-      sampledOldestQueuedAgeMs
-      legacyCommandStreamDepth
-      pendingCommandDepth
-    }
-    tenants(first: $first, after: $after) {
-      nodes {
-        scopeId
-        reservedCommands
-        limit
-        oldestDeadline
-        holders {
-          userId
-          clientId
-          commandId
-        }
-      }
-      pageInfo {
-        ...PageInfoPart
-      }
-      completeness {
-        ...CompletenessPart
-      }
-    }
-  }
-}
-    fragment CompletenessPart on Completeness {
-  complete
-  sources {
-    source
-    nodeId
-    observed
-    limit
-    complete
-    reason
-    asOf
-  }
-}
-fragment PageInfoPart on PageInfo {
-  endCursor
-  hasNextPage
-}`) as unknown as TypedDocumentString<CapacityQuery, CapacityQueryVariables>;
-export const DedupDocument = new TypedDocumentString(`
-    query Dedup($windowSeconds: Int!) {
-  dedup {
-    backend {
-      implementation
-      namespace
-      ttlSeconds
-    }
-    stats(windowSeconds: $windowSeconds) {
-      windowSeconds
-      seen
-      unique
-      duplicates
-      exact
-      grainSeconds
-      liveKeys
-    }
-  }
-}
-    `) as unknown as TypedDocumentString<DedupQuery, DedupQueryVariables>;
-export const AuditDocument = new TypedDocumentString(`
-    query Audit($filter: AuditFilter, $first: Int!, $after: String) {
-  auditEvents(filter: $filter, first: $first, after: $after) {
-    nodes {
-      id
-      at
-      who
-      action
-      reason
-      outcome
-      node
-      requestId
-      subject {
-        userId
-        clientId
-        commandId
-        messageId
-        nodeId
-        stream
-      }
-    }
-    pageInfo {
-      ...PageInfoPart
-    }
-    completeness {
-      ...CompletenessPart
-    }
-  }
-}
-    fragment CompletenessPart on Completeness {
-  complete
-  sources {
-    source
-    nodeId
-    observed
-    limit
-    complete
-    reason
-    asOf
-  }
-}
-fragment PageInfoPart on PageInfo {
-  endCursor
-  hasNextPage
-}`) as unknown as TypedDocumentString<AuditQuery, AuditQueryVariables>;
-export const ViewerDocument = new TypedDocumentString(`
-    query Viewer {
-  viewer {
-    kind
-    userId
-    scopes
-    expiresAt
-    nodeId
-    mode
-  }
-  server {
-    version
-    label
-  }
-}
-    `) as unknown as TypedDocumentString<ViewerQuery, ViewerQueryVariables>;
-export const ShellOfAdminDocument = new TypedDocumentString(`
-    query ShellOfAdmin {
-  pendingRpcCount {
-    count
-  }
-  delivery {
-    nodes(first: 100) {
-      nodes {
-        nodeId
-        stale
-        draining
-        updatedAt
-        links
-      }
-    }
-  }
-}
-    `) as unknown as TypedDocumentString<ShellOfAdminQuery, ShellOfAdminQueryVariables>;
-export const ShellOfUserDocument = new TypedDocumentString(`
-    query ShellOfUser {
-  pendingRpcCount {
-    count
-  }
-}
-    `) as unknown as TypedDocumentString<ShellOfUserQuery, ShellOfUserQueryVariables>;

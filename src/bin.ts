@@ -16,10 +16,9 @@ if (fault !== null) {
 // In a checkout, Node strips the types of each file. The compile cache keeps the result for the next start.
 if (import.meta.filename.endsWith('.ts'))
   module.enableCompileCache(join(import.meta.dirname, '..', 'node_modules', '.cache', 'callboard'));
-const { holdHeapGrowth } = await import('./cli/heap-growth.ts');
+const { CRASHED, holdHeapGrowth } = await import('./cli/io.ts');
 holdHeapGrowth();
 const { main } = await import('./cli/main.ts');
-const { CRASHED } = await import('./cli/io.ts');
 
 /** The exit code after a second signal has ended a shutdown that hangs: the one that shells use for SIGINT. */
 const INTERRUPTED = 130;

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { PolicyFile } from './core/auth/policy.ts';
 import type { InputError } from './core/errors.ts';
+import { parsedJson } from './core/json.ts';
 
 const globs = z.union([z.string().min(1), z.array(z.string().min(1)).min(1)]).transform((one) => [one].flat());
 const capacity = z.number().int().min(1).max(1_000_000);
@@ -35,7 +36,7 @@ type PolicyRead = { readonly policy: PolicyFile | null; readonly faults: readonl
  * users who are in no scope.
  */
 export function parsePolicyFile(text: string): PolicyRead {
-  const value = parseText(text);
+  const value = parsedJson(text);
   if (value === undefined) return { policy: null, faults: [{ parameter: '', detail: 'the file is not JSON' }] };
   const parsed = FILE.safeParse(value);
   if (!parsed.success) return { policy: null, faults: parsed.error.issues.map(toFault) };
@@ -71,12 +72,4 @@ function toFault(issue: z.core.$ZodIssue): InputError {
 
 function repeated(ids: readonly string[]): string | undefined {
   return ids.find((id, index) => ids.indexOf(id) !== index);
-}
-
-function parseText(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

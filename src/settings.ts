@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { targetFault } from './backends/redis/target.ts';
-import { CallboardError, type InputError } from './core/errors.ts';
+import { refuseInputs, type InputError } from './core/errors.ts';
 import {
   AUDIT_KEEP_MS,
   AUDIT_ROWS,
@@ -46,45 +46,10 @@ const bytes = whole(MIN_BYTES, MAX_BYTES).optional();
 const count = whole(1, MAX_COUNT).optional();
 
 /**
- * The settings for each share: the guarantee for one user and, if the share has one, the total for all users. Unset:
- * the share's default.
+ * For each share, the names of its two settings: the guarantee for one user, and the total for all users. Null: the
+ * share has no total.
  */
-const SHARE_ROWS = {
-  LINKS_SHARE: count,
-  LINKS_MAX: count,
-  ADVERTISED_SHARE_BYTES: bytes,
-  ADVERTISED_MAX_BYTES: bytes,
-  QUEUED_SHARE_BYTES: bytes,
-  QUEUED_MAX_BYTES: bytes,
-  RESULT_SHARE_BYTES: bytes,
-  RESULT_MAX_BYTES: bytes,
-  RECORDS_SHARE: count,
-  RECORDS_MAX: count,
-  HISTORY_SHARE_BYTES: bytes,
-  HISTORY_MAX_BYTES: bytes,
-  SPILL_SHARE_BYTES: bytes,
-  SPILL_MAX_BYTES: bytes,
-  WAITS_SHARE: count,
-  UNREAD_SHARE_BYTES: bytes,
-  UNREAD_MAX_BYTES: bytes,
-  MARKS_SHARE: count,
-  MARKS_MAX: count,
-  DEDUP_SHARE: count,
-  DEDUP_MAX: count,
-  SOCKETS_SHARE: count,
-  SOCKETS_MAX: count,
-  REQUESTS_SHARE: count,
-  REQUESTS_MAX: count,
-  FEEDS_SHARE: count,
-  FEEDS_MAX: count,
-  DOCUMENTS_SHARE: count,
-} as const;
-
-type ShareSetting = keyof typeof SHARE_ROWS;
-type ShareSettings = { readonly [Name in ShareSetting]?: number | undefined };
-
-/** For each share, the names of its two settings: the guarantee, and the total. Null: the share has no total. */
-export const SETTINGS_OF_SHARE: Readonly<Record<ShareName, readonly [ShareSetting, ShareSetting | null]>> = {
+export const SETTINGS_OF_SHARE = {
   links: ['LINKS_SHARE', 'LINKS_MAX'],
   advertised_bytes: ['ADVERTISED_SHARE_BYTES', 'ADVERTISED_MAX_BYTES'],
   queued_bytes: ['QUEUED_SHARE_BYTES', 'QUEUED_MAX_BYTES'],
@@ -100,11 +65,19 @@ export const SETTINGS_OF_SHARE: Readonly<Record<ShareName, readonly [ShareSettin
   requests: ['REQUESTS_SHARE', 'REQUESTS_MAX'],
   feeds: ['FEEDS_SHARE', 'FEEDS_MAX'],
   documents: ['DOCUMENTS_SHARE', null],
-};
+} as const satisfies Readonly<Record<ShareName, readonly [string, string | null]>>;
 
-const SHARE_SETTINGS = Object.values(SETTINGS_OF_SHARE).flatMap(([guarantee, total]) =>
-  [guarantee, total ?? []].flat(),
-);
+type ShareSetting = NonNullable<(typeof SETTINGS_OF_SHARE)[ShareName][number]>;
+type ShareSettings = { readonly [Name in ShareSetting]?: number | undefined };
+
+const SHARE_SETTINGS: readonly ShareSetting[] = Object.values(SETTINGS_OF_SHARE)
+  .flat()
+  .filter((name) => name !== null);
+
+/** The row of each setting of a share. Unset: the share's default. */
+const SHARE_ROWS = Object.fromEntries(
+  SHARE_SETTINGS.map((name) => [name, name.endsWith('_BYTES') ? bytes : count]),
+) as Readonly<Record<ShareSetting, typeof count>>;
 
 /** Returns the bounds that are set, by share. */
 export function boundsGiven(settings: ShareSettings): GivenBounds {
@@ -169,9 +142,7 @@ export function checkRanges(settings: RangedSettings): void {
       ? []
       : [{ parameter, detail: `expected a whole number from ${range.min} to ${range.max}` }],
   );
-  if (errors.length === 0) return;
-  const lines = errors.map(({ parameter, detail }) => `${parameter}: ${detail}`);
-  throw new CallboardError('invalid_argument', lines.join('\n'), { errors });
+  refuseInputs(errors, '\n');
 }
 
 function isWithin(value: unknown, { min, max }: Range): boolean {
@@ -191,6 +162,13 @@ const list = z.string().transform((text) =>
     .map((item) => item.trim())
     .filter((item) => item !== ''),
 );
+/** Keys, one a line, of at least 32 bytes each: the present one, then those before it. */
+const keys = (tooShort: string, most: number, tooMany: string) =>
+  z
+    .string()
+    .transform((text) => text.split(/\r?\n/))
+    .pipe(z.array(z.string().refine((key) => Buffer.byteLength(key) >= 32, tooShort)).max(most, tooMany));
+const visible = z.string().regex(/^[\x21-\x7e]+$/, 'expected visible ASCII characters without spaces');
 const id = z.string().regex(/^[A-Za-z0-9_.:@~-]{1,128}$/, 'expected 1 to 128 of A-Z a-z 0-9 . _ : @ ~ -');
 const url = z.string().refine(isHttpUrl, 'expected an http or https address');
 const redisUrl = z.string().superRefine((text, context) => {
@@ -210,23 +188,13 @@ export const SETTINGS = z.object({
     .regex(/^(\/[A-Za-z0-9._~-]+)*\/?$/, 'expected a path such as /callboard')
     .transform((path) => path.replace(/\/$/, ''))
     .default(''),
-  ADMIN_TOKEN: list
-    .pipe(z.array(z.string().regex(/^[\x21-\x7e]+$/, 'expected visible ASCII characters without spaces')))
-    .default([]),
-  SECRET: z
-    .string()
-    .transform((text) => text.split(/\r?\n/))
-    .pipe(
-      z
-        .array(z.string().refine((secret) => Buffer.byteLength(secret) >= 32, 'expected at least 32 bytes'))
-        .max(2, 'expected at most two lines: the secret, and the one before it'),
-    )
-    .optional(),
-  METRICS_TOKEN: z
-    .string()
-    .regex(/^[\x21-\x7e]+$/, 'expected visible ASCII characters without spaces')
-    .refine((text) => text.length >= 32, 'expected at least 32 characters')
-    .optional(),
+  ADMIN_TOKEN: list.pipe(z.array(visible)).default([]),
+  SECRET: keys(
+    'expected at least 32 bytes',
+    2,
+    'expected at most two lines: the secret, and the one before it',
+  ).optional(),
+  METRICS_TOKEN: visible.refine((text) => text.length >= 32, 'expected at least 32 characters').optional(),
   TLS_CERT: z.string().optional(),
   TLS_KEY: z.string().optional(),
   JWKS_URL: url.optional(),
@@ -247,15 +215,11 @@ export const SETTINGS = z.object({
   CONSOLE: flag.default(true),
   RAW_MESSAGES: flag.default(false),
   AUDIT_FILE: z.string().min(1).optional(),
-  AUDIT_KEY: z
-    .string()
-    .transform((text) => text.split(/\r?\n/))
-    .pipe(
-      z
-        .array(z.string().refine((key) => Buffer.byteLength(key) >= 32, 'expected at least 32 bytes in each line'))
-        .max(AUDIT_KEYS, `expected at most ${AUDIT_KEYS} lines: the key, and the ones before it`),
-    )
-    .optional(),
+  AUDIT_KEY: keys(
+    'expected at least 32 bytes in each line',
+    AUDIT_KEYS,
+    `expected at most ${AUDIT_KEYS} lines: the key, and the ones before it`,
+  ).optional(),
   AUDIT_DAYS: ranged(RANGES.auditDays).default(AUDIT_KEEP_MS / DAY_MS),
   AUDIT_MAX_ROWS: ranged(RANGES.auditMaxRows).default(AUDIT_ROWS),
   REVEAL: z.enum(['argument', 'mutation', 'off'], 'expected argument, mutation or off').default('argument'),

@@ -6,7 +6,15 @@ import { describe, expect, it } from 'vitest';
 import { filesWithoutFirstComment, hasFirstComment } from './architecture/first-comments.ts';
 import { findCycle, importsOf, listSource, readSource, type SourceFile } from './architecture/imports.ts';
 import { DEMO_MAY, ROOMS, refusalOf, refusals, roomOf, strangeName } from './architecture/rules.ts';
-import { luaLengths, namesTwice, NAMES_TWICE, SPLINTERS, splinters } from './architecture/subjects.ts';
+import {
+  HELPER_SPLINTERS,
+  listHelpers,
+  luaLengths,
+  namesTwice,
+  NAMES_TWICE,
+  SPLINTERS,
+  splinters,
+} from './architecture/subjects.ts';
 import { SHARED_NAMES, sharedTypeNames } from './architecture/type-names.ts';
 
 const LINES_MAX = 600;
@@ -18,7 +26,7 @@ const inRing = (ring: string): readonly SourceFile[] => files.filter(({ path }) 
 describe('the sources', () => {
   it('are all read', () => {
     expect(files.length).toBeGreaterThan(50);
-    expect(files.find(({ path }) => path === 'callboard.ts')?.own).toContain('core/create.ts');
+    expect(files.find(({ path }) => path === 'callboard.ts')?.own).toContain('core/core.ts');
   });
 
   it('have arrows between rings and rooms that point one way only', () => {
@@ -178,6 +186,36 @@ describe('the tests', () => {
   });
 });
 
+describe('the helper files beside src', () => {
+  const { helpers, files: beside } = listHelpers();
+  const only = beside.filter(({ path }) => helpers.has(path));
+
+  it('are all read', () => {
+    expect(only.length).toBeGreaterThan(200);
+    expect(helpers.has('test/kit/clock.ts')).toBe(true);
+    expect(helpers.has('test/architecture.test.ts')).toBe(false);
+  });
+
+  it('are no short files whose only importer is beside them, but for those listed with a reason', () => {
+    const found = splinters(beside).filter((path) => helpers.has(path));
+    expect(found.filter((path) => !Object.hasOwn(HELPER_SPLINTERS, path))).toEqual([]);
+    expect(Object.keys(HELPER_SPLINTERS).filter((path) => !found.includes(path))).toEqual([]);
+    const test = { path: 'test/x/a.test.ts', text: 'a', own: ['test/x/kit/b.ts'], foreign: [] };
+    expect(splinters([test, { path: 'test/x/kit/b.ts', text: 'b', own: [], foreign: [] }])).toEqual([
+      'test/x/kit/b.ts',
+    ]);
+  });
+
+  it('have names of their own in their part of the tests or programs', () => {
+    expect(namesTwice(only)).toEqual([]);
+  });
+
+  it(`have at most ${LINES_MAX} lines each`, () => {
+    const long = only.filter(({ text }) => text.trimEnd().split('\n').length > LINES_MAX);
+    expect(long.map(({ path }) => path)).toEqual([]);
+  });
+});
+
 describe('rooms', () => {
   it('are the folders of core', () => {
     const rooms = new Set(files.map(({ path }) => roomOf(path)).filter((room) => room !== null));
@@ -192,7 +230,7 @@ describe('rooms', () => {
     ).toEqual([]);
     expect(strangeName('graphql/schema/things.ts')).toBe('graphql/schema/things.ts');
     expect(strangeName('rest/operations/roomy.graphql')).toBe('rest/operations/roomy.graphql');
-    expect(strangeName('graphql/schema/invoke.ts')).toBeUndefined();
+    expect(strangeName('graphql/schema/server.ts')).toBeUndefined();
   });
 });
 

@@ -5,6 +5,9 @@ import { startChild, type Child } from './processes.ts';
 export const ADMIN_TOKEN = 'an-admin-token-of-the-benchmark';
 const SECRET = 'a secret of the benchmark, long enough for HS256';
 
+/** The settings of a relay that knows these credentials, as variables of its environment. */
+export const RELAY_ENV = { CALLBOARD_ADMIN_TOKEN: ADMIN_TOKEN, CALLBOARD_SECRET: SECRET } as const;
+
 export type Relay = Child & { readonly url: string; readonly link: string };
 
 /**
@@ -15,8 +18,10 @@ export async function startRelay(
   env: Readonly<Record<string, string>> = {},
   { execArgv = [], kept = true }: { readonly execArgv?: readonly string[]; readonly kept?: boolean } = {},
 ): Promise<Relay> {
-  const own = { CALLBOARD_ADMIN_TOKEN: ADMIN_TOKEN, CALLBOARD_SECRET: SECRET };
-  const child = await startChild('servers/callboard.ts', { options: { env: { ...own, ...env }, kept }, execArgv });
+  const child = await startChild('servers/callboard.ts', {
+    options: { env: { ...RELAY_ENV, ...env }, kept },
+    execArgv,
+  });
   const at = `127.0.0.1:${child.port}`;
   return Object.assign(child, { url: `http://${at}`, link: `ws://${at}/connect` });
 }

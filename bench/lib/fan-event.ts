@@ -26,3 +26,9 @@ export function fanEvent(n: number, chars: number): FanEvent {
 
 /** The subscription. A peer's subscription yields the same field names as the relay's. */
 export const FAN_QUERY = `subscription Events($id: ID!) { siteEvents(sessionId: $id) { messageId name publishedAt data } }`;
+
+/** Returns the message by which the host of the benchmark's site sends an event to `POST /ingest`. */
+export function ingested({ messageId, name, data }: FanEvent): object {
+  const from = { client_id: 'host', instance_id: 'host-1', stream_suffix: 'sites/board/events' };
+  return { ...from, kind: 'event', message_id: messageId, payload: { name, data } };
+}

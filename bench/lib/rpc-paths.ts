@@ -1,12 +1,15 @@
 /** Starts the paths of a call: from a caller over a relay to a client and back. Each part of a path is a process. */
+import { spawn, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { z } from 'zod';
+import { freePort } from '../../test/kit/free-port.ts';
+import { HTTP_RUN } from '../loads/http.ts';
 import { startRelay, userToken } from './callboard.ts';
-import { natsServer } from './nats.ts';
 import type { Sample } from './numbers.ts';
 import { startChild } from './processes.ts';
 import type { RowKind } from './report.ts';
-import { ACTION, CALLS, CLIENT_IDS, IN_FLIGHT, PAYLOAD, USER, type End } from './rpc.ts';
-import { HTTP_RUN } from '../loads/http.ts';
+import { ACTION, CALLS, CLIENT_IDS, type End, IN_FLIGHT, PAYLOAD, USER } from './rpc.ts';
 
 /** A running path: makes calls for some time and returns its measurements. */
 export type RpcPath = { drive(ms: number): Promise<Sample> };
@@ -128,4 +131,49 @@ function driven(cpu: Cpu, calls: (ms: number) => Promise<z.infer<typeof CALLS>>)
       return { rate: (count * 1000) / took, p50, p99, cpu: ((await cpu()) - before) / count, calls: count };
     },
   };
+}
+
+// Starts a NATS server to compare with, and measures its CPU time.
+
+type NatsServer = AsyncDisposable & { readonly port: number; cpu(): Promise<number> };
+
+/** One clock tick of /proc/<pid>/stat (100 per second on Linux), in microseconds. */
+const TICK_US = 10_000;
+/** The number of attempts to connect, 50 ms apart, until the server has started. */
+const TRIES = 100;
+
+/** Starts `nats-server` as it is installed on this machine. Throws if there is none. */
+async function natsServer(): Promise<NatsServer> {
+  if (spawnSync('nats-server', ['--version'], { stdio: 'ignore' }).status !== 0)
+    throw new Error('no nats-server found here');
+  const port = await freePort();
+  const child = spawn('nats-server', ['-a', '127.0.0.1', '-p', String(port)], { stdio: 'ignore' });
+  await reachable(port);
+  return {
+    port,
+    /**
+     * Returns the CPU time from the system's accounting, in steps of 10 ms, because the server does not report its own.
+     */
+    async cpu() {
+      const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+      return (Number(fields[11]) + Number(fields[12])) * TICK_US;
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill();
+    },
+  };
+}
+
+async function reachable(port: number): Promise<void> {
+  for (let i = 0; i < TRIES; i++) {
+    const socket = connect({ port, host: '127.0.0.1' });
+    const up = await new Promise<boolean>((done) => {
+      socket.on('connect', () => done(true));
+      socket.on('error', () => done(false));
+    });
+    socket.destroy();
+    if (up) return;
+    await new Promise((done) => setTimeout(done, 50));
+  }
+  throw new Error('nats-server did not start');
 }

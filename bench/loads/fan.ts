@@ -2,7 +2,7 @@
 import { connect, type Socket } from 'node:net';
 import { z } from 'zod';
 import type { Started } from '../lib/child.ts';
-import { fanEvent, type FanEvent } from '../lib/fan-event.ts';
+import { fanEvent, ingested, type FanEvent } from '../lib/fan-event.ts';
 import { createAnswerReader } from '../lib/http-answers.ts';
 import { openReader, type Reader } from '../lib/reader.ts';
 
@@ -135,11 +135,6 @@ function openPublisher({ port, path, token, form }: EndpointAt): Publisher {
     },
     [Symbol.dispose]: () => void socket.destroy(),
   };
-}
-
-function ingested({ messageId, name, data }: FanEvent): object {
-  const from = { client_id: 'host', instance_id: 'host-1', stream_suffix: 'sites/board/events' };
-  return { ...from, kind: 'event', message_id: messageId, payload: { name, data } };
 }
 
 type Stream = Pick<z.infer<typeof OPEN>, 'port' | 'requests' | 'answer' | 'marker'>;

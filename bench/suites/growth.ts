@@ -1,14 +1,16 @@
 /** Measures how costs grow: each cost as a curve over a size on which it should not depend. */
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { format } from 'prettier';
+import { STYLE, writeSection } from '../lib/figures.ts';
 import { connectionsWithin } from '../lib/files.ts';
-import { reasonOf, type Run } from '../lib/rounds.ts';
+import { plotted } from '../lib/plot.ts';
+import { printed } from '../lib/print.ts';
 import type { Report } from '../lib/report.ts';
-import { goalsOf, nameOf, tableOf, type Axis } from './growth-axis.ts';
-import { byEnded } from './growth-ended.ts';
-import { byMessages } from './growth-messages.ts';
-import { byConnections, byUsers } from './growth-population.ts';
+import { reasonOf, type Run } from '../lib/rounds.ts';
+import { type Axis, goalsOf, nameOf, plotOf, tableOf } from './growth-axis.ts';
+import { byConnections, byEnded, byUsers } from './growth-population.ts';
+import { byMessages, byStreams } from './growth-messages.ts';
 import { byMasters, byRelays } from './growth-relays.ts';
-import { byStreams } from './growth-streams.ts';
-import { writeGrowth } from './growth-write.ts';
 
 /** The axes by name. `--only` selects by these names. */
 const AXES: readonly (readonly [string, (run: Run) => Promise<Axis>])[] = [
@@ -40,4 +42,41 @@ export async function growth(run: Run): Promise<Report> {
   const report: Report = { suite: 'growth', tables: axes.map(tableOf), goals: axes.flatMap(goalsOf), notes };
   if (run.write) await writeGrowth({ axes, order: AXES.map(([name]) => name), rounds: run.pace.rounds });
   return report;
+}
+
+// Writes the results of the suite `growth`: figures and plots in `growth/`, and tables between two markers of
+// docs/performance.md.
+
+const FOLDER = new URL('../growth/', import.meta.url);
+const FIGURES = new URL('figures.json', FOLDER);
+
+/** The measured axes to write. `order`: the names of all axes in the order of the page. */
+export type Found = { readonly axes: readonly Axis[]; readonly order: readonly string[]; readonly rounds: number };
+
+/**
+ * Writes the plots and the section of the page. Axes that were not measured this time keep their earlier results.
+ * Throws if the page has no markers for the section.
+ */
+async function writeGrowth({ axes, order, rounds }: Found): Promise<void> {
+  const known = new Map([...(await figures()), ...axes].map((axis) => [axis.file, axis]));
+  const all = order.flatMap((file) => known.get(file) ?? []);
+  await mkdir(FOLDER, { recursive: true });
+  await writeFile(FIGURES, await format(JSON.stringify(all), { parser: 'json', ...STYLE }));
+  for (const axis of all) await writeFile(new URL(`${axis.file}.svg`, FOLDER), plotted(plotOf(axis)));
+  await writeSection('growth', { how: `${rounds} rounds`, text: sectionOf(all) });
+}
+
+/** Reads the results that an earlier run wrote. */
+async function figures(): Promise<readonly Axis[]> {
+  try {
+    return JSON.parse(await readFile(FIGURES, 'utf8')) as readonly Axis[];
+  } catch {
+    return [];
+  }
+}
+
+function sectionOf(axes: readonly Axis[]): string {
+  const images = axes.map(({ file, title }) => `![${title}](../bench/growth/${file}.svg)`);
+  const found = printed({ suite: '', tables: axes.map(tableOf), goals: axes.flatMap(goalsOf), notes: [] });
+  return [...images, found.replace(/^## *\n+/, '')].join('\n\n');
 }

@@ -1,9 +1,8 @@
 /** Measures the console in a real browser against a relay under load. */
-import { launchChromium } from '../../test/browser/kit/chromium.ts';
 import { buildConsole } from '../../src/console/build.ts';
-import { ADMIN_TOKEN, startRelay, type Relay } from '../lib/relay.ts';
+import { launchChromium } from '../../test/browser/kit/chromium.ts';
+import { ADMIN_TOKEN, type Relay, startRelay } from '../lib/relay.ts';
 import { openConsoleLoad } from './load.ts';
-import { growth } from './growth.ts';
 import { openTab, paintTime, type Tab } from './tab.ts';
 
 export type Figure = {
@@ -16,7 +15,7 @@ export type Figure = {
   readonly digits: number;
 };
 
-export type MeasureOptions = {
+type MeasureOptions = {
   readonly connections: number;
   /** The number of calls per second. */
   readonly rate: number;
@@ -158,4 +157,18 @@ async function heapGrowth(tab: Tab, minutes: number, say: MeasureOptions['say'])
     text: `growth of the tab’s heap over ${minutes} minutes of following calls, of ${samples[0]?.toFixed(1)} MiB`,
     ...{ measured: growth(samples), bound: NOISE_MIB, unit: 'MiB', digits: 2 },
   };
+}
+
+// Measures how much a series of samples grows.
+
+/** Returns how much the line that fits best (least squares) rises from the first sample to the last. */
+export function growth(samples: readonly number[]): number {
+  const middle = (samples.length - 1) / 2;
+  const mean = samples.reduce((sum, value) => sum + value, 0) / samples.length;
+  let [top, bottom] = [0, 0];
+  samples.forEach((value, at) => {
+    top += (at - middle) * (value - mean);
+    bottom += (at - middle) ** 2;
+  });
+  return bottom === 0 ? 0 : (top / bottom) * (samples.length - 1);
 }

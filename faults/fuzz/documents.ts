@@ -5,10 +5,10 @@ import { readRestDocuments } from '../../test/relay/kit/rest-documents.ts';
 import { hostileText, KNOWN, likelyText, someUser } from './hostile.ts';
 import { jsonText } from './json-text.ts';
 import { mutate } from './mutate.ts';
-import { Draw } from './random.ts';
+import { Draw } from '../lib/random.ts';
 
 /** One request to /graphql. `rest` is the JSON text of the request's members besides the query, each after a comma. */
-export type DocumentInput = {
+type DocumentInput = {
   readonly who: string;
   readonly query: string;
   readonly rest: string;

@@ -3,7 +3,7 @@ import { UP } from '../../src/protocol/frames.ts';
 import { hostileText, KNOWN, likelyText, someUser } from './hostile.ts';
 import { jsonText, objectText } from './json-text.ts';
 import { mutate } from './mutate.ts';
-import { Draw } from './random.ts';
+import { Draw } from '../lib/random.ts';
 
 /**
  * One link from its hello to its end. `frames` are sent after the relay's answer to the hello. A Buffer is sent as a

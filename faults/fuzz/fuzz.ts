@@ -1,10 +1,11 @@
 /** Runs the fuzzer: sends inputs of each kind to a relay, and judges the answers, the event loop and the heap. */
-import { heapVerdict, settledMemory } from './heap.ts';
-import { runKind, type Finding, type KindReport } from './engine.ts';
-import { KIND_NAMES, kindOf, type KindName } from './kinds.ts';
-import { openTarget } from './target.ts';
+import { passTime } from '../lib/pass-time.ts';
+import type { Memory } from '../lib/relay.ts';
+import { type Finding, type KindReport, runKind } from './engine.ts';
+import { KIND_NAMES, type KindName, kindOf } from './kinds.ts';
+import { openTarget, type Target } from './target.ts';
 
-export type FuzzOptions = {
+type FuzzOptions = {
   readonly seed: number;
   /** The number of inputs of each kind. Kinds that are absent are not sent. */
   readonly counts: Readonly<Partial<Record<KindName, number>>>;
@@ -22,7 +23,7 @@ export type FuzzOptions = {
   readonly onReport?: (report: KindReport) => void;
 };
 
-export type FuzzReport = {
+type FuzzReport = {
   readonly kinds: readonly KindReport[];
   readonly heap: { readonly good: boolean; readonly text: string } | null;
   readonly green: boolean;
@@ -59,4 +60,31 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
   const heap = start && target.relay.pid === pid ? heapVerdict(start, await settledMemory(target)) : null;
   const green = kinds.every(({ findings }) => findings.length === 0) && (heap?.good ?? true);
   return { kinds, heap, green };
+}
+
+// Judges whether a relay's heap returns to its size at the start once everything that the relay retains has expired.
+
+/**
+ * A time after which everything that the relay keeps has expired, in milliseconds. It keeps ended commands for an hour,
+ * and history for the retention time of the relays under test.
+ */
+const KEPT_MS = 2 * 3_600_000;
+/** The fraction by which the heap may exceed its size at the start. */
+const HEAP_GROWTH = 0.2;
+
+/** Moves the clock beyond every retention time, collects garbage, and measures the memory. */
+async function settledMemory({ relay }: Target): Promise<Memory> {
+  await passTime(relay, KEPT_MS);
+  return relay.memory();
+}
+
+function heapVerdict(start: Memory, end: Memory): { readonly good: boolean; readonly text: string } {
+  const growth = end.heap / start.heap - 1;
+  const good = growth <= HEAP_GROWTH;
+  const text = `heap ${mib(start.heap)} MiB at the start, ${mib(end.heap)} at the end (${growth >= 0 ? '+' : ''}${(growth * 100).toFixed(1)}%, at most +20%); outside the heap ${mib(start.external)} and ${mib(end.external)} MiB`;
+  return { good, text };
+}
+
+function mib(bytes: number): string {
+  return (bytes / 1024 / 1024).toFixed(1);
 }

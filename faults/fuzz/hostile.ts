@@ -1,5 +1,5 @@
 /** Draws the hostile values from which inputs are made: texts, numbers, ids and JSON. */
-import type { Draw } from './random.ts';
+import type { Draw } from '../lib/random.ts';
 
 /**
  * The names of the users, clients and commands that the target prepares, so that hostile values sometimes match them.

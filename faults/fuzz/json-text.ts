@@ -1,6 +1,6 @@
 /** Makes random JSON texts with the numbers, names and nesting that parsers get wrong. */
 import { hostileText } from './hostile.ts';
-import type { Draw } from './random.ts';
+import type { Draw } from '../lib/random.ts';
 
 const NUMBERS: readonly string[] = [
   ...['0', '-0', '1', '-1', '1.5', '1e999', '-1e999', '1e-999', '9007199254740993', '18446744073709551616'],
@@ -30,7 +30,7 @@ const KEYS: readonly string[] = [
 ];
 
 /** The forms of JSON whose cost grows with its size, in bytes. */
-export const GROWING_JSON: readonly ((bytes: number) => string)[] = [
+const GROWING_JSON: readonly ((bytes: number) => string)[] = [
   (n) => `{${list(n / 9, (i) => `"k${i}":${i % 10}`)}}`,
   (n) => `[${list(n / 2, () => '0')}]`,
   (n) => `[${list(n / 3, () => '{}')}]`,
@@ -86,4 +86,30 @@ function members(draw: Draw, depth: number): string {
   const count = draw.int(0, 4);
   if (count === 0) return '{}';
   return `{${list(count, () => `${JSON.stringify(draw.chance(0.8) ? draw.pick(KEYS) : hostileText(draw, 200))}:${value(draw, depth)}`)}}`;
+}
+
+// Makes JSON texts that grow, for payloads, params and variables.
+
+/** A form of JSON text and its size in bytes. */
+export type JsonGene = { readonly form: number; readonly bytes: number };
+
+/** The size that leaves room for the rest of a body or frame of 1 MiB. */
+const BYTES_MAX = 1_020_000;
+
+export function drawJson(draw: Draw): JsonGene {
+  return { form: draw.int(0, GROWING_JSON.length - 1), bytes: draw.size(BYTES_MAX) };
+}
+
+/** Returns a larger text of the same form, or another form of the same size. */
+export function growJson(draw: Draw, { form, bytes }: JsonGene): JsonGene {
+  if (draw.chance(0.3)) return { form: draw.int(0, GROWING_JSON.length - 1), bytes };
+  return { form, bytes: Math.min(BYTES_MAX, bytes * draw.pick([2, 4, 16])) };
+}
+
+export function jsonOf({ form, bytes }: JsonGene): string {
+  return GROWING_JSON[form]?.(bytes) ?? 'null';
+}
+
+export function showJson(gene: JsonGene): string {
+  return `${jsonOf(gene).slice(0, 24)}... of ${gene.bytes} bytes`;
 }

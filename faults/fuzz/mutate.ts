@@ -1,6 +1,6 @@
 /** Damages a valid text at random: cuts, repeats and replaces parts of it, and inserts tokens. */
 import { hostileText } from './hostile.ts';
-import type { Draw } from './random.ts';
+import type { Draw } from '../lib/random.ts';
 
 const TOKENS: readonly string[] = [
   ...[

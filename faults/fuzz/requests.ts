@@ -4,7 +4,7 @@ import { bodyOf as documentBody, documentInput } from './documents.ts';
 import { hostileText, KNOWN, likelyText, someUser } from './hostile.ts';
 import { jsonText, objectText } from './json-text.ts';
 import { mutate } from './mutate.ts';
-import { Draw } from './random.ts';
+import { Draw } from '../lib/random.ts';
 
 /**
  * The bytes of one HTTP request. `whole`: the request is complete and has the header `Connection: close`, so the relay

@@ -3,10 +3,10 @@
  * of its own. With `--cost` it searches the inputs that cost most.
  */
 import { namesOf, positiveNumber, readOptions, wholeNumber } from '../lib/options.ts';
-import { runCost } from './cost/run.ts';
+import { runCost } from './cost/run-cost.ts';
 import { writePart } from '../lib/page.ts';
-import { MODES, type Mode } from './cost/target.ts';
-import { costFaults, costTable } from './cost/verdict.ts';
+import { MODES, type Mode } from './cost/cost-target.ts';
+import { costFaults, costTable } from './cost/search.ts';
 import { TURN_MS } from './engine.ts';
 import { fuzz } from './fuzz.ts';
 import { KIND_NAMES, type KindName } from './kinds.ts';

@@ -1,4 +1,5 @@
 /** Sends the bytes of one HTTP request to the relay under test, valid or not, and reads the answer. */
+import { type Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import type { Answer } from './judge.ts';
 import type { RequestInput } from './requests.ts';
@@ -8,7 +9,7 @@ const ANSWER_MS = 20_000;
 /** The number of bytes of an answer that are kept. A longer answer is not a refusal, so its text is not judged. */
 const KEPT = 256 * 1024;
 
-export type RawAnswers = {
+type RawAnswers = {
   readonly answers: readonly Answer[];
   /** Whether the relay neither answered nor closed the connection in time. */
   readonly hung: boolean;
@@ -77,4 +78,39 @@ function readBody(head: string, rest: string): { readonly body: string; readonly
   const end = rest.indexOf('\r\n0\r\n\r\n');
   const chunks = rest.slice(0, end < 0 ? undefined : end).replaceAll(/(^|\r\n)[0-9a-f]+\r\n/g, '');
   return { body: chunks, length: end < 0 ? rest.length : end + 7 };
+}
+
+// Sends one GraphQL document to the relay under test. It judges nothing.
+
+/** How long the relay may take to answer, in milliseconds: longer than its own limit for a document. */
+const DOCUMENT_ANSWER_MS = 30_000;
+
+type DocumentSender = { readonly agent: Agent; readonly token: string; readonly address: string };
+
+/** Sends one POST to /graphql of the relay at `url`. Rejects when the relay does not answer in time. */
+export function sendDocument(url: string, body: string, { agent, token, address }: DocumentSender): Promise<Answer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  const headers = {
+    'content-type': 'application/json',
+    accept: 'application/graphql-response+json',
+    'x-forwarded-for': address,
+    'content-length': Buffer.byteLength(body),
+    ...(token !== '' && { authorization: `Bearer ${token}` }),
+  };
+  const sent = request(
+    `${url}/graphql`,
+    { method: 'POST', agent, headers, timeout: DOCUMENT_ANSWER_MS },
+    (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('error', reject);
+      response.on('end', () =>
+        resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString('utf8') }),
+      );
+    },
+  );
+  sent.on('timeout', () => sent.destroy(new Error(`not answered within ${DOCUMENT_ANSWER_MS} ms`)));
+  sent.on('error', reject);
+  sent.end(body);
+  return promise;
 }

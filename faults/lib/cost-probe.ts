@@ -1,6 +1,6 @@
 /** Measures what one request costs the main thread of a process, from before it is sent until the process is idle. */
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { z } from 'zod';
-import { createTurnMeter, threadMicros, type TurnMeter } from './turns.ts';
 
 /** The form of a measurement. Times are CPU time of the main thread, in milliseconds. */
 export const PROBED = z.object({
@@ -18,7 +18,7 @@ const IDLE_CPU_MS = 0.4;
 /** The number of idle windows in a row after which the thread counts as idle: an answer of a store may be on its way. */
 const IDLE_WINDOWS = 2;
 
-export type CostProbe = {
+type CostProbe = {
   begin(): void;
   /** Waits until the thread is idle, at most `withinMs`, and returns what it did since `begin`. */
   end(withinMs: number): Promise<Probed>;
@@ -47,4 +47,63 @@ export function createCostProbe(meter: TurnMeter = createTurnMeter()): CostProbe
       return { turnMs: meter.take().worstMs, cpuMs: used / 1000, idle: idle === IDLE_WINDOWS };
     },
   };
+}
+
+// Measures the CPU that single turns of the event loop take.
+
+/** What the event loop did since the last `take`. */
+export type Turns = {
+  /** The CPU time of the main thread in the most expensive turn, in milliseconds. */
+  readonly worstMs: number;
+  readonly turns: number;
+  /**
+   * The longest time for which no timer ran, in milliseconds. It also grows when the machine does not run the process.
+   */
+  readonly stalledMs: number;
+};
+
+type TurnMeter = {
+  /** Returns what was measured since the last call, and starts again at zero. */
+  take(): Turns;
+};
+
+/** The interval at which the delay of the event loop is sampled, in milliseconds. */
+const DELAY_RESOLUTION_MS = 10;
+
+/**
+ * Measures the CPU time of the main thread (`process.threadCpuUsage`) in each turn of the event loop. Other processes
+ * do not affect it. An immediate runs once in each turn; it is unreferenced, so it does not keep the process alive. A
+ * turn may contain several inputs that arrived together, and garbage collections.
+ */
+export function createTurnMeter(): TurnMeter {
+  const delay = monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS });
+  delay.enable();
+  let worst = 0;
+  let turns = 0;
+  let last = threadMicros();
+  const look = (): void => {
+    const now = threadMicros();
+    worst = Math.max(worst, now - last);
+    last = now;
+    turns++;
+    setImmediate(look).unref();
+  };
+  look();
+  return {
+    take() {
+      const now = threadMicros();
+      const taken = { worstMs: Math.max(worst, now - last) / 1000, turns, stalledMs: delay.max / 1e6 };
+      delay.reset();
+      worst = 0;
+      turns = 0;
+      last = now;
+      return taken;
+    },
+  };
+}
+
+/** Returns the CPU time that the main thread has used, in microseconds. */
+export function threadMicros(): number {
+  const { user, system } = process.threadCpuUsage();
+  return user + system;
 }

@@ -5,12 +5,43 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
+import type { Callboard } from '../../src/callboard.ts';
+import { type Clock, silentLog } from '../../src/core/ports.ts';
 import { serveActs } from './acts.ts';
-import { openSecondServer } from './second-server.ts';
-import { SteppedClock } from './stepped-clock.ts';
-import { createCostProbe } from './cost-probe.ts';
-import { createTurnMeter } from './turns.ts';
+import { createCostProbe, createTurnMeter } from './cost-probe.ts';
 import { RELAY_OPTIONS } from './relay.ts';
+import { SteppedClock } from './stepped-clock.ts';
+
+// Opens a second HTTP server on a relay's core, to compare answers with and without the fast path.
+
+/** Opens a second HTTP server over the same core, without the fast path. `at`: resolves the path of a source file. */
+async function openSecondServer(
+  at: (path: string) => string,
+  { callboard, clock }: { readonly callboard: Callboard; readonly clock: Clock },
+): Promise<{ readonly url: string }> {
+  const { createApp }: typeof import('../../src/http/app.ts') = await import(at('http/app.ts'));
+  const { createHttpServer }: typeof import('../../src/http/server.ts') = await import(at('http/server.ts'));
+  const { createMetrics }: typeof import('../../src/platform/metrics.ts') = await import(at('platform/metrics.ts'));
+  const { core, authenticator } = callboard;
+  let requests = 0;
+  const app = createApp({
+    core,
+    authenticator: { authenticate: (token) => authenticator.authenticate(token), recall: () => null },
+    log: silentLog,
+    meter: createMetrics(),
+    clock,
+    randomId: () => `request-${requests++}`,
+    basePath: '',
+    maxBodyBytes: 1024 * 1024,
+    origins: { allowedOrigins: [], trustProxy: true },
+    introspection: 'admin',
+    clientFiles: new URL('../../dist/clients/', import.meta.url),
+    version: '0.0.0',
+    fastPath: false,
+  });
+  const { url } = await createHttpServer(app.requestHandler).listen({ host: '127.0.0.1', port: 0 });
+  return { url };
+}
 
 const options = RELAY_OPTIONS.parse(JSON.parse(process.argv[2] ?? '{}'));
 const at = (path: string): string => pathToFileURL(join(options.source, path)).href;

@@ -66,8 +66,8 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
     name: 'anonymous-unlimited',
     says: 'an address may ask for GraphQL without a token at any rate',
     file: 'http/token-guard.ts',
-    find: 'if (retryAfterMs === 0) return;',
-    replace: 'return;',
+    find: 'if (retryAfterMs > 0)\n      fail(',
+    replace: 'if (false)\n      fail(',
     judge: { test: 'test/http/anonymous-rate.test.ts' },
   },
   {

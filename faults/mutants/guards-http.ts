@@ -164,8 +164,8 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
     name: 'upgrade-host-unchecked',
     says: 'the Host header of an upgrade is not checked',
     file: 'http/request-handler.ts',
-    find: 'if (refusal) return rejectUpgrade(socket, refusal, clock);',
-    replace: '',
+    find: 'if (detail !== null) return rejectUpgrade',
+    replace: 'if (false) return rejectUpgrade',
     judge: { test: 'test/http/endpoints.test.ts' },
   },
   {

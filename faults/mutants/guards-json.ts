@@ -49,7 +49,7 @@ export const JSON_GUARDS: readonly GuardMutant[] = [
   {
     name: 'payload-parts-unbounded',
     says: 'a payload that the relay reads may have any number of members',
-    file: 'gateway/frame-limits.ts',
+    file: 'gateway/payloads.ts',
     find: 'readMembers(payload, ENVELOPE_PARTS)',
     replace: 'readMembers(payload, 1e9)',
     judge: { test: 'test/relay/json-bounds.test.ts' },
@@ -57,7 +57,7 @@ export const JSON_GUARDS: readonly GuardMutant[] = [
   {
     name: 'frame-parts-unbounded',
     says: 'an object inside such a payload may have any number of members',
-    file: 'gateway/frame-limits.ts',
+    file: 'gateway/payloads.ts',
     find: 'return membersOf(json, ENVELOPE_PARTS) ??',
     replace: 'return membersOf(json, 1e9) ??',
     judge: { test: 'test/relay/json-bounds.test.ts' },

@@ -5,7 +5,7 @@
 import type { GuardMutant } from './mutant.ts';
 
 const NEIGHBOURS = { file: '../faults/neighbours/verdict.ts', judge: { test: 'test/neighbours/verdict.test.ts' } };
-const COSTS = { file: '../faults/fuzz/cost/verdict.ts', judge: { test: 'test/fuzz/cost.test.ts' } };
+const COSTS = { file: '../faults/fuzz/cost/search.ts', judge: { test: 'test/fuzz/cost.test.ts' } };
 const SEARCH = { ...COSTS, file: '../faults/fuzz/cost/search.ts' };
 
 /** The guard mutants of judges: each leaves out one verdict, or what makes a measurement fair. */

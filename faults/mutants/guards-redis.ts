@@ -76,7 +76,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'page-of-one-node',
     says: 'a page of waits counts as the last one although another node has more',
-    file: 'core/calls/calls.ts',
+    file: 'core/calls/pending.ts',
     find: '(taken.at(-1)?.position ?? null) : bound,',
     replace: '(taken.at(-1)?.position ?? null) : null,',
     judge: { test: 'test/core/waits.test.ts' },
@@ -212,7 +212,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'unanswered-admission-forgotten',
     says: 'a command that an unanswered admission may have marked is never written',
-    file: 'core/calls/invoke.ts',
+    file: 'core/calls/calls.ts',
     find: "isStoreUnavailable(error) ? 'unanswered' : SKIP",
     replace: 'SKIP',
     judge: { test: 'test/core/dispatch-claims.test.ts' },

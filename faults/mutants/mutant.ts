@@ -1,5 +1,5 @@
 /** Defines the types of a guard mutant: a guard that is left out, and what must notice that. */
-import type { Plant } from '../outages/mutants/mutant.ts';
+import type { Plant } from '../outages/mutants/plant.ts';
 
 /**
  * The check that must notice a missing guard. `test`: a test file, which fails. `fuzz`: a run of hostile inputs, given

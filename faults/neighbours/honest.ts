@@ -1,17 +1,16 @@
 /**
  * Runs the honest user in a process: one client, callers over HTTP and over a link at ten calls a second, the reads of
- * an operator once a second, and trials of what is new to the relay (`trials.ts`). Argument: the site as JSON.
+ * an operator once a second, and trials of what is new to the relay. Argument: the site as JSON.
  */
 import { randomBytes } from 'node:crypto';
 import { get } from 'node:http';
 import { z } from 'zod';
-import { createHttpCaller, createLinkCaller, type Caller } from '../../src/clients/caller/index.ts';
+import { type Caller, createHttpCaller, createLinkCaller } from '../../src/clients/caller/index.ts';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
 import { isFault, parseDown } from '../../src/protocol/frames.ts';
 import { serveActs } from '../lib/acts.ts';
 import { percentile, type Phase, type Wholeness } from './figures.ts';
-import { ADMIN_TOKEN, freshToken, HONEST, linkUrl, relayUrl, SITE } from './site.ts';
-import { operatorWatches, newcomerCalls } from './trials.ts';
+import { ADMIN_TOKEN, freshToken, HONEST, linkUrl, NEWCOMER, relayUrl, SITE, type Site } from './site.ts';
 
 /** The number of calls per second of the honest user. */
 const CALLS_A_SECOND = 10;
@@ -209,3 +208,66 @@ async function whole(): Promise<Wholeness> {
 }
 
 serveActs({ ready, phase, note, whole });
+
+// Tries, beside an attack, what only new resources of the relay can serve: a user's first client, and a new feed.
+
+/** The size of the params and of the advertisement of the newcomer, in bytes: far below every guarantee. */
+const PARAMS_BYTES = 100 * 1024;
+const ADVERTISED_BYTES = 50 * 1024;
+/** How long a trial may take, in milliseconds. */
+const TRIAL_MS = 10_000;
+
+/**
+ * Calls a client of a user who holds nothing else, before the client is connected, then connects the client. The relay
+ * must keep the params, accept the link and its advertisement, and answer the call. Returns the fault, or null.
+ */
+async function newcomerCalls(site: Site, n: number, commandId: string): Promise<string | null> {
+  const token = (): Promise<string> => freshToken(NEWCOMER);
+  const target = { userId: NEWCOMER, clientId: `newcomer-${commandId}`, action: 'greet' };
+  const caller = createHttpCaller({ url: relayUrl(site, n), token, retries: 0 });
+  const { clientId } = target;
+  const runtime = createRuntime({ url: linkUrl(site, n + 1), token, clientId, clientType: 'console' });
+  runtime.handle('greet', { description: 'd'.repeat(ADVERTISED_BYTES) }, () => 'hello');
+  const times = { connectWithinMs: TRIAL_MS, respondWithinMs: TRIAL_MS };
+  try {
+    const called = caller.invoke(target, { filler: 'p'.repeat(PARAMS_BYTES) }, { commandId, ...times });
+    runtime.connect();
+    const answer = await called;
+    return answer.outcome === 'completed' ? null : `newcomer ${commandId}: ${JSON.stringify(answer).slice(0, 200)}`;
+  } catch (error) {
+    return `newcomer ${commandId}: ${String(error)} (its client: ${JSON.stringify(runtime.status)})`;
+  } finally {
+    await runtime.close();
+  }
+}
+
+/** Subscribes as the operator to all events of commands, and waits for the first. Returns the fault, or null. */
+async function operatorWatches(site: Site, n: number): Promise<string | null> {
+  const over = new AbortController();
+  const timer = setTimeout(() => over.abort(), TRIAL_MS);
+  try {
+    const response = await fetch(`${relayUrl(site, n)}/graphql`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${ADMIN_TOKEN}`,
+        accept: 'text/event-stream',
+        'content-type': 'application/json',
+      },
+      // The feed has a filter of its own, so no feed that is open already serves it.
+      body: JSON.stringify({ query: 'subscription{commandEvents(filter:{clientId:"desk"}){stage}}' }),
+      signal: over.signal,
+    });
+    let text = '';
+    for await (const chunk of response.body ?? []) {
+      text += Buffer.from(chunk).toString('utf8');
+      if (text.includes('"commandEvents":{')) return null;
+      if (text.includes('"errors"')) break;
+    }
+    return `the operator's feed: ${response.status} ${text.replaceAll(/\s+/g, ' ').slice(0, 200)}`;
+  } catch (error) {
+    return `the operator's feed: ${String(error)}`;
+  } finally {
+    clearTimeout(timer);
+    over.abort();
+  }
+}

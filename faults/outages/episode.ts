@@ -2,15 +2,13 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { sleep, until } from './acts/waiting.ts';
+import { sleep, until } from './acts/act.ts';
 import { check, type Report } from './judge/checker.ts';
-import { readComplaints } from './log/complaints.ts';
+import { createReader, leftovers, readComplaints, type Reader } from './log/reader.ts';
 import { createDriver } from './processes/driver.ts';
 import { mergeLogs, openLog, readLogs, type FaultLog } from './log/log.ts';
 import { createNemesis } from './acts/nemesis.ts';
 import { memoryOf, socketsOf } from './processes/processes.ts';
-import { createReader, type Reader } from './log/reader.ts';
-import { leftovers } from './log/leftovers.ts';
 import type { Fault, FaultKind, Plan } from './plan/plan.ts';
 import { scheduleOf } from './plan/schedule.ts';
 import { startWorld, type World } from './world.ts';

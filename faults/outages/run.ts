@@ -4,11 +4,9 @@
  */
 import { namesOf, positiveNumber, readOptions, wholeNumber } from '../lib/options.ts';
 import { runEpisode, type Episode, type EpisodeOptions } from './episode.ts';
-import { releaseRuns, type ReleaseRun } from './release-runs.ts';
-import type { Mutant } from './mutants/mutant.ts';
+import { planOf, PLANS, type ReleaseRun, releaseRuns } from './plan/plans.ts';
+import { type Mutant, plantMutant } from './mutants/plant.ts';
 import { MUTANTS } from './mutants/mutants.ts';
-import { plantMutant } from './mutants/plant.ts';
-import { planOf, PLANS } from './plan/plans.ts';
 
 const PLAN_NAMES = PLANS.map(({ name }) => name);
 const MUTANT_NAMES = MUTANTS.map(({ name }) => name);

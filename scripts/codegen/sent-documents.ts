@@ -3,12 +3,15 @@
  * and members of REST.
  */
 
-/** The operations of `src/rest/operations` that the command line sends. The fragments that they use are included. */
+/**
+ * The operations of `src/rest/operations` that the command line sends over GraphQL, with the fragments that they use.
+ * Users may read their own data with most of them, which the routes answer for administrators only. A refusal of
+ * `DisconnectClient` says who refused, and a label of `ListDeliveryCommands` may hold a comma; REST has neither.
+ */
 const SENT: readonly string[] = [
-  ...['ListConnections', 'ConnectionActions', 'DisconnectClient'],
-  ...['ListDeliveryCommands', 'ListDispatcherNodes', 'ListCapacityScopes', 'DrainNode', 'CancelCommand'],
-  ...['ListPendingRpcs', 'CountPendingRpcs', 'ListUsers', 'UserSummary'],
-  ...['ListStreams', 'ListMessages', 'ListContexts', 'ListBrowserWindows', 'ListSites', 'GetSite'],
+  ...['ListConnections', 'ConnectionActions', 'DisconnectClient', 'ListDeliveryCommands'],
+  ...['ListPendingRpcs', 'CountPendingRpcs', 'UserSummary'],
+  ...['ListStreams', 'ListMessages', 'ListContexts', 'ListBrowserWindows'],
 ];
 
 type Definition = {

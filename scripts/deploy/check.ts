@@ -3,19 +3,45 @@
  * proxy under load. It says of each step what it did, or what this machine lacks for it. `--without-image` skips the
  * image, which takes minutes; it then restarts relays of this checkout.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { z } from 'zod';
 import { find } from '../../test/deploy/kit/programs.ts';
 import { isInstalled, PROXIES, type ProxyName } from '../../test/deploy/kit/proxies.ts';
-import { buildImage, discardImages, type BuiltImage } from './image.ts';
+import { buildImage, type BuiltImage, discardImages } from './image.ts';
 import { ofCheckout } from './relay-process.ts';
 import { rollingRestart } from './rolling-restart.ts';
 import { ofImage, tryImage } from './run-image.ts';
-import { CannotRun, Steps } from './steps.ts';
-import { runTests } from './tests.ts';
+import { CannotRun, output, type Say, Steps } from './steps.ts';
+
+// Runs the tests of deploy/ and says which passed and which were skipped.
+
+const REPORT = z.object({
+  testResults: z.array(
+    z.object({ name: z.string(), assertionResults: z.array(z.object({ fullName: z.string(), status: z.string() })) }),
+  ),
+});
+const TESTS = ['test/deploy/', 'test/cli/activated-socket.test.ts'];
+
+/** Runs the tests. Throws an error with their output if one fails. */
+function runTests(root: string, say: Say): void {
+  const folder = mkdtempSync(join(tmpdir(), 'callboard-tests-'));
+  const report = join(folder, 'report.json');
+  try {
+    const args = ['run', '--project', 'direct', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
+    output(process.execPath, [join(root, 'node_modules/vitest/vitest.mjs'), ...args, ...TESTS], root);
+    for (const { name, assertionResults } of REPORT.parse(JSON.parse(readFileSync(report, 'utf8'))).testResults) {
+      const passed = assertionResults.filter(({ status }) => status === 'passed').length;
+      const left = assertionResults.filter(({ status }) => status !== 'passed').length;
+      say(`${name.slice(name.indexOf('test/'))}: ${passed} passed${left > 0 ? `, ${left} left out` : ''}`);
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const NAMES = Object.keys(PROXIES) as ProxyName[];

@@ -1,6 +1,9 @@
 /**
  * Restarts two relays behind a proxy of deploy/proxies one after another, while commands run and events are published.
  */
+import { mkdtempDisposableSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { signToken } from '../../src/http/tokens.ts';
 import { freePort } from '../../test/kit/free-port.ts';
@@ -9,7 +12,6 @@ import { startLoad, type Load, type LoadFigures } from './load.ts';
 import { startProxy, type ProxyName } from '../../test/deploy/kit/proxies.ts';
 import { ofCheckout, startRelayProcess, type RelayProcess, type ServeCommand } from './relay-process.ts';
 import type { Say } from './steps.ts';
-import { temporaryFolder } from '../../test/deploy/kit/temporary-folder.ts';
 import { openAudience, type Audience } from './viewers.ts';
 
 const SECRET = 'a secret of the tests, long enough for HS256';
@@ -21,14 +23,14 @@ const VIEWERS = 3;
 /** The time limit of all restarts together, in milliseconds: several times what they take on a slow machine. */
 const LIMIT_MS = 240_000;
 
-export type RestartFigures = LoadFigures & {
+type RestartFigures = LoadFigures & {
   /** The exit code of each relay that was stopped. */
   readonly exits: readonly (number | null)[];
   /** The figures of each viewer: how often its stream became live again, and how many gaps the relay reported to it. */
   readonly viewers: readonly { readonly reconnects: number; readonly gaps: number }[];
 };
 
-export type RestartOptions = {
+type RestartOptions = {
   /** The command that runs a relay; by default the relay of the checkout. */
   readonly serve?: ServeCommand;
   /** Receives the text of each step, with the time since the start. */
@@ -46,7 +48,7 @@ export async function rollingRestart(
   const startedAt = Date.now();
   const note = (text: string): void => say(`${((Date.now() - startedAt) / 1000).toFixed(1)} s: ${text}`);
   await using opened = new AsyncDisposableStack();
-  const { path } = opened.use(temporaryFolder());
+  const { path } = opened.use(mkdtempDisposableSync(join(tmpdir(), 'callboard-deploy-')));
   const redis = await startRedis(['--appendonly', 'yes', '--appendfsync', 'everysec']);
   opened.defer(() => redis.stop());
   const nodes: Node[] = [];

@@ -3,17 +3,7 @@ import { readAuditFile } from '../backends/memory/audit.ts';
 import { auditKeys } from '../callboard.ts';
 import { readConfig } from '../config.ts';
 import { ChainVerifier, type ChainReport, type UncheckedRows } from '../core/audit/audit-rows.ts';
-import { UsageError, splitFlags, type Io } from './io.ts';
-
-/** The error for an audit chain that is broken or cannot be read. The process exits with code 1. */
-export class AuditError extends Error {
-  override readonly name: string = 'AuditError';
-}
-
-/** The error for an audit chain without a fault that has rows whose keys are not given. The process exits with code 8. */
-export class UncheckedAuditError extends AuditError {
-  override readonly name = 'UncheckedAuditError';
-}
+import { CommandError, EXIT, UsageError, messageOf, splitFlags, type Io } from './io.ts';
 
 /** What an operator must know of a key that is not given: its id alone proves nothing. */
 const UNKNOWN_KEY = 'If no key of yours ever had this id, these rows were forged or changed.';
@@ -23,8 +13,7 @@ const UNKNOWN_KEY = 'If no key of yours ever had this id, these rows were forged
  * the token of an administrator in CALLBOARD_TOKEN). The audit keys come from the settings of the relay. Prints the
  * first row that is wrong.
  */
-export async function audit([verb, ...argv]: readonly string[], io: Io): Promise<void> {
-  if (verb !== 'verify') throw new UsageError('audit: expected "verify"');
+export async function audit([, ...argv]: readonly string[], io: Io): Promise<void> {
   const { own, rest } = splitFlags(argv, { values: ['--file', '--url'] });
   const config = readConfig(io.env, rest);
   // A secret that was generated for this run has signed nothing.
@@ -51,7 +40,7 @@ function readOrFail(path: string): ReturnType<typeof readAuditFile> {
   try {
     return readAuditFile(path);
   } catch (error) {
-    throw new AuditError(`${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    throw new CommandError(`${path} cannot be read: ${messageOf(error)}`);
   }
 }
 
@@ -59,37 +48,32 @@ const CHAIN = 'query ($after: Int!) { auditChain(afterSeq: $after) { lines lastS
 /** The longest time that the relay may take to answer, in milliseconds. */
 const ANSWER_MS = 30_000;
 
-async function addFromRelay(
-  verifier: ChainVerifier,
-  relay: { readonly url: string; readonly token: string },
-): Promise<void> {
+type AuditedRelay = { readonly url: string; readonly token: string };
+
+async function addFromRelay(verifier: ChainVerifier, relay: AuditedRelay): Promise<void> {
   for (let after: number | null = 0; after !== null;) {
     const part: ChainPart = await readPart(relay, after);
     for (const line of part.lines) verifier.add(line);
-    // A forged row may have a lower number than the rows before it. Reading on from it would return the same rows for
-    // ever.
+    // A forged row may have a lower number than the rows before it. Reading on from it would never end.
     after = part.lastSeq !== null && part.lastSeq > after ? part.lastSeq : null;
   }
 }
 
 type ChainPart = { readonly lines: readonly string[]; readonly lastSeq: number | null };
 
-async function readPart(
-  { url, token }: { readonly url: string; readonly token: string },
-  after: number,
-): Promise<ChainPart> {
+async function readPart({ url, token }: AuditedRelay, after: number): Promise<ChainPart> {
   const answer = await fetch(`${url.replace(/\/$/, '')}/graphql`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
     body: JSON.stringify({ query: CHAIN, variables: { after } }),
     signal: AbortSignal.timeout(ANSWER_MS),
   }).catch((error: unknown) => {
-    throw new AuditError(`${url} does not answer (${error instanceof Error ? error.message : String(error)})`);
+    throw new CommandError(`${url} does not answer (${messageOf(error)})`);
   });
   const text = await answer.text();
   const { data, errors } = parsed(text);
   if (!data?.auditChain)
-    throw new AuditError(`${url} answers ${answer.status}: ${errors?.[0]?.message ?? text.slice(0, 200)}`);
+    throw new CommandError(`${url} answers ${answer.status}: ${errors?.[0]?.message ?? text.slice(0, 200)}`);
   return data.auditChain;
 }
 
@@ -108,8 +92,8 @@ function parsed(text: string): ChainAnswer {
 
 function printReport({ rows, firstSeq, lastSeq, lastMac, fault, unchecked }: ChainReport, io: Io): void {
   const missing = unchecked.map((part) => `${missingKey(part)}\n`).join('');
-  if (fault) throw new AuditError(`The audit is broken. ${fault.message}\n${missing}`.trimEnd());
-  if (missing !== '') throw new UncheckedAuditError(`${missing}${verifiedRows(rows, unchecked)}${UNKNOWN_KEY}`);
+  if (fault) throw new CommandError(`The audit is broken. ${fault.message}\n${missing}`.trimEnd());
+  if (missing !== '') throw new CommandError(`${missing}${verifiedRows(rows, unchecked)}${UNKNOWN_KEY}`, EXIT.unknown);
   if (rows === 0) return io.print('the audit has no rows\n');
   io.print(`${rows} rows verified, ${firstSeq} to ${lastSeq}; the last one ends with ${lastMac}\n`);
 }

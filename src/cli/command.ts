@@ -1,41 +1,25 @@
-/**
- * Turns a verb into a command of Stricli, the library for command lines: its flags, its relay, its output and its
- * errors.
- */
+/** Turns a verb into a command of Stricli, the library for command lines: its flags, relay, output and errors. */
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { buildCommand, type Command, type CommandContext } from '@stricli/core';
 import { systemClock } from '../clients/link/platform.ts';
+import { isRecord } from '../protocol/json.ts';
 import { visibleLine } from '../protocol/visible-text.ts';
 import { readContexts } from './contexts.ts';
-import { OPERATOR_EXIT, OperatorFailure, usageFailure, type OperatorExit } from './failure.ts';
-import type { Io } from './io.ts';
-import {
-  OUTPUTS,
-  SHARED_FLAGS,
-  type Flag,
-  type OperatorRun,
-  type Output,
-  type SharedFlag,
-  type Verb,
-} from './output.ts';
+import { OperatorFailure, usageFailure } from './failure.ts';
+import { EXIT, messageOf, type ExitCode, type Io } from './io.ts';
+import { OUTPUTS, SHARED_FLAGS, type Flag, type OperatorRun, type Output, type Verb } from './output.ts';
 import { openRelay, type OperatorRelay } from './relay.ts';
 
 /** The context that Stricli passes to each command as `this`. */
 export type OperatorContext = CommandContext & {
   readonly io: Io;
   /** Sets the exit code of the process. */
-  readonly end: (exit: OperatorExit) => void;
+  readonly end: (exit: ExitCode) => void;
 };
 
 type Given = Readonly<Record<string, string | boolean | string[] | undefined>>;
 
-const SHARED: Readonly<Record<SharedFlag, string>> = {
-  context: 'Name of the context to use (CALLBOARD_CONTEXT; default the current one)',
-  url: 'Address of the relay (CALLBOARD_URL)',
-  tokenFile: 'File with the token',
-  tokenCommand: 'Shell command that prints the token',
-};
 /** The help text of each argument, by the argument's name. */
 const ARGUMENTS: Readonly<Record<string, string>> = {
   'user/client': 'Id of the user and of the client, such as alice/desk',
@@ -65,7 +49,7 @@ export function commandOf(verb: Verb): Command<OperatorContext> {
       const output = OUTPUTS.find((form) => form === given['output']) ?? 'table';
       try {
         const run = await verb.load();
-        this.end((await run(runOf({ io: this.io, given, args, output }))) ?? OPERATOR_EXIT.done);
+        this.end((await run(runOf({ io: this.io, given, args, output }))) ?? EXIT.done);
       } catch (error) {
         this.end(complain(error, output, this.io));
       }
@@ -78,8 +62,9 @@ function descriptionOf(brief: string, examples: readonly string[]): string {
 }
 
 /** Returns the flags that a verb takes: its own and the shared ones, without `output`. */
-function flagsOf({ flags = {}, shared = SHARED_FLAGS }: Verb): Readonly<Record<string, Flag>> {
-  return { ...flags, ...Object.fromEntries(shared.map((name) => [name, SHARED[name]])) };
+function flagsOf({ flags = {}, shared }: Verb): Readonly<Record<string, Flag>> {
+  const common = shared ? Object.fromEntries(shared.map((name) => [name, SHARED_FLAGS[name]])) : SHARED_FLAGS;
+  return { ...flags, ...common };
 }
 
 /** Returns the arguments of a verb as people write them, such as `<user/client> <action> [params...]`. */
@@ -133,19 +118,14 @@ async function contextNames(this: OperatorContext, partial: string): Promise<rea
   return Object.keys(contexts).filter((name) => name.startsWith(partial));
 }
 
-type Invoked = {
-  readonly io: Io;
-  readonly given: Given;
-  readonly args: readonly string[];
-  readonly output: Output;
-};
+type Invoked = Pick<OperatorRun, 'io' | 'args' | 'output'> & { readonly given: Given };
 
 function runOf({ io, given, args, output }: Invoked): OperatorRun {
   const entries = Object.entries(given);
   const flags = Object.fromEntries(entries.map(([name, value]) => [name, textOfFlag(value)]));
   const lists = Object.fromEntries(entries.map(([name, value]) => [name, Array.isArray(value) ? value : undefined]));
   const stop = new AbortController();
-  io.onStop(() => stop.abort(new OperatorFailure(OPERATOR_EXIT.interrupted, 'interrupted', 'Interrupted.')));
+  io.onStop(() => stop.abort(new OperatorFailure(EXIT.interrupted, 'interrupted', 'Interrupted.')));
   const clock = io.clock ?? systemClock;
   let relay: OperatorRelay | undefined;
   return {
@@ -162,11 +142,11 @@ function textOfFlag(value: Given[string]): string | undefined {
 }
 
 /** Writes one error to standard error: a JSON problem document with `-o json` and `jsonl`, otherwise one line. */
-function complain(error: unknown, output: Output, io: Io): OperatorExit {
+function complain(error: unknown, output: Output, io: Io): ExitCode {
   const known = error instanceof OperatorFailure;
-  const exit = known ? error.exit : OPERATOR_EXIT.unexpected;
+  const exit = known ? error.exit : EXIT.failed;
   const code = known ? error.code : 'unexpected';
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   const problem = (known && error.problem) || { code, detail: message };
   io.complain(
     output === 'table' || output === 'ids' ? `${visibleLine(`${code}: ${message}`)}\n` : `${JSON.stringify(problem)}\n`,
@@ -179,9 +159,7 @@ function complain(error: unknown, output: Output, io: Io): OperatorExit {
 /** The parts of each kind of address, as usage errors show them. */
 const ADDRESSES = { 2: '<user>/<client>', 3: '<user>/<client>/<command>', site: '<owner>/<site>' } as const;
 
-/**
- * Splits an address at its slashes. No id holds a slash. Throws a usage failure for a text that is not such an address.
- */
+/** Splits an address at its slashes, which no id holds. Throws a usage failure for a text that is no such address. */
 export function readAddress(address: string, parts: 2 | 3 | 'site'): readonly [string, string, string] {
   const [user = '', client = '', ...rest] = address.split('/');
   const command = rest.join('/');
@@ -190,14 +168,11 @@ export function readAddress(address: string, parts: 2 | 3 | 'site'): readonly [s
   return [user, client, command];
 }
 
-/**
- * Reads the params of a call from the file of `--params <file|->`, and adds the arguments `key:=json` and `key=text` to
- * them.
- */
+/** Reads the params of a call from the file of `--params`, and adds arguments such as `key:=json` and `key=text`. */
 export async function readParams(file: string | undefined, pairs: readonly string[]): Promise<unknown> {
   const given = file === undefined ? undefined : parse(await contentOf(file), '--params');
   if (pairs.length === 0) return given;
-  if (given !== undefined && !isObject(given)) throw usageFailure('--params: only an object can be added to');
+  if (given !== undefined && !isRecord(given)) throw usageFailure('--params: only an object can be added to');
   return { ...given, ...Object.fromEntries(pairs.map(readPair)) };
 }
 
@@ -224,12 +199,6 @@ function parse(json: string, name: string): unknown {
     throw usageFailure(`${name}: is not JSON`);
   }
 }
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-// Asks the operator to confirm a command that changes something for other people.
 
 /** Resolves if the operator gave `--yes`, or types the name again. Throws a usage failure otherwise. */
 export async function confirmed({ io, flags }: OperatorRun, what: string, name: string): Promise<void> {

@@ -1,14 +1,13 @@
-/**
- * Decides which relay a command talks to, and where its token comes from: flags first, then the environment, then
- * contexts.
- */
+/** Decides which relay a command talks to, and where its token comes from: flags, environment, then contexts. */
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { chmod, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { OPERATOR_EXIT, OperatorFailure, usageFailure } from './failure.ts';
+import { isRecord } from '../protocol/json.ts';
+import { OperatorFailure, usageFailure } from './failure.ts';
+import { EXIT, isHttpUrl } from './io.ts';
 
 export type RelayFlags = Readonly<Record<string, string | undefined>>;
 type Env = Readonly<Record<string, string | undefined>>;
@@ -38,8 +37,7 @@ export async function readSettings(flags: RelayFlags, env: Env): Promise<RelaySe
   const named = flags['context'] === undefined ? namedUrl(flags, env) : null;
   const context = named ? null : await contextOf(flags, env);
   const { url, from: urlFrom } = named ?? context ?? { url: DEFAULT_URL, from: 'default' };
-  const { protocol } = URL.parse(url) ?? {};
-  if (protocol !== 'http:' && protocol !== 'https:') throw usageFailure('--url: expected an http or https address');
+  if (!isHttpUrl(url)) throw usageFailure('--url: expected an http or https address');
   const source = tokenSource(flags, env, context);
   return { url, urlFrom, token: source?.give ?? noToken, tokenFrom: source?.from ?? null };
 }
@@ -70,10 +68,7 @@ export function contextNamed({ contexts }: ContextsFile, name: string): RelayCon
   return context;
 }
 
-/**
- * Returns the source of the token. A context that a flag names comes before the environment, whose token may belong to
- * another relay.
- */
+/** Returns the source of the token: a context named by a flag first, since the environment's may be another relay's. */
 function tokenSource(flags: RelayFlags, env: Env, context: NamedContext | null): Source | null {
   const { tokenCommand, tokenFile } = flags;
   if (tokenCommand !== undefined) return { give: () => printedBy(tokenCommand), from: '--token-command' };
@@ -93,7 +88,7 @@ function sourceOfContext({ from, context }: NamedContext): Source | null {
 
 async function noToken(): Promise<string> {
   throw new OperatorFailure(
-    OPERATOR_EXIT.notAllowed,
+    EXIT.notAllowed,
     'unauthenticated',
     'There is no token: set CALLBOARD_TOKEN, give --token-file or --token-command, or use a context that has one.',
   );
@@ -120,7 +115,7 @@ function present(text: string, otherwise: string): string {
 }
 
 function noTokenFrom(message: string): OperatorFailure {
-  return new OperatorFailure(OPERATOR_EXIT.notAllowed, 'unauthenticated', message);
+  return new OperatorFailure(EXIT.notAllowed, 'unauthenticated', message);
 }
 
 // Reads and writes the file of an operator's contexts. A context names a relay and the source of the token for it.
@@ -183,7 +178,7 @@ export async function writeContexts(env: Env, file: ContextsFile): Promise<void>
 }
 
 function faulty(path: string, what: string): OperatorFailure {
-  return new OperatorFailure(OPERATOR_EXIT.usage, 'invalid_contexts', `${path} ${what}`);
+  return new OperatorFailure(EXIT.usage, 'invalid_contexts', `${path} ${what}`);
 }
 
 function parsed(text: string): ContextsFile | null {
@@ -196,16 +191,12 @@ function parsed(text: string): ContextsFile | null {
 }
 
 function isContextsFile(value: unknown): value is ContextsFile {
-  if (!isObject(value) || !isObject(value['contexts'])) return false;
+  if (!isRecord(value) || !isRecord(value['contexts'])) return false;
   const named = [value['current'], value['previous']].every((name) => name === null || typeof name === 'string');
   return named && Object.values(value['contexts']).every(isRelayContext);
 }
 
 function isRelayContext(value: unknown): value is RelayContext {
-  if (!isObject(value) || typeof value['url'] !== 'string') return false;
+  if (!isRecord(value) || typeof value['url'] !== 'string') return false;
   return ['token_command', 'token_file', 'token'].every((name) => ['string', 'undefined'].includes(typeof value[name]));
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

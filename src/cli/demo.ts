@@ -1,6 +1,5 @@
 /** Runs the command `callboard demo`: reads its flags and starts the demo. */
-import { UsageError, splitFlags, type Io } from './io.ts';
-import { allowHeapGrowth } from './heap-growth.ts';
+import { UsageError, allowHeapGrowth, splitFlags, type Io } from './io.ts';
 import { endOnCrash } from './serve.ts';
 
 /** The highest pace of the demo, in scenes per second. Above it the demo would mainly measure the machine. */

@@ -1,90 +1,59 @@
-/** Defines the exit codes of the operators' commands, and the error that carries one. */
+/** Defines the error of operators' commands, and finds the exit code of an answer. */
 import { CODES } from '../protocol/codes.ts';
+import { CommandError, EXIT, type ExitCode } from './io.ts';
 
-/**
- * The exit codes of the operators' commands. 5 and 7 prove that nothing ran, so the call may be repeated. After 8, look
- * at the command before repeating it.
- */
-export const OPERATOR_EXIT = {
-  done: 0,
-  unexpected: 1,
-  usage: 2,
-  notFound: 3,
-  notAllowed: 4,
-  refused: 5,
-  failed: 6,
-  expired: 7,
-  unknown: 8,
-  running: 9,
-  unreachable: 11,
-  interrupted: 130,
-} as const;
-
-export type OperatorExit = (typeof OPERATOR_EXIT)[keyof typeof OPERATOR_EXIT];
-
-/**
- * The error that ends a command with an exit code. `code` is an error code of the relay, or one of the command line's
- * own.
- */
-export class OperatorFailure extends Error {
-  override readonly name = 'OperatorFailure';
-  readonly exit: OperatorExit;
+/** The error that ends a command with an exit code. `code` is one of the relay's, or of the command line's own. */
+export class OperatorFailure extends CommandError {
   readonly code: string;
   /** The relay's problem document, if it sent one. */
   readonly problem: Readonly<Record<string, unknown>> | null;
 
-  constructor(
-    exit: OperatorExit,
-    code: string,
-    message: string,
-    problem: Readonly<Record<string, unknown>> | null = null,
-  ) {
-    super(message);
-    this.exit = exit;
+  constructor(exit: ExitCode, code: string, message: string, problem: Readonly<Record<string, unknown>> | null = null) {
+    super(message, exit);
     this.code = code;
     this.problem = problem;
   }
 }
 
 export function usageFailure(message: string): OperatorFailure {
-  return new OperatorFailure(OPERATOR_EXIT.usage, 'invalid_usage', message);
+  return new OperatorFailure(EXIT.usage, 'invalid_usage', message);
 }
 
-const BY_OUTCOME: Readonly<Record<string, OperatorExit>> = {
-  completed: OPERATOR_EXIT.done,
-  failed: OPERATOR_EXIT.failed,
-  cancelled: OPERATOR_EXIT.failed,
-  expired: OPERATOR_EXIT.expired,
-  outcome_unknown: OPERATOR_EXIT.unknown,
+const BY_OUTCOME: Readonly<Record<string, ExitCode>> = {
+  completed: EXIT.done,
+  failed: EXIT.clientFailed,
+  cancelled: EXIT.clientFailed,
+  expired: EXIT.expired,
+  outcome_unknown: EXIT.unknown,
 };
 
 /** Returns the exit code for a command as the relay describes it; null for a body that describes no command. */
-export function exitOfCommand(body: Readonly<Record<string, unknown>>): OperatorExit | null {
+export function exitOfCommand(body: Readonly<Record<string, unknown>>): ExitCode | null {
   const { outcome } = body;
-  if (outcome === null && typeof body['stage'] === 'string') return OPERATOR_EXIT.running;
-  return typeof outcome === 'string' ? (BY_OUTCOME[outcome] ?? OPERATOR_EXIT.unexpected) : null;
+  if (outcome === null && typeof body['stage'] === 'string') return EXIT.running;
+  return typeof outcome === 'string' ? (BY_OUTCOME[outcome] ?? EXIT.failed) : null;
 }
 
-const BY_STATUS: Readonly<Record<number, OperatorExit>> = {
-  400: OPERATOR_EXIT.usage,
-  401: OPERATOR_EXIT.notAllowed,
-  403: OPERATOR_EXIT.notAllowed,
-  404: OPERATOR_EXIT.notFound,
-  409: OPERATOR_EXIT.refused,
-  413: OPERATOR_EXIT.refused,
-  429: OPERATOR_EXIT.refused,
+const BY_STATUS: Readonly<Record<number, ExitCode>> = {
+  400: EXIT.usage,
+  401: EXIT.notAllowed,
+  403: EXIT.notAllowed,
+  404: EXIT.notFound,
+  409: EXIT.refused,
+  413: EXIT.refused,
+  429: EXIT.refused,
 };
 /** The codes of server errors that prove that nothing was admitted or done. */
 const REFUSALS: readonly string[] = ['draining', 'store_full', 'audit_unavailable'];
 
 /** Returns the exit code for a problem document that describes no command. */
-export function exitOfProblem(status: number, code: string): OperatorExit {
-  if (REFUSALS.includes(code)) return OPERATOR_EXIT.refused;
-  return BY_STATUS[status] ?? OPERATOR_EXIT.unexpected;
+export function exitOfProblem(status: number, code: string): ExitCode {
+  if (REFUSALS.includes(code)) return EXIT.refused;
+  return BY_STATUS[status] ?? EXIT.failed;
 }
 
 /** Returns the exit code for the code of a GraphQL error or of a refusal. */
-export function exitOfCode(code: string): OperatorExit {
+export function exitOfCode(code: string): ExitCode {
   return exitOfProblem(Object.entries(CODES).find(([known]) => known === code)?.[1] ?? 500, code);
 }
 
@@ -102,5 +71,5 @@ function isRefused(answer: object): answer is RefusedAnswer {
 }
 
 export function notFound(message: string): OperatorFailure {
-  return new OperatorFailure(OPERATOR_EXIT.notFound, 'not_found', message);
+  return new OperatorFailure(EXIT.notFound, 'not_found', message);
 }

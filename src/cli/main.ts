@@ -2,14 +2,15 @@
 import { CallboardError } from '../core/errors.ts';
 import { FILE_SETTINGS, SETTING_NAMES, SWITCHES } from '../settings.ts';
 import { VERSION } from '../version.ts';
-import { EXIT, UsageError, withVisibleText, type Io, NOUNS } from './io.ts';
+import { CommandError, EXIT, NOUNS, UsageError, withVisibleText, type Io } from './io.ts';
+
 type Run = (argv: readonly string[], io: Io) => Promise<void>;
 
 /** The commands of the relay, each loaded on demand, so that `token` does not load the server. */
 const COMMANDS: Readonly<Record<string, () => Promise<Run>>> = {
   serve: async () => (await import('./serve.ts')).serve,
   demo: async () => (await import('./demo.ts')).demo,
-  console: async () => (await import('./console.ts')).consoleLink,
+  console: async () => (await import('./tools.ts')).consoleLink,
   token: async () => (await import('./tools.ts')).token,
   'spill-clean': async () => (await import('./tools.ts')).spillClean,
   healthcheck: async () => (await import('./tools.ts')).healthcheck,
@@ -34,10 +35,9 @@ export async function main(argv: readonly string[], process: Io): Promise<number
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   try {
     if (!command) throw new UsageError(`There is no command "${name}".`);
-    await (
-      await command()
-    )(rest, io);
-    return EXIT.ok;
+    const run = await command();
+    await run(rest, io);
+    return EXIT.done;
   } catch (error) {
     return report(error, io);
   }
@@ -62,33 +62,26 @@ async function complete(words: readonly string[], io: Io): Promise<number> {
 
 function print(io: Io, text: string): number {
   io.print(text);
-  return EXIT.ok;
+  return EXIT.done;
 }
 
 function report(error: unknown, io: Io): number {
   if (error instanceof UsageError || (error instanceof CallboardError && error.code === 'invalid_argument')) {
-    io.complain(`Invalid usage or configuration:\n${indent(error.message)}\nSee "callboard help".\n`);
+    io.complain(`Invalid usage or configuration:\n${error.message.replaceAll(/^/gm, '  ')}\nSee "callboard help".\n`);
     return EXIT.usage;
   }
   if (error instanceof CallboardError && error.code === 'store_unavailable') {
-    io.complain(`callboard cannot start: ${error.message} (${reasonOf(error.cause)})\n`);
+    const reason = error.cause instanceof Error ? error.cause.message : 'unknown reason';
+    io.complain(`callboard cannot start: ${error.message} (${reason})\n`);
     return EXIT.failed;
   }
-  if (error instanceof Error && error.name === 'UncheckedAuditError') {
+  if (error instanceof CommandError) {
     io.complain(`${error.message}\n`);
-    return EXIT.unknown;
-  }
-  if (error instanceof Error && (error.name === 'HealthError' || error.name === 'AuditError')) {
-    io.complain(`${error.message}\n`);
-    return EXIT.failed;
+    return error.exit;
   }
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
   io.complain(isTaken(error) ? `${error.message}\n` : `callboard failed: ${text}\n`);
   return EXIT.failed;
-}
-
-function reasonOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : 'unknown reason';
 }
 
 function isTaken(error: unknown): error is Error {
@@ -96,12 +89,6 @@ function isTaken(error: unknown): error is Error {
     error instanceof Error && 'code' in error && ['EADDRINUSE', 'EACCES', 'EADDRNOTAVAIL'].includes(`${error.code}`)
   );
 }
-
-function indent(text: string): string {
-  return text.replaceAll(/^/gm, '  ');
-}
-
-// Writes the help of the command line: its commands, and the settings as flags.
 
 /** Returns the text that `callboard help` prints. */
 function helpText(): string {
@@ -136,14 +123,19 @@ ${columns(flags)}
 }
 
 function nouns(): string {
-  const width = Math.max(...Object.keys(NOUNS).map(({ length }) => length)) + 2;
+  const width = widthOf(Object.keys(NOUNS));
   return Object.entries(NOUNS)
     .map(([noun, brief]) => `  callboard ${noun.padEnd(width)}${brief}`)
     .join('\n');
 }
 
+/** Returns the width of a column of these words. */
+function widthOf(words: readonly string[]): number {
+  return Math.max(...words.map(({ length }) => length)) + 2;
+}
+
 function columns(flags: readonly string[]): string {
-  const width = Math.max(...flags.map(({ length }) => length)) + 2;
+  const width = widthOf(flags);
   const rows: string[] = [];
   for (let i = 0; i < flags.length; i += 3) {
     const row = flags.slice(i, i + 3).map((flag) => flag.padEnd(width));

@@ -1,11 +1,9 @@
-/**
- * Writes the answers of operators' commands as text in the form that `--output` names: `table`, `json`, `jsonl` or
- * `ids`.
- */
+/** Writes the answers of operators' commands in the form that `--output` names: `table`, `json`, `jsonl` or `ids`. */
 import type { Clock } from '../clients/link/platform.ts';
+import { isRecord } from '../protocol/json.ts';
 import { visibleLine } from '../protocol/visible-text.ts';
-import { usageFailure, type OperatorExit } from './failure.ts';
-import type { Io } from './io.ts';
+import { usageFailure } from './failure.ts';
+import type { ExitCode, Io } from './io.ts';
 import type { OperatorRelay } from './relay.ts';
 
 export const OUTPUTS = ['table', 'json', 'jsonl', 'ids'] as const;
@@ -23,11 +21,7 @@ export type Columns = { readonly shown: readonly string[]; readonly id: readonly
 export function listText(page: Readonly<{ items: readonly object[] }>, output: Output, columns: Columns): string {
   const rows = page.items.map((item): OutputRow => ({ ...item }));
   if (output === 'json') return jsonLine(page);
-  if (output === 'table')
-    return tableText(
-      columns.shown,
-      rows.map((row) => cellsOf(row, columns.shown)),
-    );
+  if (output === 'table') return tableText(columns.shown, rows);
   return rows.map((row) => rowText(row, output, columns)).join('');
 }
 
@@ -46,17 +40,14 @@ export function objectText(value: object, output: Output, { id }: Pick<Columns, 
 }
 
 /** Returns the cells of a row, in the order of the columns. */
-export function cellsOf(row: OutputRow, names: readonly string[]): readonly string[] {
+function cellsOf(row: OutputRow, names: readonly string[]): readonly string[] {
   return names.map((name) => cellOf(memberOf(row, name)));
 }
 
-/**
- * Returns a line for each member, including those of nested objects, so that a person can read what is proven about a
- * command.
- */
+/** Returns a line for each member, also of nested objects, so that a person can read what is proven about a command. */
 function linesOf(row: OutputRow, prefix: string): (readonly [string, string])[] {
   return Object.entries(row).flatMap(([name, value]) =>
-    isRow(value) && Object.keys(value).length > 0
+    isRecord(value) && Object.keys(value).length > 0
       ? linesOf(value, `${prefix}${name}.`)
       : [[cellOf(prefix + name), cellOf(value)] as const],
   );
@@ -67,35 +58,29 @@ function idOf(row: OutputRow, id: readonly string[]): string {
 }
 
 function memberOf(row: OutputRow, name: string): unknown {
-  return name.split('.').reduce<unknown>((value, part) => (isRow(value) ? value[part] : undefined), row);
+  return name.split('.').reduce<unknown>((value, part) => (isRecord(value) ? value[part] : undefined), row);
 }
 
 function jsonLine(value: object): string {
   return `${JSON.stringify(value)}\n`;
 }
 
-function isRow(value: unknown): value is OutputRow {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 // Lays out columns of text for a terminal.
 
 /** Returns a table with a header. The header is there even without rows. */
-export function tableText(names: readonly string[], rows: readonly (readonly string[])[]): string {
-  const lines = [headOf(names), ...rows];
+function tableText(names: readonly string[], rows: readonly OutputRow[]): string {
+  const lines = [headOf(names), ...rows.map((row) => cellsOf(row, names))];
   const widths = names.map((_, column) => Math.max(...lines.map((line) => widthOf(line[column] ?? ''))));
   return lines.map((line) => lineText(line, widths)).join('');
 }
 
-/**
- * Returns a function that lays out rows that come one at a time: the header first, and each column as wide as its
- * widest cell so far.
- */
-export function growingTable(names: readonly string[]): (cells: readonly string[]) => string {
+/** Returns a function that lays out rows that come one by one: each column is as wide as its widest cell so far. */
+export function growingTable(names: readonly string[]): (row: OutputRow) => string {
   const head = headOf(names);
   const widths = head.map(widthOf);
   let begun = false;
-  return (cells) => {
+  return (row) => {
+    const cells = cellsOf(row, names);
     cells.forEach((cell, column) => (widths[column] = Math.max(widths[column] ?? 0, widthOf(cell))));
     const line = lineText(cells, widths);
     if (begun) return line;
@@ -120,9 +105,7 @@ function widthOf(text: string): number {
   return width;
 }
 
-/**
- * Returns the column headers: the last word of each member's name, since `connection.status` would make a wide column.
- */
+/** Returns the column headers: the last word of each member's name, since `connection.status` would be wide. */
 function headOf(names: readonly string[]): readonly string[] {
   return names.map((name) => (name.split('.').at(-1) ?? name).toUpperCase());
 }
@@ -169,28 +152,26 @@ function durationOf(text: string): number | null {
 
 // Defines the type of a verb of the command line: its words, its arguments and flags, and the function that runs it.
 
-/**
- * One flag of a verb. A flag that takes any text is only its help text. Any other flag is an object that also says what
- * it takes.
- */
+/** One flag of a verb: its help text if it takes any text, otherwise an object that also says what it takes. */
 export type Flag =
   | string
   | { readonly help: string; readonly values: readonly string[]; readonly many?: true }
   | { readonly help: string; readonly many: true; readonly values?: undefined }
   | { readonly help: string; readonly on: true };
 
-/** The names of the flags that are common to all verbs that talk to a relay. */
-export type SharedFlag = 'context' | 'url' | 'tokenFile' | 'tokenCommand';
-export const SHARED_FLAGS: readonly SharedFlag[] = ['context', 'url', 'tokenFile', 'tokenCommand'];
+/** The flags that are common to all verbs that talk to a relay, with their help texts. */
+export const SHARED_FLAGS = {
+  context: 'Name of the context to use (CALLBOARD_CONTEXT; default the current one)',
+  url: 'Address of the relay (CALLBOARD_URL)',
+  tokenFile: 'File with the token',
+  tokenCommand: 'Shell command that prints the token',
+};
 
 /** What the function that runs a verb receives. */
 export type OperatorRun = {
   readonly io: Io;
   readonly clock: Clock;
-  /**
-   * The relay. It is opened when it is first used. Throws OperatorFailure if the flags and the environment name no
-   * relay and token.
-   */
+  /** The relay, opened when it is first used. Throws OperatorFailure if nothing names a relay and a token. */
   readonly relay: OperatorRelay;
   readonly output: Output;
   /** The flags that take one value, by name: `true` for a switch that is given, undefined for a flag that is not. */
@@ -203,7 +184,7 @@ export type OperatorRun = {
 };
 
 /** Runs a verb and returns its exit code; no code means success. Throws OperatorFailure. */
-export type RunVerb = (run: OperatorRun) => Promise<OperatorExit | void>;
+export type RunVerb = (run: OperatorRun) => Promise<ExitCode | void>;
 
 export type Verb = {
   /** The words after `callboard`, such as `clients ls`. */
@@ -213,7 +194,7 @@ export type Verb = {
   readonly args?: readonly string[];
   readonly flags?: Readonly<Record<string, Flag>>;
   /** The shared flags that the verb has; by default all. */
-  readonly shared?: readonly SharedFlag[];
+  readonly shared?: readonly (keyof typeof SHARED_FLAGS)[];
   /** False if the verb prints text of its own, so that it has no `--output`. */
   readonly output?: false;
   /** Example lines for the help of the verb, without `callboard`. */

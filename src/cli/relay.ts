@@ -1,17 +1,20 @@
-/** Sends the requests of operators' commands to the relay: REST for calls, GraphQL for everything else. */
+/** Sends operators' requests to the relay: over REST where it answers everyone who may ask, otherwise over GraphQL. */
 import { ENUM_PLACES, ENUM_WORDS } from '../../generated/cli-enums.ts';
 import type { TypedDocumentString } from '../../generated/cli.ts';
-import { sleep, type Clock } from '../clients/link/platform.ts';
+import { BACKOFF_BASE_MS, BACKOFF_CAP_MS, backoffMs, sleep, type Clock } from '../clients/link/platform.ts';
 import { parseObject, requestRelay, trimUrl, type HttpAnswer } from '../clients/link/relay-request.ts';
-import { BACKOFF_BASE_MS, BACKOFF_CAP_MS, backoffMs } from '../clients/link/socket.ts';
 import { createSseParser } from '../clients/site/sse.ts';
 import { readSettings, type RelayFlags, type RelaySettings } from './contexts.ts';
-import { OPERATOR_EXIT, OperatorFailure, exitOfCode, exitOfProblem, usageFailure } from './failure.ts';
+import { OperatorFailure, exitOfCode, exitOfProblem, usageFailure } from './failure.ts';
+import { EXIT } from './io.ts';
+
+/** The parameters of a REST route. Those that are undefined are not sent. */
+export type RelayQuery = Readonly<Record<string, string | undefined>>;
 
 type RelayCall = {
   readonly method?: 'GET' | 'POST';
   readonly body?: object;
-  readonly query?: Readonly<Record<string, string | undefined>>;
+  readonly query?: RelayQuery;
   /** How long the relay may take to answer, in milliseconds. */
   readonly budgetMs?: number;
   /** Whether a request whose connection breaks may be sent again. Default true. */
@@ -27,80 +30,65 @@ type SentOperation = {
   readonly token: () => Promise<string>;
 };
 
-export type OperatorRelay = {
-  readonly settings: () => Promise<RelaySettings>;
-  /**
-   * Requests a REST route and returns its answer, whatever its status. Throws OperatorFailure if there is no answer.
-   */
-  request(path: string, call?: RelayCall): Promise<HttpAnswer>;
-  /** Requests a REST route and returns the body of the answer. Throws OperatorFailure for a problem document. */
-  read(path: string, call?: RelayCall): Promise<HttpAnswer['body']>;
-  /**
-   * Runs a query or a mutation. Variables and data have the words of REST in place of GraphQL's enum names. Throws
-   * OperatorFailure.
-   */
-  query<Data, Variables extends object>(
-    document: TypedDocumentString<Data, Variables>,
-    variables: Variables,
-    call?: Pick<RelayCall, 'repeatable' | 'budgetMs'>,
-  ): Promise<Data>;
-  /** Builds the request of a subscription. */
-  prepare<Data, Variables extends object>(
-    document: TypedDocumentString<Data, Variables>,
-    variables: Variables,
-  ): Promise<SentOperation>;
-};
+export type OperatorRelay = ReturnType<typeof openRelay>;
 
 /** The default limit for one answer with its retries, in milliseconds. */
 const BUDGET_MS = 10_000;
 /** The number of retries of a request that is safe to repeat. */
 const RETRIES = 2;
 
-/**
- * Opens the relay that the flags, the environment or a context name. It reads and sends nothing before the first
- * request.
- */
+/** Opens the relay that flags, environment or a context name. Reads and sends nothing before the first request. */
 export function openRelay(
   flags: RelayFlags,
   { env, clock }: { readonly env: Readonly<Record<string, string | undefined>>; readonly clock: Clock },
-): OperatorRelay {
+) {
   let known: Promise<RelaySettings> | undefined;
   const settings = (): Promise<RelaySettings> => (known ??= readSettings(flags, env));
-  const request: OperatorRelay['request'] = async (path, call = {}) => send(await settings(), { path, call, clock });
+
+  /** Requests a route and returns its answer, whatever its status. Throws OperatorFailure if there is no answer. */
+  async function request(path: string, call: RelayCall = {}): Promise<HttpAnswer> {
+    const { url, token } = await settings();
+    const retries = call.repeatable === false ? 0 : RETRIES;
+    return requestRelay(
+      { url, token, retries, clock },
+      {
+        method: call.method ?? 'GET',
+        path: path + queryOf(call.query ?? {}),
+        budgetMs: call.budgetMs ?? BUDGET_MS,
+        ...(call.body && { body: call.body }),
+        ...(call.signal && { signal: call.signal }),
+        fault: (code, message, cause) =>
+          cause instanceof OperatorFailure
+            ? cause
+            : new OperatorFailure(EXIT.unreachable, code, `${URL.parse(url)?.origin ?? url}: ${message}`),
+      },
+    );
+  }
+
   return {
     settings,
     request,
-    read: async (path, call) => bodyOf(await request(path, call)),
-    async query(document, variables, call) {
+    /** Requests a REST route and returns the body of the answer. Throws OperatorFailure for a problem document. */
+    read: async (path: string, call?: RelayCall) => bodyOf(await request(path, call)),
+    /** Runs a query or a mutation, with the words of REST in place of GraphQL's enum names. Throws OperatorFailure. */
+    async query<Data, Variables extends object>(
+      document: TypedDocumentString<Data, Variables>,
+      variables: Variables,
+      call?: Pick<RelayCall, 'repeatable'>,
+    ): Promise<Data> {
       const { name, body } = operationOf(document, variables);
       return withWords(name, dataOf(await request('/graphql', { method: 'POST', body, ...call })));
     },
-    async prepare(document, variables) {
+    /** Builds the request of a subscription. */
+    async prepare<Data, Variables extends object>(
+      document: TypedDocumentString<Data, Variables>,
+      variables: Variables,
+    ): Promise<SentOperation> {
       const { url, token } = await settings();
       const { name, body } = operationOf(document, variables);
       return { name, url: `${trimUrl(url)}/graphql/stream`, body: JSON.stringify(body), token };
     },
   };
-}
-
-type Sending = { readonly path: string; readonly call: RelayCall; readonly clock: Clock };
-
-function send({ url, token }: RelaySettings, { path, call, clock }: Sending): Promise<HttpAnswer> {
-  const retries = call.repeatable === false ? 0 : RETRIES;
-  return requestRelay(
-    { url, token, retries, clock },
-    {
-      method: call.method ?? 'GET',
-      path: path + queryOf(call.query ?? {}),
-      budgetMs: call.budgetMs ?? BUDGET_MS,
-      ...(call.body && { body: call.body }),
-      ...(call.signal && { signal: call.signal }),
-      fault: (code, message, cause) =>
-        cause instanceof OperatorFailure
-          ? cause
-          : new OperatorFailure(OPERATOR_EXIT.unreachable, code, `${URL.parse(url)?.origin ?? url}: ${message}`),
-    },
-  );
 }
 
 function operationOf<Data, Variables extends object>(
@@ -112,15 +100,16 @@ function operationOf<Data, Variables extends object>(
   return { name, body: { query, variables: withNames(name, variables) } };
 }
 
-/**
- * Returns the body of an answer. Throws OperatorFailure for a problem document, and for an answer that no relay gives.
- */
+/** Returns the body of an answer. Throws OperatorFailure for a problem document or an answer that no relay gives. */
 export function bodyOf({ status, body }: HttpAnswer): HttpAnswer['body'] {
   if (status < 300 && Object.keys(body).length > 0) return body;
   const { code, detail } = body;
-  if (typeof code !== 'string')
-    throw new OperatorFailure(OPERATOR_EXIT.unreachable, 'bad_answer', `HTTP ${status} without an answer of a relay.`);
+  if (typeof code !== 'string') throw badAnswer(`HTTP ${status} without an answer of a relay.`);
   throw new OperatorFailure(exitOfProblem(status, code), code, typeof detail === 'string' ? detail : code, body);
+}
+
+export function badAnswer(message: string): OperatorFailure {
+  return new OperatorFailure(EXIT.unreachable, 'bad_answer', message);
 }
 
 /**
@@ -147,7 +136,7 @@ export function pathOf(...segments: readonly string[]): string {
   return segments.map((segment) => `/${encodeURIComponent(segment)}`).join('');
 }
 
-function queryOf(query: Readonly<Record<string, string | undefined>>): string {
+function queryOf(query: RelayQuery): string {
   const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
   return given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
 }
@@ -203,7 +192,7 @@ async function readStream<Data>(
     const body = parseObject(await response.text()) ?? {};
     throwErrors(body);
     bodyOf({ status: response.status, body, retryAfterMs: null });
-    throw new OperatorFailure(OPERATOR_EXIT.unreachable, 'bad_answer', `HTTP ${response.status} without a stream.`);
+    throw badAnswer(`HTTP ${response.status} without a stream.`);
   }
   onOpen();
   const parser = createSseParser(EVENT_CHARS);
@@ -235,7 +224,7 @@ async function* unbroken(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8
 }
 
 function broken(message: string): OperatorFailure {
-  return new OperatorFailure(OPERATOR_EXIT.unreachable, 'unreachable', message);
+  return new OperatorFailure(EXIT.unreachable, 'unreachable', message);
 }
 
 function eventData<Data>(operation: string, text: string): Data {
@@ -257,10 +246,7 @@ export function wordsOf(name: EnumName): readonly string[] {
   return Object.values(ENUM_WORDS[name]);
 }
 
-/**
- * Returns the text as a word of the enum; undefined if there is no text. Throws a usage failure for a text that is not
- * such a word.
- */
+/** Returns the text as a word of the enum; undefined without a text. Throws a usage failure for any other text. */
 export function readWord<Name extends EnumName>(name: Name, text: string): WordOf<Name>;
 export function readWord<Name extends EnumName>(name: Name, text: string | undefined): WordOf<Name> | undefined;
 export function readWord<Name extends EnumName>(name: Name, text: string | undefined): WordOf<Name> | undefined {
@@ -272,48 +258,37 @@ function isWord<Name extends EnumName>(name: Name, text: string): text is WordOf
   return wordsOf(name).includes(text);
 }
 
-/** Returns the variables of an operation with GraphQL's enum names in place of the words of REST. */
-function withNames(operation: string, variables: object): Readonly<Record<string, unknown>> {
-  const places = ENUM_PLACES[operation]?.variables ?? {};
-  return Object.fromEntries(
-    Object.entries(variables).map(([name, value]) => {
-      const words = wordTable(places[name]);
-      return [name, words ? translated(value, (word) => nameOf(words, word)) : value];
-    }),
-  );
-}
-
-/**
- * Returns the data of an operation with the words of REST in place of GraphQL's enum names. Changes the given object.
- */
-function withWords<Data>(operation: string, data: Data): Data {
-  for (const [place, name] of Object.entries(ENUM_PLACES[operation]?.data ?? {})) {
-    const words = wordTable(name);
-    if (words) replaceAt(data, place.split('.'), (found) => words[found] ?? found);
-  }
-  return data;
-}
-
 type WordTable = Readonly<Record<string, string>>;
+const WORDS: Readonly<Record<string, WordTable>> = ENUM_WORDS;
 
-function wordTable(name: string | undefined): WordTable | undefined {
-  return Object.entries<WordTable>(ENUM_WORDS).find(([known]) => known === name)?.[1];
+/** Returns the variables of an operation with GraphQL's enum names in place of the words of REST. */
+function withNames(operation: string, variables: object): object {
+  const namesOf = (words: WordTable): WordTable =>
+    Object.fromEntries(Object.entries(words).map(([name, word]) => [word, name]));
+  return translate({ ...variables }, ENUM_PLACES[operation]?.variables, namesOf);
 }
 
-function nameOf(words: WordTable, word: string): string {
-  return Object.entries(words).find(([, known]) => known === word)?.[0] ?? word;
+/** Returns the data with the words of REST in place of GraphQL's enum names. Changes the given object. */
+function withWords<Data>(operation: string, data: Data): Data {
+  return translate(data, ENUM_PLACES[operation]?.data, (words) => words);
 }
 
-function translated(value: unknown, translate: (text: string) => string): unknown {
-  if (Array.isArray(value)) return value.map((item) => translated(item, translate));
-  return typeof value === 'string' ? translate(value) : value;
+/** Replaces the texts at these places, each of which has an enum's name, by the table made of the enum's words. */
+function translate<Value>(value: Value, places: WordTable = {}, tableOf: (words: WordTable) => WordTable): Value {
+  for (const [place, name] of Object.entries(places)) replaceAt(value, place.split('.'), tableOf(WORDS[name] ?? {}));
+  return value;
 }
 
-function replaceAt(node: unknown, [name, ...rest]: readonly string[], translate: (text: string) => string): void {
-  if (Array.isArray(node)) return node.forEach((item) => replaceAt(item, [name ?? '', ...rest], translate));
-  if (!isObject(node) || name === undefined) return;
-  if (rest.length > 0) replaceAt(node[name], rest, translate);
-  else if (name in node) node[name] = translated(node[name], translate);
+function replaceAt(node: unknown, [name = '', ...rest]: readonly string[], table: WordTable): void {
+  if (Array.isArray(node)) return node.forEach((item) => replaceAt(item, [name, ...rest], table));
+  if (!isObject(node)) return;
+  if (rest.length > 0) replaceAt(node[name], rest, table);
+  else if (name in node) node[name] = translated(node[name], table);
+}
+
+function translated(value: unknown, table: WordTable): unknown {
+  if (Array.isArray(value)) return value.map((item) => translated(item, table));
+  return typeof value === 'string' ? (table[value] ?? value) : value;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -11,8 +11,7 @@ import { createSignIn } from '../http/sign-in.ts';
 import { signToken } from '../http/tokens.ts';
 import { createLog, type RedactingLog } from '../platform/log.ts';
 import { systemClock } from '../platform/system.ts';
-import { allowHeapGrowth } from './heap-growth.ts';
-import { UsageError, splitFlags, type Io } from './io.ts';
+import { UsageError, allowHeapGrowth, splitFlags, type Io } from './io.ts';
 import { openTraceExport } from './trace-export.ts';
 
 /** Runs a relay until the first stop signal, then drains and closes it. */
@@ -121,8 +120,6 @@ function faultsIn(error: unknown): string {
   throw error;
 }
 
-// Writes the text that `callboard serve` prints when it begins to listen.
-
 type Started = {
   readonly url: string;
   readonly mode: string;
@@ -217,8 +214,6 @@ function runtimeSpecifier(): string {
   }
 }
 
-// Finds the listening socket that a service manager such as systemd passes to the process.
-
 /** The number of the first file descriptor that a service manager passes. systemd's sd_listen_fds defines it. */
 const FIRST_FD = 3;
 
@@ -233,8 +228,6 @@ export function activatedSocket(env: Readonly<Record<string, string | undefined>
   if (LISTEN_FDS !== '1') throw new UsageError(`LISTEN_FDS: expected 1 socket, got ${LISTEN_FDS}`);
   return FIRST_FD;
 }
-
-// Creates the credentials to print for a relay that was started without any.
 
 /** The user of the generated trial token. */
 const TRIAL_USER = 'demo';

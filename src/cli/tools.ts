@@ -1,13 +1,16 @@
-/** Runs the small commands that need no relay in their process: token, healthcheck, schema and spill-clean. */
+/** Runs the small commands that need no relay in their process: token, console, healthcheck, schema and spill-clean. */
 import { once } from 'node:events';
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
+import { userInfo } from 'node:os';
 import { text } from 'node:stream/consumers';
-import { readConfig } from '../config.ts';
+import { readConfig, type Config } from '../config.ts';
 import { canonicalUser } from '../core/ids.ts';
+import { SIGN_IN_TICKET_SECONDS } from '../core/limits.ts';
+import { signTicket } from '../http/sign-in.ts';
 import { signToken } from '../http/tokens.ts';
 import { createLog } from '../platform/log.ts';
-import { UsageError, splitFlags, type Io } from './io.ts';
+import { CommandError, UsageError, isHttpUrl, messageOf, splitFlags, type Io } from './io.ts';
 
 const SCOPES: readonly string[] = ['connect', 'invoke', 'host', 'admin'];
 /** The default of `--ttl`, in seconds: an hour. */
@@ -19,26 +22,32 @@ const TTL_MAX = 10 * 365 * 24 * 3600;
 export async function token(argv: readonly string[], io: Io): Promise<void> {
   const { own, rest } = splitFlags(argv, { values: ['--user', '--scope', '--ttl'] });
   const faults: string[] = [];
-  const user = readUser(own.get('--user'), faults);
+  const user = readUser('--user', own.get('--user'), faults);
   const scopes = readScopes(own.get('--scope') ?? 'connect,invoke', faults);
   const ttlSeconds = readTtl(own.get('--ttl'), faults);
   const config = readConfig(io.env, rest);
-  const { secret, issuer, audience } = config.auth;
-  if (config.generated || secret === null) {
-    faults.push('CALLBOARD_SECRET: is required to sign a token, and must be the secret that the relay uses');
-  }
-  if (faults.length > 0 || secret === null) throw new UsageError(faults.join('\n'));
+  const { issuer, audience } = config.auth;
+  const secret = secretFor('a token', config, faults);
   io.print(`${await signToken({ secret, user, scopes, ttlSeconds, now: Date.now(), issuer, audience })}\n`);
 }
 
-function readUser(text: string | undefined, faults: string[]): string {
-  if (text === undefined) faults.push('--user: is required');
+/** Returns the user's name in its canonical form. Notes a fault under the flag's name if it is missing or wrong. */
+function readUser(flag: string, text: string | undefined, faults: string[]): string {
+  if (text === undefined) faults.push(`${flag}: is required`);
   try {
     return text === undefined ? '' : canonicalUser(text);
   } catch {
-    faults.push('--user: expected 1 to 128 characters without control characters and without "/"');
+    faults.push(`${flag}: expected 1 to 128 characters without control characters and without "/"`);
     return '';
   }
+}
+
+/** Returns the secret that signs something. Throws UsageError with all faults if there is any, or no secret. */
+function secretFor(what: string, { generated, auth }: Config, faults: readonly string[]): string {
+  const missing = `CALLBOARD_SECRET: is required to sign ${what}, and must be the secret that the relay uses`;
+  const all = generated || auth.secret === null ? [...faults, missing] : faults;
+  if (all.length > 0 || auth.secret === null) throw new UsageError(all.join('\n'));
+  return auth.secret;
 }
 
 function readScopes(text: string, faults: string[]): readonly string[] {
@@ -55,7 +64,27 @@ function readTtl(text: string | undefined, faults: string[]): number {
   return seconds;
 }
 
-// Runs the command `callboard healthcheck`, which asks a relay on this machine whether it is ready.
+/** Prints a sign-in link that any node of the deployment accepts. Audit and token record the operator's name. */
+export async function consoleLink(argv: readonly string[], io: Io): Promise<void> {
+  const { own, rest } = splitFlags(argv, { values: ['--url', '--name'] });
+  const faults: string[] = [];
+  const config = readConfig(io.env, rest);
+  const name = readUser('--name', own.get('--name') ?? loginName(), faults);
+  const url = own.get('--url') ?? addressOf(config);
+  if (!isHttpUrl(url)) faults.push('--url: expected an http or https address');
+  const secret = secretFor('the link', config, faults);
+  const ticket = await signTicket({ secret, name, now: Date.now() });
+  io.print(`${url.replace(/\/+$/, '')}/console/#code=${ticket}\n`);
+  io.complain(`It signs ${name} in as an administrator, once, within ${SIGN_IN_TICKET_SECONDS} seconds.\n`);
+}
+
+function loginName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return 'operator';
+  }
+}
 
 /** The default of `--within`: how long the relay may take to answer, in milliseconds. */
 const WITHIN_MS = 3_000;
@@ -69,16 +98,10 @@ export async function healthcheck(argv: readonly string[], io: Io): Promise<void
   const { own, rest } = splitFlags(argv, { values: ['--within'] });
   const within = Number(own.get('--within') ?? WITHIN_MS);
   if (!Number.isInteger(within) || within < 1) throw new UsageError('--within: expected milliseconds');
-  const { host, port, basePath, tls } = readConfig(io.env, rest);
-  const url = `${tls ? 'https' : 'http'}://${reachable(host)}:${port}${basePath}/readyz`;
+  const url = `${addressOf(readConfig(io.env, rest))}/readyz`;
   const { status, body } = await ask(url, within);
-  if (status !== 200) throw new HealthError(`${url} answers ${status}: ${body}`);
+  if (status !== 200) throw new CommandError(`${url} answers ${status}: ${body}`);
   io.print(`${body}\n`);
-}
-
-/** The error for a relay that is not ready. The process exits with code 1. */
-export class HealthError extends Error {
-  override readonly name = 'HealthError';
 }
 
 /**
@@ -94,23 +117,22 @@ async function ask(url: string, within: number): Promise<{ readonly status: numb
     if (!answer) throw new Error('no response');
     return { status: answer.statusCode ?? 0, body: (await text(answer)).trim() };
   } catch (error) {
-    throw new HealthError(`${url} does not answer (${signal.aborted ? `within ${within} ms` : reasonOf(error)})`);
+    throw new CommandError(
+      `${url} does not answer (${signal.aborted ? `within ${within} ms` : messageOf(error instanceof Error && error.cause instanceof Error ? error.cause : error)})`,
+    );
   }
 }
 
-/** Returns the host at which this machine reaches the relay: loopback for a relay that listens on all addresses. */
+/** Returns the address at which this machine reaches a relay: loopback for a relay that listens on all addresses. */
+function addressOf({ host, port, basePath, tls }: Config): string {
+  return `${tls ? 'https' : 'http'}://${reachable(host)}:${port}${basePath}`;
+}
+
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::' || host === '[::]') return '[::1]';
   return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
 }
-
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error ? error.cause.message : error.message;
-}
-
-// Runs the command `callboard schema`, which prints the GraphQL schema of the relay.
 
 /** Prints the GraphQL schema. Throws UsageError for any argument. */
 export async function schema(argv: readonly string[], io: Io): Promise<void> {
@@ -120,12 +142,7 @@ export async function schema(argv: readonly string[], io: Io): Promise<void> {
   io.print(printedSchema());
 }
 
-// Runs the command `callboard spill-clean`, which deletes expired payloads from the spill directory, and nothing else.
-
-/**
- * Removes expired payloads from the configured spill directory and prints how many it removed. May run while relays use
- * the directory.
- */
+/** Removes expired payloads from the spill directory and prints how many. May run while relays use the directory. */
 export async function spillClean(argv: readonly string[], io: Io): Promise<void> {
   const { spillDir, logLevel } = readConfig(io.env, argv);
   if (spillDir === null)

@@ -7,6 +7,7 @@ import { CallboardError } from '../core/errors.ts';
 import type { Log } from '../core/ports.ts';
 import { decideRoots } from '../platform/tracing.ts';
 import { VERSION } from '../version.ts';
+import { isHttpUrl } from './io.ts';
 
 type TraceApi = NonNullable<CallboardOptions['tracing']>;
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -71,10 +72,7 @@ async function start(packages: ExportPackages, { url, sampling }: ExportSettings
 
 type Exporter = InstanceType<ExportPackages['OTLPTraceExporter']>;
 
-/**
- * Logs only the first failure of an exporter and the next success, so that an unreachable collector does not fill the
- * log.
- */
+/** Logs the first failure of an exporter and the next success only, so that a collector that is away fills no log. */
 function noteFailures(exporter: Exporter, log: Log): Exporter {
   const send = exporter.export.bind(exporter);
   let failing = false;
@@ -97,8 +95,7 @@ function endpointOf(env: Environment): string | null {
     : 'OTEL_EXPORTER_OTLP_ENDPOINT';
   const text = env[name];
   if (!text) return null;
-  const url = URL.parse(text);
-  if (!url || !/^https?:$/.test(url.protocol)) throw wrong(name, 'expected an http or https address');
+  if (!isHttpUrl(text)) throw wrong(name, 'expected an http or https address');
   checkProtocol(env);
   if (name === 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') return text;
   return `${text.replace(/\/+$/, '')}/v1/traces`;
@@ -142,9 +139,7 @@ const PARENT_BASED = 'parentbased_';
 const DEFAULT_SAMPLER = `${PARENT_BASED}traceidratio`;
 const DEFAULT_RATIO = 0.01;
 
-/**
- * Reads the sampling from the environment. Throws `invalid_argument` for a sampler or a ratio that is not supported.
- */
+/** Reads the sampling from the environment. Throws `invalid_argument` for an unsupported sampler or ratio. */
 export function samplingOf(env: Environment): TraceSampling {
   const setting = env['OTEL_TRACES_SAMPLER'] || DEFAULT_SAMPLER;
   const name = setting.replace(PARENT_BASED, '');

@@ -1,11 +1,7 @@
-/**
- * Joins the operators' commands in one application of Stricli, the library for command lines. Only this folder imports
- * Stricli.
- */
+/** Joins the operators' commands in one application of Stricli. Only this folder imports that library. */
 import { buildApplication, buildRouteMap, proposeCompletions, run, type Application } from '@stricli/core';
 import { commandOf, type OperatorContext } from './command.ts';
-import { OPERATOR_EXIT, type OperatorExit } from './failure.ts';
-import { type Io, NOUNS } from './io.ts';
+import { EXIT, NOUNS, type ExitCode, type Io } from './io.ts';
 import type { Flag, Verb } from './output.ts';
 import { wordsOf } from './relay.ts';
 
@@ -28,12 +24,12 @@ function routeOf(noun: string, brief: string) {
 }
 
 /** Runs one operator's command and returns its exit code. Never throws. */
-export async function runOperator(argv: readonly string[], io: Io): Promise<OperatorExit> {
-  let exit: OperatorExit | null = null;
+export async function runOperator(argv: readonly string[], io: Io): Promise<ExitCode> {
+  let exit: ExitCode | null = null;
   const { process, context } = contextOf(io, (ended) => (exit = ended));
   await run(applicationOf(), argv, context);
   if (exit !== null) return exit;
-  return process.exitCode === 0 || process.exitCode === null ? OPERATOR_EXIT.done : OPERATOR_EXIT.usage;
+  return process.exitCode === 0 || process.exitCode === null ? EXIT.done : EXIT.usage;
 }
 
 /** Returns proposals that complete the last of `words`. That word is empty or typed only in part. */
@@ -43,7 +39,7 @@ export async function completions(words: readonly string[], io: Io): Promise<rea
   return found.map(({ completion }) => completion);
 }
 
-function contextOf(io: Io, end: (exit: OperatorExit) => void) {
+function contextOf(io: Io, end: (exit: ExitCode) => void) {
   const process = {
     stdout: { write: io.print },
     stderr: { write: io.complain },
@@ -54,10 +50,9 @@ function contextOf(io: Io, end: (exit: OperatorExit) => void) {
   return { process, context: { process, io, end } };
 }
 
-// Defines the flags that several verbs of the command line have.
-
 const USER_FLAG = { userId: 'Only this user' };
 const CLIENT_FLAGS = { ...USER_FLAG, clientId: 'Only this client' };
+const WAIT_FLAGS = { ...CLIENT_FLAGS, older: 'Only waits older than this, such as 10s' };
 /** The flags of verbs that list rows in pages. */
 const PAGE_FLAGS: Readonly<Record<string, Flag>> = {
   limit: 'Most rows of a page, 1 to 1000 (default 100)',
@@ -75,18 +70,154 @@ const YES_FLAG: Readonly<Record<string, Flag>> = {
   yes: { help: 'Do not ask; required if the input is not a terminal', on: true },
 };
 
-// Declares the verbs about calls: invoke an action, check a call before it is sent, read what became of it, and list
-// waiting callers.
-
 const PARAMS = { params: 'File with the parameters as JSON; - reads standard input' };
 const BUDGETS = {
   connect: 'How long to wait for the client to connect, such as 5s (default 0s)',
   respond: 'How long the client may take, such as 30s (default 30s)',
 };
+const CLIENT_TYPE = { clientType: { help: 'Only this kind of client', values: wordsOf('ClientType') } };
+const KIND = { help: 'Only these kinds, separated by commas', values: wordsOf('MessageKind'), many: true } as const;
 const CALL_ARGS = ['user/client', 'action', 'params...'];
-const ADDRESS = ['user/client/command'];
+const CALL_ADDRESS = ['user/client/command'];
+const CLIENT_ADDRESS = ['user/client'];
+const TOKEN_FLAGS = ['tokenFile', 'tokenCommand'] as const;
 
-const CALL_VERBS: readonly Verb[] = [
+/** All verbs of operators. The commands, their help, shell completion and the table of docs/cli.md are made from it. */
+export const VERBS: readonly Verb[] = [
+  // About the relay itself: its state, its nodes and its capacity.
+  {
+    name: 'status',
+    brief: 'Show the state of the deployment; exits with 1 if something needs a person',
+    load: async () => (await import('./run/status.ts')).status,
+  },
+  {
+    name: 'top',
+    brief: 'Show rates and the busiest clients, again and again',
+    flags: {
+      sort: { help: 'Which clients come first (default inflight)', values: ['inflight', 'queued', 'wait'] },
+      interval: 'How often (default 2s)',
+      ...COUNT_FLAG,
+    },
+    load: async () => (await import('./run/status.ts')).top,
+  },
+  {
+    name: 'nodes ls',
+    brief: 'List nodes of the deployment',
+    flags: PAGE_FLAGS,
+    load: async () => (await import('./run/status.ts')).nodesLs,
+  },
+  {
+    name: 'nodes drain',
+    brief: 'Make a node take no new work and close its links',
+    args: ['node'],
+    flags: { within: 'How long live commands may take to end (default 10s)', ...YES_FLAG },
+    examples: ['nodes drain node-a --within 60s --yes'],
+    load: async () => (await import('./run/status.ts')).nodesDrain,
+  },
+  {
+    name: 'capacity ls',
+    brief: 'List admission scopes that hold reservations',
+    flags: PAGE_FLAGS,
+    load: async () => (await import('./run/status.ts')).capacityLs,
+  },
+  {
+    name: 'doctor',
+    brief: 'Check settings, contexts, token and relay, one line each',
+    load: async () => (await import('./run/status.ts')).doctor,
+  },
+  // About clients, users, advertised actions, reported execution contexts, and sites.
+  {
+    name: 'clients ls',
+    brief: 'List clients that are connected, or were until lately',
+    flags: {
+      ...USER_FLAG,
+      status: { help: 'Only this status', values: wordsOf('ConnectionStatus') },
+      ...CLIENT_TYPE,
+      action: 'Only clients that advertise this action',
+      text: 'Only where an id, or the value of a label, contains this',
+      label: { help: 'Only with this label, as key=value', many: true },
+      nodeId: 'Only this node',
+      ...PAGE_FLAGS,
+    },
+    examples: ['clients ls --status stale -o ids', 'clients ls --client-type browser --label room=12'],
+    load: async () => (await import('./run/clients.ts')).clientsLs,
+  },
+  {
+    name: 'clients get',
+    brief: 'Show one client',
+    args: CLIENT_ADDRESS,
+    load: async () => (await import('./run/clients.ts')).clientsGet,
+  },
+  {
+    name: 'clients actions',
+    brief: 'List the actions that a client advertises',
+    args: CLIENT_ADDRESS,
+    load: async () => (await import('./run/clients.ts')).clientsActions,
+  },
+  {
+    name: 'clients flapping',
+    brief: 'List the clients that reconnected most in the last hour',
+    flags: { limit: 'Most rows, 1 to 1000 (default 100)' },
+    load: async () => (await import('./run/clients.ts')).clientsFlapping,
+  },
+  {
+    name: 'clients watch',
+    brief: 'Print changes of connections from now on',
+    flags: { ...USER_FLAG, ...COUNT_FLAG },
+    load: async () => (await import('./run/clients.ts')).clientsWatch,
+  },
+  {
+    name: 'clients disconnect',
+    brief: 'Close the link of a client, which may connect again at once',
+    args: CLIENT_ADDRESS,
+    flags: { reason: 'Why, for the audit', ...YES_FLAG },
+    load: async () => (await import('./run/clients.ts')).clientsDisconnect,
+  },
+  {
+    name: 'users ls',
+    brief: 'List users',
+    flags: PAGE_FLAGS,
+    load: async () => (await import('./run/clients.ts')).usersLs,
+  },
+  {
+    name: 'users get',
+    brief: 'Show a user: connections, streams and waits',
+    args: ['user'],
+    load: async () => (await import('./run/clients.ts')).usersGet,
+  },
+  {
+    name: 'actions ls',
+    brief: 'List a sample of the actions that connected clients advertise',
+    args: ['action?'],
+    load: async () => (await import('./run/clients.ts')).actionsLs,
+  },
+  {
+    name: 'places ls',
+    brief: 'List execution contexts, or browser windows, that clients report',
+    flags: {
+      kind: { help: 'What to list (default context)', values: ['context', 'window'] },
+      ...CLIENT_FLAGS,
+      ...CLIENT_TYPE,
+      ownership: { help: 'Only for this use', values: wordsOf('Ownership') },
+      status: 'Only this status: active, idle, closed or stale; of windows open, stale or closed',
+      windowId: 'Only contexts in this window',
+      ...PAGE_FLAGS,
+    },
+    load: async () => (await import('./run/clients.ts')).placesLs,
+  },
+  {
+    name: 'sites ls',
+    brief: 'List cooperative sites',
+    flags: { owner: 'Only sites of this user', ...PAGE_FLAGS },
+    load: async () => (await import('./run/clients.ts')).sitesLs,
+  },
+  {
+    name: 'sites get',
+    brief: 'Show one site',
+    args: ['owner/site'],
+    load: async () => (await import('./run/clients.ts')).sitesGet,
+  },
+  // About calls, and callers that wait.
   {
     name: 'call',
     brief: 'Invoke an action of a client and wait for its end',
@@ -117,7 +248,7 @@ const CALL_VERBS: readonly Verb[] = [
       outcome: { help: 'Only this outcome', values: wordsOf('Outcome') },
       stage: { help: 'Only this stage', values: wordsOf('Stage') },
       code: 'Only this code of an error, such as handler_failed',
-      clientType: { help: 'Only this kind of client', values: wordsOf('ClientType') },
+      ...CLIENT_TYPE,
       label: { help: 'Only clients with this label, as key=value', many: true },
       nodeId: 'Only this node',
       ...TIME_FLAGS,
@@ -130,20 +261,20 @@ const CALL_VERBS: readonly Verb[] = [
   {
     name: 'calls get',
     brief: 'Show everything that is proven about a call',
-    args: ADDRESS,
+    args: CALL_ADDRESS,
     load: async () => (await import('./run/calls.ts')).callsGet,
   },
   {
     name: 'calls await',
     brief: 'Wait for the end of a call',
-    args: ADDRESS,
+    args: CALL_ADDRESS,
     flags: { within: 'How long to wait, such as 30s (default 30s)' },
     load: async () => (await import('./run/calls.ts')).callsAwait,
   },
   {
     name: 'calls cancel',
     brief: 'Cancel a call',
-    args: ADDRESS,
+    args: CALL_ADDRESS,
     flags: { reason: 'Why, for the record and the client' },
     load: async () => (await import('./run/calls.ts')).callsCancel,
   },
@@ -154,7 +285,7 @@ const CALL_VERBS: readonly Verb[] = [
       ...CLIENT_FLAGS,
       action: 'Only this action',
       outcome: { help: 'Only ends with these outcomes, separated by commas', values: wordsOf('Outcome'), many: true },
-      clientType: { help: 'Only this kind of client', values: wordsOf('ClientType') },
+      ...CLIENT_TYPE,
       ...COUNT_FLAG,
     },
     examples: ['calls tail --outcome outcome_unknown,expired'],
@@ -163,7 +294,7 @@ const CALL_VERBS: readonly Verb[] = [
   {
     name: 'calls reveal',
     brief: 'Show one payload of a call, for a reason that the audit keeps',
-    args: ADDRESS,
+    args: CALL_ADDRESS,
     flags: {
       reason: 'Why it is looked at; required',
       subject: { help: 'Which payload (default result)', values: ['params', 'result', 'message'] },
@@ -175,13 +306,13 @@ const CALL_VERBS: readonly Verb[] = [
   {
     name: 'waits ls',
     brief: 'List callers that wait, oldest first',
-    flags: { ...CLIENT_FLAGS, older: 'Only waits older than this, such as 10s', ...PAGE_FLAGS },
+    flags: { ...WAIT_FLAGS, ...PAGE_FLAGS },
     load: async () => (await import('./run/calls.ts')).waitsLs,
   },
   {
     name: 'waits count',
     brief: 'Count callers that wait',
-    flags: { ...CLIENT_FLAGS, older: 'Only waits older than this, such as 10s' },
+    flags: WAIT_FLAGS,
     load: async () => (await import('./run/calls.ts')).waitsCount,
   },
   {
@@ -190,111 +321,7 @@ const CALL_VERBS: readonly Verb[] = [
     flags: { older: 'The age, 1s to 10m (default 10s)', ...USER_FLAG, ...COUNT_FLAG },
     load: async () => (await import('./run/calls.ts')).waitsWatch,
   },
-];
-
-// Declares the verbs about clients, users, advertised actions, reported execution contexts, and sites.
-
-const CLIENT = ['user/client'];
-
-const CLIENT_VERBS: readonly Verb[] = [
-  {
-    name: 'clients ls',
-    brief: 'List clients that are connected, or were until lately',
-    flags: {
-      ...USER_FLAG,
-      status: { help: 'Only this status', values: wordsOf('ConnectionStatus') },
-      clientType: { help: 'Only this kind of client', values: wordsOf('ClientType') },
-      action: 'Only clients that advertise this action',
-      text: 'Only where an id, or the value of a label, contains this',
-      label: { help: 'Only with this label, as key=value', many: true },
-      nodeId: 'Only this node',
-      ...PAGE_FLAGS,
-    },
-    examples: ['clients ls --status stale -o ids', 'clients ls --client-type browser --label room=12'],
-    load: async () => (await import('./run/clients.ts')).clientsLs,
-  },
-  {
-    name: 'clients get',
-    brief: 'Show one client',
-    args: CLIENT,
-    load: async () => (await import('./run/clients.ts')).clientsGet,
-  },
-  {
-    name: 'clients actions',
-    brief: 'List the actions that a client advertises',
-    args: CLIENT,
-    load: async () => (await import('./run/clients.ts')).clientsActions,
-  },
-  {
-    name: 'clients flapping',
-    brief: 'List the clients that reconnected most in the last hour',
-    flags: { limit: 'Most rows, 1 to 1000 (default 100)' },
-    load: async () => (await import('./run/clients.ts')).clientsFlapping,
-  },
-  {
-    name: 'clients watch',
-    brief: 'Print changes of connections from now on',
-    flags: { ...USER_FLAG, ...COUNT_FLAG },
-    load: async () => (await import('./run/clients.ts')).clientsWatch,
-  },
-  {
-    name: 'clients disconnect',
-    brief: 'Close the link of a client, which may connect again at once',
-    args: CLIENT,
-    flags: { reason: 'Why, for the audit', ...YES_FLAG },
-    load: async () => (await import('./run/clients.ts')).clientsDisconnect,
-  },
-  {
-    name: 'users ls',
-    brief: 'List users',
-    flags: PAGE_FLAGS,
-    load: async () => (await import('./run/clients.ts')).usersLs,
-  },
-  {
-    name: 'users get',
-    brief: 'Show a user: connections, streams and waits',
-    args: ['user'],
-    load: async () => (await import('./run/clients.ts')).usersGet,
-  },
-  {
-    name: 'actions ls',
-    brief: 'List a sample of the actions that connected clients advertise',
-    args: ['action?'],
-    load: async () => (await import('./run/clients.ts')).actionsLs,
-  },
-  {
-    name: 'places ls',
-    brief: 'List execution contexts, or browser windows, that clients report',
-    flags: {
-      kind: { help: 'What to list (default context)', values: ['context', 'window'] },
-      ...CLIENT_FLAGS,
-      clientType: { help: 'Only this kind of client', values: wordsOf('ClientType') },
-      ownership: { help: 'Only for this use', values: wordsOf('Ownership') },
-      status: 'Only this status: active, idle, closed or stale; of windows open, stale or closed',
-      windowId: 'Only contexts in this window',
-      ...PAGE_FLAGS,
-    },
-    load: async () => (await import('./run/clients.ts')).placesLs,
-  },
-  {
-    name: 'sites ls',
-    brief: 'List cooperative sites',
-    flags: { owner: 'Only sites of this user', ...PAGE_FLAGS },
-    load: async () => (await import('./run/clients.ts')).sitesLs,
-  },
-  {
-    name: 'sites get',
-    brief: 'Show one site',
-    args: ['owner/site'],
-    load: async () => (await import('./run/clients.ts')).sitesGet,
-  },
-];
-
-// Declares the verbs about what the relay retains: streams, messages and the audit.
-
-const KIND = { help: 'Only these kinds, separated by commas', values: wordsOf('MessageKind'), many: true } as const;
-
-const HISTORY_VERBS: readonly Verb[] = [
+  // About what the relay retains: streams, messages and the audit.
   {
     name: 'streams ls',
     brief: 'List the streams in which messages of a user are retained',
@@ -335,13 +362,7 @@ const HISTORY_VERBS: readonly Verb[] = [
     examples: ['audit ls --user-id alice --action reveal'],
     load: async () => (await import('./run/history.ts')).auditLs,
   },
-];
-
-// Declares the verbs that need no relay: contexts, and completion for shells.
-
-const TOKEN_FLAGS = ['tokenFile', 'tokenCommand'] as const;
-
-const LOCAL_VERBS: readonly Verb[] = [
+  // About what needs no relay: contexts, and completion for shells.
   {
     name: 'context add',
     brief: 'Add or replace a context: a relay, and where its token comes from',
@@ -397,60 +418,4 @@ const LOCAL_VERBS: readonly Verb[] = [
     examples: ['completion bash > ~/.local/share/bash-completion/completions/callboard'],
     load: async () => (await import('./run/local.ts')).completion,
   },
-];
-
-// Declares the verbs about the relay itself: its state, its nodes and its capacity.
-
-const RELAY_VERBS: readonly Verb[] = [
-  {
-    name: 'status',
-    brief: 'Show the state of the deployment; exits with 1 if something needs a person',
-    load: async () => (await import('./run/status.ts')).status,
-  },
-  {
-    name: 'top',
-    brief: 'Show rates and the busiest clients, again and again',
-    flags: {
-      sort: { help: 'Which clients come first (default inflight)', values: ['inflight', 'queued', 'wait'] },
-      interval: 'How often (default 2s)',
-      ...COUNT_FLAG,
-    },
-    load: async () => (await import('./run/status.ts')).top,
-  },
-  {
-    name: 'nodes ls',
-    brief: 'List nodes of the deployment',
-    flags: PAGE_FLAGS,
-    load: async () => (await import('./run/status.ts')).nodesLs,
-  },
-  {
-    name: 'nodes drain',
-    brief: 'Make a node take no new work and close its links',
-    args: ['node'],
-    flags: { within: 'How long live commands may take to end (default 10s)', ...YES_FLAG },
-    examples: ['nodes drain node-a --within 60s --yes'],
-    load: async () => (await import('./run/status.ts')).nodesDrain,
-  },
-  {
-    name: 'capacity ls',
-    brief: 'List admission scopes that hold reservations',
-    flags: PAGE_FLAGS,
-    load: async () => (await import('./run/status.ts')).capacityLs,
-  },
-  {
-    name: 'doctor',
-    brief: 'Check settings, contexts, token and relay, one line each',
-    load: async () => (await import('./run/status.ts')).doctor,
-  },
-];
-
-// Lists all verbs of operators. The commands, their help, shell completion and the table of docs/cli.md are made from
-// it.
-
-export const VERBS: readonly Verb[] = [
-  ...RELAY_VERBS,
-  ...CLIENT_VERBS,
-  ...CALL_VERBS,
-  ...HISTORY_VERBS,
-  ...LOCAL_VERBS,
 ];

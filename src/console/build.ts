@@ -25,7 +25,7 @@ const ALIASES = {
  * requests.
  */
 const SHARED =
-  /src\/console\/(api|pages\/(counters|columns)|session|shell|ui)|node_modules\/(@preact|preact\/(dist|hooks|jsx-runtime)|preact-iso)\//;
+  /src\/console\/(api|base|pages\/columns|session|shell|ui)|node_modules\/(@preact|preact\/(dist|hooks|jsx-runtime)|preact-iso)\//;
 
 /**
  * Leaves out a validator that only the tests of the forms library need. The library's main code imports it all the

@@ -11,11 +11,10 @@ const KEY = 'callboard:token';
  * The reason why the tab is not signed in. `none`: it has had no token yet, or the user signed out. `expired`: its token
  * expired, or the relay rejected it. `refused`: a sign-in link did not work; `message` says why.
  */
-export type SignedOut = { readonly why: 'none' | 'expired' | 'refused'; readonly message: string | null };
+type SignedOut = { readonly why: 'none' | 'expired' | 'refused'; readonly message: string | null };
 
-const stored = read();
+const stored = recall('session', KEY);
 
-/** The bearer token; null while there is none. */
 export const token = signal<string | null>(stored);
 
 /** The reason why the tab is signed out; null while it is signed in. */
@@ -28,7 +27,7 @@ export function signIn(given: string): void {
   token.value = given;
   signedOut.value = null;
   signIns.value += 1;
-  write(given);
+  keep('session', KEY, given);
 }
 
 /** Shows the sign-in form in front of the page. Does nothing if the tab already has a token other than `refused`. */
@@ -36,36 +35,18 @@ export function signOutOf(refused: string, why: SignedOut['why'], message: strin
   if (token.value !== refused) return;
   token.value = null;
   signedOut.value = { why, message };
-  write(null);
+  keep('session', KEY, null);
 }
 
-/** Removes the token because the user asked for it. */
 export function signOut(): void {
   token.value = null;
   signedOut.value = { why: 'none', message: null };
-  write(null);
+  keep('session', KEY, null);
 }
 
 /** Shows a message on the sign-in form when a link could not be used. */
 function explainSignIn(message: string): void {
   if (token.value === null) signedOut.value = { why: 'refused', message };
-}
-
-function read(): string | null {
-  try {
-    return sessionStorage.getItem(KEY);
-  } catch {
-    return null; // The browser blocks storage, so the token lasts as long as the page.
-  }
-}
-
-function write(value: string | null): void {
-  try {
-    if (value === null) sessionStorage.removeItem(KEY);
-    else sessionStorage.setItem(KEY, value);
-  } catch {
-    // The browser may block storage; see `read`.
-  }
 }
 
 // Signs the tab in with the one-time code of a link: `<base>/console/#code=...`. Browsers do not send fragments to
@@ -98,4 +79,31 @@ function textMember(body: unknown, name: string): string | null {
   if (typeof body !== 'object' || body === null) return null;
   const value: unknown = Object.entries(body).find(([key]) => key === name)?.[1];
   return typeof value === 'string' ? value : null;
+}
+
+// Keeps texts in the browser: for as long as the tab, or for good. Browsers may block that, and then a text lasts as
+// long as the page.
+
+type Keeper = 'session' | 'local';
+
+export function recall(keeper: Keeper, key: string): string | null {
+  try {
+    return storageOf(keeper).getItem(key);
+  } catch {
+    return null;
+  }
+}
+
+/** Keeps the text; null removes it. */
+export function keep(keeper: Keeper, key: string, value: string | null): void {
+  try {
+    if (value === null) storageOf(keeper).removeItem(key);
+    else storageOf(keeper).setItem(key, value);
+  } catch {
+    // The browser blocks storage.
+  }
+}
+
+function storageOf(keeper: Keeper): Storage {
+  return keeper === 'session' ? sessionStorage : localStorage;
 }

@@ -1,92 +1,199 @@
-/**
- * The interfaces of core that the HTTP, GraphQL and WebSocket layers use. Methods take the requester, refuse what
- * the requester may not do, and bound their answers. Methods "for nested fields" rely on the authorization of the
- * parent.
- */
-import type { Audits } from './audit/audit.ts';
-import type { Capabilities, ConnectionEvent } from './backend.ts';
-import type { Connections } from './connections/connections.ts';
-import type { Clock } from './ports.ts';
-import type { Contexts } from './contexts/contexts.ts';
-import type { ExecutionEvidence, Outcome, Stage } from './commands/command.ts';
-import type { Dedup } from './dedup/dedup.ts';
-import type { Histories } from './history/history.ts';
-import type { TerminalError } from './history/message.ts';
-import type { Ingest } from './ingest/ingest.ts';
-import type { Reveals } from './reveal/reveal.ts';
-import type { MaybePromise } from './maybe-promise.ts';
-import type { ServerInfo } from './deps.ts';
-import type { SeriesApi } from './metrics/series.ts';
-import type { ShareName, SharesInUse, Shares } from './shares/shares.ts';
-import type { DocumentTurns } from './shares/turns.ts';
-import type { Users } from './users/users.ts';
-import type { Actions } from './actions/actions.ts';
-import type { Rpc } from './calls/call.ts';
-import type { Deliveries } from './commands/operator.ts';
-import type { Sites } from './sites/site-policy.ts';
-import type { Links } from './commands/link-queues.ts';
+/** Creates core from a backend and the platform's ports, and connects the parts of core with each other. */
+import { createActions } from './actions/actions.ts';
+import type { AuditSign } from './audit/audit-rows.ts';
+import { createAuditTrail, createAudits, type AuditBounds } from './audit/audit.ts';
+import type { RevealMode } from './auth/policy.ts';
+import { createRpc } from './calls/calls.ts';
+import { Correlator, reattachWaits, releaseWaits } from './calls/wait.ts';
+import { createActs, createStoreRetryQueue, type DeliveryActs, type StoreRetryQueue } from './commands/acts.ts';
+import { Dispatcher } from './commands/dispatcher.ts';
+import { CommandEvents } from './commands/events.ts';
+import { createLinks } from './commands/link-session.ts';
+import { drainLinks, endWaits, handleNodeLoss, startLoops } from './commands/loops.ts';
+import { NodeQuestions } from './commands/nodes.ts';
+import { createDeliveries } from './commands/operator.ts';
+import { createConnections } from './connections/connections.ts';
+import { createContexts } from './contexts/contexts.ts';
+import { createDedup } from './dedup/dedup.ts';
+import { serverInfo, type Deps } from './deps.ts';
+import { fail } from './errors.ts';
+import { createHistories } from './history/history.ts';
+import { createPayloadStorage } from './history/payloads.ts';
+import { createIngest } from './ingest/ingest.ts';
+import { AUDIT_KEEP_MS, AUDIT_ROWS, READ_TURNS } from './limits.ts';
+import { thenDo, type MaybePromise } from './maybe-promise.ts';
+import { createSeries, type Series } from './metrics/series.ts';
+import type { Cancel, EventLoop } from './ports.ts';
+import { createReveals } from './reveal/reveal.ts';
+import { fullShares, sharesInUse, type ShareName, type SharesInUse } from './shares/shares.ts';
+import { ReadTurns, createDocumentTurns } from './shares/turns.ts';
+import { createProjector } from './sites/registry.ts';
+import { createSites } from './sites/sites.ts';
+import { createUsers } from './users/users.ts';
 
 export type { Requester } from './auth/principal.ts';
+export type { ConnectionEvent } from './backend.ts';
+export type { ExecutionEvidence, Outcome, Stage } from './commands/command.ts';
+export type { TerminalError } from './history/message.ts';
 export type { Summary } from './page.ts';
-export type { Users, UserView } from './users/users.ts';
+export type * from './actions/actions.ts';
+export type * from './calls/call.ts';
+export type * from './commands/link-queues.ts';
+export type * from './commands/link-session.ts';
+export type * from './commands/operator.ts';
+export type * from './connections/connections.ts';
+export type * from './history/history.ts';
+export type * from './sites/sites.ts';
+export type * from './users/users.ts';
 
-export interface Core {
-  readonly nodeId: string;
-  readonly mode: 'direct' | 'shared';
-  readonly capabilities: Capabilities;
-  readonly clock: Clock;
-  readonly server: ServerInfo;
+type CoreOptions = Omit<Deps, 'readTurns' | 'events' | 'audit' | 'reveal' | 'tracing'> & {
+  /** The event loop of the process, to which long reads step back. */
+  readonly loop: EventLoop;
+  /** Records spans. Absent: nothing is traced. */
+  readonly tracing?: Deps['tracing'];
   /**
-   * The idempotency window, in milliseconds: how long after its end a command's id is remembered, so that it does not
-   * run again.
+   * The bounds of the audit, and the function that signs its rows. Absent members have their defaults; without `sign`,
+   * rows are signed with the key of `crypto`.
    */
-  readonly idempotencyWindowMs: number;
-  /** Reads the audit of administrators' acts. */
-  readonly audit: Audits;
-  /** Lets administrators read payloads, as far as the deployment allows it. */
-  readonly reveals: Reveals;
-  readonly users: Users;
-  readonly connections: Connections;
-  readonly actions: Actions;
-  readonly contexts: Contexts;
-  readonly rpc: Rpc;
-  readonly history: Histories;
-  readonly dedup: Dedup;
-  readonly ingest: Ingest;
-  readonly delivery: Deliveries;
-  /** What the nodes counted and measured over time. */
-  readonly series: SeriesApi;
-  readonly links: Links;
-  readonly sites: Sites;
-  /** Runs the documents that read, with turns between users. */
-  readonly documents: DocumentTurns;
-  /** The resources that each user holds in this process. */
-  readonly shares: Shares;
-  /** How much of each share is in use, where the store counts in all nodes. */
-  sharesInUse(): MaybePromise<SharesInUse>;
-  /** Attaches to this node's mailbox and starts the background loops. */
-  start(): Promise<void>;
-  /** Stops admitting (`draining`), waits at most `withinMs` for the commands in flight, then closes the links. */
-  drain(withinMs: number): Promise<void>;
-  readonly draining: boolean;
-  close(): Promise<void>;
-  /** Throws `draining`, `store_full` or `store_unavailable` if this node should get no new traffic. */
-  ready(): MaybePromise<void>;
-  /** The shares whose total is used up. They refuse users who hold much; the node still takes new traffic. */
-  fullShares(): MaybePromise<readonly ShareName[]>;
+  readonly audit?: Partial<AuditBounds & { readonly sign: AuditSign }> | undefined;
+  readonly reveal?: RevealMode | undefined;
+};
+
+/** Core as the HTTP, GraphQL and WebSocket layers use it. */
+export type Core = ReturnType<typeof createCore>;
+
+/**
+ * Builds core over one backend. Nothing runs before `start`. Methods take the requester, refuse what the requester may
+ * not do, and bound their answers. Methods "for nested fields" rely on the authorization of the parent.
+ */
+export function createCore({ audit: bounds, reveal = 'argument', tracing = null, loop, ...given }: CoreOptions) {
+  const kept = { maxRows: AUDIT_ROWS, keepMs: AUDIT_KEEP_MS, sign: given.crypto.sign, ...bounds };
+  const audit = createAuditTrail({ ...given, ...kept, store: given.backend.audit });
+  const events = new CommandEvents(given);
+  const deps: Deps = { ...given, audit, reveal, tracing, events, loop, readTurns: new ReadTurns(READ_TURNS) };
+  const { backend, clock, nodeId, shares } = deps;
+  const { capabilities } = backend;
+  const correlator = new Correlator(deps.metrics);
+  const keeper = createPayloadStorage(deps);
+  const acts = createActs(deps, keeper);
+  const outbox = createStoreRetryQueue(deps);
+  const dispatcher = new Dispatcher(deps, outbox);
+  const questions = new NodeQuestions(deps);
+  const series = createSeries(deps, questions);
+  sampleNode(deps, dispatcher, correlator);
+  const { isDraining, ...life } = createLifecycle({ deps, correlator, dispatcher, acts, outbox, questions, series });
+  const calls = { deps, correlator, acts, keeper, dispatcher, isDraining };
+  const inUse = (): MaybePromise<SharesInUse> => sharesInUse(shares, backend.sharesInUse);
+  return {
+    nodeId,
+    mode: capabilities.shared ? ('shared' as const) : ('direct' as const),
+    capabilities,
+    clock,
+    server: serverInfo(deps),
+    /**
+     * The idempotency window, in milliseconds: how long after its end a command's id is remembered, so that it does not
+     * run again.
+     */
+    idempotencyWindowMs: backend.commands.windowMs,
+    /** Reads the audit of administrators' acts. */
+    audit: createAudits({ ...deps, store: backend.audit }),
+    /** Lets administrators read payloads, as far as the deployment allows it. */
+    reveals: createReveals(deps),
+    users: createUsers(deps),
+    connections: createConnections(deps),
+    actions: createActions(deps),
+    contexts: createContexts(deps),
+    rpc: createRpc(calls, questions),
+    history: createHistories(deps),
+    dedup: createDedup(deps),
+    ingest: createIngest({ deps, keeper, projector: createProjector(deps) }),
+    delivery: createDeliveries(deps, dispatcher),
+    /** What the nodes counted and measured over time. */
+    series: { read: series.read },
+    links: createLinks({ deps, dispatcher, acts, retryQueue: outbox, isDraining, questions }),
+    sites: createSites(calls),
+    /** Runs the documents that read, with turns between users. */
+    documents: createDocumentTurns({ shares, loop }),
+    /** The resources that each user holds in this process. */
+    shares,
+    /** How much of each share is in use, where the store counts in all nodes. */
+    sharesInUse: inUse,
+    /** The shares whose total is used up. They refuse users who hold much; the node still takes new traffic. */
+    fullShares: (): MaybePromise<readonly ShareName[]> => thenDo(inUse(), (amounts) => fullShares(shares, amounts)),
+    ...life,
+    get draining(): boolean {
+      return isDraining();
+    },
+  };
 }
 
-// --- connections and actions -----------------------------------------------------------------------------------------
-export type * from './connections/connections.ts';
-// --- commands --------------------------------------------------------------------------------------------------------
-export type * from './calls/call.ts';
-// --- history ---------------------------------------------------------------------------------------------------------
-export type * from './history/history.ts';
+/** Tells the metrics how to read those sampled gauges of this node that core can compute. */
+function sampleNode({ metrics, clock }: Deps, dispatcher: Dispatcher, correlator: Correlator): void {
+  metrics.sample('commands_queued', () => [[null, dispatcher.load.queued]]);
+  metrics.sample('commands_in_flight', () => [[null, dispatcher.load.inFlight]]);
+  metrics.sample('waiters', () => [[null, correlator.size]]);
+  metrics.sample('oldest_wait_seconds', () => {
+    const { oldestSince } = correlator;
+    return [[null, oldestSince === null ? 0 : clock.now() - oldestSince]];
+  });
+}
 
-// --- sites -----------------------------------------------------------------------------------------------------------
-// --- links -----------------------------------------------------------------------------------------------------------
-export type { ConnectionEvent, ExecutionEvidence, Outcome, Stage, TerminalError };
-export type * from './actions/actions.ts';
-export type * from './commands/operator.ts';
-export type * from './sites/site-policy.ts';
-export type * from './commands/link-queues.ts';
+// Starts core, drains it and closes it. Each step handles the parts of core in the order in which they depend on each
+// other.
+
+type LifecycleParts = {
+  readonly deps: Deps;
+  readonly correlator: Correlator;
+  readonly dispatcher: Dispatcher;
+  readonly acts: DeliveryActs;
+  readonly outbox: StoreRetryQueue;
+  readonly questions: NodeQuestions;
+  readonly series: Pick<Series, 'start'>;
+};
+
+/** Starts, drains and closes a node. Nothing runs before `start`. */
+function createLifecycle({ deps, correlator, dispatcher, acts, outbox, questions, series }: LifecycleParts) {
+  const { backend } = deps;
+  let draining = false;
+  let cancels: Cancel[] = [];
+  const isDraining = (): boolean => draining;
+  const reattach = (): Promise<void> => reattachWaits({ deps, correlator });
+  const drain = async (withinMs: number): Promise<void> => {
+    draining = true;
+    await drainLinks({ deps, dispatcher, withinMs });
+  };
+  return {
+    isDraining,
+    /** Attaches to this node's mailbox and starts the background loops. */
+    async start(): Promise<void> {
+      const loops = await startLoops({
+        deps,
+        dispatcher,
+        acts,
+        questions,
+        isDraining,
+        onDrain(withinMs) {
+          drain(withinMs).catch((error: unknown) => deps.log.error({ err: error }, 'draining failed'));
+        },
+        waiters: () => correlator.size,
+        onLost: (cause) => handleNodeLoss({ deps, dispatcher, acts, reattach }, cause),
+        onReply: correlator.resolve.bind(correlator),
+      });
+      cancels = [loops, series.start(), () => deps.events.close()];
+    },
+    /** Stops admitting (`draining`), waits at most `withinMs` for the commands in flight, then closes the links. */
+    drain,
+    async close(): Promise<void> {
+      draining = true;
+      if (backend.capabilities.shared) await releaseWaits({ deps, correlator });
+      else await endWaits({ deps, acts, waiting: correlator.size });
+      outbox.stop();
+      for (const cancel of cancels.splice(0)) cancel();
+    },
+    /** Throws `draining`, `store_full` or `store_unavailable` if this node should get no new traffic. */
+    ready(): MaybePromise<void> {
+      if (draining) fail('draining', 'This node is draining.');
+      return backend.ready();
+    },
+  };
+}

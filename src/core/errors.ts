@@ -104,6 +104,13 @@ export function isStoreUnavailable(error: unknown): boolean {
 
 // Collects the faults of a request's inputs, so that one error names all of them.
 
+/** Throws one `invalid_argument` that names every fault, if there is any. `separator`: what stands between their texts. */
+export function refuseInputs(errors: readonly InputError[], separator = '; '): void {
+  if (errors.length === 0) return;
+  const texts = errors.map(({ parameter, detail }) => `${parameter}: ${detail}`);
+  fail('invalid_argument', texts.join(separator), { errors });
+}
+
 /** A collector of the faults of one request's inputs. */
 type InputErrors = {
   /** Returns the value, or undefined if `read` threw an `invalid_argument`. Any other error propagates. */
@@ -124,11 +131,7 @@ export function collectInputErrors(): InputErrors {
         return undefined;
       }
     },
-    throwIfAny() {
-      if (faults.length === 0) return;
-      const text = faults.map(({ parameter, detail }) => `${parameter}: ${detail}`).join('; ');
-      fail('invalid_argument', text, { errors: faults });
-    },
+    throwIfAny: () => refuseInputs(faults),
   };
 }
 

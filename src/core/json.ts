@@ -19,25 +19,7 @@ import {
  * The JSON tools of `src/protocol`, for core. `JsonText` is JSON text that the relay retains, forwards and answers
  * without parsing and serializing it again.
  */
-export {
-  checkedJson,
-  countParts,
-  forEachName,
-  isArrayText,
-  isEmptyObject,
-  isObjectText,
-  itemsOf,
-  jsonFault,
-  memberOf,
-  membersOf,
-  ownSlice,
-  readMembers,
-  trustJson,
-  type JsonFault,
-  type JsonText,
-  type Members,
-} from '../protocol/json.ts';
-export { inOneLine, isRecord, RawJson, writeJson } from '../protocol/json.ts';
+export * from '../protocol/json.ts';
 
 /** A parsed JSON value. */
 type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue };
@@ -49,6 +31,15 @@ export function toJson(value: unknown): JsonText | null {
 
 export function fromJson(text: JsonText | null): JsonValue | null {
   return text === null ? null : (JSON.parse(text) as JsonValue);
+}
+
+/** Parses a text that may not be JSON; undefined if it is not. */
+export function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /**

@@ -2,11 +2,13 @@
  * Paging by position. A row's position is its sort tuple, and a page starts after a position, not at an offset. So rows
  * that are added or removed between two pages neither repeat nor hide other rows.
  */
+import { requirePrincipal, subjectOf, type Requester } from './auth/principal.ts';
 import { BoundedMap } from './collections.ts';
 import { CallboardError, fail, invalid } from './errors.ts';
 import { canonicalJson } from './json.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from './limits.ts';
-import type { Crypto } from './ports.ts';
+import { thenDo, type MaybePromise } from './maybe-promise.ts';
+import type { Clock, Crypto } from './ports.ts';
 
 /** The sort tuple of a row, as texts that are compared one by one by UTF-16 code units. */
 export type Position = readonly string[];
@@ -31,19 +33,8 @@ export function checkStopped({ stopped }: Pick<PageRequest, 'stopped'>): void {
 
 export type IncompleteReason = 'limit_reached' | 'node_silent' | 'store_unavailable' | 'evicted' | 'not_supported';
 export type EvidenceSource =
-  | (
-      | 'connections'
-      | 'streams'
-      | 'pending_rpcs'
-      | 'actions'
-      | 'messages'
-      | 'delivery'
-      | 'contexts'
-      | 'windows'
-      | 'sites'
-      | 'audit'
-    )
-  | 'metrics';
+  | ('connections' | 'streams' | 'pending_rpcs' | 'actions' | 'messages' | 'delivery')
+  | ('contexts' | 'windows' | 'sites' | 'audit' | 'metrics');
 
 /** What one source contributed to an answer, and why something is missing. */
 export type ObservedSource = {
@@ -106,6 +97,12 @@ export function comparePositions(a: Position, b: Position): number {
   return a.length - b.length;
 }
 
+/** Returns the end that comes first, of two pages that are merged into one; null: both reach the end of their rows. */
+export function nearerEnd(a: Position | null, b: Position | null): Position | null {
+  if (a === null || b === null) return a ?? b;
+  return comparePositions(a, b) <= 0 ? a : b;
+}
+
 /**
  * Writes a number as a text that sorts as the number does, for positions. `value` is 0 to Number.MAX_SAFE_INTEGER; a
  * fraction is dropped.
@@ -141,15 +138,12 @@ export function scanSorted<T>(
   return { rows: found, next: null, gaps: [] };
 }
 
-/** Makes the first page of a listing from its first rows and the total number of rows. */
-export function summaryScan<T>(
-  found: { readonly total: number; readonly rows: readonly T[]; readonly gaps?: readonly ObservedSource[] },
-  position: (row: T) => Position,
-): Scan<T> {
-  const rows = found.rows.map((row) => ({ row, position: position(row) }));
-  const last = rows.at(-1);
-  return { rows, next: last && found.total > rows.length ? last.position : null, gaps: found.gaps ?? [] };
-}
+/** The first rows of a listing, and the number of all its rows. */
+export type FirstRows<T> = {
+  readonly total: number;
+  readonly rows: readonly T[];
+  readonly gaps?: readonly ObservedSource[];
+};
 
 /** The first page of a listing, with the cursors that the listing itself would give, and the total number of rows. */
 export type Summary<T> = Page<T> & { readonly total: number };
@@ -159,8 +153,16 @@ export type Summary<T> = Page<T> & { readonly total: number };
 /** The paging arguments of a request: `first` is 1 to 1000 (default 100), `after` an opaque cursor. */
 export type PageArgs = { readonly first?: number | null | undefined; readonly after?: string | null | undefined };
 
+/** A filter as a request gives it. Members that are absent or null match every row. */
+export type GivenFilter<Filter> = { readonly [Name in keyof Filter]?: Filter[Name] | undefined };
+
 /** The listing that a cursor belongs to. A cursor is valid only for the same listing, filter and requester. */
 export type Listing = { readonly name: string; readonly filter: unknown; readonly requester: string };
+
+/** Returns a listing as this requester reads it. Throws `unauthenticated` if there is no requester. */
+export function listingOf(name: string, requester: Requester, filter: unknown): Listing {
+  return { name, filter, requester: subjectOf(requirePrincipal(requester)) };
+}
 
 const VERSION = 'c1';
 /** The most signed cursors that are cached; that many take about a megabyte. */
@@ -204,18 +206,9 @@ export class Cursors {
     return JSON.parse(this.#crypto.fromBase64Url(body) ?? '[]') as Position;
   }
 
-  /**
-   * Makes a page of a store's scan, with `view` of each row. `source` describes the source in the page's completeness.
-   */
-  page<T, U = T>(
-    listing: Listing,
-    scan: Scan<T>,
-    source: Omit<ObservedSource, 'complete' | 'observed' | 'limit' | 'reason'>,
-    view: (row: T) => U,
-  ): Page<U> {
-    const whole = { complete: true, limit: null, reason: null } as const;
-    const cut = { complete: false, limit: SCAN_BUDGET, reason: 'limit_reached' } as const;
-    const own: ObservedSource = { ...source, observed: scan.rows.length, ...(scan.cut ? cut : whole) };
+  /** Makes a page of a store's scan, with `view` of each row. `read`: the source of the rows, and when it was read. */
+  page<T, U = T>(listing: Listing, scan: Scan<T>, [source, asOf]: SourceRead, view: (row: T) => U): Page<U> {
+    const own = observed(source, asOf, scan.rows.length, scan.cut ? SCAN_BUDGET : null);
     return {
       nodes: scan.rows.map(({ row }) => view(row)),
       cursors: this.#cursorsOf(listing, scan),
@@ -231,12 +224,11 @@ export class Cursors {
    */
   firstPage<T>(
     listing: Listing,
-    found: { readonly total: number; readonly rows: readonly T[]; readonly gaps?: readonly ObservedSource[] },
-    source: Omit<ObservedSource, 'complete' | 'observed' | 'limit' | 'reason'>,
+    { total, rows, gaps = [] }: FirstRows<T>,
+    [source, asOf]: SourceRead,
     position: (row: T) => Position,
-  ): Page<T> & { readonly total: number } {
-    const { total, rows, gaps = [] } = found;
-    const own: ObservedSource = { ...source, complete: true, observed: rows.length, limit: null, reason: null };
+  ): Summary<T> {
+    const own = observed(source, asOf, rows.length);
     const last = rows.at(-1);
     return {
       nodes: rows,
@@ -289,6 +281,88 @@ function macPrefix({ name, requester, filter }: Listing): string {
   return `${VERSION}\n${name}\n${requester}\n${canonicalJson(filter)}\n`;
 }
 
+// Describes what the sources of an answer contributed, and what is missing.
+
+/** The source of an answer's rows, and when it was read, in epoch milliseconds. */
+type SourceRead = readonly [source: EvidenceSource, asOf: number];
+
+/** Describes a source that belongs to no node. `limit`: the bound at which reading it stopped; null: it was read whole. */
+export function observed(
+  source: EvidenceSource,
+  asOf: number,
+  rows: number,
+  limit: number | null = null,
+): ObservedSource {
+  const reason = limit === null ? null : 'limit_reached';
+  return { source, nodeId: null, complete: limit === null, observed: rows, limit, reason, asOf };
+}
+
+/** Describes a source of which nothing was read. */
+export function gapOf(
+  source: EvidenceSource,
+  asOf: number,
+  nodeId: string | null,
+  reason: IncompleteReason,
+): ObservedSource {
+  return { source, nodeId, complete: false, observed: 0, limit: null, reason, asOf };
+}
+
 export function completenessOf(sources: readonly ObservedSource[]): Completeness {
   return { complete: sources.every(({ complete }) => complete), sources };
+}
+
+// Lists the silent nodes, whose rows may be out of date, so that answers can report them as gaps.
+
+const NONE: readonly ObservedSource[] = [];
+/**
+ * How long the list of silent nodes is cached, in milliseconds: far less than the time after which a node counts as
+ * silent.
+ */
+const CACHE_MS = 250;
+
+/** The part of the port of nodes that tells which nodes are silent. */
+type SilentNodes = { silent(): MaybePromise<readonly string[]> };
+type CachedNodes = { readonly at: number; nodes: MaybePromise<readonly string[]> };
+
+/** The latest result of each store, or the request that is under way. */
+const cache = new WeakMap<SilentNodes, CachedNodes>();
+
+/**
+ * Returns the gaps that silent nodes cause in an answer: one source for each silent node. Its `observed` is 0. `nodeId`
+ * selects one node; null: all. Empty while no node is silent. The answer is at most CACHE_MS old. Throws as the store
+ * does.
+ */
+export function silentSources(
+  { backend, clock }: { readonly backend: { readonly nodes: SilentNodes }; readonly clock: Clock },
+  source: EvidenceSource,
+  nodeId: string | null = null,
+): MaybePromise<readonly ObservedSource[]> {
+  return thenDo(silentNodes(backend.nodes, clock.now()), (nodes) => {
+    if (nodes.length === 0) return NONE;
+    const asOf = clock.now();
+    return nodes
+      .filter((silent) => nodeId === null || silent === nodeId)
+      .map((silent) => gapOf(source, asOf, silent, 'node_silent'));
+  });
+}
+
+function silentNodes(store: SilentNodes, now: number): MaybePromise<readonly string[]> {
+  const last = cache.get(store);
+  if (last && now >= last.at && now - last.at < CACHE_MS) return last.nodes;
+  const found = store.silent();
+  const cached: CachedNodes = { at: now, nodes: found };
+  cache.set(store, cached);
+  if (!(found instanceof Promise)) return found;
+  return (cached.nodes = found.then(
+    (nodes) => (cached.nodes = nodes),
+    (error: unknown) => {
+      if (cache.get(store) === cached) cache.delete(store);
+      throw error;
+    },
+  ));
+}
+
+/** Adds gaps to those of a store's page. */
+export function withGaps<T>(scan: Scan<T>, gaps: readonly ObservedSource[]): Scan<T> {
+  return gaps.length === 0 ? scan : { ...scan, gaps: [...scan.gaps, ...gaps] };
 }

@@ -5,22 +5,20 @@
 import { requireScope, type Principal } from '../core/auth/principal.ts';
 import { endOf } from '../core/calls/call.ts';
 import { ChurnMap } from '../core/collections.ts';
-import type { Core, HangUp, Invocation, OnStage, TracedRequest } from '../core/core.ts';
+import type { Core, HangUp, Invocation, OnStage } from '../core/core.ts';
 import { invalid, notFound, notFoundError } from '../core/errors.ts';
 import type { CommandKey } from '../core/ids.ts';
 import { CALLER_UNANSWERED } from '../core/limits.ts';
 import { traceFlagsIn, traceStateIn } from '../core/trace-context.ts';
 import type { UpFrame } from '../protocol/frames.ts';
 import { aboutFrame } from './close.ts';
-import { payloadOf, type FrameLimits } from './frame-limits.ts';
+import { payloadOf } from './payloads.ts';
 import type { FrameWriter } from './socket.ts';
 
 export type CallerFrame = Extract<UpFrame, { type: 'invoke' | 'await' | 'cancel' }>;
 type Invoke = Extract<CallerFrame, { type: 'invoke' }>;
 type Await = Extract<CallerFrame, { type: 'await' }>;
 type Cancel = Extract<CallerFrame, { type: 'cancel' }>;
-
-type CallersOptions = { readonly core: Core; readonly writer: FrameWriter; readonly limits: FrameLimits };
 
 /** Aborts the wait of one request. It costs less than an AbortSignal, because it has at most one listener. */
 class AbortFlag implements HangUp {
@@ -46,21 +44,23 @@ type Asking = { readonly signal: AbortFlag; readonly fail: (error: unknown) => v
 
 /** The unanswered requests of one caller's link. Ending a request ends its wait, never its command. */
 export class Callers {
-  readonly #options: CallersOptions;
+  readonly #core: Core;
+  readonly #writer: FrameWriter;
   readonly #unanswered = new ChurnMap<string, AbortFlag>();
 
-  constructor(options: CallersOptions) {
-    this.#options = options;
+  constructor(core: Core, writer: FrameWriter) {
+    this.#core = core;
+    this.#writer = writer;
   }
 
   /** Returns whether the frame may be handled. False: the frame was refused, and the peer has been sent the refusal. */
   allows(frame: CallerFrame): boolean {
-    const { writer, limits } = this.#options;
+    const writer = this.#writer;
     const unanswered = this.#unanswered;
     const known = unanswered.has(frame.ref);
     if (!known && unanswered.size < CALLER_UNANSWERED) return true;
     const about = aboutFrame(frame);
-    if (!limits.countUnsolicited(about)) return false;
+    if (!writer.countUnsolicited(about)) return false;
     const message = `At most ${CALLER_UNANSWERED} requests may be unanswered.`;
     if (known)
       writer.refuse(
@@ -99,7 +99,7 @@ export class Callers {
     const signal = this.#unanswered.get(ref);
     this.#unanswered.delete(ref);
     if (signal) signal.abort();
-    else this.#options.limits.countUnsolicited({ frame: 'leave', ref });
+    else this.#writer.countUnsolicited({ frame: 'leave', ref });
   }
 
   /** Ends every wait, because the link has closed. */
@@ -108,10 +108,9 @@ export class Callers {
   }
 
   #invoke(frame: Invoke, requester: Principal, asking: Asking): void {
-    const { core, writer } = this.#options;
     const params = payloadOf(frame);
-    const sendStage = stageSender(writer, frame);
-    const invoked = core.rpc.invoke(requester, {
+    const sendStage = stageSender(this.#writer, frame);
+    const invoked = this.#core.rpc.invoke(requester, {
       userId: userOf(frame, requester),
       clientId: frame.client_id,
       action: frame.action,
@@ -134,13 +133,16 @@ export class Callers {
   }
 
   #await(frame: Await, requester: Principal, asking: Asking): void {
-    const { core, writer } = this.#options;
-    const sendStage = stageSender(writer, frame);
+    const core = this.#core;
+    const sendStage = stageSender(this.#writer, frame);
     const request = {
       ...keyOf(frame, requester),
       waitFor: frame.wait_for,
       withinMs: frame.within_ms,
-      ...traceOf(frame),
+      traceId: frame.trace_id,
+      parentSpanId: frame.parent_span_id,
+      traceFlags: traceFlagsIn(frame.trace_flags),
+      traceState: traceStateIn(frame.trace_state),
       signal: asking.signal,
       onAdmitted: frame.stages === 'first' ? sendStage : undefined,
       onStage: frame.stages === 'first' ? undefined : sendStage,
@@ -151,12 +153,11 @@ export class Callers {
   }
 
   #cancel(frame: Cancel, requester: Principal, { signal, fail }: Asking): void {
-    const { core, writer } = this.#options;
-    core.rpc
+    this.#core.rpc
       .cancel(requester, keyOf(frame, requester), frame.reason ?? null)
       .then((receipt) => {
         const { commandId, state } = receipt ?? notFound();
-        writer.send({ type: 'receipt', ref: frame.ref, command_id: commandId, state });
+        this.#writer.send({ type: 'receipt', ref: frame.ref, command_id: commandId, state });
         this.#answered(frame.ref, signal);
       })
       .catch(fail);
@@ -184,7 +185,7 @@ export class Callers {
   }
 
   #answer(frame: Invoke | Await, invocation: Invocation, sendStage: OnStage | undefined): void {
-    const { writer } = this.#options;
+    const writer = this.#writer;
     const { ref } = frame;
     if (invocation.kind === 'refused') {
       const commandId = invocation.commandId ?? frame.command_id;
@@ -245,19 +246,4 @@ function keyOf(frame: Await | Cancel, requester: Principal): CommandKey {
 function userOf(frame: CallerFrame, requester: Principal): string {
   if (frame.user_id !== undefined) return frame.user_id;
   return requester.kind === 'user' ? requester.userId : invalid('user_id', 'an administrator must name the user');
-}
-
-// Reads the trace ids, flags and state that a caller's frame may contain.
-
-type TraceMembers = {
-  readonly trace_id?: string | undefined;
-  readonly parent_span_id?: string | undefined;
-  readonly trace_flags?: string | undefined;
-  readonly trace_state?: string | undefined;
-};
-
-/** Reads the trace of a frame. Leaves out malformed flags and states, as the HTTP handlers do for headers. */
-function traceOf({ trace_id, parent_span_id, trace_flags, trace_state }: TraceMembers): TracedRequest {
-  const more = { traceFlags: traceFlagsIn(trace_flags), traceState: traceStateIn(trace_state) };
-  return { traceId: trace_id, parentSpanId: parent_span_id, ...more };
 }

@@ -1,7 +1,4 @@
-/**
- * Maps disconnect causes, close reasons and error codes to each other, and builds the `bye` frame with its reconnect
- * delay.
- */
+/** Maps disconnect causes, close reasons and error codes to each other, and builds `bye` and `refused` frames. */
 import { randomUUID } from 'node:crypto';
 import type { DisconnectCause } from '../core/connections/connection.ts';
 import { CallboardError, internalMessage, type Code } from '../core/errors.ts';
@@ -11,7 +8,7 @@ import { CLOSE, MAX_ERROR_MESSAGE, type CloseReason } from '../protocol/codes.ts
 import { ID } from '../protocol/fields.ts';
 import type { DownHeader, UpFrame } from '../protocol/frames.ts';
 
-const REASON_OF_CAUSE: Readonly<Record<DisconnectCause, CloseReason>> = {
+export const REASON_OF_CAUSE: Readonly<Record<DisconnectCause, CloseReason>> = {
   client_closed: 'internal',
   lost: 'internal',
   reset: 'internal',
@@ -26,7 +23,7 @@ const REASON_OF_CAUSE: Readonly<Record<DisconnectCause, CloseReason>> = {
   operator: 'operator',
 };
 
-const CAUSE_OF_REASON: Readonly<Record<CloseReason, DisconnectCause>> = {
+export const CAUSE_OF_REASON: Readonly<Record<CloseReason, DisconnectCause>> = {
   protocol_error: 'protocol_error',
   unauthenticated: 'token_expired',
   forbidden: 'protocol_error',
@@ -73,14 +70,6 @@ const RECONNECT_DELAY_MS: Readonly<Partial<Record<CloseReason, () => number>>> =
   frame_too_large: () => 1_000,
   draining: () => Math.floor(Math.random() * 1_000),
 };
-
-export function reasonOfCause(cause: DisconnectCause): CloseReason {
-  return REASON_OF_CAUSE[cause];
-}
-
-export function causeOfReason(reason: CloseReason): DisconnectCause {
-  return CAUSE_OF_REASON[reason];
-}
 
 /** The errors with which a socket fails because its peer, or a machine between, has reset the connection. */
 const RESETS: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED']);
@@ -169,9 +158,7 @@ export function clip(text: string, max: number): string {
   return text.slice(0, max).toWellFormed();
 }
 
-/**
- * Returns the text if it is a valid id. With any other reference the refusal would not be a valid frame for the peer.
- */
+/** Returns the text if it is a valid id. Any other reference would make the refusal an invalid frame for the peer. */
 function idOrNothing(text: string | null | undefined): string | undefined {
   return text !== null && text !== undefined && ID.test(text) ? text : undefined;
 }

@@ -11,8 +11,9 @@ import { ByteRates } from '../core/shares/turns.ts';
 import { statusOf, type CloseReason } from '../protocol/codes.ts';
 import { SUBPROTOCOL } from '../protocol/frames.ts';
 import { foreignOrigin, originAllowed, type OriginRule } from '../web/reply.ts';
-import { BEAT_MS, Link } from './link.ts';
-import { ActionLists, type GatewayParts, type LinkPeer, type OpenLink } from './client-link.ts';
+import { BEAT_MS, Link, type GatewayParts } from './link.ts';
+import { ActionLists } from './payloads.ts';
+import type { LinkPeer } from './router.ts';
 import { createSocketServer, createTurnEnd } from './socket.ts';
 
 export type GatewayOptions = OriginRule & {
@@ -29,20 +30,16 @@ export type GatewayOptions = OriginRule & {
   readonly onWelcome?: (socket: Duplex, principal: Principal) => void;
 };
 
-type CloseAllOptions = {
-  /** Spreads the closes over this time, in milliseconds, so that the peers do not all reconnect at once. Default 0. */
-  readonly spreadMs?: number;
-};
-
 /** The WebSocket sessions of clients and callers. */
 export interface Gateway {
   /** Takes over an upgrade request for `/connect` and its socket. Every request gets a response. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /**
-   * Refuses new links and closes the open ones. Resolves when all sockets are gone and core has recorded the end of
-   * each link. Cannot be undone.
+   * Refuses new links and closes the open ones, spread over `spreadMs` milliseconds (default 0), so that the peers do
+   * not all reconnect at once. Resolves when all sockets are gone and core has recorded the end of each link. Cannot be
+   * undone.
    */
-  closeAll(reason: CloseReason, options?: CloseAllOptions): Promise<void>;
+  closeAll(reason: CloseReason, options?: { readonly spreadMs?: number }): Promise<void>;
   /** The number of open sockets, welcomed or not. */
   readonly size: number;
   /** The number of welcomed links, by who is at the other end. */
@@ -52,7 +49,7 @@ export interface Gateway {
 export function createGateway(options: GatewayOptions): Gateway {
   const { clock, log, core } = options;
   const { maxUnopened = core.shares.bounds.links.total ?? Infinity } = options;
-  const links = new Set<OpenLink>();
+  const links = new Set<Link>();
   const allGone = Promise.withResolvers<void>();
   const server = createSocketServer();
   const refuse = (socket: Duplex, refusal: UpgradeRefusal): void => {
@@ -62,7 +59,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   server.on('wsClientError', (error, socket, request) => refuse(socket, badHandshake(error, request)));
   let beat = 0;
   let closing = false;
-  const onDone = (link: OpenLink): void => {
+  const onDone = (link: Link): void => {
     links.delete(link);
     if (closing && links.size === 0) allGone.resolve();
   };
@@ -138,8 +135,6 @@ function refusalOf(request: IncomingMessage, rule: OriginRule): UpgradeRefusal |
   return offersSubprotocol(request) ? null : OTHER_PROTOCOL;
 }
 
-// Finds the address that a request came from, also behind a trusted proxy, and the network under which it is counted.
-
 /**
  * Returns the peer's address. With `trustProxy`, it is the last value of X-Forwarded-For, because the nearest proxy
  * appends the address that it saw; at most 64 characters of it are used.
@@ -167,8 +162,6 @@ export function networkOf(address: string): string {
   const network = all.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
   return `${network.join(':')}::/64`;
 }
-
-// Answers a refused WebSocket upgrade with an HTTP problem response, and closes its socket.
 
 export type UpgradeRefusal = {
   readonly status: number;

@@ -7,22 +7,19 @@ import type { DisconnectCause, LinkEnd } from '../core/connections/connection.ts
 import { BACK_PRESSURE_MS, DEAD_MS, HEADER_CHARS, HELLO_MS, PING_MS, STALE_MS } from '../core/limits.ts';
 import type { Metrics } from '../core/metrics.ts';
 import type { Cancel, Clock } from '../core/ports.ts';
-import type { ByteRates, HeldRate } from '../core/shares/turns.ts';
+import type { HeldRate } from '../core/shares/turns.ts';
 import type { CloseReason } from '../protocol/codes.ts';
 import { FRAMES_PER_MESSAGE, FRAME_SEPARATOR, isFault, parseUp, type UpFrame } from '../protocol/frames.ts';
 import {
-  Reports,
-  SocketLink,
-  type SocketLinkOwner,
-  type GatewayParts,
-  type LinkPeer,
-  type OpenLink,
-} from './client-link.ts';
-import { aboutFrame, causeOfReason, causeOfSocket, reasonOfRefusal, refusalOf, type OffendingFrame } from './close.ts';
-import { FrameLimits, isHeaderTooLong } from './frame-limits.ts';
-import { openLink, type Handshake, type HelloFrame } from './hello.ts';
-import { FrameRouter } from './router.ts';
-import { FrameWriter, type FrameWriterOwner, type LinkSocket, type SocketHandler } from './socket.ts';
+  CAUSE_OF_REASON,
+  aboutFrame,
+  causeOfSocket,
+  reasonOfRefusal,
+  refusalOf,
+  type OffendingFrame,
+} from './close.ts';
+import { FrameRouter, openLink, type Handshake, type HelloFrame, type LinkPeer, type RouterParts } from './router.ts';
+import { FrameWriter, type LinkSocket, type SocketHandler } from './socket.ts';
 
 /** The disconnect causes after which ends of commands that the client still sends are recorded. */
 const TAKES_LATE_ENDS: ReadonlySet<DisconnectCause | undefined> = new Set<DisconnectCause>([
@@ -30,24 +27,56 @@ const TAKES_LATE_ENDS: ReadonlySet<DisconnectCause | undefined> = new Set<Discon
   'node_drained',
 ]);
 
+/**
+ * The length of a beat, in milliseconds. The gateway has one timer for all its links, and a link measures silence in
+ * beats. While the process is blocked no beats occur, so a peer whose frames are merely unread does not count as dead.
+ */
+export const BEAT_MS = 1_000;
+const PING = PING_MS / BEAT_MS;
+const DEAD = DEAD_MS / BEAT_MS;
+const BEHIND = BACK_PRESSURE_MS / BEAT_MS;
+/**
+ * The number of beats after which a peer counts as silent. The last frame arrived during its beat, and the store has
+ * its time a little later, so the connection is shown as stale at this beat and not before.
+ */
+const SILENT = STALE_MS / BEAT_MS + 2;
+
+/** What all links of a gateway share. */
+export type GatewayParts = RouterParts & {
+  /** The number of the current beat; it grows by one every BEAT_MS. */
+  readonly beat: () => number;
+  /** Called once for each welcomed link, with its socket and its principal. */
+  readonly onWelcome: (socket: Duplex, principal: Principal) => void;
+  /**
+   * Called once for each link, when its socket is gone and core has recorded its end. All links share one function, so
+   * no link holds a promise of its own.
+   */
+  readonly onDone: (link: Link) => void;
+};
+
 /** The raw socket of a link and its peer's address. */
 type LinkOrigin = { readonly socket: Duplex; readonly address: string };
 
 /** One WebSocket of a client or a caller, from its upgrade to its end. No received frame makes it throw. */
-export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLinkOwner {
+export class Link implements SocketHandler {
   readonly #parts: GatewayParts;
   readonly #socket: Duplex;
   readonly #address: string;
   readonly #ws: LinkSocket;
-  /** The byte rate of the user; null before `welcome` and for an administrator. */
+  readonly #writer: FrameWriter;
+  /** The byte rate of the user; null before `welcome` and for an administrator, who is not limited. */
   #inbound: Inbound | null = null;
   /** The number of bytes received before `hello` was checked. They are charged to the user once the user is known. */
   #uncharged = 0;
-  readonly #writer: FrameWriter;
-  readonly #limits: FrameLimits;
-  readonly #reports: Reports;
-  readonly #heartbeat: Heartbeat;
-  #cancelHelloTimer: (() => void) | null;
+  readonly #firstBeat: number;
+  #lastFrameBeat: number;
+  /** The last beat in which a sign of life was reported. */
+  #touchedBeat: number | null = null;
+  /** Since which beat the socket has been behind; null if it is not. */
+  #behindSince: number | null = null;
+  /** When the ping was sent that is not answered yet, in milliseconds. */
+  #pingedAt: number | null = null;
+  #cancelHelloTimer: Cancel | null;
   #phase: 'hello' | 'opening' | FrameRouter = 'hello';
   #drainedDue = false;
   #listensForDrain = false;
@@ -57,39 +86,46 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
   #pending: Promise<void> | null = null;
 
   constructor(ws: LinkSocket, { socket, address }: LinkOrigin, parts: GatewayParts) {
-    const { clock, metrics, turnEnd } = parts;
     this.#parts = parts;
     this.#ws = ws;
     this.#socket = socket;
     this.#address = address;
-    this.#writer = new FrameWriter({ ws, socket, turnEnd, metrics, owner: this });
-    this.#limits = new FrameLimits(clock, this.#writer);
-    this.#reports = new Reports(this.#writer, this.#limits);
-    this.#heartbeat = new Heartbeat(parts.beat());
-    this.#cancelHelloTimer = clock.after(HELLO_MS, () => this.close('hello_timeout'));
+    this.#writer = new FrameWriter({ ws, socket, handler: this }, parts);
+    this.#firstBeat = this.#lastFrameBeat = parts.beat();
+    this.#cancelHelloTimer = parts.clock.after(HELLO_MS, () => this.close('hello_timeout'));
     ws.tell(this);
   }
 
   /** Sends `bye` and closes. */
   close(reason: CloseReason): void {
-    this.#writer.close(reason);
-  }
-
-  /** Runs once per gateway beat. Sends pings. Closes a silent link, one too long behind, and one whose token expired. */
-  onBeat(): void {
-    if (!this.#writer.open || this.#expired()) return;
-    // While reading is paused, the peer's frames cannot arrive: its silence does not count.
-    if (this.#inbound?.paused) this.#heartbeat.frameArrived(this.#parts.beat());
-    const due = this.#heartbeat.due(this.#parts.beat(), this.#writer.behind);
-    if (due === 'ping') this.#ping();
-    else if (due !== 'nothing') this.close(due);
-    if (this.#heartbeat.becameSilent(this.#parts.beat())) this.#router?.tell('silent');
-    this.#drained();
+    this.#writer.end(reason);
   }
 
   /** Who is at the other end; null before `welcome`. */
   get peer(): LinkPeer | null {
     return this.#router?.peer ?? null;
+  }
+
+  /** Runs once per gateway beat. Sends pings. Closes a silent link, one too long behind, and one whose token expired. */
+  onBeat(): void {
+    if (!this.#writer.open || this.#expired()) return;
+    const beat = this.#parts.beat();
+    // While reading is paused, the peer's frames cannot arrive: its silence does not count.
+    if (this.#inbound?.paused) this.#lastFrameBeat = this.#touchedBeat = beat;
+    const fault = this.#faultAt(beat);
+    if (fault !== null) this.close(fault);
+    else if ((beat - this.#firstBeat) % PING === 0) this.#ping();
+    if (beat - this.#lastFrameBeat === SILENT) this.#router?.tell('silent');
+    this.#drained();
+  }
+
+  /** Returns why the link must be closed at this beat; null if it may stay open. */
+  #faultAt(beat: number): CloseReason | null {
+    if (beat - this.#lastFrameBeat >= DEAD) return 'heartbeat_lost';
+    if (!this.#writer.behind) this.#behindSince = null;
+    else if (this.#behindSince === null) this.#behindSince = beat;
+    else if (beat - this.#behindSince >= BEHIND) return 'back_pressure';
+    return null;
   }
 
   message(data: RawData, isBinary: boolean): void {
@@ -110,15 +146,15 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
   }
 
   control(frame: 'ping' | 'pong'): void {
-    if (this.#writer.open) this.#limits.countUnsolicited({ frame });
+    if (this.#writer.open) this.#writer.countUnsolicited({ frame });
   }
 
   closing(reason: CloseReason): void {
-    this.#over({ cause: causeOfReason(reason), closeCode: null });
+    this.#over({ cause: CAUSE_OF_REASON[reason], closeCode: null });
   }
 
   /** Adds the `drain` listener on first use only, because most links are never behind. */
-  onBehind(): void {
+  behind(): void {
     this.#drainedDue = true;
     if (this.#listensForDrain) return;
     this.#listensForDrain = true;
@@ -148,7 +184,12 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
     if (!this.#writer.open) return this.#receiveLate(text, isBinary);
     if (this.#expired()) return;
     const router = this.#router;
-    if (this.#heartbeat.frameArrived(this.#parts.beat())) router?.touch();
+    const beat = this.#parts.beat();
+    this.#lastFrameBeat = beat;
+    if (this.#touchedBeat !== beat) {
+      this.#touchedBeat = beat;
+      router?.touch();
+    }
     if (isBinary) this.#refuseBadFrame('binary frames are not part of this protocol', {});
     else if (isHeaderTooLong(text))
       this.#refuseBadFrame(`the first line is longer than ${HEADER_CHARS} characters`, {});
@@ -171,39 +212,41 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
       if (this.#phase === 'hello') this.#open(frame);
       else this.#refuseBadFrame('hello may be sent only once', aboutFrame(frame));
     } else if (router) {
-      if (frame.type === 'pong') this.#heartbeat.ponged(this.#parts);
+      if (frame.type === 'pong') this.#ponged();
       router.take(frame);
     } else this.#refuseBadFrame('only hello may be sent before welcome', aboutFrame(frame));
   }
 
   /** Refuses a bad frame. Before `hello` is accepted, one bad frame closes the link. */
   #refuseBadFrame(detail: string, about: OffendingFrame): void {
-    this.#limits.refuseBadFrame(detail, about);
+    this.#writer.refuseBadFrame(detail, about);
     if (this.#phase === 'hello') this.close('protocol_error');
   }
 
   #open(hello: HelloFrame): void {
     this.#phase = 'opening';
     this.#stopHelloTimer();
-    const link = new SocketLink(this.#writer, this.#reports, this);
     const helloBytes = this.#uncharged;
     this.#uncharged = 0;
-    this.#pending = openLink({ ...this.#parts, address: this.#address, helloBytes }, hello, link)
+    this.#pending = openLink(this.#parts, { hello, address: this.#address, helloBytes }, this.#writer)
       .then((opened) => this.#opened(opened))
       .catch((error: unknown) => this.#refused(error));
   }
 
   #opened(opened: Handshake): Promise<void> | undefined {
-    const outputs = { writer: this.#writer, limits: this.#limits, reports: this.#reports };
-    const router = new FrameRouter({ parts: this.#parts, outputs, address: this.#address }, opened);
+    const parts = this.#parts;
+    const { principal } = opened;
+    const router = new FrameRouter({ parts, writer: this.#writer, address: this.#address }, opened);
     this.#phase = router;
-    if (!opened.session) this.#parts.metrics.count('links_opened', 'caller');
+    if (!opened.session) parts.metrics.count('links_opened', 'caller');
     // If the link ended while core was opening the session, core learns of the end only now.
     if (this.#end !== null) return router.end(this.#end);
-    for (const command of opened.session?.unfinished ?? []) this.#reports.expect(command);
-    this.#parts.onWelcome(this.#socket, opened.principal);
-    this.#inbound = limitInbound(opened.principal, this.#ws, this.#parts);
-    this.#inbound?.charge(this.#uncharged);
+    for (const command of opened.session?.unfinished ?? []) this.#writer.expect(command);
+    parts.onWelcome(this.#socket, principal);
+    if (principal.kind === 'user') {
+      this.#inbound = new Inbound(parts.inbound.hold(principal.userId), this.#ws, parts);
+      this.#inbound.charge(this.#uncharged);
+    }
     this.#writer.send(opened.welcome);
     opened.session?.begin();
     this.#pending = null;
@@ -213,7 +256,7 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
   #refused(error: unknown): void {
     const refusal = refusalOf(error, this.#parts);
     this.#writer.refuse(refusal, { frame: 'hello' });
-    this.#writer.close(reasonOfRefusal(refusal.code));
+    this.#writer.end(reasonOfRefusal(refusal.code));
   }
 
   /** Called when the peer, or the network between, has ended the link. Changes nothing if the relay was first. */
@@ -248,7 +291,14 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
     // No frame is sent before `welcome`.
     if (!this.#router) return;
     this.#writer.send({ type: 'ping' });
-    this.#heartbeat.pinged(this.#parts.clock.monotonic());
+    this.#pingedAt = this.#parts.clock.monotonic();
+  }
+
+  /** Measures the time since the ping that this pong answers, if there was one. */
+  #ponged(): void {
+    const { clock, metrics } = this.#parts;
+    if (this.#pingedAt !== null) metrics.observe('client_rtt_seconds', clock.monotonic() - this.#pingedAt);
+    this.#pingedAt = null;
   }
 
   #drained(): void {
@@ -262,98 +312,15 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
   }
 }
 
-// Decides when one link must be pinged, or closed because it is silent or does not read. Has no timer.
-
-/**
- * The length of a beat, in milliseconds. The gateway has one timer for all its links, and a link measures silence in
- * beats. While the process is blocked no beats occur, so a peer whose frames are merely unread does not count as dead.
- */
-export const BEAT_MS = 1_000;
-const PING = PING_MS / BEAT_MS;
-const DEAD = DEAD_MS / BEAT_MS;
-const BEHIND = BACK_PRESSURE_MS / BEAT_MS;
-/**
- * The number of beats after which a peer counts as silent. The last frame arrived during its beat, and the store has
- * its time a little later, so the connection is shown as stale at this beat and not before.
- */
-const SILENT = STALE_MS / BEAT_MS + 2;
-
-/** What a link must do at this beat. A close reason means that it must close with this reason. */
-type HeartbeatAction = 'nothing' | 'ping' | CloseReason;
-
-/** The heartbeat of one link: when a frame last arrived, and for how long the socket has been behind. */
-class Heartbeat {
-  readonly #firstBeat: number;
-  #lastFrameBeat: number;
-  #touched: number | null = null;
-  #behindSince: number | null = null;
-  /** When the ping was sent that is not answered yet, in milliseconds. */
-  #pingedAt: number | null = null;
-
-  constructor(beat: number) {
-    this.#firstBeat = beat;
-    this.#lastFrameBeat = beat;
-  }
-
-  /**
-   * Records that a frame arrived. Returns true for the first frame of this beat: the caller then reports a sign of
-   * life.
-   */
-  frameArrived(beat: number): boolean {
-    this.#lastFrameBeat = beat;
-    const first = this.#touched !== beat;
-    this.#touched = beat;
-    return first;
-  }
-
-  pinged(at: number): void {
-    this.#pingedAt = at;
-  }
-
-  /** Measures the time since the ping that this pong answers, if there was one. */
-  ponged({ clock, metrics }: { readonly clock: Clock; readonly metrics: Metrics }): void {
-    if (this.#pingedAt !== null) metrics.observe('client_rtt_seconds', clock.monotonic() - this.#pingedAt);
-    this.#pingedAt = null;
-  }
-
-  /** Whether the peer counts as silent from this beat on. */
-  becameSilent(beat: number): boolean {
-    return beat - this.#lastFrameBeat === SILENT;
-  }
-
-  due(beat: number, behind: boolean): HeartbeatAction {
-    if (beat - this.#lastFrameBeat >= DEAD) return 'heartbeat_lost';
-    if (!behind) this.#behindSince = null;
-    else if (this.#behindSince === null) this.#behindSince = beat;
-    else if (beat - this.#behindSince >= BEHIND) return 'back_pressure';
-    return (beat - this.#firstBeat) % PING === 0 ? 'ping' : 'nothing';
-  }
+/** Says whether the first line of a frame is longer than HEADER_CHARS. */
+function isHeaderTooLong(text: string): boolean {
+  const cut = text.indexOf('\n');
+  return (cut < 0 ? text.length : cut) > HEADER_CHARS;
 }
-
-// Limits the bytes that a user's links may send, by pausing the sockets.
 
 /** The reading side of a link's socket. */
 type Readable = { pause(): void; resume(): void };
-
-type InboundOptions = {
-  readonly held: HeldRate;
-  readonly socket: Readable;
-  readonly clock: Clock;
-  readonly metrics: Metrics;
-};
-
-type InboundParts = Pick<InboundOptions, 'clock' | 'metrics'> & { readonly inbound: ByteRates };
-
-/** Limits a welcomed link to the byte rate of its user. Null for an administrator, who is not limited. */
-function limitInbound(
-  principal: Principal,
-  socket: Readable,
-  { inbound, clock, metrics }: InboundParts,
-): Inbound | null {
-  return principal.kind === 'user'
-    ? new Inbound({ held: inbound.hold(principal.userId), socket, clock, metrics })
-    : null;
-}
+type InboundParts = { readonly clock: Clock; readonly metrics: Metrics };
 
 /**
  * Holds a link to its user's byte rate. Above the rate, the socket is not read for as long as the rate requires, so
@@ -364,8 +331,7 @@ function limitInbound(
 export class Inbound {
   readonly #held: HeldRate;
   readonly #socket: Readable;
-  readonly #clock: Clock;
-  readonly #metrics: Metrics;
+  readonly #parts: InboundParts;
   #cancel: Cancel | null = null;
   #over = false;
   /** The size of the last frame, in bytes. */
@@ -373,11 +339,10 @@ export class Inbound {
   /** The number of bytes that were charged in advance for the next frame. */
   #reserved = 0;
 
-  constructor({ held, socket, clock, metrics }: InboundOptions) {
+  constructor(held: HeldRate, socket: Readable, parts: InboundParts) {
     this.#held = held;
     this.#socket = socket;
-    this.#clock = clock;
-    this.#metrics = metrics;
+    this.#parts = parts;
   }
 
   /** Whether reading is paused. */
@@ -410,9 +375,9 @@ export class Inbound {
   }
 
   #pause(ms: number): void {
-    this.#metrics.count('inbound_limited', 'link');
+    this.#parts.metrics.count('inbound_limited', 'link');
     this.#socket.pause();
-    this.#cancel = this.#clock.after(ms, () => this.#look());
+    this.#cancel = this.#parts.clock.after(ms, () => this.#look());
   }
 
   /** Resumes reading. If other links of the user have used up the rate in the meantime, waits again instead. */
@@ -420,7 +385,7 @@ export class Inbound {
     const { rate } = this.#held;
     const wait = rate.charge(0);
     if (wait > 0) {
-      this.#cancel = this.#clock.after(wait, () => this.#look());
+      this.#cancel = this.#parts.clock.after(wait, () => this.#look());
       return;
     }
     this.#reserved = this.#last;
@@ -435,8 +400,6 @@ export class Inbound {
     this.#socket.resume();
   }
 }
-
-// Splits a WebSocket message into the texts of its frames. Does not parse them.
 
 /** The byte between two frames of a message. In UTF-8 no other character contains this byte. */
 const SEPARATOR = FRAME_SEPARATOR.charCodeAt(0);

@@ -1,79 +1,92 @@
-/** Passes each frame of a welcomed link to the part that handles it, and answers a frame that fails with a refusal. */
-import { requireUser, subjectOf, type Principal } from '../core/auth/principal.ts';
-import type { LinkSession } from '../core/commands/link-queues.ts';
-import type { LinkEnd } from '../core/connections/connection.ts';
+/** Opens a link with `hello`, and then passes each frame to the part of core that handles it. */
+import {
+  requirePrincipal,
+  requireScope,
+  requireUser,
+  subjectOf,
+  type Authenticator,
+  type Principal,
+} from '../core/auth/principal.ts';
+import type { ClientLink } from '../core/commands/link-queues.ts';
+import type { LinkSession } from '../core/commands/link-session.ts';
+import type { FinishResult } from '../core/commands/stores.ts';
+import type { ClientType, LinkEnd } from '../core/connections/connection.ts';
 import type { Core } from '../core/core.ts';
 import { CallboardError, fail, invalid, notFound } from '../core/errors.ts';
-import { toJson, trustJson, type JsonText, type Members } from '../core/json.ts';
-import { CLIENT_CONTEXTS, CLIENT_WINDOWS, ENVELOPE_PARTS } from '../core/limits.ts';
-import type { MaybePromise } from '../core/maybe-promise.ts';
-import type { Holdings } from '../core/shares/shares.ts';
-import type { SiteDefinition } from '../core/sites/site-policy.ts';
-import type { UpFrame } from '../protocol/frames.ts';
+import type { TerminalError } from '../core/history/message.ts';
+import { toJson, type JsonText } from '../core/json.ts';
+import { CLIENT_CONTEXTS, CLIENT_WINDOWS, DEAD_MS, IN_FLIGHT, MAX_FRAME_BYTES, PING_MS } from '../core/limits.ts';
+import { orElse, thenDo, type MaybePromise } from '../core/maybe-promise.ts';
+import type { Log } from '../core/ports.ts';
+import { holderOf, type Holdings } from '../core/shares/shares.ts';
+import type { ByteRates } from '../core/shares/turns.ts';
+import { CLIENT_REFUSALS, MAX_ERROR_MESSAGE, type Code } from '../protocol/codes.ts';
+import { FRAMES_PER_MESSAGE, type DownHeader, type Recorded, type UpFrame } from '../protocol/frames.ts';
 import { Callers, type CallerFrame } from './callers.ts';
-import type { ReportFrame, Reports, GatewayParts, LinkPeer } from './client-link.ts';
-import { aboutFrame, refusalOf, type OffendingFrame } from './close.ts';
-import {
-  BadPayload,
-  arrayOf,
-  flagIn,
-  memberIn,
-  objectOf,
-  payloadOf,
-  textIn,
-  type FrameLimits,
-} from './frame-limits.ts';
-import {
-  admit,
-  readAdvertisement,
-  readReport,
-  releaseLink,
-  type Handshake,
-  type HelloFrame,
-  type LinkRole,
-} from './hello.ts';
-import type { FrameWriter } from './socket.ts';
+import { aboutFrame, clip, refusalOf, type OffendingFrame } from './close.ts';
+import { BadPayload, payloadOf, readAdvertisement, readDefinition, readReport, type ActionLists } from './payloads.ts';
+import type { FrameWriter, WriterParts } from './socket.ts';
 
+export type HelloFrame = Extract<UpFrame, { type: 'hello' }>;
+type ReportFrame = Extract<UpFrame, { type: 'ack' | 'progress' | 'result' | 'error' | 'cancelled' }>;
+type EndFrame = Exclude<ReportFrame, { type: 'ack' | 'progress' }>;
+type SiteFrame = Extract<UpFrame, { type: 'site' }>;
 /** The frames of a welcomed link other than clients' reports and callers' requests. */
 type ControlFrame = Exclude<UpFrame, HelloFrame | ReportFrame | CallerFrame | { type: 'leave' }>;
 
-type FrameRouterOutputs = {
-  readonly writer: FrameWriter;
-  readonly limits: FrameLimits;
-  readonly reports: Reports;
+/** Who is at the other end of a link: a client of this type, or a caller. */
+export type LinkPeer = ClientType | 'caller';
+
+/** What the routers of all links share. */
+export type RouterParts = WriterParts & {
+  readonly core: Core;
+  readonly authenticator: Authenticator;
+  readonly log: Log;
+  /** The inbound byte rates of users. */
+  readonly inbound: ByteRates;
+  /** The lists of actions that clients advertised most recently. */
+  readonly actionLists: ActionLists;
 };
 
-/** The dependencies of a FrameRouter. `address`: the peer's address. */
-type FrameRouterParts = {
-  readonly parts: GatewayParts;
-  readonly outputs: FrameRouterOutputs;
-  readonly address: string;
+/** One link. `address`: the peer's address. */
+type LinkParts = { readonly parts: RouterParts; readonly writer: FrameWriter; readonly address: string };
+
+/** The error codes with which a client refuses a command. */
+const REFUSALS: ReadonlySet<string> = new Set(CLIENT_REFUSALS);
+/** The error codes that a client may end a command with. Any other code becomes `handler_failed`. */
+const OWN_CODES: ReadonlySet<string> = new Set([
+  ...CLIENT_REFUSALS,
+  'handler_failed',
+  'result_unavailable',
+  'client_timeout',
+] satisfies readonly Code[]);
+
+const RECORDED: Readonly<Record<FinishResult['kind'], Recorded>> = {
+  finished: 'recorded',
+  duplicate: 'duplicate',
+  late: 'late',
+  fenced: 'fenced',
+  unknown: 'unknown',
 };
 
 /** Handles the frames of a link between `welcome` and its end. Its methods neither throw nor reject. */
 export class FrameRouter {
-  readonly #parts: GatewayParts;
+  readonly #parts: RouterParts;
   readonly #writer: FrameWriter;
-  readonly #limits: FrameLimits;
-  readonly #reports: Reports;
   readonly #address: string;
   /** The handler of callers' requests. Created with the first request, because most client links never send one. */
   #callers: Callers | null = null;
   readonly #session: LinkSession | null;
-  readonly #kind: LinkRole;
   readonly #holdings: Holdings;
   #principal: Principal;
   readonly #openedAt: number;
   #leaving = false;
 
-  constructor({ parts, outputs, address }: FrameRouterParts, { principal, session, holdings }: Handshake) {
+  constructor({ parts, writer, address }: LinkParts, { principal, session, holdings }: Handshake) {
     this.#parts = parts;
-    this.#writer = outputs.writer;
-    this.#limits = outputs.limits;
-    this.#reports = outputs.reports;
+    this.#writer = writer;
     this.#address = address;
     this.#session = session;
-    this.#kind = session ? 'client' : 'caller';
     this.#principal = principal;
     this.#holdings = holdings;
     this.#openedAt = parts.clock.monotonic();
@@ -110,25 +123,24 @@ export class FrameRouter {
   }
 
   #takeControl(frame: ControlFrame): void {
-    const limits = this.#limits;
     const about = aboutFrame(frame);
+    if (this.#writer.countUnsolicited(about)) this.#run(about, () => this.#control(frame));
+  }
+
+  #control(frame: ControlFrame): MaybePromise<unknown> {
     switch (frame.type) {
       case 'pong':
-        return void limits.countUnsolicited(about);
+        return undefined;
       case 'closing':
-        if (limits.countUnsolicited(about)) this.#run(about, () => this.#leave());
-        return;
+        return this.#leave();
       case 'auth':
-        if (limits.countUnsolicited(about)) this.#run(about, () => this.#renew(frame.token));
-        return;
+        return this.#renew(frame.token);
       case 'actions':
-        if (limits.countUnsolicited(about)) this.#run(about, () => this.#advertise(frame.payload));
-        return;
+        return this.#advertise(frame.payload);
       case 'report':
-        if (limits.countUnsolicited(about)) this.#run(about, () => this.#reportRows(frame.payload));
-        return;
+        return this.#reportRows(frame.payload);
       case 'site':
-        if (limits.countUnsolicited(about)) this.#run(about, () => this.#host(frame));
+        return this.#host(frame);
     }
   }
 
@@ -146,7 +158,12 @@ export class FrameRouter {
     const session = this.#session;
     if (!session) return;
     this.#run({}, async () => {
-      if ((await isBound(session)) === false) this.#writer.close('node_lost');
+      try {
+        if (!(await session.alive())) this.#writer.end('node_lost');
+      } catch (error) {
+        // While the store is unavailable, the link stays open.
+        if (!(error instanceof CallboardError && error.code === 'store_unavailable')) throw error;
+      }
     });
   }
 
@@ -177,7 +194,7 @@ export class FrameRouter {
   }
 
   #ensureCallers(): Callers {
-    return (this.#callers ??= new Callers({ core: this.#parts.core, writer: this.#writer, limits: this.#limits }));
+    return (this.#callers ??= new Callers(this.#parts.core, this.#writer));
   }
 
   #request(frame: CallerFrame): void {
@@ -186,14 +203,52 @@ export class FrameRouter {
   }
 
   #report(frame: ReportFrame): void {
-    const reports = this.#reports;
     const session = this.#session;
     if (!session) this.#run(frame, () => this.#clientSession('runs no commands'));
-    else if (reports.allows(frame)) this.#run(frame, () => reports.take(frame, session));
+    else if (this.#isExpected(frame)) this.#run(frame, () => this.#record(frame, session));
+  }
+
+  /** Whether the client may report this. False: the frame was refused, and the peer has been sent the refusal. */
+  #isExpected(frame: ReportFrame): boolean {
+    const writer = this.#writer;
+    const { commands } = writer;
+    const state = commands?.get(frame.command_id);
+    if (!commands || state === undefined) return writer.countUnsolicited(aboutFrame(frame));
+    if (frame.type === 'progress') return writer.countProgress(aboutFrame(frame));
+    if (frame.type !== 'ack') commands.delete(frame.command_id);
+    else if (state === 'acknowledged') return writer.countUnsolicited(aboutFrame(frame));
+    else commands.set(frame.command_id, 'acknowledged');
+    return true;
+  }
+
+  /** Records a report. Returns no promise if the session answers synchronously. */
+  #record(frame: ReportFrame, session: LinkSession): MaybePromise<unknown> {
+    const payload = payloadOf(frame);
+    if (frame.type === 'ack') return session.ack(frame.command_id);
+    if (frame.type === 'progress') return session.progress(frame.command_id, payload);
+    return this.#recordEnd(frame, payload, session);
+  }
+
+  #recordEnd(frame: EndFrame, payload: JsonText | null, session: LinkSession): MaybePromise<void> {
+    const { type: kind, command_id } = frame;
+    const error = frame.type === 'error' ? errorOf(frame.code, frame.message) : null;
+    const refused = error !== null && REFUSALS.has(error.code);
+    // If the end could not be recorded, the client may send it again: the command stays expected.
+    const ended = orElse(
+      () => session.end(command_id, { kind, payload, error, refused }),
+      (reason) => {
+        this.#writer.commands?.set(command_id, 'acknowledged');
+        throw reason;
+      },
+    );
+    return thenDo(ended, (result) => {
+      this.#writer.send({ type: 'result_ack', command_id, recorded: RECORDED[result.kind] });
+    });
   }
 
   async #renew(token: string): Promise<void> {
-    const renewed = admit(await this.#parts.authenticator.authenticate(token, this.#address), this.#kind);
+    const kind = this.#session ? 'client' : 'caller';
+    const renewed = admit(await this.#parts.authenticator.authenticate(token, this.#address), kind);
     if (subjectOf(renewed) !== subjectOf(this.#principal)) fail('forbidden', 'The token belongs to another user.');
     if (this.#session?.host) requireUser(renewed, 'host');
     this.#principal = renewed;
@@ -211,7 +266,7 @@ export class FrameRouter {
   async #advertise(payload: string | null): Promise<void> {
     const session = this.#activeSession('advertises nothing');
     const connection = await session.advertise(readAdvertisement(payload, this.#parts.actionLists).actions);
-    if (connection === null) this.#writer.close('node_lost');
+    if (connection === null) this.#writer.end('node_lost');
   }
 
   async #reportRows(payload: string | null): Promise<void> {
@@ -219,12 +274,19 @@ export class FrameRouter {
     const outcome = await session.report(readReport(payload));
     if (outcome === 'full')
       fail('capacity_exceeded', `A client has at most ${CLIENT_CONTEXTS} contexts and ${CLIENT_WINDOWS} windows.`);
-    if (outcome === 'fenced') this.#writer.close('node_lost');
+    if (outcome === 'fenced') this.#writer.end('node_lost');
   }
 
   async #host(frame: SiteFrame): Promise<void> {
-    const { core } = this.#parts;
-    await takeSite(frame, { core, session: this.#activeSession('hosts nothing'), principal: this.#principal });
+    const { sites } = this.#parts.core;
+    const principal = this.#principal;
+    const { host, clientId } = this.#activeSession('hosts nothing');
+    requireUser(principal, 'host');
+    if (!host) fail('forbidden', 'The token in the hello of this link lacks the scope "host".');
+    if (frame.op === 'register') {
+      const definition = readDefinition(payloadOf(frame));
+      await sites.register(principal, { ...definition, siteId: frame.site_id, clientId });
+    } else if (!(await sites.remove(principal, frame.site_id))) notFound();
     this.#writer.send({ type: 'site_ack', ref: frame.ref });
   }
 
@@ -238,6 +300,7 @@ export class FrameRouter {
     return this.#clientSession(otherwise);
   }
 
+  /** Does the work for a frame. An error is answered with a refusal of the frame. */
   #run(about: OffendingFrame | UpFrame, work: () => MaybePromise<unknown>): void {
     try {
       const done = work();
@@ -249,65 +312,120 @@ export class FrameRouter {
 
   #failed(error: unknown, of: OffendingFrame | UpFrame): void {
     const about = 'type' in of ? aboutFrame(of) : of;
-    if (error instanceof BadPayload) this.#limits.refuseBadFrame(error.message, about);
+    if (error instanceof BadPayload) this.#writer.refuseBadFrame(error.message, about);
     else this.#writer.refuse(refusalOf(error, this.#parts), about);
   }
 }
 
-/** Returns whether the client is bound to this link. Null while the store is unavailable: the link then stays open. */
-async function isBound(session: LinkSession): Promise<boolean | null> {
+function errorOf(code: string, message: string | undefined): TerminalError {
+  const known = OWN_CODES.has(code);
+  return { code: known ? code : 'handler_failed', message: clip(message ?? '', MAX_ERROR_MESSAGE) };
+}
+
+// Handles `hello`: authenticates the peer, opens its session in core and builds the `welcome`.
+
+type LinkRole = 'client' | 'caller';
+
+/**
+ * The result of an accepted `hello`. `session` is null for a link without a client id. The link is counted in
+ * `holdings`, and must be released there when it ends.
+ */
+export type Handshake = {
+  readonly holdings: Holdings;
+  readonly principal: Principal;
+  readonly session: LinkSession | null;
+  readonly welcome: DownHeader;
+};
+
+type Hello = {
+  readonly hello: HelloFrame;
+  /** The peer's address. */
+  readonly address: string;
+  /** The number of bytes received up to and including `hello`. The token's user pays them even if it is refused. */
+  readonly helloBytes: number;
+};
+
+/**
+ * Checks the token, its scopes and the fields of the hello, in this order. Then claims the link's share, and binds a
+ * client. Throws a CallboardError, also when the user or the administrator may not hold another link. The share stays
+ * claimed only if the link opens.
+ */
+export async function openLink(
+  { core, authenticator, inbound, actionLists }: RouterParts,
+  { hello, address, helloBytes }: Hello,
+  link: ClientLink,
+): Promise<Handshake> {
+  const kind = hello.client_id === undefined ? 'caller' : 'client';
+  const authenticated = await authenticator.authenticate(hello.token, address);
+  if (authenticated?.kind === 'user') inbound.of(authenticated.userId).charge(helloBytes);
+  const principal = admit(authenticated, kind);
+  const { metadata, actions } = readAdvertisement(hello.payload, actionLists);
+  if (kind === 'caller') {
+    if (core.draining) fail('draining', 'This node takes no new links.');
+    const holdings = claimLink(core, principal);
+    return { principal, session: null, holdings, welcome: welcomeOf(core, principal, null) };
+  }
+  const request = {
+    clientId: hello.client_id ?? invalid('client_id', 'required'),
+    instanceId: hello.instance_id ?? invalid('instance_id', 'required for a client'),
+    clientType: hello.client_type ?? invalid('client_type', 'required for a client'),
+    metadata,
+    actions,
+  };
+  const holdings = claimLink(core, principal);
   try {
-    return await session.alive();
+    const session = await core.links.open(requireUser(principal, 'connect'), request, link);
+    return { principal, session, holdings, welcome: welcomeOf(core, principal, session) };
   } catch (error) {
-    if (error instanceof CallboardError && error.code === 'store_unavailable') return null;
+    releaseLink(holdings);
     throw error;
   }
 }
 
-// Handles `site` frames: a client registers or removes a cooperative site.
-
-type SiteFrame = Extract<UpFrame, { type: 'site' }>;
-
-type Hosting = {
-  readonly core: Pick<Core, 'sites'>;
-  readonly session: LinkSession;
-  readonly principal: Principal;
-};
-
-/** Registers or removes a site that the link's client hosts. Rejects with a CallboardError or BadPayload. */
-async function takeSite(frame: SiteFrame, { core, session, principal }: Hosting): Promise<void> {
-  const { host, clientId } = session;
-  requireUser(principal, 'host');
-  if (!host) fail('forbidden', 'The token in the hello of this link lacks the scope "host".');
-  if (frame.op === 'remove') {
-    if (!(await core.sites.remove(principal, frame.site_id))) notFound();
-    return;
+/** Claims a link, and its socket. Throws a CallboardError, and claims neither, if the principal may not hold both. */
+function claimLink({ shares }: Core, principal: Principal): Holdings {
+  const holdings = shares.of(holderOf(principal));
+  holdings.claim('links', 1);
+  try {
+    holdings.claim('sockets', 1);
+  } catch (error) {
+    holdings.release('links', 1);
+    throw error;
   }
-  const definition = readDefinition(payloadOf(frame));
-  await core.sites.register(principal, { ...definition, siteId: frame.site_id, clientId });
+  return holdings;
 }
 
-/** Reads a site definition. Unknown members are ignored. */
-function readDefinition(payload: JsonText | null): Omit<SiteDefinition, 'siteId' | 'clientId'> {
-  const given = payload === null || payload.trim() === 'null' ? trustJson('{}') : payload;
-  const members = objectOf('payload', given);
-  const profile = memberIn(members, 'capability_profile');
+/** Releases what a link claimed. Call it once, when the link ends. */
+function releaseLink(holdings: Holdings): void {
+  holdings.release('links', 1);
+  holdings.release('sockets', 1);
+}
+
+/**
+ * Checks that this principal may open a link, and returns it. A client needs a user's token with the scope `connect`. A
+ * caller needs the scope `invoke` or an administrator's token.
+ */
+function admit(principal: Principal | null, kind: LinkRole): Principal {
+  const requester = requirePrincipal(principal);
+  return kind === 'client' ? requireUser(requester, 'connect') : requireScope(requester, 'invoke');
+}
+
+function welcomeOf(core: Core, principal: Principal, session: LinkSession | null): DownHeader {
+  const { kind, connection, previous } = session?.result ?? {};
   return {
-    title: textIn('title', memberIn(members, 'title')),
-    eventNames: readNames('event_names', memberIn(members, 'event_names')),
-    actions: readNames('actions', memberIn(members, 'actions')),
-    capabilityProfile: profile === null ? null : readProfile(objectOf('capability_profile', profile)),
+    type: 'welcome',
+    node_id: core.nodeId,
+    user_id: principal.kind === 'user' ? principal.userId : undefined,
+    client_id: connection?.clientId,
+    epoch: connection?.epoch,
+    resumed: kind === undefined ? undefined : kind === 'resumed',
+    replaced_instance_id: kind === 'replaced' ? previous?.instanceId : undefined,
+    ping_ms: PING_MS,
+    dead_ms: DEAD_MS,
+    max_frame_bytes: MAX_FRAME_BYTES,
+    frames_per_message: FRAMES_PER_MESSAGE,
+    in_flight: IN_FLIGHT,
+    idempotency_window_ms: core.idempotencyWindowMs,
+    token_expires_at: principal.expiresAt ?? undefined,
   };
-}
-
-function readProfile(members: Members): NonNullable<SiteDefinition['capabilityProfile']> {
-  const flag = (member: string): boolean => flagIn(`capability_profile.${member}`, memberIn(members, member)) ?? false;
-  return { actionInvocation: flag('action_invocation'), sharing: flag('sharing') };
-}
-
-function readNames(where: string, json: JsonText | null): readonly string[] | null {
-  if (json === null) return null;
-  return arrayOf(where, json, ENVELOPE_PARTS).map(
-    (item, i) => textIn(`${where}[${i}]`, item) ?? invalid(`${where}[${i}]`, 'a string was expected'),
-  );
 }

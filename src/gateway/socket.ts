@@ -1,25 +1,36 @@
-/** Configures `ws`, and turns its events into calls of a handler. Knows no frames of this protocol. */
+/** Configures `ws`, turns its events into calls of a handler, and writes the frames of a link. Reads no frames. */
 import { Buffer } from 'node:buffer';
 import type { Duplex } from 'node:stream';
 import { WebSocket, WebSocketServer, type RawData, type Server, type ServerOptions } from 'ws';
+import { BoundedMap } from '../core/collections.ts';
+import type { Command } from '../core/commands/command.ts';
+import type { ClientLink } from '../core/commands/link-queues.ts';
+import type { DisconnectCause } from '../core/connections/connection.ts';
 import type { JsonText } from '../core/json.ts';
-import { BACK_PRESSURE_BYTES, BACK_PRESSURE_CLOSE_BYTES, MAX_FRAME_BYTES } from '../core/limits.ts';
+import {
+  BACK_PRESSURE_BYTES,
+  BACK_PRESSURE_CLOSE_BYTES,
+  BAD_FRAMES,
+  BAD_FRAMES_MS,
+  FRAME_BURST,
+  FRAME_RATE,
+  IN_FLIGHT,
+  MAX_FRAME_BYTES,
+} from '../core/limits.ts';
 import type { Metrics } from '../core/metrics.ts';
+import type { Clock } from '../core/ports.ts';
+import { SlidingWindow, TokenBucket, type BucketRate, type WindowRate } from '../core/rates.ts';
+import type { TraceFields } from '../core/trace-context.ts';
 import { CLOSE, type CloseReason } from '../protocol/codes.ts';
 import { SUBPROTOCOL, joinFrame, writeHeader, type DownHeader } from '../protocol/frames.ts';
-import { byeFor, refusedFrame, type OffendingFrame, type Refusal } from './close.ts';
+import { REASON_OF_CAUSE, byeFor, refusedFrame, type OffendingFrame, type Refusal } from './close.ts';
 
 /** How long a peer may take to answer a close frame before its socket is destroyed, in milliseconds. */
 const CLOSE_HANDSHAKE_MS = 3_000;
-/**
- * The most fragments of a message: enough for the largest frame in fragments of 1 KiB. Honest peers use larger
- * fragments.
- */
+/** The most fragments of a message: enough for the largest frame in fragments of 1 KiB. Honest peers use larger ones. */
 const MAX_FRAGMENTS = 1024;
 
-/**
- * Our close reasons by the codes with which `ws` closes if received bytes violate RFC 6455 or the configured limits.
- */
+/** Our close reasons by the codes with which `ws` closes if received bytes violate RFC 6455 or the configured limits. */
 const REASON_OF_FAULT: ReadonlyMap<number | undefined, CloseReason> = new Map([
   [1009, 'frame_too_large'],
   [1002, 'protocol_error'],
@@ -68,7 +79,7 @@ export class LinkSocket extends WebSocket {
   }
 }
 
-/** Receives the events of a socket. */
+/** Receives the events of a socket and of its FrameWriter. */
 export interface SocketHandler {
   message(data: RawData, isBinary: boolean): void;
   /** A WebSocket ping or pong control frame arrived. */
@@ -83,6 +94,10 @@ export interface SocketHandler {
   ending(code: number | null): void;
   /** The socket is gone. Neither side has sent a close frame if `ending` was not called before. */
   gone(): void;
+  /** The relay closes the link. Called once, before `bye` is written. */
+  closing(reason: CloseReason): void;
+  /** Core found that too many bytes wait to be written. The handler then tells core when fewer wait. */
+  behind(): void;
 }
 
 /** Adds `closeTimeout`, which the types of `ws` do not have yet. */
@@ -102,37 +117,53 @@ export function createSocketServer(): Server<typeof LinkSocket> {
   return new WebSocketServer(options);
 }
 
-// Sends frames, refusals and `bye` over one link, and closes it.
+const UNSOLICITED: BucketRate = { perSecond: FRAME_RATE, burst: FRAME_BURST };
+/**
+ * The allowance of progress frames of one link: as much as UNSOLICITED, for each of the IN_FLIGHT commands. Further
+ * progress frames are refused, so a runaway handler cannot slow other links.
+ */
+const PROGRESS: BucketRate = { perSecond: FRAME_RATE * IN_FLIGHT, burst: FRAME_BURST * IN_FLIGHT };
+/** The malformed frames that a link may send; the next one closes it. */
+const TOLERATED: WindowRate = { most: BAD_FRAMES - 1, ms: BAD_FRAMES_MS };
 
-type FrameWriterOptions = {
-  readonly ws: LinkSocket;
-  readonly socket: Duplex;
-  readonly turnEnd: TurnEnd;
-  readonly metrics: Metrics;
-  readonly owner: FrameWriterOwner;
-};
+/**
+ * The most commands that a link remembers as written to it; beyond that the oldest are forgotten. At most IN_FLIGHT of
+ * them have not ended. The deadline ended the others, and the client may still report their ends.
+ */
+const REMEMBERED = IN_FLIGHT * 8;
 
-export interface FrameWriterOwner {
-  /** Called once, before `bye` is written. */
-  closing(reason: CloseReason): void;
-}
+/** What the writers of all links share. */
+export type WriterParts = { readonly turnEnd: TurnEnd; readonly metrics: Metrics; readonly clock: Clock };
 
-/** The sending side of one link. Its methods do not throw, and send nothing after a close. */
-export class FrameWriter {
+type LinkSockets = { readonly ws: LinkSocket; readonly socket: Duplex; readonly handler: SocketHandler };
+
+/**
+ * The sending side of one link, through which core sends commands too. All frames of one turn of the event loop go out
+ * in one write. It also counts the frames that the peer sends unasked, refuses those over a limit, and closes the link
+ * of a peer that keeps sending. Its methods do not throw, and send nothing after a close.
+ */
+export class FrameWriter implements ClientLink {
   readonly #ws: LinkSocket;
-  readonly #turnEnd: TurnEnd;
-  readonly #metrics: Metrics;
-  readonly #owner: FrameWriterOwner;
-  readonly #buffer: FrameBuffer;
+  readonly #socket: Duplex;
+  readonly #handler: SocketHandler;
+  readonly #parts: WriterParts;
+  /** The waiting frames, as `FrameParts`; null if there are none. */
+  #waiting: (string | null)[] | null = null;
+  #chars = 0;
   #open = true;
   #closing = false;
+  /** The counters are created with the first frame that they count: most links are idle, and a new bucket is full. */
+  #bad: SlidingWindow | null = null;
+  #unsolicited: TokenBucket | null = null;
+  #progress: TokenBucket | null = null;
+  /** The commands that the client may report on, by id: they were written to this link. Null before the first one. */
+  commands: BoundedMap<string, 'written' | 'acknowledged'> | null = null;
 
-  constructor({ ws, socket, turnEnd, metrics, owner }: FrameWriterOptions) {
+  constructor({ ws, socket, handler }: LinkSockets, parts: WriterParts) {
     this.#ws = ws;
-    this.#turnEnd = turnEnd;
-    this.#metrics = metrics;
-    this.#owner = owner;
-    this.#buffer = new FrameBuffer(ws, socket, turnEnd);
+    this.#socket = socket;
+    this.#handler = handler;
+    this.#parts = parts;
   }
 
   /** False as soon as either side closes. */
@@ -140,25 +171,46 @@ export class FrameWriter {
     return this.#open;
   }
 
-  get backlog(): number {
-    return this.#open ? this.#buffer.backlog : 0;
-  }
-
   /** Whether BACK_PRESSURE_BYTES or more wait, so that no further commands should be sent. */
   get behind(): boolean {
-    return this.backlog >= BACK_PRESSURE_BYTES;
+    return this.#open && this.#backlog >= BACK_PRESSURE_BYTES;
   }
 
   send(header: DownHeader, payload: JsonText | null = null): void {
     if (!this.#open) return;
-    this.#buffer.push(writeHeader(header), payload);
-    if (this.#buffer.backlog > BACK_PRESSURE_CLOSE_BYTES) this.close('back_pressure');
+    this.#push(writeHeader(header), payload);
+    if (this.#backlog > BACK_PRESSURE_CLOSE_BYTES) this.end('back_pressure');
   }
 
-  refuse(refusal: Refusal, about: OffendingFrame): void {
-    if (!this.#open) return;
-    this.#metrics.count('frames_refused', refusal.code);
-    this.send(refusedFrame(refusal, about));
+  sendCommand(command: Command, params: JsonText | null, remainingMs: number, trace: TraceFields | null): void {
+    this.expect(command);
+    const { commandId, action } = command;
+    const { traceId, parentSpanId, traceFlags, traceState } = trace ?? command;
+    const header = {
+      type: 'command',
+      command_id: commandId,
+      action,
+      remaining_ms: Math.max(0, Math.floor(remainingMs)),
+      trace_id: traceId ?? undefined,
+      parent_span_id: parentSpanId ?? undefined,
+      trace_flags: traceFlags ?? undefined,
+      trace_state: traceState ?? undefined,
+    } as const;
+    this.send(header, params);
+  }
+
+  sendCancel(commandId: string, reason: string | null): void {
+    this.send({ type: 'cancel', command_id: commandId, reason: reason ?? undefined });
+  }
+
+  backlog(): number {
+    if (this.behind) this.#handler.behind();
+    return this.#open ? this.#backlog : 0;
+  }
+
+  close(cause: DisconnectCause, instanceId: string | null): void {
+    if (cause === 'replaced' && instanceId !== null) this.send({ type: 'replaced', instance_id: instanceId });
+    this.end(REASON_OF_CAUSE[cause]);
   }
 
   /**
@@ -166,19 +218,19 @@ export class FrameWriter {
    * For `draining` the close happens at the end of the turn: the command that the drain waited for has just ended, and
    * its answer is about to be sent.
    */
-  close(reason: CloseReason): void {
+  end(reason: CloseReason): void {
     if (this.#closing) return;
     this.#closing = true;
-    if (reason === 'draining') this.#turnEnd.add({ flush: () => this.#close(reason) });
-    else this.#close(reason);
+    if (reason === 'draining') this.#parts.turnEnd.add({ flush: () => this.#end(reason) });
+    else this.#end(reason);
   }
 
-  #close(reason: CloseReason): void {
+  #end(reason: CloseReason): void {
     if (!this.#open) return;
     this.#open = false;
-    this.#owner.closing(reason);
-    this.#buffer.push(joinFrame(byeFor(reason)), null);
-    this.#buffer.flush();
+    this.#handler.closing(reason);
+    this.#push(joinFrame(byeFor(reason)), null);
+    this.flush();
     this.#ws.close(CLOSE[reason].code, reason);
   }
 
@@ -186,21 +238,83 @@ export class FrameWriter {
   lost(): void {
     this.#open = false;
   }
-}
 
-// Collects the frames that one link sends in a turn of the event loop, and writes them together.
+  /** Remembers that this command was written to the link, or to an earlier link that this one resumes. */
+  expect({ commandId }: Command): void {
+    this.commands ??= new BoundedMap({ most: REMEMBERED });
+    this.commands.set(commandId, 'written');
+  }
 
-interface Flushable {
-  flush(): void;
+  refuse(refusal: Refusal, about: OffendingFrame): void {
+    if (!this.#open) return;
+    this.#parts.metrics.count('frames_refused', refusal.code);
+    this.send(refusedFrame(refusal, about));
+  }
+
+  /** Counts an unsolicited frame. False: the frame was refused and must not be handled. */
+  countUnsolicited(about: OffendingFrame): boolean {
+    return this.#take((this.#unsolicited ??= new TokenBucket(this.#parts.clock, UNSOLICITED)), UNSOLICITED, about);
+  }
+
+  /** Counts a progress frame of a command in flight. False: the frame was refused and must not be handled. */
+  countProgress(about: OffendingFrame): boolean {
+    return this.#take((this.#progress ??= new TokenBucket(this.#parts.clock, PROGRESS)), PROGRESS, about);
+  }
+
+  /** Refuses a frame that is malformed or not allowed here, with `detail` as the reason. Too many close the link. */
+  refuseBadFrame(detail: string, about: OffendingFrame): void {
+    if (!this.countUnsolicited(about)) return;
+    this.refuse({ code: 'invalid_argument', message: detail }, about);
+    this.#bad ??= new SlidingWindow(this.#parts.clock, TOLERATED);
+    if (this.#bad.take() > 0) this.end('protocol_error');
+  }
+
+  /** A link that was refused `burst` frames since its bucket was last full is closed: it does not slow down. */
+  #take(bucket: TokenBucket, { burst }: BucketRate, about: OffendingFrame): boolean {
+    const retryAfterMs = bucket.take();
+    if (retryAfterMs === 0) return true;
+    this.refuse({ code: 'rate_limited', message: 'Too many frames.', retryAfterMs }, about);
+    if (bucket.refused >= burst) this.end('rate_limited');
+    return false;
+  }
+
+  /**
+   * The number of bytes that the socket has not accepted yet. Frames that were added in this turn of the event loop
+   * count by characters.
+   */
+  get #backlog(): number {
+    return this.#ws.bufferedAmount + this.#chars;
+  }
+
+  #push(header: string, payload: string | null): void {
+    this.#chars += header.length + (payload === null ? 0 : payload.length + 1);
+    if (this.#waiting) return void this.#waiting.push(header, payload);
+    this.#waiting = [header, payload];
+    this.#parts.turnEnd.add(this);
+  }
+
+  /** Writes all frames now. Drops them if the socket is closing or closed: its close event tells the link. */
+  flush(): void {
+    const parts = this.#waiting;
+    this.#waiting = null;
+    this.#chars = 0;
+    if (!parts || this.#ws.readyState !== WebSocket.OPEN || !this.#socket.writable) return;
+    // Bypasses `ws`, which would create two chunks and a callback for each frame. Compression is off, so `ws` itself
+    // queues nothing. Corked, because otherwise a large write that the kernel accepts at once emits no `drain`, for
+    // which the link waits.
+    this.#socket.cork();
+    this.#socket.write(encodeFrames(parts));
+    this.#socket.uncork();
+  }
 }
 
 /** Flushes, at the end of a turn of the event loop, each item that was added during the turn. */
-export interface TurnEnd {
-  add(item: Flushable): void;
+interface TurnEnd {
+  add(item: { flush(): void }): void;
 }
 
 export function createTurnEnd(): TurnEnd {
-  let items: Flushable[] = [];
+  let items: { flush(): void }[] = [];
   const flush = (): void => {
     const ready = items;
     items = [];
@@ -211,51 +325,6 @@ export function createTurnEnd(): TurnEnd {
       if (items.push(item) === 1) setImmediate(flush);
     },
   };
-}
-
-/** The frames that wait to be written to one socket. All frames of one turn go out in one write. */
-class FrameBuffer implements Flushable {
-  readonly #ws: WebSocket;
-  readonly #socket: Duplex;
-  readonly #turnEnd: TurnEnd;
-  /** The waiting frames, as `FrameParts`; null if there are none. */
-  #parts: (string | null)[] | null = null;
-  #chars = 0;
-
-  constructor(ws: WebSocket, socket: Duplex, turnEnd: TurnEnd) {
-    this.#ws = ws;
-    this.#socket = socket;
-    this.#turnEnd = turnEnd;
-  }
-
-  /**
-   * The number of bytes that the socket has not accepted yet. Frames that were added in this turn of the event loop
-   * count by characters.
-   */
-  get backlog(): number {
-    return this.#ws.bufferedAmount + this.#chars;
-  }
-
-  push(header: string, payload: string | null): void {
-    this.#chars += header.length + (payload === null ? 0 : payload.length + 1);
-    if (this.#parts) return void this.#parts.push(header, payload);
-    this.#parts = [header, payload];
-    this.#turnEnd.add(this);
-  }
-
-  /** Writes all frames now. Drops them if the socket is closing or closed: its close event tells the link. */
-  flush(): void {
-    const parts = this.#parts;
-    this.#parts = null;
-    this.#chars = 0;
-    if (!parts || this.#ws.readyState !== WebSocket.OPEN || !this.#socket.writable) return;
-    // Bypasses `ws`, which would create two chunks and a callback for each frame. Compression is off, so `ws` itself
-    // queues nothing. Corked, because otherwise a large write that the kernel accepts at once emits no `drain`, for
-    // which the link waits.
-    this.#socket.cork();
-    this.#socket.write(encodeFrames(parts));
-    this.#socket.uncork();
-  }
 }
 
 // Encodes text frames as WebSocket messages (RFC 6455), many of them in one buffer.
@@ -287,9 +356,7 @@ export function encodeFrames(parts: FrameParts): Buffer {
   return encodeAscii(parts) ?? encodeAny(parts);
 }
 
-/**
- * Encodes frames of ASCII text, whose lengths in bytes and characters are equal; null if there are other characters.
- */
+/** Encodes frames of ASCII text, whose lengths in bytes and characters are equal; null if other characters occur. */
 function encodeAscii(parts: FrameParts): Buffer | null {
   let total = 0;
   for (let i = 0; i < parts.length; i += 2) {

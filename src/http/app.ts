@@ -10,13 +10,12 @@ import {
   UNAUTHENTICATED_SOCKETS,
   UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
 } from '../core/limits.ts';
-import type { Clock, Log } from '../core/ports.ts';
 import { SHARE_NAMES, type ShareName } from '../core/shares/shares.ts';
 import { ByteRates } from '../core/shares/turns.ts';
 import { createGateway, type Gateway } from '../gateway/gateway.ts';
-import { readDocument, type Introspection } from '../graphql/execute/executor.ts';
+import type { Introspection } from '../graphql/execute/documents.ts';
+import { createPlans, readDocument } from '../graphql/execute/executor.ts';
 import { createMask } from '../graphql/execute/mask.ts';
-import { createPlans } from '../graphql/execute/plan.ts';
 import { createGraphqlHandler } from '../graphql/http/handler.ts';
 import { createContext } from '../graphql/schema/context.ts';
 import { restSchema, schema } from '../graphql/schema/schema.ts';
@@ -25,44 +24,27 @@ import { descriptorLimit, socketRoom, systemLoop } from '../platform/system.ts';
 import { ACCESS_WORDS } from '../rest/compile.ts';
 import type { Described } from '../rest/openapi.ts';
 import { createRestHandler, type RestHandler } from '../rest/serve.ts';
-import type { OriginRule } from '../web/reply.ts';
 import { createSseStreams } from '../web/sse.ts';
 import type { BearerAuthenticator } from './auth.ts';
-import type { ConsoleOptions } from './file-reply.ts';
-import { createRequestHandler, type RequestHandler } from './request-handler.ts';
+import { createRequestHandler, type RequestHandler, type RequestHandlerOptions } from './request-handler.ts';
 import { BUILTIN_DESCRIPTIONS, requireReady } from './routes.ts';
-import type { SignIn, TicketDesk } from './sign-in.ts';
 import { createSiteEvents } from './site-events.ts';
 import { Sockets } from './sockets.ts';
 import { createAuthenticateRequest, createTokenGuard } from './token-guard.ts';
 import { MetricsToken } from './tokens.ts';
 import { UnreadBytes } from './unread.ts';
 
-export type AppOptions = {
-  readonly core: Core;
+export type AppOptions = Omit<
+  RequestHandlerOptions,
+  'authenticate' | 'graphql' | 'rest' | 'gateway' | 'siteEvents' | 'sockets' | 'inbound' | 'unread' | 'metricsToken'
+> & {
   readonly authenticator: BearerAuthenticator;
-  readonly log: Log;
-  readonly meter: Meter;
-  readonly clock: Clock;
-  readonly randomId: () => string;
-  readonly basePath: string;
-  readonly maxBodyBytes: number;
-  readonly origins: OriginRule;
   readonly introspection: Introspection;
-  readonly clientFiles: URL;
   /** The token that reads `/metrics` and nothing else. */
   readonly metricsToken?: MetricsToken;
-  /** Signs in a page on this machine by a code; absent: no page can be signed in this way. */
-  readonly signIn?: SignIn | undefined;
-  /** Exchanges sign-in tickets for tokens; absent: no ticket is accepted. */
-  readonly tickets?: Pick<TicketDesk, 'redeem'> | undefined;
-  /** The console for operators. Absent: it is switched off. */
-  readonly operatorConsole?: Omit<ConsoleOptions, 'basePath'> | null;
   /** The most open sockets of one address without a valid token; default UNAUTHENTICATED_SOCKETS_PER_ADDRESS. */
   readonly unauthenticatedSockets?: number | undefined;
-  /**
-   * Bytes per second that one user may send, over links and request bodies together; default INBOUND_BYTES_PER_SECOND.
-   */
+  /** Bytes a second that one user may send over links and in request bodies; default INBOUND_BYTES_PER_SECOND. */
   readonly inboundBytesPerSecond?: number | undefined;
   readonly version: string;
   /**
@@ -77,10 +59,7 @@ export type App = {
   readonly requestHandler: RequestHandler;
   /** Closes links with `draining` and ends streams. Resolves when they are gone, or after two seconds. */
   close(): Promise<void>;
-  /**
-   * Closes links with `internal`, and answers nothing that is still in progress. Resolves when the links are gone, or
-   * after one second.
-   */
+  /** Closes links with `internal` and answers nothing more. Resolves when they are gone, or after one second. */
   abort(): Promise<void>;
 };
 
@@ -95,17 +74,12 @@ export function createApp(options: AppOptions): App {
   const authenticator = guard.around(options.authenticator);
   const streams = createSseStreams({ clock: core.clock, direct: fastPath });
   const graphql = createGraphqlHandler({
-    schema,
-    core,
-    log,
-    metrics: meter,
+    ...{ schema, core, log, metrics: meter, basePath, fastPath, streams },
     introspection: options.introspection,
-    basePath,
-    fastPath,
-    streams,
   });
   const sockets = new Sockets({
-    ...{ clock, loop: systemLoop, log, metrics: meter, shares: core.shares, inAll: unauthenticatedSockets() },
+    ...{ clock, loop: systemLoop, log, metrics: meter, shares: core.shares },
+    inAll: Math.min(UNAUTHENTICATED_SOCKETS, socketRoom(descriptorLimit()).unauthenticated),
     perAddress: origins.trustProxy ? null : (options.unauthenticatedSockets ?? UNAUTHENTICATED_SOCKETS_PER_ADDRESS),
   });
   const inbound = new ByteRates(clock, options.inboundBytesPerSecond ?? INBOUND_BYTES_PER_SECOND);
@@ -124,14 +98,7 @@ export function createApp(options: AppOptions): App {
   const requestHandler = createRequestHandler({
     ...options,
     metricsToken: options.metricsToken ?? new MetricsToken(),
-    authenticate,
-    graphql,
-    rest,
-    gateway,
-    siteEvents,
-    sockets,
-    inbound,
-    unread,
+    ...{ authenticate, graphql, rest, gateway, siteEvents, sockets, inbound, unread },
   });
   return {
     requestHandler,
@@ -162,28 +129,19 @@ function createRest({ core, log, meter, basePath, version, fastPath = true }: Ap
   });
 }
 
-/** Returns the maximum number of unauthenticated sockets, within the process's limit of descriptors. */
-function unauthenticatedSockets(): number {
-  return Math.min(UNAUTHENTICATED_SOCKETS, socketRoom(descriptorLimit()).unauthenticated);
-}
-
-// Registers the gauges that show the state of this node and of its deployment. Each is computed when it is read.
-
 type GaugeSources = {
-  readonly core: Pick<Core, 'delivery' | 'rpc'>;
-  /** Throws or rejects with a CallboardError while this node takes no new links and commands. */
-  readonly ready: () => unknown;
-  readonly gateway: Pick<Gateway, 'size' | 'peers'>;
-  readonly sockets: Pick<Sockets, 'unauthenticated'>;
+  readonly core: Core;
+  /** Rejects with a CallboardError while this node takes no new links and commands. */
+  readonly ready: () => Promise<void>;
+  readonly gateway: Gateway;
+  readonly sockets: Sockets;
 };
 
 const READER: AdminPrincipal = { kind: 'admin', name: 'metrics', expiresAt: null };
 const CALLER = 'caller';
 
-function meterNode(
-  meter: Pick<Meter, 'gauge' | 'gauges' | 'sample'>,
-  { core: { delivery, rpc }, ready, gateway, sockets }: GaugeSources,
-): void {
+/** Registers the gauges of this node and of its deployment. Each is computed when it is read. */
+function meterNode(meter: Meter, { core: { delivery, rpc }, ready, gateway, sockets }: GaugeSources): void {
   meter.gauge('ready', async () => {
     try {
       await ready();
@@ -234,20 +192,12 @@ function shared<T>(read: () => Promise<T>): () => Promise<T> {
   return () => (current ??= read().finally(() => (current = null)));
 }
 
-// Registers the metrics of shares (limits of what users may hold): the use, the total, and the users over their
-// guarantee.
-
-type Pair = readonly [share: string, value: number];
-
 /**
  * Registers gauges for each share: the amount in use, the total, and the users over their guarantee. Shares that the
  * store counts for all nodes have the same value on each node, and no number of users over their guarantee.
  */
-function meterShares(
-  meter: Pick<Meter, 'gauges'>,
-  { shares, sharesInUse }: Pick<Core, 'shares' | 'sharesInUse'>,
-): void {
-  const each = (read: (share: ShareName) => number | null): readonly Pair[] =>
+function meterShares(meter: Meter, { shares, sharesInUse }: Core): void {
+  const each = (read: (share: ShareName) => number | null): readonly (readonly [ShareName, number])[] =>
     SHARE_NAMES.flatMap((share) => {
       const value = read(share);
       return value === null ? [] : [[share, value] as const];
@@ -263,40 +213,33 @@ function meterShares(
   });
 }
 
-// The OpenAPI description of the site event stream. The route itself is in site-events.ts.
-
-/**
- * The OpenAPI description of `GET /site-sessions/{session_id}/events`, written by hand because this stream has no REST
- * document from which it could be generated.
- */
+/** Describes the stream in site-events.ts, by hand because no REST document does. */
 export const SITE_EVENTS_DESCRIPTION: Described = {
   method: 'GET',
   path: '/site-sessions/{session_id}/events',
-  operation: {
-    operationId: 'ListenToSite',
-    summary: 'The events of a session’s site as they happen, as plain server-sent events.',
-    description: `${ACCESS_WORDS.GRANT} A ticket in the query replaces the token: it must be redeemed within 30 seconds and is then valid for reconnects, one stream at a time. The stream begins with \`callboard.ready\`, sends a ping every 20 seconds, and ends with \`callboard.closed\` and an error code. There is no replay, not even with \`Last-Event-ID\`: the first event after a gap has the number of missed events in \`missed\`.`,
-    security: [{ bearer: [] }, { ticket: [] }],
-    parameters: [
-      { name: 'session_id', in: 'path', required: true, description: 'The session.', schema: { type: 'string' } },
-      {
-        name: 'names',
-        in: 'query',
-        required: false,
-        description: 'Send only events with these names. When absent, send all events that the grant allows.',
-        style: 'form',
-        explode: false,
-        schema: { type: 'array', items: { type: 'string' } },
-      },
-    ],
-    responses: {
-      '200': {
-        description:
-          'Frames: `event` is the name of the event, `id` the id of the retained message, `data` the JSON `{ "name", "data", "message_id", "published_at", "missed" }`.',
-        content: { 'text/event-stream': { schema: { type: 'string' } } },
-      },
-      '204': { description: 'The session has ended; an `EventSource` does not reconnect.' },
+  operationId: 'ListenToSite',
+  summary: 'The events of a session’s site as they happen, as plain server-sent events.',
+  description: `${ACCESS_WORDS.GRANT} A ticket in the query replaces the token: it must be redeemed within 30 seconds and is then valid for reconnects, one stream at a time. The stream begins with \`callboard.ready\`, sends a ping every 20 seconds, and ends with \`callboard.closed\` and an error code. There is no replay, not even with \`Last-Event-ID\`: the first event after a gap has the number of missed events in \`missed\`.`,
+  security: [{ bearer: [] }, { ticket: [] }],
+  parameters: [
+    { name: 'session_id', in: 'path', required: true, description: 'The session.', schema: { type: 'string' } },
+    {
+      name: 'names',
+      in: 'query',
+      required: false,
+      description: 'Send only events with these names. When absent, send all events that the grant allows.',
+      style: 'form',
+      explode: false,
+      schema: { type: 'array', items: { type: 'string' } },
     },
+  ],
+  responses: {
+    '200': {
+      description:
+        'Frames: `event` is the name of the event, `id` the id of the retained message, `data` the JSON `{ "name", "data", "message_id", "published_at", "missed" }`.',
+      content: { 'text/event-stream': { schema: { type: 'string' } } },
+    },
+    '204': { description: 'The session has ended; an `EventSource` does not reconnect.' },
   },
   problems: ['400', '401', '403', '404', '429', '500', '503'],
   securitySchemes: {

@@ -1,5 +1,5 @@
 /** Authenticates bearer tokens: configured administrator tokens and JWTs. It must not log a token. */
-import { createHash, hash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import {
   decodeProtectedHeader,
   errors,
@@ -19,12 +19,13 @@ import { BoundedMap } from '../core/collections.ts';
 import { CallboardError, fail, type TokenFault } from '../core/errors.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { Clock } from '../core/ports.ts';
-import { createTicketDesk, type TicketDesk } from './sign-in.ts';
+import { createTicketDesk } from './sign-in.ts';
 import {
   DEFAULT_CLAIMS,
   MetricsToken,
   TOLERANCE_SECONDS,
   createKeySet,
+  digest,
   principalOf,
   type ClaimRules,
   type KeySet,
@@ -58,30 +59,17 @@ export type ReplacedCredentials = Pick<AuthOptions, 'adminTokens' | 'secret' | '
 };
 
 export interface BearerAuthenticator extends Authenticator {
-  /**
-   * Returns the principal of a configured token, or of a token that was verified within the last minute and has not
-   * expired; null otherwise. Does no costly verification.
-   */
+  /** Returns the principal of a configured or recently verified token; null otherwise. Does no costly verification. */
   recall(token: string): MaybePromise<Principal | null>;
-  /**
-   * Throws `store_unavailable` with `reason` while no token can be verified because keys are missing. Absent: always
-   * ready.
-   */
+  /** Throws `store_unavailable` with `reason` while keys are missing to verify tokens. Absent: always ready. */
   ready?(): MaybePromise<void>;
 }
 
 const ASYMMETRIC = [
-  'RS256',
-  'RS384',
-  'RS512',
-  'PS256',
-  'PS384',
-  'PS512',
-  'ES256',
-  'ES384',
-  'ES512',
-  'EdDSA',
-  'Ed25519',
+  ...['RS256', 'RS384', 'RS512'],
+  ...['PS256', 'PS384', 'PS512'],
+  ...['ES256', 'ES384', 'ES512'],
+  ...['EdDSA', 'Ed25519'],
 ];
 /** The greatest length of a token. Longer tokens are refused without being decoded. */
 const TOKEN_MAX_CHARS = 8192;
@@ -116,10 +104,11 @@ export function createAuthenticator(options: AuthOptions): ReplaceableAuthentica
   let sources = keySources(options, keySet);
   const recall = (token: string): Principal | null => {
     if (token.length > TOKEN_MAX_CHARS) return null;
-    const known = verifiedOf(verifiedTokens, token, options.clock);
-    if (known) return known;
+    const key = hash('sha256', token, 'base64');
+    const known = verifiedTokens.get(key);
+    if (known && (known.expiresAt === null || known.expiresAt > options.clock.now())) return known;
     const principal = admin(token);
-    if (principal) verifiedTokens.set(hash('sha256', token, 'base64'), principal);
+    if (principal) verifiedTokens.set(key, principal);
     return principal;
   };
   return {
@@ -144,12 +133,6 @@ export function createAuthenticator(options: AuthOptions): ReplaceableAuthentica
   };
 }
 
-function verifiedOf(verifiedTokens: BoundedMap<string, Principal>, token: string, clock: Clock): Principal | null {
-  const principal = verifiedTokens.get(hash('sha256', token, 'base64'));
-  if (!principal) return null;
-  return principal.expiresAt !== null && principal.expiresAt <= clock.now() ? null : principal;
-}
-
 /**
  * Creates the check for administrator tokens. It compares digests, because they all have the same length. It compares
  * every configured token, even after a match, so timing reveals nothing.
@@ -167,10 +150,6 @@ function createAdminCheck(texts: readonly string[]): (token: string) => AdminPri
   };
 }
 
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
-}
-
 function keySources(options: AuthOptions, keySet: KeySet | null): readonly KeySource[] {
   const { secret, previousSecret = null, userClaim, scopeClaim, scopePrefix } = options;
   const sources: KeySource[] = [];
@@ -185,10 +164,7 @@ function keySources(options: AuthOptions, keySet: KeySet | null): readonly KeySo
   return sources;
 }
 
-/**
- * Verifies a JWT. The algorithm in the header only selects a key source; the source then accepts its own algorithms
- * only.
- */
+/** Verifies a JWT. The algorithm in the header only selects a key source, which accepts its own algorithms only. */
 async function verifyJwt(token: string, sources: readonly KeySource[], options: AuthOptions): Promise<Principal> {
   const algorithm = algorithmOf(token);
   const source = sources.find(({ algorithms }) => algorithms.includes(algorithm)) ?? badToken('algorithm');
@@ -235,9 +211,7 @@ function badToken(tokenFault: TokenFault, detail = 'The token is not valid.'): n
   fail('unauthenticated', detail, { tokenFault });
 }
 
-/**
- * Converts an error of verification. An invalid token is the requester's fault; keys that cannot be fetched are not.
- */
+/** Converts an error of verification. An invalid token is the requester's fault, missing keys are not. */
 function refusalOf(error: unknown): CallboardError {
   if (error instanceof CallboardError) return error;
   if (error instanceof errors.JWTExpired)
@@ -262,28 +236,17 @@ const FAULT_OF_CLAIM: ReadonlyMap<string, TokenFault> = new Map<string, TokenFau
   ['aud', 'audience'],
 ]);
 
-// Holds the parts with which a relay checks credentials. All of them are replaced together.
-
-type GivenCredentials = Omit<AuthOptions, 'clock'> & { readonly metricsToken?: string | null };
-
-type RelayCredentials = {
-  readonly bearer: ReplaceableAuthenticator;
-  readonly metricsToken: MetricsToken;
-  readonly tickets: TicketDesk;
-  replace(next: Pick<GivenCredentials, 'adminTokens' | 'secret' | 'previousSecret' | 'metricsToken'>): void;
-};
-
-/** Creates the parts that check credentials. `clock`: the clock by which tokens expire. */
+/** Creates the parts that check credentials, which are replaced together. `clock`: the clock by which tokens expire. */
 export function createCredentials(
-  given: GivenCredentials,
+  given: Omit<AuthOptions, 'clock'> & ReplacedCredentials,
   { clock, tickets: store }: { readonly clock: Clock; readonly tickets: TicketStore },
-): RelayCredentials {
+) {
   const bearer = createAuthenticator({ ...given, clock });
   const metricsToken = new MetricsToken(given.metricsToken ?? null);
   const tickets = createTicketDesk(given, store, () => clock.now());
   return {
     ...{ bearer, metricsToken, tickets },
-    replace(next) {
+    replace(next: ReplacedCredentials): void {
       bearer.replace(next);
       metricsToken.replace(next.metricsToken ?? null);
       tickets.replace(next);

@@ -1,9 +1,9 @@
 /** Serves files and pages: those of the console at `/console/`, and the browser libraries. */
 import { createHash } from 'node:crypto';
-import { readFile, readdir, stat } from 'node:fs/promises';
-import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
+import { readFile, stat } from 'node:fs/promises';
+import { BoundedMap } from '../core/collections.ts';
 import { CallboardError } from '../core/errors.ts';
+import { PackedText, sendPacked, type PackedFile } from '../web/reply.ts';
 import type { BuiltinRoute, RequestInfo } from './request-info.ts';
 
 export type ConsoleOptions = {
@@ -17,10 +17,7 @@ export type ConsoleOptions = {
 const PATH = '/console';
 const ASSETS = `${PATH}/assets/`;
 
-/**
- * The content security policy of the page: no inline script, no inline style, no generated code, and nothing from
- * another origin.
- */
+/** The policy of the page: no inline script or style, no generated code, and nothing from another origin. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -36,8 +33,21 @@ const POLICY = [
   "require-trusted-types-for 'script'",
   'trusted-types callboard-worker',
 ].join('; ');
-/** The policy of the console's files. It applies to the worker, which loads nothing and generates no code. */
-const FILE_POLICY = "default-src 'none'";
+const PAGE_HEADERS = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': POLICY,
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+};
+/** Asset names contain a digest. The policy applies to the worker, which loads nothing and generates no code. */
+const ASSET_HEADERS = {
+  'cache-control': 'public, max-age=31536000, immutable',
+  'content-security-policy': "default-src 'none'",
+  'cross-origin-resource-policy': 'same-origin',
+};
+/** The most files of one folder that are kept; builds that replaced each other have different names. */
+const FILES_MAX = 200;
+const ASSET_NAME = /^[\w-][\w.-]*$/;
 
 const TYPES: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
@@ -46,149 +56,99 @@ const TYPES: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
 };
 
-type File = { readonly plain: Buffer; readonly packed: Buffer; readonly etag: string; readonly type: string };
-type Built = { readonly stamp: number; readonly page: File; readonly assets: ReadonlyMap<string, File> };
+/** Returns a function that reads a file of the folder on first use, and again after the file changes. */
+function createReader(folder: URL, edit?: (text: string) => string): (name: string) => Promise<PackedText> {
+  const loaded = new BoundedMap<string, { readonly stamp: string; readonly text: PackedText }>({ most: FILES_MAX });
+  return async (name) => {
+    const file = new URL(name, folder);
+    const { mtimeMs, size } = await stat(file);
+    const stamp = `${mtimeMs}:${size}`;
+    const known = loaded.get(name);
+    if (known?.stamp === stamp) return known.text;
+    const bytes = await readFile(file);
+    const text = new PackedText(edit ? edit(bytes.toString()) : bytes);
+    loaded.set(name, { stamp, text });
+    return text;
+  };
+}
 
 export function isConsole(path: string): boolean {
   return path === PATH || path.startsWith(`${PATH}/`);
 }
 
-/**
- * Creates the route of every path for which `isConsole` is true. The files are read at the first request, and again
- * after a new build. The page contains no token. Without a build, the answer says how to make one.
- */
-export function createConsole({ folder, basePath, label }: ConsoleOptions): BuiltinRoute {
-  const page = new URL('index.html', folder);
-  let built: Promise<Built> | null = null;
-  const load = async (): Promise<Built> => {
-    const { mtimeMs } = await stat(page);
-    const known = await built?.catch(() => null);
-    if (known?.stamp === mtimeMs) return known;
-    return (built = read(folder, { stamp: mtimeMs, basePath, label }));
-  };
-  return {
-    authentication: 'open',
-    methods: ['GET', 'HEAD'],
-    label: 'builtin',
-    async handle(info) {
-      if (info.path === PATH) return redirect(info, `${basePath}${PATH}/${queryOf(info)}`);
-      const { page: html, assets } = await load().catch((cause: unknown) => {
-        const detail = `The console is not built: run "npm run build" on the relay's machine.`;
-        throw new CallboardError('not_found', detail, { cause });
-      });
-      if (!info.path?.startsWith(ASSETS)) return sendPage(info, html);
-      const asset = assets.get(info.path.slice(ASSETS.length));
-      if (!asset) throw new CallboardError('not_found', 'The console has no such file. Load its page again.');
-      // The name contains a digest of the content.
-      info.response.setHeader('cache-control', 'public, max-age=31536000, immutable');
-      info.response.setHeader('content-security-policy', FILE_POLICY);
-      sendFile(info, asset);
-    },
-  };
-}
-
-type Reading = { readonly stamp: number; readonly basePath: string; readonly label: string };
-
-async function read(folder: URL, { stamp, basePath, label }: Reading): Promise<Built> {
-  const html = await readFile(new URL('index.html', folder), 'utf8');
-  const names = await readdir(new URL('assets/', folder));
-  const assets = await Promise.all(
-    names.map(async (name) => {
-      const bytes = await readFile(new URL(`assets/${encodeURIComponent(name)}`, folder));
-      return [name, await fileOf(bytes, name)] as const;
-    }),
-  );
+/** Answers every path for which `isConsole` is true. Without a build, the answer says how to make one. */
+export function createConsole({ folder, basePath, label }: ConsoleOptions): BuiltinRoute['handle'] {
   // The page is at paths of any depth, so the addresses in it must be absolute.
-  const placed = html
-    .replaceAll('"./assets/', `"${basePath}${ASSETS}`)
-    .replace('</title>', `</title>\n    <meta name="callboard-label" content="${escape(label)}" />`);
-  return { stamp, page: await fileOf(Buffer.from(placed), 'index.html'), assets: new Map(assets) };
+  const readPage = createReader(folder, (html) =>
+    html
+      .replaceAll('"./assets/', `"${basePath}${ASSETS}`)
+      .replace('</title>', `</title>\n    <meta name="callboard-label" content="${escaped(label)}" />`),
+  );
+  const readAsset = createReader(new URL('assets/', folder));
+  return async (info) => {
+    const { request, response, path, query } = info;
+    if (path === PATH) {
+      const location = `${basePath}${PATH}/${query === '' ? '' : `?${query}`}`;
+      return void response.writeHead(308, { location, 'content-length': 0 }).end();
+    }
+    const page = await readPage('index.html').catch((cause: unknown) => {
+      const detail = `The console is not built: run "npm run build" on the relay's machine.`;
+      throw new CallboardError('not_found', detail, { cause });
+    });
+    if (!path?.startsWith(ASSETS)) return sendPacked(request, response, { text: page, headers: PAGE_HEADERS });
+    const name = path.slice(ASSETS.length);
+    const text = ASSET_NAME.test(name) ? await readAsset(name).catch(() => null) : null;
+    if (!text) throw new CallboardError('not_found', 'The console has no such file. Load its page again.');
+    const type = TYPES[name.slice(name.lastIndexOf('.') + 1)] ?? 'application/octet-stream';
+    return sendPacked(request, response, { text, headers: { ...ASSET_HEADERS, 'content-type': type } });
+  };
 }
 
-async function fileOf(plain: Buffer, name: string): Promise<File> {
-  const type = TYPES[name.slice(name.lastIndexOf('.') + 1)] ?? 'application/octet-stream';
-  const etag = `"${createHash('sha256').update(plain).digest('base64url')}"`;
-  return { plain, packed: await promisify(gzip)(plain, { level: 9 }), etag, type };
-}
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
 
-function sendPage(info: RequestInfo, page: File): void {
-  const { response } = info;
-  response.setHeader('content-security-policy', POLICY);
-  response.setHeader('cache-control', 'no-cache');
-  response.setHeader('cross-origin-opener-policy', 'same-origin');
-  sendFile(info, page);
+/** Returns a value as text of HTML, also within the quotes of an attribute. */
+export function escaped(value: unknown): string {
+  return String(value ?? '').replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
 }
-
-function sendFile({ request, response }: RequestInfo, { plain, packed, etag, type }: File): void {
-  response.setHeader('referrer-policy', 'no-referrer');
-  response.setHeader('x-content-type-options', 'nosniff');
-  response.setHeader('cross-origin-resource-policy', 'same-origin');
-  response.setHeader('vary', 'accept-encoding');
-  response.setHeader('etag', etag);
-  if (request.headers['if-none-match'] === etag) return void response.writeHead(304).end();
-  const takesGzip = /\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''));
-  const body = takesGzip ? packed : plain;
-  if (takesGzip) response.setHeader('content-encoding', 'gzip');
-  response.writeHead(200, { 'content-type': type, 'content-length': body.length });
-  response.end(request.method === 'HEAD' ? undefined : body);
-}
-
-/** Returns the query of the address with its question mark; empty if it has none. */
-function queryOf({ request }: RequestInfo): string {
-  return /\?.*$/.exec(request.url ?? '')?.[0] ?? '';
-}
-
-function redirect({ response }: RequestInfo, location: string): void {
-  response.writeHead(308, { location, 'content-length': 0 }).end();
-}
-
-function escape(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;');
-}
-
-// Serves the browser builds of the client libraries, and no other file.
 
 /** The browser builds that are served. No other file of the directory can be requested. */
 export const CLIENT_FILES: readonly string[] = ['runtime.js', 'caller.js', 'site.js'];
 
-type Loaded = { readonly stamp: string; readonly bytes: Buffer; readonly etag: string };
-
-/**
- * Serves the browser builds of the client libraries from `folder`. A file is read on first use, and again after it
- * changes.
- */
+/** Serves the browser builds of the client libraries from `folder`. */
 export function createClientFiles(folder: URL): (info: RequestInfo, name: string) => Promise<void> {
-  const loaded = new Map<string, Loaded>();
-  const load = async (name: string): Promise<Loaded> => {
-    const file = new URL(name, folder);
-    const { mtimeMs, size } = await stat(file);
-    const stamp = `${mtimeMs}:${size}`;
-    const known = loaded.get(name);
-    if (known?.stamp === stamp) return known;
-    const bytes = await readFile(file);
-    const fresh = { stamp, bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` };
-    loaded.set(name, fresh);
-    return fresh;
-  };
+  const read = createReader(folder);
+  const headers = { 'content-type': TYPES['js'] ?? '', 'cross-origin-resource-policy': 'cross-origin' };
   return async ({ request, response }, name) => {
-    const file = await load(name).catch((cause: unknown) => {
+    const text = await read(name).catch((cause: unknown) => {
       const detail = `${name} is not built: run "npm run build" on the relay's machine.`;
       throw new CallboardError('not_found', detail, { cause });
     });
     // Pages of any origin may load the libraries.
     if (!response.hasHeader('access-control-allow-origin')) response.setHeader('access-control-allow-origin', '*');
-    response.setHeader('cross-origin-resource-policy', 'cross-origin');
-    // Browsers revalidate on each load, which the ETag makes cheap.
-    response.setHeader('cache-control', 'no-cache');
-    response.setHeader('etag', file.etag);
-    if (request.headers['if-none-match'] === file.etag) return void response.writeHead(304).end();
-    response.setHeader('content-type', 'text/javascript; charset=utf-8');
-    response.setHeader('content-length', file.bytes.length);
-    response.writeHead(200).end(file.bytes);
+    return sendPacked(request, response, { text, headers });
   };
 }
 
-// Builds the welcome page at `/`. The page must not need scripts, or load anything from another origin.
+/** Builds a page. `style`: the only style that its content security policy allows. `body`: HTML. */
+export function htmlPage({ title, style, body }: Readonly<Record<'title' | 'style' | 'body', string>>): PackedFile {
+  const html = `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>${title}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><style>${style}</style></head>
+<body>${body}</body></html>
+`;
+  const hash = createHash('sha256').update(style).digest('base64');
+  const policy = `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; frame-ancestors 'none'`;
+  return {
+    text: new PackedText(html),
+    headers: { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': policy },
+  };
+}
 
 const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:3rem auto;padding:0 1rem;color-scheme:light dark}
 code{font-size:.95em}dt{margin-top:.75rem}dd{margin-left:1.5rem;opacity:.8}`;
@@ -209,20 +169,15 @@ const ENTRIES: readonly Entry[] = [
   { path: '/metrics', says: 'Prometheus metrics (administrators)', open: false },
 ];
 
-/** Builds the page at `/`, which lists the relay's paths. It needs no script and loads nothing from other origins. */
-export function welcomePage(basePath: string, hasConsole: boolean): { readonly html: string; readonly policy: string } {
+/** Builds the page at `/`, which lists the relay's paths. */
+export function welcomePage(basePath: string, hasConsole: boolean): PackedFile {
   const rows = [...(hasConsole ? [CONSOLE] : []), ...ENTRIES].map((entry) => row(entry, basePath)).join('\n');
-  const html = `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>callboard</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"><style>${STYLE}</style></head>
-<body><h1>callboard</h1>
+  const body = `<h1>callboard</h1>
 <p>Relays commands between callers and connected clients, keeps the evidence, and shows operators the current state.</p>
 <dl>
 ${rows}
-</dl></body></html>
-`;
-  const hash = createHash('sha256').update(STYLE).digest('base64');
-  return { html, policy: `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; frame-ancestors 'none'` };
+</dl>`;
+  return htmlPage({ title: 'callboard', style: STYLE, body });
 }
 
 function row({ path, says, open }: Entry, basePath: string): string {

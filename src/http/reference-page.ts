@@ -1,6 +1,7 @@
 /** Builds the reference page of the REST routes from the OpenAPI document. The page has no script and loads nothing. */
-import { createHash } from 'node:crypto';
 import type { OpenApiDocument } from '../rest/openapi.ts';
+import type { PackedFile } from '../web/reply.ts';
+import { escaped, htmlPage } from './file-reply.ts';
 
 const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}
 code,pre{font-size:.9em}pre{overflow:auto;padding:.75rem;border:1px solid #8886;border-radius:4px}
@@ -19,8 +20,7 @@ type Schema = {
   readonly required?: readonly string[];
   readonly description?: string;
 };
-type Media = { readonly schema: Schema; readonly example?: unknown };
-type Content = Readonly<Record<string, Media>>;
+type Content = Readonly<Record<string, { readonly schema: Schema; readonly example?: unknown }>>;
 type Reference = { readonly $ref: string };
 type Parameter = Pick<Schema, 'description'> & {
   readonly name: string;
@@ -50,11 +50,8 @@ type Description = {
   readonly components: Components;
 };
 
-/** Builds the page and its content security policy. `base`: the path that precedes the paths of the document. */
-export function referencePage(
-  document: OpenApiDocument,
-  base: string,
-): { readonly html: string; readonly policy: string } {
+/** Builds the page. `base`: the path that precedes the paths of the document. */
+export function referencePage(document: OpenApiDocument, base: string): PackedFile {
   const { info, tags: listed, paths, components }: Description = JSON.parse(JSON.stringify(document));
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
@@ -64,10 +61,7 @@ export function referencePage(
     const rows = operations.filter(({ operation }) => operation.tags.includes(tag));
     return `<h2 id="${escaped(tag)}">${escaped(tag)}</h2>\n${rows.map((row) => operationHtml(row, components)).join('\n')}`;
   });
-  const html = `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>callboard: REST reference</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"><style>${STYLE}</style></head>
-<body><h1>REST reference</h1>
+  const body = `<h1>REST reference</h1>
 <p>${escaped(info.description)} Version ${escaped(info.version)}. This page is made from <a href="${escaped(base)}/openapi.json"><code>${escaped(base)}/openapi.json</code></a>.</p>
 <nav>${[...tags, 'schemas'].map((tag) => `<a href="#${escaped(tag)}">${escaped(tag)}</a>`).join(' ')}</nav>
 ${sections.join('\n')}
@@ -75,10 +69,8 @@ ${sections.join('\n')}
 ${Object.entries(components.schemas)
   .map(([name, schema]) => schemaHtml(name, schema))
   .join('\n')}
-</body></html>
 `;
-  const hash = createHash('sha256').update(STYLE).digest('base64');
-  return { html, policy: `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; frame-ancestors 'none'` };
+  return htmlPage({ title: 'callboard: REST reference', style: STYLE, body });
 }
 
 type Row = { readonly path: string; readonly method: string; readonly operation: Operation };
@@ -127,12 +119,9 @@ function exampleHtml(example: unknown): string {
 
 function schemaHtml(name: string, schema: Schema): string {
   const { required = [], properties = {} } = schema;
-  const members = Object.entries(properties).map(([member, one]) => [
-    `<code>${escaped(member)}</code>${required.includes(member) ? '' : ' (optional)'}`,
-    typeHtml(one),
-    prose(one.description),
-  ]);
-  const shape = members.length > 0 ? table(['member', 'type', 'meaning'], members) : `<p>${typeHtml(schema)}</p>`;
+  const isOptional = (member: string): boolean => !required.includes(member);
+  const hasMembers = Object.keys(properties).length > 0;
+  const shape = hasMembers ? membersHtml(properties, isOptional) : `<p>${typeHtml(schema)}</p>`;
   return `<details id="schema-${escaped(name)}"><summary><code>${escaped(name)}</code> <span class="says">${escaped(schema.description)}</span></summary>${shape}</details>`;
 }
 
@@ -147,12 +136,17 @@ function typeHtml(schema: Schema): string {
   if (allOf) return typeHtml(allOf[0]);
   if (words) return words.map((word) => `<code>${escaped(word)}</code>`).join(', ');
   if (items) return `list of ${typeHtml(items)}`;
-  if (properties) return table(['member', 'type', 'meaning'], Object.entries(properties).map(memberCells));
+  if (properties) return membersHtml(properties);
   return [escaped([type ?? 'any JSON'].flat().join(' or ')), ...bounds(schema)].join(', ');
 }
 
-function memberCells([name, schema]: readonly [string, Schema]): readonly string[] {
-  return [`<code>${escaped(name)}</code>`, typeHtml(schema), prose(schema.description)];
+function membersHtml(members: Readonly<Record<string, Schema>>, isOptional = (_name: string) => false): string {
+  const rows = Object.entries(members).map(([name, schema]) => [
+    `<code>${escaped(name)}</code>${isOptional(name) ? ' (optional)' : ''}`,
+    typeHtml(schema),
+    prose(schema.description),
+  ]);
+  return table(['member', 'type', 'meaning'], rows);
 }
 
 const BOUNDS = new Set(['format', 'const', 'minimum', 'maximum', 'minLength', 'maxLength', 'pattern', 'default']);
@@ -182,16 +176,4 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
 /** Writes text as HTML, with code where the text has backquotes. */
 function prose(text: unknown): string {
   return escaped(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>');
-}
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
-function escaped(value: unknown): string {
-  return String(value ?? '').replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
 }

@@ -6,7 +6,6 @@ import type { Principal } from '../core/auth/principal.ts';
 import type { Core } from '../core/core.ts';
 import { CallboardError, fail, internalMessage, notFound } from '../core/errors.ts';
 import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
-import type { Metrics } from '../core/metrics.ts';
 import type { Clock, Log } from '../core/ports.ts';
 import { holderOf } from '../core/shares/shares.ts';
 import type { ByteRate, ByteRates } from '../core/shares/turns.ts';
@@ -17,7 +16,6 @@ import { GRAPHQL_PATH, STREAM_PATH, createBodyReader } from '../graphql/http/req
 import type { Meter } from '../platform/metrics.ts';
 import type { RestHandler } from '../rest/serve.ts';
 import { createReply, requestBegan, requestDone, type HttpReply, type OriginRule } from '../web/reply.ts';
-import type { BearerAuthenticator } from './auth.ts';
 import {
   crossOrigin,
   fixedRouteOf,
@@ -38,17 +36,14 @@ import {
 import { createBuiltinRoutes, createConsoleRoute, type BuiltinRoutesOptions } from './routes.ts';
 import { isSiteEvents } from './site-events.ts';
 import { isAnswering, type Sockets } from './sockets.ts';
-import { createAnonymousGate, type AuthenticateRequest } from './token-guard.ts';
-import type { MetricsToken } from './tokens.ts';
+import { AnonymousGate } from './token-guard.ts';
 import type { UnreadBytes } from './unread.ts';
 
-type RequestHandlerOptions = Pick<BuiltinRoutesOptions, 'clientFiles' | 'signIn' | 'tickets' | 'operatorConsole'> & {
+export type RequestHandlerOptions = Omit<BuiltinRoutesOptions, 'openapi'> & {
   readonly core: Core;
   readonly log: Log;
   readonly meter: Meter;
   readonly randomId: () => string;
-  readonly authenticator: Pick<BearerAuthenticator, 'ready'>;
-  readonly authenticate: AuthenticateRequest;
   readonly graphql: GraphqlHandler;
   readonly rest: RestHandler;
   readonly gateway: Pick<Gateway, 'upgrade'>;
@@ -57,12 +52,10 @@ type RequestHandlerOptions = Pick<BuiltinRoutesOptions, 'clientFiles' | 'signIn'
   readonly sockets: Sockets;
   readonly unread: UnreadBytes;
   readonly clock: Clock;
-  readonly basePath: string;
   readonly maxBodyBytes: number;
   /** The inbound byte rates of users. */
   readonly inbound: ByteRates;
   readonly origins: OriginRule;
-  readonly metricsToken: Pick<MetricsToken, 'accepts'>;
 };
 
 /** Handles the events of the HTTP server. No method throws, whatever the input. */
@@ -142,8 +135,8 @@ export function createRequestHandler(options: RequestHandlerOptions): RequestHan
     upgrade(request, socket, head) {
       meter.count('requests', 'gateway');
       sockets.upgraded(request.socket);
-      const refusal = hostRefusal(request);
-      if (refusal) return rejectUpgrade(socket, refusal, clock);
+      const detail = hostFault(request);
+      if (detail !== null) return rejectUpgrade(socket, { status: 400, code: 'invalid_argument', detail }, clock);
       try {
         options.gateway.upgrade(request, socket, head);
       } catch (error) {
@@ -192,8 +185,9 @@ function answerBuiltin(route: BuiltinRoute, info: RequestInfo, { access }: Excha
 }
 
 /** Routes authenticated requests to GraphQL or REST. */
-function createApiRouter({ core, graphql, rest, maxBodyBytes, inbound, meter }: RequestHandlerOptions): Router {
-  const anonymous = createAnonymousGate(core.clock, maxBodyBytes);
+function createApiRouter(options: RequestHandlerOptions): Router {
+  const { core, graphql, rest, maxBodyBytes, inbound } = options;
+  const anonymous = new AnonymousGate(core.clock, maxBodyBytes);
   const readGraphqlBody = createBodyReader(decodeBody, refuseBody);
   const read = <T>(
     { request, method }: RequestInfo,
@@ -202,7 +196,7 @@ function createApiRouter({ core, graphql, rest, maxBodyBytes, inbound, meter }: 
   ): MaybePromise<T | undefined> => {
     if (isReading(method) || !mayHaveBody(request)) return undefined;
     const rate = rateOf(inbound, requester);
-    if (rate) admitBody(rate, request, { maxBytes: maxBodyBytes, metrics: meter });
+    if (rate) admitBody(rate, request, options);
     const unannounced = rate && isChunked(request) ? (bytes: number) => void rate.charge(bytes) : undefined;
     return readBody(request, requester ? maxBodyBytes : anonymous.bodyBytes, { parse, unannounced });
   };
@@ -263,10 +257,7 @@ function refuse(
 
 // Checks the form of every request before it is routed, and refuses requests that fail.
 
-/**
- * Matches a name or an address with an optional port (RFC 9112, 3.2). An empty text matches too: the host of a target
- * without authority.
- */
+/** Matches a name or address with an optional port (RFC 9112, 3.2), or the empty host of a target without one. */
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]*|\[[\dA-Fa-f:.]+\])(?::\d*)?$/;
 
 /**
@@ -279,12 +270,6 @@ function requireHost({ request, response }: RequestInfo): void {
   if (fault === null) return;
   response.setHeader('connection', 'close');
   fail('invalid_argument', fault);
-}
-
-/** Returns the refusal of an upgrade whose Host header `requireHost` would refuse; null for any other. */
-function hostRefusal(request: IncomingMessage): UpgradeRefusal | null {
-  const detail = hostFault(request);
-  return detail === null ? null : { status: 400, code: 'invalid_argument', detail };
 }
 
 function hostFault(request: IncomingMessage): string | null {
@@ -354,46 +339,36 @@ function rateOf(rates: ByteRates, requester: Principal | null): ByteRate | null 
 
 /**
  * Charges the Content-Length of a body before the body is read. Throws `share_exceeded` (share `inbound`) while the
- * rate is used up, and then charges nothing. A length above `maxBytes` is not charged, because `readBody` refuses it.
+ * rate is used up, and then charges nothing. A length above `maxBodyBytes` is not charged, because `readBody` refuses it.
  */
-function admitBody(rate: ByteRate, { headers }: IncomingMessage, { maxBytes, metrics }: AdmitOptions): void {
+function admitBody(
+  rate: ByteRate,
+  { headers }: IncomingMessage,
+  { maxBodyBytes, meter }: Pick<RequestHandlerOptions, 'maxBodyBytes' | 'meter'>,
+): void {
   const announced = Number(headers['content-length'] ?? 0);
-  const retryAfterMs = rate.admit(announced <= maxBytes ? announced : 0);
+  const retryAfterMs = rate.admit(announced <= maxBodyBytes ? announced : 0);
   if (retryAfterMs === 0) return;
-  metrics.count('inbound_limited', 'http');
-  fail('share_exceeded', 'This user sends more bytes per second than the relay accepts.', {
-    share: 'inbound',
-    retryAfterMs,
-  });
+  meter.count('inbound_limited', 'http');
+  const details = { share: 'inbound', retryAfterMs };
+  fail('share_exceeded', 'This user sends more bytes per second than the relay accepts.', details);
 }
-
-type AdmitOptions = { readonly maxBytes: number; readonly metrics: Metrics };
 
 // Answers input that the HTTP parser rejects. No such input reaches a handler.
 
 /** An error of the HTTP parser, or a timeout of the server. */
 type ParseError = Error & { readonly code?: string };
 
-const HEADERS_TOO_LARGE: UpgradeRefusal = {
-  status: 431,
-  code: 'payload_too_large',
-  detail: 'The headers of the request are too large.',
+const PARSE_REFUSALS: Readonly<Record<string, UpgradeRefusal>> = {
+  HPE_HEADER_OVERFLOW: { status: 431, code: 'payload_too_large', detail: 'The headers of the request are too large.' },
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: {
+    status: 413,
+    code: 'payload_too_large',
+    detail: 'The chunk extensions are too large.',
+  },
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, code: 'invalid_argument', detail: 'The request took too long to arrive.' },
 };
-const TOO_SLOW: UpgradeRefusal = {
-  status: 408,
-  code: 'invalid_argument',
-  detail: 'The request took too long to arrive.',
-};
-const NOT_HTTP: UpgradeRefusal = {
-  status: 400,
-  code: 'invalid_argument',
-  detail: 'The bytes are not a valid HTTP request.',
-};
-const TURNED: Readonly<Record<string, UpgradeRefusal>> = {
-  HPE_HEADER_OVERFLOW: HEADERS_TOO_LARGE,
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: { ...HEADERS_TOO_LARGE, status: 413, detail: 'The chunk extensions are too large.' },
-  ERR_HTTP_REQUEST_TIMEOUT: TOO_SLOW,
-};
+const NOT_HTTP = { status: 400, code: 'invalid_argument', detail: 'The bytes are not a valid HTTP request.' } as const;
 
 /** Answers input that is not a valid request, once per socket, and closes the socket. */
 function createBrokenAnswers(clock: Clock): (error: ParseError, socket: Duplex) => void {
@@ -403,6 +378,6 @@ function createBrokenAnswers(clock: Clock): (error: ParseError, socket: Duplex) 
     if (answered.has(socket)) return;
     if (!socket.writable || error.code === 'ECONNRESET' || isAnswering(socket)) return void socket.destroy();
     answered.add(socket);
-    rejectUpgrade(socket, TURNED[error.code ?? ''] ?? NOT_HTTP, clock);
+    rejectUpgrade(socket, PARSE_REFUSALS[error.code ?? ''] ?? NOT_HTTP, clock);
   };
 }

@@ -16,26 +16,17 @@ import { traceContextOf, traceLogFields, type TraceLogFields } from '../core/tra
 import { addressOf } from '../gateway/gateway.ts';
 import { emptyNotes, foreignOrigin, originAllowed, type OriginRule, type RequestNotes } from '../web/reply.ts';
 
-type RequestInfoOptions = {
-  readonly id: string;
-  /** The path that all paths of the relay begin with, without a trailing slash; empty for the root. */
-  readonly basePath: string;
-  readonly trustProxy: boolean;
-};
+/** `basePath`: what all paths of the relay begin with, without a trailing slash; empty for the root. */
+type RequestInfoOptions = { readonly id: string; readonly basePath: string; readonly trustProxy: boolean };
 
 /** One HTTP request with its parsed target and the peer's address. */
 export type RequestInfo = {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /**
-   * The id of the request. The relay generates it and never takes it from the request. It appears in the log and in
-   * `x-request-id`.
-   */
+  /** The id of the request in the log and in `x-request-id`. The relay never takes it from the request. */
   readonly id: string;
   readonly method: string;
-  /**
-   * The path below the base path, without the query, still percent-encoded. Null: outside the base path, or not a path.
-   */
+  /** The path below the base path, without query, still percent-encoded. Null: outside it, or not a path. */
   readonly path: string | null;
   /** The query without the question mark; empty if there is none. */
   readonly query: string;
@@ -43,10 +34,7 @@ export type RequestInfo = {
   readonly address: string;
 };
 
-/**
- * Reads the request target. Removes the base path from `request.url` and converts it to origin form. Handlers and
- * routes only know paths without the base path.
- */
+/** Reads the request target, and takes the base path off `request.url`: handlers only know paths without it. */
 export function requestInfoOf(
   request: IncomingMessage,
   response: ServerResponse,
@@ -98,23 +86,12 @@ function below(basePath: string, path: string): string | null {
 // Adds CORS headers for allowed origins, and refuses browser requests from all others. It does not authenticate.
 
 const METHODS = 'GET, HEAD, POST, PUT, DELETE';
-/**
- * The request headers that pages may send: the relay's own, those of W3C Trace Context, and those that Apollo's clients
- * add.
- */
+/** The request headers that pages may send: the relay's own, W3C Trace Context, and those of Apollo's clients. */
 const REQUEST_HEADERS = [
-  'authorization',
-  'content-type',
-  'accept',
-  'last-event-id',
-  'x-callboard-csrf',
-  'x-graphql-event-stream-token',
-  'traceparent',
-  'tracestate',
-  'apollographql-client-name',
-  'apollographql-client-version',
-  'apollo-require-preflight',
-  'x-apollo-operation-name',
+  ...['authorization', 'content-type', 'accept', 'last-event-id', 'x-callboard-csrf', 'x-graphql-event-stream-token'],
+  ...['traceparent', 'tracestate'],
+  ...['apollographql-client-name', 'apollographql-client-version'],
+  ...['apollo-require-preflight', 'x-apollo-operation-name'],
 ].join(', ');
 const EXPOSED = 'retry-after, www-authenticate, x-request-id';
 
@@ -133,9 +110,8 @@ export function crossOrigin({ request, response }: RequestInfo, rule: OriginRule
 }
 
 /**
- * Refuses browser requests from pages of a foreign origin. Requests of other programs have neither `Origin` nor
- * `Sec-Fetch-Site` and pass. A browser's ambient credentials grant nothing anyway, because only the Authorization
- * header counts.
+ * Refuses browser requests of foreign pages. Other programs send neither `Origin` nor `Sec-Fetch-Site` and pass. A
+ * browser's ambient credentials grant nothing, because only the Authorization header counts.
  */
 export function requireOwnPage({ request }: RequestInfo, rule: OriginRule): void {
   if (!originAllowed(request, rule)) fail('forbidden', foreignOrigin(request, rule));
@@ -260,17 +236,10 @@ type AccessLogParts = {
   readonly ended: () => void;
 };
 
-/**
- * What a log line says of a request. `requester` is set once the request is authenticated; the handlers fill in the
- * notes.
- */
+/** What a log line says of a request. `requester` is set by authentication; the handlers fill in the notes. */
 export type AccessEntry = RequestNotes & { requester: Principal | null };
 
-/**
- * Writes one access log line when the response closes; the response of a stream closes when the stream ends. Also
- * measures the duration of the request by its route. The line has no headers and no query, because a query may contain
- * a ticket.
- */
+/** Writes one access log line, and measures the request by its route, when the response (or its stream) closes. */
 export function logAccess(info: RequestInfo, { log, metrics, ended }: AccessLogParts): AccessEntry {
   const access: AccessEntry = { requester: null, ...emptyNotes(info.id) };
   const started = performance.now();
@@ -298,10 +267,7 @@ export function logAccess(info: RequestInfo, { log, metrics, ended }: AccessLogP
   return access;
 }
 
-/**
- * Returns the name in the metrics for a request to a fixed path. The start page, the client files and others share one
- * name.
- */
+/** Returns the name of a fixed path in the metrics. The start page, the client files and others share one name. */
 export function fixedRouteOf(path: string | null): string {
   return path !== null && PROBES.has(path) ? path : 'other';
 }
@@ -316,14 +282,9 @@ function notesIn({ commandId, outcome, code, trace }: RequestNotes): Partial<Req
   };
 }
 
-// The type of a route outside GraphQL and REST. The routes are in routes.ts, sign-in.ts and site-events.ts.
-
 /** A route that neither GraphQL nor REST answers. */
 export type BuiltinRoute = {
-  /**
-   * How requests are authenticated. `open`: not at all, and pages of any origin may send them. `bearer`: by the request
-   * handler. `by-route`: by the route itself.
-   */
+  /** `open`: not authenticated, from pages of any origin. `bearer`: by the handler. `by-route`: by the route. */
   readonly authentication: 'open' | 'bearer' | 'by-route';
   readonly methods: readonly string[];
   /** The value of the label `handler` under which its requests are counted: `builtin` for every fixed path. */

@@ -5,10 +5,10 @@ import { CallboardError } from '../core/errors.ts';
 import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
 import type { Meter } from '../platform/metrics.ts';
 import type { MetricsFormat } from '../platform/prometheus.ts';
-import { named } from '../rest/forms.ts';
+import { named, type JsonSchema } from '../rest/forms.ts';
 import type { Described, OpenApiDocument } from '../rest/openapi.ts';
 import { problemCodes } from '../rest/problem.ts';
-import { PackedText, sendPacked } from '../web/reply.ts';
+import { PackedText, sendPacked, sendText, weightsOf, type PackedFile } from '../web/reply.ts';
 import type { BearerAuthenticator } from './auth.ts';
 import {
   CLIENT_FILES,
@@ -19,48 +19,47 @@ import {
   type ConsoleOptions,
 } from './file-reply.ts';
 import type { BuiltinRoute, RequestInfo } from './request-info.ts';
-import { createSignInRoute, type SignIn, type TicketDesk } from './sign-in.ts';
+import { createSignInRoute, type SignInWays } from './sign-in.ts';
 import type { Sockets } from './sockets.ts';
 import { bearerOf, type AuthenticateRequest } from './token-guard.ts';
 import type { MetricsToken } from './tokens.ts';
 
-export type BuiltinRoutesOptions = MetricsRouteOptions & {
-  readonly core: Pick<Core, 'ready' | 'fullShares'>;
-  readonly authenticator: Pick<BearerAuthenticator, 'ready'>;
-  /** Creates the OpenAPI document. Called at the first request for it. */
-  readonly openapi: () => Promise<OpenApiDocument>;
-  readonly basePath: string;
-  /** The directory with the browser builds of the client libraries. */
-  readonly clientFiles: URL;
-  /** Signs in a page on this machine by a code; absent: pages ask for a token. */
-  readonly signIn?: SignIn | undefined;
-  /** Signs operators in with tickets. Absent: no ticket is accepted. */
-  readonly tickets?: Pick<TicketDesk, 'redeem'> | undefined;
-  /** The console for operators. Absent: it is switched off. */
-  readonly operatorConsole?: Omit<ConsoleOptions, 'basePath'> | null;
-};
+export type BuiltinRoutesOptions = MetricsRouteOptions &
+  SignInWays & {
+    readonly core: Pick<Core, 'ready' | 'fullShares'>;
+    readonly authenticator: Pick<BearerAuthenticator, 'ready'>;
+    /** Creates the OpenAPI document. Called at the first request for it. */
+    readonly openapi: () => Promise<OpenApiDocument>;
+    readonly basePath: string;
+    /** The directory with the browser builds of the client libraries. */
+    readonly clientFiles: URL;
+    /** The console for operators. Absent: it is switched off. */
+    readonly operatorConsole?: Omit<ConsoleOptions, 'basePath'> | null;
+  };
 
 const READING = ['GET', 'HEAD'];
 
 /** Creates the built-in routes with a fixed path. Only sign-in changes what is stored: it uses up a ticket. */
 export function createBuiltinRoutes(options: BuiltinRoutesOptions): ReadonlyMap<string, BuiltinRoute> {
-  const { core, authenticator, openapi, basePath, clientFiles, signIn, tickets, operatorConsole = null } = options;
+  const { openapi, basePath, clientFiles, signIn, tickets, operatorConsole = null } = options;
   const client = createClientFiles(clientFiles);
   const welcome = welcomePage(basePath, operatorConsole !== null);
   const reference = once(async () => {
     const { referencePage } = await import('./reference-page.ts');
-    const { html, policy } = referencePage(await openapi(), basePath);
-    return { text: new PackedText(html), policy };
+    return referencePage(await openapi(), basePath);
   });
-  const openapiText = once(async () => new PackedText(JSON.stringify(await openapi())));
+  const description = once(async () => ({
+    text: new PackedText(JSON.stringify(await openapi())),
+    headers: { 'content-type': JSON_TYPE },
+  }));
   const routes: [string, BuiltinRoute][] = [
-    ['/', open((info) => sendPage(info, welcome))],
-    ['/healthz', open((info) => sendJson(info, 200, '{"status":"ok"}'))],
-    ['/readyz', open((info) => sendReadiness(info, core, authenticator))],
-    ['/reference', open((info) => thenDo(reference(), (page) => sendReference(info, page)))],
-    ['/openapi.json', open((info) => thenDo(openapiText(), (text) => sendText(info, text, JSON_TYPE)))],
+    ['/', file(() => welcome)],
+    ['/healthz', open(({ response }) => sendText(response, 200, JSON_TYPE, '{"status":"ok"}'))],
+    ['/readyz', open((info) => sendReadiness(info, options))],
+    ['/reference', file(reference)],
+    ['/openapi.json', file(description)],
     ['/metrics', createMetricsRoute(options)],
-    ['/connect', bearer(refuseWithoutUpgrade)],
+    ['/connect', { ...open(refuseWithoutUpgrade), authentication: 'bearer' }],
     ...(signIn || tickets
       ? [['/sign-in', createSignInRoute({ signIn, tickets })] satisfies [string, BuiltinRoute]]
       : []),
@@ -74,7 +73,7 @@ export function createConsoleRoute({
   operatorConsole = null,
   basePath,
 }: Pick<BuiltinRoutesOptions, 'operatorConsole' | 'basePath'>): (path: string) => BuiltinRoute | undefined {
-  const page = operatorConsole && createConsole({ ...operatorConsole, basePath });
+  const page = operatorConsole && open(createConsole({ ...operatorConsole, basePath }));
   return (path) => (page && isConsole(path) ? page : undefined);
 }
 
@@ -82,23 +81,13 @@ function open(handle: BuiltinRoute['handle']): BuiltinRoute {
   return { authentication: 'open', methods: READING, label: 'builtin', handle };
 }
 
-function bearer(handle: BuiltinRoute['handle']): BuiltinRoute {
-  return { authentication: 'bearer', methods: READING, label: 'builtin', handle };
+function file(load: () => MaybePromise<PackedFile>): BuiltinRoute {
+  return open(({ request, response }) => thenDo(load(), (loaded) => sendPacked(request, response, loaded)));
 }
 
-const JSON_TYPE = { 'content-type': 'application/json' };
+const JSON_TYPE = 'application/json';
 
-type Reference = { readonly text: PackedText; readonly policy: string };
-
-function sendReference(info: RequestInfo, { text, policy }: Reference): MaybePromise<void> {
-  return sendText(info, text, { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': policy });
-}
-
-function sendText({ request, response }: RequestInfo, text: PackedText, headers: Readonly<Record<string, string>>) {
-  return sendPacked(request, response, { text, headers });
-}
-
-/** Creates the value at the first call, and returns it from then on. A failure is not kept. */
+/** Creates the value at the first call, and returns it, not a promise, from then on. A failure is not kept. */
 function once<T extends object>(make: () => Promise<T>): () => MaybePromise<T> {
   let made: MaybePromise<T> | null = null;
   const begin = async (): Promise<T> => {
@@ -112,25 +101,13 @@ function once<T extends object>(make: () => Promise<T>): () => MaybePromise<T> {
   return () => (made ??= begin());
 }
 
-function sendJson({ response }: RequestInfo, status: number, json: string): void {
-  response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(json) });
-  response.end(json);
-}
-
-function sendPage({ response }: RequestInfo, { html, policy }: ReturnType<typeof welcomePage>): void {
-  response.setHeader('content-security-policy', policy);
-  response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', 'content-length': Buffer.byteLength(html) });
-  response.end(html);
-}
-
 /**
  * Answers with a status for load balancers: 200 while the node takes new links and commands. The body of 200 names the
  * shares that are used up; the body of 503 names the error code and what an operator must repair, if that is known.
  */
 async function sendReadiness(
-  info: RequestInfo,
-  core: Pick<Core, 'ready' | 'fullShares'>,
-  authenticator: Pick<BearerAuthenticator, 'ready'>,
+  { response }: RequestInfo,
+  { core, authenticator }: Pick<BuiltinRoutesOptions, 'core' | 'authenticator'>,
 ): Promise<void> {
   let full: readonly string[];
   try {
@@ -138,74 +115,92 @@ async function sendReadiness(
     full = await core.fullShares();
   } catch (error) {
     if (!(error instanceof CallboardError)) throw error;
-    info.response.setHeader('retry-after', '1');
-    return sendJson(info, 503, JSON.stringify({ status: 'not_ready', code: error.code, reason: error.details.reason }));
+    response.setHeader('retry-after', '1');
+    const answer = { status: 'not_ready', code: error.code, reason: error.details.reason };
+    return sendText(response, 503, JSON_TYPE, JSON.stringify(answer));
   }
-  sendJson(info, 200, JSON.stringify({ status: 'ready', ...(full.length > 0 && { full_shares: full }) }));
+  const answer = { status: 'ready', ...(full.length > 0 && { full_shares: full }) };
+  sendText(response, 200, JSON_TYPE, JSON.stringify(answer));
 }
 
 function refuseWithoutUpgrade({ response }: RequestInfo): void {
   response.setHeader('upgrade', 'websocket');
   response.setHeader('connection', 'Upgrade');
-  throw new CallboardError(
-    'invalid_argument',
-    'This path requires a WebSocket upgrade with the subprotocol callboard.v1.',
-    {
-      status: 426,
-    },
-  );
+  const detail = 'This path requires a WebSocket upgrade with the subprotocol callboard.v1.';
+  throw new CallboardError('invalid_argument', detail, { status: 426 });
 }
 
 // The OpenAPI descriptions of the routes outside REST: health, metrics, GraphQL and the description itself.
 
 const OPEN = { security: [] } as const;
-const json = (schema: object, example: unknown): object => ({ 'application/json': { schema, example } });
-const status = (word: string): object => ({
-  type: 'object',
-  required: ['status'],
-  properties: { status: { const: word } },
-});
+const TEXT_SCHEMA = { type: 'string' } as const;
 
-const READY = {
-  type: 'object',
-  required: ['status'],
-  properties: {
-    status: { const: 'ready' },
-    full_shares: {
-      type: 'array',
-      items: { type: 'string' },
-      description: 'The shares whose total is used up: users who hold much of one are refused more of it.',
-    },
-  },
+function object(properties: object, required?: readonly string[]): JsonSchema {
+  return { type: 'object', ...(required && { required }), properties };
+}
+
+function json(schema: object, example: unknown): JsonSchema {
+  return { 'application/json': { schema, example } };
+}
+
+const FULL_SHARES = {
+  type: 'array',
+  items: TEXT_SCHEMA,
+  description: 'The shares whose total is used up: users who hold much of one are refused more of it.',
 };
-
-const NOT_READY = {
-  type: 'object',
-  required: ['status', 'code'],
-  properties: {
+const READY = object({ status: { const: 'ready' }, full_shares: FULL_SHARES }, ['status']);
+const NOT_READY = object(
+  {
     status: { const: 'not_ready' },
     code: { type: 'string', enum: problemCodes(503) },
     reason: { type: 'string', description: 'What an operator must mend.' },
   },
-};
+  ['status', 'code'],
+);
 
-const HEALTH: Described = {
-  method: 'GET',
-  path: '/healthz',
-  operation: {
+const CODE = { type: 'string', description: 'A code of the one table of codes.' };
+const GRAPHQL_ERROR = object({ message: TEXT_SCHEMA, extensions: object({ code: CODE }) }, ['message']);
+const GRAPHQL_RESULT = named(
+  'GraphqlResult',
+  object({
+    data: { description: 'The result; null or absent if the request failed as a whole.' },
+    errors: { type: 'array', items: GRAPHQL_ERROR },
+  }),
+);
+const GRAPHQL_REQUEST = object(
+  {
+    query: { type: 'string', minLength: 1 },
+    operationName: { type: ['string', 'null'] },
+    variables: { type: ['object', 'null'] },
+    extensions: { type: ['object', 'null'] },
+  },
+  ['query'],
+);
+const GRAPHQL_CONTENT = {
+  ...json(GRAPHQL_RESULT, { data: { viewer: { kind: 'USER' } } }),
+  'application/graphql-response+json': { schema: GRAPHQL_RESULT },
+};
+const GRAPHQL_REFUSALS = ['400', '401', '403', '406', '413', '415', '429', '500', '503'];
+
+export const BUILTIN_DESCRIPTIONS: readonly Described[] = [
+  {
+    method: 'GET',
+    path: '/healthz',
     ...OPEN,
     operationId: 'Healthz',
     summary: 'Whether the process runs.',
     description: 'Needs no token.',
-    responses: { '200': { description: 'It runs.', content: json(status('ok'), { status: 'ok' }) } },
+    responses: {
+      '200': {
+        description: 'It runs.',
+        content: json(object({ status: { const: 'ok' } }, ['status']), { status: 'ok' }),
+      },
+    },
+    problems: ['400', '500'],
   },
-  problems: ['400', '500'],
-};
-
-const READINESS: Described = {
-  method: 'GET',
-  path: '/readyz',
-  operation: {
+  {
+    method: 'GET',
+    path: '/readyz',
     ...OPEN,
     operationId: 'Readyz',
     summary: 'Whether the node accepts new links and commands.',
@@ -218,34 +213,25 @@ const READINESS: Described = {
         content: json(NOT_READY, { status: 'not_ready', code: 'draining' }),
       },
     },
+    problems: ['400', '500'],
   },
-  problems: ['400', '500'],
-};
-
-const METRICS: Described = {
-  method: 'GET',
-  path: '/metrics',
-  operation: {
+  {
+    method: 'GET',
+    path: '/metrics',
     operationId: 'Metrics',
     summary: 'Metrics for Prometheus.',
     description: 'Administrators, and the holder of the metrics token.',
     responses: {
       '200': {
         description: 'The text format of Prometheus, or OpenMetrics where the request asks for it.',
-        content: {
-          'text/plain': { schema: { type: 'string' } },
-          'application/openmetrics-text': { schema: { type: 'string' } },
-        },
+        content: { 'text/plain': { schema: TEXT_SCHEMA }, 'application/openmetrics-text': { schema: TEXT_SCHEMA } },
       },
     },
+    problems: ['400', '401', '403', '429', '500'],
   },
-  problems: ['400', '401', '403', '429', '500'],
-};
-
-const DESCRIPTION: Described = {
-  method: 'GET',
-  path: '/openapi.json',
-  operation: {
+  {
+    method: 'GET',
+    path: '/openapi.json',
     ...OPEN,
     operationId: 'OpenApi',
     summary: 'This document.',
@@ -254,85 +240,34 @@ const DESCRIPTION: Described = {
     responses: {
       '200': {
         description: 'The document.',
-        headers: { ETag: { schema: { type: 'string' } } },
+        headers: { ETag: { schema: TEXT_SCHEMA } },
         content: { 'application/json': { schema: { type: 'object' } } },
       },
       '304': { description: 'The `ETag` in `If-None-Match` is still that of the document.' },
     },
+    problems: ['400', '500'],
   },
-  problems: ['400', '500'],
-};
-
-const GRAPHQL_RESULT = named('GraphqlResult', {
-  type: 'object',
-  properties: {
-    data: { description: 'The result; null or absent if the request failed as a whole.' },
-    errors: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['message'],
-        properties: {
-          message: { type: 'string' },
-          extensions: {
-            type: 'object',
-            properties: { code: { type: 'string', description: 'A code of the one table of codes.' } },
-          },
-        },
-      },
-    },
-  },
-});
-
-const graphqlContent = {
-  'application/json': { schema: GRAPHQL_RESULT, example: { data: { viewer: { kind: 'USER' } } } },
-  'application/graphql-response+json': { schema: GRAPHQL_RESULT },
-};
-const refusedStatuses = ['400', '401', '403', '406', '413', '415', '429', '500', '503'];
-
-const GRAPHQL: Described = {
-  method: 'POST',
-  path: '/graphql',
-  operation: {
+  {
+    method: 'POST',
+    path: '/graphql',
     operationId: 'GraphQL',
     summary: 'Executes one GraphQL operation.',
     description: 'Everyone with a valid token. Failures are GraphQL errors and not problem documents.',
-    requestBody: {
-      required: true,
-      content: json(
-        {
-          type: 'object',
-          required: ['query'],
-          properties: {
-            query: { type: 'string', minLength: 1 },
-            operationName: { type: ['string', 'null'] },
-            variables: { type: ['object', 'null'] },
-            extensions: { type: ['object', 'null'] },
-          },
-        },
-        { query: '{ viewer { kind } }' },
-      ),
-    },
+    requestBody: { required: true, content: json(GRAPHQL_REQUEST, { query: '{ viewer { kind } }' }) },
     responses: {
-      '200': { description: 'The result, which may hold errors.', content: graphqlContent },
+      '200': { description: 'The result, which may hold errors.', content: GRAPHQL_CONTENT },
       ...Object.fromEntries(
-        refusedStatuses.map((code) => [code, { description: 'Refused as a whole.', content: graphqlContent }]),
+        GRAPHQL_REFUSALS.map((code) => [code, { description: 'Refused as a whole.', content: GRAPHQL_CONTENT }]),
       ),
     },
+    problems: [],
   },
-  problems: [],
-};
-
-export const BUILTIN_DESCRIPTIONS: readonly Described[] = [HEALTH, READINESS, METRICS, DESCRIPTION, GRAPHQL];
-
-// Checks whether a node takes new links and commands. `/readyz` and the metric `ready` report the result.
+];
 
 /** Rejects with the CallboardError of the first part that is not ready. */
 export async function requireReady(parts: readonly Partial<Pick<Core, 'ready'>>[]): Promise<void> {
   for (const part of parts) await part.ready?.();
 }
-
-// The route `GET /metrics`. It decides who may read the metrics, and in which format.
 
 type MetricsRouteOptions = {
   readonly meter: Pick<Meter, 'expose'>;
@@ -349,7 +284,7 @@ function createMetricsRoute(options: MetricsRouteOptions): BuiltinRoute {
   const { meter, authenticate, sockets, metricsToken } = options;
   return {
     authentication: 'by-route',
-    methods: ['GET', 'HEAD'],
+    methods: READING,
     label: 'builtin',
     handle(info, access) {
       if (metricsToken.accepts(bearerOf(info.request))) {
@@ -368,23 +303,15 @@ function createMetricsRoute(options: MetricsRouteOptions): BuiltinRoute {
 async function sendMetrics({ request, response }: RequestInfo, meter: Pick<Meter, 'expose'>): Promise<void> {
   const { contentType, text } = await meter.expose(formatFor(request.headers.accept));
   response.setHeader('vary', 'accept, origin');
-  response.writeHead(200, { 'content-type': contentType, 'content-length': Buffer.byteLength(text) });
-  response.end(text);
+  sendText(response, 200, contentType, text);
 }
 
 const OPENMETRICS = 'application/openmetrics-text';
 const TEXT = ['text/plain', 'text/*', '*/*'];
 
-/**
- * Returns the format of the answer: OpenMetrics if the `accept` header prefers it, otherwise Prometheus' text format.
- */
+/** Returns the format of the answer: OpenMetrics if `accept` prefers it, otherwise Prometheus' text format. */
 export function formatFor(accept: string | undefined): MetricsFormat {
-  const weights = new Map<string, number>();
-  for (const part of (accept ?? '').split(',')) {
-    const [type = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
-    const weight = Number(parameters.find((text) => text.startsWith('q='))?.slice(2) ?? 1);
-    weights.set(type, Math.max(weights.get(type) ?? 0, Number.isFinite(weight) ? weight : 0));
-  }
+  const weights = weightsOf(accept ?? '');
   const wanted = weights.get(OPENMETRICS) ?? 0;
   return wanted > 0 && TEXT.every((type) => (weights.get(type) ?? 0) <= wanted) ? 'openmetrics' : 'text';
 }

@@ -5,7 +5,7 @@ import {
   createServer as createHttpsServer,
   type ServerOptions as HttpsOptions,
 } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { RequestHandler } from './request-handler.ts';
 
@@ -21,17 +21,11 @@ const HEADERS_MAX = 100;
 const CLOSE_MS = 1_000;
 
 export type HttpServer = {
-  /**
-   * Resolves with the address when the server accepts connections; rejects if it cannot listen, for example on a port
-   * in use.
-   */
+  /** Resolves with the address when connections are accepted; rejects, for example, if the port is in use. */
   listen(at: {
     readonly host: string;
     readonly port: number;
-    /**
-     * The file descriptor of a listening socket that the process was started with. If it is given, host and port are
-     * used only in the URL.
-     */
+    /** A file descriptor of a listening socket to use instead; host and port then only appear in the URL. */
     readonly fd?: number | undefined;
   }): Promise<{ readonly url: string; readonly port: number }>;
   /** Accepts no more connections, gives responses in progress one second, then closes their connections. Idempotent. */
@@ -107,13 +101,9 @@ async function listen(server: Server, { host, port, fd }: Parameters<HttpServer[
     });
   });
   const address = server.address();
-  const bound = isAddress(address) ? address.port : port;
+  const bound = typeof address === 'object' && address !== null ? address.port : port;
   const name = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
   return { url: `${scheme}://${name}:${bound}`, port: bound };
-}
-
-function isAddress(address: AddressInfo | string | null): address is AddressInfo {
-  return typeof address === 'object' && address !== null;
 }
 
 async function close(server: Server): Promise<void> {

@@ -1,5 +1,5 @@
 /** Signs in a page by a one-time code or ticket in its URL, so that a person need not copy a token into the page. */
-import { createHash, hash, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHash, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import { SignJWT, jwtVerify } from 'jose';
 import type { TicketStore } from '../core/auth/principal.ts';
 import { CallboardError, fail } from '../core/errors.ts';
@@ -8,8 +8,9 @@ import { OPERATOR_TOKEN_SECONDS, SIGN_IN_MS, SIGN_IN_TICKET_SECONDS } from '../c
 import { thenDo } from '../core/maybe-promise.ts';
 import type { Clock } from '../core/ports.ts';
 import { systemClock } from '../platform/system.ts';
+import { sendText } from '../web/reply.ts';
 import { parseBody, readBody, type BuiltinRoute, type RequestInfo } from './request-info.ts';
-import { signToken } from './tokens.ts';
+import { digest, signToken } from './tokens.ts';
 
 /** The most bytes of a request body, which has only a code. */
 const BODY_BYTES = 1024;
@@ -45,9 +46,11 @@ export function createSignIn(token: string, clock: Pick<Clock, 'monotonic'> = sy
   };
 }
 
-/** The ways in which codes are exchanged for tokens: codes of this process, and tickets of any node. */
-type SignInWays = {
+/** The ways in which codes are exchanged for tokens. */
+export type SignInWays = {
+  /** Signs in a page on this machine by a code of this process; absent: no such code is accepted. */
   readonly signIn?: SignIn | undefined;
+  /** Signs operators in with tickets of any node; absent: no ticket is accepted. */
   readonly tickets?: Pick<TicketDesk, 'redeem'> | undefined;
 };
 
@@ -69,13 +72,7 @@ export function createSignInRoute({ signIn, tickets }: SignInWays): BuiltinRoute
           fail('forbidden', 'This link signs a page in only on the machine of the relay.');
         const token = isTicket ? ((await tickets?.redeem(given)) ?? null) : (signIn?.redeem(given) ?? null);
         if (token === null) throw new CallboardError('unauthenticated', 'The link was used already, or is too old.');
-        const text = JSON.stringify({ token });
-        info.response.writeHead(200, {
-          'content-type': 'application/json',
-          'content-length': Buffer.byteLength(text),
-          'cache-control': 'no-store',
-        });
-        info.response.end(text);
+        sendText(info.response, 200, 'application/json', JSON.stringify({ token }));
       });
     },
   };
@@ -92,10 +89,6 @@ function isLocal({ request }: RequestInfo): boolean {
   const { 'x-forwarded-for': forwardedFor, forwarded } = request.headers;
   const address = request.socket.remoteAddress ?? '';
   return forwardedFor === undefined && forwarded === undefined && /^(::1|(::ffff:)?127\.[\d.]+)$/.test(address);
-}
-
-function digest(text: string): Buffer {
-  return hash('sha256', text, 'buffer');
 }
 
 // Signs and redeems one-time tickets, which sign an operator in on any node of a deployment. The signing key is derived
@@ -126,9 +119,8 @@ type TicketCredentials = {
 
 export interface TicketDesk {
   /**
-   * Exchanges a ticket for an administrator's token, once. Resolves with null if the ticket is invalid, expired or
-   * already used. Throws `store_unavailable` if it cannot be determined whether the ticket was used; it can then be
-   * tried again.
+   * Exchanges a ticket for an administrator's token, once; null if it is invalid, expired or used. Throws
+   * `store_unavailable` if it cannot be determined whether it was used; it can then be tried again.
    */
   redeem(ticket: string): Promise<string | null>;
   /** Accepts only tickets of these secrets from now on. */
@@ -158,11 +150,7 @@ export function createTicketDesk(given: TicketCredentials, tickets: TicketStore,
 }
 
 /** Returns the content of a valid ticket; null for any other text. */
-async function read(
-  ticket: string,
-  secret: string,
-  now: number,
-): Promise<{ readonly name: string; readonly id: string } | null> {
+async function read(ticket: string, secret: string, now: number) {
   try {
     const currentDate = new Date(now);
     const rules = { algorithms: ['HS256'], issuer: ISSUER, requiredClaims: ['exp', 'jti', 'sub'], currentDate };
@@ -173,10 +161,7 @@ async function read(
   }
 }
 
-/**
- * Returns the digest of the id in a ticket. A digest of the whole ticket would not do, because its text can be changed
- * without breaking the signature.
- */
+/** Digests the id of a ticket: the ticket's text can be changed without breaking the signature. */
 function ticketDigest(id: string): string {
   return createHash('sha256').update(id).digest('hex').slice(0, 32);
 }

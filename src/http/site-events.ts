@@ -6,11 +6,13 @@ import type { LiveEvent } from '../core/live.ts';
 import type { Log } from '../core/ports.ts';
 import type { RedeemedTicket } from '../core/sites/site-policy.ts';
 import type { SiteEvent } from '../core/sites/site.ts';
+import { decode } from '../rest/inputs.ts';
 import { Chunk, type SseStream, type SseStreams, eventFrame } from '../web/sse.ts';
 import { createGroups, type EventEncoder, type Groups } from '../web/sse-group.ts';
 import type { AuthenticateRequest, TokenGuard } from './token-guard.ts';
 import type { BuiltinRoute, RequestInfo } from './request-info.ts';
 import type { Sockets } from './sockets.ts';
+
 export type SiteEventsOptions = {
   readonly core: Pick<Core, 'sites'>;
   readonly log: Log;
@@ -56,18 +58,10 @@ type Holder = Pick<RedeemedTicket, 'principal'> & Partial<Pick<RedeemedTicket, '
 
 /** Returns the session id in the path. Throws `not_found` for malformed percent-encoding. */
 function sessionOf(path: string): string {
-  const [, raw = ''] = PATH.exec(path) ?? [];
-  try {
-    return decodeURIComponent(raw);
-  } catch {
-    return notFound();
-  }
+  return decode(PATH.exec(path)?.[1] ?? '') ?? notFound();
 }
 
-/**
- * Authenticates a request by its token or its ticket. With a token in the header, the ticket is ignored and not
- * redeemed. Invalid tickets count like invalid tokens.
- */
+/** Authenticates by token, or without one by ticket, which it redeems. Invalid tickets count like invalid tokens. */
 async function holderOf(
   { core, authenticate, guard, sockets }: SiteEventsOptions,
   info: RequestInfo,

@@ -14,10 +14,7 @@ import { isEventStream } from '../web/sse.ts';
 
 /** The interval at which stalled readers and idle sockets are looked for, in milliseconds. */
 const CHECK_MS = 1_000;
-/**
- * The time after which a socket that has sent nothing of its next request counts as idle, in milliseconds: enough for a
- * TLS handshake over a slow network.
- */
+/** A socket that sends nothing of a next request for so many milliseconds is idle: enough for a slow TLS handshake. */
 const IDLE_MS = 3_000;
 /** The rate of log lines about evicted and refused sockets; the next line has the number of suppressed ones. */
 const LINES = { perSecond: 1, burst: 5 };
@@ -29,14 +26,29 @@ export type SocketsOptions = {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly shares: Pick<Shares, 'of'>;
-  /**
-   * The most unauthenticated sockets of one address; null: no bound, because behind a proxy all sockets have the
-   * proxy's address.
-   */
+  /** The most unauthenticated sockets of one address; null: no bound, because a proxy is the peer of all sockets. */
   readonly perAddress: number | null;
   /** The most unauthenticated sockets of all addresses together. */
   readonly inAll: number;
 };
+
+/** Limits the rate of log lines. */
+export class LineLimit {
+  readonly #bucket: TokenBucket;
+  #suppressed = 0;
+
+  constructor(clock: Clock, rate: typeof LINES) {
+    this.#bucket = new TokenBucket(clock, rate);
+  }
+
+  /** Calls `write` with the fields and the number of lines that were suppressed before, unless this line is too many. */
+  pass(fields: Readonly<Record<string, unknown>>, write: (fields: Record<string, unknown>) => void): void {
+    if (this.#bucket.take() > 0) return void this.#suppressed++;
+    const suppressed = this.#suppressed;
+    this.#suppressed = 0;
+    write({ ...fields, ...(suppressed > 0 && { suppressed }) });
+  }
+}
 
 /** One open socket of the server. */
 type Watched = {
@@ -47,17 +59,14 @@ type Watched = {
   holdings: Holdings | null;
   /** Whether the gateway has taken over the socket; it bounds the bytes that the peer leaves unread. */
   upgraded: boolean;
-  /** The requests in progress. */
+  /** The number of requests in progress. */
   requests: number;
   /** When the socket was accepted, or its last request ended, and the number of bytes that it had sent by then. */
   waitsSince: number;
   sent: number;
   /** The number of bytes that the system had accepted for the peer when `stalledSince` was set. */
   taken: number;
-  /**
-   * Since when the peer has read nothing although bytes wait, by `Clock.monotonic`; null: nothing waits, or the socket
-   * is not checked.
-   */
+  /** Since when the peer has read nothing although bytes wait, by `Clock.monotonic`; null: nothing waits. */
   stalledSince: number | null;
 };
 
@@ -121,15 +130,14 @@ export class Sockets {
   readonly #byAddress = new Map<string, Evictable>();
   /** The addresses that hold more than `perAddress`, of which sockets are evicted in a later turn of the loop. */
   readonly #crowded = new Set<string>();
-  readonly #lines: TokenBucket;
+  readonly #lines: LineLimit;
   readonly #stop: Cancel;
   /** The one listener of all sockets, so that an idle link holds none of its own. */
   readonly #onClose: (this: Socket) => void;
-  #suppressed = 0;
 
   constructor(options: SocketsOptions) {
     this.#options = options;
-    this.#lines = new TokenBucket(options.clock, LINES);
+    this.#lines = new LineLimit(options.clock, LINES);
     this.#stop = options.clock.every(CHECK_MS, () => this.#check());
     const forget = (socket: Socket): void => this.#forget(socket);
     this.#onClose = function () {
@@ -165,10 +173,7 @@ export class Sockets {
     socket.on('close', this.#onClose);
   }
 
-  /**
-   * Called when TLS is established: `secured`, which speaks TLS over an accepted socket, takes the place of that
-   * socket.
-   */
+  /** Called when TLS is established: `secured`, which speaks TLS over an accepted socket, takes its place. */
   secured(socket: Socket, secured: Socket): void {
     const watched = this.#open.get(socket);
     if (!watched) return;
@@ -181,9 +186,8 @@ export class Sockets {
   }
 
   /**
-   * Counts a socket for the requester whose valid token or ticket arrived over it, instead of the one before. Throws
-   * `share_exceeded` or `store_full` (share `sockets`) if the requester may not hold another socket; then nothing
-   * changes.
+   * Counts a socket for the requester whose valid token or ticket arrived over it. Throws `share_exceeded` or
+   * `store_full` (share `sockets`), and changes nothing, if the requester may not hold another one.
    */
   authenticated(socket: Socket, requester: Principal): void {
     const watched = this.#open.get(socket);
@@ -277,12 +281,8 @@ export class Sockets {
     this.#say({ address: watched.address, bound }, 'a connection was closed: too many are open without a valid token');
   }
 
-  /** Writes a line, unless there were too many of late. */
-  #say(fields: Readonly<Record<string, unknown>>, message: string): void {
-    if (this.#lines.take() > 0) return void this.#suppressed++;
-    const suppressed = this.#suppressed;
-    this.#suppressed = 0;
-    this.#options.log.warn({ ...fields, ...(suppressed > 0 && { suppressed }) }, message);
+  #say(about: Readonly<Record<string, unknown>>, message: string): void {
+    this.#lines.pass(about, (fields) => this.#options.log.warn(fields, message));
   }
 
   #check(): void {
@@ -326,8 +326,6 @@ export class Sockets {
     else this.#removeUnauthenticated(watched);
   }
 }
-
-// Tells how many bytes of a response the system has accepted for a peer. It changes no socket.
 
 /**
  * Returns the number of bytes that the operating system has accepted for the peer so far, including the finished part

@@ -12,7 +12,7 @@ import { isGrantToken } from '../core/sites/sessions.ts';
 import { networkOf } from '../gateway/gateway.ts';
 import type { BearerAuthenticator } from './auth.ts';
 import type { RequestInfo } from './request-info.ts';
-import type { Sockets } from './sockets.ts';
+import { LineLimit, type Sockets } from './sockets.ts';
 
 /** The limit of failed tokens per minute of one address. Beyond it, a failure is answered with `rate_limited`. */
 export const FAILURES_A_MINUTE = 20;
@@ -34,10 +34,7 @@ type TokenGuardOptions = { readonly clock: Clock; readonly log: Log; readonly me
  * wait. It is refused only if too many tokens wait (VerifyQueue).
  */
 export type TokenGuard = {
-  /**
-   * Runs `work`, which checks a token or ticket from this address. Throws what `work` throws, or `rate_limited`
-   * instead.
-   */
+  /** Runs `work`, which checks a token or ticket from this address. Throws what it throws, or `rate_limited`. */
   check<T>(address: string, work: () => Promise<T>): Promise<T>;
   /** Wraps the authenticator with this guard. A call without an address is neither counted nor limited. */
   around(authenticator: BearerAuthenticator): Authenticator & BearerAuthenticator;
@@ -89,8 +86,7 @@ function countFailures(clock: Clock) {
     /** Whether this address has reached its limit of failed tokens. */
     over: (address: string): boolean => (windows.find(address)?.waitMs ?? 0) > 0,
     /**
-     * Counts one failed token. Returns 0 within the limits. Beyond a limit, returns the number of milliseconds for
-     * which failures are answered with `rate_limited`.
+     * Counts a failed token. Returns for how long (ms) failures are answered with `rate_limited`; 0 within the limits.
      */
     count(address: string): number {
       const wait = windows.of(address).take();
@@ -102,39 +98,29 @@ function countFailures(clock: Clock) {
 
 /** Writes log lines about refused tokens, at the rate LINES. */
 function createNotes({ clock, log }: Pick<TokenGuardOptions, 'clock' | 'log'>) {
-  const bucket = new TokenBucket(clock, LINES);
-  let suppressed = 0;
-  return (reason: TokenFault, address: string, error: CallboardError): void => {
-    if (bucket.take() > 0) return void suppressed++;
-    const fields = { reason, address, ...(suppressed > 0 && { suppressed }) };
-    suppressed = 0;
-    if (reason === 'keys_unavailable')
-      log.warn({ ...fields, err: error.cause }, 'the keys that verify tokens are unavailable');
-    else log.info(fields, 'a token was refused');
-  };
+  const lines = new LineLimit(clock, LINES);
+  return (reason: TokenFault, address: string, { cause }: CallboardError): void =>
+    lines.pass({ reason, address }, (fields) => {
+      if (reason === 'keys_unavailable')
+        log.warn({ ...fields, err: cause }, 'the keys that verify tokens are unavailable');
+      else log.info(fields, 'a token was refused');
+    });
 }
-
-// Limits how many tokens are verified at a time for addresses that sent many invalid ones.
 
 /** The number of concurrent verifications for addresses over their rate. Half of Node's four threads stay free. */
 const RUNNING = 2;
 /** The most verifications that wait for one address: 0.1 s of work at 10 000 verifications per second. */
 const WAITING_PER_ADDRESS = 1_000;
-type Job = { readonly start: () => void };
 
 /**
- * Verifies tokens from addresses that sent too many invalid ones: a few at a time, round-robin by address. This bounds
- * their load, and other addresses never wait. A valid token from such an address waits too, and is refused only if the
- * queue is full.
+ * Verifies tokens from addresses that sent too many invalid ones: a few at a time, round-robin by address. Other
+ * addresses never wait. A valid token of such an address waits too, and is refused only if the queue is full.
  */
 export class VerifyQueue {
-  readonly #waiting = new Map<string, Job[]>();
+  readonly #waiting = new Map<string, (() => void)[]>();
   #running = 0;
 
-  /**
-   * Runs `work` when its turn comes. Throws `rate_limited` if too many jobs of this address, or too many addresses,
-   * wait.
-   */
+  /** Runs `work` in its turn. Throws `rate_limited` if too many jobs of this address, or too many addresses, wait. */
   async run<T>(address: string, work: () => Promise<T>): Promise<T> {
     if (this.#running >= RUNNING) await this.#turn(address);
     else this.#running++;
@@ -155,7 +141,7 @@ export class VerifyQueue {
     if (jobs.length >= WAITING_PER_ADDRESS || (jobs.length === 0 && this.#waiting.size >= ADDRESSES))
       fail('rate_limited', 'Too many invalid tokens from this address.', { retryAfterMs: 1_000 });
     this.#waiting.set(address, jobs);
-    return new Promise((start) => void jobs.push({ start }));
+    return new Promise((start) => void jobs.push(start));
   }
 
   /** Starts the next job of the address whose last turn is longest ago, or frees the slot. */
@@ -163,60 +149,40 @@ export class VerifyQueue {
     const [first] = this.#waiting;
     if (!first) return void this.#running--;
     const [address, jobs] = first;
-    const [job, ...rest] = jobs;
+    const [start, ...rest] = jobs;
     this.#waiting.delete(address);
     if (rest.length > 0) this.#waiting.set(address, rest);
-    job?.start();
+    start?.();
   }
 }
 
-// Bounds what GraphQL takes without a token: the rate per address and the size of bodies. It does not authenticate.
-
-/** Limits GraphQL requests without a token, by address. */
-type AnonymousRate = {
-  /**
-   * Counts one request of this address. Over the limit it throws `rate_limited` with the time to wait, and counts
-   * nothing.
-   */
-  take(address: string): void;
-};
-
-/** Creates the limit, with one token bucket per address. */
-export function createAnonymousRate(clock: Clock): AnonymousRate {
-  const rate = { perSecond: ANONYMOUS_RATE, burst: ANONYMOUS_BURST };
-  const buckets = new RateTable(ADDRESSES, () => new TokenBucket(clock, rate));
-  return {
-    take(address) {
-      const retryAfterMs = buckets.of(address).take();
-      if (retryAfterMs === 0) return;
-      fail('rate_limited', 'Too many GraphQL requests without a token from this address.', { retryAfterMs });
-    },
-  };
-}
-
 /** Bounds what GraphQL accepts without a token. */
-type AnonymousGate = {
+export class AnonymousGate {
   /** The largest body that is read. */
   readonly bodyBytes: number;
-  /**
-   * Throws `rate_limited` as `AnonymousRate` does, and `unauthenticated` if the announced body is larger than is
-   * accepted without a token.
-   */
-  admit(request: IncomingMessage, address: string): void;
-};
+  readonly #maxBodyBytes: number;
+  readonly #buckets: RateTable<TokenBucket>;
 
-/** Creates the gate. `maxBodyBytes`: the largest body that is read with a token. */
-export function createAnonymousGate(clock: Clock, maxBodyBytes: number): AnonymousGate {
-  const rate = createAnonymousRate(clock);
-  const bodyBytes = Math.min(maxBodyBytes, ANONYMOUS_BODY_BYTES);
-  return {
-    bodyBytes,
-    admit({ headers }, address) {
-      rate.take(address);
-      const announced = Number(headers['content-length'] ?? 0);
-      if (announced > bodyBytes && announced <= maxBodyBytes) fail('unauthenticated', 'A bearer token is needed.');
-    },
-  };
+  /** `maxBodyBytes`: the largest body that is read with a token. */
+  constructor(clock: Clock, maxBodyBytes: number) {
+    const rate = { perSecond: ANONYMOUS_RATE, burst: ANONYMOUS_BURST };
+    this.bodyBytes = Math.min(maxBodyBytes, ANONYMOUS_BODY_BYTES);
+    this.#maxBodyBytes = maxBodyBytes;
+    this.#buckets = new RateTable(ADDRESSES, () => new TokenBucket(clock, rate));
+  }
+
+  /**
+   * Counts one request of this address. Over the rate, throws `rate_limited` with the time to wait and counts nothing.
+   * Throws `unauthenticated` if the announced body is larger than is accepted without a token.
+   */
+  admit({ headers }: Pick<IncomingMessage, 'headers'>, address: string): void {
+    const retryAfterMs = this.#buckets.of(address).take();
+    if (retryAfterMs > 0)
+      fail('rate_limited', 'Too many GraphQL requests without a token from this address.', { retryAfterMs });
+    const announced = Number(headers['content-length'] ?? 0);
+    if (announced > this.bodyBytes && announced <= this.#maxBodyBytes)
+      fail('unauthenticated', 'A bearer token is needed.');
+  }
 }
 
 // Takes the bearer token from a request and authenticates it. Permissions are checked by the handlers and core.
@@ -251,8 +217,6 @@ export function bearerOf({ headers }: IncomingMessage): string | null {
   const [, token] = /^bearer +([^\s]+)$/i.exec(authorization) ?? [];
   return token ?? fail('unauthenticated', 'Only "Authorization: Bearer <token>" is supported.');
 }
-
-// Adds grant tokens to the bearer authenticator. Core decides whether a grant is valid.
 
 /**
  * Returns an authenticator that also accepts grant tokens. Core looks them up each time, so a revoked grant is refused

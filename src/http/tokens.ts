@@ -1,5 +1,5 @@
 /** JWTs: signs those of the relay, fetches the keys of an issuer, and reads users and scopes from claims. */
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import { SignJWT, createLocalJWKSet, errors, type JWTPayload, type JWTVerifyGetKey } from 'jose';
 import type { Principal, Scope } from '../core/auth/principal.ts';
 import { CallboardError, fail } from '../core/errors.ts';
@@ -32,8 +32,6 @@ export function signToken(request: TokenRequest): Promise<string> {
   return token.sign(new TextEncoder().encode(request.secret));
 }
 
-// Reads the claims of a verified token: who the requester is, and what it may do.
-
 /** How to read the claims of an issuer. */
 export type ClaimRules = {
   /** The claim with the user's id. `email` counts only with `email_verified: true`. */
@@ -65,7 +63,12 @@ export function principalOf(claims: JWTPayload, rules: ClaimRules): Principal {
   const names = scopesOf(claims, rules);
   const expiresAt = Math.min(((claims.exp ?? 0) + TOLERANCE_SECONDS) * 1000, Number.MAX_SAFE_INTEGER);
   if (names.includes('admin')) return { kind: 'admin', name: user, expiresAt };
-  return { kind: 'user', userId: user, scopes: new Set(names.filter(isScope)), expiresAt };
+  return {
+    kind: 'user',
+    userId: user,
+    scopes: new Set(names.filter((name): name is Scope => SCOPES.has(name))),
+    expiresAt,
+  };
 }
 
 /** Returns the scopes that the claims name. A claim is a text of names with spaces between them, or a list of names. */
@@ -75,10 +78,6 @@ function scopesOf(claims: JWTPayload, { scopes, prefix }: ClaimRules): readonly 
   return names.flatMap((name) =>
     typeof name === 'string' && name.startsWith(prefix) ? [name.slice(prefix.length)] : [],
   );
-}
-
-function isScope(name: string): name is Scope {
-  return SCOPES.has(name);
 }
 
 // Fetches the published keys of an issuer (JWKS) when they are needed, and again when they are old or a key is unknown.
@@ -181,8 +180,7 @@ function shortly(error: unknown): string {
     : 'the request failed';
 }
 
-// The token that may read the metrics and nothing else. No other part of the relay knows it.
-
+/** The token that may read the metrics and nothing else. No other part of the relay knows it. */
 export class MetricsToken {
   #expected: Buffer | null = null;
 
@@ -196,15 +194,13 @@ export class MetricsToken {
     this.#expected = token === null ? null : digest(token);
   }
 
-  /**
-   * Whether the given token is this one. Compares digests, which all have the same length, so that timing reveals
-   * nothing.
-   */
+  /** Whether the given token is this one. Compares digests of one length, so that timing reveals nothing. */
   accepts(given: string | null): boolean {
     return given !== null && this.#expected !== null && timingSafeEqual(digest(given), this.#expected);
   }
 }
 
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
+/** Returns a digest of a secret. Digests have one length, so comparing them does not reveal that of the secret. */
+export function digest(text: string): Buffer {
+  return hash('sha256', text, 'buffer');
 }

@@ -7,10 +7,7 @@ import { BORROWED_PART, SHARE_MESSAGE, holderOf, type Holdings, type Shares } fr
 
 /** The time between two counts of the unread bytes of all sockets, in milliseconds. */
 const SAMPLE_MS = 1_000;
-/**
- * The size in bytes from which a response is counted when it is written. Smaller responses are counted by the samples
- * only.
- */
+/** Responses of at least this many bytes are counted when they are written; smaller ones by the samples only. */
 const LARGE_BYTES = 64 * 1024;
 const RETRY_MS = 5_000;
 
@@ -21,10 +18,7 @@ interface Writable {
   on(event: 'close', listener: (this: Writable) => void): unknown;
 }
 
-/**
- * The requester of a socket's last request; `requester` is null before authentication and for a request without a
- * token.
- */
+/** The requester of a socket's last request; null before authentication and for a request without a token. */
 type SocketRequester = { readonly requester: Principal | null };
 
 type Reader = { requester: SocketRequester | null; holdings: Holdings | null; bytes: number };
@@ -79,10 +73,7 @@ export class UnreadBytes {
     if (shares.of(holderOf(requester)).held('unread_bytes') > shares.bounds.unread_bytes.guarantee) throw exceeded();
   }
 
-  /**
-   * Returns the error to send instead of a response of this many bytes, if its unread bytes would be too many for the
-   * requester; null: the response may be sent.
-   */
+  /** Returns the error to send instead of a response whose unread bytes would be too many; null: there is room. */
   refusal(socket: Writable, bytes: number): CallboardError | null {
     const reader = bytes < LARGE_BYTES ? undefined : this.#readers.get(socket);
     if (!reader) return null;
@@ -107,7 +98,7 @@ export class UnreadBytes {
     const { shares } = this.#options;
     const { total } = shares.bounds.unread_bytes;
     if (shares.used('unread_bytes') <= this.#short) return;
-    this.#cutBehind(this.#short, (holdings) => isOver(holdings, shares));
+    this.#cutBehind(this.#short, (holdings) => holdings.held('unread_bytes') > shares.bounds.unread_bytes.guarantee);
     this.#cutBehind(total ?? Infinity, () => true);
   }
 
@@ -129,9 +120,7 @@ export class UnreadBytes {
     return holdings?.userId === holder ? holdings : this.#options.shares.of(holder);
   }
 
-  /**
-   * Closes sockets, starting with the one that has the most unread bytes, until at most `most` bytes are unread in all.
-   */
+  /** Closes sockets, those with the most unread bytes first, until at most `most` bytes are unread in all. */
   #cutBehind(most: number, mayCut: (holdings: Holdings) => boolean): void {
     const { shares } = this.#options;
     if (shares.used('unread_bytes') <= most) return;
@@ -160,10 +149,6 @@ export class UnreadBytes {
     this.#count(reader, 0);
     this.#readers.delete(socket);
   }
-}
-
-function isOver(holdings: Holdings, { bounds }: Shares): boolean {
-  return holdings.held('unread_bytes') > bounds.unread_bytes.guarantee;
 }
 
 function exceeded(): CallboardError {

@@ -1,7 +1,4 @@
-/**
- * Holds the current numbers of all counters, sampled gauges and histograms of a process in one array. It keeps no
- * history.
- */
+/** Holds the current numbers of all counters, sampled gauges and histograms of a process, without their history. */
 import {
   BUCKETS,
   SAMPLED_GAUGES,
@@ -13,18 +10,12 @@ import {
 } from '../core/metrics.ts';
 import { DECLINED, isSampled, readTraceparent } from '../core/trace-context.ts';
 
-/**
- * The most label values of one metric. They come from closed sets; as a safeguard, further values are counted as
- * `other`.
- */
+/** The most label values of one metric. They come from closed sets; further values would be counted as `other`. */
 const LABELS_MAX = 64;
 /** The number of counters for which the arrays have room at first. */
 const FIRST_SIZE = 256;
 
-/**
- * The part of the array that belongs to one counter, gauge or histogram with one value of its label: `size` numbers
- * from index `base` on.
- */
+/** The `size` numbers, from index `base` on, of one counter, gauge or histogram with one value of its label. */
 export type Cell = {
   readonly label: string | undefined;
   readonly base: number;
@@ -66,10 +57,7 @@ export class Counts {
     if (cell) this.#fresh[cell.base] = value;
   }
 
-  /**
-   * Counts a duration in a histogram, and returns the cell in which it was counted; undefined if there is no such
-   * histogram.
-   */
+  /** Counts a duration in a histogram, and returns its cell; undefined if there is no such histogram. */
   observe(name: string, ms: number, label: string | undefined): Cell | undefined {
     const cell = this.#cellOf(name, label);
     if (!cell) return undefined;
@@ -94,10 +82,7 @@ export class Counts {
     return this.#used;
   }
 
-  /**
-   * Calls `take` with each index at which something was counted since the last flush, in ascending order, and with its
-   * count.
-   */
+  /** Calls `take` with each index at which something was counted since the last flush, ascending, and its count. */
   eachFresh(take: (place: number, count: number) => void): void {
     for (let place = 0; place < this.#used; place++) {
       const count = this.#fresh[place] ?? 0;
@@ -137,8 +122,7 @@ export class Counts {
   }
 }
 
-// Reads the sampled gauges of this process, and tells how the samples of each are combined over time.
-
+/** Reads the sampled gauges of this process, and tells how the samples of each are combined over time. */
 export class Gauges {
   readonly #counts: Counts;
   readonly #readers = new Map<SampledGaugeName, SampleReader>();
@@ -159,25 +143,16 @@ export class Gauges {
     }
   }
 
-  /**
-   * Returns the indexes of the gauges in `Counts`, in two sets. A longer time step shows the last sample of each gauge
-   * in `last`, and the highest sample of each gauge in `highest`.
-   */
+  /** Returns the indexes of the gauges, by which of its samples a time step shows: the last or the highest. */
   places(): { readonly last: ReadonlySet<number>; readonly highest: ReadonlySet<number> } {
     const places = { last: new Set<number>(), highest: new Set<number>() };
     for (const name of this.#readers.keys()) {
-      const found = isHighest(name) ? places.highest : places.last;
+      const found = SAMPLED_GAUGES[name] === 'max' ? places.highest : places.last;
       for (const { base } of this.#counts.cells(name)) found.add(base);
     }
     return places;
   }
 }
-
-function isHighest(name: SampledGaugeName): boolean {
-  return SAMPLED_GAUGES[name] === 'max';
-}
-
-// Keeps an example of a command for each bucket of a histogram that `/metrics` shows.
 
 /** A command whose duration (in seconds) is in the bucket. `at`: when it was measured, in epoch seconds. */
 export type Exemplar = {
@@ -189,14 +164,11 @@ export type Exemplar = {
 /** The most characters of an exemplar's labels, names and values together, by the rule of OpenMetrics. */
 const LABELS_MAX_CHARS = 128;
 
-/**
- * The latest examples: at most one for each shown bucket in a time slot. Keeps none before `begin` is called, so that
- * examples cost nothing while they are not read.
- */
+/** At most one example for each shown bucket in a time slot; none before `begin`, as long as nothing reads them. */
 export class Exemplars {
   readonly #now: () => number;
   /** For each cell: the examples of its shown buckets, and the slots in which they were taken. */
-  #kept: Map<Cell, Kept[]> | null = null;
+  #kept: Map<Cell, { readonly exemplar: Exemplar; readonly slot: number }[]> | null = null;
   #slot = 0;
 
   constructor(now: () => number) {
@@ -231,24 +203,18 @@ export class Exemplars {
   }
 }
 
-type Kept = { readonly exemplar: Exemplar; readonly slot: number };
-
 /**
  * Returns the labels of an example: the trace, if it is recorded anywhere, and the command. If they do not fit
  * together, it returns only the first one that fits. Null if neither fits, because a part of an id would find nothing.
  */
 function labelsOf(of: MeasuredCommand): Exemplar['labels'] | null {
-  const traceId = recordedTraceOf(of);
-  const ids: readonly (readonly [string, string])[] = [
-    ...(traceId === null ? [] : [['trace_id', traceId] as const]),
-    ['command_id', of.commandId],
-  ];
+  const ids = { trace_id: recordedTraceOf(of), command_id: of.commandId };
   const labels: Record<string, string> = {};
   let chars = 0;
-  for (const [name, value] of ids) {
+  for (const [name, value] of Object.entries(ids)) {
+    if (value === null || chars + name.length + value.length > LABELS_MAX_CHARS) continue;
     chars += name.length + value.length;
-    if (chars > LABELS_MAX_CHARS) chars -= name.length + value.length;
-    else labels[name] = copyOf(value);
+    labels[name] = copyOf(value);
   }
   return chars === 0 ? null : labels;
 }

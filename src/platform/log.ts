@@ -22,10 +22,7 @@ const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent']
 
 type Method = Exclude<LogLevel, 'silent'>;
 
-/**
- * Implements core's Log with one JSON line per entry: `level`, `time`, the fields, `msg`. Credentials and payloads are
- * redacted.
- */
+/** Writes one JSON line per entry: `level`, `time`, the fields, `msg`. Credentials and payloads are redacted. */
 export function createLog({ level, secrets = [], sink = createStderrSink() }: LogOptions): RedactingLog {
   const scrub = createScrubber(secrets);
   const stamp = createStamp();
@@ -39,14 +36,10 @@ export function createLog({ level, secrets = [], sink = createStderrSink() }: Lo
       sink.write(`${head}${stamp()}",${members}${comma}"msg":${JSON.stringify(scrub.text(message))}}\n`);
     };
   };
-  const redact = (more: readonly string[]): void => scrub.add(more);
-  return { redact, debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+  return { redact: scrub.add, debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
 }
 
-/**
- * Creates a function that returns the current time in ISO format. Everything but the milliseconds is formatted once a
- * second.
- */
+/** Returns a function that tells the time in ISO format. All but the milliseconds is formatted once a second. */
 function createStamp(): () => string {
   let second = -1;
   let head = '';
@@ -72,11 +65,10 @@ const RETRY_MS = 20;
 type Sink = { write(line: string): void };
 
 /**
- * Creates a sink that writes to standard error, once per tick for all lines of the tick. Lines that are left are
- * written when the process exits. A slow reader delays no request: lines wait, up to a bound, and are dropped beyond
- * it. A reader that is gone is ignored.
+ * Creates a sink that writes to standard error: once per tick, and the rest when the process exits. Lines wait, up to a
+ * bound, for a slow reader, and are dropped beyond it. A reader that is gone is ignored.
  */
-export function createStderrSink(write: (bytes: Uint8Array) => number = toStderr): Sink {
+export function createStderrSink(write = (bytes: Uint8Array): number => writeSync(STDERR, bytes)): Sink {
   let waiting = '';
   let left: Uint8Array = Buffer.alloc(0);
   let planned = false;
@@ -87,7 +79,8 @@ export function createStderrSink(write: (bytes: Uint8Array) => number = toStderr
     try {
       while (left.length > 0) left = left.subarray(write(left));
     } catch (error) {
-      if (isFull(error)) retry();
+      const isFull = error instanceof Error && 'code' in error && error.code === 'EAGAIN';
+      if (isFull) retry();
       else left = left.subarray(left.length);
     }
   };
@@ -107,15 +100,6 @@ export function createStderrSink(write: (bytes: Uint8Array) => number = toStderr
   };
 }
 
-function toStderr(bytes: Uint8Array): number {
-  return writeSync(STDERR, bytes);
-}
-
-/** Whether standard error is a non-blocking pipe that is full. */
-function isFull(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'EAGAIN';
-}
-
 // Redacts credentials and user data in log entries.
 
 const REDACTED = '[redacted]';
@@ -125,10 +109,7 @@ const SENSITIVE_NAMES = new Set([
   ...['payload', 'params', 'result', 'metadata', 'body', 'variables', 'progress', 'schema', 'headers', 'query'],
 ]);
 const BEARER = /bearer\s+[^\s"',]+/gi;
-/**
- * Matches at least three parts joined by dots, as in JWTs. It matches only from the start of such a run, so it takes
- * linear time.
- */
+/** Matches at least three parts joined by dots, as in JWTs; only from the start of a run, so in linear time. */
 const DOTTED = /(?<![\w.-])[\w-]*(?:\.[\w-]*){2,}/g;
 /** Matches grant tokens and tickets of site sessions, anywhere in a text. */
 const GRANT = /\bcb[gt]_[A-Za-z0-9_-]{43,}/g;
@@ -149,27 +130,11 @@ const RECOGNIZED = 64;
 /** The number of items of a list that a log line shows. */
 const ITEMS_MAX = 50;
 
-type Scrubber = {
-  /**
-   * Returns the text with everything that looks like a credential redacted, cut to 4096 characters and `…` if it is
-   * longer. Only the start of a very long text is examined and shown.
-   */
-  text(text: string): string;
-  /**
-   * Returns a copy that is safe to log: sensitive fields and credentials in names and texts redacted, errors expanded,
-   * depth and lengths bounded. Never throws.
-   */
-  fields(fields: Record<string, unknown>): Record<string, unknown>;
-  /** Does the same as `fields`, and returns the JSON text of the object. */
-  json(fields: Record<string, unknown>): string;
-  /** Also redacts these texts from now on. */
-  add(secrets: readonly string[]): void;
-};
-
-function createScrubber(secrets: readonly string[]): Scrubber {
+function createScrubber(secrets: readonly string[]) {
   let known: readonly string[] = [];
   let inJson: readonly string[] = [];
   let longest = RECOGNIZED;
+  /** Also redacts these texts from now on. */
   const add = (more: readonly string[]): void => {
     const texts = new Set([...known, ...more].filter((secret) => secret.length > 0));
     known = [...texts].sort((a, b) => b.length - a.length);
@@ -189,6 +154,7 @@ function createScrubber(secrets: readonly string[]): Scrubber {
       .replace(GRANT, REDACTED)
       .replace(TICKET, `$1${REDACTED}`);
   };
+  /** Returns the text without what looks like a credential, cut to 4096 characters and `…`. */
   const text = (raw: string): string => {
     const examined = raw.length > EXAMINED_MAX + longest ? raw.slice(0, EXAMINED_MAX + longest) : raw;
     const redacted = redact(examined);
@@ -206,8 +172,11 @@ function createScrubber(secrets: readonly string[]): Scrubber {
   };
   const members = (raw: object, depth: number): Record<string, unknown> => {
     const shown: Record<string, unknown> = {};
-    for (const [key, member] of Object.entries(raw))
-      put(shown, text(key), isSensitive(key) ? REDACTED : value(member, depth));
+    for (const [key, member] of Object.entries(raw)) {
+      const name = text(key);
+      // Names may come from outside, and assigning this one would set the prototype.
+      if (name !== '__proto__') shown[name] = isSensitive(key) ? REDACTED : value(member, depth);
+    }
     return shown;
   };
   const error = (raw: Error, depth: number): unknown => ({
@@ -222,8 +191,8 @@ function createScrubber(secrets: readonly string[]): Scrubber {
   return {
     text,
     add,
-    fields: (fields) => members(fields, DEPTH),
-    json(fields) {
+    /** Returns the JSON of a safe copy: secrets redacted, errors expanded, depth and lengths bounded. Never throws. */
+    json(fields: Record<string, unknown>): string {
       // Most entries are flat and hold nothing to redact. One check of their whole text is cheaper than one of each
       // field; JSON escapes no character that SUSPECT looks for.
       const whole = isFlat(fields) ? JSON.stringify(fields) : '';
@@ -246,14 +215,6 @@ function isFlat(fields: Record<string, unknown>): boolean {
 function withoutJwt(run: string): string {
   const at = run.indexOf('eyJ');
   return at >= 0 && run.slice(at).split('.').length > 2 ? run.slice(0, at) + REDACTED : run;
-}
-
-/**
- * Sets a member, except one named `__proto__`. Names may come from outside, and assigning this one would set the
- * prototype.
- */
-function put(target: Record<string, unknown>, key: string, value: unknown): void {
-  if (key !== '__proto__') target[key] = value;
 }
 
 /** Whether a name is sensitive, by the name. Our own fields have few names; names from outside may be many. */

@@ -14,10 +14,7 @@ import {
   type HistogramName,
 } from '../core/metrics.ts';
 import type { Cell, Counts, Exemplar, Exemplars } from './counts.ts';
-/**
- * The format of an exposition. `text`: version 0.0.4 of Prometheus' own format. `openmetrics`: OpenMetrics 1.0.0, with
- * exemplars.
- */
+/** `text`: version 0.0.4 of Prometheus' own format. `openmetrics`: OpenMetrics 1.0.0, with exemplars. */
 export type MetricsFormat = 'text' | 'openmetrics';
 
 /** Reads a gauge: pairs of label value and number. A gauge without a label yields one pair. */
@@ -36,10 +33,7 @@ type AnyRegistry = Registry<typeof Registry.PROMETHEUS_CONTENT_TYPE | typeof Reg
 /** Gauges of prom-client whose names end like those of counters. `nodejs_active_resources` shows the same numbers. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
 
-/**
- * Creates a registry that reads these sources for each exposition, with the default metrics of the process. A registry
- * serves one format only, because prom-client renames counters for OpenMetrics.
- */
+/** Creates a registry of these sources and the process. prom-client renames counters, so it serves one format only. */
 export function createExposition(format: MetricsFormat, sources: ExpositionSources): Exposition {
   const registry: AnyRegistry = new Registry();
   if (format === 'openmetrics') registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);

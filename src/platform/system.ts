@@ -37,8 +37,6 @@ function after(ms: number, run: () => void): Cancel {
   return () => clearTimeout(timer);
 }
 
-// Implements core's port for randomness and digests with node:crypto.
-
 /** Creates the implementation. `key` signs cursors, so all nodes of a deployment need the same key. */
 export function createCrypto(key: string | Uint8Array): Crypto {
   // A KeyObject is parsed once; a key given as bytes would be parsed at each signing.
@@ -64,8 +62,6 @@ export function createCrypto(key: string | Uint8Array): Crypto {
   };
 }
 
-// Generates random UUIDs, with fewer calls to the system than `randomUUID`.
-
 /** The number of random bytes that are requested from the system at once. */
 const POOL = 4096;
 /** The position of each byte's two digits in the text. */
@@ -74,9 +70,8 @@ const DIGITS = Buffer.from('0123456789abcdef', 'latin1');
 const DASH = 0x2d;
 
 /**
- * Creates a generator of version 7 UUIDs (RFC 9562): 48 bits of time in milliseconds and 74 random bits. It takes a
- * quarter of the time of `randomUUIDv7`. It also saves memory: a text of that function consists of twenty pieces, which
- * take 700 bytes for each id that is kept.
+ * Creates a generator of version 7 UUIDs (RFC 9562): 48 bits of time in milliseconds, 74 random bits. It takes a
+ * quarter of the time of `randomUUIDv7`, whose texts consist of twenty pieces and so keep 700 bytes each.
  */
 export function createUuids(now: () => number = Date.now): () => string {
   const pool = Buffer.allocUnsafeSlow(POOL);
@@ -108,12 +103,7 @@ export function createUuids(now: () => number = Date.now): () => string {
   };
 }
 
-// Reads the limit of open files of this process.
-
-/**
- * Returns how many files and sockets this process may have open; null if unlimited or unknown (on systems other than
- * Linux).
- */
+/** Returns how many files and sockets this process may have open; null if unlimited, or not on Linux. */
 export function descriptorLimit(): number | null {
   try {
     return readDescriptorLimit(readFileSync('/proc/self/limits', 'utf8'));
@@ -122,9 +112,7 @@ export function descriptorLimit(): number | null {
   }
 }
 
-/**
- * Returns the soft limit in the text of `/proc/<pid>/limits`; null if it is `unlimited` or the text cannot be parsed.
- */
+/** Returns the soft limit in the text of `/proc/<pid>/limits`; null if `unlimited` or not to be parsed. */
 export function readDescriptorLimit(text: string): number | null {
   const [, soft] = /^Max open files +(\d+) /m.exec(text) ?? [];
   return soft === undefined ? null : Number(soft);

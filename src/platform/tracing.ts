@@ -28,10 +28,7 @@ const KINDS: Readonly<Record<SpanKind, number>> = { internal: INTERNAL, server: 
 /** The name of the tracer: the instrumentation scope of all spans. */
 const SCOPE = 'callboard';
 
-/**
- * Creates core's Tracing; null without `api`. The SDK behind `api` decides whether a span is recorded. Without an SDK,
- * contexts are passed on unchanged.
- */
+/** Returns null without `api`. Its SDK decides what is recorded; without an SDK, contexts are passed on unchanged. */
 export function createTracing(api: TraceApi | undefined, { version, namesUsers }: TracingOptions): Tracing | null {
   if (!api) return null;
   const tracer = api.getTracer(SCOPE, version);
@@ -84,10 +81,7 @@ class RecordedSpan implements Span {
   }
 }
 
-/**
- * Returns the context that names the parent. It is never the context that is active in this process, so nothing can
- * leak between calls.
- */
+/** Returns a context of the parent alone, never the active one, so that nothing leaks between calls. */
 function contextOf(api: TraceApi, parent: TraceContext | null): ContextLike {
   return parent === null ? NO_PARENT : api.setSpanContext(NO_PARENT, spanContextOf(parent));
 }
@@ -97,8 +91,6 @@ function spanContextOf({ traceId, parentSpanId, traceFlags, traceState }: TraceC
   const context = { traceId, spanId: parentSpanId, traceFlags: flags, isRemote: true };
   return traceState === null ? context : { ...context, traceState: traceStateOf(traceState) };
 }
-
-// Wraps a tracer of OpenTelemetry and decides which new traces it records. Records nothing itself.
 
 /**
  * Returns a tracer that records the fraction `ratio` (0 to 1) of the new traces. If `ratio` is null, `tracer` itself
@@ -114,10 +106,7 @@ export function decideRoots(tracer: TracerLike, ratio: number | null): TracerLik
   };
 }
 
-/**
- * A span that is not recorded. Its ids are valid, which tells the relay that a sampler has decided. They are sent to
- * nobody.
- */
+/** A span that is not recorded. Its valid ids tell the relay that a sampler has decided; nobody gets them. */
 const DECLINED: SpanLike = {
   spanContext: () => ({ traceId: 'f'.repeat(32), spanId: 'f'.repeat(16), traceFlags: 0 }),
   isRecording: () => false,

@@ -1,7 +1,6 @@
 /**
- * The complete table of callboard's error codes and their HTTP statuses. Every refusal, failure and terminal reason
- * that the relay reports carries one of these codes, over GraphQL, REST and links alike. Clients share this table, so
- * it imports nothing.
+ * The table of all error codes and their HTTP statuses. Every refusal, failure and terminal reason carries one of them,
+ * over GraphQL, REST and links alike. Clients share this table, so it imports nothing.
  */
 
 export const CODES = {
@@ -77,10 +76,7 @@ export const CODES = {
 
 export type Code = keyof typeof CODES;
 
-/**
- * Returns the HTTP status of a code. For `invalid_user` this is 400, as for a wrong parameter. The check of tokens sends
- * the same code with 401, and does not use this function.
- */
+/** Returns the HTTP status of a code. The check of tokens does not use it: it sends `invalid_user` with 401. */
 export function statusOf(code: Code): number {
   return CODES[code];
 }
@@ -130,10 +126,7 @@ const BY_CODE = new Map<number, CloseReason>(
   Object.entries(CLOSE).map(([reason, row]) => [row.code, reason as CloseReason]),
 );
 
-/**
- * Returns the reason that a close code stands for. Undefined for a code that is not in the table; a client then
- * reconnects, as after any lost socket.
- */
+/** Returns the reason of a close code. Undefined for another code: a client reconnects, as after a lost socket. */
 export function closeReasonOf(code: number): CloseReason | undefined {
   return BY_CODE.get(code);
 }

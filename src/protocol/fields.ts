@@ -2,57 +2,28 @@
 
 /** The kinds of fields in the frames that the relay sends. */
 type DownKind = 'id' | 'name' | 'user' | 'text' | 'int' | 'bool';
-/**
- * The kinds of header fields that a frame table may use. `?` after a kind marks an optional field. Both the check
- * (`checkFields`) and the type (`FieldsOf`) are derived from one table, so the two cannot differ.
- */
-export type FieldKind =
-  | DownKind
-  | 'prose'
-  | 'token'
-  | 'clientType'
-  | 'waitFor'
-  | 'contextStatus'
-  | 'windowStatus'
-  | 'ownership'
-  | 'siteOp'
-  | 'stages'
-  | 'title'
-  | 'word'
-  | 'count';
-type Spec = FieldKind | `${FieldKind}?`;
-export type Table = Readonly<Record<string, Spec>>;
+/** The kinds of fields; `?` marks an optional one. A table gives both check and type, so they cannot differ. */
+export type FieldKind = DownKind | WordKind | 'prose' | 'token' | 'title' | 'word' | 'count';
+export type Table = Readonly<Record<string, FieldKind | `${FieldKind}?`>>;
 /** The table of a frame that the relay sends. */
 export type DownTable = Readonly<Record<string, DownKind | `${DownKind}?`>>;
 
-const CLIENT_TYPES = ['browser', 'console', 'mobile', 'web'] as const;
-export type WireClientType = (typeof CLIENT_TYPES)[number];
-export const WAIT_STAGES = ['admitted', 'acknowledged', 'completed'] as const;
-export type WireWaitStage = (typeof WAIT_STAGES)[number];
-const CONTEXT_STATUSES = ['active', 'idle', 'closed'] as const;
-type WireContextStatus = (typeof CONTEXT_STATUSES)[number];
-const WINDOW_STATUSES = ['open', 'closed'] as const;
-type WireWindowStatus = (typeof WINDOW_STATUSES)[number];
-const OWNERSHIPS = ['user-owned', 'worker'] as const;
-type WireOwnership = (typeof OWNERSHIPS)[number];
-const SITE_OPS = ['register', 'remove'] as const;
-type WireSiteOp = (typeof SITE_OPS)[number];
-export const STAGES_TOLD = ['first', 'all'] as const;
-export type WireStages = (typeof STAGES_TOLD)[number];
+/** The kinds whose values are words of a closed set. */
+export const WORDS = {
+  clientType: ['browser', 'console', 'mobile', 'web'],
+  waitFor: ['admitted', 'acknowledged', 'completed'],
+  contextStatus: ['active', 'idle', 'closed'],
+  windowStatus: ['open', 'closed'],
+  ownership: ['user-owned', 'worker'],
+  siteOp: ['register', 'remove'],
+  stages: ['first', 'all'],
+} as const;
+type WordKind = keyof typeof WORDS;
+export type WireClientType = (typeof WORDS)['clientType'][number];
+export type WireWaitStage = (typeof WORDS)['waitFor'][number];
 
 /** The value types of the kinds that are not plain strings. */
-type Values = {
-  int: number;
-  count: number;
-  bool: boolean;
-  clientType: WireClientType;
-  waitFor: WireWaitStage;
-  contextStatus: WireContextStatus;
-  windowStatus: WireWindowStatus;
-  ownership: WireOwnership;
-  siteOp: WireSiteOp;
-  stages: WireStages;
-};
+type Values = { int: number; count: number; bool: boolean } & { [K in WordKind]: (typeof WORDS)[K][number] };
 type ValueOf<K> = K extends keyof Values ? Values[K] : string;
 
 /** The header that a table describes. An optional member may be undefined: JSON.stringify omits it. */
@@ -84,9 +55,7 @@ export const DOWN_CHECKS: Readonly<Record<DownKind, Check>> = {
   bool: { expected: 'true or false', test: (v) => typeof v === 'boolean' },
 };
 
-/**
- * The checks of all kinds of fields. Marked as pure, so that a library that does not use them is built without them.
- */
+/** The checks of all kinds of fields. Marked as pure, so that a library may be built without them. */
 export const CHECKS = /* @__PURE__ */ allChecks();
 
 function allChecks(): Readonly<Record<FieldKind, Check>> {
@@ -95,13 +64,13 @@ function allChecks(): Readonly<Record<FieldKind, Check>> {
     // Unbounded here: the receiver truncates it, so that a long message does not make its frame invalid.
     prose: { expected: 'a string', test: (v) => typeof v === 'string' },
     token: textOf(1, 8192),
-    clientType: oneOf(CLIENT_TYPES),
-    waitFor: oneOf(WAIT_STAGES),
-    contextStatus: oneOf(CONTEXT_STATUSES),
-    windowStatus: oneOf(WINDOW_STATUSES),
-    ownership: oneOf(OWNERSHIPS),
-    siteOp: oneOf(SITE_OPS),
-    stages: oneOf(STAGES_TOLD),
+    clientType: oneOf(WORDS.clientType),
+    waitFor: oneOf(WORDS.waitFor),
+    contextStatus: oneOf(WORDS.contextStatus),
+    windowStatus: oneOf(WORDS.windowStatus),
+    ownership: oneOf(WORDS.ownership),
+    siteOp: oneOf(WORDS.siteOp),
+    stages: oneOf(WORDS.stages),
     title: textOf(0, 256),
     word: textOf(1, 64),
     count: {
@@ -147,9 +116,8 @@ function allMembersOf(table: Table): readonly FieldRule[] {
 const MEMBERS = /* @__PURE__ */ new WeakMap<Table, readonly FieldRule[]>();
 
 /**
- * Checks a header against its table. Fields that the table does not name are ignored, so that a newer peer may add
- * fields. A field that is null counts as absent. Returns a description of the first fault, or null when the header is
- * valid.
+ * Checks a header against its table; returns its first fault or null. Other fields are ignored, so that a newer peer
+ * may add some. A field that is null counts as absent.
  */
 export function checkFields(table: Table, header: Readonly<Record<string, unknown>>): string | null {
   for (const member of allMembersOf(table)) {

@@ -4,8 +4,7 @@ import {
   DOWN_CHECKS,
   ID,
   NAME,
-  STAGES_TOLD,
-  WAIT_STAGES,
+  WORDS,
   checkFields,
   faultIn,
   membersOf,
@@ -15,15 +14,10 @@ import {
   type FieldRule,
   type FieldsOf,
   type Table,
-  type WireStages,
-  type WireWaitStage,
 } from './fields.ts';
 import { isRecord, ownSlice } from './json.ts';
 
-/**
- * The frames that a client or a caller sends to the relay. Only the frames in UP_WITH_PAYLOAD may have a payload, the
- * frame's second part.
- */
+/** What a client or caller sends. Only frames in UP_WITH_PAYLOAD may have a payload, their second part. */
 export const UP = {
   /**
    * First frame of a link. With `client_id` the peer is a client, and `instance_id` and `client_type` are required;
@@ -196,7 +190,7 @@ export type DownHeader = { [K in DownType]: { readonly type: K } & FieldsOf<(typ
 
 /** Returns a frame or a fault; never throws. The payload is not checked to be JSON: the code that uses it does that. */
 export function parseUp(text: string): UpFrame | FrameFault {
-  return (parseReport(text) ?? parseInvoke(text) ?? parse(UP_FORMS, text)) as UpFrame | FrameFault;
+  return parseReport(text) ?? parseInvoke(text) ?? (parse(UP_FORMS, text) as UpFrame | FrameFault);
 }
 
 /** Does the same as `parseUp`, for frames that the relay sends. */
@@ -208,8 +202,7 @@ export function isFault(frame: UpFrame | DownFrame | FrameFault): frame is Frame
   return 'fault' in frame;
 }
 
-type Form = { readonly members: readonly FieldRule[]; readonly takesPayload: boolean };
-type Forms = ReadonlyMap<string, Form>;
+type Forms = ReadonlyMap<string, { readonly members: readonly FieldRule[]; readonly takesPayload: boolean }>;
 
 function formsOf<Kind extends FieldKind>(
   tables: Readonly<Record<string, Readonly<Record<string, Kind | `${Kind}?`>>>>,
@@ -247,8 +240,6 @@ function refOf({ ref }: RawFrame['header']): string | null {
   return typeof ref === 'string' && ref.length <= 128 ? ref : null;
 }
 
-// Splits a text frame into header and payload, and joins them. Knows no frame types.
-
 /**
  * One text frame: a JSON header on the first line, then optionally a newline and the payload's JSON text. The relay
  * never serializes the payload again, so it stays text here. The code that uses the payload checks that it is JSON.
@@ -285,10 +276,7 @@ function splitFrame(text: string): RawFrame | FrameFault {
   return { header: header as RawFrame['header'], payload };
 }
 
-/**
- * Writes the text of a frame. `payload` must be JSON text. It may contain newlines, because only the frame's first
- * newline separates header and payload.
- */
+/** Writes a frame. `payload`: JSON text; newlines in it do no harm, because only the first one separates. */
 export function joinFrame(header: { readonly type: string }, payload: string | null = null): string {
   const head = JSON.stringify(header);
   return payload === null ? head : `${head}\n${payload}`;
@@ -355,11 +343,9 @@ export const METADATA_MAX_BYTES = 16 * 1024;
  */
 export function parseRow<T extends Table>(table: T, row: unknown): FieldsOf<T> | string {
   if (typeof row !== 'object' || row === null || Array.isArray(row)) return 'an object was expected';
-  return checkFields(table, row as Record<string, unknown>) ?? withoutNulls<T>(row as Record<string, unknown>);
-}
-
-/** Drops the members that are null, which count as absent. */
-function withoutNulls<T extends Table>(row: Readonly<Record<string, unknown>>): FieldsOf<T> {
+  const fault = checkFields(table, row as Record<string, unknown>);
+  if (fault !== null) return fault;
+  // Members that are null count as absent.
   return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as FieldsOf<T>;
 }
 
@@ -368,10 +354,7 @@ function withoutNulls<T extends Table>(row: Readonly<Record<string, unknown>>): 
 
 type HeaderOf<T extends DownFrame['type']> = Extract<DownHeader, { type: T }>;
 
-/**
- * Writes the header line of a frame to a client or a caller. Ids and the words of states are not escaped here, so each
- * field of kind `id` must match `ID`.
- */
+/** Writes a header line. Ids and words of states are not escaped, so each field of kind `id` must match `ID`. */
 export function writeHeader(header: DownHeader): string {
   if (header.type === 'command') return command(header);
   if (header.type === 'result_ack')
@@ -398,17 +381,13 @@ function text(name: string, value: string | undefined): string {
   return value === undefined ? '' : `,"${name}":${JSON.stringify(value)}`;
 }
 
-// * Reads the frames that are sent for each command, if they are written as libraries write them: without spaces, and with the members in a fixed order. Ids and names contain no character that JSON escapes, so they can be cut out of the text. For any other text a reader returns null; the text is then read as JSON, with the same result.
+// Reads the frames that are sent for each command, if they are written as libraries write them: without spaces, and
+// with the members in a fixed order. Ids and names contain no character that JSON escapes, so they can be cut out of the
+// text. For any other text a reader returns null; the text is then read as JSON, with the same result.
 
 const QUOTE = '"';
 const BRACE_END = 0x7d;
 const NEWLINE = 0x0a;
-
-type FastReport = {
-  readonly type: 'ack' | 'result';
-  readonly payload: string | null;
-  readonly command_id: string;
-};
 
 const REPORT_HEADS = [
   { type: 'result', head: '{"type":"result","command_id":"', takesPayload: true },
@@ -416,7 +395,7 @@ const REPORT_HEADS = [
 ] as const;
 
 /** Reads `ack` and `result`, the two reports that a client sends for each command. */
-function parseReport(text: string): FastReport | null {
+function parseReport(text: string): UpFrame | null {
   for (const { type, head, takesPayload } of REPORT_HEADS) {
     if (!text.startsWith(head)) continue;
     const end = text.indexOf(QUOTE, head.length);
@@ -428,24 +407,12 @@ function parseReport(text: string): FastReport | null {
   return null;
 }
 
-type FastInvoke = {
-  readonly type: 'invoke';
-  readonly payload: string | null;
-  readonly ref: string;
-  readonly user_id: string | undefined;
-  readonly client_id: string;
-  readonly command_id: string | undefined;
-  readonly action: string;
-  readonly wait_for: WireWaitStage | undefined;
-  readonly stages: WireStages | undefined;
-};
-
 const INVOKE_HEAD = '{"type":"invoke","ref":"';
 /** A user id that JSON writes without an escape. */
 const PLAIN_USER = /^[^\\\u0000-\u001f"]{1,128}$/;
 
 /** Reads an `invoke` without time limits, trace or named instance. */
-export function parseInvoke(text: string): FastInvoke | null {
+export function parseInvoke(text: string): UpFrame | null {
   if (!text.startsWith(INVOKE_HEAD)) return null;
   const cursor = new Cursor(text, INVOKE_HEAD.length);
   const ref = cursor.value();
@@ -453,8 +420,8 @@ export function parseInvoke(text: string): FastInvoke | null {
   const client_id = cursor.member('","client_id":"');
   const command_id = cursor.member('","command_id":"');
   const action = cursor.member('","action":"');
-  const wait_for = oneOf(WAIT_STAGES, cursor.member('","wait_for":"'));
-  const stages = oneOf(STAGES_TOLD, cursor.member('","stages":"'));
+  const wait_for = oneOf(WORDS.waitFor, cursor.member('","wait_for":"'));
+  const stages = oneOf(WORDS.stages, cursor.member('","stages":"'));
   const payload = payloadAfter(text, cursor.at);
   if (payload === undefined || client_id === undefined || action === undefined) return null;
   if (!ID.test(ref) || !ID.test(client_id) || !NAME.test(action)) return null;
@@ -495,10 +462,7 @@ function oneOf<T extends string>(words: readonly T[], text: string | undefined):
   return text === undefined ? undefined : (words.find((word) => word === text) ?? null);
 }
 
-/**
- * Returns the payload of a frame whose last value ends with the quote at `end`. Undefined: the header does not end
- * there.
- */
+/** Returns the payload after a header whose last value ends at `end`. Undefined: the header does not end there. */
 function payloadAfter(text: string, end: number): string | null | undefined {
   if (end < 0 || text.charCodeAt(end + 1) !== BRACE_END) return undefined;
   if (text.length === end + 2) return null;

@@ -6,10 +6,7 @@
 /** The most levels of objects and arrays that a JSON text may have. */
 export const JSON_DEPTH = 200;
 
-/**
- * Returned instead of an end position. SYNTAX: the text is not JSON. DEPTH: it is nested too deep. STOPPED: the
- * callback stopped the scan. All are negative.
- */
+/** Negative codes in place of a position. SYNTAX: not JSON. DEPTH: nested too deep. STOPPED: by the callback. */
 const SYNTAX = -1;
 export const DEPTH = -2;
 export const STOPPED = -3;
@@ -30,9 +27,8 @@ const LOWER_E = 0x65;
 const UPPER_E = 0x45;
 
 /**
- * Reads the member value (or, for ReadItem, the array item) that begins at `from`. `nameStart` (included) and `nameEnd`
- * (excluded) delimit the member's name, quotes included. Returns the position after the value, or a negative code that
- * ends the scan.
+ * Reads the member (or item) that begins at `from`; `nameStart` to `nameEnd` (excluded) is its name with quotes.
+ * Returns the position after it, or a negative code that ends the scan.
  */
 type ReadMember = (nameStart: number, nameEnd: number, from: number) => number;
 type ReadItem = (from: number) => number;
@@ -70,20 +66,14 @@ function listOf(element: string): RegExp {
   return new RegExp(`(?:${element}(?:${SPACE},${SPACE}${element}){0,200})?`, 'y');
 }
 
-/**
- * Returns the position after what the regular expression matches at `at`; `at` if that is nothing. The expression must
- * match an empty text.
- */
+/** Returns the position after what the expression, which must match an empty text too, matches at `at`. */
 function endOfMatch(of: RegExp, text: string, at: number): number {
   of.lastIndex = at;
   of.test(text);
   return of.lastIndex;
 }
 
-/**
- * Checks the value that begins at `at` and returns the position after it, or SYNTAX or DEPTH. `depth` is the number of
- * levels around the value.
- */
+/** Checks the value at `at`, inside `depth` levels, and returns the position after it, or SYNTAX or DEPTH. */
 export function endOfValue(text: string, at: number, depth: number): number {
   const unit = text.charCodeAt(at);
   if (unit === QUOTE) return endOfString(text, at);
@@ -132,10 +122,7 @@ export function endOfScalar(text: string, at: number): number {
 
 const WORDS = ['true', 'false', 'null'];
 
-/**
- * Does the same as `endOfValue`, for an object. `depth` includes the object itself. With `read` null, the members are
- * only checked.
- */
+/** Does the same for an object; `depth` includes it. With `read` null, its members are only checked. */
 export function endOfObject(text: string, start: number, depth: number, read: ReadMember | null): number {
   if (depth > JSON_DEPTH) return DEPTH;
   let at = skipSpace(text, start + 1);
@@ -151,10 +138,7 @@ export function endOfObject(text: string, start: number, depth: number, read: Re
   }
 }
 
-/**
- * Returns the position after the member at `at` and the members that follow it, as far as the expression for these
- * reaches.
- */
+/** Returns the position after the member at `at` and the ones that follow, as far as their expression reaches. */
 function endOfMembers(text: string, at: number, depth: number): number {
   const from = endOfMatch(MEMBER_NAME, text, at);
   if (from === at) return endOfMember(text, at, depth, null);

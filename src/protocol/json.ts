@@ -1,7 +1,4 @@
-/**
- * Checks JSON text and cuts parts out of it without parsing and serializing, so that numbers, member order and white
- * space stay as they were written.
- */
+/** Checks and cuts JSON text without parsing it, so numbers, member order and white space stay as written. */
 import {
   BRACE,
   BRACE_END,
@@ -27,18 +24,15 @@ export function trustJson(text: string): JsonText {
 }
 
 /**
- * Returns a part of a text. A part that is shorter than half of a text of over 1024 characters is copied. A plain slice
- * would keep the whole text in memory for as long as the part lives, so the counted bytes would be far below the real
- * ones.
+ * Returns a part of a text. A part shorter than half of a text of over 1024 characters is copied: a plain slice would
+ * keep the whole text in memory, far more than the counted bytes.
  */
 export function ownSlice(text: string, from: number, to: number): string {
   const part = text.slice(from, to);
   return text.length > 1024 && 2 * part.length < text.length ? ` ${part}`.slice(1) : part;
 }
 
-/**
- * Why a text is refused. `syntax`: it is not JSON. `depth`: more than JSON_DEPTH levels. `members`: too many members.
- */
+/** Why a text is refused. `syntax`: not JSON. `depth`: more than JSON_DEPTH levels. `members`: too many members. */
 export type JsonFault = 'syntax' | 'depth' | 'members';
 
 /** Returns what is wrong with this text; null when it is valid JSON. */
@@ -51,15 +45,10 @@ export function checkedJson(text: string): JsonText | null {
   return jsonFault(text) === null ? trustJson(text) : null;
 }
 
-/**
- * The members of an object by name, each value as its original text. Of several members with one name, the last counts.
- */
+/** The members of an object by name, each as its original text. Of several with one name, the last counts. */
 export type Members = ReadonlyMap<string, JsonText>;
 
-/**
- * Checks a text and splits it into its members in one pass. An object of more than `most` members gives the fault
- * `members`. Null: the text is JSON, but not an object.
- */
+/** Checks and splits a text. More than `most` members give the fault `members`. Null: JSON, but not an object. */
 export function readMembers(text: string, most: number): Members | JsonFault | null {
   if (text.charCodeAt(skipSpace(text, 0)) !== BRACE) return jsonFault(text);
   return splitMembers(text, most, (from) => endOfValue(text, from, 1));
@@ -129,10 +118,7 @@ export function isEmptyObject(json: JsonText): boolean {
   return json.charCodeAt(start) === BRACE && json.charCodeAt(skipSpace(json, start + 1)) === BRACE_END;
 }
 
-/**
- * Counts the commas outside strings in a JSON text. They are its members and items on all levels, without the first of
- * each object and array. Stops counting at `most` + 1.
- */
+/** Counts commas outside strings, up to `most` + 1: the members and items on all levels but each first one. */
 export function countParts(json: JsonText, most: number): number {
   let count = 0;
   for (let at = 0; at < json.length && count <= most; at++) {
@@ -143,10 +129,7 @@ export function countParts(json: JsonText, most: number): number {
   return count;
 }
 
-/**
- * Returns the fault that a scan found; null if it found none. `end` is the position after the value, or a negative code
- * of json-scan.ts.
- */
+/** Returns the fault of a scan; null if it has none. `end`: the position after the value, or a negative code. */
 function faultOf(text: string, end: number): JsonFault | null {
   if (end === DEPTH) return 'depth';
   if (end === STOPPED) return 'members';
@@ -163,12 +146,7 @@ function cut(text: string, from: number, to: number): JsonText {
   return trustJson(ownSlice(text, from, to));
 }
 
-// JSON text in place of a parsed value, and a writer that keeps it unchanged.
-
-/**
- * JSON text in the place of a value. `writeJson` writes the text unchanged; JSON.stringify would parse and serialize it
- * again, and so lose digits.
- */
+/** JSON text in the place of a value. `writeJson` leaves it unchanged; JSON.stringify would lose digits. */
 export class RawJson {
   readonly text: JsonText;
 
@@ -185,17 +163,11 @@ export class RawJson {
 
 /** The texts of the RawJsons that JSON.stringify has passed, in order; null except while `writeJson` calls it. */
 let found: JsonText[] | null = null;
-/**
- * The placeholder that JSON.stringify writes for a RawJson. `writeJson` replaces it with the text of the RawJson. The
- * placeholder is random, so no value contains it.
- */
+/** What JSON.stringify writes for a RawJson, and `writeJson` replaces. Random, so that no value contains it. */
 const PLACEHOLDER = crypto.getRandomValues(new Uint32Array(4)).join('-');
 const WRITTEN_HOLE = JSON.stringify(PLACEHOLDER);
 
-/**
- * Does the same as JSON.stringify, but writes the text of each RawJson unchanged. Undefined for a value that JSON
- * cannot express.
- */
+/** Does the same as JSON.stringify, but writes the text of each RawJson unchanged. */
 export function writeJson(value: unknown): string | undefined {
   const around = found;
   const texts: JsonText[] = (found = []);
@@ -216,10 +188,7 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 
 const BREAKS = /[\r\n]/;
 
-/**
- * Writes JSON in one line: each run of line breaks becomes a space. JSON strings contain no raw line breaks, so no
- * value changes.
- */
+/** Writes JSON in one line. Line breaks become spaces; strings contain no raw ones, so no value changes. */
 export function inOneLine(json: string): string {
   return BREAKS.test(json) ? json.replace(/[\r\n]+/g, ' ') : json;
 }

@@ -45,11 +45,9 @@ type Answering = {
 const NOT_FOUND: Explained = { code: 'not_found', detail: 'There is no such thing, or it is not yours.' };
 
 /**
- * Turns the result of an execution into a response.
- *
- * Any error makes the whole response a problem: partial data is never sent. A null on the path to the body is a 404.
- * The refusal of an item that was sent alone is a problem. Where the body is of a union or interface type, its concrete
- * type and its outcome decide the status.
+ * Turns the result of an execution into a response. Any error makes it a problem: partial data is never sent. A null on
+ * the path to the body is a 404. The refusal of an item that was sent alone is a problem. Of a union or interface, the
+ * concrete type and its outcome decide the status.
  */
 export function answerOf(answering: Answering, result: ExecutionResult, explain: Explain): Answer {
   const { errors } = result;
@@ -64,10 +62,7 @@ export function answerOf(answering: Answering, result: ExecutionResult, explain:
   return variantAnswer(answering, value);
 }
 
-/**
- * Explains every error, because explaining also logs it. An `internal` error takes precedence over errors of the
- * request.
- */
+/** Explains every error, because explaining also logs it. An `internal` error takes precedence. */
 function gravestOf(first: GraphQLError, errors: readonly GraphQLError[], explain: Explain): Explained {
   const all = errors.map((error) => explain(error));
   return all.find(({ code }) => code === 'internal') ?? explain(first);
@@ -80,9 +75,7 @@ function variantAnswer({ body, reads }: Answering, value: Readonly<Record<string
   return kind === 'invocation' ? invocationAnswer(members, reads) : { status: 200, body: members };
 }
 
-/**
- * Turns a refusal into a problem. The members that identify the refused command and the source of the refusal are kept.
- */
+/** Turns a refusal into a problem, which keeps the members that name the refused command and who refused it. */
 function refusalAnswer(members: Readonly<Record<string, unknown>>): Answer {
   const { code, message, retry_after_ms, share, ...command } = members;
   return problem({
@@ -115,10 +108,7 @@ function statusOfOutcome(outcome: unknown, reads: boolean): 200 | 202 | null {
   return typeof outcome === 'string' && Object.hasOwn(UNPROVEN, outcome) ? null : 200;
 }
 
-/**
- * Builds the answer of an invocation: a 504 problem when the request waited and the outcome is in UNPROVEN, otherwise
- * the invocation itself.
- */
+/** Answers an invocation: a 504 problem if the request waited and the outcome is in UNPROVEN, otherwise itself. */
 function invocationAnswer(members: Readonly<Record<string, unknown>>, reads: boolean): Answer {
   const { outcome, error } = members;
   const status = statusOfOutcome(outcome, reads);
@@ -133,10 +123,7 @@ function invocationAnswer(members: Readonly<Record<string, unknown>>, reads: boo
   });
 }
 
-/**
- * Renames the parameters in the faults. Resolvers report GraphQL argument names, but the requester knows the parameter
- * whose value went into the argument.
- */
+/** Names the parameters in faults of resolvers, which know only the arguments that the values went into. */
 function inWireNames(inputs: ReadonlyMap<string, Input>, explained: Explained): Explained {
   const { errors } = explained;
   if (!errors || errors.length === 0) return explained;
@@ -160,9 +147,7 @@ export type Body = {
   readonly path: readonly string[];
   readonly type: GraphQLOutputType;
   readonly nodes: readonly FieldNode[];
-  /**
-   * The possible object types when there are several; `__typename` then says which one the value has. Otherwise empty.
-   */
+  /** The possible object types if there are several, which `__typename` tells apart; otherwise empty. */
   readonly variants: readonly Variant[];
   /** Whether a field on the path, the last one included, can be null. When one is null, the answer is a 404. */
   readonly nullable: boolean;
@@ -170,10 +155,7 @@ export type Body = {
   readonly schema: JsonSchema;
 };
 
-/**
- * How a variant is answered. `refusal`: a problem, by its code. `invocation`: the status follows from its outcome.
- * `plain`: 200.
- */
+/** How it is answered. `refusal`: a problem, by its code. `invocation`: a status by its outcome. `plain`: 200. */
 export type Variant = {
   readonly name: string;
   readonly kind: 'plain' | 'invocation' | 'refusal';
@@ -190,26 +172,22 @@ const VARIANT_MEMBERS: Readonly<Record<Variant['kind'], readonly string[]>> = {
 /** Finds the body of an operation's response. Null when the path leads nowhere; the reason has been reported. */
 export function findBody(source: OperationSource, report: ReportFault): Body | null {
   const path = source.directive.body ?? rootField(source, report);
-  const scope = scopeOf(source.schema, source.document);
-  const place = path.length === 0 ? null : findPlace(source, path, scope);
+  const scope = scopeOf(source, report);
+  const place = path.length === 0 ? null : findPlace(scope, path);
   if (place === null) {
     if (path.length > 0) report(`body: "${path.join('.')}" names nothing that is selected`);
     return null;
   }
-  const variants = variantsOf(scope, place, report);
-  return { path, ...place, variants, schema: variants.length > 0 ? {} : shapeOf(scope, place, report) };
+  const variants = variantsOf(scope, place);
+  return { path, ...place, variants, schema: variants.length > 0 ? {} : shapeOf(scope, place) };
 }
 
 type Place = Pick<Body, 'type' | 'nodes' | 'nullable'>;
 
-/** Follows response names down from the root, through object types only. Null when a name is not selected. */
-function findPlace(
-  { schema, operation }: OperationSource,
-  path: readonly string[],
-  scope: SelectionScope,
-): Place | null {
-  let owner: unknown = schema.getRootType(operation.operation);
-  let sets: readonly (SelectionSetNode | undefined)[] = [operation.selectionSet];
+/** Follows response names from the root, through objects and, if `inLists`, items. Null if one is not selected. */
+function findPlace(scope: SelectionScope, path: readonly string[], inLists = false): Place | null {
+  let owner: unknown = scope.schema.getRootType(scope.operation.operation);
+  let sets: readonly (SelectionSetNode | undefined)[] = [scope.operation.selectionSet];
   let place: Place | null = null;
   let nullable = false;
   for (const name of path) {
@@ -219,15 +197,13 @@ function findPlace(
     if (nodes === undefined || field === undefined) return null;
     nullable ||= !isNonNullType(field.type);
     place = { type: field.type, nodes, nullable };
-    owner = getNullableType(field.type);
+    owner = inLists ? getNamedType(field.type) : getNullableType(field.type);
     sets = nodes.map(({ selectionSet }) => selectionSet);
   }
   return place;
 }
 
-/**
- * Returns the document to execute: it also selects `__typename` of the body when the body's type decides the status.
- */
+/** Returns the document to execute: it also selects `__typename` of the body when that decides the status. */
 export function withTypename(document: DocumentNode, body: Body): DocumentNode {
   if (body.variants.length === 0) return document;
   const typename: FieldNode = { kind: Kind.FIELD, name: { kind: Kind.NAME, value: '__typename' } };
@@ -249,7 +225,7 @@ function rootField({ operation }: OperationSource, report: ReportFault): readonl
   return [];
 }
 
-function variantsOf(scope: SelectionScope, { type, nodes }: Place, report: ReportFault): readonly Variant[] {
+function variantsOf(scope: SelectionScope, { type, nodes }: Place): readonly Variant[] {
   const named = getNullableType(type);
   if (!isAbstractType(named)) return [];
   const sets = nodes.map(({ selectionSet }) => selectionSet);
@@ -257,9 +233,9 @@ function variantsOf(scope: SelectionScope, { type, nodes }: Place, report: Repor
     const kind = kindOf(one);
     const selected = fieldsOf(scope, one, sets);
     const missing = VARIANT_MEMBERS[kind].filter((name) => !selected.has(name));
-    if (selected.size === 0) report(`nothing is selected of ${one.name}`);
-    else if (missing.length > 0) report(`${one.name} must select ${missing.join(', ')}`);
-    return { name: one.name, kind, schema: objectShape(scope, { type: one, nodes }, report) };
+    if (selected.size === 0) scope.report(`nothing is selected of ${one.name}`);
+    else if (missing.length > 0) scope.report(`${one.name} must select ${missing.join(', ')}`);
+    return { name: one.name, kind, schema: objectShape(scope, { type: one, nodes }) };
   });
 }
 
@@ -270,13 +246,8 @@ function kindOf(type: GraphQLObjectType): Variant['kind'] {
 
 // Treats one item that was sent alone as a request of its own, so that its refusal becomes a problem response.
 
-/**
- * Where an answer holds refusals. `list`: the path in the body to the list of items. `member`: the member of an item
- * that holds its refusal, or null if the item was accepted.
- */
+/** `list`: the path in the body to the list of items. `member`: the member of an item with its refusal or null. */
 export type ItemRefusal = { readonly list: readonly string[]; readonly member: string };
-
-const REFUSAL_MEMBERS = ['code', 'message'];
 
 /**
  * Finds where the answer of an operation lists refused items, as its directive `itemRefusal` says. Returns null if
@@ -287,17 +258,11 @@ export function findItemRefusal(source: OperationSource, body: Body | null, repo
   if (itemRefusal === null || body === null) return null;
   const list = itemRefusal.slice(0, -1);
   const member = itemRefusal.at(-1) ?? '';
-  const scope = scopeOf(source.schema, source.document);
-  const place = findPlace(source, [...body.path, ...list], scope);
-  const item = place && isListType(getNullableType(place.type)) ? getNamedType(place.type) : null;
-  const sets = place?.nodes.map(({ selectionSet }) => selectionSet) ?? [];
-  const nodes = isObjectType(item) ? fieldsOf(scope, item, sets).get(member) : undefined;
-  const field = isObjectType(item) ? item.getFields()[nodes?.[0]?.name.value ?? ''] : undefined;
-  const refusal = field && getNamedType(field.type);
-  const fields = isObjectType(refusal)
-    ? fieldsOf(scope, refusal, nodes?.map(({ selectionSet }) => selectionSet) ?? [])
-    : new Map();
-  const fits = REFUSAL_MEMBERS.every((name) => fields.has(name));
+  const scope = scopeOf(source, report);
+  const path = [...body.path, ...list];
+  const place = findPlace(scope, path);
+  const isList = place !== null && isListType(getNullableType(place.type));
+  const fits = isList && VARIANT_MEMBERS.refusal.every((name) => findPlace(scope, [...path, member, name], true));
   if (!fits) report(`itemRefusal: "${itemRefusal.join('.')}" names no member of a list's items with code and message`);
   if (bodyAs === null) report('itemRefusal needs bodyAs');
   return fits && bodyAs !== null ? { list, member } : null;
@@ -318,17 +283,17 @@ function onlyItemRefusal({ list, member }: ItemRefusal, body: unknown): Explaine
   };
 }
 
-// Resolves the selections of a document, through fragments, to fields of the schema.
-
-/** A schema and the fragments of one document, needed to resolve selections. */
-type SelectionScope = {
-  readonly schema: GraphQLSchema;
+/** An operation and its fragments, needed to resolve selections, and where to report its faults. */
+type SelectionScope = OperationSource & {
   readonly fragments: ReadonlyMap<string, FragmentDefinitionNode>;
+  readonly report: ReportFault;
 };
+/** A type, and the fields that select members of it. */
+type Selected<Type> = { readonly type: Type; readonly nodes: readonly FieldNode[] };
 
-function scopeOf(schema: GraphQLSchema, document: DocumentNode): SelectionScope {
-  const fragments = document.definitions.filter((one) => one.kind === Kind.FRAGMENT_DEFINITION);
-  return { schema, fragments: new Map(fragments.map((fragment) => [fragment.name.value, fragment])) };
+function scopeOf(source: OperationSource, report: ReportFault): SelectionScope {
+  const fragments = source.document.definitions.filter((one) => one.kind === Kind.FRAGMENT_DEFINITION);
+  return { ...source, report, fragments: new Map(fragments.map((fragment) => [fragment.name.value, fragment])) };
 }
 
 /** Returns the name of a field's value in the answer: its alias, else its name. */
@@ -370,8 +335,6 @@ function applies(schema: GraphQLSchema, condition: string | undefined, type: Gra
   return isAbstractType(named) && schema.isSubType(named, type);
 }
 
-// Derives the JSON Schema of a response body from what the document selects.
-
 const SCALARS: Readonly<Record<string, JsonSchema>> = {
   ID: { type: 'string' },
   String: { type: 'string' },
@@ -383,39 +346,27 @@ const SCALARS: Readonly<Record<string, JsonSchema>> = {
 };
 
 /** Returns the JSON Schema of the fields that a document selects of a type, exactly as the response contains them. */
-function shapeOf(
-  scope: SelectionScope,
-  selected: { readonly type: GraphQLOutputType; readonly nodes: readonly FieldNode[] },
-  report: ReportFault,
-): JsonSchema {
-  const { type, nodes } = selected;
-  if (isNonNullType(type)) return shapeOf(scope, { type: type.ofType, nodes }, report);
+function shapeOf(scope: SelectionScope, { type, nodes }: Selected<GraphQLOutputType>): JsonSchema {
+  if (isNonNullType(type)) return shapeOf(scope, { type: type.ofType, nodes });
   if (isListType(type)) {
-    const items = shapeOf(scope, { type: type.ofType, nodes }, report);
+    const items = shapeOf(scope, { type: type.ofType, nodes });
     return { type: 'array', items: isNonNullType(type.ofType) ? items : orNull(items) };
   }
   if (isEnumType(type)) return named(type.name, enumSchema(type));
   if (isScalarType(type) && Object.hasOwn(SCALARS, type.name)) return SCALARS[type.name] ?? {};
-  if (isCompositeType(type)) return compositeShape(scope, { type, nodes }, report);
-  report(`the type ${String(type)} has no JSON form`);
+  if (isCompositeType(type)) return compositeShape(scope, { type, nodes });
+  scope.report(`the type ${String(type)} has no JSON form`);
   return {};
 }
 
-/**
- * Does the same as `shapeOf`, for one object type that the value may have. Omits `__typename`, which only the relay
- * reads.
- */
-function objectShape(
-  scope: SelectionScope,
-  selected: { readonly type: GraphQLObjectType; readonly nodes: readonly FieldNode[] },
-  report: ReportFault,
-): JsonSchema {
+/** Does the same as `shapeOf`, for one object type. Omits `__typename`, which only the relay reads. */
+function objectShape(scope: SelectionScope, selected: Selected<GraphQLObjectType>): JsonSchema {
   const sets = selected.nodes.map(({ selectionSet }) => selectionSet);
   const properties: Record<string, JsonSchema> = {};
   for (const [key, nodes] of fieldsOf(scope, selected.type, sets)) {
     const field = selected.type.getFields()[nodes[0]?.name.value ?? ''];
     if (field === undefined) continue;
-    const shape = shapeOf(scope, { type: field.type, nodes }, report);
+    const shape = shapeOf(scope, { type: field.type, nodes });
     const whole = isNonNullType(field.type) ? shape : orNull(shape);
     properties[key] = field.description ? { ...whole, description: field.description } : whole;
   }
@@ -430,12 +381,8 @@ function objectShape(
   });
 }
 
-function compositeShape(
-  scope: SelectionScope,
-  { type, nodes }: { readonly type: GraphQLCompositeType; readonly nodes: readonly FieldNode[] },
-  report: ReportFault,
-): JsonSchema {
-  const shapes = possibleTypes(scope.schema, type).map((one) => objectShape(scope, { type: one, nodes }, report));
+function compositeShape(scope: SelectionScope, { type, nodes }: Selected<GraphQLCompositeType>): JsonSchema {
+  const shapes = possibleTypes(scope.schema, type).map((one) => objectShape(scope, { type: one, nodes }));
   const [first] = shapes;
   return shapes.length === 1 && first !== undefined ? first : { anyOf: shapes };
 }
@@ -450,10 +397,7 @@ function nameOf(type: GraphQLObjectType): string {
 /** The JSON text before and after the body in the text of the data. */
 export type Around = { readonly before: string; readonly after: string };
 
-/**
- * Returns the JSON text around the body. Null when the operation selects anything beside the body, or when directives
- * decide whether the body is present.
- */
+/** Returns the text around the body. Null if anything beside it is selected, or a directive decides about it. */
 export function aroundBody({ selectionSet }: OperationDefinitionNode, path: readonly string[]): Around | null {
   let set: SelectionSetNode | undefined = selectionSet;
   for (const name of path) {
@@ -467,15 +411,9 @@ export function aroundBody({ selectionSet }: OperationDefinitionNode, path: read
 }
 
 /** What a route needs to answer with JSON text. `around` null: the route is answered from a parsed result. */
-type Writing = Pick<Answering, 'onlyItem' | 'reads'> & {
-  readonly around: Around | null;
-  readonly body: { readonly variants: readonly Variant[] };
-};
+type Writing = Omit<Answering, 'inputs'> & { readonly around: Around | null };
 
-/**
- * Returns the answer for data that was written as this text; null if the answer may be a problem and must be made from
- * the parsed data.
- */
+/** Returns the answer for data that was written as text; null if it may be a problem and must be parsed. */
 export function writtenAnswer(
   { around, body, onlyItem, reads }: Writing,
   data: string,

@@ -19,7 +19,7 @@ import {
 import { requireAdmin, requirePrincipal, requireScope, requireUser, type Principal } from '../core/auth/principal.ts';
 import { CallboardError, fail, type InputError } from '../core/errors.ts';
 import type { Shape } from '../core/json.ts';
-import type { Plan, Plans } from '../graphql/execute/plan.ts';
+import type { Plan, Plans } from '../graphql/execute/executor.ts';
 import {
   aroundBody,
   findBody,
@@ -52,10 +52,7 @@ export type Route = Pick<RestDirective, 'method' | 'path' | 'access' | 'bodyAs' 
   readonly bodyShape: Shape;
   readonly body: Body;
   readonly itemRefusal: ItemRefusal | null;
-  /**
-   * The JSON text before and after the body in the data. Null if that text is not fixed: the operation selects other
-   * fields too, or a directive may omit the body.
-   */
+  /** Null if the text around the body is not fixed. */
   readonly around: Around | null;
   readonly plan: Plan;
 };
@@ -105,9 +102,11 @@ function faultOf(error: GraphQLError): InputError {
   return { parameter: line === undefined ? name : `${name}:${line}`, detail: error.message };
 }
 
-type Compiling = { readonly plans: Plans; readonly faults: InputError[] };
-
-function compileRoute(schema: GraphQLSchema, document: DocumentNode, { plans, faults }: Compiling): Route | null {
+function compileRoute(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  { plans, faults }: { readonly plans: Plans; readonly faults: InputError[] },
+): Route | null {
   const operation = document.definitions.find((one) => one.kind === Kind.OPERATION_DEFINITION);
   const id = operation?.name?.value;
   const file = operation?.loc?.source.name ?? 'documents';
@@ -118,7 +117,7 @@ function compileRoute(schema: GraphQLSchema, document: DocumentNode, { plans, fa
   if (directive === null) return null;
   const source: OperationSource = { schema, document, operation, directive };
   const inputs = readInputs(source, report);
-  const { waitsBy } = directive;
+  const { waitsBy, bodyAs } = directive;
   if (waitsBy !== null && !inputs.some(({ name }) => name === waitsBy))
     report(`waitsBy: there is no variable $${waitsBy}`);
   checkForUsers(schema, directive, report);
@@ -126,7 +125,17 @@ function compileRoute(schema: GraphQLSchema, document: DocumentNode, { plans, fa
   const itemRefusal = findItemRefusal(source, body, report);
   if (body === null || faults.length > before) return null;
   const plan = plans.of(withTypename(document, body), id);
-  return plan && makeRoute(source, { id, inputs, body, itemRefusal, plan });
+  return (
+    plan && {
+      ...directive,
+      ...{ id, body, itemRefusal, plan },
+      summary: operation.description?.value ?? null,
+      mutates: operation.operation === 'mutation',
+      inputs: new Map(inputs.map((input) => [input.name, input])),
+      bodyShape: bodyShape(inputs, bodyAs),
+      around: aroundBody(operation, body.path),
+    }
+  );
 }
 
 /** Reports a fault if `forUsers` names a field that the schema does not have. */
@@ -139,33 +148,7 @@ function checkForUsers(schema: GraphQLSchema, { forUsers }: RestDirective, repor
   }
 }
 
-type Parts = Pick<Route, 'id' | 'body' | 'itemRefusal' | 'plan'> & { readonly inputs: readonly Input[] };
-
-function makeRoute({ operation, directive }: OperationSource, parts: Parts): Route {
-  const { id, inputs, body, itemRefusal, plan } = parts;
-  const { method, path, access, bodyAs, waitsBy, forUsers } = directive;
-  return {
-    id,
-    method,
-    path,
-    access,
-    bodyAs,
-    waitsBy,
-    forUsers,
-    summary: operation.description?.value ?? null,
-    mutates: operation.operation === 'mutation',
-    inputs: new Map(inputs.map((input) => [input.name, input])),
-    bodyShape: bodyShape(inputs, bodyAs),
-    body,
-    itemRefusal,
-    around: aroundBody(operation, body.path),
-    plan,
-  };
-}
-
-/**
- * Reports routes with the same method whose paths differ only in parameter names: only one of them could be reached.
- */
+/** Reports routes of one method whose paths differ only in parameter names: only one could be reached. */
 function findTwins(routes: readonly Route[], faults: InputError[]): void {
   const seen = new Map<string, Route>();
   for (const route of routes) {
@@ -176,8 +159,6 @@ function findTwins(routes: readonly Route[], faults: InputError[]): void {
   }
 }
 
-// Reads the GraphQL operation documents, from which the REST routes are compiled, from the package.
-
 /** The text of one file of operations; `name` is the file name. */
 export type DocumentText = { readonly name: string; readonly text: string };
 
@@ -187,12 +168,7 @@ export function readOperations(folder: string = join(import.meta.dirname, 'opera
   return names.sort().map((name) => ({ name, text: readFileSync(join(folder, name), 'utf8') }));
 }
 
-// Checks whether the requester may use a route at all.
-
-/**
- * The check for each access, made before the rest of the request is read. Each throws `unauthenticated` or `forbidden`.
- * Whether a grant covers the requested session is checked by the resolvers.
- */
+/** The checks of access, before the rest of a request is read. Resolvers check whether a grant covers a session. */
 const CHECKS: Readonly<Record<Access, (requester: Principal | null) => void>> = {
   ADMIN: requireAdmin,
   INVOKE: (requester) => requireScope(requester, 'invoke'),
@@ -204,10 +180,7 @@ const CHECKS: Readonly<Record<Access, (requester: Principal | null) => void>> = 
 /** Who may use a route, and the GraphQL field that answers users instead. */
 type RouteAccess = Pick<RestDirective, 'access' | 'forUsers'>;
 
-/**
- * Checks whether the requester meets the route's access. Throws `unauthenticated` or `forbidden` otherwise. A user
- * learns which GraphQL field answers them.
- */
+/** Throws `unauthenticated` or `forbidden`; a user then learns which GraphQL field answers them. */
 export function checkAccess({ access, forUsers }: RouteAccess, requester: Principal | null): void {
   if (access === 'ADMIN' && requester?.kind === 'user') fail('forbidden', accessWords({ access, forUsers }));
   CHECKS[access](requester);
@@ -227,12 +200,7 @@ export const ACCESS_WORDS: Readonly<Record<Access, string>> = {
   ANY: 'Every requester with a valid token.',
 };
 
-// Finds the route of a path.
-
-/**
- * The routes of one path, by method. `allow`: the value of the `Allow` header. `template`: the path with its
- * parameters.
- */
+/** The routes of one path, by method. `template`: the path with its parameters. `allow`: the `Allow` header. */
 type Resource = {
   readonly template: string;
   readonly routes: ReadonlyMap<string, Route>;
@@ -247,14 +215,11 @@ export type Match = { readonly resource: Resource; readonly path: Readonly<Recor
  */
 const LONGEST_PARAMETER = 100_000;
 
-/**
- * Returns a function that finds the resource of a path, whatever the method; null when no route has the path. No route
- * has a path that ends with a slash.
- */
+/** Returns a function that finds the resource of a path, for any method. No path of a route ends with a slash. */
 export function createRouter(routes: readonly Route[]): (path: string) => Match | null {
   const router = findMyWay({ maxParamLength: LONGEST_PARAMETER });
-  for (const [template, resource] of resourcesOf(routes)) {
-    router.on('GET', template.replaceAll(/\{(\w+)\}/g, ':$1'), () => {}, resource);
+  for (const [template, routesOfPath] of Map.groupBy(routes, ({ path }) => path)) {
+    router.on('GET', template.replaceAll(/\{(\w+)\}/g, ':$1'), () => {}, resourceOf(template, routesOfPath));
   }
   return (path) => {
     // The router would take the end of `/users/` for an empty parameter.
@@ -266,11 +231,6 @@ export function createRouter(routes: readonly Route[]): (path: string) => Match 
     const resource: Resource = found.store;
     return { resource, path: found.params };
   };
-}
-
-function resourcesOf(routes: readonly Route[]): ReadonlyMap<string, Resource> {
-  const byPath = Map.groupBy(routes, ({ path }) => path);
-  return new Map([...byPath].map(([path, routesOfPath]) => [path, resourceOf(path, routesOfPath)]));
 }
 
 function resourceOf(template: string, routesOfPath: readonly Route[]): Resource {

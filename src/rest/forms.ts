@@ -17,8 +17,6 @@ import {
 } from '../core/limits.ts';
 import { RESERVED_EVENTS, RESERVED_PREFIX } from '../core/sites/site-policy.ts';
 
-// The type of JSON Schemas, and the names of those schemas that are components of the OpenAPI document.
-
 /** A JSON Schema (2020-12, as OpenAPI 3.1 takes it). */
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
@@ -29,10 +27,7 @@ type SchemaComponent = { readonly name: string; readonly schema: JsonSchema };
 
 type Reference = JsonSchema & { readonly [COMPONENT]?: SchemaComponent };
 
-/**
- * Returns a reference to a schema that the OpenAPI document lists under this name. Further keywords may be added to it.
- * The document is the only reader: `openapi.ts` turns it into a `$ref`.
- */
+/** Returns a reference to a component, to which keywords may be added. `openapi.ts` turns it into a `$ref`. */
 export function named(name: string, schema: JsonSchema): JsonSchema {
   const reference: Reference = { [COMPONENT]: { name, schema } };
   return reference;
@@ -100,10 +95,7 @@ const SITE_ID = text('SiteId', 'The id of a site.', { pattern: `^(?!\\.{1,2}$)${
 const REASON: Form = { schema: { type: 'string', minLength: 1, maxLength: MAX_REASON } };
 const TITLE: Form = { schema: { type: 'string', minLength: 1, maxLength: TITLE_MAX_CHARS } };
 const KIND: Form = { schema: { type: 'string', const: 'event' } };
-/**
- * The form of the params of an invocation. Names that begin with `__cooperative_site_`, in upper or lower case, are
- * reserved for the relay's own parameters.
- */
+/** Params of an invocation. Names that begin with `__cooperative_site_`, in any case, are the relay's own. */
 const PARAMS: Form = {
   schema: {
     type: 'object',
@@ -126,19 +118,9 @@ const SITE_LIST = { maxItems: SITE_NAMES };
 
 /** The form of each argument and input field by its GraphQL name. Names have one meaning in the whole schema. */
 const FORMS: Readonly<Record<string, Form>> = {
-  userId: USER,
-  owner: USER,
-  clientId: ID,
-  instanceId: ID,
-  commandId: ID,
-  nodeId: ID,
-  callerNodeId: ID,
-  windowId: ID,
-  taskId: ID,
-  checkInstance: ID,
-  messageId: ID,
-  sessionId: ID,
-  grantId: ID,
+  ...sameForm(USER, 'userId', 'owner'),
+  ...sameForm(ID, 'clientId', 'instanceId', 'commandId', 'nodeId', 'callerNodeId', 'windowId', 'taskId'),
+  ...sameForm(ID, 'checkInstance', 'messageId', 'sessionId', 'grantId'),
   siteId: SITE_ID,
   action: ACTION,
   actions: { ...ACTION, list: SITE_LIST },
@@ -166,22 +148,20 @@ export function formOf(argument: string): Form | undefined {
   return Object.hasOwn(FORMS, argument) ? FORMS[argument] : undefined;
 }
 
+function sameForm(form: Form, ...names: readonly string[]): Record<string, Form> {
+  return Object.fromEntries(names.map((name) => [name, form]));
+}
+
 function anyCase(word: string): string {
   return word.replaceAll(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
 }
 
 // Gives the JSON form and the JSON Schema of GraphQL scalars and enums.
 
-/**
- * What is required of an argument or field in addition to its GraphQL type: the inclusive bounds in its extensions, and
- * the form that core checks.
- */
+/** What an argument requires besides its GraphQL type: inclusive bounds, and the form that core checks. */
 export type Bounds = { readonly minimum?: number; readonly maximum?: number; readonly form?: Form | undefined };
 
-/**
- * The REST form of one scalar or enum. `fromText` and `fromJson` return the value for a GraphQL variable, or undefined
- * when the text or JSON value is not of this type.
- */
+/** The REST form of a scalar or enum. What is not of this type is read as undefined. */
 export type Leaf = {
   readonly schema: JsonSchema;
   readonly expected: string;
@@ -311,8 +291,7 @@ function fromRfc3339(text: string): string | undefined {
   return exists ? new Date(Math.min(Math.max(ms, FIRST_TIME), LAST_TIME)).toISOString() : undefined;
 }
 
-// Converts a GraphQL name into a wire name: `clientId` -> `client_id`.
-
+/** Converts a GraphQL name into a wire name: `clientId` -> `client_id`. */
 export function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

@@ -46,15 +46,13 @@ export type Input = {
   readonly defaultValue: unknown;
   /** The GraphQL argument or input field that the variable goes into. Errors of resolvers use this name. */
   readonly goesInto: string | null;
-} & (
-  | { readonly place: 'path' | 'query'; readonly read: TextInput['read']; readonly list: boolean }
-  | { readonly place: 'body'; readonly read: JsonInput['read']; readonly shape: Shape }
-);
+} & (({ readonly place: 'path' | 'query' } & TextInput) | ({ readonly place: 'body' } & JsonInput));
 
 type Use = Pick<
   GraphQLArgument | GraphQLInputField,
   'name' | 'description' | 'extensions' | 'defaultValue' | 'default'
 >;
+
 export type OperationSource = {
   readonly schema: GraphQLSchema;
   readonly document: DocumentNode;
@@ -62,10 +60,7 @@ export type OperationSource = {
   readonly directive: RestDirective;
 };
 
-/**
- * Returns the variables of a document as parameters and body members. Reports each variable whose type has no form in
- * REST.
- */
+/** Returns the variables of a document as parameters and body members. Reports those whose type has no form in REST. */
 export function readInputs(source: OperationSource, report: ReportFault): readonly Input[] {
   const uses = usesOf(source);
   const onPath = pathParameters(source.directive.path);
@@ -74,17 +69,14 @@ export function readInputs(source: OperationSource, report: ReportFault): readon
     const type = typeFromAST(source.schema, definition.type);
     const name = definition.variable.name.value;
     const place = onPath.includes(name) ? 'path' : takesBody(source.directive) ? 'body' : 'query';
-    if (isInputType(type)) inputs.push(readInput({ definition, type, place, use: uses.get(name) }, report));
+    if (isInputType(type)) inputs.push(readInput(definition, { type, place, use: uses.get(name) }, report));
   }
   checkPath(onPath, inputs, report);
   checkBodyAs(source.directive, inputs, report);
   return inputs;
 }
 
-/**
- * Returns which parts of a request body are parsed, and which stay JSON text. The input of a member decides that for
- * the member.
- */
+/** Returns which parts of a request body are parsed, and which stay JSON text: each input decides for its member. */
 export function bodyShape(inputs: readonly Input[], bodyAs: string | null): Shape {
   const shapes = inputs.flatMap((input): (readonly [string, Shape])[] =>
     input.place === 'body' ? [[input.name, input.shape]] : [],
@@ -98,14 +90,11 @@ export function takesBody({ method }: Pick<RestDirective, 'method'>): boolean {
   return method === 'POST' || method === 'PUT';
 }
 
-type Definition = {
-  readonly definition: VariableDefinitionNode;
-  readonly type: GraphQLInputType;
-  readonly place: Input['place'];
-  readonly use: Use | undefined;
-};
-
-function readInput({ definition, type, place, use }: Definition, report: ReportFault): Input {
+function readInput(
+  definition: VariableDefinitionNode,
+  { type, place, use }: { type: GraphQLInputType; place: Input['place']; use: Use | undefined },
+  report: ReportFault,
+): Input {
   const name = definition.variable.name.value;
   const explain: ReportFault = (fault) => report(`$${name}: ${fault}`);
   const bounds = boundsOf(use);
@@ -121,11 +110,11 @@ function readInput({ definition, type, place, use }: Definition, report: ReportF
   const shown = (schema: JsonSchema): JsonSchema =>
     shownDefault === undefined ? schema : { ...schema, default: shownDefault };
   if (place === 'body') {
-    const { schema, shape, read } = jsonInput(type, bounds, explain);
-    return { ...common, place, schema: shown(common.required ? schema : orNull(schema)), shape, read };
+    const input = jsonInput(type, { report: explain, inside: [], bounds });
+    return { ...common, ...input, place, schema: shown(common.required ? input.schema : orNull(input.schema)) };
   }
-  const { schema, read, list } = textInput(type, bounds, explain);
-  return { ...common, place, schema: shown(schema), read, list };
+  const input = textInput(type, bounds, explain);
+  return { ...common, ...input, place, schema: shown(input.schema) };
 }
 
 /** Returns the first argument or input field that uses each variable, fragments included. */
@@ -171,10 +160,7 @@ function checkBodyAs(directive: RestDirective, inputs: readonly Input[], report:
   }
 }
 
-/**
- * Returns the value that execution uses when the variable is absent. For an enum it is the word that is sent over the
- * wire.
- */
+/** Returns the value that execution uses when the variable is absent. For an enum it is the wire word. */
 function defaultOf(use: Use | undefined): unknown {
   return use?.default && 'value' in use.default ? use.default.value : use?.defaultValue;
 }
@@ -184,33 +170,38 @@ function wireDefault(type: GraphQLInputType, value: unknown): unknown {
   return isEnumType(named) && typeof value === 'string' ? wireWords(named).get(value) : value;
 }
 
-// Converts JSON members of a body into GraphQL variables.
-
-/** Converts a value of a JSON body into a GraphQL variable. Reports what is wrong to `faults` under the name `at`. */
-type JsonInput = {
+/** Converts a value of a request into a GraphQL variable. */
+type Reader<From> = {
   readonly schema: JsonSchema;
-  /** Which parts of the JSON text are parsed before `read` is called. */
-  readonly shape: Shape;
-  read(value: unknown, at: string, faults: Faults): unknown;
+  /** Reports what is wrong to `faults` under the name `at`. */
+  read(value: From, at: string, faults: Faults): unknown;
 };
 
-type Build = { readonly report: ReportFault; readonly inside: readonly string[]; readonly bounds: Bounds };
+function leafReader<From>({ schema, expected }: Leaf, convert: (value: From) => unknown): Reader<From> {
+  return {
+    schema,
+    read(value, at, faults) {
+      const read = convert(value);
+      if (read === undefined) faults.add(at, `expected ${expected}`);
+      return read;
+    },
+  };
+}
+
+// Converts JSON members of a body into GraphQL variables.
+
+/** `shape`: which parts of the JSON text are parsed before `read` is called. */
+type JsonInput = Reader<unknown> & { readonly shape: Shape };
+type JsonPlace = { readonly report: ReportFault; readonly inside: readonly string[]; readonly bounds: Bounds };
 type Member = { readonly field: string; readonly required: boolean; readonly input: JsonInput };
 
 const NO_JSON: JsonInput = { schema: {}, shape: 'skipped', read: () => undefined };
-
-/** Returns the JSON form of an input type: members in snake_case, enums as wire words, opaque JSON untouched. */
-function jsonInput(type: GraphQLInputType, bounds: Bounds, report: ReportFault): JsonInput {
-  return build(type, { report, inside: [], bounds });
-}
-
-type BoundedUse = { readonly name: string; readonly extensions: Readonly<Record<PropertyKey, unknown>> };
 
 /**
  * Returns the bounds that a field or argument of the schema declares, and the form that belongs to its name. Only
  * `minimum` and `maximum` are copied, because Pothos keeps objects and functions of its own in `extensions`.
  */
-function boundsOf(use: BoundedUse | undefined): Bounds {
+function boundsOf(use: Pick<Use, 'name' | 'extensions'> | undefined): Bounds {
   if (use === undefined) return {};
   const { minimum, maximum } = use.extensions;
   return {
@@ -220,28 +211,17 @@ function boundsOf(use: BoundedUse | undefined): Bounds {
   };
 }
 
-function build(type: GraphQLInputType, how: Build): JsonInput {
-  if (isNonNullType(type)) return build(type.ofType, how);
-  if (isListType(type)) return jsonList(build(type.ofType, how), how.bounds);
-  if (isInputObjectType(type)) return objectInput(type, how);
+/** Returns the JSON form of an input type: members in snake_case, enums as wire words, opaque JSON untouched. */
+function jsonInput(type: GraphQLInputType, place: JsonPlace): JsonInput {
+  if (isNonNullType(type)) return jsonInput(type.ofType, place);
+  if (isListType(type)) return jsonList(jsonInput(type.ofType, place), place.bounds);
+  if (isInputObjectType(type)) return objectInput(type, place);
   if (isScalarType(type) || isEnumType(type)) {
-    const leaf = leafOf(type, how.bounds);
-    if (leaf !== null) return jsonLeaf(leaf);
+    const leaf = leafOf(type, place.bounds);
+    if (leaf !== null) return { ...leafReader(leaf, leaf.fromJson), shape: leaf.shape };
   }
-  how.report(`the type ${String(type)} has no JSON form`);
+  place.report(`the type ${String(type)} has no JSON form`);
   return NO_JSON;
-}
-
-function jsonLeaf(leaf: Leaf): JsonInput {
-  return {
-    schema: leaf.schema,
-    shape: leaf.shape,
-    read(value, at, faults) {
-      const read = leaf.fromJson(value);
-      if (read === undefined) faults.add(at, `expected ${leaf.expected}`);
-      return read;
-    },
-  };
 }
 
 /** Creates the input of a list. A single value is read as a list with one item, as in GraphQL. */
@@ -257,15 +237,17 @@ function jsonList(item: JsonInput, { form }: Bounds): JsonInput {
   };
 }
 
-function objectInput(type: GraphQLInputObjectType, how: Build): JsonInput {
-  if (how.inside.includes(type.name)) {
-    how.report(`the input type ${type.name} contains itself`);
+function objectInput(type: GraphQLInputObjectType, place: JsonPlace): JsonInput {
+  if (place.inside.includes(type.name)) {
+    place.report(`the input type ${type.name} contains itself`);
     return NO_JSON;
   }
-  const inside = [...how.inside, type.name];
+  const inside = [...place.inside, type.name];
   const members = new Map<string, Member>();
   for (const field of Object.values(type.getFields())) {
-    const input = describe(build(field.type, { ...how, inside, bounds: boundsOf(field) }), field);
+    const built = jsonInput(field.type, { ...place, inside, bounds: boundsOf(field) });
+    const { description } = field;
+    const input = description ? { ...built, schema: { ...built.schema, description } } : built;
     members.set(snakeCase(field.name), { field: field.name, required: isRequired(field), input });
   }
   const shapes = new Map([...members].map(([name, { input }]) => [name, input.shape]));
@@ -274,10 +256,6 @@ function objectInput(type: GraphQLInputObjectType, how: Build): JsonInput {
     shape: { members: shapes, others: 'plain' },
     read: (value, at, faults) => readMembers(members, { value, at }, faults),
   };
-}
-
-function describe(input: JsonInput, field: GraphQLInputField): JsonInput {
-  return field.description ? { ...input, schema: { ...input.schema, description: field.description } } : input;
 }
 
 function isRequired(field: GraphQLInputField): boolean {
@@ -314,16 +292,8 @@ function readMembers(
 
 // Converts texts of paths and queries into GraphQL variables.
 
-/**
- * Converts the text of a path segment or query value into a GraphQL variable. Reports what is wrong to `faults` under
- * the name `at`.
- */
-type TextInput = {
-  readonly schema: JsonSchema;
-  /** Whether the text holds several values, separated by commas. */
-  readonly list: boolean;
-  read(raw: string, at: string, faults: Faults): unknown;
-};
+/** `list`: whether the text holds several values, separated by commas. */
+type TextInput = Reader<string> & { readonly list: boolean };
 
 const NO_TEXT: TextInput = { schema: {}, list: false, read: () => undefined };
 
@@ -333,16 +303,13 @@ function textInput(type: GraphQLInputType, bounds: Bounds, report: ReportFault):
   if (isListType(type)) return textList(textInput(type.ofType, bounds, report), bounds);
   if (isScalarType(type) || isEnumType(type)) {
     const leaf = leafOf(type, bounds);
-    if (leaf?.fromText) return textLeaf(leaf.fromText, leaf.schema, leaf.expected);
+    if (leaf?.fromText) return { ...leafReader(leaf, leaf.fromText), list: false };
   }
   report(`the type ${String(type)} has no form in a path or a query`);
   return NO_TEXT;
 }
 
-/**
- * Returns the decoded pairs of a query string. A name without `=` has an empty value. Pairs that cannot be decoded are
- * left out and reported to `faults`.
- */
+/** Returns the decoded pairs of a query; a value without `=` is empty. Reports pairs that cannot be decoded. */
 export function* queryPairs(query: string, faults: Faults): Generator<readonly [name: string, value: string]> {
   for (const part of query.split('&')) {
     if (part === '') continue;
@@ -365,18 +332,6 @@ export function decode(text: string, plusIsSpace = false): string | null {
   }
 }
 
-function textLeaf(fromText: (raw: string) => unknown, schema: JsonSchema, expected: string): TextInput {
-  return {
-    schema,
-    list: false,
-    read(raw, at, faults) {
-      const value = fromText(raw);
-      if (value === undefined) faults.add(at, `expected ${expected}`);
-      return value;
-    },
-  };
-}
-
 function textList(item: TextInput, { form }: Bounds): TextInput {
   return {
     schema: { type: 'array', items: item.schema, minItems: 1, ...form?.list },
@@ -385,14 +340,9 @@ function textList(item: TextInput, { form }: Bounds): TextInput {
   };
 }
 
-// Collects what is wrong with the inputs of one request.
-
-/**
- * The greatest number of faults that one answer lists: a request with thousands of faults is explained well enough by
- * the first 32.
- */
+/** The most faults that one answer lists: the first 32 explain a request with thousands well enough. */
 const MOST = 32;
-/** The greatest number of characters of an unknown name that a message shows. */
+/** The most characters of an unknown name that a message shows. */
 const NAME_CHARS = 64;
 
 /** The faults of one request, bounded in number and length. */
@@ -422,10 +372,7 @@ const METHOD_OF = { get: 'GET', post: 'POST', put: 'PUT', delete: 'DELETE' } as 
 type MethodArgument = keyof typeof METHOD_OF;
 export type Method = (typeof METHOD_OF)[MethodArgument];
 
-/**
- * The definition of the directive as SDL. It is used to validate the documents only: the served schema does not contain
- * it, and execution ignores it.
- */
+/** The directive as SDL, to validate documents: it is not in the served schema, and execution ignores it. */
 export const REST_SDL = `
 "Serves this operation as a route. Exactly one of get, post, put and delete names its path."
 directive @rest(
@@ -449,7 +396,7 @@ directive @rest(
 enum RestAccess { ${ACCESSES.join(' ')} }
 `;
 
-/** The `@rest` directive of one operation. */
+/** The `@rest` directive of one operation, with the meaning that REST_SDL gives to each argument. */
 export type RestDirective = {
   readonly method: Method;
   /** The path template, with `{name}` for each path parameter. */
@@ -457,17 +404,8 @@ export type RestDirective = {
   readonly access: Access;
   readonly body: readonly string[] | null;
   readonly bodyAs: string | null;
-  /**
-   * The path from the body of the answer to its list of items, followed by the name of the member that holds an item's
-   * refusal. The member is null for an item that was accepted.
-   */
   readonly itemRefusal: readonly string[] | null;
-  /** The variable that makes the operation wait. Without it the operation only reads. */
   readonly waitsBy: string | null;
-  /**
-   * The field that answers a user with their own data, as names from Query down joined by dots. Null: there is no such
-   * field, or the route is not for administrators only.
-   */
   readonly forUsers: string | null;
 };
 

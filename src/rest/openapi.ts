@@ -101,9 +101,10 @@ function describeRoute(route: Route, { operations, parameters }: Examples): Oper
   };
 }
 
-function describeOther({ operation, problems: statuses, ...other }: Described): Operation {
-  const { parameters = [], responses } = operation;
-  return { tags: [tagOf(other)], ...operation, parameters, responses: { ...problems(statuses), ...responses } };
+function describeOther(other: Described): Operation {
+  const { method: _method, path, problems: statuses, securitySchemes: _schemes, ...operation } = other;
+  const responses = { ...problems(statuses), ...operation.responses };
+  return { tags: [tagOf({ path })], ...operation, parameters: operation.parameters ?? [], responses };
 }
 
 function describeParameter(input: Input, examples: Examples['parameters']): Parameter {
@@ -154,20 +155,14 @@ function sorted<T>(record: Readonly<Record<string, T>>): Readonly<Record<string,
 /** A description of a parameter, as OpenAPI has it. */
 type Parameter = JsonSchema & { readonly name: string; readonly in: string };
 
-type Components = {
-  readonly schemas: Readonly<Record<string, JsonSchema>>;
-  /**
-   * Returns the value with a `$ref` in place of each named schema, and adds those schemas to `schemas`. `owner` names
-   * the part of the document that uses the value. If two schemas have the same name, the second is called
-   * `<name>Of<owner>`.
-   */
-  resolve<T>(value: T, owner: string): T;
-};
-
 /** The suffix of the names of request bodies. */
 const BODY = 'Body';
 
-function createComponents(): Components {
+/**
+ * Creates `resolve`, which returns a value with a `$ref` in place of each named schema and adds those to `schemas`.
+ * `owner` names the part of the document that uses the value: a second schema of a name is called `<name>Of<owner>`.
+ */
+function createComponents() {
   const schemas: Record<string, JsonSchema> = {};
   const add = (name: string, schema: JsonSchema, owner: string): string => {
     // A body is named for its operation, but several operations may take the same body.
@@ -190,21 +185,14 @@ function createComponents(): Components {
     return { $ref: `#/components/schemas/${add(component.name, isSchema(whole) ? whole : {}, owner)}`, ...rest };
   };
   // The type stays the same: only named schemas are replaced, and by schemas.
-  return { schemas, resolve: <T>(value: T, owner: string) => resolve(value, owner) as T };
+  return { schemas, resolve: <T>(value: T, owner: string): T => resolve(value, owner) as T };
 }
-
-/** The parameters that several operations have, by component name. */
-type SharedParameters = {
-  readonly parameters: Readonly<Record<string, Parameter>>;
-  /** Returns a `$ref` for a shared parameter; any other parameter as it is. */
-  refer(parameter: Parameter): JsonSchema;
-};
 
 /** A parameter, and the tag of an operation that has it. */
 type UsedParameter = { readonly parameter: Parameter; readonly tag: string };
 
-/** Finds the parameters that occur more than once with the same description. */
-function shareParameters(all: readonly UsedParameter[]): SharedParameters {
+/** Finds the parameters that occur more than once with the same description, and names their components. */
+function shareParameters(all: readonly UsedParameter[]) {
   const groups = Map.groupBy(all, ({ parameter }) => JSON.stringify(parameter));
   const shared = [...groups].filter(([, uses]) => uses.length > 1).sort(([, a], [, b]) => b.length - a.length);
   const names = new Map<string, string>();
@@ -217,17 +205,15 @@ function shareParameters(all: readonly UsedParameter[]): SharedParameters {
   }
   return {
     parameters,
-    refer(parameter) {
+    /** Returns a `$ref` for a shared parameter; any other parameter as it is. */
+    refer(parameter: Parameter): JsonSchema {
       const name = names.get(JSON.stringify(parameter));
       return name === undefined ? parameter : { $ref: `#/components/parameters/${name}` };
     },
   };
 }
 
-/**
- * Returns a free name for a parameter: `ClientIdInPath` in a path, otherwise `ClientId`. If parameters of one name
- * differ, the rarer ones get the tag in their name: `ClientIdOfContexts`.
- */
+/** Returns `ClientIdInPath` for a parameter of a path, else `ClientId`; `ClientIdOfContexts` if that is taken. */
 function freeName({ parameter, tag }: UsedParameter, taken: Readonly<Record<string, unknown>>): string {
   const name = capitalized(parameter.name) + (parameter.in === 'path' ? 'InPath' : '');
   const candidates = [name, `${name}Of${capitalized(tag)}`];
@@ -249,25 +235,18 @@ function isSame(one: JsonSchema | undefined, other: JsonSchema): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
-// The type that describes an operation which is not served by a REST document.
-
 /** An operation that no REST document serves. The OpenAPI document describes it beside the routes. */
-export type Described = {
+export type Described = JsonSchema & {
   readonly method: 'GET' | 'POST';
   readonly path: string;
-  /** The OpenAPI operation without what is added to every operation: its tag and its problem responses. */
-  readonly operation: JsonSchema & {
-    readonly operationId: string;
-    readonly parameters?: readonly Parameter[];
-    readonly responses: Readonly<Record<string, JsonSchema>>;
-  };
+  readonly operationId: string;
+  readonly parameters?: readonly Parameter[];
+  readonly responses: Readonly<Record<string, JsonSchema>>;
   /** The statuses of its problem responses. */
   readonly problems: readonly string[];
   /** The security schemes that only this operation uses. */
   readonly securitySchemes?: Readonly<Record<string, JsonSchema>>;
 };
-
-// Reads the examples of the OpenAPI document: requests to a relay and its answers.
 
 /** A request to one operation, and the answers of a relay by status. */
 export type OperationExample = {

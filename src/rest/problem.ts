@@ -79,10 +79,7 @@ export function detailOf(faults: readonly InputError[]): string {
   return faults.map(({ parameter, detail }) => `${parameter}: ${detail}`).join('; ');
 }
 
-/**
- * Returns the status of a problem. A code that belongs only inside a 200 answer has no problem status. A problem with
- * such a code is a fault of the relay, hence `internal`.
- */
+/** Returns the status of a problem; that of `internal` for a code that belongs only inside a 200 answer. */
 function problemStatus(code: Code): number {
   const status = statusOf(code);
   return status < 400 ? statusOf('internal') : status;
@@ -99,10 +96,7 @@ function headersOf(status: number, retryAfterMs: number | undefined): Readonly<R
   return { 'retry-after': String(Math.max(1, Math.ceil((retryAfterMs ?? 1000) / 1000))) };
 }
 
-/**
- * The name of the limit on the bytes per second that a user sends. It is not a share of held resources, but a request
- * over it is refused with the same code.
- */
+/** The limit on the bytes per second of a user: no share, but refused with the same code. */
 const INBOUND = 'inbound';
 
 const FAULT_SCHEMA = named('InvalidInput', {
@@ -130,10 +124,7 @@ export function problemCodes(status: number | null = null): readonly Code[] {
   return found.filter((code) => statusOf(code) === status || (status === 401 && code === 'invalid_user'));
 }
 
-/**
- * The schema of a problem (RFC 9457) with callboard's members. A problem about a command also has members that describe
- * the command.
- */
+/** A problem about a command also has members that describe the command. */
 export const PROBLEM_SCHEMA = named('Problem', {
   type: 'object',
   description: 'Why the request was refused or failed (RFC 9457).',
@@ -154,18 +145,10 @@ export const PROBLEM_SCHEMA = named('Problem', {
   },
 });
 
-// Converts errors of execution into problems. It shows only what the mask allows.
-
-/**
- * Converts an error of execution into a problem for the requester. An error that is not meant for requesters becomes
- * `internal` and is logged.
- */
+/** Converts an error of execution. One that is not meant for requesters becomes `internal` and is logged. */
 export type Explain = (error: unknown) => Explained;
 
-/**
- * Creates the function that explains errors. The mask decides what may be shown; the function converts the result into
- * the members of a problem.
- */
+/** The mask decides what may be shown of an error. */
 export function createExplain(mask: Mask): Explain {
   return (error) => {
     const shown = mask(error);

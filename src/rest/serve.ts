@@ -2,15 +2,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ExecutionResult, GraphQLSchema } from 'graphql';
 import type { Principal } from '../core/auth/principal.ts';
-import type { CallboardError, InputError } from '../core/errors.ts';
-import { isArrayText, isRecord, readShaped, writeJson, type JsonText, type Shape } from '../core/json.ts';
+import type { CallboardError } from '../core/errors.ts';
+import { isArrayText, isRecord, readShaped, writeJson, type JsonText } from '../core/json.ts';
 import { ENVELOPE_PARTS } from '../core/limits.ts';
 import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
 import type { DocumentReading } from '../core/reading.ts';
 import { traceContextOf, type TraceContext } from '../core/trace-context.ts';
 import type { ReadingRequest } from '../graphql/execute/executor.ts';
 import type { Mask } from '../graphql/execute/mask.ts';
-import type { Plans } from '../graphql/execute/plan.ts';
+import type { Plans } from '../graphql/execute/executor.ts';
 import type { TextInfo } from '../graphql/writer/objects.ts';
 import { HangUpSignal, wholeText, type HttpReply, type RequestNotes } from '../web/reply.ts';
 import { answerOf, writtenAnswer } from './answer.ts';
@@ -23,7 +23,7 @@ import {
   type Match,
   type Route,
 } from './compile.ts';
-import { collectFaults, decode, queryPairs, type Access, type Faults, type Input, type Method } from './inputs.ts';
+import { collectFaults, decode, queryPairs, type Faults } from './inputs.ts';
 import type { Described, OpenApiDocument } from './openapi.ts';
 import {
   PROBLEM_TYPE,
@@ -35,45 +35,27 @@ import {
   type Explain,
 } from './problem.ts';
 
-// Answers all REST requests: finds routes, sends problems, and describes the routes as an OpenAPI document.
-
-type RestOperation = {
-  readonly method: Method;
-  readonly path: string;
-  readonly id: string;
-  readonly access: Access;
-  readonly forUsers: string | null;
-};
-
 export type RestHandler = {
   /**
-   * Returns false when no route has this path; nothing was sent then. Answers every other request, including 405 for a
+   * Returns false, and sends nothing, when no route has this path. Answers every other request, including 405 for a
    * method that the path does not have. Never throws.
    */
   handle(req: IncomingMessage, res: ServerResponse, exchange: RestExchange): boolean;
   /** Sends an error that the HTTP layer found, in the problem format of the routes. */
   refuse(res: ServerResponse, error: CallboardError): void;
-  /**
-   * Resolves with the OpenAPI 3.1 document of every route and of the operations in `besides`. The document is created,
-   * and the code for it loaded, at the first call.
-   */
+  /** Resolves with the OpenAPI 3.1 document of the routes and of `besides`, which is created at the first call. */
   openapi(): Promise<OpenApiDocument>;
-  readonly operations: readonly RestOperation[];
+  readonly operations: readonly Route[];
 };
 
-type RestOptions = {
+type RestOptions = Omit<Serving, 'explain'> & {
   /** The schema that returns enums as wire words. */
   readonly schema: GraphQLSchema;
   /** Compiles operations for the same schema. */
   readonly plans: Plans;
   /** Maps errors of execution to what the requester may see, and logs the rest. */
   readonly mask: Mask;
-  readonly contextOf: Serving['contextOf'];
-  readonly read: Serving['read'];
-  /**
-   * The prefix of every path in the OpenAPI document: empty, or `/...` without a trailing slash. Requests come without
-   * it.
-   */
+  /** The prefix of paths in the OpenAPI document: empty, or `/...` without a last slash. Requests lack it. */
   readonly basePath?: string;
   readonly version?: string;
   readonly documents?: readonly DocumentText[];
@@ -96,7 +78,7 @@ export function createRestHandler(options: RestOptions): RestHandler {
     },
     refuse: (res, error) => send(res, problem(explainError(error))),
     openapi: () => (openapi ??= describe(routes, options)),
-    operations: routes.map(({ method, path, id, access, forUsers }) => ({ method, path, id, access, forUsers })),
+    operations: routes,
   };
 }
 
@@ -133,13 +115,10 @@ type RestExchange = {
 
 /** What every request shares. */
 export type Serving = {
-  /**
-   * Runs an operation that only reads, within the limits of documents: see `readDocument`.
-   */
+  /** Runs an operation that only reads, within the limits of documents: see `readDocument`. */
   readonly read: <T>(request: ReadingRequest, run: (reading: DocumentReading) => MaybePromise<T>) => MaybePromise<T>;
   /**
-   * Creates a fresh context for each request. `signal` is given only when the operation may wait; it is aborted when
-   * the requester hangs up. `reading` is given only when the operation reads.
+   * Creates a context. `signal`, aborted when the requester hangs up: only if it may wait. `reading`: only if it reads.
    */
   readonly contextOf: (request: {
     readonly requester: Principal | null;
@@ -231,37 +210,13 @@ function send(
 
 // Reads the variables of an operation from the path, query and body of a request.
 
-/** What a route needs to read a request. */
-type Reading = {
-  readonly inputs: ReadonlyMap<string, Input>;
-  readonly bodyAs: string | null;
-  readonly bodyShape: Shape;
-};
-
-/**
- * The parts of a request that hold its input. `path` values are still percent-encoded; `body` is JSON text, undefined
- * when the request had none.
- */
-type RequestParts = {
-  readonly path: Readonly<Record<string, string | undefined>>;
-  readonly query: string;
-  readonly body: JsonText | undefined;
-};
-
+/** The parts of a request that hold its input. `path` values are still percent-encoded. */
+type RequestParts = Pick<Match, 'path'> & Pick<RestExchange, 'query' | 'body'>;
+type Reading = Pick<Route, 'inputs' | 'bodyAs' | 'bodyShape'>;
 type Variables = Record<string, unknown>;
 
-/**
- * Reads the variables of a document from a request, and collects every fault of the request. `defaulted` names the
- * variables that the request left to their defaults.
- */
-function readVariables(
-  reading: Reading,
-  parts: RequestParts,
-): {
-  readonly variables: Readonly<Variables>;
-  readonly faults: readonly InputError[];
-  readonly defaulted: readonly string[];
-} {
+/** Reads the variables and every fault of a request. `defaulted`: the variables that it left to their defaults. */
+function readVariables(reading: Reading, parts: RequestParts) {
   const faults = collectFaults();
   // Every variable that was sent, valid or not, so that an invalid one is neither reported as missing nor replaced by
   // its default.

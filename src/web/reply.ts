@@ -10,23 +10,16 @@ import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
 import type { Holdings } from '../core/shares/shares.ts';
 import type { TraceContext } from '../core/trace-context.ts';
 
-/**
- * How a handler sends its response. The headers of the HTTP layer are part of every response, whichever method sends
- * it.
- */
+/** How a handler sends its response. Each method adds the headers of the HTTP layer. */
 export type HttpReply = {
   /**
-   * Sends a complete response with status 200, unless the client has disconnected. `type`: the content type. `text`:
-   * JSON. `nonAscii` false: every character is ASCII, so the length in bytes need not be counted. `inserts`: the bytes
-   * that the text refers to.
+   * Sends a complete 200 response, unless the client is gone. `type`: the content type. `text`: JSON. `nonAscii` false:
+   * all ASCII, so bytes need not be counted. `inserts`: the bytes that the text refers to.
    */
   json(type: string, text: string, nonAscii?: boolean, inserts?: Inserts): void;
   /** Prepares the response for a handler that writes it without `json`. */
   open(): void;
-  /**
-   * Sends a refusal and returns true if the requester has left too much unread for a response of this many bytes.
-   * Otherwise returns false.
-   */
+  /** Sends a refusal and returns true if so many more bytes would be too much for the requester to leave unread. */
   refuses(bytes: number): boolean;
 };
 
@@ -62,10 +55,7 @@ const HEADERS = [
 ] as const;
 const HEAD: readonly string[] = HEADERS.flat();
 
-/**
- * Creates the reply of a response with the default headers: `open` sets them one by one, `json` writes them together
- * with the response.
- */
+/** `open` sets the default headers one by one; `json` writes them together with the response. */
 export function createReply({ requestId, socket, response, unread, refuse }: ReplyParts): HttpReply {
   let opened = false;
   const reply: HttpReply = {
@@ -101,10 +91,7 @@ type JsonAnswer = {
   readonly inserts: Inserts;
 };
 
-/**
- * From this size in bytes on, a buffer costs Node less work than a string. Node joins a string with the response's head
- * and encodes both again.
- */
+/** From this size in bytes on, a buffer is cheaper: Node joins a string with the head and encodes both again. */
 const LARGE = 8 * 1024;
 
 /** Sends the head and the text together. */
@@ -113,8 +100,11 @@ function sendJson(response: ServerResponse, { head, type, text, nonAscii, insert
   const pieces = inserts.length === 0 ? [text] : piecesOf(text, inserts);
   const bytes = pieces.reduce((sum, piece) => sum + lengthOf(piece, nonAscii), 0);
   response.writeHead(200, [...head, 'Content-Type', type, 'content-length', String(bytes)]);
-  if (pieces.length === 1) endWith(response, text, bytes);
-  else {
+  if (pieces.length === 1) {
+    // When each character is one byte, nothing needs to be encoded.
+    if (bytes === text.length) response.end(text, 'latin1');
+    else response.end(bytes < LARGE ? text : Buffer.from(text));
+  } else {
     // The response is corked, so that the pieces leave in one write.
     response.cork();
     for (const piece of pieces) response.write(piece);
@@ -126,18 +116,7 @@ function lengthOf(piece: string | Buffer, nonAscii: boolean): number {
   return nonAscii && typeof piece === 'string' ? Buffer.byteLength(piece) : piece.length;
 }
 
-function endWith(response: ServerResponse, text: string, bytes: number): void {
-  // When each character is one byte, nothing needs to be encoded.
-  if (bytes === text.length) response.end(text, 'latin1');
-  else response.end(bytes < LARGE ? text : Buffer.from(text));
-}
-
-// Assembles the JSON text of an answer. Large parts of it may be bytes that were encoded before.
-
-/**
- * Pieces of ASCII bytes that a text refers to by their index. A reference is the index between two characters U+0000.
- * JSON text never contains this character.
- */
+/** ASCII bytes that a text refers to by their index between two characters U+0000, which JSON never contains. */
 export type Inserts = readonly Buffer[];
 
 const MARK = '\0';
@@ -160,8 +139,6 @@ export function wholeText(text: string, inserts: Inserts): string {
     .join('');
 }
 
-// Serves a text that seldom changes: with an ETag, and compressed if the client accepts that.
-
 type Encoding = 'br' | 'gzip';
 
 /** A text that is compressed once for each encoding, when that encoding is first requested. */
@@ -170,8 +147,8 @@ export class PackedText {
   readonly #plain: Buffer;
   readonly #packed = new Map<Encoding, MaybePromise<Buffer>>();
 
-  constructor(text: string) {
-    this.#plain = Buffer.from(text);
+  constructor(text: string | Buffer) {
+    this.#plain = typeof text === 'string' ? Buffer.from(text) : text;
     // The tag is weak, because it is the same for every encoding.
     this.etag = `W/"${createHash('sha256').update(this.#plain).digest('base64url')}"`;
   }
@@ -196,17 +173,17 @@ const PACK: Readonly<Record<Encoding, (bytes: Buffer) => Promise<Buffer>>> = {
   gzip: promisify(gzip),
 };
 
-/**
- * Answers a GET or HEAD with the text, or with 304 if the client has it. Clients ask again each time (`no-cache`).
- * `headers` are further headers. `accept-encoding` is added to a `vary` among them.
- */
+/** A page, a file or a document, with its own headers. */
+export type PackedFile = { readonly text: PackedText; readonly headers: Readonly<Record<string, string>> };
+
+/** Answers a GET or HEAD, with 304 if the client has the text. By default clients ask each time (`no-cache`). */
 export function sendPacked(
   req: IncomingMessage,
   res: ServerResponse,
-  { text, headers }: { readonly text: PackedText; readonly headers: Readonly<Record<string, string>> },
+  { text, headers }: PackedFile,
 ): MaybePromise<void> {
-  const vary = [res.getHeader('vary'), headers['vary'], 'accept-encoding'].filter(Boolean).join(', ');
-  const all = { ...headers, 'cache-control': 'no-cache', vary, etag: text.etag };
+  const vary = [res.getHeader('vary'), 'accept-encoding'].filter(Boolean).join(', ');
+  const all = { 'cache-control': 'no-cache', ...headers, vary, etag: text.etag };
   if (isCurrent(req.headers['if-none-match'], text.etag)) return void res.writeHead(304, all).end();
   const encoding = encodingOf(req.headers['accept-encoding']);
   const coded = encoding !== null && { 'content-encoding': encoding };
@@ -223,30 +200,30 @@ function isCurrent(header: string | undefined, etag: string): boolean {
 
 /** Returns the encoding that the client prefers; Brotli if it prefers none; null if it accepts no compression. */
 export function encodingOf(header: string | string[] | undefined): Encoding | null {
-  const weights = new Map(
-    String(header ?? '')
-      .split(',')
-      .map(weightOf),
-  );
+  const weights = weightsOf(String(header ?? ''));
   const weight = (encoding: Encoding): number => weights.get(encoding) ?? weights.get('*') ?? 0;
   const [br, zip] = [weight('br'), weight('gzip')];
   if (br === 0 && zip === 0) return null;
   return br >= zip ? 'br' : 'gzip';
 }
 
-function weightOf(part: string): readonly [name: string, weight: number] {
-  const [name = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
-  const q = parameters.find((parameter) => parameter.startsWith('q='))?.slice('q='.length);
-  const weight = q === undefined ? 1 : Number(q);
-  return [name, Number.isNaN(weight) ? 0 : weight];
+/** Returns the weight of each name in an `accept` or `accept-encoding` header; 0 for a weight that is no number. */
+export function weightsOf(header: string): ReadonlyMap<string, number> {
+  const weights = new Map<string, number>();
+  for (const part of header.split(',')) {
+    const [name = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
+    const weight = Number(parameters.find((text) => text.startsWith('q='))?.slice('q='.length) ?? 1);
+    weights.set(name, Math.max(weights.get(name) ?? 0, Number.isFinite(weight) ? weight : 0));
+  }
+  return weights;
 }
 
-// Notices that the requester hung up before its response was complete.
+/** Sends a complete response. */
+export function sendText(response: ServerResponse, status: number, type: string, text: string): void {
+  response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(text) }).end(text);
+}
 
-/**
- * A signal that is aborted when the requester hangs up before the response is complete. Implements as much of
- * AbortSignal as a wait needs, at a lower cost.
- */
+/** A cheap part of AbortSignal: aborted when the requester hangs up before the response is complete. */
 export class HangUpSignal {
   readonly #res: ServerResponse;
   #listeners: Set<() => void> | null = null;
@@ -289,14 +266,9 @@ export type RequestNotes = {
   outcome: string | null;
   /** The error code of the command, or of the request's refusal. */
   code: string | null;
-  /**
-   * The path template by which the metrics name the request. Null: the request is not measured, for example a stream.
-   */
+  /** The path template that names the request in the metrics. Null: it is not measured, for example a stream. */
   route: string | null;
-  /**
-   * The span of the request's first command. Without a command it is the span that the request's headers name. Null: no
-   * trace.
-   */
+  /** The span of the request's first command, or without one the span of its headers. Null: no trace. */
   trace: TraceContext | null;
 };
 
@@ -331,10 +303,7 @@ export function noteCommand<T extends Invocation | CancelReceipt>(notes: Request
 // Decides whether pages of an origin may use the relay.
 
 export type OriginRule = {
-  /**
-   * The allowed origins besides the relay's own, each as a browser sends it (`https://app.example`). Null: only the
-   * relay's own.
-   */
+  /** The allowed origins besides the relay's own, as browsers send them (`https://app.example`). Null: none. */
   readonly allowedOrigins: readonly string[] | null;
   /** Whether to trust the forwarding headers of a proxy (X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host). */
   readonly trustProxy: boolean;
@@ -354,10 +323,7 @@ export function originAllowed(request: IncomingMessage, rule: OriginRule): boole
   return origin === ownOrigin(request, rule.trustProxy) || (rule.allowedOrigins?.includes(origin) ?? false);
 }
 
-/**
- * Returns why an origin is refused, and the setting that would allow it: TRUST_PROXY where a proxy's headers name the
- * relay's own origin, ALLOWED_ORIGINS otherwise.
- */
+/** Returns why an origin is refused, and which setting would allow it: ALLOWED_ORIGINS or TRUST_PROXY. */
 export function foreignOrigin(request: IncomingMessage, rule: OriginRule): string {
   const { origin = '' } = request.headers;
   const refused = `Pages of the origin ${JSON.stringify(origin.slice(0, ORIGIN_SHOWN))} are not allowed.`;
@@ -373,24 +339,16 @@ function ownOrigin(request: IncomingMessage, trustProxy: boolean): string | null
   return host ? `${scheme}://${host}` : null;
 }
 
-/**
- * Returns the first value of a header to which each proxy appends one. The first value is that of the browser's
- * request.
- */
+/** Returns the first value of a header to which each proxy appends one: that of the browser's request. */
 function first(header: string | string[] | undefined): string | null {
   const text = Array.isArray(header) ? header[0] : header;
   return text?.split(',')[0]?.trim() || null;
 }
 
-// Counts the HTTP requests in progress of each holder, as the share `requests`.
-
-/** The requests that count, by their response. An entry is removed when its request no longer counts. */
+/** The requests that count in the share `requests`, by their response. */
 const counted = new WeakMap<ServerResponse, Holdings>();
 
-/**
- * Counts a request of the holder from now on, until `requestDone`. Throws `share_exceeded` or `store_full` (share
- * `requests`) if the holder may have no further one.
- */
+/** Counts a request until `requestDone`. Throws `share_exceeded` or `store_full` if the holder has too many. */
 export function requestBegan(response: ServerResponse, holdings: Holdings): void {
   // The requester may have hung up while its token was checked.
   if (response.destroyed) return;
@@ -399,9 +357,8 @@ export function requestBegan(response: ServerResponse, holdings: Holdings): void
 }
 
 /**
- * Ends the counting of a request: its response has ended or has become an event stream, or its mutation begins. A
- * stream holds a socket, and a call counts in the share `waits`, so neither uses up what other requests need. A
- * mutation is not counted while the store answers, because a burst of calls would then be refused that `waits` allows.
+ * Ends the counting of a request: its response has ended or become an event stream, which holds a socket, or its
+ * mutation begins, which the share `waits` counts: a burst of calls that `waits` allows is not refused here.
  * Idempotent.
  */
 export function requestDone(response: ServerResponse): void {

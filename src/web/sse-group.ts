@@ -10,10 +10,7 @@ export type EventEncoder<T> = {
   readonly encode: (live: LiveEvent<T>) => string;
   /** Returns the envelope of a member. `id`: the member's operation id; null on a stream of its own. */
   readonly envelope: (id: string | null) => Envelope;
-  /**
-   * Returns the last frames of one member. `error`: why it ended (a CallboardError or any other failure), or null when
-   * it is complete.
-   */
+  /** Returns the last frames of one member. `error`: why it ended, of any type; null when it is complete. */
   readonly last: (id: string | null, error: unknown) => string;
 };
 
@@ -28,9 +25,7 @@ type GroupMemberOptions = {
   /** The member's operation id on a stream that carries several; null on a stream of its own. */
   readonly id: string | null;
   readonly lifetime: Lifetime;
-  /**
-   * Called once, when the member has ended for any reason. If the member has a stream of its own, that stream ends too.
-   */
+  /** Called once, when the member has ended for any reason. A stream of its own ends too. */
   readonly onEnd: () => void;
 };
 
@@ -185,9 +180,7 @@ export class GroupMember<T> implements StreamMember {
     for (const { missed } of queue.splice(0, dropped)) this.#missed += 1 + missed;
   }
 
-  /**
-   * Adds the number of missed events to a frame, by encoding it again. Only members that missed events cause this work.
-   */
+  /** Adds the number of missed events to a frame by encoding it again. Only members that missed events need it. */
   #withMissed(frame: Frame<T>): Frame<T> {
     if (this.#missed === 0) return frame;
     const missed = this.#missed + frame.missed;
@@ -204,10 +197,7 @@ function inEnvelope(frames: readonly { readonly text: string }[], { head, tail }
 
 /** The open groups of one encoding, by the key that their members share. */
 export type Groups<T> = {
-  /**
-   * Joins the group with the key of `of`, or opens it. The key contains everything that the events and their encoding
-   * depend on.
-   */
+  /** Joins or opens the group with the key of `of`, which has all that the events and their encoding depend on. */
   join(of: Joining<T>, member: Omit<GroupMemberOptions, 'lifetime'>): GroupMember<T>;
   /** The number of open groups. */
   readonly size: number;

@@ -7,15 +7,10 @@ import { SSE_PER_ADMIN, SSE_PER_PRINCIPAL, SSE_PING_MS, SSE_STALL_MS } from '../
 import type { Cancel, Clock } from '../core/ports.ts';
 import { requestDone } from './reply.ts';
 
-// Holds text of event streams, and encodes its bytes once for all streams that it is written to.
-
 /** The text before and after a result in its SSE frame. */
 export type Envelope = { readonly head: string; readonly tail: string };
 
-/**
- * Text that is written to one or many streams. Its bytes are encoded at most once for each way of writing them, when
- * first needed.
- */
+/** Text that is written to one or many streams. Its bytes are encoded once for each way of writing, when needed. */
 export class Chunk {
   readonly #text: string;
   #plain: Buffer | null = null;
@@ -32,12 +27,8 @@ export class Chunk {
 
   /** The bytes as one chunk of HTTP/1.1 chunked encoding. */
   get framed(): Buffer {
-    return (this.#framed ??= frame(this.#text));
+    return (this.#framed ??= Buffer.from(`${Buffer.byteLength(this.#text).toString(16)}\r\n${this.#text}\r\n`));
   }
-}
-
-function frame(text: string): Buffer {
-  return Buffer.from(`${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`);
 }
 
 const PING = new Chunk(':\n\n');
@@ -45,10 +36,7 @@ const NO_HEADERS = Object.freeze({});
 
 const streaming = new WeakSet<Writable>();
 
-/**
- * Whether an event stream is open on this socket. Such a stream bounds its own unread bytes, so callers need not count
- * them.
- */
+/** Whether an event stream is open on this socket. It bounds its own unread bytes, so callers need not count them. */
 export function isEventStream(socket: Writable): boolean {
   return streaming.has(socket);
 }
@@ -74,17 +62,16 @@ type SseStreamOptions = {
 /** What the open streams of a node share. */
 type SseStreamHost = {
   readonly clock: Clock;
-  /** Whether chunks may be written directly to the socket, past the response. */
+  /** Whether chunks may be written directly to the socket, past the response. The bytes are the same either way. */
   readonly direct: boolean;
   /** Called once for each stream, before its own `onClose`. */
   readonly onClose: (stream: SseStream) => void;
 };
 
 /**
- * One HTTP response as an event stream. Everything goes through `write`, including pings and last chunks. A writer
- * checks `blocked`, or awaits `ready`, before it writes more, so a slow reader costs no more than its socket's buffer
- * and its bounded queue. The class avoids closures of its own where it can, because thousands of readers each have one
- * instance.
+ * One HTTP response as an event stream. Everything goes through `write`, pings and last chunks too. A writer checks
+ * `blocked` or awaits `ready` first, so a slow reader costs its socket's buffer and a bounded queue at most. It has few
+ * closures, because thousands of readers have one instance each.
  */
 export class SseStream {
   readonly options: SseStreamOptions;
@@ -144,9 +131,7 @@ export class SseStream {
     this.#members = this.#members.filter((one) => one !== member);
   }
 
-  /**
-   * Writes even when the stream is blocked. A caller that writes more than a few last frames checks `blocked` first.
-   */
+  /** Writes even when the stream is blocked. A caller with more than a few last frames checks `blocked` first. */
   write(chunk: Chunk): void {
     if (this.#closed) return;
     const taken = this.#out.write(this.#direct ? chunk.framed : chunk.plain);
@@ -165,10 +150,7 @@ export class SseStream {
     await this.#drained.promise;
   }
 
-  /**
-   * Sends a comment, which keeps proxies from closing an idle stream. Destroys the response when its reader has taken
-   * nothing for SSE_STALL_MS.
-   */
+  /** Sends a comment, so that proxies keep an idle stream. Destroys a response that is not read for SSE_STALL_MS. */
   ping(): void {
     if (this.#blockedAt === null) this.write(PING);
     else if (this.#host.clock.monotonic() - this.#blockedAt >= SSE_STALL_MS) this.#res.destroy();
@@ -215,10 +197,7 @@ export class SseStream {
   }
 }
 
-/**
- * Returns the socket of a response that uses chunked encoding and has the socket to itself. Null for HTTP/1.0, for a
- * response queued behind another, and for TLS.
- */
+/** Returns the socket that a chunked response has for itself. Null for HTTP/1.0, a queued response, and TLS. */
 function chunkedSocket(res: ServerResponse): Writable | null {
   const { socket, req } = res;
   const own = res.chunkedEncoding && socket !== null && socket === req.socket;
@@ -226,10 +205,8 @@ function chunkedSocket(res: ServerResponse): Writable | null {
 }
 
 /**
- * Frees what a long-lived stream does not need: the request's headers, which have been read, and the response's head,
- * which has been written. Together they would keep more than a kilobyte for each reader for as long as the stream is
- * open, which may be days. Node has no API to free the head; if a version of Node stores it elsewhere, it stays in
- * memory.
+ * Frees what a stream does not need for the days it may be open: the request's headers and the response's head, over a
+ * kilobyte for each reader. Node has no API to free the head; if it is stored elsewhere, it stays in memory.
  */
 function forget(res: ServerResponse): void {
   const { req } = res;
@@ -243,26 +220,15 @@ function forget(res: ServerResponse): void {
 // Keeps the open event streams of one node: their number per requester, their pings and their ends.
 
 export type SseStreams = {
-  /**
-   * Reserves one of the event streams that the requester may have open, and returns a function that frees the
-   * reservation. Throws `rate_limited` or `draining`.
-   */
+  /** Reserves a stream of the requester; returns what frees it. Throws `rate_limited` or `draining`. */
   reserve(requester: Principal): () => void;
-  /**
-   * Opens a response as a stream. The caller must have called `reserve` before. It writes to the stream and ends it.
-   */
+  /** Opens a response as a stream. The caller has called `reserve` before; it writes to the stream and ends it. */
   open(res: ServerResponse, options: SseStreamOptions): SseStream;
   /** Ends every stream with its last chunk, if it has one, and refuses new streams as `draining`. */
   close(): void;
 };
 
-type SseStreamsOptions = {
-  readonly clock: Clock;
-  /** Whether frames may be written directly to sockets. The bytes are the same either way. */
-  readonly direct: boolean;
-};
-
-export function createSseStreams({ clock, direct }: SseStreamsOptions): SseStreams {
+export function createSseStreams({ clock, direct }: Omit<SseStreamHost, 'onClose'>): SseStreams {
   const streams = new Set<SseStream>();
   const expiries = createExpiries(clock);
   const held = new Map<string, number>();
@@ -315,19 +281,7 @@ function takePlace(held: Map<string, number>, requester: Principal): () => void 
   };
 }
 
-// Ends event streams when their tokens expire, with one timer for many streams.
-
 export type Ending = Pick<SseStream, 'options' | 'end'>;
-
-/** Ends streams when the tokens that opened them expire. */
-type Expiries = {
-  /**
-   * Ends the stream at its `options.expiresAt`, unless cancelled. Streams that expire within the same second share one
-   * timer.
-   */
-  add(stream: Ending): void;
-  cancel(stream: Ending): void;
-};
 
 /** The streams that expire within one second, and the timer for the earliest of them. */
 type Row = { readonly streams: Set<Ending>; at: number; cancel: Cancel };
@@ -335,7 +289,8 @@ type Row = { readonly streams: Set<Ending>; at: number; cancel: Cancel };
 /** The length of the time that one row covers, in milliseconds. */
 const ROW_MS = 1000;
 
-export function createExpiries(clock: Clock): Expiries {
+/** Ends event streams when their tokens expire, with one timer for many streams. */
+export function createExpiries(clock: Clock) {
   const rows = new Map<number, Row>();
   const rowOf = ({ options: { expiresAt } }: Ending): number | null => expiresAt && Math.floor(expiresAt / ROW_MS);
   const arm = (key: number, row: Row, at: number): void => {
@@ -360,7 +315,8 @@ export function createExpiries(clock: Clock): Expiries {
     else rows.delete(key);
   };
   return {
-    add(stream) {
+    /** Ends the stream at its `options.expiresAt`, unless cancelled. Those of the same second share one timer. */
+    add(stream: Ending): void {
       const key = rowOf(stream);
       const at = stream.options.expiresAt;
       if (key === null || at === null) return;
@@ -369,7 +325,7 @@ export function createExpiries(clock: Clock): Expiries {
       row.streams.add(stream);
       if (at < row.at) arm(key, row, at);
     },
-    cancel(stream) {
+    cancel(stream: Ending): void {
       const key = rowOf(stream);
       const row = key === null ? undefined : rows.get(key);
       if (key === null || !row?.streams.delete(stream) || row.streams.size > 0) return;
@@ -378,8 +334,6 @@ export function createExpiries(clock: Clock): Expiries {
     },
   };
 }
-
-// Runs a function at a wall-clock time, which may be further away than the longest delay of a Node timer.
 
 /** The longest delay that a Node timer accepts, in milliseconds. A timer with a longer delay fires at once. */
 const LONGEST_MS = 2 ** 31 - 1;
@@ -406,10 +360,7 @@ type EventFrame = {
   readonly data: string;
 };
 
-/**
- * Writes one frame. Throws a TypeError if a field contains CR, LF or NUL: a line break would start a new field, and
- * clients ignore some fields that contain NUL.
- */
+/** Writes a frame. Throws a TypeError for CR, LF or NUL in a field, which would end it or make clients ignore it. */
 export function eventFrame({ event, id, data }: EventFrame): string {
   for (const field of [event, id ?? '', data]) {
     if (BREAKS.test(field)) throw new TypeError('A field of an event stream must not contain CR, LF or NUL.');

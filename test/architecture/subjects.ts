@@ -1,7 +1,7 @@
 /** Finds files that are no subject of their own: short files with one importer beside them, and names that occur twice. */
 import { readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
-import { listSource, type SourceFile } from './imports.ts';
+import { listSource, readSource, type SourceFile } from './imports.ts';
 
 /** A file with fewer lines belongs into its only importer, if that is in the same folder. */
 const SHORT_LINES = 100;
@@ -25,9 +25,38 @@ export const NAMES_TWICE: Readonly<Record<string, string>> = {
   'backends/redis store': ROOM_IN_PARTS,
 };
 
+const GUARDS = 'A table of mutants, which a test reads through guards.ts.';
+
+/** The short helper files beside src that stay on their own, each with its reason. */
+export const HELPER_SPLINTERS: Readonly<Record<string, string>> = {
+  'faults/mutants/guards-advertised.ts': GUARDS,
+  'faults/mutants/guards-audit.ts': GUARDS,
+  'faults/mutants/guards-json.ts': GUARDS,
+  'faults/mutants/guards-judges.ts': GUARDS,
+  'faults/mutants/guards-redis-history.ts': GUARDS,
+  'faults/mutants/guards-stored.ts': GUARDS,
+};
+
 /**
- * Returns the paths of short files that exactly one file imports, which is in the same folder. A file that is only
- * loaded when it is needed (`import()`), or as a worker, is an entry point and not meant.
+ * Returns the helper files beside src: those in the kit folders of the tests, and the programs in faults, bench and
+ * scripts. Paths are below the project.
+ */
+export function listHelpers(): { readonly helpers: ReadonlySet<string>; readonly files: readonly SourceFile[] } {
+  const files = ['test', 'faults', 'bench', 'scripts'].flatMap((folder) =>
+    readSource(folder).map((file) => ({
+      ...file,
+      path: `${folder}/${file.path}`,
+      own: file.own.map((to) => posix.normalize(`${folder}/${to}`)),
+    })),
+  );
+  const paths = files.map(({ path }) => path).filter((path) => !path.startsWith('test/') || path.includes('/kit/'));
+  return { helpers: new Set(paths), files };
+}
+
+/**
+ * Returns the paths of short files that exactly one file imports, which is in the same folder. A kit folder counts as
+ * part of the folder of its tests. A file that is only loaded when it is needed (`import()`), or as a worker, is an
+ * entry point and not meant.
  */
 export function splinters(files: readonly SourceFile[]): readonly string[] {
   const importers = Map.groupBy(
@@ -39,7 +68,7 @@ export function splinters(files: readonly SourceFile[]): readonly string[] {
     .map(({ path }) => path)
     .filter((path) => {
       const [only, ...others] = importers.get(path) ?? [];
-      if (!only || others.length > 0 || posix.dirname(only.path) !== posix.dirname(path)) return false;
+      if (!only || others.length > 0 || folderOf(only.path) !== folderOf(path)) return false;
       const name = posix.basename(path).replaceAll('.', String.raw`\.`);
       return !new RegExp(String.raw`import\('\./${name}'\)|'\./${name}\?worker`).test(only.text);
     });
@@ -54,7 +83,11 @@ export function namesTwice(files: readonly SourceFile[]): readonly string[] {
 }
 
 function ringOf(path: string): string {
-  return /^(backends\/[a-z]+|graphql\/[a-z]+|clients\/[a-z]+|[a-z]+)\//.exec(path)?.[1] ?? '';
+  return /^((?:backends|graphql|clients|test|faults|bench|scripts)\/[a-z]+|[a-z]+)\//.exec(path)?.[1] ?? '';
+}
+
+function folderOf(path: string): string {
+  return posix.dirname(path).replace(/\/kit$/, '');
 }
 
 /** Returns the length of each Lua file below src. */

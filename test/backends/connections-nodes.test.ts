@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { createMemoryConnections } from '../../src/backends/memory/connections.ts';
 import { FORGET_MS } from '../../src/core/limits.ts';
-import { ALL, hello } from '../contract/kit/connections.ts';
+import { ALL, hello } from '../contract/kit/connections-model.ts';
 import { FakeClock } from '../kit/clock.ts';
 
 function opened() {

@@ -29,7 +29,7 @@ it('returns the oldest remaining item, whichever items were removed before it', 
   );
 });
 
-it('keeps its order over many chunks, and after items left from the middle', () => {
+it('keeps its order over many items, and after items left from the middle', () => {
   const gone = new Set<number>();
   const queue = new SparseQueue<number>((item) => gone.has(item));
   const leave = (item: number): void => {

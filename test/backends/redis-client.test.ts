@@ -1,6 +1,6 @@
 /** Tests a connection to a Redis that disappeared without closing it. */
 import { describe, expect, inject, it } from 'vitest';
-import { connectCommands } from '../kit/redis-client.ts';
+import { connectCommands } from '../kit/redis.ts';
 import { startProxy } from '../../faults/outages/processes/proxy.ts';
 
 describe('a connection to Redis whose peer disappeared without closing it', () => {

@@ -2,7 +2,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { trustJson } from '../../src/core/json.ts';
 import { DEAD_MS, FORGET_MS } from '../../src/core/limits.ts';
-import { ALL, hello, ids } from '../contract/kit/connections.ts';
+import { createCrypto } from '../../src/platform/system.ts';
+import { ALL, hello, ids } from '../contract/kit/connections-model.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { setLeaseEnd, runRaw, countRoundTrips } from './kit/redis-raw.ts';
 
@@ -143,6 +144,31 @@ describe('connections over Redis', () => {
     expect(await countRoundTrips(two.store, () => connections.get(keys))).toBeLessThanOrEqual(2 * partitions);
     expect(await countRoundTrips(two.store, () => connections.list(ALL, PAGE))).toBeLessThanOrEqual(2 * partitions);
     expect(await countRoundTrips(two.store, () => connections.users(PAGE))).toBeLessThanOrEqual(2 * partitions);
+  });
+
+  it('are read, announced and compared without hashing again what a client advertises', async () => {
+    const { sha256 } = createCrypto('test');
+    let hashed = 0;
+    const reader = await redisBench({ beside: one, sha256: (text) => ((hashed += text.length), sha256(text)) });
+    const actions = [{ ...ACTION, schema: null, metadata: null, description: 'x'.repeat(100_000) }];
+    const { connection } = await one.backend.connections.connect(hello('alice', 'tab', { actions }));
+    const [read] = await reader.backend.connections.get([TAB]);
+    expect(await reader.backend.connections.get([TAB])).toEqual([connection]);
+    expect(await reader.backend.connections.touch(TAB, connection.epoch)).toEqual(connection);
+    if (read) reader.backend.bus.publish('connections', { change: 'stale', connection: read, cause: null, at: 1 });
+    expect(hashed).toBeLessThan(10_000);
+    await reader.close();
+  });
+
+  it('keep no copy of what a client advertises: only hashes of short texts are cached', async () => {
+    const { sha256 } = createCrypto('test');
+    const digested: number[] = [];
+    const other = await redisBench({ sha256: (text) => (digested.push(text.length), sha256(text)) });
+    for (const length of [900, 900, 100_000, 100_000]) other.store.hash('x'.repeat(length));
+    expect(digested.filter((length) => length > 800).map((length) => Math.floor(length / 100))).toEqual([
+      9, 1000, 1000,
+    ]);
+    await other.close();
   });
 
   it('do not count any row that has expired, however many were lost at once', async () => {

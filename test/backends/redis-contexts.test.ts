@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KINDS } from '../../src/backends/redis/keys.ts';
 import { connectionStatus } from '../../src/core/connections/connection.ts';
 import { FORGET_MS, STALE_MS } from '../../src/core/limits.ts';
-import { hello } from '../contract/kit/connections.ts';
+import { hello } from '../contract/kit/connections-model.ts';
 import {
   ANY_CONTEXT,
   ANY_WINDOW,
@@ -14,7 +14,7 @@ import {
   snapshot,
   windowIds,
   worker,
-} from '../contract/kit/contexts.ts';
+} from '../contract/kit/contexts-model.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { keysOf, setLeaseEnd, runRaw, countRoundTrips } from './kit/redis-raw.ts';
 

@@ -1,7 +1,7 @@
 /** Tests a mailbox in Redis that cannot be read, and rows that are not taken. */
 import { randomUUID } from 'node:crypto';
 import { inject, expect, it } from 'vitest';
-import { connectCommands } from '../kit/redis-client.ts';
+import { connectCommands } from '../kit/redis.ts';
 import { readMailbox, type RawRow } from '../../src/backends/redis/nodes-rows.ts';
 import { silentLog, type Log } from '../../src/core/ports.ts';
 import { systemClock } from '../../src/platform/system.ts';

@@ -1,7 +1,7 @@
 /** Tests that a relay reports how much data a legacy deployment left in Redis, and never changes that data. */
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
-import { connectCommands } from '../kit/redis-client.ts';
+import { connectCommands } from '../kit/redis.ts';
 import { legacyFault, readLegacyDepths } from '../../src/backends/redis/rights.ts';
 import type { Client, ReadCommand, Reply } from '../../src/backends/redis/types.ts';
 

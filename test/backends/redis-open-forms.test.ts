@@ -1,6 +1,6 @@
 /** Tests opening the backend over a Redis Cluster and over sentinels. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { connectCommands } from '../kit/redis-client.ts';
+import { connectCommands } from '../kit/redis.ts';
 import type { RedisBackend } from '../../src/backends/redis/open.ts';
 import { trustJson } from '../../src/core/json.ts';
 import { startRedisCluster, type RedisCluster } from '../kit/redis-cluster.ts';

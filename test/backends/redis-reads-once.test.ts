@@ -5,8 +5,8 @@ import type { Store } from '../../src/backends/redis/store.ts';
 import { toJson } from '../../src/core/json.ts';
 import { READING_BYTES } from '../../src/core/limits.ts';
 import { DocumentReading } from '../../src/core/reading.ts';
-import { hello } from '../contract/kit/connections.ts';
-import { ANY_CONTEXT, ANY_WINDOW, browserWindow, context, report, snapshot } from '../contract/kit/contexts.ts';
+import { hello } from '../contract/kit/connections-model.ts';
+import { ANY_CONTEXT, ANY_WINDOW, browserWindow, context, report, snapshot } from '../contract/kit/contexts-model.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 
 const CLIENTS = ['a', 'b', 'c'];

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { connectCommands } from '../kit/redis-client.ts';
+import { connectCommands } from '../kit/redis.ts';
 import { startRedisCluster, type RedisCluster } from '../kit/redis-cluster.ts';
 import { smallestRules } from '../kit/redis-user.ts';
 import type { RedisBackend } from '../../src/backends/redis/open.ts';

@@ -3,11 +3,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { connectCommands } from '../kit/redis-client.ts';
-import { browserWindow, context, report, snapshot, worker } from '../contract/kit/contexts.ts';
+import { connectCommands, type RedisServer, startRedis } from '../kit/redis.ts';
+import { browserWindow, context, report, snapshot, worker } from '../contract/kit/contexts-model.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { advertisement, connect, user } from '../kit/core.ts';
-import { startRedis, type RedisServer } from '../kit/redis.ts';
 import { startTestRelay, until, type TestRelay } from '../relay/kit/test-relay.ts';
 
 const FEW = 5;

@@ -1,13 +1,12 @@
 /** Tests large payloads in Redis: partitions, full memory, outages and expiry. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { connectCommands } from '../kit/redis-client.ts';
+import { connectCommands, type RedisServer, startRedis } from '../kit/redis.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
 import { createRedisSpill } from '../../src/backends/redis/spill.ts';
 import type { SpillRef } from '../../src/core/history/message.ts';
 import { createCrypto } from '../../src/platform/system.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { textOf } from '../contract/spill.ts';
-import { startRedis, type RedisServer } from '../kit/redis.ts';
 
 const { sha256 } = createCrypto('test');
 const HOUR = 3600_000;

@@ -3,14 +3,13 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { ownFolder } from '../kit/folder.ts';
-import { connectCommands } from '../kit/redis-client.ts';
+import { connectCommands, type RedisServer, startRedis } from '../kit/redis.ts';
 import { proveDirectory, enterNamespace, SCHEMA, surveyRedis } from '../../src/backends/redis/start-check.ts';
 import { rootOf } from '../../src/backends/redis/keys.ts';
 import { loadPrograms } from '../../src/backends/redis/program/program.ts';
 import { createStore, type Store } from '../../src/backends/redis/store.ts';
 import type { Client } from '../../src/backends/redis/types.ts';
 import { createCrypto } from '../../src/platform/system.ts';
-import { startRedis, type RedisServer } from '../kit/redis.ts';
 
 let server: RedisServer;
 const clients = new Set<Client>();

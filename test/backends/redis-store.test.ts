@@ -1,7 +1,7 @@
 /** Tests how writes and reads of one turn of the event loop are sent to Redis together. */
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
-import { connectCommands } from '../kit/redis-client.ts';
+import { connectCommands } from '../kit/redis.ts';
 import { keyOf, partitionOf, tagsOf } from '../../src/backends/redis/keys.ts';
 import { loadPrograms } from '../../src/backends/redis/program/program.ts';
 import { createStore, type Store } from '../../src/backends/redis/store.ts';

@@ -177,6 +177,19 @@ it('disconnects a client, which comes back', async () => {
   await page.getByText('it sends nonsense').waitFor();
 });
 
+it.each([
+  ['?', 'Keyboard'],
+  ['Control+k', 'Go to'],
+])('the key %s opens one dialog, which Escape closes', async (key, title) => {
+  await page.goto(address('nowhere'));
+  await page.getByText('no page at this address').waitFor();
+  await page.keyboard.press(key);
+  await page.getByRole('dialog', { name: title }).waitFor();
+  expect(await page.locator('dialog').count()).toBe(1);
+  await page.keyboard.press('Escape');
+  await page.locator('dialog').waitFor({ state: 'detached' });
+});
+
 // This test is the last one, because a drained node admits nothing more.
 it('drains a node only after its name was typed', async () => {
   await page.goto(address('nodes'));

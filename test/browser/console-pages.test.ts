@@ -2,12 +2,50 @@
  * Tests every page of the console in a real browser: data, requests, content security policy, accessibility, and narrow
  * screens.
  */
+import { join } from 'node:path';
 import type { Browser, Page, Request, Response } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { launchChromium } from './kit/chromium.ts';
-import { axeViolations, expectClean, goTo, openConsole, type ConsolePage } from './kit/console-page.ts';
-import { takePictures } from './kit/console-pictures.ts';
-import { startConsoleRelay, startCrowd, type ConsoleRelay } from './kit/console-relay.ts';
+import { axeViolations, type ConsolePage, expectClean, goTo, openConsole } from './kit/console-page.ts';
+import { type ConsoleRelay, startConsoleRelay, startCrowd } from './kit/console-relay.ts';
+
+// Takes the pictures of the console for the documentation.
+
+const FOLDER = join(import.meta.dirname, '..', '..', 'docs', 'console');
+
+/**
+ * The pictures to take, each with the path and the heading of its page. The picture `call` shows the newest call that
+ * ended `outcome_unknown`.
+ */
+const PICTURES: readonly (readonly [name: string, path: string, heading: string])[] = [
+  ['overview', '', 'Overview'],
+  ['calls', 'calls', 'Calls'],
+  ['call', 'calls?outcome=outcome_unknown', 'Calls'],
+];
+
+type PicturesOf = { readonly url: string; readonly token: string };
+
+/** Writes docs/console/*.png in both themes from a running relay, and resolves with their names. */
+async function takePictures(browser: Browser, { url, token }: PicturesOf): Promise<readonly string[]> {
+  const written: string[] = [];
+  const { page } = await openConsole(browser, `${url}/console/nowhere`, { token });
+  for (const [name, path, heading] of PICTURES) {
+    await page.goto(`${url}/console/${path}`);
+    await page.getByRole('heading', { level: 1, name: heading, exact: true }).waitFor();
+    if (name === 'call') await page.locator('tbody .id').first().click();
+    await page
+      .locator({ overview: '.plots', calls: 'tbody tr', call: '.tl li' }[name] ?? 'h1')
+      .first()
+      .waitFor();
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      await page.screenshot({ path: join(FOLDER, `${name}-${colorScheme}.png`) });
+      written.push(`${name}-${colorScheme}.png`);
+    }
+  }
+  await page.context().close();
+  return written;
+}
 
 // The timeout is long because loading a page takes a second on an idle machine, and many on a busy one.
 vi.setConfig({ testTimeout: 90_000 });

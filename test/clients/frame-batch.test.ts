@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { FRAME_SEPARATOR } from '../../src/protocol/frames.ts';
 import { FrameBatch } from '../../src/clients/link/link.ts';
-import type { Welcome } from '../../src/clients/link/socket.ts';
+import type { Welcome } from '../../src/clients/link/platform.ts';
 import { startRuntimeBench } from './kit/runtime-bench.ts';
 
 function start(given: Partial<Welcome> = {}) {

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ReportedContext, ReportedWindow } from '../../src/clients/runtime/index.ts';
-import { readReport } from '../../src/gateway/hello.ts';
+import { readReport } from '../../src/gateway/payloads.ts';
 import type { FakeLink } from '../kit/fake-relay.ts';
 import { startRuntimeBench, type RuntimeBench } from './kit/runtime-bench.ts';
 

@@ -1,14 +1,9 @@
 /** Defines the contract tests of the port CommandStore, which keeps commands. Every backend must pass them. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { commandActs } from './commands/acts.ts';
-import { admissions } from './commands/admission.ts';
-import { dispatch } from './commands/dispatch.ts';
-import { ends } from './commands/ends.ts';
-import { previews } from './commands/previews.ts';
+import { ALICE, type Bench, commandActs, dispatched, ending, keyFor, type MakeBench } from './kit/bench.ts';
+import { admissions, dispatch, previews } from './commands/admission.ts';
+import { ends, reports, settling } from './commands/ends.ts';
 import { rebinding } from './commands/rebinding.ts';
-import { reports } from './commands/reports.ts';
-import { settling } from './commands/settling.ts';
-import { ALICE, dispatched, ending, keyFor, type Bench, type MakeBench } from './kit/bench.ts';
 
 /** Defines the tests that every CommandStore must pass. */
 export function commandContract(name: string, make: MakeBench): void {

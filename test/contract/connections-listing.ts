@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import type { ConnectionFilter } from '../../src/core/connections/connection.ts';
 import { toJson } from '../../src/core/json.ts';
-import { ALL, hello, ids, paged } from './kit/connections.ts';
+import { ALL, hello, ids, paged } from './kit/connections-model.ts';
 import type { Bench } from './kit/bench.ts';
 
 const NO_TEXTS = {

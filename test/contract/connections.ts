@@ -7,12 +7,11 @@ import * as fc from 'fast-check';
 import { connectionStatus, type Connection, type Predecessor } from '../../src/core/connections/connection.ts';
 import { toJson } from '../../src/core/json.ts';
 import { DEAD_MS, FORGET_MS, STALE_MS } from '../../src/core/limits.ts';
-import { ALL, hello, ids } from './kit/connections.ts';
+import { ALL, connectionActs, ConnectionModel, hello, ids } from './kit/connections-model.ts';
 import { listing } from './connections-listing.ts';
-import { connectionActs, ConnectionModel } from './kit/connections-model.ts';
 import type { Bench, MakeBench } from './kit/bench.ts';
 
-export type ConnectionContractOptions = {
+type ConnectionContractOptions = {
   /** The number of random runs in the comparison with a plain list. */
   readonly runs?: number;
   /**

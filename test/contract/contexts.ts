@@ -13,21 +13,22 @@ import {
 import { toJson, trustJson } from '../../src/core/json.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS, DEAD_MS, FORGET_MS, STALE_MS } from '../../src/core/limits.ts';
 import { SCAN_BUDGET } from '../../src/core/page.ts';
-import { hello } from './kit/connections.ts';
+import { hello } from './kit/connections-model.ts';
 import {
   allPages,
   ANY_CONTEXT,
   ANY_WINDOW,
   browserWindow,
   context,
+  contextActs,
   contextIds,
+  ContextModel,
   delta,
   report,
   snapshot,
   windowIds,
   worker,
-} from './kit/contexts.ts';
-import { contextActs, ContextModel } from './kit/contexts-model.ts';
+} from './kit/contexts-model.ts';
 import { ALICE, type Bench, type MakeBench } from './kit/bench.ts';
 
 /** Defines the tests that every ContextStore must pass, together with the ConnectionStore of the same backend. */

@@ -7,7 +7,7 @@ import type { Connection, ConnectRequest } from '../../src/core/connections/conn
 import { LINK_STREAM, type Message } from '../../src/core/history/message.ts';
 import { DEAD_MS, FORGET_MS, PING_MS } from '../../src/core/limits.ts';
 import { ALICE, admission, ending, keyFor, kinds, type Bench, type MakeHistoryBench } from './kit/bench.ts';
-import { hello } from './kit/connections.ts';
+import { hello } from './kit/connections-model.ts';
 
 const EVERY = { afterTime: null, beforeTime: null, kinds: null };
 const BOUNDS = { streamMessages: 100, streamsPerUser: 2, bytes: 64 * 1024, linkMessages: 40 };

@@ -10,7 +10,7 @@ import { createHttpCaller } from '../../src/clients/caller/index.ts';
 import { ActionCancelled, createRuntime } from '../../src/clients/runtime/index.ts';
 import { signToken } from '../../src/http/tokens.ts';
 import { createCrypto } from '../../src/platform/system.ts';
-import { connectCommands } from '../kit/redis-client.ts';
+import { connectCommands } from '../kit/redis.ts';
 import { smallestRules, startRestrictedRedis, type RestrictedRedis } from '../kit/redis-user.ts';
 import { newMessage } from './kit/history-model.ts';
 import { redisBench, type RedisBench, type RedisBenchOptions } from './kit/redis-bench.ts';

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';
 import type { Requester } from '../../src/core/core.ts';
-import { hello } from '../contract/kit/connections.ts';
+import { hello } from '../contract/kit/connections-model.ts';
 import { newMessage } from '../contract/kit/history-model.ts';
 import { admin, user } from '../kit/core.ts';
 import { testRooms, type Rooms } from '../kit/rooms.ts';

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { ContextQuery, WorkerView } from '../../src/core/contexts/contexts.ts';
 import type { ReportedContext } from '../../src/core/contexts/context.ts';
 import { CLIENT_CONTEXTS, DEAD_MS, FORGET_MS, STALE_MS, WORKER_LIST } from '../../src/core/limits.ts';
-import { browserWindow, context, delta, report, snapshot, worker } from '../contract/kit/contexts.ts';
+import { browserWindow, context, delta, report, snapshot, worker } from '../contract/kit/contexts-model.ts';
 import { admin, connect, testCore, user, type TestCore } from '../kit/core.ts';
 
 const alice = user('alice', 'invoke');

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Page, PageArgs } from '../../src/core/page.ts';
 import { FORGET_MS, PING_MS } from '../../src/core/limits.ts';
-import { hello } from '../contract/kit/connections.ts';
+import { hello } from '../contract/kit/connections-model.ts';
 import { newMessage } from '../contract/kit/history-model.ts';
 import { admin } from '../kit/core.ts';
 import { testRooms, type Rooms } from '../kit/rooms.ts';

@@ -1,7 +1,7 @@
 /** Tests users, actions and connections, merged from several stores. */
 import { describe, expect, it } from 'vitest';
 import { ACTION_SAMPLE, ACTION_SAMPLE_CONNECTIONS } from '../../src/core/limits.ts';
-import { hello } from '../contract/kit/connections.ts';
+import { hello } from '../contract/kit/connections-model.ts';
 import { newMessage } from '../contract/kit/history-model.ts';
 import { admin, advertisement, user } from '../kit/core.ts';
 import { testRooms, type Rooms } from '../kit/rooms.ts';

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { PendingQuery, PendingRpc } from '../../src/core/core.ts';
 import type { Page } from '../../src/core/page.ts';
-import { answerQuestion, readAnswer } from '../../src/core/calls/calls.ts';
+import { answerQuestion, readAnswer } from '../../src/core/calls/pending.ts';
 import { WAITS_ASK_MS } from '../../src/core/limits.ts';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import { silentLog } from '../../src/core/ports.ts';

@@ -10,7 +10,7 @@ const VIEWERS = {
 async function startBench(viewers: boolean) {
   const tasks = createTasks();
   const changes: string[] = [];
-  const { server, port, key } = await startBoardServer({
+  const server = await startBoardServer({
     tasks,
     viewers: () => (viewers ? { ...VIEWERS, viewers: [...VIEWERS.viewers] } : null),
     apiToken: () => 'api',
@@ -18,11 +18,10 @@ async function startBench(viewers: boolean) {
   });
   const ask = async (method: string, path: string, token = ''): Promise<readonly [number, string]> => {
     const headers = { authorization: `Bearer ${token}` };
-    const response = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers });
+    const response = await fetch(`${server.origin}${path}`, { method, headers });
     return [response.status, await response.text()];
   };
-  const close = (): Promise<void> => new Promise((done) => server.close(() => done()));
-  return { tasks, changes, key, ask, [Symbol.asyncDispose]: close };
+  return { tasks, changes, ask, ...server };
 }
 
 test('the board keeps a bounded number of tasks, and drops the oldest finished ones', () => {

@@ -1,10 +1,10 @@
 /** Tests the pool of workers in the demo's kiosk. */
 import { expect, it } from 'vitest';
-import { createWorkerPool, type WorkerPool } from '../../demo/workers.ts';
+import { WorkerPool } from '../../demo/actions.ts';
 
 /** Creates a pool whose tasks end on request. */
 function setUp(windows: number, workersInEach: number) {
-  const pool = createWorkerPool({ windows, workersInEach });
+  const pool = new WorkerPool({ windows, workersInEach });
   const begun: string[] = [];
   const start = (taskId: string) => {
     const abort = new AbortController();
@@ -41,7 +41,7 @@ it('gives each task a worker of its own, and lets the next one wait for the firs
 });
 
 it('frees the worker of work that fails', async () => {
-  const pool = createWorkerPool({ windows: 1, workersInEach: 1 });
+  const pool = new WorkerPool({ windows: 1, workersInEach: 1 });
   const { signal } = new AbortController();
   const broken = pool.run({ taskId: 'broken', signal }, () => Promise.reject(new Error('out of paper')));
   await expect(broken).rejects.toThrow('out of paper');

@@ -6,8 +6,19 @@ import { z } from 'zod';
 import { AUDIT_ROWS, DRAIN_MS } from '../../src/core/limits.ts';
 import { SHARE_BOUNDS } from '../../src/core/shares/shares.ts';
 import { applyPatches, renderTree } from './kit/kustomization.ts';
-import { render, renderer, typeFaults, validate, type KubernetesObject } from './kit/manifests.ts';
-import { containerOf, networkOf, podSpecOf, workloadOf, type NetworkPolicy, type PodSpec } from './kit/pods.ts';
+import {
+  containerOf,
+  type KubernetesObject,
+  networkOf,
+  type NetworkPolicy,
+  type PodSpec,
+  podSpecOf,
+  render,
+  renderer,
+  typeFaults,
+  validate,
+  workloadOf,
+} from './kit/manifests.ts';
 import { redisSettings } from './kit/readers.ts';
 import { readTree, ROOT, textOf } from './kit/tree.ts';
 

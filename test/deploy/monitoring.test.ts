@@ -7,13 +7,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { stringify } from 'yaml';
-import { checkGroups, GROUPS } from '../../scripts/grafana/groups.ts';
-import { dashboardText } from '../../scripts/grafana/dashboard.ts';
+import { checkGroups, dashboardText, GROUPS } from '../../scripts/grafana/dashboard.ts';
 import { startHttpRelay } from '../http/kit/http-relay.ts';
 import { parseExposition } from '../metrics/kit/exposition.ts';
 import { DEPLOY, metricNames, readCases, readQueries, readRules } from './kit/monitoring.ts';
 import { find } from './kit/programs.ts';
-import { temporaryFolder } from './kit/temporary-folder.ts';
+import { ownFolder } from '../kit/folder.ts';
 
 // promtool evaluates an hour of samples for each case, which takes long on a busy machine.
 vi.setConfig({ testTimeout: 120_000 });
@@ -90,29 +89,29 @@ describe.runIf(promtool !== null)('read by promtool', () => {
   });
 
   it('the cases notice each rule that never fires', () => {
-    using own = temporaryFolder();
-    writeFileSync(join(own.path, 'alerts.test.yml'), readFileSync(join(folder, 'alerts.test.yml')));
+    const own = ownFolder();
+    writeFileSync(join(own, 'alerts.test.yml'), readFileSync(join(folder, 'alerts.test.yml')));
     const never = rules.map((rule) => ({ ...rule, expr: 'vector(1) < 0' }));
-    writeFileSync(join(own.path, 'alerts.yml'), stringify({ groups: [{ name: 'callboard', rules: never }] }));
-    const { status, text } = check(['test', 'rules', 'alerts.test.yml'], own.path);
+    writeFileSync(join(own, 'alerts.yml'), stringify({ groups: [{ name: 'callboard', rules: never }] }));
+    const { status, text } = check(['test', 'rules', 'alerts.test.yml'], own);
     const noticed = new Set([...text.matchAll(/alertname="(\w+)"/g)].map(([, alert]) => alert));
     expect([status, [...noticed].sort()]).toEqual([1, rules.map(({ alert }) => alert).sort()]);
   });
 
   it('the queries of the dashboard are valid', () => {
-    using own = temporaryFolder();
+    const own = ownFolder();
     const queries = readQueries().map((expr, at) => ({ record: `query:${at}`, expr }));
-    writeFileSync(join(own.path, 'queries.yml'), stringify({ groups: [{ name: 'dashboard', rules: queries }] }));
-    expect(check(['check', 'rules', 'queries.yml'], own.path)).toMatchObject({ status: 0 });
+    writeFileSync(join(own, 'queries.yml'), stringify({ groups: [{ name: 'dashboard', rules: queries }] }));
+    expect(check(['check', 'rules', 'queries.yml'], own)).toMatchObject({ status: 0 });
   });
 
   it('the configuration of deploy/compose.yaml is valid', () => {
-    using own = temporaryFolder();
+    const own = ownFolder();
     const text = readFileSync(join(DEPLOY, 'compose/prometheus.yml'), 'utf8')
       .replace('/etc/prometheus/alerts.yml', join(folder, 'alerts.yml'))
-      .replace('/run/secrets/callboard_metrics_token', join(own.path, 'token'));
-    writeFileSync(join(own.path, 'token'), 'a-token-of-at-least-32-characters!');
-    writeFileSync(join(own.path, 'prometheus.yml'), text);
-    expect(check(['check', 'config', 'prometheus.yml'], own.path)).toMatchObject({ status: 0 });
+      .replace('/run/secrets/callboard_metrics_token', join(own, 'token'));
+    writeFileSync(join(own, 'token'), 'a-token-of-at-least-32-characters!');
+    writeFileSync(join(own, 'prometheus.yml'), text);
+    expect(check(['check', 'config', 'prometheus.yml'], own)).toMatchObject({ status: 0 });
   });
 });

@@ -1,12 +1,13 @@
 /** Tests the configurations of deploy/proxies, each run with its real proxy. */
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempDisposableSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect as connectHttp2 } from 'node:http2';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { WebSocket } from 'ws';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ADMIN, startHttpRelay, tokenOf, type HttpRelay } from '../http/kit/http-relay.ts';
-import { temporaryFolder } from './kit/temporary-folder.ts';
+import { ownFolder } from '../kit/folder.ts';
 import { find, makeCertificate } from './kit/programs.ts';
 import { isInstalled, PROXIES, startProxy, type Proxy } from './kit/proxies.ts';
 
@@ -40,8 +41,7 @@ function ask(
 }
 
 it.each(NAMES)('deploy/proxies: the configuration of %s contains every text that this test replaces in it', (name) => {
-  using folder = temporaryFolder();
-  const { path } = folder;
+  const path = ownFolder();
   makeCertificate(path);
   const program = PROXIES[name].prepare({ folder: path, port: 1, relayPorts: [2, 3], basePath: '' });
   expect(program.join(' ')).toContain(path);
@@ -49,12 +49,12 @@ it.each(NAMES)('deploy/proxies: the configuration of %s contains every text that
 
 // The names in this file are those of compose.yaml, so Caddy can read it here and not run with it.
 it.runIf(isInstalled('caddy'))('deploy/compose: Caddy reads its configuration', () => {
-  using folder = temporaryFolder();
+  const folder = ownFolder();
   const read = (text: string) => {
-    const file = join(folder.path, 'Caddyfile');
+    const file = join(folder, 'Caddyfile');
     writeFileSync(file, text);
     const args = ['adapt', '--config', file, '--adapter', 'caddyfile'];
-    return spawnSync(find('caddy') ?? '', args, { encoding: 'utf8', env: { HOME: folder.path } });
+    return spawnSync(find('caddy') ?? '', args, { encoding: 'utf8', env: { HOME: folder } });
   };
   const text = readFileSync(join(import.meta.dirname, '../../deploy/compose/Caddyfile'), 'utf8');
   const { status, stdout } = read(text);
@@ -70,7 +70,7 @@ describe.each(RUNS)('deploy/proxies: $name', ({ name, basePath }) => {
     let relay: HttpRelay;
     let proxy: Proxy;
     beforeAll(async () => {
-      const { path } = opened.use(temporaryFolder());
+      const { path } = opened.use(mkdtempDisposableSync(join(tmpdir(), 'callboard-deploy-')));
       relay = opened.use(await startHttpRelay({ trustProxy: true, basePath }));
       proxy = opened.use(
         await startProxy(name, { folder: path, relayPorts: [Number(new URL(relay.url).port)], basePath }),

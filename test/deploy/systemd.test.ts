@@ -8,7 +8,7 @@ import { describe, expect, it } from 'vitest';
 import { SETTING_NAMES, settingOfFile } from '../../src/settings.ts';
 import { freePort } from '../kit/free-port.ts';
 import { find } from './kit/programs.ts';
-import { temporaryFolder } from './kit/temporary-folder.ts';
+import { ownFolder } from '../kit/folder.ts';
 
 const UNITS = join(import.meta.dirname, '..', '..', 'deploy', 'systemd');
 const BIN = join(import.meta.dirname, '..', '..', 'src', 'bin.ts');
@@ -42,8 +42,8 @@ describe('deploy/systemd', () => {
   // These tests are skipped without systemd's tools, because nothing else can read a unit.
   describe.runIf(analyze !== null)('read by systemd', () => {
     it('has units without a fault', () => {
-      using folder = temporaryFolder();
-      const units = prepared(folder.path);
+      const folder = ownFolder();
+      const units = prepared(folder);
       const paths = ['callboard.service', 'callboard.socket'].map((name) => join(units, name));
       const { stdout, stderr } = spawnSync(analyze ?? '', ['verify', '--man=no', ...paths], { encoding: 'utf8' });
       const ours = `${stdout}${stderr}`.split('\n').filter((line) => line.includes('callboard'));
@@ -51,8 +51,8 @@ describe('deploy/systemd', () => {
     });
 
     it(`leaves an exposure of at most ${EXPOSURE_MAX}`, () => {
-      using folder = temporaryFolder();
-      const unit = join(prepared(folder.path), 'callboard.service');
+      const folder = ownFolder();
+      const unit = join(prepared(folder), 'callboard.service');
       const text = execFileSync(analyze ?? '', ['security', '--offline=true', unit], { encoding: 'utf8' });
       const [, exposure] = /Overall exposure level for \S+: ([\d.]+)/.exec(text) ?? [];
       expect(Number(exposure)).toBeLessThanOrEqual(EXPOSURE_MAX);

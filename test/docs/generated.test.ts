@@ -1,7 +1,6 @@
 /** Tests that the generated tables of the documentation are up to date, and describe every setting. */
 import { expect, test } from 'vitest';
-import { describedSettings } from '../../scripts/docs/settings.ts';
-import { generatedPages } from '../../scripts/docs/pages.ts';
+import { describedSettings, generatedPages } from '../../scripts/docs/pages.ts';
 import { SETTING_NAMES } from '../../src/settings.ts';
 
 test.each(generatedPages().map(({ page, now, text }) => [page, now, text]))(

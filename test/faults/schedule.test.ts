@@ -1,8 +1,7 @@
 /** Tests that schedules of faults are the same for the same seed, and that they follow their plan. */
 import { describe, expect, test } from 'vitest';
-import { seeded } from '../../faults/outages/random.ts';
-import { releaseRuns } from '../../faults/outages/release-runs.ts';
-import { PLANS, planOf } from '../../faults/outages/plan/plans.ts';
+import { seeded } from '../../faults/lib/random.ts';
+import { planOf, PLANS, releaseRuns } from '../../faults/outages/plan/plans.ts';
 import { scheduleOf } from '../../faults/outages/plan/schedule.ts';
 
 describe('a schedule', () => {

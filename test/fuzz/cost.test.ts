@@ -4,12 +4,11 @@ import { z } from 'zod';
 import { PROBED } from '../../faults/lib/cost-probe.ts';
 import { startChild } from '../../faults/lib/child.ts';
 import { BOUNDS, dearness, medianOf, type Cost, type CostInput, type CostKind } from '../../faults/fuzz/cost/cost.ts';
-import { documentBody, drawDocument, growDocument, rootFields } from '../../faults/fuzz/cost/document-gene.ts';
-import { drawJson, growJson, jsonOf } from '../../faults/fuzz/cost/json-gene.ts';
-import { REPETITIONS, searchDearest, type Finalist } from '../../faults/fuzz/cost/search.ts';
-import { measureInput, type Probe } from '../../faults/fuzz/cost/target.ts';
-import { costFaults, costTable } from '../../faults/fuzz/cost/verdict.ts';
-import { Draw } from '../../faults/fuzz/random.ts';
+import { documentBody, drawDocument, growDocument, rootFields } from '../../faults/fuzz/cost/document-kinds.ts';
+import { drawJson, growJson, jsonOf } from '../../faults/fuzz/json-text.ts';
+import { costFaults, costTable, type Finalist, REPETITIONS, searchDearest } from '../../faults/fuzz/cost/search.ts';
+import { measureInput, type Probe } from '../../faults/fuzz/cost/cost-target.ts';
+import { Draw } from '../../faults/lib/random.ts';
 
 const CHEAP: Cost = { turnMs: 1, cpuMs: 2, scriptMs: 0, redisMs: 0, script: '', answer: '200' };
 

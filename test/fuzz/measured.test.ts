@@ -5,7 +5,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { SteppedClock } from '../../faults/lib/stepped-clock.ts';
-import { createTurnMeter } from '../../faults/lib/turns.ts';
+import { createTurnMeter } from '../../faults/lib/cost-probe.ts';
 
 /** Uses this much CPU time on this thread. */
 function burn(ms: number): void {

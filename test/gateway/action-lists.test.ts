@@ -1,7 +1,6 @@
 /** Tests that equal lists of actions are parsed once and held once, within bounds. */
 import { describe, expect, test } from 'vitest';
-import { ActionLists } from '../../src/gateway/client-link.ts';
-import { readAdvertisement } from '../../src/gateway/hello.ts';
+import { ActionLists, readAdvertisement } from '../../src/gateway/payloads.ts';
 
 const payload = (name: string, rest = ''): string =>
   `{"metadata":{"tab":"${name}"},"actions":[{"name":"open"}${rest}]}`;

@@ -1,8 +1,7 @@
 /** Tests reading what a client advertises: exactness and bounds. */
 import { describe, expect, test } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';
-import { ActionLists } from '../../src/gateway/client-link.ts';
-import { readAdvertisement as readWith, type Advertisement } from '../../src/gateway/hello.ts';
+import { ActionLists, readAdvertisement as readWith, type Advertisement } from '../../src/gateway/payloads.ts';
 
 function readAdvertisement(payload: string | null): Advertisement {
   return readWith(payload, new ActionLists());

@@ -10,7 +10,7 @@ import {
   QUERY_OPERATIONS,
 } from '../../src/core/limits.ts';
 import { mergeSteps, shapeFaults } from '../../src/graphql/execute/documents.ts';
-import { createPlans } from '../../src/graphql/execute/plan.ts';
+import { createPlans } from '../../src/graphql/execute/executor.ts';
 import { startGraphqlServer, type GraphqlServer } from './kit/graphql-server.ts';
 import { smallSchema } from './kit/small-schema.ts';
 

@@ -14,7 +14,7 @@ import { expect, it } from 'vitest';
 import type { Core, Invocation } from '../../src/core/core.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { createContext } from '../../src/graphql/schema/context.ts';
-import { createPlans } from '../../src/graphql/execute/plan.ts';
+import { createPlans } from '../../src/graphql/execute/executor.ts';
 import { DIRECT_MUTATION } from '../../src/graphql/writer/cache-hints.ts';
 import { schema, restSchema } from '../../src/graphql/schema/schema.ts';
 import { admin, connect, testCore, user } from '../kit/core.ts';

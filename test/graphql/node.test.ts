@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { isInterfaceType, isObjectType, parse, visit } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { NODE_IDS } from '../../src/core/limits.ts';
-import { createPlans } from '../../src/graphql/execute/plan.ts';
+import { createPlans } from '../../src/graphql/execute/executor.ts';
 import { nodeIdOf, readNodeId } from '../../src/graphql/schema/node-interface.ts';
 import { schema } from '../../src/graphql/schema/schema.ts';
 import { fakeCore } from './kit/fake-core.ts';

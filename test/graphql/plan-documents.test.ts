@@ -14,9 +14,9 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { writeJson } from '../../src/core/json.ts';
 import { createContext } from '../../src/graphql/schema/context.ts';
-import { createPlans } from '../../src/graphql/execute/plan.ts';
+import { createPlans } from '../../src/graphql/execute/executor.ts';
 import { schema, restSchema } from '../../src/graphql/schema/schema.ts';
-import { browserWindow, report, snapshot, worker } from '../contract/kit/contexts.ts';
+import { browserWindow, report, snapshot, worker } from '../contract/kit/contexts-model.ts';
 import { settle } from '../kit/clock.ts';
 import { admin, connect, user } from '../kit/core.ts';
 import { openCore, type OpenedCore } from '../kit/topology-core.ts';

@@ -6,7 +6,7 @@ import type { Principal } from '../../src/core/auth/principal.ts';
 import { CLIENT_CONTEXTS, COUNT_SCAN, QUERY_COST_USER } from '../../src/core/limits.ts';
 import { SCAN_BUDGET } from '../../src/core/page.ts';
 import { schema as relaySchema } from '../../src/graphql/schema/schema.ts';
-import { createPlans } from '../../src/graphql/execute/plan.ts';
+import { createPlans } from '../../src/graphql/execute/executor.ts';
 import { admin, user } from '../kit/core.ts';
 import { createFeeds, smallSchema as schema, type SmallContext } from './kit/small-schema.ts';
 

@@ -2,11 +2,10 @@
 import { executeSubscriptionEvent, parse, validateSubscriptionArgs } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { toJson, writeJson } from '../../src/core/json.ts';
-import { DocumentReading } from '../../src/core/reading.ts';
 import { schema } from '../../src/graphql/schema/schema.ts';
 import { createEventWriter } from '../../src/graphql/writer/compile.ts';
 
-const contextValue = { loaders: { forget() {} }, reading: new DocumentReading() };
+const contextValue = { forget() {} };
 
 function subscribed(query: string, variables: Readonly<Record<string, unknown>> = {}) {
   const args = validateSubscriptionArgs({

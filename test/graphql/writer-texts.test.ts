@@ -3,7 +3,7 @@ import { parse } from 'graphql';
 import { expect, it } from 'vitest';
 import { wholeText } from '../../src/web/reply.ts';
 import { createContext } from '../../src/graphql/schema/context.ts';
-import { createPlans } from '../../src/graphql/execute/plan.ts';
+import { createPlans } from '../../src/graphql/execute/executor.ts';
 import { schema } from '../../src/graphql/schema/schema.ts';
 import { admin, advertisement, connect, testCore, user } from '../kit/core.ts';
 

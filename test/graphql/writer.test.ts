@@ -9,8 +9,8 @@ import {
 } from '../../src/core/connections/connection.ts';
 import { writeJson } from '../../src/core/json.ts';
 import { createContext } from '../../src/graphql/schema/context.ts';
-import { createJsonCaches } from '../../src/graphql/writer/objects.ts';
-import { createPlans } from '../../src/graphql/execute/plan.ts';
+import { createJsonCaches } from '../../src/graphql/writer/cache-hints.ts';
+import { createPlans } from '../../src/graphql/execute/executor.ts';
 import { schema, restSchema } from '../../src/graphql/schema/schema.ts';
 import { unaudited } from './kit/run.ts';
 import { admin, advertisement, connect, testCore, user, type TestCore } from '../kit/core.ts';

@@ -1,7 +1,7 @@
 /** Tests the rate of GraphQL requests without a token. */
 import { describe, expect, it } from 'vitest';
 import { ANONYMOUS_BODY_BYTES, ANONYMOUS_BURST, ANONYMOUS_RATE } from '../../src/core/limits.ts';
-import { createAnonymousRate } from '../../src/http/token-guard.ts';
+import { AnonymousGate } from '../../src/http/token-guard.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { postJson, startHttpRelay } from './kit/http-relay.ts';
 
@@ -10,32 +10,32 @@ const times = (n: number, act: () => void): void => Array.from({ length: n }).fo
 describe('the rate of GraphQL without a token', () => {
   it('allows an address a burst, and then its rate', async () => {
     const clock = new FakeClock();
-    const rate = createAnonymousRate(clock);
-    times(ANONYMOUS_BURST, () => rate.take('a'));
+    const gate = new AnonymousGate(clock, ANONYMOUS_BODY_BYTES);
+    const take = (address: string): void => gate.admit({ headers: {} }, address);
+    times(ANONYMOUS_BURST, () => take('a'));
     const wait = 1000 / ANONYMOUS_RATE;
-    expect(() => rate.take('a')).toThrow(
-      expect.objectContaining({ code: 'rate_limited', details: { retryAfterMs: wait } }),
-    );
-    rate.take('b');
+    expect(() => take('a')).toThrow(expect.objectContaining({ code: 'rate_limited', details: { retryAfterMs: wait } }));
+    take('b');
     await clock.advance(wait);
-    rate.take('a');
-    expect(() => rate.take('a')).toThrow();
+    take('a');
+    expect(() => take('a')).toThrow();
     await clock.advance(60_000);
-    times(ANONYMOUS_BURST, () => rate.take('a'));
-    expect(() => rate.take('a')).toThrow();
+    times(ANONYMOUS_BURST, () => take('a'));
+    expect(() => take('a')).toThrow();
   });
 
   it.each([-3_600_000, 3_600_000])('is the same after the wall clock was set by %i ms', async (step) => {
     const clock = new FakeClock();
-    const rate = createAnonymousRate(clock);
+    const gate = new AnonymousGate(clock, ANONYMOUS_BODY_BYTES);
+    const take = (address: string): void => gate.admit({ headers: {} }, address);
     const wait = 1000 / ANONYMOUS_RATE;
     const refused = expect.objectContaining({ details: { retryAfterMs: wait } });
-    times(ANONYMOUS_BURST, () => rate.take('a'));
+    times(ANONYMOUS_BURST, () => take('a'));
     clock.stepWall(step);
-    expect(() => rate.take('a')).toThrow(refused);
+    expect(() => take('a')).toThrow(refused);
     await clock.advance(wait);
-    rate.take('a');
-    expect(() => rate.take('a')).toThrow(refused);
+    take('a');
+    expect(() => take('a')).toThrow(refused);
   });
 
   it('answers 429 with the retry time, and does not affect requests with a token', async () => {

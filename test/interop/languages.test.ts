@@ -1,10 +1,136 @@
 /** Tests the example clients and callers in Python and Go, with a real relay. */
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
-import { startFakeRelay, type FakeLink } from '../kit/fake-relay.ts';
+import { type FakeLink, startFakeRelay } from '../kit/fake-relay.ts';
 import { startTcpProxy } from '../kit/tcp-proxy.ts';
 import { startTestRelay, type TestRelay } from '../relay/kit/test-relay.ts';
-import { LANGUAGES } from './kit/languages.ts';
-import type { Program } from './kit/program.ts';
+
+// Starts a program that prints a line of JSON for each event.
+
+export type Event = Readonly<Record<string, unknown>> & { readonly event: string };
+
+export class Program implements AsyncDisposable {
+  /** The events that were printed so far. */
+  readonly events: Event[] = [];
+  readonly #child;
+  readonly #ended: Promise<number | null>;
+  #taken = 0;
+  #errors = '';
+  #heard = Promise.withResolvers<void>();
+
+  constructor(command: readonly string[], env: Readonly<Record<string, string>>) {
+    const [program = '', ...args] = command;
+    this.#child = spawn(program, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.#child.stderr.on('data', (text) => (this.#errors += String(text)));
+    createInterface({ input: this.#child.stdout }).on('line', (line) => {
+      this.events.push(JSON.parse(line));
+      this.#wake();
+    });
+    this.#ended = once(this.#child, 'close').then(() => (this.#wake(), this.#child.exitCode));
+  }
+
+  /**
+   * Resolves with the next event of this name after the one that was taken last. Rejects if the program ends without
+   * it.
+   */
+  async next(name: string): Promise<Event> {
+    for (;;) {
+      const index = this.events.findIndex(({ event }, i) => i >= this.#taken && event === name);
+      const found = this.events[index];
+      if (found) {
+        this.#taken = index + 1;
+        return found;
+      }
+      if (this.#child.exitCode !== null) throw new Error(`ended without ${name}: ${this.said}`);
+      await this.#heard.promise;
+    }
+  }
+
+  /** Asks the program to end, as a service manager does. */
+  terminate(): void {
+    this.#child.kill('SIGTERM');
+  }
+
+  /** Resolves with the exit code of the program. */
+  ended(): Promise<number | null> {
+    return this.#ended;
+  }
+
+  get said(): string {
+    return `${JSON.stringify(this.events)} ${this.#errors}`;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.#ended;
+  }
+
+  #wake(): void {
+    this.#heard.resolve();
+    this.#heard = Promise.withResolvers<void>();
+  }
+}
+
+// Builds and starts the example programs of docs/examples in other languages, and says what is missing for them.
+
+const ROOT = join(import.meta.dirname, '../..');
+const EXAMPLES = join(ROOT, 'docs/examples');
+
+type Language = {
+  readonly name: string;
+  /** The reason why the language's programs cannot run on this machine; null if they can. */
+  readonly missing: string | null;
+  /** Builds the programs. It must be called once before the other methods. */
+  build(): void;
+  client(relay: string, token: string, clientId: string): Program;
+  call(relay: string, token: string, args: readonly string[]): Program;
+};
+
+/**
+ * The Python programs to try. Debian installs `websockets` for its own Python, which may not be the first one in PATH.
+ */
+const pythons = ['python3', '/usr/bin/python3'];
+const python = pythons.find((path) => spawnSync(path, ['-c', 'import websockets']).status === 0);
+
+const PYTHON: Language = {
+  name: 'Python',
+  missing: python === undefined ? 'needs python3 and the package python3-websockets' : null,
+  build: () => undefined,
+  client: (relay, token, clientId) => runPython(['lamp.py', clientId], relay, token),
+  call: (relay, token, args) => runPython(['call.py', ...args], relay, token),
+};
+
+function runPython([file = '', ...args]: readonly string[], relay: string, token: string): Program {
+  // `-B` keeps Python from writing a folder for bytecode beside the sources.
+  return new Program([python ?? '', '-B', join(EXAMPLES, 'python', file), ...args], { RELAY: relay, TOKEN: token });
+}
+
+/** The folder in which Debian's packages install the sources of Go libraries. Go modules would need the network. */
+const GO_PATH = '/usr/share/gocode';
+const GO_PROGRAM = join(ROOT, '.cache/go/callboard-example');
+const hasGo =
+  spawnSync('go', ['version']).status === 0 && existsSync(join(GO_PATH, 'src/github.com/gorilla/websocket'));
+
+const GO: Language = {
+  name: 'Go',
+  missing: hasGo ? null : 'needs go and the package golang-github-gorilla-websocket-dev',
+  build() {
+    const cache = join(ROOT, '.cache/go/build');
+    mkdirSync(cache, { recursive: true });
+    const env = { ...process.env, GO111MODULE: 'off', GOPATH: GO_PATH, GOCACHE: cache, GOFLAGS: '' };
+    const options = { cwd: join(EXAMPLES, 'go'), env };
+    execFileSync('go', ['vet', '.'], options);
+    execFileSync('go', ['build', '-o', GO_PROGRAM, '.'], options);
+  },
+  client: (relay, token, clientId) => new Program([GO_PROGRAM, 'client', clientId], { RELAY: relay, TOKEN: token }),
+  call: (relay, token, args) => new Program([GO_PROGRAM, 'call', ...args], { RELAY: relay, TOKEN: token }),
+};
+
+const LANGUAGES: readonly Language[] = [PYTHON, GO];
 
 // The timeouts are long because programs start in seconds on a busy machine, and Go compiles for a minute.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 300_000 });

@@ -1,10 +1,14 @@
 /** Starts redis-server processes for tests. */
-import { spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { connectTo } from '../../src/backends/redis/client.ts';
+import { readTarget } from '../../src/backends/redis/target.ts';
+import type { Client } from '../../src/backends/redis/types.ts';
+import { type Log, silentLog } from '../../src/core/ports.ts';
 import { freePort } from './free-port.ts';
 
 /** The program that tests start as redis-server. */
@@ -68,4 +72,11 @@ async function launch(port: number, folder: string, args: readonly string[]): Pr
     }
   }
   throw new Error(`redis-server did not start:\n${stderr.join('\n')}`);
+}
+
+// Creates clients of Redis for tests.
+
+/** Returns a client for commands to the Redis at this address. The client is not connected yet. */
+export function connectCommands(url: string, log: Log = silentLog): Client {
+  return connectTo(readTarget(url), 'commands', log);
 }

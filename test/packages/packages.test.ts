@@ -8,9 +8,18 @@ import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 import { launchChromium } from '../browser/kit/chromium.ts';
 import { startRealRelay } from '../clients/kit/real-relay.ts';
-import { startExample, writeExamples } from './kit/examples.ts';
-import { bundle, titleOf } from './kit/page.ts';
-import { PACKAGES, packAndInstall, program, run, type Package, type Packed } from './kit/packed.ts';
+import {
+  bundle,
+  type Package,
+  PACKAGES,
+  packAndInstall,
+  type Packed,
+  program,
+  run,
+  startExample,
+  titleOf,
+  writeExamples,
+} from './kit/packed.ts';
 
 // The timeouts are long because building, packing and installing take seconds on an idle machine, and minutes on a busy
 // one.

@@ -1,10 +1,10 @@
 /** Tests who may subscribe to what. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RawStream } from '../graphql/kit/stream.ts';
-import { SUBSCRIPTIONS } from './kit/access-subscriptions.ts';
+import { openRaw, type RawStream } from '../graphql/kit/stream.ts';
 import { FIELDS } from './kit/access-fields.ts';
 import {
   ABSENT,
+  type Ids,
   MARK,
   ofOther,
   OTHER,
@@ -13,11 +13,90 @@ import {
   VIEWER,
   withoutGiven,
   world,
-  type Ids,
   type World,
 } from './kit/planted.ts';
-import { documentOf, rootFields, withArgument, type RootField } from './kit/selection.ts';
-import { MODES, openSingle } from './kit/streams.ts';
+import { documentOf, type RootField, rootFields, withArgument } from './kit/selection.ts';
+import type { Query, Requester, TestRelay } from './kit/test-relay.ts';
+
+// Lists who may use which GraphQL subscription.
+
+/**
+ * A row of the access table of subscriptions. `silent`: the subscription yields nothing until something happens.
+ * `seenBy`: who may subscribe besides the owner: `admin`, or the holder of a grant. `owned`: the subscription names an
+ * owner, who may be another user.
+ */
+export type Live = {
+  readonly call: string;
+  readonly begins: 'shows' | 'silent';
+  readonly owned: boolean;
+  readonly seenBy: 'admin' | 'viewer';
+};
+
+/** The subscriptions, each with example arguments. */
+const SUBSCRIPTIONS: Readonly<Record<string, readonly Live[]>> = {
+  'Subscription.commandUpdates': [
+    {
+      call: 'commandUpdates(userId: $user, clientId: $client, commandId: $command)',
+      begins: 'shows',
+      owned: true,
+      seenBy: 'admin',
+    },
+  ],
+  'Subscription.commandEvents': [
+    { call: 'commandEvents', begins: 'silent', owned: false, seenBy: 'admin' },
+    { call: 'commandEvents(filter: { userId: $user })', begins: 'silent', owned: true, seenBy: 'admin' },
+  ],
+  'Subscription.connectionEvents': [
+    { call: 'connectionEvents', begins: 'silent', owned: false, seenBy: 'admin' },
+    { call: 'connectionEvents(userId: $user)', begins: 'silent', owned: true, seenBy: 'admin' },
+  ],
+  'Subscription.pendingRpcAlerts': [
+    { call: 'pendingRpcAlerts(olderThanMs: 1000)', begins: 'shows', owned: false, seenBy: 'admin' },
+    { call: 'pendingRpcAlerts(olderThanMs: 1000, userId: $user)', begins: 'shows', owned: true, seenBy: 'admin' },
+  ],
+  'Subscription.siteEvents': [
+    { call: 'siteEvents(sessionId: $session)', begins: 'silent', owned: true, seenBy: 'viewer' },
+  ],
+};
+
+// Reads subscriptions over each transport that the relay offers.
+
+/** The functions that read a subscription, by transport. */
+export const MODES = {
+  'a connection of its own at /graphql': (at, query, requested) => at.subscribe(query, requested),
+  'a connection of its own at /graphql/stream': (at, query, requested) =>
+    at.subscribe(query, { ...requested, path: '/graphql/stream' }),
+  'a single connection': async (at, query, { requester = 'admin', variables } = {}) => {
+    const single = await openSingle(at, requester);
+    await single.run('1', query, variables);
+    return single.stream;
+  },
+} as const satisfies Record<string, (at: TestRelay, query: string, requested?: Query) => Promise<RawStream>>;
+
+export type Single = {
+  readonly token: string;
+  readonly stream: RawStream;
+  run(id: string, query: string, variables?: object): Promise<Response>;
+};
+
+/** Reserves and opens a stream that carries several operations. */
+async function openSingle(at: TestRelay, requester: Requester): Promise<Single> {
+  const authorization = `Bearer ${await at.token(requester)}`;
+  const url = `${at.url}/graphql/stream`;
+  const token = await (await fetch(url, { method: 'PUT', headers: { authorization } })).text();
+  const named = { authorization, 'x-graphql-event-stream-token': token };
+  const stream = await openRaw(url, { headers: { ...named, accept: 'text/event-stream' } });
+  return {
+    token,
+    stream,
+    run: (operationId, query, variables) =>
+      fetch(url, {
+        method: 'POST',
+        headers: { ...named, 'content-type': 'application/json' },
+        body: JSON.stringify({ query, variables, extensions: { operationId } }),
+      }),
+  };
+}
 
 let at: World;
 beforeAll(async () => {

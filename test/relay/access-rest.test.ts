@@ -1,10 +1,9 @@
 /** Tests who may send which REST request, for every route. */
-import { OTHER_OPERATIONS } from '../rest/kit/other-operations.ts';
+import { OTHER_OPERATIONS } from '../rest/kit/conformance.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createBuiltinRoutes } from '../../src/http/routes.ts';
 import { postJson, type Answer } from '../http/kit/http-relay.ts';
-import type { Route } from './kit/access-route.ts';
-import { BUILTIN_ROUTES, ROUTES } from './kit/access-routes.ts';
+import { BUILTIN_ROUTES, type Route, ROUTES } from './kit/access-routes.ts';
 import { codeOf } from './kit/test-relay.ts';
 import {
   ABSENT,

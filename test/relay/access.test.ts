@@ -1,7 +1,6 @@
 /** Tests who may read and change what over GraphQL, for every field. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { FieldAccess, Verdict } from './kit/access-field.ts';
-import { FIELDS } from './kit/access-fields.ts';
+import { type FieldAccess, FIELDS, type Verdict } from './kit/access-fields.ts';
 import type { GraphqlAnswer } from './kit/test-relay.ts';
 import {
   ABSENT,

@@ -1,5 +1,5 @@
 /** Tests that each error code is answered with its status. */
-import { browserWindow, report, snapshot } from '../contract/kit/contexts.ts';
+import { browserWindow, report, snapshot } from '../contract/kit/contexts-model.ts';
 import { describe, expect, inject, it } from 'vitest';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import { silentLog } from '../../src/core/ports.ts';

@@ -1,10 +1,9 @@
 /** Tests that REST and GraphQL answer each documented operation alike. */
-import { OTHER_OPERATIONS } from '../rest/kit/other-operations.ts';
+import { OTHER_OPERATIONS } from '../rest/kit/conformance.ts';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { FakeClock } from '../kit/clock.ts';
 import { postJson, type Answer } from '../http/kit/http-relay.ts';
-import type { Route } from './kit/access-route.ts';
-import { ROUTES } from './kit/access-routes.ts';
+import { type Route, ROUTES } from './kit/access-routes.ts';
 import { readRestDocuments, variablesOf, withRestEnums, type RestDocument } from './kit/rest-documents.ts';
 import { codeOf } from './kit/test-relay.ts';
 import { ABSENT, OWNER, PLANTED, VIEWER, world, type Ids, type World } from './kit/planted.ts';

@@ -1,5 +1,5 @@
 /** Tests that the documented routes exist with their access, and no others. */
-import { OTHER_OPERATIONS } from '../rest/kit/other-operations.ts';
+import { OTHER_OPERATIONS } from '../rest/kit/conformance.ts';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { postJson, type Answer } from '../http/kit/http-relay.ts';
 import { OTHER, OWNER, PLANTED, world, type World } from './kit/planted.ts';

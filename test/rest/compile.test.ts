@@ -2,7 +2,7 @@
 import { buildSchema } from 'graphql';
 import { expect, test } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';
-import { createPlans } from '../../src/graphql/execute/plan.ts';
+import { createPlans } from '../../src/graphql/execute/executor.ts';
 import { restSchema } from '../../src/graphql/schema/schema.ts';
 import { compileRoutes, readOperations } from '../../src/rest/compile.ts';
 import { smallSchema } from './kit/small-schema.ts';

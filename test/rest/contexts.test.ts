@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { toJson } from '../../src/core/json.ts';
 import { STALE_MS } from '../../src/core/limits.ts';
-import { browserWindow, context, report, snapshot, worker } from '../contract/kit/contexts.ts';
+import { browserWindow, context, report, snapshot, worker } from '../contract/kit/contexts-model.ts';
 import { connect, user } from '../kit/core.ts';
 import { startRestRelay } from './kit/rest-server.ts';
 

@@ -3,8 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startHttpRelay, type HttpRelay } from '../http/kit/http-relay.ts';
-import { conformanceOf } from './kit/conformance.ts';
-import { OTHER_OPERATIONS } from './kit/other-operations.ts';
+import { conformanceOf, OTHER_OPERATIONS } from './kit/conformance.ts';
 import { resolverOf, type Schema } from './kit/schema-values.ts';
 
 let relay: HttpRelay;

@@ -1,5 +1,5 @@
 /** Defines what one input of the cost mode is, what it may cost, and how costs are compared. */
-import type { Draw } from '../random.ts';
+import type { Draw } from '../../lib/random.ts';
 
 /** Who sends an input. An administrator's request may hold the event loop for longer. */
 export type Sender = 'user' | 'admin';
@@ -45,7 +45,7 @@ export type CostKind = {
   draw(draw: Draw): CostInput;
 };
 
-export const FAMILIES = ['requests', 'frames', 'documents'] as const;
+const FAMILIES = ['requests', 'frames', 'documents'] as const;
 export type Family = (typeof FAMILIES)[number];
 
 export type Bounds = { readonly turnMs: number; readonly cpuMs: number; readonly scriptMs: number };

@@ -2,7 +2,10 @@
  * Defines the types of an attack of a hostile user, and the functions that all attacks use. The attacks are in the
  * other files of this folder.
  */
-import type { Site } from '../site.ts';
+import { connect, type Socket } from 'node:net';
+import { WebSocket } from 'ws';
+import { openBareLink } from '../../lib/link.ts';
+import { freshToken, HOSTILE, linkUrl, relayUrl, type Site } from '../site.ts';
 
 /**
  * The context of an attack. An attack runs until `signal` is aborted, counts its actions by name, and holds its
@@ -54,4 +57,106 @@ export function pause(ms: number): Promise<void> {
 /** Waits until the attack is over, so that the attack's resources stay held. */
 export function held({ signal }: AttackContext): Promise<void> {
   return new Promise((done) => (signal.aborted ? done() : signal.addEventListener('abort', () => done())));
+}
+
+// Opens links for attacks, and floods them with frames.
+
+type HostileHello = {
+  readonly clientId?: string;
+  readonly payload?: string;
+  readonly token?: string;
+};
+
+/** Opens a bare link of the hostile user to the n-th relay. Rejects when the relay refuses the link. */
+export async function openLink(site: Site, n: number, hello: HostileHello = {}): Promise<WebSocket> {
+  const { clientId, token = await freshToken(HOSTILE) } = hello;
+  const instance = clientId !== undefined && { instanceId: `${clientId}-${n}` };
+  return openBareLink(linkUrl(site, n), { ...hello, token, ...instance });
+}
+
+/** Sends a frame and resolves when it has left this process. */
+async function sendPaced(socket: WebSocket, text: string): Promise<void> {
+  if (socket.readyState !== WebSocket.OPEN) throw new Error('closed');
+  await new Promise<void>((done, failed) => socket.send(text, (error) => (error ? failed(error) : done())));
+}
+
+/**
+ * Opens a link and sends `frames` over it, one after another. When the relay closes the link, opens a link of another
+ * client.
+ */
+export async function flood(
+  { site, signal, count }: AttackContext,
+  {
+    lane,
+    payload,
+    frames,
+  }: { readonly lane: number; readonly payload?: string; readonly frames: (n: number) => string },
+): Promise<void> {
+  for (let n = 0; !signal.aborted; n++) {
+    try {
+      const socket = await openLink(site, lane, {
+        clientId: `flood-${lane}-${n}`,
+        ...(payload !== undefined && { payload }),
+      });
+      count('links');
+      for (let i = 0; !signal.aborted && socket.readyState === WebSocket.OPEN; i++) {
+        await sendPaced(socket, frames(i));
+        count('frames');
+        await new Promise((done) => setTimeout(done, 10));
+      }
+    } catch {
+      count('links refused');
+      await new Promise((done) => setTimeout(done, 50));
+    }
+  }
+}
+
+// Sends HTTP requests for attacks.
+
+/**
+ * A request of the hostile user. `token`: absent for one of the hostile user, null for none. `withinMs`: the request is
+ * given up after this many milliseconds.
+ */
+export type Post = {
+  readonly path: string;
+  readonly body: string;
+  readonly token?: string | null;
+  readonly withinMs?: number;
+};
+
+/** How long the relay may take to answer, in milliseconds. */
+const ANSWER_MS = 30_000;
+/**
+ * The address of the hostile user's raw sockets. It differs from the honest user's, so that limits by address do not
+ * affect the honest user.
+ */
+const HOSTILE_ADDRESS = '127.0.0.2';
+/** The address of the honest user and of the operator, from which their tokens must still be served. */
+export const SHARED_ADDRESS = '127.0.0.1';
+
+/** Sends a request of the hostile user and returns the status. Rejects without an answer. */
+export async function post(site: Site, n: number, { path, body, token, withinMs }: Post): Promise<number> {
+  const bearer = token === undefined ? await freshToken(HOSTILE) : token;
+  const response = await fetch(relayUrl(site, n) + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...(bearer !== null && { authorization: `Bearer ${bearer}` }) },
+    body,
+    signal: AbortSignal.timeout(withinMs ?? ANSWER_MS),
+  });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+/** Opens a socket that sends `text` and never reads an answer. It stays open until the relay closes it. */
+export function openRaw(site: Site, n: number, text: string, from = HOSTILE_ADDRESS): Promise<Socket> {
+  const { hostname, port } = new URL(relayUrl(site, n));
+  const { promise, resolve, reject } = Promise.withResolvers<Socket>();
+  const socket = connect({ host: hostname, port: Number(port), localAddress: from, allowHalfOpen: true });
+  socket.pause();
+  socket.on('connect', () => {
+    socket.write(text);
+    resolve(socket);
+  });
+  socket.on('error', reject);
+  return promise;
 }

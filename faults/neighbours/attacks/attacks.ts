@@ -1,11 +1,7 @@
 /** Joins the lists of attacks of a hostile user, and finds an attack by its name. */
 import type { Attack } from './attack.ts';
-import { COMPUTING } from './computing.ts';
-import { CROWDING } from './crowding.ts';
-import { HOLDING } from './holding.ts';
-import { READING } from './reading.ts';
-import { STORING } from './storing.ts';
-import { TOKENS } from './tokens.ts';
+import { COMPUTING, HOLDING, READING, TOKENS } from './holding.ts';
+import { CROWDING, STORING } from './crowding.ts';
 
 export const ATTACKS: readonly Attack[] = [...COMPUTING, ...HOLDING, ...STORING, ...TOKENS, ...READING, ...CROWDING];
 

@@ -5,3 +5,25 @@ import type { World } from '../world.ts';
 
 /** Carries out one fault. Resolves when it is over, with the reason if it is impossible in this run. */
 export type Act = (world: World, fault: Fault, log: FaultLog) => Promise<string | void>;
+
+// Holds the helpers of the functions that carry out faults: required values, pauses, and waits for a condition.
+
+/** Returns the value; throws if this run does not have it. */
+export function given<T>(value: T | null | undefined): T {
+  if (value === null || value === undefined) throw new Error('there is none in this run');
+  return value;
+}
+
+export function sleep(ms: number): Promise<void> {
+  return new Promise((done) => setTimeout(done, Math.max(0, ms)));
+}
+
+/** Resolves with whether the condition became true in time. A check that throws is repeated. */
+export async function until(holds: () => Promise<boolean>, withinMs: number, everyMs = 250): Promise<boolean> {
+  const end = performance.now() + withinMs;
+  while (performance.now() < end) {
+    if (await holds().catch(() => false)) return true;
+    await sleep(everyMs);
+  }
+  return false;
+}

@@ -2,12 +2,11 @@
 import { gather } from './evidence.ts';
 import type { Logged } from '../log/events.ts';
 import type { Finding, Judged } from './finding.ts';
-import type { Expectation } from './expectation.ts';
 import { INVARIANTS } from './invariants.ts';
-import { PROMISES } from './promises.ts';
+import { type Expectation, PROMISES } from './promises.ts';
 import { setsOf, type Sets } from './sets.ts';
 
-export type Violation = Finding & { readonly invariant: string };
+type Violation = Finding & { readonly invariant: string };
 
 export type Report = {
   /** Whether every invariant had evidence and none was violated. */

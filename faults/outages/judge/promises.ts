@@ -1,7 +1,6 @@
 /** Judges the promises that single plans make beyond the invariants. */
-import { MS, type Evidence } from './evidence.ts';
+import { type Evidence, MS, verdictsOf } from './evidence.ts';
 import { find, type Judged } from './finding.ts';
-import { judgeNoticed, judgeAnswered } from './losses.ts';
 import { judgeReattached, judgeRecovery } from './recovery.ts';
 
 /** The names of the promises that a plan may make beyond the invariants. */
@@ -18,7 +17,15 @@ export const PROMISE_NAMES = [
 ] as const;
 export type PromiseName = (typeof PROMISE_NAMES)[number];
 
-export type PlanPromise = {
+/** What a run is judged by, which depends on its plan. */
+export type Expectation = {
+  /** Whether the faults made the store lose data, so that admitted commands may be missing. */
+  readonly loss: boolean;
+  /** The promises of the plan, which are judged beyond the invariants. */
+  readonly promises?: readonly PromiseName[];
+};
+
+type PlanPromise = {
   readonly name: PromiseName;
   readonly says: string;
   readonly judge: (evidence: Evidence) => Judged;
@@ -171,5 +178,75 @@ function judgeAmnesty({ of, faults }: Evidence): Judged {
       'a node that was ended by an outage of the store',
       lost.map((word) => ({ text: `${word.of} ${word.cause}` })),
     ),
+  };
+}
+
+// Judges whether relays noticed each loss of confirmed data, and reported it.
+
+/** The faults that make the store lose confirmed data, in a plan that promises that each loss is noticed. */
+const LOSSES = ['redis-kill', 'redis-cut', 'redis-failover'] as const;
+/** The time after a loss within which waiting callers must be answered, in milliseconds. */
+const ANSWER_DELAY_MS = 5_000;
+
+/**
+ * Judges by the relays' own reports whether they noticed each loss. A relay notices a loss when the store does not know
+ * a number that the store had confirmed. So each report shows a loss of confirmed data.
+ */
+function judgeNoticed({ of, faults }: Evidence): Judged {
+  const losses = faults(...LOSSES);
+  const words = of('lost').filter(({ cause }) => cause === 'store_lost');
+  const noticed = losses.map((loss, index) => {
+    const until = losses[index + 1]?.from ?? Infinity;
+    const said = words.filter(({ at }) => at >= loss.from && at < until);
+    return {
+      text: `${loss.kind} ${index + 1}`,
+      relays: new Set(said.map((word) => word.of)).size,
+      afterNs: (said[0]?.at ?? Infinity) - loss.from,
+    };
+  });
+  const seen = noticed.filter(({ relays }) => relays > 0);
+  const slowest = Math.max(0, ...seen.map(({ afterNs }) => afterNs)) / MS;
+  return {
+    looked: losses.length,
+    findings: find(
+      'a loss that no relay noticed',
+      noticed.filter(({ relays }) => relays === 0),
+    ),
+    says: `${seen.length} of ${losses.length} losses noticed, by ${noticed.map(({ relays }) => relays).join('+')} relays, ${(slowest / 1000).toFixed(1)} s after the fault at the latest`,
+  };
+}
+
+/**
+ * Judges two rules. Callers who waited on a relay when it noticed a loss are answered within five seconds. No caller
+ * gets `completed` for a command that no client ran.
+ */
+function judgeAnswered({ cases, of, faults }: Evidence): Judged {
+  const words = of('lost').filter(({ cause }) => cause === 'store_lost');
+  const all = [...cases.values()];
+  const held = words.flatMap((word) =>
+    all.flatMap((one) =>
+      one.waits
+        .filter(({ attempt }) => attempt.relay === word.of && attempt.at < word.at)
+        .map(({ attempt, ends }) => ({
+          text: `${one.text} ${attempt.wait}`,
+          afterNs: (ends[0]?.at ?? Infinity) - word.at,
+        }))
+        .filter(({ afterNs }) => afterNs > 0),
+    ),
+  );
+  const invented = all.filter(
+    (one) => one.runs.length === 0 && verdictsOf(one).some(({ outcome }) => outcome === 'completed'),
+  );
+  const slowest = Math.max(0, ...held.map(({ afterNs }) => afterNs)) / MS / 1000;
+  return {
+    looked: faults(...LOSSES).length,
+    findings: [
+      ...find(
+        'left waiting after a loss',
+        held.filter(({ afterNs }) => afterNs > ANSWER_DELAY_MS * MS),
+      ),
+      ...find('reported as completed though no client ran it', invented),
+    ],
+    says: `${held.length} waits through ${words.length} losses noticed, answered within ${slowest.toFixed(1)} s`,
   };
 }

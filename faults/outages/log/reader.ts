@@ -1,8 +1,11 @@
 /** Reads the state of the relays as an administrator, and logs what it read for the judge. */
-import { canaryOf, fillerOf, type Key } from './events.ts';
-import { readScopes } from './census.ts';
-import type { FaultLog } from './log.ts';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { KINDS } from '../../../src/backends/redis/keys.ts';
 import { ADMIN_TOKEN, type Relay } from '../processes/relays.ts';
+import { canaryOf, fillerOf, type Key, type Logged } from './events.ts';
+import type { FaultLog } from './log.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -182,4 +185,101 @@ function countEnds(log: FaultLog, { user, client }: Pick<Key, 'user' | 'client'>
       for (const [command, rows] of ends) log.write({ event: 'ends', user, client, command, rows });
     },
   };
+}
+
+// Reads which commands of each admission scope are live.
+
+/** The commands of one admission scope, as one reading found them. */
+export type Scope = {
+  readonly live: Key[];
+  /**
+   * A text that is equal in two readings if and only if no command was admitted or ended between them. Ends are final,
+   * and no id is used twice.
+   */
+  text: string;
+};
+
+/** Reads all records and returns them by scope, in the order of reading. */
+export async function readScopes(
+  each: (take: (row: Row) => void) => Promise<void>,
+): Promise<ReadonlyMap<string, Scope>> {
+  const scopes = new Map<string, Scope>();
+  await each((row) => {
+    const name = String(row['scope_id']);
+    const scope = scopes.get(name) ?? { live: [], text: '' };
+    scopes.set(name, scope);
+    const key = {
+      user: String(row['user_id']),
+      client: String(row['client_id']),
+      command: String(row['command_id']),
+    };
+    const ended = row['stage'] === 'terminal';
+    if (!ended) scope.live.push(key);
+    scope.text += `${key.client}/${key.command}${ended ? '.' : ''} `;
+  });
+  return scopes;
+}
+
+// Reads the errors that the relays wrote to their logs.
+
+const LOSS = 'this node lost what it held';
+
+/**
+ * Returns the errors in the relays' logs that the judge considers. Their times are converted to the clock of the other
+ * logs, exact to some milliseconds.
+ */
+export function readComplaints(folder: string): readonly Logged[] {
+  const wallToMonotonic = Number(process.hrtime.bigint()) - Date.now() * 1e6;
+  return readdirSync(folder)
+    .filter((name) => name.endsWith('.err'))
+    .flatMap((name) => {
+      const [proc = '', boot = ''] = name.split('.');
+      const lines = readFileSync(join(folder, name), 'utf8').split('\n');
+      return lines.flatMap((line, index) => {
+        const loss = lossOf(line);
+        if (loss === null) return [];
+        const at = loss.wallMs * 1e6 + wallToMonotonic;
+        return [{ proc, boot, seq: index + 1, at, event: 'lost', of: proc, cause: loss.cause } as const];
+      });
+    });
+}
+
+function lossOf(line: string): { readonly wallMs: number; readonly cause: string } | null {
+  if (!line.includes(LOSS)) return null;
+  try {
+    const { time, cause } = JSON.parse(line);
+    return { wallMs: Date.parse(time), cause: String(cause) };
+  } catch {
+    // The relay was killed while it wrote this line.
+    return null;
+  }
+}
+
+// Finds keys that a run left in Redis although they should have expired.
+
+/** The kinds of keys that may have no expiry. They are removed with their content or their node, or never. */
+const ALLOWED: ReadonlySet<string> = new Set(
+  Object.entries(KINDS)
+    .filter(([, { ends }]) => ends !== 'ttl')
+    .map(([kind]) => kind),
+);
+/** The number of keys that Redis looks at in one step of a scan. */
+const SCAN = 1000;
+
+/** Returns the keys of a Redis that will never be removed although they should be, and keys of no known kind. */
+export async function leftovers(url: string): Promise<readonly string[]> {
+  const redis = new Redis(url);
+  const found: string[] = [];
+  try {
+    let cursor = '0';
+    do {
+      const [next, keys] = await redis.scan(cursor, 'COUNT', SCAN);
+      const ttls = await Promise.all(keys.map((key) => redis.pttl(key)));
+      found.push(...keys.filter((key, index) => ttls[index] === -1 && !ALLOWED.has(key.split(':')[3] ?? '')));
+      cursor = next;
+    } while (cursor !== '0');
+  } finally {
+    redis.disconnect();
+  }
+  return found;
 }

@@ -1,5 +1,5 @@
 /** Lists the mutants that copy mistakes known from other relays. Fault runs must catch them. */
-import type { Mistake } from './mutant.ts';
+import type { Mistake } from './plant.ts';
 
 /** The mutants that copy known mistakes of relays over a shared store. */
 export const LISTED_MUTANTS: readonly Mistake[] = [

@@ -1,8 +1,193 @@
 /** Joins the lists of mutants that fault runs must catch. Each mutant breaks one rule of the relay. */
-import { DIRECT_MUTANTS } from './direct.ts';
 import { LISTED_MUTANTS } from './listed.ts';
-import type { Mutant } from './mutant.ts';
-import { SHARED_MUTANTS } from './shared.ts';
+import type { Mistake, Mutant } from './plant.ts';
+
+// Lists the mutants that fault runs must catch with one relay in direct mode.
+
+/** The mutants of the memory backend and of code that both backends use. */
+const DIRECT_MUTANTS: readonly Mistake[] = [
+  {
+    name: 'leak',
+    says: 'an end does not release its reservation',
+    file: 'backends/memory/ledger.ts',
+    find: 'scope.holders.remove(entry.scopePlace);',
+    replace: '',
+    plan: 'F0',
+    caughtBy: ['I6'],
+  },
+  {
+    name: 'early-release',
+    says: 'some ends do not remove what only live commands have',
+    file: 'backends/memory/commands.ts',
+    find: 'this.#ledger.end(entry, this.now);',
+    replace: 'if (command.commandId.endsWith("7")) this.#ledger.end(entry, this.now);',
+    plan: 'F0',
+    caughtBy: ['I6'],
+  },
+  {
+    name: 'waiter-by-command',
+    says: 'waiters are stored by command, so that the second replaces the first',
+    file: 'backends/memory/waiters.ts',
+    find: 'entry.waiters = [...entry.waiters, row];',
+    replace: 'entry.waiters = [row];',
+    plan: 'F12',
+    caughtBy: ['I4'],
+  },
+  {
+    name: 'swapped-result',
+    says: 'a waiter gets the result of the previous command',
+    file: 'backends/memory/waiters.ts',
+    find: 'reply: { rpcId, command, result: entry.result },',
+    replace:
+      'reply: { rpcId, command, result: [Reflect.get(this, "last") ?? entry.result, Reflect.set(this, "last", entry.result)][0] as never },',
+    plan: 'F0',
+    caughtBy: ['I9'],
+  },
+  {
+    name: 'wide-window',
+    says: 'the number of commands in flight on a link has no bound',
+    file: 'core/commands/link-queues.ts',
+    find: 'window.size >= IN_FLIGHT ||',
+    replace: '',
+    plan: 'window',
+    caughtBy: ['I10'],
+  },
+  {
+    name: 'false-proof',
+    says: 'a command that was written is reported as expired',
+    file: 'core/commands/rules.ts',
+    find: "execution: unknown ? 'may_have_run' : 'not_written',",
+    replace: "execution: 'not_written',",
+    plan: 'F13',
+    caughtBy: ['I8'],
+  },
+  {
+    name: 'run-again',
+    says: 'commands that another instance got are sent to the new one too',
+    file: 'core/commands/rules.ts',
+    find: 'else orphaned.push(entry.command);',
+    replace: "else { this.#move(entry, { stage: 'queued' }); this.tx.offer(entry, reported.nodeId); }",
+    plan: 'F13',
+    caughtBy: ['I5', 'I9'],
+  },
+  {
+    name: 'two-ends',
+    says: 'the end that a client reports is retained twice',
+    file: 'core/commands/rules.ts',
+    find: 'const recorded: EndOfRecord = {',
+    replace:
+      'this.tx.retain(entry, { id: `${before.commandId}:end`, kind: ROW_KIND[end.kind], instanceId, kept, error });\n    const recorded: EndOfRecord = {',
+    plan: 'F0',
+    caughtBy: ['I3'],
+  },
+];
+
+// Lists the mutants that fault runs must catch with three relays over one Redis.
+
+/** The mutants of the Redis backend and of code that both backends use. */
+const SHARED_MUTANTS: readonly Mistake[] = [
+  {
+    name: 'no-mark',
+    says: 'a command is written to the socket without a recorded dispatch',
+    file: 'backends/redis/commands/lib-mark.lua',
+    find: 'dispatchedAt = text(now),',
+    replace: '',
+    plan: 'F0',
+    caughtBy: ['I8'],
+  },
+  {
+    name: 'leak',
+    says: 'an end does not release its reservation',
+    file: 'backends/redis/commands/lib-commands.lua',
+    find: "drop(key('reserved', rec.sh), name)",
+    replace: '',
+    plan: 'F0',
+    caughtBy: ['I6'],
+  },
+  {
+    name: 'cursor-from-now',
+    says: 'a mailbox is read from new entries on, not from the entries that are left',
+    file: 'backends/redis/nodes-rows.ts',
+    find: "'STREAMS', key, cursor)",
+    replace: "'STREAMS', key, '$')",
+    plan: 'F0',
+    caughtBy: ['I1', 'I4'],
+  },
+  {
+    name: 'waiter-by-command',
+    says: 'waits are stored by command, so that the node of the second replaces that of the first',
+    file: 'backends/redis/waiters/lib-waiters.lua',
+    find: 'entries[#entries + 1] = own',
+    replace: 'entries = { own }',
+    plan: 'F12',
+    caughtBy: ['I4'],
+  },
+  {
+    name: 'swapped-result',
+    says: 'a waiter gets the result of another command',
+    file: 'backends/redis/waiters/lib-waiters.lua',
+    find: 'fields.result = result',
+    replace:
+      "local last = key('payload', 'last') call('SET', last, result, 'NX', 'PX', 60000) fields.result = call('GET', last)",
+    plan: 'F0',
+    caughtBy: ['I9'],
+  },
+  {
+    name: 'false-proof',
+    says: 'a command that was written is reported as not written',
+    file: 'backends/redis/commands/lib-commands.lua',
+    find: "execution = unknown and 'may_have_run' or 'not_written',",
+    replace: "execution = 'not_written',",
+    plan: 'F13',
+    caughtBy: ['I8'],
+  },
+  {
+    name: 'run-again',
+    says: 'commands that another instance got are sent to the new one too',
+    file: 'backends/redis/commands/rebind.lua',
+    find: 'else orphaned[#orphaned + 1] = lib.commands_text(rec) end',
+    replace: "else lib.commands_move(rec, { stage = 'queued' }) lib.commands_post(rec, nodeId, 'command') end",
+    plan: 'F13',
+    caughtBy: ['I5'],
+  },
+  {
+    name: 'two-ends',
+    says: 'the end that a client reports is retained twice',
+    file: 'backends/redis/commands/finish.lua',
+    find: 'lib.commands_reported = function(rec, sightings, a)',
+    replace:
+      "lib.commands_reported = function(rec, sightings, a)\n  lib.commands_retain(rec, { id = rec.commandId .. ':end', kind = 'result' })",
+    plan: 'F0',
+    caughtBy: ['I3'],
+  },
+  {
+    name: 'admit-anew',
+    says: 'a known id is admitted again',
+    file: 'backends/redis/commands/admit.lua',
+    find: 'if before then return lib.commands_attach(before, wait) end',
+    replace: '',
+    plan: 'F12',
+    caughtBy: ['I3', 'I4', 'I5', 'I6', 'I7', 'I8'],
+  },
+  {
+    name: 'for-ever',
+    says: 'the records and results of commands have no expiry',
+    file: 'backends/redis/commands/lib-spans.lua',
+    find: "  expire(lib.spans_key(user.uh, name), over - now + (string.match(name, '^r') and 0 or lib.spans_grace))\n",
+    replace: '',
+    plan: 'F0',
+    caughtBy: ['I11'],
+  },
+  {
+    name: 'wide-window',
+    says: 'the number of commands in flight on a link has no bound',
+    file: 'core/commands/link-queues.ts',
+    find: 'window.size >= IN_FLIGHT ||',
+    replace: '',
+    plan: 'window',
+    caughtBy: ['I10'],
+  },
+];
 
 export const MUTANTS: readonly Mutant[] = [
   ...DIRECT_MUTANTS.map((mutant) => ({ ...mutant, mode: 'direct' as const })),

@@ -3,8 +3,6 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symli
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-import type { Edit, Plant } from './mutant.ts';
-
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 
 export function editsOf({ file, find, replace, also = [] }: Plant): readonly Edit[] {
@@ -19,7 +17,7 @@ export function mutate({ file, find, replace }: Edit, source: string = join(ROOT
 }
 
 /** A copy of the sources, which is removed at disposal. */
-export type SourceCopy = AsyncDisposable & { readonly source: string; readonly folder: string };
+type SourceCopy = AsyncDisposable & { readonly source: string; readonly folder: string };
 
 export function copySources(from: string = join(ROOT, 'src')): SourceCopy {
   const folder = mkdtempSync(join(tmpdir(), 'callboard-mutant-'));
@@ -50,3 +48,26 @@ export function plantMutant(mutant: Plant, from: string = join(ROOT, 'src')): So
   }
   return copy;
 }
+
+// Defines the types of mutants: mistakes that are planted in the sources and that a run must notice. The other files of
+// this folder list and plant them.
+
+/** A text that occurs exactly once in a file below src, and the text that replaces it. */
+type Edit = { readonly file: string; readonly find: string; readonly replace: string };
+
+/** A mistake that is planted in the relay's sources and that a run must notice. */
+export type Mutant = Edit & {
+  readonly name: string;
+  readonly says: string;
+  readonly mode: 'direct' | 'shared';
+  /** Further edits, if the sources guard against the mistake in more than one place. */
+  readonly also?: readonly Edit[];
+  /** The name of the plan under which the mistake shows. */
+  readonly plan: string;
+  /** The names of the invariants, or promises of the plan, of which at least one must catch the mistake. */
+  readonly caughtBy: readonly string[];
+};
+export type Mistake = Omit<Mutant, 'mode'>;
+
+/** A mistake in one or more files of the sources. */
+export type Plant = Edit & { readonly also?: readonly Edit[] };

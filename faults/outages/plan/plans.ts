@@ -1,6 +1,65 @@
 /** Lists the plans of fault runs by name: which faults, which load, and what must hold. */
-import { LARGE_BYTES, NARROW_PLANS } from './narrow-plans.ts';
 import type { Plan, PlanRow, Range } from './plan.ts';
+
+// Lists the plans that test one kind of fault each.
+
+/** The size of a payload that is too large for a history row, in bytes. */
+export const LARGE_BYTES = 24 * 1024;
+
+/** The short plans with one kind of fault each. Planted mistakes show under them, and a correct relay survives them. */
+const NARROW_PLANS: readonly PlanRow[] = [
+  { name: 'slow', says: 'slow handlers', kinds: [], faults: 0, workMs: 4_000 },
+  {
+    name: 'window',
+    says: 'two clients, with more than their windows hold',
+    kinds: [],
+    faults: 0,
+    clients: 2,
+    workMs: 4_000,
+  },
+  {
+    name: 'F6h',
+    says: 'the connection to Redis lost for all relays at once, for longer than a lease',
+    kinds: ['all-holes'],
+    gap: [9_000, 10_000],
+    hold: [12_000, 12_000],
+    faults: 1,
+    promises: ['amnesty'],
+  },
+  {
+    name: 'F8d',
+    says: 'replies of Redis dropped, one after the other',
+    kinds: ['drop-reply'],
+    gap: [2_000, 2_500],
+    hold: [500, 500],
+    faults: 12,
+  },
+  {
+    name: 'F13f',
+    says: 'clients killed; others report what those ran',
+    kinds: ['clients-forge'],
+    gap: [2_000, 3_000],
+    faults: 2,
+    workMs: 500,
+  },
+  {
+    name: 'F14l',
+    says: "clients' connections broken, which the relays notice late",
+    kinds: ['links-late'],
+    gap: [1_000, 3_000],
+    hold: [1_500, 1_500],
+    faults: 2,
+  },
+  {
+    name: 'F17k',
+    says: 'kill -9 of a relay with spilled payloads, while nothing removes them',
+    kinds: ['relay-kill'],
+    gap: [2_000, 3_000],
+    faults: 2,
+    bytes: LARGE_BYTES,
+    promises: ['payloads'],
+  },
+];
 
 const EVERYSEC = ['--appendonly', 'yes', '--appendfsync', 'everysec', '--save', ''];
 const ALWAYS = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', ''];
@@ -182,4 +241,60 @@ export function planOf(name: string): Plan {
   const plan = PLANS.find((one) => one.name.toLowerCase() === name.toLowerCase());
   if (!plan) throw new Error(`there is no plan ${name}: ${PLANS.map((one) => one.name).join(', ')}`);
   return plan;
+}
+
+// Lists the fault runs that `npm run faults -- --gate` makes before a release.
+
+/** One run of one plan before a release. */
+export type ReleaseRun = {
+  readonly plan: string;
+  readonly seed: number;
+  readonly commands: number;
+  /** The number of faults; by default that of the plan. */
+  readonly faults?: number;
+  /**
+   * The highest number of commands per second. Three relays, the store, the clients and the callers share two cores.
+   */
+  readonly rate: number;
+};
+
+/** The number of commands per second of most runs. */
+const RATE = 120;
+/**
+ * The number of commands per second if payloads are spilled. Two cores can handle about 100 such commands per second.
+ */
+const LARGE_RATE = 60;
+const SEEDS = [11, 12, 13];
+/** The number of commands of each plan that runs once for each seed. */
+const REPEATED = { F2: 4_000, F3: 4_000, F3a: 4_000, F4: 3_000, F5: 3_000, F6: 3_000, F7: 3_000, F8: 4_000 };
+/** The number of commands of each plan that runs only once. */
+const ONCE = {
+  ...{ F12: 4_000, F13: 4_000, F14: 4_000, F15: 3_000, F17: 3_000, F19: 4_000, sentinel: 2_000 },
+  ...{ F20: 4_000, F20r: 4_000, F20t: 4_000, F20s: 4_000, F20c: 4_000, F21: 4_000, F22: 4_000 },
+};
+/** The plans whose single fault takes most of the run: a process is stopped for 30 s, or a failover is awaited. */
+const ONE_FAULT: readonly string[] = ['F6', 'F7', 'sentinel'];
+
+const repeated = Object.entries(REPEATED).flatMap(([plan, commands]) =>
+  SEEDS.map((seed) => ({ plan, seed, commands, rate: RATE })),
+);
+const once = Object.entries(ONCE).map(([plan, commands]) => ({
+  plan,
+  seed: 21,
+  commands,
+  rate: plan === 'F17' ? LARGE_RATE : RATE,
+}));
+
+/**
+ * The runs before a release, in order: many kills of relays, then the other plans of the store and of relays three
+ * times each, and the rest once.
+ */
+const RUNS: readonly ReleaseRun[] = [
+  { plan: 'F1', seed: 21, commands: 50_000, faults: 20, rate: 330 },
+  ...[...repeated, ...once].map((run) => (ONE_FAULT.includes(run.plan) ? { ...run, faults: 1 } : run)),
+];
+
+/** Returns the runs before a release. `added`: a number that is added to each seed; 0 for the usual seeds. */
+export function releaseRuns(added: number): readonly ReleaseRun[] {
+  return RUNS.map((run) => ({ ...run, seed: run.seed + added }));
 }

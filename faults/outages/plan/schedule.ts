@@ -1,8 +1,8 @@
 /** Draws the faults of a run and their times from a seed. The same seed gives the same schedule. */
 import type { Fault, Plan } from './plan.ts';
-import { between, pick, seeded } from '../random.ts';
+import { between, pick, seeded } from '../../lib/random.ts';
 
-export type ScheduleOptions = {
+type ScheduleOptions = {
   readonly seed: number;
   readonly plan: Plan;
   readonly faults: number;

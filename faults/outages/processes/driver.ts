@@ -9,7 +9,7 @@ import {
 import { signToken } from '../../../src/http/tokens.ts';
 import { canaryOf, fillerOf, type Key } from '../log/events.ts';
 import type { FaultLog } from '../log/log.ts';
-import { between, pick, seeded } from '../random.ts';
+import { between, pick, seeded } from '../../lib/random.ts';
 import { SECRET } from './relays.ts';
 
 export type Load = {
@@ -31,7 +31,7 @@ export type Load = {
   readonly again: boolean;
 };
 
-export type Driver = AsyncDisposable & {
+type Driver = AsyncDisposable & {
   /** Resolves when a caller has the end of every command, or has given up. */
   run(): Promise<void>;
   /** Asks every relay once more for the end of each command. */

@@ -15,6 +15,7 @@ import {
 } from '../../core/audit/audit-rows.ts';
 import { CallboardError } from '../../core/errors.ts';
 import type { Log } from '../../core/ports.ts';
+import { lowerBound } from './collections.ts';
 
 type Held = Pick<SealedRow, 'row' | 'line'>;
 
@@ -93,13 +94,7 @@ export class MemoryAudit implements AuditStore {
 
   /** Returns the index of the first row whose number is at least `seq`. */
   #indexOf(seq: number): number {
-    let [low, high] = [0, this.#rows.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((this.#rows[middle]?.row.seq ?? Infinity) < seq) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return lowerBound(this.#rows.length, (at) => (this.#rows[at]?.row.seq ?? Infinity) < seq);
   }
 }
 

@@ -1,7 +1,7 @@
 /** Creates the stores of direct mode, and combines them into one backend. */
 import type { AuditStore } from '../../core/audit/audit-rows.ts';
 import type { TicketStore } from '../../core/auth/principal.ts';
-import type { Backend, Bus, Topics } from '../../core/backend.ts';
+import type { Backend, Bus } from '../../core/backend.ts';
 import { ByClient } from '../../core/collections.ts';
 import { compareReconnects, type ReconnectStore } from '../../core/connections/connection.ts';
 import type { ClientKey } from '../../core/ids.ts';
@@ -23,6 +23,7 @@ import { createMemoryDedup } from './dedup.ts';
 import { createMemoryHistory, type MemoryHistory, type TableLimits } from './history.ts';
 import { createMemoryInspector } from './inspector.ts';
 import { Ledger } from './ledger.ts';
+import { createListeners } from './listeners.ts';
 import { createMemorySites } from './sites.ts';
 import { WaiterIndex, createWaitReads } from './waiters.ts';
 
@@ -102,36 +103,18 @@ export function createMemoryBackend({
 // Publishes events to subscribers within one process (core's Bus). It stores no events, so only present subscribers
 // receive them.
 
-type Listener = (event: never) => void;
-
 /** Creates core's Bus for one process: listeners are called before `publish` returns. */
 export function createMemoryBus(log: Log): Bus {
-  const topics = new Map<string, Set<Listener>>();
-  let listenersOfCommands = 0;
+  const commands = new Set<string>();
+  const listeners = createListeners(log, (topic) => {
+    if (!topic.startsWith('command:')) return;
+    if (listeners.has(topic)) commands.add(topic);
+    else commands.delete(topic);
+  });
   return {
-    hasSubscribers: () => listenersOfCommands > 0,
-    publish(topic, event) {
-      for (const listener of topics.get(topic) ?? []) {
-        try {
-          (listener as (event: Topics[typeof topic]) => void)(event);
-        } catch (error) {
-          log.error({ err: error, topic }, 'a listener failed');
-        }
-      }
-    },
-    subscribe(topic, listener) {
-      const listeners = topics.get(topic) ?? new Set<Listener>();
-      topics.set(topic, listeners);
-      // A new wrapper for each subscription allows one function to subscribe twice.
-      const registered: Listener = (event) => listener(event);
-      listeners.add(registered);
-      const ofCommands = topic.startsWith('command:') ? 1 : 0;
-      listenersOfCommands += ofCommands;
-      return () => {
-        if (listeners.delete(registered)) listenersOfCommands -= ofCommands;
-        if (listeners.size === 0 && topics.get(topic) === listeners) topics.delete(topic);
-      };
-    },
+    hasSubscribers: () => commands.size > 0,
+    publish: listeners.deliver,
+    subscribe: (topic, listener) => listeners.add(topic, listener),
   };
 }
 

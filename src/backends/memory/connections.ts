@@ -157,33 +157,6 @@ type ConnectionRow = {
 type User = { readonly userId: string; readonly clients: SortedMap<ConnectionRow>; first: First | null };
 type First = { readonly most: number; readonly rows: readonly Connection[]; readonly nodes: readonly string[] };
 
-/**
- * The rows of the connection store, in order. `put` and every read except `peek` first forget the rows that have
- * expired.
- */
-interface ConnectionRows {
-  find(key: ClientKey): ConnectionRow | undefined;
-  /** Returns the client's connection, like `find`, but forgets no rows. Skips a row that has expired. */
-  peek(key: ClientKey): Connection | null;
-  /** Stores a link that has just shown a sign of life. Replaces the connection of the client's row, or adds a row. */
-  put(connection: Connection): Connection;
-  /** Replaces a link's state without counting it as a sign of life. */
-  replace(row: ConnectionRow, connection: Connection): Connection;
-  /**
-   * Marks the link as down. A link that was silent for too long counts as down from DEAD_MS after its last sign of
-   * life.
-   */
-  lose(row: ConnectionRow, end: LinkEnd): Connection;
-  /** Reads the connections of one user, or of all if `userId` is null, ordered by (user, client). */
-  from(userId: string | null, after: Position | null): IteratorObject<Connection>;
-  users(after: Position | null): IteratorObject<UserRow>;
-  /**
-   * Returns the first `most` connections of one user, and how many there are. Returns the same array as the last call,
-   * unless one of the user's rows changed.
-   */
-  first(userId: string, most: number): { readonly total: number; readonly rows: readonly Connection[] };
-}
-
 type RowsOptions = {
   readonly clock: Clock;
   readonly nodeAlive: (nodeId: string) => boolean;
@@ -196,11 +169,19 @@ type RowsOptions = {
 /** Receives the end of a link. `endedAt`: when the link ended, in epoch milliseconds. */
 type LinkEnded = (connection: Connection, end: LinkEnd, endedAt: number) => void;
 
-function createRows({ clock, nodeAlive, onForgotten, onEnded }: RowsOptions): ConnectionRows {
+/**
+ * Creates the rows of the connection store, in order. `put` and every read except `peek` first forget the rows that
+ * have expired.
+ */
+function createRows({ clock, nodeAlive, onForgotten, onEnded }: RowsOptions) {
   const users = createSortedMap<User>();
   const live = new List<ConnectionRow>();
   const lost = new List<ConnectionRow>();
 
+  /**
+   * Marks the link as down. A link that was silent for too long counts as down from DEAD_MS after its last sign of
+   * life.
+   */
   const lose = (row: ConnectionRow, end: LinkEnd): Connection => {
     const lostAt = row.lostAt ?? clock.now();
     if (row.lostAt === null) move(row, { from: live, to: lost, lostAt });
@@ -225,17 +206,19 @@ function createRows({ clock, nodeAlive, onForgotten, onEnded }: RowsOptions): Co
   };
 
   return {
-    find(key) {
+    find(key: ClientKey): ConnectionRow | undefined {
       forget();
       const row = users.get(key.userId)?.clients.get(key.clientId);
       if (row) observe(row);
       return row;
     },
-    peek(key) {
+    /** Returns the client's connection, like `find`, but forgets no rows. Skips a row that has expired. */
+    peek(key: ClientKey): Connection | null {
       const row = users.get(key.userId)?.clients.get(key.clientId);
       return row && forgottenAt(row) > clock.now() ? observe(row) : null;
     },
-    put(connection) {
+    /** Stores a link that has just shown a sign of life. Replaces the connection of the client's row, or adds a row. */
+    put(connection: Connection): Connection {
       forget();
       const row = rowOf(users, connection);
       move(row, { from: row.lostAt === null ? live : lost, to: live, lostAt: null });
@@ -243,7 +226,8 @@ function createRows({ clock, nodeAlive, onForgotten, onEnded }: RowsOptions): Co
     },
     replace,
     lose,
-    *from(userId, after) {
+    /** Reads the connections of one user, or of all if `userId` is null, ordered by (user, client). */
+    *from(userId: string | null, after: Position | null): Generator<Connection> {
       forget();
       const [afterUser = null, afterClient = null] = after ?? [];
       const one = userId === null ? undefined : users.get(userId);
@@ -252,13 +236,17 @@ function createRows({ clock, nodeAlive, onForgotten, onEnded }: RowsOptions): Co
         for (const row of user.clients.values({ after: start })) yield observe(row);
       }
     },
-    *users(after) {
+    *users(after: Position | null): Generator<UserRow> {
       forget();
       for (const { userId, clients } of users.values({ after: after?.[0] ?? null })) {
         yield { userId, count: clients.size };
       }
     },
-    first(userId, most) {
+    /**
+     * Returns the first `most` connections of one user, and how many there are. Returns the same array as the last call,
+     * unless one of the user's rows changed.
+     */
+    first(userId: string, most: number): { readonly total: number; readonly rows: readonly Connection[] } {
       forget();
       const user = users.get(userId);
       if (!user) return { total: 0, rows: [] };
@@ -271,6 +259,7 @@ function createRows({ clock, nodeAlive, onForgotten, onEnded }: RowsOptions): Co
   };
 }
 
+/** Replaces a link's state without counting it as a sign of life. */
 function replace(row: ConnectionRow, connection: Connection): Connection {
   row.connection = connection;
   row.user.first = null;

@@ -244,26 +244,21 @@ type InstanceFilter = {
   readonly clientType: ClientType | null;
 };
 
+type ReportingInstances = ReturnType<typeof createReportingInstances>;
+
 /**
  * The reports of all clients, ordered by (user, client). While the result of `from` is being read, no client may be
  * added or dropped.
  */
-interface ReportingInstances {
-  get(key: ClientKey): ReportingInstance | undefined;
-  add(instance: ReportingInstance): void;
-  /** Drops the reports of a client, because the client's row was forgotten or belongs to another instance. */
-  drop(key: ClientKey): void;
-  /** Reads the instances that match the filter, beginning with the one that `after` names. */
-  from(filter: InstanceFilter, after: Position | null): IteratorObject<ReportingInstance>;
-}
-
-export function createReportingInstances(): ReportingInstances {
+export function createReportingInstances() {
   const instances = createSortedMap<ReportingInstance>();
   return {
-    get: (key) => instances.get(orderKey(key)),
-    add: (instance) => instances.set(orderKey(instance), instance),
-    drop: (key) => void instances.delete(orderKey(key)),
-    *from({ userId, clientId, clientType }, after) {
+    get: (key: ClientKey) => instances.get(orderKey(key)),
+    add: (instance: ReportingInstance) => instances.set(orderKey(instance), instance),
+    /** Drops the reports of a client, because the client's row was forgotten or belongs to another instance. */
+    drop: (key: ClientKey) => void instances.delete(orderKey(key)),
+    /** Reads the instances that match the filter, beginning with the one that `after` names. */
+    *from({ userId, clientId, clientType }: InstanceFilter, after: Position | null): Generator<ReportingInstance> {
       const start = after === null ? null : orderKey({ userId: after[0] ?? '', clientId: after[1] ?? '' });
       const prefix = userId === null ? '' : orderKey({ userId, clientId: clientId ?? '' });
       for (const instance of instances.values({ from: start !== null && start > prefix ? start : prefix })) {

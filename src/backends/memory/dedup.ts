@@ -1,5 +1,5 @@
 /** Recognises repeated messages within one process, and counts the messages that were seen and repeated. */
-import type { DedupStats, DedupStore } from '../../core/dedup/dedup-store.ts';
+import type { DedupStats, DedupStore } from '../../core/dedup/dedup.ts';
 import { DEDUP_GRAIN_MS, DEDUP_TTL_MS, DEDUP_WINDOW_SECONDS } from '../../core/limits.ts';
 import { silentMetrics, type Metrics } from '../../core/metrics.ts';
 import type { Clock, Log } from '../../core/ports.ts';
@@ -39,13 +39,8 @@ export function createMemoryDedup({ clock, ...options }: DedupMarksOptions & { r
 }
 
 type Counted = Pick<DedupStats, 'seen' | 'unique' | 'duplicates'>;
-type Counters = {
-  count(now: number, first: boolean): void;
-  /** Sums the counters of the window. `from`: when the oldest time slot of the window began, in epoch milliseconds. */
-  sum(now: number, windowSeconds: number): Counted & { readonly from: number };
-};
 
-function createCounters(): Counters {
+function createCounters() {
   const buckets = new Map<number, { seen: number; unique: number }>();
   const forget = (oldest: number): void => {
     for (const bucket of buckets.keys()) {
@@ -53,7 +48,7 @@ function createCounters(): Counters {
     }
   };
   return {
-    count(now, first) {
+    count(now: number, first: boolean): void {
       const at = bucketOf(now);
       const bucket = buckets.get(at) ?? { seen: 0, unique: 0 };
       if (!buckets.has(at)) forget(at - bucketsOf(DEDUP_WINDOW_SECONDS.max));
@@ -61,7 +56,8 @@ function createCounters(): Counters {
       bucket.seen++;
       if (first) bucket.unique++;
     },
-    sum(now, windowSeconds) {
+    /** Sums the counters of the window. `from`: when the oldest time slot of the window began, in epoch milliseconds. */
+    sum(now: number, windowSeconds: number): Counted & { readonly from: number } {
       const first = bucketOf(now) - bucketsOf(windowSeconds) + 1;
       let seen = 0;
       let unique = 0;

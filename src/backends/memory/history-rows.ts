@@ -258,34 +258,25 @@ function removeStream(state: State, stream: Stream, why: Why): void {
  */
 type Note = { readonly userId: string; droppedAt: number; wholeStreamAt: number; place: ListItem<Note> | null };
 
+const NEVER = -Infinity;
+
+type Evictions = ReturnType<typeof createEvictions>;
+
 /**
  * Remembers that messages were dropped early, for as long as these messages would still be shown. An answer that could
  * have contained one of them has a gap. Each method takes constant time, and each user takes one small object.
  */
-interface Evictions {
-  /**
-   * Records that a message of this user was dropped. `at`: when the message was retained. `streamGone`: whether it was
-   * the last message of its stream.
-   */
-  note(userId: string, at: number, streamGone: boolean): void;
-  droppedAt(userId: string): number;
-  wholeStreamAt(userId: string): number;
-  /** Returns the latest `droppedAt` of all users. */
-  anyDroppedAt(): number;
-  anyWholeStreamAt(): number;
-  /** Forgets dropped messages that would no longer be shown, because they were retained at `before` or earlier. */
-  expire(before: number): void;
-}
-
-const NEVER = -Infinity;
-
-function createEvictions(): Evictions {
+function createEvictions() {
   const notes = new Map<string, Note>();
   const byEviction = new List<Note>();
   let anyDropped = NEVER;
   let anyWholeStream = NEVER;
   return {
-    note(userId, at, streamGone) {
+    /**
+     * Records that a message of this user was dropped. `at`: when the message was retained. `streamGone`: whether it was
+     * the last message of its stream.
+     */
+    note(userId: string, at: number, streamGone: boolean): void {
       const note = notes.get(userId) ?? { userId, droppedAt: NEVER, wholeStreamAt: NEVER, place: null };
       notes.set(userId, note);
       note.droppedAt = Math.max(note.droppedAt, at);
@@ -297,11 +288,13 @@ function createEvictions(): Evictions {
       if (note.place) byEviction.remove(note.place);
       note.place = byEviction.push(note);
     },
-    droppedAt: (userId) => notes.get(userId)?.droppedAt ?? NEVER,
-    wholeStreamAt: (userId) => notes.get(userId)?.wholeStreamAt ?? NEVER,
+    droppedAt: (userId: string) => notes.get(userId)?.droppedAt ?? NEVER,
+    wholeStreamAt: (userId: string) => notes.get(userId)?.wholeStreamAt ?? NEVER,
+    /** Returns the latest `droppedAt` of all users. */
     anyDroppedAt: () => anyDropped,
     anyWholeStreamAt: () => anyWholeStream,
-    expire(before) {
+    /** Forgets dropped messages that would no longer be shown, because they were retained at `before` or earlier. */
+    expire(before: number): void {
       for (let head = byEviction.first; head && head.value.droppedAt <= before; head = byEviction.first) {
         byEviction.remove(head);
         notes.delete(head.value.userId);

@@ -245,35 +245,25 @@ export type TableLimits = RowLimits & {
 const TABLE_LIMITS: TableLimits = { ...HISTORY_LIMITS, linkMessages: LINK_MESSAGES, linkBytes: LINK_BYTES };
 
 /**
- * The two tables of retained rows: messages, and the link histories of all users. They have no limit in common, so no
- * message is dropped because many links open and end. A link history is read by its name. It is neither listed nor
- * counted among the streams of its user.
+ * Creates the two tables of retained rows: messages, and the link histories of all users. They have no limit in common,
+ * so no message is dropped because many links open and end. A link history is read by its name. It is neither listed
+ * nor counted among the streams of its user. `shares` counts the bytes that the messages of each user take. Link
+ * histories have a table of shares of their own.
  */
-interface Tables {
-  readonly messages: Rows;
-  /** Returns the table that holds the stream with this suffix. */
-  of(suffix: string): Rows;
-  stream(userId: string, suffix: string): Stream | undefined;
-  /** Drops the rows of both tables that were retained at `before` or earlier. */
-  expire(before: number): void;
-}
-
-/**
- * Creates the two tables. `shares` counts the bytes that the messages of each user take. Link histories have a table of
- * shares of their own.
- */
-function createTables(limits: TableLimits, shares: Shares | undefined): Tables {
+function createTables(limits: TableLimits, shares: Shares | undefined) {
   const { bytes, linkBytes, linkMessages, retentionMs } = limits;
   const messages = createRows(limits, shares ?? sharesOf(SHARE_BOUNDS.history_bytes.guarantee, bytes));
   const linkLimits = { streamMessages: linkMessages, retentionMs, bytes: linkBytes, streamsPerUser: 1 };
   const links = createRows(linkLimits, sharesOf(LINK_BYTES_GUARANTEE, linkBytes));
   const both = [messages, links];
+  /** Returns the table that holds the stream with this suffix. */
   const of = (suffix: string): Rows => (suffix === LINK_STREAM ? links : messages);
   return {
     messages,
     of,
-    stream: (userId, suffix) => of(suffix).users.get(userId)?.streams.get(suffix),
-    expire: (before) => both.forEach((rows) => rows.expire(before)),
+    stream: (userId: string, suffix: string) => of(suffix).users.get(userId)?.streams.get(suffix),
+    /** Drops the rows of both tables that were retained at `before` or earlier. */
+    expire: (before: number) => both.forEach((rows) => rows.expire(before)),
   };
 }
 

@@ -7,12 +7,12 @@ import type { Bus, ConnectionEvent } from '../../core/backend.ts';
 import type { CommandEvent } from '../../core/commands/command.ts';
 import type { Connection } from '../../core/connections/connection.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
-import type { Cancel, Log } from '../../core/ports.ts';
-import { advertisedChars, revisionOf } from './connections.ts';
+import { createListeners, type Listeners } from '../memory/listeners.ts';
+import { advertisedChars, revisionOf } from './connections-rows.ts';
 import type { RedisParts } from './parts.ts';
 import { partitionOfId } from './sites.ts';
 import type { Store } from './store.ts';
-import { createProbe, createSubscriber } from './subscriber.ts';
+import { createProbe, Subscriber } from './subscriber.ts';
 
 const CONNECTIONS = 'connections';
 /** The topic of a message that says that its sender could not publish earlier events of the channel. */
@@ -58,7 +58,7 @@ export function createRedisBus(parts: BusParts): RedisBus {
     for (const { topic, key } of topics) listeners.deliver(topic, { key, progress: null });
   };
   const watch = createWatch({ store, system, lapsed: (partition) => lookAgain(commands.inPartition(partition)) });
-  const subscriber = createSubscriber({
+  const subscriber = new Subscriber({
     connect: () => connect('bus'),
     fixed: Array.from({ length: store.partitions }, (_, partition) => store.key(partition, 'bus')),
     log,
@@ -183,23 +183,11 @@ function parsed(json: string): unknown {
 /** The topic of a command that someone on this node listens to. */
 type CommandTopic = { readonly topic: string; readonly key: CommandKey; readonly partition: number };
 
-type CommandChannels = {
-  /**
-   * Records whether the topic has listeners. Returns the command's channel; null if the topic is not a command's.
-   */
-  changed(topic: string, wanted: boolean): { readonly channel: string; readonly partition: number } | null;
-  /** Returns the topics whose events these channels carry. */
-  among(channels: readonly string[]): readonly CommandTopic[];
-  /** Returns the topics of the commands in this partition. */
-  inPartition(partition: number): readonly CommandTopic[];
-  /** Returns the partitions of all commands that someone on this node listens to. */
-  partitions(): ReadonlySet<number>;
-};
-
-function createCommandChannels(store: Store): CommandChannels {
+function createCommandChannels(store: Store) {
   const topics = new Map<string, CommandTopic>();
   return {
-    changed(topic, wanted) {
+    /** Records whether the topic has listeners. Returns the command's channel; null if the topic is not a command's. */
+    changed(topic: string, wanted: boolean) {
       const key = commandOf(topic);
       if (!key) return null;
       const { partition, kind, hash } = placeOfCommand(store, key);
@@ -208,8 +196,10 @@ function createCommandChannels(store: Store): CommandChannels {
       else topics.delete(channel);
       return { channel, partition };
     },
-    among: (channels) => channels.map((channel) => topics.get(channel)).filter((found) => found !== undefined),
-    inPartition: (partition) => [...topics.values()].filter((one) => one.partition === partition),
+    /** Returns the topics whose events these channels carry. */
+    among: (channels: readonly string[]) => channels.flatMap((channel) => topics.get(channel) ?? []),
+    inPartition: (partition: number) => [...topics.values()].filter((one) => one.partition === partition),
+    /** Returns the partitions of all commands that someone on this node listens to. */
     partitions: () => new Set([...topics.values()].map(({ partition }) => partition)),
   };
 }
@@ -257,61 +247,6 @@ function createWholeEvents({ store, read, deliver }: WholeEventsOptions): (event
     void done.then(() => {
       if (last === done) last = null;
     });
-  };
-}
-
-// The listeners of this process, by topic. Knows nothing of Redis.
-
-type Listener = (event: never) => void;
-
-/** The listeners of this node, by topic. If one throws, the others still get the event. */
-type Listeners = {
-  has(topic: string): boolean;
-  /** Calls the listeners of the topic. `event` is of the type that core declares for the topic. */
-  deliver(topic: string, event: unknown): void;
-  /** `interrupted`: called by `interrupted`, until the listener is removed. */
-  add(topic: string, listener: Listener, interrupted?: () => void): Cancel;
-  /** Tells all listeners that events of other nodes may have been lost. */
-  interrupted(): void;
-};
-
-/**
- * Creates an empty table. `changed`: called with a topic when its first listener is added, and when its last one is
- * removed.
- */
-function createListeners(log: Log, changed: (topic: string) => void): Listeners {
-  const topics = new Map<string, Set<Listener>>();
-  const toInterrupt = new Map<Listener, () => void>();
-  return {
-    has: (topic) => topics.has(topic),
-    deliver(topic, event) {
-      for (const listener of topics.get(topic) ?? []) {
-        try {
-          (listener as (event: unknown) => void)(event);
-        } catch (error) {
-          log.error({ err: error, topic }, 'a listener failed');
-        }
-      }
-    },
-    interrupted() {
-      for (const tell of toInterrupt.values()) tell();
-    },
-    add(topic, listener, interrupted) {
-      const known = topics.get(topic);
-      const listeners = known ?? new Set<Listener>();
-      // A new function for each call, so that one function may listen twice.
-      const own: Listener = (event) => listener(event);
-      listeners.add(own);
-      topics.set(topic, listeners);
-      if (interrupted) toInterrupt.set(own, interrupted);
-      if (!known) changed(topic);
-      return () => {
-        toInterrupt.delete(own);
-        if (!listeners.delete(own) || listeners.size > 0) return;
-        topics.delete(topic);
-        changed(topic);
-      };
-    },
   };
 }
 
@@ -396,15 +331,7 @@ type WatchOptions = Pick<RedisParts, 'store' | 'system'> & {
 };
 
 /** The notes of this node, one for each partition. */
-type Watch = {
-  /**
-   * Writes or renews the note of this partition. Returns null if the note is new enough. Otherwise returns a promise
-   * that resolves when the note is written or the attempt has failed. The promise never rejects.
-   */
-  want(partition: number): Promise<void> | null;
-};
-
-function createWatch({ store, system, lapsed }: WatchOptions): Watch {
+function createWatch({ store, system, lapsed }: WatchOptions) {
   const noted = new Map<number, number>();
   const asking = new Map<number, Promise<void>>();
   const note = async (partition: number, at: number): Promise<void> => {
@@ -420,7 +347,11 @@ function createWatch({ store, system, lapsed }: WatchOptions): Watch {
     }
   };
   return {
-    want(partition) {
+    /**
+     * Writes or renews the note of this partition. Returns null if the note is new enough. Otherwise returns a promise
+     * that resolves when the note is written or the attempt has failed. The promise never rejects.
+     */
+    want(partition: number): Promise<void> | null {
       const at = system.now();
       if (at - (noted.get(partition) ?? -Infinity) < RENEW_MS) return null;
       const asked = asking.get(partition) ?? note(partition, at);

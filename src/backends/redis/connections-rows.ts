@@ -1,18 +1,11 @@
 /** Decodes a connection's row from Redis, and says whether the connection is up at a given time. Pure. */
-import type {
-  ActionAdvertisement,
-  ClientType,
-  Connection,
-  DisconnectCause,
-  Predecessor,
-} from '../../core/connections/connection.ts';
-import { trustJson, type JsonText } from '../../core/json.ts';
+import type { ClientType, Connection, DisconnectCause, Predecessor } from '../../core/connections/connection.ts';
 import { DEAD_MS, FORGET_MS } from '../../core/limits.ts';
 import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import type { DocumentReading, Sized } from '../../core/reading.ts';
 import type { KeyKind } from './keys.ts';
-import type { Store } from './store.ts';
-import { fieldsOf, listOf, type Fields, type ReadCommand, type Reply } from './types.ts';
+import { inByteOrder, type Store } from './store.ts';
+import { fieldsOf, jsonOr, listOf, numberOr, numbersOf, type Fields, type ReadCommand, type Reply } from './types.ts';
 
 /** The fields of a row that change while its link is up or down. */
 type Stamps = Pick<Connection, 'nodeId' | 'lastSeenAt' | 'disconnectedAt' | 'disconnectCause' | 'closeCode'>;
@@ -22,6 +15,9 @@ export function decodeConnection(fields: Fields): Connection | null {
   const row = fieldsOf(fields);
   if (!row.has('epoch')) return null;
   const text = (name: string): string => row.get(name) ?? '';
+  const actions = JSON.parse(text('actions')) as Actions;
+  const revision = row.get('rev');
+  if (revision !== undefined) knownRevisions.set(actions, { revision, chars: text('actions').length });
   return {
     userId: text('userId'),
     clientId: text('clientId'),
@@ -29,11 +25,11 @@ export function decodeConnection(fields: Fields): Connection | null {
     epoch: Number(text('epoch')),
     clientType: text('clientType') as ClientType,
     host: text('host') === '1',
-    metadata: jsonOf(row.get('metadata')),
-    actions: JSON.parse(text('actions')) as readonly ActionAdvertisement[],
+    metadata: jsonOr(row.get('metadata')),
+    actions,
     connectedAt: Number(text('connectedAt')),
     replacedInstanceId: row.get('replacedInstanceId') ?? null,
-    replacedAt: stampOf(row.get('replacedAt')),
+    replacedAt: numberOr(row.get('replacedAt')),
     predecessors: predecessorsOf(row.get('predecessors')),
     ...stampsOf(row),
   };
@@ -84,18 +80,10 @@ export function stampsOf(row: ReadonlyMap<string, string>): Stamps {
   return {
     nodeId: row.get('nodeId') ?? '',
     lastSeenAt: Number(row.get('lastSeenAt')),
-    disconnectedAt: stampOf(row.get('disconnectedAt')),
+    disconnectedAt: numberOr(row.get('disconnectedAt')),
     disconnectCause: (row.get('disconnectCause') ?? null) as DisconnectCause | null,
-    closeCode: stampOf(row.get('closeCode')),
+    closeCode: numberOr(row.get('closeCode')),
   };
-}
-
-function stampOf(text: string | undefined): number | null {
-  return text === undefined ? null : Number(text);
-}
-
-function jsonOf(text: string | undefined): JsonText | null {
-  return text === undefined ? null : trustJson(text);
 }
 
 // Reads pages and counts of listings (connections, contexts, windows) from the indexes by name, merged over the
@@ -253,12 +241,7 @@ export function mergedMembers(looks: readonly Look[], partitions: readonly numbe
   const lists = looks.map(({ members, ...leases }, i) =>
     members.map((text) => ({ position: text.split('\0'), partition: partitions[i] ?? 0, leases, text })),
   );
-  if (lists.length === 1) return lists[0] ?? [];
-  return lists
-    .flat()
-    .map((member) => ({ member, bytes: Buffer.from(member.text) }))
-    .sort((a, b) => Buffer.compare(a.bytes, b.bytes))
-    .map(({ member }) => member);
+  return lists.length === 1 ? (lists[0] ?? []) : inByteOrder(lists.flat(), ({ text }) => text);
 }
 
 // Reads parts of the indexes of connections, contexts and windows. The reads of one tick are sent together.
@@ -293,20 +276,17 @@ export type LeaseView = { readonly now: number; readonly over: ReadonlyMap<strin
 /** A part of an index that was read. `count`: the number of its members; -1 if it was not requested. */
 type Looked = LeaseView & { readonly members: readonly string[]; readonly count: number };
 
+export type Looker = ReturnType<typeof createLooker>;
+
 /**
  * Collects the reads that are requested in one tick of the event loop. The reads of one partition take one round trip
  * for parts of indexes, and one for keys.
  */
-export interface Looker {
-  /** Forgets the rows that are due to be forgotten, and then reads a part of an index. */
-  look(partition: number, part: Part): Promise<Looked>;
-  read(command: ReadCommand): Promise<Reply>;
-}
-
-export function createLooker(store: Store): Looker {
+export function createLooker(store: Store) {
   return {
-    look: gathered((partition, parts) => look(store, partition, parts)),
-    read: async (command) => (await store.read([command]))[0] ?? null,
+    /** Forgets the rows that are due to be forgotten, and then reads a part of an index. */
+    look: gathered((partition, parts: readonly Part[]) => look(store, partition, parts)),
+    read: async (command: ReadCommand): Promise<Reply> => (await store.read([command]))[0] ?? null,
   };
 }
 
@@ -364,7 +344,7 @@ async function sweep(store: Store, partition: number, parts: readonly Part[]): P
     const leases = leaseViewOf(now, over);
     return found.map((one) => {
       const [members, count] = listOf(one);
-      return { ...leases, members: listOf(members ?? null).map(String), count: Number(count) };
+      return { ...leases, members: listOf(members).map(String), count: Number(count) };
     });
   }
 }
@@ -389,6 +369,36 @@ function* piecesOf(parts: readonly Part[]): Generator<readonly Part[]> {
  * the lease.
  */
 export function leaseViewOf(now: Reply | undefined, over: Reply | undefined): LeaseView {
-  const ends = [...fieldsOf(over ?? null)].map(([node, end]) => [node, Number(end)] as const);
-  return { now: Number(now), over: new Map(ends) };
+  return { now: Number(now), over: numbersOf(over) };
+}
+
+// Computes the text and the revision of the actions that a client advertises. The revision is a hash, the same for the
+// same actions in the same order.
+
+type Actions = Connection['actions'];
+type Hasher = Pick<Store, 'hash'>;
+
+/** What is remembered of a list of actions. Its text is not, because it may be large. */
+type KnownRevision = { readonly revision: string; readonly chars: number };
+const knownRevisions = new WeakMap<Actions, KnownRevision>();
+
+export function revisionOf(store: Hasher, actions: Actions): string {
+  return (knownRevisions.get(actions) ?? note(store, actions, JSON.stringify(actions))).revision;
+}
+
+/** Returns the actions as JSON, and their revision. */
+export function advertisementOf(store: Hasher, actions: Actions): readonly [text: string, revision: string] {
+  const text = JSON.stringify(actions);
+  return [text, (knownRevisions.get(actions) ?? note(store, actions, text)).revision];
+}
+
+/** Returns the length of the actions as JSON, in characters. */
+export function advertisedChars(store: Hasher, actions: Actions): number {
+  return (knownRevisions.get(actions) ?? note(store, actions, JSON.stringify(actions))).chars;
+}
+
+function note(store: Hasher, actions: Actions, text: string): KnownRevision {
+  const made = { revision: store.hash(text), chars: text.length };
+  knownRevisions.set(actions, made);
+  return made;
 }

@@ -16,6 +16,7 @@ import { LINK_MESSAGES } from '../../core/limits.ts';
 import type { PageRequest, Position, Scan } from '../../core/page.ts';
 import { DocumentReading } from '../../core/reading.ts';
 import {
+  advertisementOf,
   asOf,
   createLooker,
   decodeConnection,
@@ -23,6 +24,7 @@ import {
   mergedMembers,
   partOf,
   predecessorsOf,
+  revisionOf,
   scanPage,
   type LeaseView,
   type Listing,
@@ -30,8 +32,8 @@ import {
 } from './connections-rows.ts';
 import { streamHash } from './history/rows.ts';
 import type { RedisParts } from './parts.ts';
-import { scattered, type Store } from './store.ts';
-import { listOf, type Fields, type Reply } from './types.ts';
+import { partitionsOf, scattered, type Store } from './store.ts';
+import { listOf, numberOr, textOr, type Fields, type Reply } from './types.ts';
 
 type Context = { readonly store: Store; readonly looker: Looker; readonly rowsOf: ConnectionsOf };
 type ConnectionsOf = (keys: readonly ClientKey[]) => Promise<readonly (Connection | null)[]>;
@@ -44,8 +46,7 @@ type ConnectionsOf = (keys: readonly ClientKey[]) => Promise<readonly (Connectio
 export function createRedisConnections(parts: RedisParts): ConnectionStore {
   const { store } = parts;
   const known = createKnown();
-  const revision = (actions: Connection['actions']): string => revisionOf(store, actions);
-  const rowsOf: ConnectionsOf = (keys) => getConnections({ store, known, revisionOf: revision }, keys);
+  const rowsOf: ConnectionsOf = (keys) => getConnections({ store, known }, keys);
   const context = { store, looker: createLooker(store), rowsOf };
   const act = (name: string, key: ClientKey, args: readonly (string | number)[]) =>
     store.act(store.partitionOfUser(key.userId), name, [hashOf(store, key), ...args]);
@@ -58,7 +59,7 @@ export function createRedisConnections(parts: RedisParts): ConnectionStore {
     },
     async touch(key, epoch) {
       const before = known.of(key, epoch);
-      const reply = await act('connections-touch', key, [epoch, before ? revision(before.actions) : '']);
+      const reply = await act('connections-touch', key, [epoch, before ? revisionOf(store, before.actions) : '']);
       if (typeof reply === 'string' && before) return known.note({ ...before, lastSeenAt: Number(reply) });
       if (reply === null) known.forget(key, epoch);
       return connectionOf(reply);
@@ -113,8 +114,8 @@ function connected(request: ConnectRequest, reply: Fields): ConnectResult {
     disconnectedAt: null,
     disconnectCause: null,
     closeCode: null,
-    replacedInstanceId: typeof replacedInstanceId === 'string' ? replacedInstanceId : null,
-    replacedAt: typeof replacedAt === 'string' ? Number(replacedAt) : null,
+    replacedInstanceId: textOr(replacedInstanceId),
+    replacedAt: numberOr(replacedAt),
     predecessors: predecessorsOf(predecessors),
   };
   return { kind: !previous ? 'connected' : resumed ? 'resumed' : 'replaced', connection, previous };
@@ -184,7 +185,7 @@ function bytesOf({ metadata, actions }: Connection): number {
 }
 
 async function users({ store, looker }: Context, page: PageRequest): Promise<Scan<UserRow>> {
-  const partitions = partitionsOf(store, null);
+  const partitions = partitionsOf(store);
   const part = partOf('connusers', { prefix: [], after: page.after }, page.first + 1);
   const looks = await Promise.all(partitions.map((partition) => looker.look(partition, part)));
   const members = mergedMembers(looks, partitions);
@@ -201,12 +202,6 @@ async function users({ store, looker }: Context, page: PageRequest): Promise<Sca
   return { rows: rows.filter(({ row }) => row.count > 0), next, gaps: [] };
 }
 
-export function partitionsOf(store: Store, userId: string | null): readonly number[] {
-  return userId === null
-    ? Array.from({ length: store.partitions }, (_, partition) => partition)
-    : [store.partitionOfUser(userId)];
-}
-
 // Reads the rows of clients by key. Changes nothing.
 
 /** The most rows that one act reads. Redis answers no other request while an act runs. */
@@ -215,7 +210,6 @@ const READ_BATCH = 64;
 type GetParts = {
   readonly store: Store;
   readonly known: Known;
-  readonly revisionOf: (actions: Connection['actions']) => string;
 };
 
 /**
@@ -223,7 +217,7 @@ type GetParts = {
  * in each partition concerned. Redis sends only what this process does not know of a link yet.
  */
 function getConnections(parts: GetParts, keys: readonly ClientKey[]): Promise<readonly (Connection | null)[]> {
-  const { store, known, revisionOf } = parts;
+  const { store, known } = parts;
   return scattered(store, keys, {
     most: READ_BATCH,
     async ask(partition, some) {
@@ -233,7 +227,7 @@ function getConnections(parts: GetParts, keys: readonly ClientKey[]): Promise<re
         const before = left.map((key) => known.last(key));
         const args = left.flatMap(({ userId, clientId }, i) => {
           const one = before[i];
-          return [store.hash(userId, clientId), one ? one.epoch : '', one ? revisionOf(one.actions) : ''];
+          return [store.hash(userId, clientId), one ? one.epoch : '', one ? revisionOf(store, one.actions) : ''];
         });
         const [now, over, ...rows] = listOf(await store.act(partition, 'connections-get', args));
         const leases = leaseViewOf(now, over);
@@ -263,9 +257,9 @@ function read({ known, leases, before }: Reading, row: Reply): Connection | null
   const stamps = {
     nodeId: String(nodeId),
     lastSeenAt: Number(lastSeenAt),
-    disconnectedAt: typeof disconnectedAt === 'string' ? Number(disconnectedAt) : null,
-    disconnectCause: typeof disconnectCause === 'string' ? (disconnectCause as DisconnectCause) : null,
-    closeCode: typeof closeCode === 'string' ? Number(closeCode) : null,
+    disconnectedAt: numberOr(disconnectedAt),
+    disconnectCause: textOr(disconnectCause) as DisconnectCause | null,
+    closeCode: numberOr(closeCode),
   };
   const now = asOf(before, leases, stamps);
   if (now?.disconnectedAt === null) return known.note(now);
@@ -276,72 +270,35 @@ function read({ known, leases, before }: Reading, row: Reply): Connection | null
 
 // A cache of connections as this process last read them, so that Redis need not send them again.
 
-/**
- * A cache of connections as this process last read them. Because of it, the answer to a sign of life need not repeat
- * what the client advertises.
- */
-interface Known {
-  /** Keeps a connection if it is up. Returns its argument. */
-  note(connection: Connection | null): Connection | null;
-  /** Returns the connection that was kept last for this client; null if there is none. */
-  last(key: ClientKey): Connection | null;
-  /** Returns the same as `last`; null if that connection has another epoch. */
-  of(key: ClientKey, epoch: number): Connection | null;
-  forget(key: ClientKey, epoch: number): void;
-}
+type Known = ReturnType<typeof createKnown>;
 
 /** The most connections in the cache: as many as the links that a node may have by default. */
 const KNOWN = 20_000;
 
-/** Creates an empty cache. `most`: the most connections in it. Beyond that the oldest are dropped. */
-function createKnown(most = KNOWN): Known {
-  const known = new BoundedMap<string, Connection>({ most });
+/**
+ * Creates an empty cache, from which the oldest connections are dropped beyond KNOWN. Because of it, the answer to a
+ * sign of life need not repeat what the client advertises.
+ */
+function createKnown() {
+  const known = new BoundedMap<string, Connection>({ most: KNOWN });
+  /** Returns the connection that was kept last for this client; null if there is none. */
   const last = (key: ClientKey): Connection | null => known.get(clientKeyText(key)) ?? null;
+  /** Returns the same as `last`; null if that connection has another epoch. */
   const of = (key: ClientKey, epoch: number): Connection | null => {
     const connection = last(key);
     return connection?.epoch === epoch ? connection : null;
   };
   return {
-    note(connection) {
+    /** Keeps a connection if it is up. Returns its argument. */
+    note(connection: Connection | null): Connection | null {
       if (connection === null || connection.disconnectedAt !== null) return connection;
       known.set(clientKeyText(connection), connection);
       return connection;
     },
     last,
     of,
-    forget(key, epoch) {
+    forget(key: ClientKey, epoch: number): void {
       if (of(key, epoch)) known.delete(clientKeyText(key));
     },
   };
-}
-
-// Computes the text and the revision of the actions that a client advertises. The revision is a hash, the same for the
-// same actions in the same order.
-
-type Actions = Connection['actions'];
-type Hasher = Pick<Store, 'hash'>;
-
-/** What is remembered of a list of actions. Its text may be large and is not. */
-type KnownRevision = { readonly revision: string; readonly chars: number };
-const knownRevisions = new WeakMap<Actions, KnownRevision>();
-
-export function revisionOf(store: Hasher, actions: Actions): string {
-  return (knownRevisions.get(actions) ?? note(store, actions, JSON.stringify(actions))).revision;
-}
-
-/** Returns the actions as JSON, and their revision. */
-function advertisementOf(store: Hasher, actions: Actions): readonly [text: string, revision: string] {
-  const text = JSON.stringify(actions);
-  return [text, (knownRevisions.get(actions) ?? note(store, actions, text)).revision];
-}
-
-/** Returns the length of the actions as JSON, in characters. */
-export function advertisedChars(store: Hasher, actions: Actions): number {
-  return (knownRevisions.get(actions) ?? note(store, actions, JSON.stringify(actions))).chars;
-}
-
-function note(store: Hasher, actions: Actions, text: string): KnownRevision {
-  const made = { revision: store.hash(text), chars: text.length };
-  knownRevisions.set(actions, made);
-  return made;
 }

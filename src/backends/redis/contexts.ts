@@ -36,11 +36,10 @@ import {
   type Looker,
   type Member,
 } from './connections-rows.ts';
-import { partitionsOf } from './connections.ts';
 import type { KeyKind } from './keys.ts';
 import type { RedisParts } from './parts.ts';
-import type { Store } from './store.ts';
-import { fieldsOf, listOf, type Reply } from './types.ts';
+import { partitionsOf, type Store } from './store.ts';
+import { fieldsOf, listOf, textOr, type Reply } from './types.ts';
 
 type Context = { readonly store: Store; readonly looker: Looker; readonly loader: ContextLoader };
 
@@ -225,15 +224,13 @@ function contextMatches(filter: ContextFilter, context: ExecutionContext): boole
 
 // Loads contexts and windows by the names that an index has. Changes nothing.
 
-/** Reads contexts and windows that an index names, with the rows of their clients, all in one round trip. */
-interface ContextLoader {
-  /** Returns one answer per member, in order; null if the context is gone. */
-  contexts(members: readonly Member[]): Promise<readonly (StoredContext | null)[]>;
-  windows(members: readonly Member[]): Promise<readonly (CountedWindow | null)[]>;
-}
+type ContextLoader = ReturnType<typeof createContextLoader>;
 
-function createContextLoader(store: Store, looker: Looker): ContextLoader {
-  const clientsOf = (members: readonly Member[]): readonly Client[] => grouped(store, members);
+/**
+ * Reads contexts and windows that an index names, with the rows of their clients, all in one round trip. Returns one
+ * answer per member, in order; null if it is gone.
+ */
+function createContextLoader(store: Store, looker: Looker) {
   const reporter = async ({ members, ch, partition }: Client): Promise<Reporter | null> => {
     const [first] = members;
     if (!first) return null;
@@ -243,21 +240,20 @@ function createContextLoader(store: Store, looker: Looker): ContextLoader {
   };
   const held = async ({ members, ch, partition }: Client, kind: KeyKind): Promise<readonly (string | null)[]> => {
     const ids = members.map(({ position }) => position[2] ?? '');
-    const values = listOf(await looker.read(['HMGET', store.key(partition, kind, ch), ...ids]));
-    return values.map((value) => (typeof value === 'string' ? value : null));
+    return listOf(await looker.read(['HMGET', store.key(partition, kind, ch), ...ids])).map(textOr);
   };
   const counts = async ({ ch, partition }: Client): Promise<ReadonlyMap<string, string>> =>
     fieldsOf(await looker.read(['HGETALL', store.key(partition, 'ctxwin', ch)]));
   return {
-    async contexts(members) {
-      const ofClients = clientsOf(members).map(async (client) => {
+    async contexts(members: readonly Member[]): Promise<readonly (StoredContext | null)[]> {
+      const ofClients = grouped(store, members).map(async (client) => {
         const [found, values] = await Promise.all([reporter(client), held(client, 'ctx')]);
         return values.map((value) => (value !== null && found !== null ? new StoredContext(found, value) : null));
       });
       return (await Promise.all(ofClients)).flat();
     },
-    async windows(members) {
-      const ofClients = clientsOf(members).map(async (client) => {
+    async windows(members: readonly Member[]): Promise<readonly (CountedWindow | null)[]> {
+      const ofClients = grouped(store, members).map(async (client) => {
         const [found, values, live] = await Promise.all([reporter(client), held(client, 'win'), counts(client)]);
         return values.map((value) => (value !== null && found !== null ? counted(found, value, live) : null));
       });

@@ -22,8 +22,8 @@ import { SCAN_BUDGET, checkStopped, type PageRequest, type Position, type Scan }
 import { READ_BATCH, readMatching, readNamed, type CommandName, type RecordTest } from './commands/get.ts';
 import { decodeLive, readOfLive } from './commands/live.ts';
 import type { RedisParts } from './parts.ts';
-import type { Store } from './store.ts';
-import { listOf, type ReadCommand, type Reply } from './types.ts';
+import { inByteOrder, partitionsOf, type Store } from './store.ts';
+import { listOf, numbersOf, type ReadCommand, type Reply } from './types.ts';
 
 /** Creates Core's DeliveryInspector. Its listings are merged over all partitions, in byte order of the names. */
 export function createRedisInspector(
@@ -46,10 +46,7 @@ async function scopes(store: Store, page: PageRequest): Promise<Scan<CapacitySco
   const found = await store.readAll((partition) => [
     ['ZRANGEBYLEX', store.key(partition, 'scopes'), from, '+', 'LIMIT', 0, page.first + 1],
   ]);
-  const names = found.flatMap(([list], partition) =>
-    listOf(list).map((name) => ({ partition, scopeId: String(name), bytes: Buffer.from(String(name)) })),
-  );
-  names.sort((a, b) => Buffer.compare(a.bytes, b.bytes));
+  const names = inByteOrder(placesIn(found), ({ scopeId }) => scopeId);
   const shown = await scopesNamed(store, names.slice(0, page.first));
   const rows = shown.map((row) => ({ row, position: [row.scopeId] }));
   const last = rows.at(-1);
@@ -62,9 +59,7 @@ async function reservedScopes(store: Store): Promise<readonly ReservedScope[]> {
   const names = await store.readAll((partition) => [
     ['ZRANGEBYLEX', store.key(partition, 'scopes'), '-', '+', 'LIMIT', 0, SCAN_BUDGET],
   ]);
-  const places = names.flatMap(([list], partition) =>
-    listOf(list).map((name) => ({ partition, scopeId: String(name) })),
-  );
+  const places = placesIn(names);
   const reserved = await ofEachScope(store, places, (key) => [
     ['ZCARD', key],
     ['ZRANGE', key, 0, 0],
@@ -81,9 +76,7 @@ async function getScopes(store: Store, scopeIds: readonly string[]): Promise<rea
   const found = await store.readAll((partition) =>
     scopeIds.map((id) => ['ZRANGEBYLEX', store.key(partition, 'scopes'), `[${id}`, `[${id}`] as const),
   );
-  const places = found.flatMap((replies, partition) =>
-    replies.flatMap((reply) => listOf(reply).map((name) => ({ partition, scopeId: String(name) }))),
-  );
+  const places = placesIn(found);
   const held = new Map((await scopesNamed(store, places)).map((scope) => [scope.scopeId, scope]));
   return scopeIds.map((id) => {
     const scope = held.get(id);
@@ -92,6 +85,13 @@ async function getScopes(store: Store, scopeIds: readonly string[]): Promise<rea
 }
 
 type ScopePlace = { readonly partition: number; readonly scopeId: string };
+
+/** Returns the scopes that reads of the indexes found. `found`: the replies by partition. */
+function placesIn(found: readonly (readonly Reply[])[]): readonly ScopePlace[] {
+  return found.flatMap((replies, partition) =>
+    replies.flatMap((names) => listOf(names).map((name) => ({ partition, scopeId: String(name) }))),
+  );
+}
 
 /** Reads the scopes in the order given. A scope that was emptied since its name was read has no reservations. */
 async function scopesNamed(store: Store, places: readonly ScopePlace[]): Promise<readonly CapacityScope[]> {
@@ -121,11 +121,7 @@ async function ofEachScope(
 }
 
 function scopeOf(scopeId: string, reservedCommands: number, flat: readonly Reply[]): CapacityScope {
-  const holders: CapacityScope['holders'][number][] = [];
-  for (let i = 0; i + 1 < flat.length; i += 2) {
-    const [userId = '', clientId = '', commandId = ''] = String(flat[i]).split('\0');
-    holders.push({ userId, clientId, commandId, deadline: Number(flat[i + 1]) });
-  }
+  const holders = [...numbersOf(flat)].map(([name, deadline]) => ({ ...keyOfName(name), deadline }));
   return { scopeId, reservedCommands, oldestDeadline: holders[0]?.deadline ?? null, holders };
 }
 
@@ -161,15 +157,13 @@ async function namesAfter(
   { userId, clientId }: DeliveryFilter,
   page: Pick<PageRequest, 'first' | 'after'>,
 ): Promise<readonly string[]> {
-  const all = userId === null ? [...Array(store.partitions).keys()] : [store.partitionOfUser(userId)];
+  const all = partitionsOf(store, userId);
   const whose = userId === null ? [null, null, null] : [userId, store.hash(userId), clientId];
   const args = [...whose, ...(page.after ?? [null, null, null]), page.first];
   const found = await Promise.all(
     all.map(async (partition) => listOf(await store.act(partition, 'inspector-names', args))),
   );
-  const names = found.flat().map((name) => ({ name: String(name), bytes: Buffer.from(String(name)) }));
-  names.sort((a, b) => Buffer.compare(a.bytes, b.bytes));
-  return names.slice(0, page.first).map(({ name }) => name);
+  return inByteOrder(found.flat().map(String), (name) => name).slice(0, page.first);
 }
 
 function keyOfName(name: string): { userId: string; clientId: string; commandId: string } {
@@ -244,7 +238,7 @@ async function admittedAfter(
   { userId, admittedAfter: after, admittedBefore: before }: DeliveryFilter,
   page: Pick<PageRequest, 'first' | 'after'>,
 ): Promise<readonly Admitted[]> {
-  const all = userId === null ? [...Array(store.partitions).keys()] : [store.partitionOfUser(userId)];
+  const all = partitionsOf(store, userId);
   const bounds = [after === null ? null : Math.floor(after), before === null ? null : Math.ceil(before)];
   const args = [page.first, ...(page.after ?? [null, null]), idempotencyWindowMs + LIFE_MS, ...bounds];
   const found = await Promise.all(
@@ -311,8 +305,7 @@ type Counts = {
 };
 
 async function readSummary(store: Store): Promise<DeliverySummary> {
-  const partitions = Array.from({ length: store.partitions }, (_, partition) => partition);
-  const counts = await Promise.all(partitions.map((partition) => countsOf(store, partition)));
+  const counts = await Promise.all(partitionsOf(store).map((partition) => countsOf(store, partition)));
   const now = Math.max(...counts.map((one) => one.now));
   const sample = await sampleOf(
     store,
@@ -384,8 +377,7 @@ async function sampleOf(store: Store, reserved: Counts['reserved']): Promise<rea
   );
   const rows = await store.readAll((partition) =>
     (holders[partition] ?? []).flatMap(listOf).map((holder) => {
-      const [userId = '', clientId = '', commandId = ''] = String(holder).split('\0');
-      return readOfLive(store, partition, { userId, clientId, commandId });
+      return readOfLive(store, partition, keyOfName(String(holder)));
     }),
   );
   return rows.flat().flatMap((row) => {

@@ -1,5 +1,4 @@
 /** Reads and writes mailbox rows and the reports of nodes. Pure. */
-import { BoundedMap } from '../../core/collections.ts';
 import type { DispatcherNode, MailboxRow, NodeReport } from '../../core/commands/stores.ts';
 import type { Connection } from '../../core/connections/connection.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
@@ -11,7 +10,8 @@ import { requestField } from './commands/predict.ts';
 import { decodeCommand, decodeEnded, encodeCommand } from './commands/record.ts';
 import { decodeConnection } from './connections-rows.ts';
 import type { RedisParts } from './parts.ts';
-import { fieldsOf, listOf, type Client, type Reply } from './types.ts';
+import { partitionsOf } from './store.ts';
+import { listOf, numbersOf, type Client, type Reply } from './types.ts';
 
 /**
  * A row of a mailbox, before a large result is fetched. `id`: its entry; `place`: its index among the rows of the
@@ -265,10 +265,11 @@ function after(id: string): string {
   return `${ms}-${BigInt(seq ?? 0) + 1n}`;
 }
 
-function pause(system: Clock, reading: Reading, ms: number): Promise<void> {
+/** Waits this long, or until `wake` of the waiter is called. */
+export function pause(system: Clock, waiter: { wake: () => void }, ms: number): Promise<void> {
   return new Promise((done) => {
     const cancel = system.after(ms, done);
-    reading.wake = () => {
+    waiter.wake = () => {
       cancel();
       done();
     };
@@ -294,19 +295,14 @@ type ReaperOptions = {
   readonly linksLost: (connections: readonly Connection[]) => void;
 };
 
-/** Runs the cleanup after nodes that are gone. */
-export interface Reaper {
+export type Reaper = ReturnType<typeof createReaper>;
+
+export function createReaper({ parts, linksLost }: ReaperOptions) {
+  const underWay = new Set<string>();
   /**
    * Removes all that a node held in a partition. `boot`: the boot id of this process if the node is its own, or null
    * for another node. Another node is cleaned up only if its lease is over. Throws the same errors as acts.
    */
-  clear(partition: number, node: string, boot: string | null): Promise<void>;
-  /** Starts the cleanup after these nodes, unless it is running. If it fails, the next call starts it again. */
-  begin(partition: number, nodes: readonly string[]): void;
-}
-
-export function createReaper({ parts, linksLost }: ReaperOptions): Reaper {
-  const underWay = new Set<string>();
   const clear = async (partition: number, node: string, boot: string | null): Promise<void> => {
     for (;;) {
       const [more, rows] = listOf(await parts.store.act(partition, 'nodes-reap', [node, boot]));
@@ -317,7 +313,8 @@ export function createReaper({ parts, linksLost }: ReaperOptions): Reaper {
   };
   return {
     clear,
-    begin(partition, nodes) {
+    /** Starts the cleanup after these nodes, unless it is running. If it fails, the next call starts it again. */
+    begin(partition: number, nodes: readonly string[]): void {
       for (const node of nodes) {
         const place = `${partition} ${node}`;
         if (underWay.has(place)) continue;
@@ -331,33 +328,6 @@ export function createReaper({ parts, linksLost }: ReaperOptions): Reaper {
       }
     },
   };
-}
-
-// Counts the rows of each pulse. A pulse is one row that a node posts into its own mailbox in each partition. Once all
-// these rows were delivered, the node knows that it reads all its mailboxes.
-
-/** The most unfinished pulses that are remembered. */
-const MOST = 64;
-
-/** The pulses of a node that have not arrived from all partitions yet. */
-export class Pulses {
-  readonly #partitions: number;
-  readonly #arrived = new BoundedMap<string, number>({ most: MOST });
-
-  constructor(partitions: number) {
-    this.#partitions = partitions;
-  }
-
-  /** Counts a row of a pulse. Returns true for the pulse's last row, which proves that all mailboxes are read. */
-  arrived(token: string): boolean {
-    const seen = (this.#arrived.get(token) ?? 0) + 1;
-    if (seen === this.#partitions) {
-      this.#arrived.delete(token);
-      return true;
-    }
-    this.#arrived.set(token, seen);
-    return false;
-  }
 }
 
 // Reads which nodes exist, and which of them have stopped renewing their lease. Changes nothing.
@@ -376,9 +346,8 @@ type NodesSeen = {
 };
 
 export async function lookAtNodes({ store }: Pick<RedisParts, 'store'>, partition: number): Promise<NodesSeen> {
-  const [now, leases = null, gone = null] = listOf(await store.act(partition, 'nodes-look', []));
-  const ends = [...fieldsOf(leases)].map(([node, end]) => [node, Number(end)] as const);
-  return { now: Number(now), leases: new Map(ends), gone: listOf(gone).map(String) };
+  const [now, leases, gone] = listOf(await store.act(partition, 'nodes-look', []));
+  return { now: Number(now), leases: numbersOf(leases), gone: listOf(gone).map(String) };
 }
 
 /** Implements NodeStore.silent. Reads every partition, because a node may reach only some of them. */
@@ -386,8 +355,7 @@ export async function silentNodes({
   store,
   leaseMs,
 }: Pick<RedisParts, 'store' | 'leaseMs'>): Promise<readonly string[]> {
-  const partitions = Array.from({ length: store.partitions }, (_, partition) => partition);
-  const seen = await Promise.all(partitions.map((partition) => lookAtNodes({ store }, partition)));
+  const seen = await Promise.all(partitionsOf(store).map((partition) => lookAtNodes({ store }, partition)));
   return [...new Set(seen.flatMap((one) => silentIn(one, leaseMs)))].sort();
 }
 

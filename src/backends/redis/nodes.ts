@@ -1,12 +1,12 @@
 /** Core's NodeStore over Redis: node ids and their leases, mailboxes, and the search for commands that are due. */
 import { randomUUID } from 'node:crypto';
 import type { DispatcherNode, MailboxRow, NodeListener, NodeReport, NodeStore } from '../../core/commands/stores.ts';
+import { BoundedMap } from '../../core/collections.ts';
 import { CallboardError } from '../../core/errors.ts';
 import type { CommandKey } from '../../core/ids.ts';
 import { trustJson } from '../../core/json.ts';
 import { scanSorted, type PageRequest, type Scan } from '../../core/page.ts';
 import {
-  Pulses,
   createReaper,
   decodeNode,
   decodeRow,
@@ -14,13 +14,14 @@ import {
   encodeRow,
   heldOf,
   lookAtNodes,
+  pause,
   readMailbox,
   silentNodes,
   type RawRow,
   type Reaper,
 } from './nodes-rows.ts';
 import type { RedisParts } from './parts.ts';
-import type { Store } from './store.ts';
+import { partitionsOf, type Store } from './store.ts';
 import { listOf, type Reply, type Verdict } from './types.ts';
 import type { RecordedEnd } from './waiters/local.ts';
 
@@ -83,7 +84,7 @@ async function post(store: Store, nodeId: string, row: MailboxRow): Promise<bool
   }
   const token = randomUUID();
   const posted = await Promise.all(
-    partitions(store).map((partition) => store.act(partition, 'nodes-post', [nodeId, 'pulse', 'token', token])),
+    partitionsOf(store).map((partition) => store.act(partition, 'nodes-post', [nodeId, 'pulse', 'token', token])),
   );
   return posted.every((one) => one === 1);
 }
@@ -96,9 +97,9 @@ function partitionOf(store: Store, row: Exclude<MailboxRow, { kind: 'pulse' }>):
 
 /** Lists the due commands of all partitions, the longest due first. */
 async function due(store: Store, limit: number): Promise<readonly CommandKey[]> {
-  const found = await Promise.all(partitions(store).map((partition) => dueIn(store, partition, limit)));
+  const found = await Promise.all(partitionsOf(store).map((partition) => dueIn(store, partition, limit)));
   return found
-    .flatMap((rows) => rows.map(texts))
+    .flatMap((rows) => rows.map((row) => listOf(row).map(String)))
     .map(([since, userId = '', clientId = '', commandId = '']) => ({ since, key: { userId, clientId, commandId } }))
     .sort((a, b) => Number(a.since) - Number(b.since))
     .slice(0, limit)
@@ -129,20 +130,14 @@ function reportOf(store: Store, nodeId: string): readonly [string, ...string[]] 
   return ['HMGET', store.key(HOME, 'node', nodeId), 'report', 'updatedAt'];
 }
 
-function partitions(store: Store): readonly number[] {
-  return Array.from({ length: store.partitions }, (_, partition) => partition);
-}
-
-function texts(reply: Reply): readonly string[] {
-  return Array.isArray(reply) ? (reply as readonly Reply[]).map(String) : [];
-}
-
 // A node that this process holds: attaches it, keeps its lease, reads its mailboxes, and attaches it again after a
 // loss.
 
 /** The partition that has the reports of the nodes. Every partition has their leases and mailboxes. */
 const HOME = 0;
 const RETRY_MS = 1_000;
+/** The most unfinished pulses that are remembered. */
+const PULSES = 64;
 
 type MemberOptions = {
   readonly parts: RedisParts;
@@ -166,16 +161,17 @@ class Member {
   /** Whether the lease ended, or may have ended, and was renewed afterwards. */
   #lapsed = false;
   #stopReading: (() => void)[] = [];
-  readonly #pulses: Pulses;
+  /** How many rows of each unfinished pulse were delivered, by its token. */
+  readonly #pulses = new BoundedMap<string, number>({ most: PULSES });
   readonly #reaper: Reaper;
-  #wake: () => void = () => {};
+  /** Ends the pause before the next attempt to attach. */
+  wake: () => void = () => {};
 
   constructor(options: MemberOptions) {
     this.#options = options;
     const { parts, listener } = options;
     this.#reaper = createReaper({ parts, linksLost: (connections) => listener.linksLost(connections) });
-    this.#partitions = Array.from({ length: options.parts.store.partitions }, (_, partition) => partition);
-    this.#pulses = new Pulses(this.#partitions.length);
+    this.#partitions = partitionsOf(parts.store);
   }
 
   get nodeId(): string {
@@ -216,7 +212,7 @@ class Member {
   async leave(): Promise<void> {
     if (this.#state === 'left') return;
     this.#state = 'left';
-    this.#wake();
+    this.wake();
     this.#stop();
     this.#identify(null);
     try {
@@ -258,7 +254,7 @@ class Member {
         .lost(cause)
         .catch((error: unknown) => parts.log.error({ err: error }, 'the handling of a loss failed'));
       if (held && this.#lost === null) return this.#read();
-      if (!held) await this.#pause();
+      if (!held) await pause(parts.system, this, RETRY_MS);
     }
   }
 
@@ -319,10 +315,7 @@ class Member {
   async #deliver({ fields }: RawRow): Promise<void> {
     const { parts } = this.#options;
     const { store, held } = parts;
-    if (fields.get('kind') === 'pulse') {
-      if (this.#pulses.arrived(fields.get('token') ?? '')) this.#hand({ kind: 'pulse' });
-      return;
-    }
+    if (fields.get('kind') === 'pulse') return this.#countPulse(fields.get('token') ?? '');
     const large = fields.get('large');
     const [found] = large === undefined ? [] : await store.read([['HGET', large, fields.get('field') ?? '']]);
     const result = large === undefined ? fields.get('result') : found;
@@ -331,6 +324,18 @@ class Member {
     if (row?.kind === 'command' && offered) held?.put(row.key, offered);
     if (row?.kind === 'reply' && row.reply.rpcId === '') this.reply(row.reply);
     else this.#hand(row);
+  }
+
+  /**
+   * Counts a row of a pulse. A pulse is one row that a node posts into its own mailbox in each partition. Once all these
+   * rows were delivered, the node knows that it reads all its mailboxes.
+   */
+  #countPulse(token: string): void {
+    const arrived = (this.#pulses.get(token) ?? 0) + 1;
+    this.#pulses.set(token, arrived);
+    if (arrived < this.#partitions.length) return;
+    this.#pulses.delete(token);
+    this.#hand({ kind: 'pulse' });
   }
 
   /** Replies to each caller of this node whose wait the record satisfies. */
@@ -354,15 +359,5 @@ class Member {
 
   #isLeft(): boolean {
     return this.#state === 'left';
-  }
-
-  #pause(): Promise<void> {
-    return new Promise((done) => {
-      const cancel = this.#options.parts.system.after(RETRY_MS, done);
-      this.#wake = () => {
-        cancel();
-        done();
-      };
-    });
   }
 }

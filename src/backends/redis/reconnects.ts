@@ -2,8 +2,8 @@
 import { compareReconnects, type ReconnectStore } from '../../core/connections/connection.ts';
 import { RECONNECT_CLIENTS, RECONNECT_SLOTS } from '../../core/limits.ts';
 import type { RedisParts } from './parts.ts';
-import { scattered } from './store.ts';
-import { listOf } from './types.ts';
+import { partitionsOf, scattered } from './store.ts';
+import { listOf, numbersOf } from './types.ts';
 
 /** The most clients that one act counts. Redis answers no other request while an act runs. */
 const READ_BATCH = 100;
@@ -26,9 +26,8 @@ export function createRedisReconnects({ store }: Pick<RedisParts, 'store'>): Rec
         },
       }),
     async top(first) {
-      const partitions = [...Array(store.partitions).keys()];
       const found = await Promise.all(
-        partitions.map(async (partition) => {
+        partitionsOf(store).map(async (partition) => {
           const counts = new Map<string, number>();
           let complete = true;
           // One call for each slot, one after the other, so that Redis answers others in between.
@@ -36,7 +35,7 @@ export function createRedisReconnects({ store }: Pick<RedisParts, 'store'>): Rec
             const args = [LEADERS, RECONNECT_CLIENTS, slot];
             const [all, ...flat] = listOf(await store.act(partition, 'reconnects-top', args));
             if (all !== '1') complete = false;
-            for (let i = 0; i + 1 < flat.length; i += 2) counts.set(String(flat[i]), Number(flat[i + 1]));
+            for (const [name, reconnects] of numbersOf(flat)) counts.set(name, reconnects);
           }
           const rows = [...counts].map(([name, reconnects]) => {
             const [userId = '', clientId = ''] = name.split('\0');

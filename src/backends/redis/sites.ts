@@ -21,8 +21,8 @@ import type {
   Ticket,
 } from '../../core/sites/site.ts';
 import type { RedisParts } from './parts.ts';
-import type { Store } from './store.ts';
-import { fieldsOf, type ReadCommand, type Reply } from './types.ts';
+import { inByteOrder, scattered, type Store } from './store.ts';
+import { fieldsOf, listOf, numberOr, type ReadCommand, type Reply } from './types.ts';
 
 /** Creates Core's SiteStore over Redis. A site is in the partition of its owner, like its sessions. */
 export function createRedisSites({ store }: RedisParts): SiteStore {
@@ -37,7 +37,7 @@ export function createRedisSites({ store }: RedisParts): SiteStore {
     },
     async remove(key) {
       const args = [hashOfSite(store, key), memberOf(key), SESSION_KEPT_MS];
-      const [definition, since, ...closed] = listIn(
+      const [definition, since, ...closed] = listOf(
         await store.act(store.partitionOfUser(key.userId), 'sites-remove', args),
       );
       const site = decodeSite(definition, since);
@@ -69,21 +69,20 @@ function ofUser(userId: string): { readonly from: string; readonly to: string } 
 
 /** Reads sites by key, in one round trip over all partitions at once. */
 async function readSites(store: Store, keys: readonly SiteKey[]): Promise<readonly (Site | null)[]> {
-  const found = new Map<string, Site | null>();
-  const asked = Map.groupBy(keys, ({ userId }) => store.partitionOfUser(userId));
-  const readSome = async (partition: number, some: readonly SiteKey[]): Promise<void> => {
-    const rows = await store.read(
-      some.map((key): ReadCommand => {
-        return ['HMGET', store.key(partition, 'site', hashOfSite(store, key)), 'definition', 'registeredAt'];
-      }),
-    );
-    some.forEach((key, i) => {
-      const [definition, since] = listIn(rows[i]);
-      found.set(memberOf(key), decodeSite(definition, since));
-    });
-  };
-  await Promise.all([...asked].map(([partition, some]) => readSome(partition, some)));
-  return keys.map((key) => found.get(memberOf(key)) ?? null);
+  return scattered(store, keys, {
+    most: Infinity,
+    async ask(partition, some) {
+      const rows = await store.read(
+        some.map((key): ReadCommand => {
+          return ['HMGET', store.key(partition, 'site', hashOfSite(store, key)), 'definition', 'registeredAt'];
+        }),
+      );
+      return rows.map((row) => {
+        const [definition, since] = listOf(row);
+        return decodeSite(definition, since);
+      });
+    },
+  });
 }
 
 /** Lists sites: reads the index, then the rows. A site that is removed between the two reads is left out. */
@@ -96,10 +95,11 @@ async function listSites(store: Store, userId: string | null, { first, after }: 
   ];
   const partition = userId === null ? null : store.partitionOfUser(userId);
   const found = partition === null ? await store.readAll(command) : [await store.read(command(partition))];
-  const members = found
-    .flatMap(([members]) => listIn(members).map((member) => Buffer.from(String(member))))
-    .sort((a, b) => Buffer.compare(a, b));
-  const keys = members.slice(0, first).map((member) => keyIn(member.toString()));
+  const members = inByteOrder(
+    found.flatMap(([members]) => listOf(members).map(String)),
+    (member) => member,
+  );
+  const keys = members.slice(0, first).map(keyIn);
   const rows = (await readSites(store, keys)).flatMap((row) =>
     row ? [{ row, position: [row.userId, row.siteId] }] : [],
   );
@@ -132,7 +132,7 @@ async function ofUsers(
       }),
     );
     users.forEach((userId, i) =>
-      found.set(userId, { total: Number(replies[2 * i]), keys: listIn(replies[2 * i + 1]).map(keyIn) }),
+      found.set(userId, { total: Number(replies[2 * i]), keys: listOf(replies[2 * i + 1]).map(keyIn) }),
     );
   };
   const asked = Map.groupBy(new Set(userIds), (userId) => store.partitionOfUser(userId));
@@ -177,10 +177,10 @@ export function createRedisSessions({ store }: RedisParts): SessionStore {
     addGrant: (sessionId, grant) => addGrant(store, acting, { sessionId, grant }),
     async revokeGrant(sessionId, grantId) {
       const revoked = await acting('sites-revoke-grant', sessionId, [grantId]);
-      return revoked === null ? null : listIn(revoked).map(String);
+      return revoked === null ? null : listOf(revoked).map(String);
     },
     async findByToken(tokenHash) {
-      const [grantId, row] = listIn(await acting('sites-find-token', tokenHash));
+      const [grantId, row] = listOf(await acting('sites-find-token', tokenHash));
       const session = decodeSession(row);
       const grant = session?.grants.find((one) => one.grantId === grantId);
       return session && grant ? { session, grant } : null;
@@ -212,7 +212,7 @@ async function addGrant(
 ): Promise<Awaited<ReturnType<SessionStore['addGrant']>>> {
   const args = [GRANTS_PER_SESSION, ...grantArguments(store, grant)];
   const reply = await acting('sites-add-grant', sessionId, args);
-  const [life, what] = listIn(reply);
+  const [life, what] = listOf(reply);
   if (typeof life !== 'string' || typeof what !== 'string') return notMade(reply);
   return { kind: 'added', grant: decodeGrant(grant.grantId, life, what) };
 }
@@ -240,7 +240,7 @@ async function readSessions(store: Store, sessionIds: readonly string[]): Promis
   const found = new Map<string, SiteSession | null>();
   const asked = Map.groupBy(new Set(sessionIds), (sessionId) => partitionOfId(sessionId, store.partitions));
   const readSome = async (partition: number, ids: readonly string[]): Promise<void> => {
-    const rows = listIn(
+    const rows = listOf(
       await store.act(
         partition,
         'sites-read-sessions',
@@ -262,7 +262,7 @@ async function listSessions(store: Store, { userId, siteId }: SiteKey, page: Pag
   const after = page.after?.[0];
   const from = after === undefined ? '-' : `(${after}\u0001`;
   const args = [store.hash(userId, siteId), from, page.first + 1];
-  const members = listIn(await store.act(store.partitionOfUser(userId), 'sites-list-sessions', args));
+  const members = listOf(await store.act(store.partitionOfUser(userId), 'sites-list-sessions', args));
   const ids = members.map((member) => String(member).split('\0')[0] ?? '');
   const shown = ids.slice(0, page.first);
   const rows = (await readSessions(store, shown)).flatMap((row) => (row ? [{ row, position: [row.sessionId] }] : []));
@@ -298,14 +298,13 @@ function decodeSession(row: Reply | undefined): SiteSession | null {
   const fields = fieldsOf(row ?? null);
   if (fields.size === 0) return null;
   const text = (name: string): string => fields.get(name) ?? '';
-  const closedAt = fields.get('closedAt');
   return {
     userId: text('userId'),
     siteId: text('siteId'),
     sessionId: text('sessionId'),
     openedAt: Number(text('openedAt')),
     expiresAt: Number(text('expiresAt')),
-    closedAt: closedAt === undefined ? null : Number(closedAt),
+    closedAt: numberOr(fields.get('closedAt')),
     grants: grantsOf(fields),
   };
 }
@@ -330,7 +329,7 @@ function decodeGrant(grantId: string, life: string, what: string): Grant {
     ...(JSON.parse(what) as What),
     grantedAt: Number(grantedAt),
     expiresAt: Number(expiresAt),
-    revokedAt: revokedAt === undefined ? null : Number(revokedAt),
+    revokedAt: numberOr(revokedAt),
   };
 }
 
@@ -343,17 +342,11 @@ function encodeWhat({ events, actions, share }: NewGrant): string {
 function decodeTicket(row: Reply): Ticket | null {
   const fields = fieldsOf(row);
   if (fields.size === 0) return null;
-  const ends = fields.get('holderExpiresAt');
   return {
     sessionId: fields.get('sessionId') ?? '',
     grantId: fields.get('grantId') ?? '',
-    holderExpiresAt: ends === undefined ? null : Number(ends),
+    holderExpiresAt: numberOr(fields.get('holderExpiresAt')),
   };
-}
-
-/** Returns the list that an act returned; empty if it returned none. */
-function listIn(reply: Reply | undefined): readonly Reply[] {
-  return Array.isArray(reply) ? (reply as readonly Reply[]) : [];
 }
 
 // Writes a partition into the ids of sessions, tokens and tickets, and reads it from such an id. So each is found

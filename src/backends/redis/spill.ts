@@ -9,7 +9,7 @@ import { SHARE_MESSAGE, type Holdings, type Shares } from '../../core/shares/sha
 import { SparseQueue } from '../memory/collections.ts';
 import { full } from '../spill/directory.ts';
 import { partitionOf } from './keys.ts';
-import type { Store } from './store.ts';
+import { partitionsOf, type Store } from './store.ts';
 import { listOf } from './types.ts';
 
 type RedisSpillOptions = {
@@ -46,7 +46,7 @@ export function createRedisSpill({ store, sha256, clock, shares }: RedisSpillOpt
       const args = [name, expiresAt, bytes, bound, text];
       const taken = await store.act(placeOf(name), 'spill-put', args).catch(unlessOutOfMemory);
       if (taken !== 1) throw full();
-      counted.add({ name, userId, bytes, expiresAt });
+      counted.add(userId, { name, bytes, expiresAt });
       return { name, bytes, sha256: sha256(text), expiresAt };
     },
     async preview(bytes, userId) {
@@ -55,7 +55,7 @@ export function createRedisSpill({ store, sha256, clock, shares }: RedisSpillOpt
       // If a partition lacks room, the answer is `unknown`. The payload has no name yet, so its partition is not known.
       // Removing expired payloads may also make room.
       const fits = await Promise.all(
-        Array.from({ length: store.partitions }, (_, partition) => store.act(partition, 'spill-fits', [bytes, bound])),
+        partitionsOf(store).map((partition) => store.act(partition, 'spill-fits', [bytes, bound])),
       ).catch(unlessOutOfMemory);
       return fits.every((fit) => fit === 1) ? null : 'unknown';
     },
@@ -70,8 +70,8 @@ export function createRedisSpill({ store, sha256, clock, shares }: RedisSpillOpt
       return state === 'present' ? whole(ref, String(text), sha256) : stateOf(state === 'expired');
     },
     async clean() {
-      const partitions = Array.from({ length: store.partitions }, (_, partition) => cleanOne(store, partition));
-      return (await Promise.all(partitions)).reduce((sum, removed) => sum + removed, 0);
+      const cleaned = partitionsOf(store).map((partition) => cleanOne(store, partition));
+      return (await Promise.all(cleaned)).reduce((sum, removed) => sum + removed, 0);
     },
   };
 }
@@ -105,27 +105,16 @@ function unlessOutOfMemory(error: unknown): never {
 
 // Counts the bytes that this process has put into the spill store, in each user's share `spilled_bytes`.
 
-type Counted = { readonly holdings: Holdings; readonly bytes: number; readonly expiresAt: number; gone: boolean };
+type Put = { readonly name: string; readonly bytes: number; readonly expiresAt: number };
+type Counted = Put & { readonly holdings: Holdings; gone: boolean };
 
 /**
  * Counts the payloads that this node put into a store that several nodes share. A payload counts in its user's share
  * `spilled_bytes` until it expires or is discarded.
  */
-interface CountedPuts {
-  /** Returns why this many bytes may not be put: `share_exceeded` or `store_full`; null if they may. Counts nothing. */
-  refusal(userId: string, bytes: number): CallboardError | null;
-  add(put: {
-    readonly name: string;
-    readonly userId: string;
-    readonly bytes: number;
-    readonly expiresAt: number;
-  }): void;
-  remove(name: string): void;
-}
-
-function createCountedPuts(clock: Pick<Clock, 'now'>, shares: Shares): CountedPuts {
+function createCountedPuts(clock: Pick<Clock, 'now'>, shares: Shares) {
   const puts = new Map<string, Counted>();
-  const byAge = new SparseQueue<Counted & { readonly name: string }>(({ gone }) => gone);
+  const byAge = new SparseQueue<Counted>(({ gone }) => gone);
   const remove = (name: string): void => {
     const put = puts.get(name);
     if (!put) return;
@@ -135,14 +124,15 @@ function createCountedPuts(clock: Pick<Clock, 'now'>, shares: Shares): CountedPu
     put.holdings.release('spilled_bytes', put.bytes);
   };
   return {
-    refusal(userId, bytes) {
+    /** Returns why this many bytes may not be put: `share_exceeded` or `store_full`; null if they may. Counts nothing. */
+    refusal(userId: string, bytes: number): CallboardError | null {
       const now = clock.now();
       for (let old = byAge.first(); old && old.expiresAt <= now; old = byAge.first()) remove(old.name);
       const share = 'spilled_bytes';
       const refusal = shares.of(userId).refusal(share, bytes);
       return refusal && new CallboardError(refusal, SHARE_MESSAGE[refusal], { share });
     },
-    add({ name, userId, bytes, expiresAt }) {
+    add(userId: string, { name, bytes, expiresAt }: Put): void {
       const put = { name, holdings: shares.of(userId), bytes, expiresAt, gone: false };
       puts.set(name, put);
       byAge.push(put);

@@ -94,10 +94,13 @@ export function createStore(options: StoreOptions): Store {
 
 /** The most hashes in the cache. Each act on a command needs the hashes of its client and its user. */
 const CACHED_HASHES = 10_000;
+/** The most characters of a text whose hash is cached. The cache keeps the texts, and an advertisement may be a megabyte. */
+const CACHED_CHARS = 1_000;
 
 function cached(digest: (text: string) => string): (text: string) => string {
   const known = new BoundedMap<string, string>({ most: CACHED_HASHES });
   return (text) => {
+    if (text.length > CACHED_CHARS) return digest(text);
     const found = known.get(text);
     if (found !== undefined) return found;
     const made = digest(text);
@@ -354,6 +357,22 @@ async function runReads({ client, counted, failed }: ReadOptions, asked: readonl
     failed?.(error);
     for (const { reject } of asked) reject(unavailable(error));
   }
+}
+
+/** Returns the partition of a user, or all partitions if no user is given. */
+export function partitionsOf(
+  store: Pick<Store, 'partitions' | 'partitionOfUser'>,
+  userId: string | null = null,
+): readonly number[] {
+  return userId === null ? [...Array(store.partitions).keys()] : [store.partitionOfUser(userId)];
+}
+
+/** Sorts items by the bytes of their texts, as Redis sorts the members of an index by name. */
+export function inByteOrder<T>(items: readonly T[], textOf: (item: T) => string): T[] {
+  return items
+    .map((item) => ({ item, bytes: Buffer.from(textOf(item)) }))
+    .sort((a, b) => Buffer.compare(a.bytes, b.bytes))
+    .map(({ item }) => item);
 }
 
 // Reads many keys at once from the partitions that have them.

@@ -26,27 +26,11 @@ type SubscriberOptions = {
   readonly log: Log;
 };
 
-/** A connection to Redis that only receives messages, with the channels that it subscribes to. */
-type Subscriber = {
-  /** Subscribes to the channel, or unsubscribes from it. All changes of one tick are sent together. */
-  want(channel: string, wanted: boolean): void;
-  /**
-   * Resolves once Redis has confirmed the subscriptions to the fixed channels. Rejects when the subscriber is closed.
-   */
-  ready(): Promise<void>;
-  /** Repeats the changes that Redis refused. */
-  retry(): void;
-  /** Replaces the connection by a new one. */
-  renew(): void;
-  close(): void;
-};
-
-/** Creates a subscriber, which connects at once. While Redis is away it keeps trying. */
-export function createSubscriber(options: SubscriberOptions): Subscriber {
-  return new RedisSubscriber(options);
-}
-
-class RedisSubscriber implements Subscriber {
+/**
+ * A connection to Redis that only receives messages, with the channels that it subscribes to. It connects at once, and
+ * keeps trying while Redis is away.
+ */
+export class Subscriber {
   readonly #options: SubscriberOptions;
   readonly #wanted: Set<string>;
   /** The channels for which the connection has sent SUBSCRIBE, whether or not Redis has confirmed it. */
@@ -69,6 +53,7 @@ class RedisSubscriber implements Subscriber {
     this.#client = this.#begin();
   }
 
+  /** Subscribes to the channel, or unsubscribes from it. All changes of one tick are sent together. */
   want(channel: string, wanted: boolean): void {
     if (wanted) this.#wanted.add(channel);
     else this.#wanted.delete(channel);
@@ -76,14 +61,17 @@ class RedisSubscriber implements Subscriber {
     this.#schedule();
   }
 
+  /** Resolves once Redis has confirmed the subscriptions to the fixed channels. Rejects when this is closed. */
   ready(): Promise<void> {
     return this.#ready.promise;
   }
 
+  /** Repeats the changes that Redis refused. */
   retry(): void {
     this.#schedule();
   }
 
+  /** Replaces the connection by a new one. */
   renew(): void {
     if (this.#closed) return;
     const old = this.#client;
@@ -237,21 +225,11 @@ type ProbeOptions = {
   readonly detached: () => void;
 };
 
-type Probe = {
-  /**
-   * Publishes a probe on each partition's channel, except where the previous probe is still being sent. Before that,
-   * calls `detached` if a channel missed MISSES probes.
-   */
-  turn(): void;
-  /** Records a probe that arrived. Call it with the topic of each message that this process published and received. */
-  received(topic: string): void;
-};
-
 /**
  * Detects a subscriber that receives nothing although messages are published. Reports nothing while none can be
  * published.
  */
-export function createProbe({ partitions, publish, detached }: ProbeOptions): Probe {
+export function createProbe({ partitions, publish, detached }: ProbeOptions) {
   const channels = Array.from({ length: partitions }, () => ({ sending: false, received: 0, missed: 0 }));
   let sent = 0;
   const send = async (partition: number, channel: (typeof channels)[number], number: number): Promise<void> => {
@@ -266,7 +244,11 @@ export function createProbe({ partitions, publish, detached }: ProbeOptions): Pr
     }
   };
   return {
-    turn() {
+    /**
+     * Publishes a probe on each partition's channel, except where the previous probe is still being sent. Before that,
+     * calls `detached` if a channel missed MISSES probes.
+     */
+    turn(): void {
       if (channels.some(({ missed }) => missed >= MISSES)) {
         for (const channel of channels) channel.missed = 0;
         detached();
@@ -276,7 +258,8 @@ export function createProbe({ partitions, publish, detached }: ProbeOptions): Pr
         if (!channel.sending) void send(partition, channel, sent);
       });
     },
-    received(topic) {
+    /** Records a probe that arrived. Call it with the topic of each message that this process published and received. */
+    received(topic: string): void {
       if (!topic.startsWith(TOPIC)) return;
       const [partition, number] = topic.slice(TOPIC.length).split(':').map(Number);
       const channel = channels[partition ?? -1];

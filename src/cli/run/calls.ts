@@ -1,10 +1,6 @@
-/**
- * Runs the verbs `call`, `preflight` and `calls await`. They use REST, because its statuses say what is proven about a
- * command.
- */
+/** Runs the verbs about calls: invoke, check, await, list, show, cancel and reveal, and callers that wait. */
 import { randomUUID } from 'node:crypto';
 import {
-  CancelCommandDocument,
   CountPendingRpcsDocument,
   GetCallDocument,
   ListDeliveryCommandsDocument,
@@ -16,16 +12,9 @@ import {
 import type { HttpAnswer } from '../../clients/link/relay-request.ts';
 import { visibleLine } from '../../protocol/visible-text.ts';
 import { readAddress, readParams } from '../command.ts';
-import {
-  OPERATOR_EXIT,
-  OperatorFailure,
-  accepted,
-  exitOfCommand,
-  notFound,
-  usageFailure,
-  type OperatorExit,
-} from '../failure.ts';
-import { printEvents, printListing, sayWhatIsMissing } from '../listing.ts';
+import { OperatorFailure, accepted, exitOfCommand, notFound, usageFailure } from '../failure.ts';
+import { EXIT, type ExitCode } from '../io.ts';
+import { printEvents, queryListing, sayWhatIsMissing } from '../listing.ts';
 import { listText, objectText, readMs, readTime, type OperatorRun, type RunVerb } from '../output.ts';
 import { bodyOf, pathOf, readWord } from '../relay.ts';
 
@@ -38,10 +27,7 @@ const DOUBTFUL: readonly string[] = ['store_unavailable', 'internal'];
 
 type Ids = readonly [user: string, client: string, command: string];
 
-/**
- * Invokes an action. It chooses the command's id before it sends the request, so that the wait can be resumed after a
- * broken connection.
- */
+/** Invokes an action. It chooses the command's id first, so that the wait can be resumed after a broken connection. */
 export const call: RunVerb = async (run) => {
   const { path, ids, body, budgetMs } = await invocationOf(run);
   return waitFor(run, ids, () => run.relay.request(path, { method: 'POST', body, budgetMs, signal: run.stopped }));
@@ -54,8 +40,6 @@ export const callsAwait: RunVerb = async (run) => {
   return waitFor(run, ids, () => run.relay.request(commandPath(ids), { query, budgetMs: within, signal: run.stopped }));
 };
 
-const LAYER = { shown: ['layer', 'verdict', 'code', 'asked_of', 'message'], id: ['layer'] };
-
 /** Checks whether the relay would admit a call. Exits with 5 if the relay would refuse it. */
 export const preflight: RunVerb = async (run) => {
   const { path, body } = await invocationOf(run);
@@ -65,8 +49,12 @@ export const preflight: RunVerb = async (run) => {
   const answer = await run.relay.read(`${path}/preflight`, { method: 'POST', body: asked });
   const { output, io } = run;
   const layers = { items: Array.isArray(answer['layers']) ? answer['layers'] : [] };
-  io.print(output === 'json' ? `${JSON.stringify(answer)}\n` : listText(layers, output, LAYER));
-  return answer['would_admit'] === 'refuse' ? OPERATOR_EXIT.refused : OPERATOR_EXIT.done;
+  io.print(
+    output === 'json'
+      ? `${JSON.stringify(answer)}\n`
+      : listText(layers, output, { shown: ['layer', 'verdict', 'code', 'asked_of', 'message'], id: ['layer'] }),
+  );
+  return answer['would_admit'] === 'refuse' ? EXIT.refused : EXIT.done;
 };
 
 async function invocationOf({ args, flags }: OperatorRun) {
@@ -86,25 +74,22 @@ async function invocationOf({ args, flags }: OperatorRun) {
 }
 
 /** Waits for an answer about a command and prints it. If the wait breaks, it says how to wait again. */
-async function waitFor(run: OperatorRun, ids: Ids, send: () => Promise<HttpAnswer>): Promise<OperatorExit> {
+async function waitFor(run: OperatorRun, ids: Ids, send: () => Promise<HttpAnswer>): Promise<ExitCode> {
   const answer = await send().catch((error: unknown) => afterBreak(run, ids, error));
   const { code } = answer.body;
   if (typeof code === 'string' && DOUBTFUL.includes(code)) return lookAfter(run, ids, answer);
   const exit = exitOfCommand(answer.body);
   if (exit === null) bodyOf(answer);
-  return report(run, ids, answer, exit ?? OPERATOR_EXIT.unexpected);
+  return report(run, ids, answer, exit ?? EXIT.failed);
 }
 
-function report({ io, output }: OperatorRun, ids: Ids, { body }: HttpAnswer, exit: OperatorExit): OperatorExit {
+function report({ io, output }: OperatorRun, ids: Ids, { body }: HttpAnswer, exit: ExitCode): ExitCode {
   io.print(objectText(body, output, CALL_ID));
-  if (exit === OPERATOR_EXIT.running) io.complain(`The command is still running. To wait for it: ${awaitLine(ids)}\n`);
+  if (exit === EXIT.running) io.complain(`The command is still running. To wait for it: ${awaitLine(ids)}\n`);
   return exit;
 }
 
-/**
- * Says how to wait again after a wait broke, or cancels the command if the operator asked for that. Then throws the
- * error.
- */
+/** Says how to wait again after a wait broke, or cancels the command if the operator asked for that. Always throws. */
 async function afterBreak(run: OperatorRun, ids: Ids, error: unknown): Promise<never> {
   const { io, flags, relay, stopped } = run;
   if (!(error instanceof OperatorFailure) || error.code === 'unauthenticated') throw error;
@@ -122,7 +107,7 @@ async function afterBreak(run: OperatorRun, ids: Ids, error: unknown): Promise<n
  * Reads the record of a command after the relay could not say what became of it. If there is no record, the outcome
  * stays unknown. Another node may have admitted the command, and that node's answer may have been lost.
  */
-async function lookAfter(run: OperatorRun, ids: Ids, answer: HttpAnswer): Promise<OperatorExit> {
+async function lookAfter(run: OperatorRun, ids: Ids, answer: HttpAnswer): Promise<ExitCode> {
   const { io, relay, stopped } = run;
   const { code, detail } = answer.body;
   io.complain(`${visibleLine(`${String(code)}: ${String(detail)}`)}\n`);
@@ -130,7 +115,7 @@ async function lookAfter(run: OperatorRun, ids: Ids, answer: HttpAnswer): Promis
   const exit = found && exitOfCommand(found.body);
   if (found && exit !== null) return report(run, ids, found, exit);
   io.complain(`The command may have been admitted, and may have run. To wait for it: ${awaitLine(ids)}\n`);
-  return OPERATOR_EXIT.unknown;
+  return EXIT.unknown;
 }
 
 function commandPath(ids: Ids): string {
@@ -145,21 +130,13 @@ function shellWord(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
-// Runs the verbs `calls ls`, `get`, `cancel` and `tail`, which show and cancel commands.
-
 const COMMAND_ID = ['user_id', 'client_id', 'command_id'];
-const CALLS = {
+
+export const callsLs = queryListing({
   shown: [...COMMAND_ID, 'action', 'stage', 'outcome', 'code', 'duration_ms', 'admitted_at'],
   id: COMMAND_ID,
-};
-const EVENTS = {
-  shown: ['at', 'event', 'record.user_id', 'record.client_id', 'record.command_id', 'record.action', 'record.outcome'],
-  id: ['record.user_id', 'record.client_id', 'record.command_id'],
-};
-
-export const callsLs: RunVerb = async (run) => {
-  const { flags, lists, clock, relay } = run;
-  const variables = {
+  document: ListDeliveryCommandsDocument,
+  variables: ({ flags, lists, clock }) => ({
     user_id: flags['userId'],
     client_id: flags['clientId'],
     action: flags['action'],
@@ -172,13 +149,9 @@ export const callsLs: RunVerb = async (run) => {
     admitted_after: readTime(flags['since'], '--since', clock),
     admitted_before: readTime(flags['until'], '--until', clock),
     order: readWord('CommandOrder', flags['order'] ?? 'newest'),
-  };
-  await printListing(
-    run,
-    CALLS,
-    async (page) => (await relay.query(ListDeliveryCommandsDocument, { ...variables, ...page })).delivery.commands,
-  );
-};
+  }),
+  page: ({ delivery }) => delivery.commands,
+});
 
 export const callsGet: RunVerb = async ({ relay, args, io, output }) => {
   const [user_id, client_id, command_id] = readAddress(args[0] ?? '', 3);
@@ -187,45 +160,46 @@ export const callsGet: RunVerb = async ({ relay, args, io, output }) => {
   io.print(objectText(command, output, { id: COMMAND_ID }));
 };
 
-export const callsCancel: RunVerb = async ({ relay, args, io, output, flags }) => {
-  const [user_id, client_id, command_id] = readAddress(args[0] ?? '', 3);
-  const variables = { user_id, client_id, command_id, reason: flags['reason'] };
-  const { cancelCommand } = await relay.query(CancelCommandDocument, variables);
-  io.print(objectText(accepted(cancelCommand), output, { id: ['command_id'] }));
+export const callsCancel: RunVerb = async ({ relay, args, io, output, flags: { reason } }) => {
+  const ids = readAddress(args[0] ?? '', 3);
+  const receipt = await relay.read(`${commandPath(ids)}/cancel`, { method: 'POST', body: { reason } });
+  io.print(objectText(receipt, output, CALL_ID));
 };
 
 export const callsTail: RunVerb = async (run) => {
   const { flags, lists } = run;
-  const outcomes = lists['outcome']?.flatMap((word) => readWord('Outcome', word) ?? []);
   await printEvents(run, {
-    ...EVENTS,
+    shown: [
+      'at',
+      'event',
+      'record.user_id',
+      'record.client_id',
+      'record.command_id',
+      'record.action',
+      'record.outcome',
+    ],
+    id: ['record.user_id', 'record.client_id', 'record.command_id'],
     document: TailCallsDocument,
     variables: {
       user_id: flags['userId'],
       client_id: flags['clientId'],
       action: flags['action'],
       client_type: readWord('ClientType', flags['clientType']),
-      outcomes,
+      outcomes: lists['outcome']?.map((word) => readWord('Outcome', word)),
     },
     event: ({ commandEvents }) => commandEvents,
   });
 };
 
-// Runs the verbs `waits ls`, `count` and `watch`: callers that still wait for an answer.
-
-const WAITS = { shown: [...COMMAND_ID, 'action', 'stage', 'age_ms', 'times_out_at'], id: COMMAND_ID };
-const ALERTS = {
-  shown: ['at', 'over', 'count', 'oldest_age_ms', ...COMMAND_ID.map((name) => `oldest.${name}`), 'oldest.action'],
-  id: COMMAND_ID.map((name) => `oldest.${name}`),
-};
 const WATCHED_MS = 10_000;
 
-export const waitsLs: RunVerb = (run) =>
-  printListing(
-    run,
-    WAITS,
-    async (page) => (await run.relay.query(ListPendingRpcsDocument, { ...filterOf(run), ...page })).pendingRpcs,
-  );
+export const waitsLs = queryListing({
+  shown: [...COMMAND_ID, 'action', 'stage', 'age_ms', 'times_out_at'],
+  id: COMMAND_ID,
+  document: ListPendingRpcsDocument,
+  variables: filterOf,
+  page: ({ pendingRpcs }) => pendingRpcs,
+});
 
 export const waitsCount: RunVerb = async (run) => {
   const { pendingRpcCount } = await run.relay.query(CountPendingRpcsDocument, filterOf(run));
@@ -236,7 +210,8 @@ export const waitsCount: RunVerb = async (run) => {
 
 export const waitsWatch: RunVerb = (run) =>
   printEvents(run, {
-    ...ALERTS,
+    shown: ['at', 'over', 'count', 'oldest_age_ms', ...COMMAND_ID.map((name) => `oldest.${name}`), 'oldest.action'],
+    id: COMMAND_ID.map((name) => `oldest.${name}`),
     document: WatchWaitsDocument,
     variables: { user_id: run.flags['userId'], older_than_ms: readMs(run.flags['older'], WATCHED_MS, '--older') },
     event: ({ pendingRpcAlerts }) => pendingRpcAlerts,
@@ -246,8 +221,6 @@ function filterOf({ flags }: OperatorRun) {
   const { older, userId: user_id, clientId: client_id } = flags;
   return { user_id, client_id, min_age_ms: older === undefined ? undefined : readMs(older, 0, '--older') };
 }
-
-// Runs the verb `calls reveal`, which shows one payload after the operator gave a reason for the audit.
 
 const SUBJECTS = { params: 'command_params', result: 'command_result', message: 'message' } as const;
 

@@ -1,45 +1,29 @@
-/**
- * Runs the verbs `clients ls`, `get`, `actions`, `flapping`, `watch` and `disconnect`: connected clients and their
- * links.
- */
+/** Runs the verbs about clients, users, advertised actions, reported places and sites. */
 import {
   ConnectionActionsDocument,
   DisconnectClientDocument,
   GetClientDocument,
-  GetSiteDocument,
   ListActionsDocument,
   ListBrowserWindowsDocument,
   ListConnectionsDocument,
   ListContextsDocument,
   ListFlappingClientsDocument,
-  ListSitesDocument,
-  ListUsersDocument,
   UserSummaryDocument,
   WatchClientsDocument,
 } from '../../../generated/cli.ts';
 import { confirmed, readAddress } from '../command.ts';
 import { accepted, notFound, usageFailure } from '../failure.ts';
-import { printEvents, printListing } from '../listing.ts';
+import { listing, printEvents, queryListing } from '../listing.ts';
 import { objectText, type OperatorRun, type RunVerb } from '../output.ts';
-import { readWord } from '../relay.ts';
+import { bodyOf, pathOf, readWord } from '../relay.ts';
 
 const CLIENT_ID = ['user_id', 'client_id'];
-const CLIENTS = {
+
+export const clientsLs = queryListing({
   shown: [...CLIENT_ID, 'status', 'client_type', 'node_id', 'connected_at', 'last_seen_at'],
   id: CLIENT_ID,
-};
-const FLAPPING = {
-  shown: [...CLIENT_ID, 'reconnects', 'connection.status', 'connection.disconnect_cause', 'connection.last_seen_at'],
-  id: CLIENT_ID,
-};
-const CHANGES = {
-  shown: ['at', 'change', 'cause', 'connection.user_id', 'connection.client_id', 'connection.status'],
-  id: ['connection.user_id', 'connection.client_id'],
-};
-
-export const clientsLs: RunVerb = (run) => {
-  const { flags, lists, relay } = run;
-  const variables = {
+  document: ListConnectionsDocument,
+  variables: ({ flags, lists }) => ({
     user_id: flags['userId'],
     node_id: flags['nodeId'],
     action: flags['action'],
@@ -47,13 +31,9 @@ export const clientsLs: RunVerb = (run) => {
     labels: lists['label'],
     status: readWord('ConnectionStatus', flags['status']),
     client_type: readWord('ClientType', flags['clientType']),
-  };
-  return printListing(
-    run,
-    CLIENTS,
-    async (page) => (await relay.query(ListConnectionsDocument, { ...variables, ...page })).connections,
-  );
-};
+  }),
+  page: ({ connections }) => connections,
+});
 
 export const clientsGet: RunVerb = async ({ relay, args, io, output }) => {
   const [user_id, client_id] = readAddress(args[0] ?? '', 2);
@@ -62,26 +42,32 @@ export const clientsGet: RunVerb = async ({ relay, args, io, output }) => {
   io.print(objectText(connection, output, { id: CLIENT_ID }));
 };
 
-export const clientsActions: RunVerb = async (run) => {
-  const [user_id, client_id] = readAddress(run.args[0] ?? '', 2);
-  await printListing(run, { shown: ['name', 'version', 'summary'], id: ['name'] }, async () => {
-    const { connection } = await run.relay.query(ConnectionActionsDocument, { user_id, client_id });
+export const clientsActions = queryListing({
+  shown: ['name', 'version', 'summary'],
+  id: ['name'],
+  document: ConnectionActionsDocument,
+  variables({ args }) {
+    const [user_id, client_id] = readAddress(args[0] ?? '', 2);
+    return { user_id, client_id };
+  },
+  page({ connection }) {
     if (connection === null) throw notFound('There is no connection of this client.');
     return connection.actions;
-  });
-};
+  },
+});
 
-export const clientsFlapping: RunVerb = (run) =>
-  printListing(
-    run,
-    FLAPPING,
-    async ({ limit }) =>
-      (await run.relay.query(ListFlappingClientsDocument, limit === undefined ? {} : { limit })).flapping,
-  );
+export const clientsFlapping = queryListing({
+  shown: [...CLIENT_ID, 'reconnects', 'connection.status', 'connection.disconnect_cause', 'connection.last_seen_at'],
+  id: CLIENT_ID,
+  document: ListFlappingClientsDocument,
+  variables: () => ({}),
+  page: ({ flapping }) => flapping,
+});
 
 export const clientsWatch: RunVerb = (run) =>
   printEvents(run, {
-    ...CHANGES,
+    shown: ['at', 'change', 'cause', 'connection.user_id', 'connection.client_id', 'connection.status'],
+    id: ['connection.user_id', 'connection.client_id'],
     document: WatchClientsDocument,
     variables: { user_id: run.flags['userId'] },
     event: ({ connectionEvents }) => connectionEvents,
@@ -97,16 +83,7 @@ export const clientsDisconnect: RunVerb = async (run) => {
   io.print(objectText(accepted(disconnectClient), output, { id: CLIENT_ID.map((name) => `connection.${name}`) }));
 };
 
-// Runs the verbs `users ls`, `users get` and `actions ls`: users, and the actions that their clients advertise.
-
-const USERS = { shown: ['user_id', 'connection_count', 'stream_count'], id: ['user_id'] };
-const ACTIONS = {
-  shown: ['action.name', 'user_id', 'client_id', 'action.version', 'action.summary'],
-  id: ['user_id', 'client_id', 'action.name'],
-};
-
-export const usersLs: RunVerb = (run) =>
-  printListing(run, USERS, async (page) => (await run.relay.query(ListUsersDocument, page)).users);
+export const usersLs = listing('/users', { shown: ['user_id', 'connection_count', 'stream_count'], id: ['user_id'] });
 
 export const usersGet: RunVerb = async ({ relay, args, io, output }) => {
   const [user_id = ''] = args;
@@ -116,62 +93,38 @@ export const usersGet: RunVerb = async ({ relay, args, io, output }) => {
   io.print(objectText(user, output, { id: ['user_id'] }));
 };
 
-export const actionsLs: RunVerb = async (run) => {
-  const [name] = run.args;
-  await printListing(
-    run,
-    ACTIONS,
-    async () => (await run.relay.query(ListActionsDocument, name === undefined ? {} : { name })).actions,
-  );
-};
+export const actionsLs = queryListing({
+  shown: ['action.name', 'user_id', 'client_id', 'action.version', 'action.summary'],
+  id: ['user_id', 'client_id', 'action.name'],
+  document: ListActionsDocument,
+  variables: ({ args: [name] }) => ({ name }),
+  page: ({ actions }) => actions,
+});
 
-// Runs the verb `places ls`, which lists the execution contexts and browser windows that clients report.
+export const placesLs: RunVerb = (run) => (run.flags['kind'] === 'window' ? windowsLs(run) : contextsLs(run));
 
-const CONTEXTS = {
+const contextsLs = queryListing({
   shown: ['user_id', 'client_id', 'context_id', 'client_type', 'status', 'ownership', 'window_id', 'task_id', 'title'],
   id: ['user_id', 'client_id', 'context_id'],
-};
-const WINDOWS = {
-  shown: [
-    'user_id',
-    'client_id',
-    'window_id',
-    'status',
-    'ownership',
-    'tab_count',
-    'capacity',
-    'idle_count',
-    'busy_count',
-  ],
-  id: ['user_id', 'client_id', 'window_id'],
-};
-
-export const placesLs: RunVerb = (run) => (run.flags['kind'] === 'window' ? listWindows(run) : listContexts(run));
-
-function listContexts(run: OperatorRun): Promise<void> {
-  const { relay, flags } = run;
-  const variables = {
+  document: ListContextsDocument,
+  variables: (run) => ({
     ...filterOf(run),
-    status: readWord('ContextStatus', flags['status']),
-    window_id: flags['windowId'],
-  };
-  return printListing(
-    run,
-    CONTEXTS,
-    async (page) => (await relay.query(ListContextsDocument, { ...variables, ...page })).contexts,
-  );
-}
+    status: readWord('ContextStatus', run.flags['status']),
+    window_id: run.flags['windowId'],
+  }),
+  page: ({ contexts }) => contexts,
+});
 
-async function listWindows(run: OperatorRun): Promise<void> {
-  const { relay, flags } = run;
-  if (flags['windowId'] !== undefined) throw usageFailure('--window-id: is for contexts');
-  const variables = { ...filterOf(run), status: readWord('WindowStatus', flags['status']) };
-  await printListing(
-    run,
-    WINDOWS,
-    async (page) => (await relay.query(ListBrowserWindowsDocument, { ...variables, ...page })).browserWindows,
-  );
-}
+const windowsLs = queryListing({
+  shown: [...CLIENT_ID, 'window_id', 'status', 'ownership', 'tab_count', 'capacity', 'idle_count', 'busy_count'],
+  id: [...CLIENT_ID, 'window_id'],
+  document: ListBrowserWindowsDocument,
+  variables(run) {
+    if (run.flags['windowId'] !== undefined) throw usageFailure('--window-id: is for contexts');
+    return { ...filterOf(run), status: readWord('WindowStatus', run.flags['status']) };
+  },
+  page: ({ browserWindows }) => browserWindows,
+});
 
 function filterOf({ flags }: OperatorRun) {
   return {
@@ -182,21 +135,17 @@ function filterOf({ flags }: OperatorRun) {
   };
 }
 
-// Runs the verbs `sites ls` and `sites get`: sites and their sessions.
-
 const SITE_ID = ['owner', 'site_id'];
-const SITES = { shown: [...SITE_ID, 'client_id', 'title', 'actions', 'event_names'], id: SITE_ID };
 
-export const sitesLs: RunVerb = (run) =>
-  printListing(
-    run,
-    SITES,
-    async (page) => (await run.relay.query(ListSitesDocument, { owner: run.flags['owner'], ...page })).sites,
-  );
+export const sitesLs = listing(
+  '/sites',
+  { shown: [...SITE_ID, 'client_id', 'title', 'actions', 'event_names'], id: SITE_ID },
+  ({ flags: { owner } }) => ({ owner }),
+);
 
 export const sitesGet: RunVerb = async ({ relay, args, io, output }) => {
   const [owner, site_id] = readAddress(args[0] ?? '', 'site');
-  const { site } = await relay.query(GetSiteDocument, { owner, site_id });
-  if (site === null) throw notFound('There is no such site.');
-  io.print(objectText(site, output, { id: SITE_ID }));
+  const answer = await relay.request(`/sites${pathOf(site_id)}`, { query: { owner } });
+  if (answer.status === 404) throw notFound('There is no such site.');
+  io.print(objectText(bodyOf(answer), output, { id: SITE_ID }));
 };

@@ -1,17 +1,15 @@
-/** Runs the verbs `streams ls`, `messages ls` and `messages tail`, which show retained messages. */
+/** Runs the verbs about what the relay retains: streams, messages and the audit. */
 import {
   FollowMessagesDocument,
   ListAuditDocument,
   ListMessagesDocument,
   ListStreamsDocument,
-  type FollowMessagesQuery,
 } from '../../../generated/cli.ts';
 import { sleep } from '../../clients/link/platform.ts';
-import { linePrinter, printListing } from '../listing.ts';
+import { countedPrinter, queryListing } from '../listing.ts';
 import { readCount, readTime, type OperatorRun, type RunVerb } from '../output.ts';
 import { readWord } from '../relay.ts';
 
-const STREAMS = { shown: ['stream', 'message_count', 'first_at', 'last_at'], id: ['stream'] };
 const MESSAGES = {
   shown: ['at', 'kind', 'message_id', 'client_id', 'command_id', 'payload_bytes', 'error.code'],
   id: ['message_id'],
@@ -21,38 +19,28 @@ const POLL_MS = 1000;
 /** The number of messages on one page. A page of more would exceed the relay's limit of cost for one operation. */
 const PAGE = 500;
 
-export const streamsLs: RunVerb = async (run) => {
-  const [user_id = ''] = run.args;
-  const variables = { user_id, prefix: run.flags['prefix'] };
-  await printListing(
-    run,
-    STREAMS,
-    async (page) => (await run.relay.query(ListStreamsDocument, { ...variables, ...page })).streams,
-  );
-};
+export const streamsLs = queryListing({
+  shown: ['stream', 'message_count', 'first_at', 'last_at'],
+  id: ['stream'],
+  document: ListStreamsDocument,
+  variables: ({ args: [user_id = ''], flags: { prefix } }) => ({ user_id, prefix }),
+  page: ({ streams }) => streams,
+});
 
-export const messagesLs: RunVerb = async (run) => {
-  const { flags, clock, relay } = run;
-  const variables = {
+export const messagesLs = queryListing({
+  ...MESSAGES,
+  document: ListMessagesDocument,
+  variables: (run) => ({
     stream: run.args[0] ?? '',
     kinds: kindsOf(run),
-    after_time: readTime(flags['since'], '--since', clock),
-    before_time: readTime(flags['until'], '--until', clock),
-    order: readWord('MessageOrder', flags['order'] ?? 'oldest_first'),
-  };
-  await printListing(
-    run,
-    MESSAGES,
-    async (page) => (await relay.query(ListMessagesDocument, { ...variables, ...page })).messages,
-  );
-};
+    after_time: readTime(run.flags['since'], '--since', run.clock),
+    before_time: readTime(run.flags['until'], '--until', run.clock),
+    order: readWord('MessageOrder', run.flags['order'] ?? 'oldest_first'),
+  }),
+  page: ({ messages }) => messages,
+});
 
-type Message = FollowMessagesQuery['messages']['items'][number];
-
-/**
- * Prints new messages. There is no subscription for messages, so it reads the stream every second from where the last
- * page ended.
- */
+/** Prints new messages. Messages have no subscription, so it reads every second from where the last page ended. */
 export const messagesTail: RunVerb = async (run) => {
   const { flags, relay, stopped } = run;
   const [stream = ''] = run.args;
@@ -60,8 +48,9 @@ export const messagesTail: RunVerb = async (run) => {
   const last = Math.min(PAGE, readCount(flags['last'], '--last') ?? LAST);
   const newest = { stream, kinds, order: 'newest_first', limit: last } as const;
   const begun = (await relay.query(FollowMessagesDocument, newest)).messages.items.toReversed();
-  const print = printerOf(run);
-  if (print(begun)) return;
+  const print = countedPrinter(run, MESSAGES);
+  const printAll = (messages: typeof begun): boolean => messages.some(print);
+  if (printAll(begun)) return;
   const seen = new Set(begun.map(({ message_id }) => message_id));
   const from = begun.at(-1)?.at;
   const after_time = from === undefined ? undefined : justBefore(from);
@@ -69,54 +58,33 @@ export const messagesTail: RunVerb = async (run) => {
   for (;;) {
     const later = { stream, kinds, after_time, order: 'oldest_first', limit: PAGE, cursor } as const;
     const { items, page_info } = (await relay.query(FollowMessagesDocument, later)).messages;
-    if (print(items.filter(({ message_id }) => !seen.has(message_id)))) return;
+    if (printAll(items.filter(({ message_id }) => !seen.has(message_id)))) return;
     cursor = page_info.end_cursor ?? cursor;
     if (items.length < PAGE) await sleep(run.clock, POLL_MS, stopped);
   }
 };
 
-/** Returns a function that prints messages and says whether `--count` lines have been printed. */
-function printerOf(run: OperatorRun): (messages: readonly Message[]) => boolean {
-  const print = linePrinter(run, MESSAGES);
-  let left = readCount(run.flags['count'], '--count') ?? Infinity;
-  return (messages) => {
-    for (const message of messages) {
-      if (left > 0) print(message);
-      left--;
-    }
-    return left <= 0;
-  };
-}
-
-/**
- * Returns a time one millisecond before the given one. The bounds of a query are exclusive, and several messages may
- * have the same time.
- */
+/** Returns the time a millisecond earlier: the bounds of a query are exclusive, and messages may have the same time. */
 function justBefore(time: string): string {
   return new Date(Date.parse(time) - 1).toISOString();
 }
 
 function kindsOf({ lists }: OperatorRun) {
-  return lists['kind']?.flatMap((word) => readWord('MessageKind', word) ?? []);
+  return lists['kind']?.map((word) => readWord('MessageKind', word));
 }
 
-// Runs the verb `audit ls`, which lists what administrators did.
-
 const SUBJECT = ['subject.user_id', 'subject.client_id', 'subject.command_id', 'subject.stream', 'subject.node_id'];
-const ROWS = { shown: ['id', 'at', 'who', 'action', 'outcome', ...SUBJECT, 'reason'], id: ['id'] };
 
-export const auditLs: RunVerb = (run) => {
-  const { flags, clock, relay } = run;
-  const variables = {
+export const auditLs = queryListing({
+  shown: ['id', 'at', 'who', 'action', 'outcome', ...SUBJECT, 'reason'],
+  id: ['id'],
+  document: ListAuditDocument,
+  variables: ({ flags, clock }) => ({
     user_id: flags['userId'],
     who: flags['who'],
     action: readWord('OperatorAction', flags['action']),
     after_time: readTime(flags['since'], '--since', clock),
     before_time: readTime(flags['until'], '--until', clock),
-  };
-  return printListing(
-    run,
-    ROWS,
-    async (page) => (await relay.query(ListAuditDocument, { ...variables, ...page })).auditEvents,
-  );
-};
+  }),
+  page: ({ auditEvents }) => auditEvents,
+});

@@ -1,6 +1,8 @@
 /** Runs the verbs `context add`, `use`, `previous`, `ls`, `show` and `rm`, which manage the relays of an operator. */
 import { contextNamed, readContexts, writeContexts, type ContextsFile, type RelayContext } from '../contexts.ts';
 import { usageFailure } from '../failure.ts';
+import { isHttpUrl } from '../io.ts';
+import { wholePage } from '../listing.ts';
 import { listText, objectText, type OperatorRun, type RunVerb } from '../output.ts';
 
 const COLUMNS = { shown: ['name', 'current', 'url', 'token_from'], id: ['name'] };
@@ -11,9 +13,8 @@ export const contextAdd: RunVerb = async (run) => {
   const { args, io } = run;
   const [name = '', url = ''] = args;
   if (!NAME.test(name)) throw usageFailure('the name has 1 to 64 letters, digits, dots, dashes and underscores');
-  const { protocol, username, password } = URL.parse(url) ?? {};
-  if (protocol !== 'http:' && protocol !== 'https:')
-    throw usageFailure('expected the http or https address of a relay');
+  const { username, password } = URL.parse(url) ?? {};
+  if (!isHttpUrl(url)) throw usageFailure('expected the http or https address of a relay');
   if (username || password) throw usageFailure('an address holds no user and no password');
   const file = await readContexts(io.env);
   const contexts = { ...file.contexts, [name]: { url, ...tokenOf(run) } };
@@ -54,9 +55,7 @@ async function makeCurrent(env: OperatorRun['io']['env'], file: ContextsFile, na
 export const contextLs: RunVerb = async ({ io, output }) => {
   const { contexts, current } = await readContexts(io.env);
   const items = Object.entries(contexts).map(([name, context]) => shown(name, context, current));
-  // The page is complete, and has the form that every listing has.
-  const page = { items, next_cursor: null, completeness: { complete: true, sources: [] } };
-  io.print(listText(page, output, COLUMNS));
+  io.print(listText(wholePage(items), output, COLUMNS));
 };
 
 export const contextShow: RunVerb = async ({ args, io, output }) => {
@@ -85,14 +84,8 @@ function shown(name: string, { url, token_command, token_file, token }: RelayCon
   return { name, current: name === current, url, token_from: source[0] ?? 'CALLBOARD_TOKEN' };
 }
 
-// Runs the verb `completion`, which prints a script for a shell. The script asks this program which words may follow a
-// line.
-
-/**
- * The name of the hidden command that the scripts run. Its arguments are the words of the line; it prints one proposal
- * a line.
- */
-export const COMPLETE = '__complete';
+/** The hidden command that the scripts run. Its arguments are the words of the line; it prints a proposal a line. */
+const COMPLETE = '__complete';
 
 const BASH = `# bash completion of callboard. Install: callboard completion bash > ~/.local/share/bash-completion/completions/callboard
 _callboard() {

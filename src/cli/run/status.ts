@@ -1,46 +1,116 @@
-/** Runs the verb `status`, which prints the state of the deployment on one screen. */
+/** Runs the verbs about the relay itself: `status`, `top`, `nodes`, `capacity` and `doctor`. */
 import {
-  DrainNodeDocument,
   GetBusyClientsDocument,
   GetServerDocument,
-  ListCapacityScopesDocument,
-  ListDispatcherNodesDocument,
+  GetStatusDocument,
   type GetBusyClientsQuery,
-  type GetServerQuery,
+  type GetStatusQuery,
 } from '../../../generated/cli.ts';
 import { sleep } from '../../clients/link/platform.ts';
 import { VERSION } from '../../version.ts';
 import { confirmed } from '../command.ts';
 import { contextsPath, readContexts } from '../contexts.ts';
-import { OPERATOR_EXIT, OperatorFailure, usageFailure, type OperatorExit } from '../failure.ts';
-import { printListing, readReport, type DeploymentReport } from '../listing.ts';
-import {
-  cellsOf,
-  listText,
-  objectText,
-  readCount,
-  readMs,
-  rowText,
-  tableText,
-  type OperatorRun,
-  type OutputRow,
-  type RunVerb,
-} from '../output.ts';
+import { OperatorFailure, usageFailure } from '../failure.ts';
+import { EXIT, type ExitCode } from '../io.ts';
+import { listing, wholePage } from '../listing.ts';
+import { listText, objectText, readCount, readMs, type OperatorRun, type OutputRow, type RunVerb } from '../output.ts';
+import { pathOf, type OperatorRelay } from '../relay.ts';
 
 export const status: RunVerb = async ({ relay, io, output }) => {
   const report = await readReport(relay);
   io.print(objectText(report, output, { id: ['node_id'] }));
-  if (report.needs_attention.length === 0) return OPERATOR_EXIT.done;
+  if (report.needs_attention.length === 0) return EXIT.done;
   for (const fault of report.needs_attention) io.complain(`Needs attention: ${fault}.\n`);
-  return OPERATOR_EXIT.unexpected;
+  return EXIT.failed;
 };
 
-// Runs the verb `top`, which prints rates and the busiest clients repeatedly.
+// Reads the state of the deployment for `status`, `top` and `doctor`: figures, and what needs a person's attention.
+
+const WINDOW_SECONDS = 60;
+const SERIES = ['commands_ended', 'command_p50', 'command_p99'];
+/** The age from which a waiting caller needs attention, in milliseconds: half of what callers may wait. */
+const LONG_WAIT_MS = 300_000;
+
+type DeploymentReport = ReturnType<typeof reportOf>;
+
+/** Reads the state of the deployment from the relay. Administrators only. Throws OperatorFailure. */
+async function readReport(relay: OperatorRelay): Promise<DeploymentReport> {
+  const variables = { series: SERIES, window_seconds: WINDOW_SECONDS, step_seconds: WINDOW_SECONDS };
+  return reportOf(await relay.query(GetStatusDocument, variables));
+}
+
+function reportOf(status: GetStatusQuery) {
+  const { server, delivery, waits, oldest_wait, series } = status;
+  const nodes = delivery.nodes.items;
+  const ends = endsOf(series.items);
+  const [oldest] = oldest_wait.items;
+  const { label, version, mode, node_id } = server;
+  return {
+    ...{ label, version, mode, node_id },
+    nodes: nodes.length,
+    links: sum(nodes.map(({ links }) => links)),
+    unfinished_commands: sum(nodes.map(({ unfinished_commands }) => unfinished_commands)),
+    /** The number of commands that ended per second, averaged over the last minute. */
+    calls_per_second: rounded(sum(Object.values(ends)) / WINDOW_SECONDS, 2),
+    ended_last_minute: ends,
+    /** The median over the latest seconds in which commands ended; null if none ended within a minute. */
+    p50_ms: quantileOf(series.items, 'command_p50'),
+    p99_ms: quantileOf(series.items, 'command_p99'),
+    waits: waits.count,
+    oldest_wait_ms: oldest?.age_ms ?? null,
+    oldest_wait: oldest ? `${oldest.user_id}/${oldest.client_id}/${oldest.command_id}` : null,
+    /** What a person should look at; empty if all is well. */
+    needs_attention: [...nodeFaults(status), ...deliveryFaults(status)],
+  };
+}
+
+function nodeFaults({ delivery }: GetStatusQuery): readonly string[] {
+  return delivery.nodes.items.flatMap(({ node_id, stale, mailbox_listener_alive, reconciliation_alive }) => [
+    ...(stale ? [`node ${node_id} is silent`] : []),
+    ...(!stale && !mailbox_listener_alive ? [`node ${node_id} does not read its mailbox`] : []),
+    ...(!stale && !reconciliation_alive ? [`node ${node_id} does not end overdue commands`] : []),
+  ]);
+}
+
+function deliveryFaults({ delivery, oldest_wait, series, waits }: GetStatusQuery): readonly string[] {
+  const full = delivery.tenants.items.filter(
+    ({ limit, reserved_commands }) => limit !== null && reserved_commands >= limit,
+  );
+  const [oldest] = oldest_wait.items;
+  const seen = [delivery.nodes.completeness, waits.completeness, series.completeness];
+  return [
+    ...full.map(({ scope_id, limit }) => `the admission scope ${scope_id} is full (${limit})`),
+    ...(delivery.summary.due_commands > 0 ? [`${delivery.summary.due_commands} commands are overdue`] : []),
+    ...(oldest && oldest.age_ms >= LONG_WAIT_MS ? [`a caller has waited ${Math.round(oldest.age_ms / 1000)} s`] : []),
+    ...(seen.every(({ complete }) => complete) ? [] : ['a part of the deployment did not answer']),
+  ];
+}
+
+type SeriesItem = GetStatusQuery['series']['items'][number];
+
+function endsOf(items: readonly SeriesItem[]): Readonly<Record<string, number>> {
+  const ended = items.filter(({ name }) => name === 'commands_ended');
+  const counts = ended.map(({ label, points }) => [label ?? 'ended', sum(points.map((point) => point ?? 0))] as const);
+  return Object.fromEntries(counts.filter(([, count]) => count > 0));
+}
+
+function quantileOf(items: readonly SeriesItem[], name: string): number | null {
+  const points = items.find((item) => item.name === name)?.points ?? [];
+  const seconds = points.findLast((point) => typeof point === 'number');
+  return seconds === undefined ? null : rounded(seconds * 1000, 1);
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
+
+function rounded(value: number, digits: number): number {
+  return Number(value.toFixed(digits));
+}
 
 const INTERVAL_MS = 2000;
 const INTERVAL_MIN_MS = 500;
 const ROWS = 15;
-const SHOWN = ['user_id', 'client_id', 'client_type', 'node_id', 'in_flight', 'queued', 'oldest_wait_ms'];
 const SORTS = { inflight: 'in_flight', queued: 'queued', wait: 'oldest_wait_ms' } as const;
 
 export const top: RunVerb = async (run) => {
@@ -58,14 +128,14 @@ export const top: RunVerb = async (run) => {
 };
 
 function print({ io, output }: OperatorRun, report: DeploymentReport, clients: readonly OutputRow[]): void {
-  if (output === 'ids') return io.print(clients.map((row) => rowText(row, 'ids', { id: SHOWN.slice(0, 2) })).join(''));
-  if (output !== 'table') return io.print(`${JSON.stringify({ ...report, clients })}\n`);
-  const table = tableText(
-    SHOWN,
-    clients.map((row) => cellsOf(row, SHOWN)),
-  );
+  if (output === 'json' || output === 'jsonl') return io.print(`${JSON.stringify({ ...report, clients })}\n`);
+  const list = listText({ items: clients }, output, {
+    shown: ['user_id', 'client_id', 'client_type', 'node_id', 'in_flight', 'queued', 'oldest_wait_ms'],
+    id: ['user_id', 'client_id'],
+  });
+  if (output === 'ids') return io.print(list);
   io.clearScreen?.();
-  io.print(`${headText(report)}\n${table}${io.clearScreen ? '' : '\n'}`);
+  io.print(`${headText(report)}\n${list}${io.clearScreen ? '' : '\n'}`);
 }
 
 function headText(report: DeploymentReport): string {
@@ -96,105 +166,71 @@ function busiest({ connections, pendingRpcs }: GetBusyClientsQuery, sort: string
   return rows.toSorted((a, b) => (b[by] ?? 0) - (a[by] ?? 0)).slice(0, ROWS);
 }
 
-// Runs the verbs `nodes ls`, `nodes drain` and `capacity ls`: the relays of a deployment and its admission scopes.
-
-const NODES = {
-  shown: ['node_id', 'links', 'unfinished_commands', 'stale', 'draining', 'updated_at'],
-  id: ['node_id'],
-};
-const SCOPES = { shown: ['scope_id', 'reserved_commands', 'limit', 'oldest_deadline'], id: ['scope_id'] };
 const DRAIN_MS = 10_000;
 
-export const nodesLs: RunVerb = (run) =>
-  printListing(run, NODES, async (page) => (await run.relay.query(ListDispatcherNodesDocument, page)).delivery.nodes);
+export const nodesLs = listing('/delivery/nodes', {
+  shown: ['node_id', 'links', 'unfinished_commands', 'stale', 'draining', 'updated_at'],
+  id: ['node_id'],
+});
 
-export const capacityLs: RunVerb = (run) =>
-  printListing(run, SCOPES, async (page) => (await run.relay.query(ListCapacityScopesDocument, page)).delivery.tenants);
+export const capacityLs = listing('/delivery/tenants', {
+  shown: ['scope_id', 'reserved_commands', 'limit', 'oldest_deadline'],
+  id: ['scope_id'],
+});
 
 export const nodesDrain: RunVerb = async (run) => {
   const [node_id = ''] = run.args;
   const within_ms = readMs(run.flags['within'], DRAIN_MS, '--within');
   await confirmed(run, `Draining ${node_id}`, node_id);
-  const { drainNode } = await run.relay.query(DrainNodeDocument, { node_id, within_ms });
-  run.io.print(objectText(drainNode, run.output, { id: ['node_id'] }));
+  const node = await run.relay.read(`/delivery/nodes${pathOf(node_id)}/drain`, { method: 'POST', body: { within_ms } });
+  run.io.print(objectText(node, run.output, { id: ['node_id'] }));
 };
 
-// Runs the verb `doctor`: checks everything between this machine and a working relay, and prints one line for each
-// check.
+type Check = { readonly check: string; readonly verdict: 'ok' | 'warning' | 'fault'; readonly detail: string };
 
-type Verdict = 'ok' | 'warning' | 'fault';
-type Check = { readonly check: string; readonly verdict: Verdict; readonly detail: string };
-type Checked = { readonly checks: readonly Check[]; readonly exit: OperatorExit };
-
-const COLUMNS = { shown: ['check', 'verdict', 'detail'], id: ['check'] };
 /** The remaining lifetime of a token below which `doctor` warns, in milliseconds. */
 const EXPIRES_SOON_MS = 600_000;
 
-/**
- * Runs the checks and exits with the code of the first fault. Each check needs the checks before it, so the first fault
- * ends the run.
- */
+/** Runs checks, each of which needs the ones before it. The first fault ends the run, which exits with its code. */
 export const doctor: RunVerb = async (run) => {
   const checks: Check[] = [];
-  const exit = await check(run, checks).catch((error: unknown) => {
+  let exit: ExitCode = EXIT.done;
+  try {
+    for await (const check of checksOf(run)) checks.push(check);
+    if (checks.some(({ verdict }) => verdict === 'fault')) exit = EXIT.failed;
+  } catch (error) {
     if (!(error instanceof OperatorFailure)) throw error;
     checks.push({ check: nameOf(error), verdict: 'fault', detail: `${error.code}: ${error.message}` });
-    return error.exit;
-  });
-  const page = { items: checks, next_cursor: null, completeness: { complete: true, sources: [] } };
-  run.io.print(listText(page, run.output, COLUMNS));
+    exit = error.exit;
+  }
+  run.io.print(listText(wholePage(checks), run.output, { shown: ['check', 'verdict', 'detail'], id: ['check'] }));
   return exit;
 };
 
-async function check(run: OperatorRun, checks: Check[]): Promise<OperatorExit> {
-  const { relay, io, clock } = run;
-  const note = (name: string, detail: string, verdict: Verdict = 'ok'): void =>
-    void checks.push({ check: name, verdict, detail });
+async function* checksOf({ relay, io, clock }: OperatorRun): AsyncGenerator<Check> {
+  const warnIf = (bad: boolean): Check['verdict'] => (bad ? 'warning' : 'ok');
   const { contexts } = await readContexts(io.env);
-  note('contexts', `${Object.keys(contexts).length} in ${contextsPath(io.env)}`);
+  yield { check: 'contexts', verdict: 'ok', detail: `${Object.keys(contexts).length} in ${contextsPath(io.env)}` };
   const { url, urlFrom, token, tokenFrom } = await relay.settings();
-  note('address', `${url} (${urlFrom})`, isExposed(url) ? 'warning' : 'ok');
+  yield { check: 'address', verdict: warnIf(isExposed(url)), detail: `${url} (${urlFrom})` };
   await token();
-  note('token source', String(tokenFrom));
+  yield { check: 'token source', verdict: 'ok', detail: String(tokenFrom) };
   const { status } = await relay.request('/readyz', { repeatable: false });
-  note(
-    'relay',
-    status === 200 ? 'ready' : `answers, and takes no new work (HTTP ${status})`,
-    status === 200 ? 'ok' : 'warning',
-  );
-  const answer = await relay.query(GetServerDocument, {});
-  const { checks: known, exit } = serverChecks(answer, clock.now());
-  checks.push(...known);
-  if (answer.viewer.kind !== 'admin') return exit;
-  const { needs_attention: faults } = await readReport(relay);
-  note(
-    'deployment',
-    faults.length === 0 ? 'nothing needs attention' : faults.join('; '),
-    faults.length === 0 ? 'ok' : 'fault',
-  );
-  return faults.length === 0 ? exit : OPERATOR_EXIT.unexpected;
-}
-
-function serverChecks({ server, viewer }: GetServerQuery, now: number): Checked {
+  const ready = status === 200 ? 'ready' : `answers, and takes no new work (HTTP ${status})`;
+  yield { check: 'relay', verdict: warnIf(status !== 200), detail: ready };
+  const { server, viewer } = await relay.query(GetServerDocument, {});
   const { kind, user_id, scopes, expires_at } = viewer;
   const who = kind === 'admin' ? 'an administrator' : `the user ${user_id} (${scopes.join(', ') || 'no scopes'})`;
-  const left = expires_at === null ? Infinity : Date.parse(expires_at) - now;
+  const left = expires_at === null ? Infinity : Date.parse(expires_at) - clock.now();
+  const until = expires_at === null ? '' : `, until ${expires_at}`;
+  yield { check: 'token', verdict: warnIf(left < EXPIRES_SOON_MS), detail: `${who}${until}` };
   const same = server.version === VERSION;
-  return {
-    exit: OPERATOR_EXIT.done,
-    checks: [
-      {
-        check: 'token',
-        verdict: left < EXPIRES_SOON_MS ? 'warning' : 'ok',
-        detail: `${who}${expires_at === null ? '' : `, until ${expires_at}`}`,
-      },
-      {
-        check: 'version',
-        verdict: same ? 'ok' : 'warning',
-        detail: same ? VERSION : `the relay is ${server.version}, this command line ${VERSION}`,
-      },
-    ],
-  };
+  const versions = same ? VERSION : `the relay is ${server.version}, this command line ${VERSION}`;
+  yield { check: 'version', verdict: warnIf(!same), detail: versions };
+  if (kind !== 'admin') return;
+  const { needs_attention: faults } = await readReport(relay);
+  if (faults.length === 0) yield { check: 'deployment', verdict: 'ok', detail: 'nothing needs attention' };
+  else yield { check: 'deployment', verdict: 'fault', detail: faults.join('; ') };
 }
 
 /** Whether the token would travel in plain HTTP to another machine, where others could read it on the way. */
@@ -204,7 +240,7 @@ function isExposed(url: string): boolean {
 }
 
 function nameOf({ exit }: OperatorFailure): string {
-  if (exit === OPERATOR_EXIT.usage) return 'settings';
-  if (exit === OPERATOR_EXIT.notAllowed) return 'token';
+  if (exit === EXIT.usage) return 'settings';
+  if (exit === EXIT.notAllowed) return 'token';
   return 'relay';
 }

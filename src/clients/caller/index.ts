@@ -1,7 +1,6 @@
 /** Exports `callboard/caller`, which invokes, awaits and cancels commands, over HTTP or over one link. */
-export { createHttpCaller, type HttpCallerOptions } from './http-caller.ts';
+export { createHttpCaller, CallerError, type CallerErrorDetails, type HttpCallerOptions } from './caller.ts';
 export { createLinkCaller, type LinkCallerOptions } from './link-caller.ts';
-export { CallerError, type CallerErrorDetails } from './caller-types.ts';
 export type {
   AwaitOptions,
   Caller,
@@ -13,10 +12,7 @@ export type {
   Outcome,
   Receipt,
   Target,
-} from './caller-types.ts';
-export type { Clock } from '../link/platform.ts';
-export { rawJson, type RawJson } from '../link/platform.ts';
-export type { LinkStatus, Welcome } from '../link/socket.ts';
-export type { SocketConstructor, SocketLike } from '../link/socket.ts';
-export type { TokenSource } from '../link/socket.ts';
+} from './caller.ts';
+export { rawJson, type Clock, type LinkStatus, type RawJson, type Welcome } from '../link/platform.ts';
+export type { SocketConstructor, SocketLike, TokenSource } from '../link/platform.ts';
 export type { TraceApi } from '../link/relay-request.ts';

@@ -1,38 +1,27 @@
 /** Implements a Caller over one WebSocket, which is shared by all requests and replaced when it breaks. */
 import type { WireWaitStage } from '../../protocol/fields.ts';
 import type { TraceApi } from '../../protocol/trace.ts';
-import { RelayLink, guarded, upFrame, type ErrorSink, type LinkFrame } from '../link/link.ts';
-import { jsonOf, systemClock, timeOrderedId, type Clock } from '../link/platform.ts';
+import { RelayLink, guarded, upFrame, type LinkFrame, type LinkOptions } from '../link/link.ts';
+import { jsonOf, type LinkStatus } from '../link/platform.ts';
 import { GRACE_MS, type WireTrace } from '../link/relay-request.ts';
-import type { LinkStatus, SocketConstructor, TokenSource } from '../link/socket.ts';
 import {
   AWAIT_WITHIN_MS,
   CallerError,
+  TracingCaller,
   budgetOf,
-  toInvocation,
+  readOutcome,
   toReceipt,
-  traced,
   type AwaitOptions,
   type Caller,
   type Handle,
   type Invocation,
-  type InvokeOptions,
+  type InvokeCall,
   type Receipt,
-  type Target,
-} from './caller-types.ts';
+} from './caller.ts';
 
-export type LinkCallerOptions = {
-  /** The relay's `/connect`, `ws://` or `wss://`. */
-  readonly url: string;
-  readonly token: TokenSource;
+export type LinkCallerOptions = LinkOptions & {
   /** The `trace` object of `@opentelemetry/api`, to record a span for each call. */
   readonly tracing?: TraceApi;
-  readonly onStatus?: (status: LinkStatus) => void;
-  readonly onError?: ErrorSink;
-  readonly WebSocket?: SocketConstructor;
-  readonly clock?: Clock;
-  /** A source of random numbers from 0 (included) to 1 (excluded), for jitter. Default `Math.random`. */
-  readonly random?: () => number;
 };
 
 /** The relay's limit of unanswered requests on one link. Further requests are queued here, up to QUEUED. */
@@ -54,9 +43,8 @@ export function createLinkCaller(options: LinkCallerOptions): Caller {
   return new LinkCaller(options);
 }
 
-class LinkCaller implements Caller {
+class LinkCaller extends TracingCaller {
   readonly #options: LinkCallerOptions;
-  readonly #clock: Clock;
   readonly #link: RelayLink;
   /** The requests that were sent, or that will be sent when the link is up. The key is their `ref`. */
   readonly #sent = new Map<string, PendingRequest>();
@@ -64,8 +52,8 @@ class LinkCaller implements Caller {
   #refs = 0;
 
   constructor(options: LinkCallerOptions) {
+    super(options);
     this.#options = options;
-    this.#clock = options.clock ?? systemClock;
     this.#link = new RelayLink({
       ...options,
       hello: (token) => upFrame({ type: 'hello', token }),
@@ -74,27 +62,16 @@ class LinkCaller implements Caller {
     });
   }
 
-  async invoke<T>(target: Target, params: object = {}, options: InvokeOptions = {}): Promise<Invocation<T>> {
-    const { userId, clientId } = target;
-    const handle = { userId, clientId, commandId: options.commandId ?? timeOrderedId('c-', this.#clock.now()) };
-    const { traceId, parentSpanId } = options;
-    const own = { trace_id: traceId, parent_span_id: parentSpanId };
-    const tracing = (traceId ?? parentSpanId) ? undefined : this.#options.tracing;
-    const budgetMs = budgetOf(options);
-    const run = async (trace: WireTrace): Promise<Invocation<T>> => {
-      const frames = invokeFrames(handle, target, { ...options, params, trace: { ...own, ...trace } });
-      return invocationOf(handle, await this.#request(handle, frames, { ...options, budgetMs }));
-    };
-    return traced(tracing, { handle, action: target.action, run });
+  protected async sendInvoke<T>(call: InvokeCall, trace: WireTrace): Promise<Invocation<T>> {
+    const { handle, options } = call;
+    const answer = await this.#request(handle, invokeFrames(call, trace), { ...options, budgetMs: budgetOf(options) });
+    return invocationOf(handle, answer);
   }
 
-  async await<T>(handle: Handle, options: AwaitOptions = {}): Promise<Invocation<T>> {
+  protected async sendAwait<T>(handle: Handle, options: AwaitOptions, trace: WireTrace): Promise<Invocation<T>> {
     const budgetMs = options.withinMs ?? AWAIT_WITHIN_MS;
-    const run = async (trace: WireTrace): Promise<Invocation<T>> => {
-      const frames = awaitFrames(handle, { ...options, trace });
-      return invocationOf(handle, await this.#request(handle, frames, { ...options, budgetMs }));
-    };
-    return traced(this.#options.tracing, { handle, action: null, run });
+    const answer = await this.#request(handle, awaitFrames(handle, options, trace), { ...options, budgetMs });
+    return invocationOf(handle, answer);
   }
 
   async cancel(handle: Handle, reason?: string): Promise<Receipt> {
@@ -104,10 +81,6 @@ class LinkCaller implements Caller {
 
   async close(): Promise<void> {
     this.#link.close('closed');
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
   }
 
   /**
@@ -123,7 +96,7 @@ class LinkCaller implements Caller {
     }
     const ref = `r${++this.#refs}`;
     const { promise, resolve, reject } = Promise.withResolvers<AnswerFrame>();
-    const state = { admitted: false, resumed: false, early: null, endsAt: this.#clock.now() + budgetMs };
+    const state = { admitted: false, resumed: false, early: null, endsAt: this.clock.now() + budgetMs };
     const stopWatching = this.#watch(ref, wait);
     this.#queue.set(ref, { handle, ...frames, ...state, waitFor, onStage, stopWatching, resolve, reject });
     this.#link.connect();
@@ -131,9 +104,8 @@ class LinkCaller implements Caller {
     return promise;
   }
 
-  /** Ends the wait when its signal is aborted, or when no answer arrives within `budgetMs` + GRACE_MS. */
   #watch(ref: string, { signal, budgetMs }: WaitOptions): () => void {
-    const cancelTimer = this.#clock.after(budgetMs + GRACE_MS, () => this.#leave(ref, null));
+    const cancelTimer = this.clock.after(budgetMs + GRACE_MS, () => this.#leave(ref, null));
     if (!signal) return cancelTimer;
     const aborted = (): void => this.#leave(ref, signal);
     signal.addEventListener('abort', aborted, { once: true });
@@ -179,7 +151,7 @@ class LinkCaller implements Caller {
     for (const [ref, request] of this.#sent) {
       request.resumed = request.admitted;
       request.early = null;
-      const leftMs = request.endsAt - this.#clock.now();
+      const leftMs = request.endsAt - this.clock.now();
       this.#link.sendText(request.admitted ? request.again(ref, leftMs) : request.frame(ref));
     }
   }
@@ -202,7 +174,7 @@ class LinkCaller implements Caller {
       request.admitted = true;
       return guarded(() => request.onStage?.(frame.stage), this.#options.onError);
     }
-    if (frame.type === 'outcome' && isEarly(request, frame, this.#clock.now())) return this.#hold(request, frame);
+    if (frame.type === 'outcome' && isEarly(request, frame, this.clock.now())) return this.#hold(request, frame);
     this.#drop(frame.ref, request);
     if (frame.type === 'refused') this.#refused(request, frame);
     else request.resolve(frame);
@@ -211,7 +183,7 @@ class LinkCaller implements Caller {
   #hold(request: PendingRequest, frame: OutcomeFrame): void {
     request.admitted = true;
     request.early = frame;
-    this.#clock.after(EARLY_MS, () => {
+    this.clock.after(EARLY_MS, () => {
       if (request.early !== frame || this.#link.status.state !== 'connected') return;
       this.#drop(frame.ref, request);
       request.resolve(frame);
@@ -227,13 +199,8 @@ class LinkCaller implements Caller {
 type WaitOptions = Pick<AwaitOptions, 'signal' | 'onStage' | 'waitFor'> & { readonly budgetMs: number };
 
 function closedError(reason: string, handle: Handle): CallerError {
-  return new CallerError(
-    reason,
-    reason === 'closed' ? 'The caller was closed.' : 'The relay closed the link permanently.',
-    {
-      handle,
-    },
-  );
+  const message = reason === 'closed' ? 'The caller was closed.' : 'The relay closed the link permanently.';
+  return new CallerError(reason, message, { handle });
 }
 
 // Builds the requests that a caller sends over its link, and reads the answers. Does no I/O.
@@ -242,12 +209,10 @@ type OutcomeFrame = Extract<LinkFrame, { type: 'outcome' }>;
 type RefusedFrame = Extract<LinkFrame, { type: 'refused' }>;
 type AnswerFrame = Extract<LinkFrame, { type: 'outcome' | 'receipt' }>;
 
-/** A request to the relay that has not been answered. */
 type PendingRequest = {
   readonly handle: Handle;
   readonly endsAt: number;
   readonly waitFor: WireWaitStage;
-  /** Returns the frame that sends the request. */
   frame(ref: string): string;
   /**
    * Returns the frame that is sent on a new link instead of `frame`, if the relay has confirmed that the command is
@@ -256,7 +221,6 @@ type PendingRequest = {
   again(ref: string, leftMs: number): string;
   /** Whether the relay confirmed that the command is admitted. */
   admitted: boolean;
-  /** Whether the frame of `again` was sent. */
   resumed: boolean;
   /**
    * The `outcome` frame with which the relay ended this wait too early: before the stage of `waitFor` and before
@@ -282,31 +246,27 @@ function isEarly({ waitFor, endsAt }: PendingRequest, frame: AnswerFrame, now: n
   return waitFor === 'completed' || (waitFor === 'acknowledged' && frame.stage !== 'acknowledged');
 }
 
-function invokeFrames(
-  handle: Handle,
-  target: Target,
-  more: InvokeOptions & { readonly params: object; readonly trace: WireTrace },
-): Frames {
-  const budgets = { connect_within_ms: more.connectWithinMs, respond_within_ms: more.respondWithinMs };
-  const invocation = {
+function invokeFrames({ handle, target, params, options }: InvokeCall, trace: WireTrace): Frames {
+  const traced = { trace_id: options.traceId, parent_span_id: options.parentSpanId, ...trace };
+  const fields = {
+    ...idsOf(handle),
     action: target.action,
     instance_id: target.instanceId,
-    wait_for: more.waitFor,
-    ...stagesOf(more),
+    wait_for: options.waitFor,
+    ...stagesOf(options),
+    connect_within_ms: options.connectWithinMs,
+    respond_within_ms: options.respondWithinMs,
+    ...traced,
   };
-  const fields = { ...idsOf(handle), ...invocation, ...budgets, ...more.trace };
-  const payload = jsonOf(more.params) ?? null;
+  const payload = jsonOf(params) ?? null;
   return {
     frame: (ref) => upFrame({ type: 'invoke', ref, ...fields }, payload),
-    again: (ref, leftMs) => awaitFrames(handle, more).again(ref, leftMs),
+    again: (ref, leftMs) => awaitFrames(handle, options, traced).again(ref, leftMs),
   };
 }
 
-function awaitFrames(
-  handle: Handle,
-  wait: { [K in 'waitFor' | 'withinMs' | 'onStage']?: AwaitOptions[K] | undefined } & { readonly trace: WireTrace },
-): Frames {
-  const fields = { ...idsOf(handle), wait_for: wait.waitFor, ...stagesOf(wait), ...wait.trace };
+function awaitFrames(handle: Handle, wait: AwaitOptions, trace: WireTrace): Frames {
+  const fields = { ...idsOf(handle), wait_for: wait.waitFor, ...stagesOf(wait), ...trace };
   return {
     frame: (ref) => upFrame({ type: 'await', ref, ...fields, within_ms: wait.withinMs }),
     again: (ref, leftMs) => upFrame({ type: 'await', ref, ...fields, within_ms: clamp(leftMs) }),
@@ -323,7 +283,9 @@ function invocationOf<T>(handle: Handle, frame: AnswerFrame): Invocation<T> {
   const { outcome, rpc_id, stage, execution, error_code, error_message, payload } = frame;
   const error = error_code === undefined ? null : { code: error_code, message: error_message ?? error_code };
   const result = parse<T>(handle, payload);
-  return toInvocation({ handle, rpcId: rpc_id ?? null, outcome: outcome ?? null, stage, execution, result, error });
+  const end = readOutcome({ rpcId: rpc_id ?? null, outcome: outcome ?? null, stage, execution, result, error });
+  if (end) return { handle, ...end };
+  throw new CallerError('bad_answer', `Unknown outcome: ${outcome}.`, { handle });
 }
 
 /**

@@ -1,7 +1,4 @@
-/**
- * Keeps a WebSocket link to the relay: reconnects it and renews its token. It knows no commands; frames go to
- * `onFrame`.
- */
+/** Keeps a WebSocket link to the relay: reconnects it and renews its token. Knows no commands: `onFrame` gets frames. */
 import { CLOSE, closeReasonOf } from '../../protocol/codes.ts';
 import {
   FRAME_SEPARATOR,
@@ -12,47 +9,53 @@ import {
   type DownFrame,
   type UpHeader,
 } from '../../protocol/frames.ts';
-import { systemClock, type Clock } from './platform.ts';
 import {
-  BACKOFF_BASE_MS,
-  BACKOFF_CAP_MS,
-  backoffMs,
+  STABLE_MS,
+  reconnectMs,
   renewInMs,
   socketConstructor,
+  systemClock,
   takeToken,
+  type Clock,
   type LinkStatus,
   type SocketConstructor,
   type SocketEvent,
   type SocketLike,
   type TokenSource,
   type Welcome,
-} from './socket.ts';
+} from './platform.ts';
 
-type LinkOptions = {
-  /** The relay's `/connect`: `ws://`, `wss://`, `http://` or `https://`. */
+/** The options of every library that keeps a link. */
+export type LinkOptions = {
+  /** The relay's `/connect`, `ws://` or `wss://`. */
   readonly url: string;
+  /**
+   * A token, or a function that returns one. The function is called before each connection and each renewal. A constant
+   * token that the relay refuses closes the link permanently.
+   */
   readonly token: TokenSource;
-  readonly WebSocket?: SocketConstructor | undefined;
-  readonly clock?: Clock | undefined;
-  readonly random?: (() => number) | undefined;
-  readonly onError?: ErrorSink | undefined;
+  readonly onStatus?: (status: LinkStatus) => void;
+  /** Receives errors that no call reports: a callback or the token function threw, or the relay refused a frame. */
+  readonly onError?: ErrorSink;
+  readonly WebSocket?: SocketConstructor;
+  readonly clock?: Clock;
+  /** A source of random numbers from 0 (included) to 1 (excluded), for jitter. Default `Math.random`. */
+  readonly random?: () => number;
+};
+
+type LinkUser = {
   /** Returns the text of the hello frame for a new connection. */
   hello(token: string): string;
   onFrame(frame: LinkFrame): void;
   onStatus(status: LinkStatus): void;
 };
 
-/** A link that was up for this time, in milliseconds, resets the backoff. */
-const STABLE_MS = 10_000;
-/** The longest delay before a reconnect that the relay may ask for, in milliseconds. */
-const LONGEST_AFTER_MS = 300_000;
-
 /**
  * A link that reconnects by itself, one socket at a time, until it is closed permanently. Only the constructor throws:
  * TypeError for a wrong URL, or when there is no WebSocket.
  */
 export class RelayLink {
-  readonly #options: LinkOptions;
+  readonly #options: LinkOptions & LinkUser;
   readonly #Socket: SocketConstructor;
   readonly #clock: Clock;
   #status: LinkStatus = { state: 'disconnected', reason: 'not_connected', retryInMs: null };
@@ -64,7 +67,7 @@ export class RelayLink {
   #refusedToken: string | null = null;
   #cancelTimer = (): void => {};
 
-  constructor(options: LinkOptions) {
+  constructor(options: LinkOptions & LinkUser) {
     if (!/^(ws|http)s?:$/.test(new URL(options.url).protocol)) throw new TypeError('url: ws:// or wss:// expected');
     this.#options = options;
     this.#Socket = socketConstructor(options.WebSocket);
@@ -94,7 +97,6 @@ export class RelayLink {
     return this.#session?.send(text) ?? false;
   }
 
-  /** Sends the waiting frames at once. */
   flush(): void {
     this.#session?.flush();
   }
@@ -165,9 +167,7 @@ export class RelayLink {
 
   #retry(reason: string, afterMs: number): void {
     if (this.#status.state === 'closed') return;
-    const random = this.#options.random ?? Math.random;
-    const jitter = backoffMs(this.#attempt++, { baseMs: BACKOFF_BASE_MS, capMs: BACKOFF_CAP_MS, random });
-    const retryInMs = Math.min(LONGEST_AFTER_MS, Math.max(0, afterMs)) + jitter;
+    const retryInMs = reconnectMs(this.#attempt++, afterMs, this.#options.random);
     this.#cancelTimer = this.#clock.after(retryInMs, () => void this.#open());
     this.#set({ state: 'disconnected', reason, retryInMs });
   }
@@ -216,8 +216,6 @@ function verdictOf({ code, bye }: SessionEnd): 'yes' | 'renew' | 'no' {
   return bye.reconnect ? 'yes' : 'no';
 }
 
-// Runs one WebSocket from its opening to its end. Reconnecting is the job of link.ts.
-
 type Bye = Extract<DownFrame, { type: 'bye' }>;
 /** The frames that the session passes on; it handles the others itself. */
 export type LinkFrame = Exclude<DownFrame, { type: 'welcome' | 'ping' | 'bye' }>;
@@ -239,16 +237,14 @@ type SessionOptions = {
 /** The time from the start of a connection within which `welcome` must arrive, in milliseconds. */
 const OPEN_MS = 15_000;
 
-/**
- * One socket from opening to end. Sends the hello, answers pings, and abandons the socket when the relay stays silent.
- */
+/** One socket from opening to end. Sends the hello, answers pings, and gives the socket up when the relay is silent. */
 class Session {
   readonly #options: SessionOptions;
   #phase: 'opening' | 'welcome' | 'over' = 'opening';
   #deadMs = OPEN_MS;
   #heardAt: number;
   #cancelWatch: () => void;
-  #greeted = false;
+  greeted = false;
   readonly #batch = new FrameBatch((text) => this.#write(text));
 
   constructor(options: SessionOptions) {
@@ -256,16 +252,11 @@ class Session {
     this.#options = options;
     this.#heardAt = clock.now();
     this.#cancelWatch = clock.after(OPEN_MS, () => this.#watch());
-    socket.addEventListener('open', () => void (this.#greeted = this.#write(options.hello())));
+    socket.addEventListener('open', () => void (this.greeted = this.#write(options.hello())));
     socket.addEventListener('message', (event) => this.#received(event));
     // The event `close` follows and ends the session. Without an error listener, some sockets throw.
     socket.addEventListener('error', () => {});
     socket.addEventListener('close', (event) => this.#over(endOf(event)));
-  }
-
-  /** Whether the hello was sent. */
-  get greeted(): boolean {
-    return this.#greeted;
   }
 
   /**
@@ -276,7 +267,6 @@ class Session {
     return this.#phase === 'welcome' && this.#batch.send(text);
   }
 
-  /** Sends the waiting frames at once. */
   flush(): void {
     this.#batch.flush();
   }
@@ -363,8 +353,6 @@ function attempt(act: () => void): boolean {
   }
 }
 
-// Sends the frames of one turn of the event loop in as few messages as the relay allows. It knows no sockets.
-
 /** The most bytes that one UTF-16 code unit takes in UTF-8. */
 const UNIT_BYTES = 3;
 
@@ -421,7 +409,6 @@ export class FrameBatch {
     });
   }
 
-  /** Sends the waiting frames at once. */
   flush(): void {
     if (this.#texts.length === 0) return;
     const message = this.#texts.join(FRAME_SEPARATOR);
@@ -431,14 +418,10 @@ export class FrameBatch {
   }
 }
 
-// Writes the frames that the client libraries send to the relay.
-
 /** Returns the text of a frame to the relay. `payload` must be JSON text. */
 export function upFrame(header: UpHeader, payload: string | null = null): string {
   return joinFrame(header, payload);
 }
-
-// Calls functions of the library's user, so that what they throw does not disturb the library.
 
 export type ErrorSink = (error: unknown) => void;
 

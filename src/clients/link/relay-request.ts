@@ -1,9 +1,9 @@
 /** Sends one HTTP request to the relay, with token, timeout and retries. All client libraries use it. */
 import { writeJson } from '../../protocol/json.ts';
 import { STATUS_ERROR, type SpanLike, type SpanValues } from '../../protocol/trace.ts';
-import { sleep, systemClock, type Clock } from './platform.ts';
-import { BACKOFF_CAP_MS, backoffMs, takeToken, type TokenSource } from './socket.ts';
+import { BACKOFF_CAP_MS, backoffMs, sleep, systemClock, takeToken, type Clock, type TokenSource } from './platform.ts';
 
+/** The options of every library that sends HTTP requests. */
 export type RelayRequestOptions = {
   /** The relay's base address, such as `http://127.0.0.1:4400`. */
   readonly url: string;
@@ -13,14 +13,12 @@ export type RelayRequestOptions = {
    */
   readonly token: TokenSource;
   /** How many times a request is sent again when its connection breaks. Default 3. */
-  readonly retries?: number | undefined;
-  readonly fetch?: typeof globalThis.fetch | undefined;
-  readonly clock?: Clock | undefined;
+  readonly retries?: number;
+  readonly fetch?: typeof globalThis.fetch;
+  readonly clock?: Clock;
   /** A source of random numbers from 0 (included) to 1 (excluded), for jitter. Default `Math.random`. */
-  readonly random?: (() => number) | undefined;
+  readonly random?: () => number;
 };
-
-type RequestFault = (code: 'unreachable' | 'unauthenticated', message: string, cause: unknown) => Error;
 
 export type RelayRequest = {
   readonly method: 'GET' | 'POST';
@@ -29,10 +27,9 @@ export type RelayRequest = {
   /** How long the relay may take to answer, in milliseconds. The request fails only GRACE_MS later. */
   readonly budgetMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** The span that the request belongs to. */
   readonly trace?: WireTrace;
   /** Creates the error to throw when there is no answer. */
-  readonly fault: RequestFault;
+  readonly fault: (code: 'unreachable' | 'unauthenticated', message: string, cause: unknown) => Error;
 };
 
 /** A response. `body` is the JSON object that it contains; `{}` if it contains none. */
@@ -42,7 +39,6 @@ export type HttpAnswer = {
   readonly retryAfterMs: number | null;
 };
 
-/** The default number of retries. */
 const RETRIES = 3;
 /** The basis of the exponential pauses before retries, in milliseconds. */
 const RETRY_BASE_MS = 200;
@@ -61,7 +57,9 @@ export async function requestRelay(options: RelayRequestOptions, request: RelayR
   let refused = false;
   for (let attempt = 0; ; attempt++) {
     request.signal?.throwIfAborted();
-    const token = await tokenFor(options, request);
+    const token = await takeToken(options.token).catch((cause: unknown) => {
+      throw request.fault('unauthenticated', 'The token source gave no token.', cause);
+    });
     const answer = await sendOnce(options, request, token).catch((error: unknown) => {
       request.signal?.throwIfAborted();
       return new Error('The connection broke.', { cause: error });
@@ -77,6 +75,48 @@ export async function requestRelay(options: RelayRequestOptions, request: RelayR
     const ms = backoffMs(attempt, { baseMs: RETRY_BASE_MS, capMs: BACKOFF_CAP_MS, random });
     await sleep(clock, ms, request.signal);
   }
+}
+
+/** What every error of the libraries may say besides its code and message. */
+export type LibraryErrorDetails = { readonly retryAfterMs?: number | null; readonly cause?: unknown };
+
+/** The form that the errors of all libraries share. */
+export class LibraryError extends Error {
+  readonly code: string;
+  /** The time after which a retry may succeed, in milliseconds; null when the relay gave no time. */
+  readonly retryAfterMs: number | null;
+
+  constructor(name: string, code: string, message: string, { retryAfterMs, cause }: LibraryErrorDetails) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = name;
+    this.code = code;
+    this.retryAfterMs = retryAfterMs ?? null;
+  }
+}
+
+export type AnswerRefusal = {
+  readonly code: string;
+  readonly message: string;
+  readonly details: {
+    readonly retryAfterMs?: number | null;
+    /** The check that refused the request, if the relay names it. */
+    readonly by?: string | null;
+    /** The name of the share that is used up. */
+    readonly share?: string | null;
+  };
+};
+
+/** Reads a refusal of the relay. The code is `bad_answer` if the response does not come from a relay. */
+export function refusalIn({ status, body, retryAfterMs }: HttpAnswer): AnswerRefusal {
+  const code = textOf(body['code']);
+  if (code === null) return badAnswer(status);
+  const message = textOf(body['detail']) ?? textOf(body['title']) ?? code;
+  const by = textOf(body['by']) ?? textOf(body['refused_by']);
+  return { code, message, details: { retryAfterMs, by, share: textOf(body['share']) } };
+}
+
+export function badAnswer(status: number): AnswerRefusal {
+  return { code: 'bad_answer', message: `HTTP ${status} without a relay's answer.`, details: {} };
 }
 
 /** Returns the value if it is a string; otherwise null. */
@@ -106,12 +146,6 @@ export function parseObject(text: string): Readonly<Record<string, unknown>> | n
   }
 }
 
-async function tokenFor({ token }: RelayRequestOptions, { fault }: RelayRequest): Promise<string> {
-  return takeToken(token).catch((cause: unknown) => {
-    throw fault('unauthenticated', 'The token source gave no token.', cause);
-  });
-}
-
 async function sendOnce(options: RelayRequestOptions, request: RelayRequest, token: string): Promise<HttpAnswer> {
   const { method, path, body, signal, budgetMs, trace } = request;
   const timeout = new AbortController();
@@ -123,33 +157,21 @@ async function sendOnce(options: RelayRequestOptions, request: RelayRequest, tok
       headers: {
         authorization: `Bearer ${token}`,
         accept: 'application/json',
-        ...typeOf(body),
+        ...(body && { 'content-type': 'application/json' }),
         ...(trace && traceHeaders(trace)),
       },
       signal: signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal,
       ...(body ? { body: writeJson(body) ?? '{}' } : {}),
     });
-    return read(response, await response.text());
+    const { status, headers } = response;
+    const answer = parseObject(await response.text());
+    // A server error without a JSON object may come from a proxy: the request is sent again.
+    if (answer === null && status >= 500) throw new Error(`HTTP ${status} without a relay's answer`);
+    return { status, body: answer ?? {}, retryAfterMs: retryAfterOf(headers) };
   } finally {
     cancelTimer();
   }
 }
-
-function typeOf(body: object | undefined): Record<string, string> {
-  return body ? { 'content-type': 'application/json' } : {};
-}
-
-/**
- * Reads a response. Throws for a server error without a JSON object: it may come from a proxy, so the request is
- * retried.
- */
-function read({ status, headers }: Response, text: string): HttpAnswer {
-  const body = parseObject(text);
-  if (body === null && status >= 500) throw new Error(`HTTP ${status} without a relay's answer`);
-  return { status, body: body ?? {}, retryAfterMs: retryAfterOf(headers) };
-}
-
-// Writes the trace context of a request as members of a frame and as HTTP headers.
 
 /** A trace context as the members of a frame. Empty: the request belongs to no trace. */
 export type WireTrace = {
@@ -159,7 +181,6 @@ export type WireTrace = {
   readonly trace_state?: string | undefined;
 };
 
-/** Returns the headers of W3C Trace Context for a trace context. */
 function traceHeaders({ trace_id, parent_span_id, trace_flags, trace_state }: WireTrace): Record<string, string> {
   return {
     ...(trace_id && { traceparent: `00-${trace_id}-${parent_span_id}-${trace_flags}` }),
@@ -167,8 +188,7 @@ function traceHeaders({ trace_id, parent_span_id, trace_flags, trace_state }: Wi
   };
 }
 
-// Holds what the spans of all client libraries share. Spans are recorded through the `trace` object that the program
-// passes in.
+// What the spans of all client libraries share. They are recorded through the `trace` object that the program passes in.
 
 export type { TraceApi } from '../../protocol/trace.ts';
 

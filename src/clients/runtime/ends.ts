@@ -1,7 +1,7 @@
-/** Makes the ends of commands from what a handler returned or threw, and writes them as frames. */
+/** Makes the ends of commands from what a handler returned or threw, and delivers them to the relay. */
 import { MAX_ERROR_MESSAGE } from '../../protocol/codes.ts';
-import { upFrame } from '../link/link.ts';
-import { jsonOf } from '../link/platform.ts';
+import { upFrame, type LinkFrame } from '../link/link.ts';
+import { jsonOf, type Clock } from '../link/platform.ts';
 
 /** The reason why a command's signal was aborted. */
 export type Stop = 'cancelled' | 'deadline' | 'timeout' | 'closed';
@@ -29,13 +29,11 @@ export function returned(value: unknown): EndReport {
     : { type: 'result', payload };
 }
 
-/**
- * Returns the end of a command whose handler threw. `stop` is the reason why its signal was aborted; null if it was
- * not.
- */
+/** Returns the end of a command whose handler threw. `stop`: why its signal was aborted; null if it was not. */
 export function thrown(error: unknown, signal: AbortSignal, stop: Stop | null): EndReport {
-  const obeyed = stop !== null && (error === signal.reason || isAbort(error) || error instanceof ActionCancelled);
-  if (obeyed) return stop === 'cancelled' ? { type: 'cancelled', payload: partialOf(error) } : STOPPED[stop];
+  const aborted = error === signal.reason || (error instanceof Error && error.name === 'AbortError');
+  if (stop !== null && (aborted || error instanceof ActionCancelled))
+    return stop === 'cancelled' ? { type: 'cancelled', payload: partialOf(error) } : STOPPED[stop];
   if (error instanceof ActionError) return failure(error.code, messageOf(error));
   return failure('handler_failed', messageOf(error));
 }
@@ -54,10 +52,7 @@ export function endFrame(commandId: string, end: EndReport, maxBytes: number): s
   return endFrame(commandId, failure('handler_failed', `The result is larger than ${maxBytes} bytes.`), maxBytes);
 }
 
-/**
- * Returns a value as JSON text. Returns null for the value undefined, and undefined for a value that JSON cannot
- * express.
- */
+/** Returns a value as JSON text; null for the value undefined, and undefined for a value that JSON cannot express. */
 export function toJson(value: unknown): string | null | undefined {
   if (value === undefined) return null;
   try {
@@ -69,10 +64,6 @@ export function toJson(value: unknown): string | null | undefined {
 
 function partialOf(error: unknown): string | null {
   return error instanceof ActionCancelled ? (toJson(error.partial) ?? null) : null;
-}
-
-function isAbort(error: unknown): boolean {
-  return error instanceof Error && error.name === 'AbortError';
 }
 
 // Defines the errors that handlers throw, and the errors of the runtime's methods.
@@ -122,10 +113,7 @@ export class SiteRefusedError extends Error {
   }
 }
 
-/**
- * Returns the first line of a message, truncated to 256 characters. A stack trace inside a message is thereby never
- * sent.
- */
+/** Returns the first line of a message, truncated to 256 characters. So a stack trace in a message is never sent. */
 export function boundedMessage(text: string): string {
   const line = text.split('\n', 1)[0] ?? '';
   return line.length <= MAX_ERROR_MESSAGE ? line : `${line.slice(0, MAX_ERROR_MESSAGE - 1)}…`;
@@ -141,52 +129,23 @@ export function messageOf(error: unknown): string {
   }
 }
 
-// Limits of the runtime. Sizes are bytes of UTF-8, times are milliseconds. The limits of actions, metadata and frames
-// are the relay's (PROTOCOL.md, section 10).
+// Sizes are bytes of UTF-8, times are milliseconds. The limit of a frame is the relay's (PROTOCOL.md, section 10).
 
-export const MAX_ACTIONS = 256;
-export const MAX_ACTION_BYTES = 64 * 1024;
-/** The longest delay that setTimeout accepts. */
-export const MAX_TIMEOUT_MS = 2 ** 31 - 1;
-export const MAX_METADATA_BYTES = 16 * 1024;
-export const MAX_FRAME_BYTES = 1024 * 1024;
-/** The most cooperative sites of one client. Equals the relay's limit for one user. */
-export const MAX_SITES = 100;
-/** The most ends that wait for their `result_ack`. */
-export const OUTBOX_ENDS = 256;
-/** The most bytes of all ends that wait for their `result_ack`. */
-export const OUTBOX_BYTES = 1024 * 1024;
-/** The number of commands that the ledger remembers, so that none runs twice. */
-export const LEDGER_IDS = 1000;
-/** The most bytes of ends that the ledger keeps, to send them again. */
-export const LEDGER_BYTES = 1024 * 1024;
-/**
- * The most commands in progress at once. It is above the relay's window, because handlers may run on after their
- * deadline.
- */
-export const MAX_RUNNING = 256;
-/** The number of unsent bytes in the socket above which progress is dropped. */
-export const PROGRESS_BACKLOG_BYTES = 1024 * 1024;
-/**
- * The most progress frames per second. Further ones are dropped, so that a handler in a tight loop does not cost the
- * client its link.
- */
-export const PROGRESS_RATE = 50;
+const MAX_FRAME_BYTES = 1024 * 1024;
+/** The most ends that wait for their `result_ack`, and the most bytes of them together. */
+const OUTBOX_ENDS = 256;
+const OUTBOX_BYTES = 1024 * 1024;
+/** The number of commands that are remembered, so that none runs twice. */
+const LEDGER_IDS = 1000;
+/** The most bytes of ends that are remembered, to send them again. */
+const LEDGER_BYTES = 1024 * 1024;
 /**
  * The number of kept ends that are sent again at once. They may be ends of commands that are not in flight on the new
  * link. The relay limits such frames to 100 a second and 200 at once.
  */
-export const RESEND_AT_ONCE = 100;
-/**
- * The most reports of contexts and windows per second, so that frequent changes do not cost the client its link.
- * Further changes wait for REPORT_WAIT_MS and are reported together.
- */
-export const REPORT_RATE = 20;
-export const REPORT_WAIT_MS = 100;
-/** The default time that `close` waits for the relay's answer and for running commands. */
-export const CLOSE_MS = 10_000;
-/** The delay before further kept ends are sent, and before an end that the relay refused temporarily is sent again. */
-export const RESEND_MS = 1_000;
+const RESEND_AT_ONCE = 100;
+/** The delay before further kept ends are sent, and before something that the relay refused temporarily is sent again. */
+const RESEND_MS = 1_000;
 
 const encoder = new TextEncoder();
 
@@ -200,4 +159,170 @@ export function fits(text: string, bytes: number): boolean {
 
 export function byteLength(text: string): number {
   return encoder.encode(text).length;
+}
+
+// Delivers the ends of commands to the relay, and repeats them until the relay acknowledges them.
+
+export type Refused = Extract<LinkFrame, { type: 'refused' }>;
+
+/** The codes of temporary refusals. What the relay refused with such a code is sent again later. */
+const TEMPORARY_CODES: ReadonlySet<string> = new Set(['store_unavailable', 'draining', 'rate_limited', 'internal']);
+
+/** Returns after how many milliseconds a refused frame is sent again; null for a refusal that is not temporary. */
+export function retryMs({ code, retry_after_ms }: Refused, more?: ReadonlySet<string>): number | null {
+  return TEMPORARY_CODES.has(code) || more?.has(code) ? Math.max(RESEND_MS, retry_after_ms ?? 0) : null;
+}
+
+/** Returns the error that `onError` receives for a refused frame. */
+export function refusalError({ code, message, share, frame = 'a frame' }: Refused): Error {
+  const why = share === undefined ? code : `${code} (${share})`;
+  return new Error(`The relay refused ${frame}: ${why}: ${message}`);
+}
+
+const END_FRAMES: ReadonlySet<string | undefined> = new Set(['result', 'error', 'cancelled']);
+
+type DelivererOptions = {
+  readonly clock: Clock;
+  /** Returns false when there is no link. */
+  send(text: string): boolean;
+  /** Called for an end that the relay will never receive. */
+  dropped(commandId: string, reason: string): void;
+  /** Called whenever the deliverer may have become empty. */
+  onTaken(): void;
+};
+
+/** The frame with which a command ended. `text` null: it is no longer kept. */
+type Ended = { readonly text: string | null; readonly bytes: number };
+
+/**
+ * Delivers the ends of commands. Keeps each end, and sends it again on each new link, until the relay acknowledges it.
+ * Also remembers which commands ran, so that none runs twice and a repeated command is answered with its end.
+ */
+export class Deliverer {
+  readonly #options: DelivererOptions;
+  /** The ends that the relay has not acknowledged, oldest first. */
+  readonly #outbox = new Map<string, { readonly text: string; readonly bytes: number }>();
+  #outboxBytes = 0;
+  /** What ran. Ended commands are in the order of their ends; a running one keeps the position of its beginning. */
+  readonly #ledger = new Map<string, 'running' | Ended>();
+  #ledgerBytes = 0;
+  /** The largest frame in bytes, from the last `welcome`. */
+  maxFrame = MAX_FRAME_BYTES;
+  #closed = false;
+  #resending = false;
+
+  constructor(options: DelivererOptions) {
+    this.#options = options;
+  }
+
+  /** The number of ends that the relay has not acknowledged. */
+  get size(): number {
+    return this.#outbox.size;
+  }
+
+  /**
+   * Looks up a received command. `new`: it is unknown and now marked as running. `running`: it already runs. `ended`:
+   * it has ended, and its end is sent again.
+   */
+  begin(commandId: string): 'new' | 'running' | 'ended' {
+    const known = this.#ledger.get(commandId);
+    if (known === 'running') return 'running';
+    if (!known) {
+      this.#ledger.set(commandId, 'running');
+      this.#forgetCommands();
+      return 'new';
+    }
+    const gone = failure('result_unavailable', 'The command ran before, and its end is no longer kept.');
+    this.#deliver(commandId, known.text ?? endFrame(commandId, gone, this.maxFrame));
+    return 'ended';
+  }
+
+  end(commandId: string, end: EndReport): void {
+    const text = endFrame(commandId, end, this.maxFrame);
+    const bytes = byteLength(text);
+    this.#ledger.delete(commandId);
+    this.#ledger.set(commandId, { text, bytes });
+    this.#ledgerBytes += bytes;
+    this.#forgetTexts();
+    this.#deliver(commandId, text);
+  }
+
+  taken(commandId: string): void {
+    this.#remove(commandId);
+    this.#options.onTaken();
+  }
+
+  /** Handles the refusal of an end. Ignores refusals of other frames. */
+  refused(refusal: Refused): void {
+    const { code, frame, command_id } = refusal;
+    if (command_id === undefined || !END_FRAMES.has(frame)) return;
+    const ms = retryMs(refusal);
+    if (ms !== null) return this.#resendIn(ms);
+    if (this.#remove(command_id)) this.#options.dropped(command_id, code);
+    this.#options.onTaken();
+  }
+
+  /** Sends the oldest kept ends, at most RESEND_AT_ONCE. If there are more, it calls itself again after RESEND_MS. */
+  resend(): void {
+    for (const { text } of [...this.#outbox.values()].slice(0, RESEND_AT_ONCE)) this.#options.send(text);
+    if (this.size > RESEND_AT_ONCE) this.#resendIn(RESEND_MS);
+  }
+
+  /** Drops all kept ends. Called when the link is closed permanently. */
+  close(): void {
+    this.#closed = true;
+    const dropped = [...this.#outbox.keys()];
+    this.#outbox.clear();
+    this.#outboxBytes = 0;
+    for (const commandId of dropped) this.#options.dropped(commandId, 'closed');
+  }
+
+  #deliver(commandId: string, text: string): void {
+    if (this.#closed) return this.#options.dropped(commandId, 'closed');
+    this.#remove(commandId);
+    const bytes = byteLength(text);
+    this.#outbox.set(commandId, { text, bytes });
+    this.#outboxBytes += bytes;
+    for (const oldest of this.#outbox.keys()) {
+      if (this.size <= OUTBOX_ENDS && this.#outboxBytes <= OUTBOX_BYTES) break;
+      this.#remove(oldest);
+      this.#options.dropped(oldest, 'outbox_full');
+    }
+    this.#options.send(text);
+  }
+
+  /** Removes an end that waits. Returns false when there is none. */
+  #remove(commandId: string): boolean {
+    this.#outboxBytes -= this.#outbox.get(commandId)?.bytes ?? 0;
+    return this.#outbox.delete(commandId);
+  }
+
+  #resendIn(ms: number): void {
+    if (this.#resending) return;
+    this.#resending = true;
+    this.#options.clock.after(ms, () => {
+      this.#resending = false;
+      this.resend();
+    });
+  }
+
+  /** Forgets the oldest ended commands above LEDGER_IDS; never a running one. */
+  #forgetCommands(): void {
+    for (const [commandId, entry] of this.#ledger) {
+      if (this.#ledger.size <= LEDGER_IDS) return;
+      if (entry === 'running') continue;
+      this.#ledger.delete(commandId);
+      this.#ledgerBytes -= entry.bytes;
+    }
+  }
+
+  /** Forgets the oldest ends above LEDGER_BYTES, but not that their commands ran. */
+  #forgetTexts(): void {
+    for (const [commandId, entry] of this.#ledger) {
+      if (this.#ledgerBytes <= LEDGER_BYTES) return;
+      if (entry === 'running') continue;
+      this.#ledgerBytes -= entry.bytes;
+      this.#ledger.set(commandId, { text: null, bytes: 0 });
+    }
+  }
 }

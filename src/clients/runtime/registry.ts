@@ -9,62 +9,68 @@ import {
   type Schema,
 } from '@cfworker/json-schema';
 import { NAME } from '../../protocol/fields.ts';
-import { MAX_ACTIONS, MAX_ACTION_BYTES, MAX_TIMEOUT_MS, boundedMessage, fits, messageOf } from './ends.ts';
+import { boundedMessage, fits, messageOf } from './ends.ts';
 import type { ActionSpec, Handler } from './types.ts';
+
+/** The limits of actions are the relay's (PROTOCOL.md, section 10). */
+const MAX_ACTIONS = 256;
+const MAX_ACTION_BYTES = 64 * 1024;
+/** The longest delay that setTimeout accepts. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 export type Registered = {
   readonly name: string;
   readonly spec: ActionSpec;
   readonly run: Handler;
   readonly validate: Validate | null;
-  /** The advertisement as JSON text. */
   readonly json: string;
 };
 
-/** The actions of one runtime. */
-export interface ActionRegistry {
+export class ActionRegistry {
+  readonly #actions = new Map<string, Registered>();
+  readonly #changed: () => void;
+
+  constructor(changed: () => void) {
+    this.#changed = changed;
+  }
+
   /**
    * Adds an action. Throws TypeError for an invalid one and then changes nothing. Returns a function that removes the
    * action; calling it twice does nothing.
    */
-  add(name: string, spec: ActionSpec, run: Handler): () => void;
-  get(name: string): Registered | undefined;
-  /** Returns a JSON array of all advertisements, in the order in which they were added. */
-  json(): string;
-}
-
-export function createRegistry(changed: () => void): ActionRegistry {
-  const actions = new Map<string, Registered>();
-
-  function validator(name: string, { schema }: ActionSpec): Validate | null {
-    if (schema === undefined) return null;
-    try {
-      return compileSchema(schema);
-    } catch (error) {
-      throw new TypeError(`action ${name}: schema: ${messageOf(error)}`, { cause: error });
-    }
+  add(name: string, spec: ActionSpec, run: Handler): () => void {
+    const actions = this.#actions;
+    const { timeoutMs = MAX_TIMEOUT_MS } = spec;
+    if (!NAME.test(name)) throw new TypeError(`action ${name}: invalid action name`);
+    if (actions.has(name)) throw new TypeError(`action ${name}: already registered`);
+    if (actions.size >= MAX_ACTIONS) throw new TypeError(`action ${name}: more than ${MAX_ACTIONS} actions`);
+    if (!(timeoutMs >= 1 && timeoutMs <= MAX_TIMEOUT_MS))
+      throw new TypeError(`action ${name}: timeoutMs: 1 to ${MAX_TIMEOUT_MS} expected`);
+    const action = { name, spec, run, validate: validatorOf(name, spec), json: advertise(name, spec) };
+    actions.set(name, action);
+    this.#changed();
+    return () => {
+      if (actions.get(name) === action && actions.delete(name)) this.#changed();
+    };
   }
 
-  return {
-    add(name, spec, run) {
-      if (!NAME.test(name)) throw new TypeError(`action ${name}: invalid action name`);
-      if (actions.has(name)) throw new TypeError(`action ${name}: already registered`);
-      if (actions.size >= MAX_ACTIONS) throw new TypeError(`action ${name}: more than ${MAX_ACTIONS} actions`);
-      if (!isTimeout(spec.timeoutMs)) throw new TypeError(`action ${name}: timeoutMs: 1 to ${MAX_TIMEOUT_MS} expected`);
-      const action = { name, spec, run, validate: validator(name, spec), json: advertise(name, spec) };
-      actions.set(name, action);
-      changed();
-      return () => {
-        if (actions.get(name) === action && actions.delete(name)) changed();
-      };
-    },
-    get: (name) => actions.get(name),
-    json: () => `[${Array.from(actions.values(), ({ json }) => json).join(',')}]`,
-  };
+  get(name: string): Registered | undefined {
+    return this.#actions.get(name);
+  }
+
+  /** Returns a JSON array of all advertisements, in the order in which they were added. */
+  json(): string {
+    return `[${Array.from(this.#actions.values(), ({ json }) => json).join(',')}]`;
+  }
 }
 
-function isTimeout(ms: number | undefined): boolean {
-  return ms === undefined || (ms >= 1 && ms <= MAX_TIMEOUT_MS);
+function validatorOf(name: string, { schema }: ActionSpec): Validate | null {
+  if (schema === undefined) return null;
+  try {
+    return compileSchema(schema);
+  } catch (error) {
+    throw new TypeError(`action ${name}: schema: ${messageOf(error)}`, { cause: error });
+  }
 }
 
 function advertise(name: string, spec: ActionSpec): string {
@@ -91,8 +97,7 @@ function effectsOf(name: string, { effects }: ActionSpec): object | undefined {
   return flags;
 }
 
-// Holds a JSON Schema that checks other JSON Schemas (draft 2020-12): each keyword that the validator reads must have a
-// valid value.
+// A JSON Schema that checks other JSON Schemas (draft 2020-12): each keyword that the validator reads has a valid value.
 
 const count = { type: 'integer', minimum: 0 };
 const number = { type: 'number' };

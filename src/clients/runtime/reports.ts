@@ -11,8 +11,14 @@ import {
   type WireWindow,
 } from '../../protocol/frames.ts';
 import type { Clock } from '../link/platform.ts';
-import { TEMPORARY_CODES, type Refused } from './deliverer.ts';
-import { REPORT_RATE, REPORT_WAIT_MS, RESEND_MS, byteLength, fits, toJson } from './ends.ts';
+import { byteLength, fits, retryMs, toJson, type Refused } from './ends.ts';
+
+/**
+ * The most reports of contexts and windows per second, so that frequent changes do not cost the client its link.
+ * Further changes wait for REPORT_WAIT_MS and are reported together.
+ */
+const REPORT_RATE = 20;
+const REPORT_WAIT_MS = 100;
 
 /** The codes of refusals that say that a limit of the relay is used up. The relay may accept the report later. */
 const NO_ROOM: ReadonlySet<string> = new Set(['share_exceeded', 'store_full']);
@@ -45,30 +51,34 @@ export class Reporter {
 
   /** Sets or changes the contexts. Throws TypeError, naming the wrong member, and then changes nothing. */
   contexts(update: RowsUpdate<ReportedContext>): void {
-    apply(this.#contexts, update);
+    this.#contexts.update(update);
     this.#schedule();
   }
 
   /** Sets or changes the windows. Throws like `contexts`. */
   windows(update: RowsUpdate<ReportedWindow>): void {
-    apply(this.#windows, update);
+    this.#windows.update(update);
     this.#schedule();
   }
 
   /** Called for each new link. Nothing has been reported on it yet. */
   welcomed(maxFrame: number): void {
     this.#maxFrame = maxFrame;
-    this.#sendSnapshot();
+    this.#forget();
+    this.#send();
   }
 
   /**
    * Reports everything again after a temporary refusal: the refused report is lost, and the relay does not say which
    * one it was.
    */
-  refused({ frame, code, retry_after_ms }: Refused): void {
-    if (frame !== 'report' || !(TEMPORARY_CODES.has(code) || NO_ROOM.has(code))) return;
+  refused(refusal: Refused): void {
+    const ms = refusal.frame === 'report' ? retryMs(refusal, NO_ROOM) : null;
+    if (ms === null) return;
     this.#forget();
-    this.#scheduleIn(Math.max(RESEND_MS, retry_after_ms ?? 0));
+    if (this.#due) return;
+    this.#due = true;
+    this.#options.clock.after(ms, () => this.#send());
   }
 
   #schedule(): void {
@@ -78,17 +88,6 @@ export class Reporter {
       if (this.#mayReport()) this.#send();
       else this.#options.clock.after(REPORT_WAIT_MS, () => this.#send());
     });
-  }
-
-  #scheduleIn(ms: number): void {
-    if (this.#due) return;
-    this.#due = true;
-    this.#options.clock.after(ms, () => this.#send());
-  }
-
-  #sendSnapshot(): void {
-    this.#forget();
-    this.#send();
   }
 
   #forget(): void {
@@ -105,16 +104,9 @@ export class Reporter {
   }
 }
 
-function apply<T>(state: ReportState<T>, update: RowsUpdate<T>): void {
-  if (isList(update)) state.replace(update);
-  else state.change(update);
-}
-
 function isList<T>(update: RowsUpdate<T>): update is readonly T[] {
   return Array.isArray(update);
 }
-
-// Splits a report of contexts and windows into payloads that fit into frames.
 
 type ReportKind = 'contexts' | 'windows';
 type Parts = Readonly<Partial<Record<ReportKind, Part | null>>>;
@@ -172,8 +164,6 @@ function listOf(pieces: readonly Piece[], list: Piece['list']): string[] {
   return json.length === 0 ? [] : [`"${list}":[${json.join(',')}]`];
 }
 
-// Limits how many times per second something may happen.
-
 /**
  * Creates a token bucket that holds `perSecond` tokens at most and gains as many each second. The returned function
  * takes a token; it returns false when there is none.
@@ -208,7 +198,6 @@ export type ReportedContext = Camelized<WireContext> & { readonly metadata?: unk
  */
 export type ReportedWindow = Camelized<WireWindow>;
 
-/** One row as JSON text for the relay. */
 type ReportRow = { readonly id: string; readonly json: string };
 
 /**
@@ -262,8 +251,6 @@ function camel(name: string): string {
   return name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-// Keeps the reported rows of one kind, and which changes the relay does not have yet. Sends nothing.
-
 /**
  * A change of the reported rows of one kind. `set` adds or replaces rows and `removed` removes rows by id. All other
  * rows stay.
@@ -294,13 +281,13 @@ class ReportState<T> {
     this.#options = options;
   }
 
-  /** Replaces all rows. If one of them is invalid, throws TypeError and changes nothing. */
-  replace(given: readonly T[]): void {
-    this.#keep(this.#read(given, 'rows'), [...this.#rows.keys()]);
+  /** Replaces all rows, or applies changes. If one of them is invalid, throws TypeError and changes nothing. */
+  update(update: RowsUpdate<T>): void {
+    if (isList(update)) this.#keep(this.#read(update, 'rows'), [...this.#rows.keys()]);
+    else this.#change(update);
   }
 
-  /** Applies changes. If one of them is invalid, throws TypeError and changes nothing. */
-  change({ set = [], removed = [] }: ReportChanges<T>): void {
+  #change({ set = [], removed = [] }: ReportChanges<T>): void {
     for (const [i, id] of removed.entries()) {
       if (typeof id !== 'string' || !ID.test(id)) throw new TypeError(`${this.#options.kind}.removed[${i}]: not an id`);
     }

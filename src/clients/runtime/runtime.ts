@@ -2,23 +2,42 @@
 import { ID } from '../../protocol/fields.ts';
 import type { UpHeader } from '../../protocol/frames.ts';
 import { RelayLink, guarded, upFrame, type LinkFrame } from '../link/link.ts';
-import { randomId, sleep, systemClock, type Clock } from '../link/platform.ts';
-import { LinkClosedError, takeToken, type LinkStatus, type Welcome } from '../link/socket.ts';
-import { Commands, type CommandFrame } from './commands.ts';
-import { Deliverer, refusalError, type Refused } from './deliverer.ts';
 import {
-  CLOSE_MS,
-  MAX_METADATA_BYTES,
-  PROGRESS_BACKLOG_BYTES,
-  PROGRESS_RATE,
+  LinkClosedError,
+  randomId,
+  sleep,
+  systemClock,
+  takeToken,
+  type Clock,
+  type LinkStatus,
+  type Welcome,
+} from '../link/platform.ts';
+import { Commands, type CommandFrame } from './commands.ts';
+import {
+  Deliverer,
+  SiteRefusedError,
   fits,
+  refusalError,
+  retryMs,
   toJson,
   type EndReport,
+  type Refused,
 } from './ends.ts';
-import { createRegistry, type ActionRegistry } from './registry.ts';
-import { type ReportedContext, type ReportedWindow, Reporter, createThrottle, type RowsUpdate } from './reports.ts';
-import { HostedSites } from './sites.ts';
+import { ActionRegistry } from './registry.ts';
+import { Reporter, createThrottle, type ReportedContext, type ReportedWindow, type RowsUpdate } from './reports.ts';
 import type { ActionSpec, Handler, Runtime, RuntimeOptions, SiteDefinition, SiteRegistration } from './types.ts';
+
+// Sizes are bytes of UTF-8, times are milliseconds. The limit of metadata is the relay's (PROTOCOL.md, section 10).
+
+const MAX_METADATA_BYTES = 16 * 1024;
+/** The most cooperative sites of one client. Equals the relay's limit for one user. */
+const MAX_SITES = 100;
+/** The number of unsent bytes in the socket above which progress is dropped. */
+const PROGRESS_BACKLOG_BYTES = 1024 * 1024;
+/** The most progress frames per second. Further ones are dropped: a handler in a tight loop must not cost the link. */
+const PROGRESS_RATE = 50;
+/** The default time that `close` waits for the relay's answer and for running commands. */
+const CLOSE_MS = 10_000;
 
 /**
  * Creates a client of the relay. It advertises actions, runs each command at most once, and keeps each end until the
@@ -42,11 +61,14 @@ class LinkRuntime implements Runtime {
   readonly #sites: HostedSites;
   readonly #reporter: Reporter;
   readonly #listeners = new Set<(status: LinkStatus) => void>();
-  readonly #leaving: Leaving;
-  readonly #readiness = new Readiness();
+  readonly #unready = new Set<Waiting<Welcome>>();
   readonly #mayProgress: () => boolean;
   #advertising = false;
   #closing: Promise<void> | null = null;
+  /** Whether `closing` is to be sent or was sent, and whether the relay has answered it. */
+  #leaving: 'no' | 'asking' | 'answered' = 'no';
+  /** Resolved when the shutdown is complete. */
+  readonly #left = Promise.withResolvers<void>();
 
   constructor(options: RuntimeOptions) {
     this.#options = options;
@@ -55,17 +77,11 @@ class LinkRuntime implements Runtime {
     this.clientId = checkId('clientId', options.clientId);
     this.instanceId = checkId('instanceId', options.instanceId ?? randomId('i-'));
     this.#metadata = metadataJson(options);
-    this.#leaving = new Leaving({
-      ask: () => void this.#link.send({ type: 'closing' }),
-      mayBeBound: () => this.#link.greeted,
-      owed: () => this.#commands.size + this.#ends.size,
-      shut: () => this.#commands.shut(),
-    });
     this.#ends = new Deliverer({
       clock: this.#clock,
       send: (text) => this.#link.sendText(text),
       dropped: (commandId, reason) => this.#dropped(commandId, reason),
-      onTaken: () => this.#leaving.check(),
+      onTaken: () => this.#checkLeft(),
     });
     this.#sites = new HostedSites({
       clock: this.#clock,
@@ -73,7 +89,7 @@ class LinkRuntime implements Runtime {
         this.#send({ type: 'site', ref, op: payload === null ? 'remove' : 'register', site_id: siteId }, payload),
     });
     this.#reporter = new Reporter({ clock: this.#clock, send: (json) => this.#send({ type: 'report' }, json) });
-    this.#registry = createRegistry(() => this.#advertise());
+    this.#registry = new ActionRegistry(() => this.#advertise());
     this.#commands = new Commands({
       ...options,
       registry: this.#registry,
@@ -112,7 +128,10 @@ class LinkRuntime implements Runtime {
   }
 
   ready(): Promise<Welcome> {
-    return this.#readiness.wait(this.status);
+    const { promise, resolve, reject } = Promise.withResolvers<Welcome>();
+    this.#unready.add({ resolve, reject });
+    this.#answerReady(this.status);
+    return promise;
   }
 
   onStatus(listener: (status: LinkStatus) => void): () => void {
@@ -126,7 +145,7 @@ class LinkRuntime implements Runtime {
 
   site(definition: SiteDefinition): SiteRegistration {
     const siteId = checkId('siteId', definition.siteId);
-    const registered = this.#sites.request(siteId, siteJson(definition));
+    const registered = this.#sites.request(siteId, JSON.stringify(siteMembers(definition)));
     registered.catch(() => {});
     return { siteId, registered, remove: () => this.removeSite(siteId) };
   }
@@ -156,24 +175,49 @@ class LinkRuntime implements Runtime {
     await this.close();
   }
 
+  /**
+   * Shuts down gracefully. The relay dispatches nothing more after its answer to `closing`. Commands that were
+   * dispatched before still run. The shutdown is complete when all of them have ended and the relay has acknowledged
+   * their ends. A relay that refuses `closing` is an older one; commands that it still sends are refused.
+   */
   async #leave(withinMs: number): Promise<void> {
     const enough = new AbortController();
     const waited = sleep(this.#clock, withinMs, enough.signal).catch(() => {});
-    if (this.status.state !== 'closed') await Promise.race([this.#leaving.begin(), waited]);
+    if (this.status.state !== 'closed') {
+      this.#leaving = 'asking';
+      this.#link.send({ type: 'closing' });
+      this.#checkLeft();
+      await Promise.race([this.#left.promise, waited]);
+    }
     enough.abort();
     this.#commands.shut();
     this.#link.close();
   }
 
+  /** Called when the relay answers `closed`, or refuses `closing`. */
+  #closingAnswered(): void {
+    if (this.#leaving !== 'asking') return;
+    this.#leaving = 'answered';
+    this.#commands.shut();
+    this.#checkLeft();
+  }
+
+  /** Completes the shutdown if nothing is owed and no further command can arrive. Called when either may have changed. */
+  #checkLeft(): void {
+    // Without a hello over an open socket, the relay cannot count this client as connected.
+    const quiet = this.#leaving === 'answered' || (this.#leaving === 'asking' && !this.#link.greeted);
+    if (quiet && this.#commands.size + this.#ends.size === 0) this.#left.resolve();
+  }
+
   /** Sends a frame unless this client is leaving. Returns false if the frame was not sent. */
   #send(header: UpHeader, payload: string | null): boolean {
-    return !this.#leaving.begun && this.#link.send(header, payload);
+    return this.#leaving === 'no' && this.#link.send(header, payload);
   }
 
   #hello(token: string): string {
-    const { clientId, instanceId } = this;
-    const advertised = { metadata: this.#metadata, actions: this.#registry.json() };
-    return helloFrame({ token, clientId, instanceId, clientType: this.#options.clientType, ...advertised });
+    const ids = { client_id: this.clientId, instance_id: this.instanceId, client_type: this.#options.clientType };
+    const payload = `{"metadata":${this.#metadata},"actions":${this.#registry.json()}}`;
+    return upFrame({ type: 'hello', token, ...ids }, payload);
   }
 
   /** Advertises once for all changes of one event-loop turn. Without a link, the next hello advertises. */
@@ -188,22 +232,33 @@ class LinkRuntime implements Runtime {
 
   #statusChanged(status: LinkStatus): void {
     if (status.state === 'connected') {
-      this.#leaving.welcomed();
+      if (this.#leaving === 'asking') this.#link.send({ type: 'closing' });
       this.#ends.maxFrame = status.welcome.max_frame_bytes;
       this.#ends.resend();
       this.#sites.welcomed();
       this.#reporter.welcomed(status.welcome.max_frame_bytes);
     }
-    if (status.state === 'disconnected') this.#leaving.lost();
+    // If the relay has answered, this client does not reconnect: it could replace a successor that is connected by now.
+    if (status.state === 'disconnected' && this.#leaving === 'answered') this.#left.resolve();
+    else if (status.state === 'disconnected') this.#checkLeft();
     if (status.state === 'closed') {
       this.#commands.abort();
       this.#ends.close();
       this.#sites.close(new LinkClosedError(status.reason));
-      this.#leaving.closed();
+      this.#left.resolve();
     }
     const { onStatus = () => {}, onError } = this.#options;
     for (const listener of [onStatus, ...this.#listeners]) guarded(() => listener(status), onError);
-    this.#readiness.changed(status);
+    this.#answerReady(status);
+  }
+
+  #answerReady(status: LinkStatus): void {
+    if (status.state !== 'connected' && status.state !== 'closed') return;
+    for (const { resolve, reject } of this.#unready) {
+      if (status.state === 'connected') resolve(status.welcome);
+      else reject(new LinkClosedError(status.reason));
+    }
+    this.#unready.clear();
   }
 
   #frame(frame: LinkFrame): void {
@@ -211,7 +266,7 @@ class LinkRuntime implements Runtime {
     else if (frame.type === 'cancel') this.#commands.cancel(frame.command_id, frame.reason);
     else if (frame.type === 'result_ack') this.#ends.taken(frame.command_id);
     else if (frame.type === 'site_ack') this.#sites.taken(frame.ref);
-    else if (frame.type === 'closed') this.#leaving.answered();
+    else if (frame.type === 'closed') this.#closingAnswered();
     else if (frame.type === 'refused') this.#refused(frame);
   }
 
@@ -231,11 +286,11 @@ class LinkRuntime implements Runtime {
 
   #end(commandId: string, end: EndReport): void {
     this.#ends.end(commandId, end);
-    this.#leaving.check();
+    this.#checkLeft();
   }
 
   #refused(frame: Refused): void {
-    if (frame.frame === 'closing') return this.#leaving.answered();
+    if (frame.frame === 'closing') return this.#closingAnswered();
     guarded(() => this.#options.onError?.(refusalError(frame)), undefined);
     this.#ends.refused(frame);
     this.#sites.refused(frame);
@@ -246,8 +301,6 @@ class LinkRuntime implements Runtime {
     guarded(() => this.#options.onDrop?.({ commandId, reason }), this.#options.onError);
   }
 }
-
-// Checks the options of a runtime, and writes its hello frame.
 
 /** Returns a valid id. Throws TypeError, naming the option, for an invalid one. */
 export function checkId(option: string, id: string): string {
@@ -264,129 +317,125 @@ function metadataJson({ metadata }: RuntimeOptions): string {
   return json;
 }
 
-type Hello = {
-  readonly token: string;
-  readonly clientId: string;
-  readonly instanceId: string;
-  readonly clientType: RuntimeOptions['clientType'];
-  readonly metadata: string;
-  readonly actions: string;
-};
-
-/** Returns the first frame of a client's link. `metadata` and `actions` are JSON text. */
-function helloFrame({ token, clientId, instanceId, clientType, metadata, actions }: Hello): string {
-  const ids = { client_id: clientId, instance_id: instanceId, client_type: clientType };
-  return upFrame({ type: 'hello', token, ...ids }, `{"metadata":${metadata},"actions":${actions}}`);
-}
-
-/** Returns the payload of the `site` frame that registers a site. */
-function siteJson({ title, eventNames, actions, capabilityProfile: profile }: SiteDefinition): string {
-  return JSON.stringify({
+/** Returns a site's definition with the names of the protocol and with its defaults. */
+export function siteMembers({ title, eventNames, actions, capabilityProfile: profile }: SiteDefinition): object {
+  return {
     title: title ?? null,
     event_names: eventNames ?? [],
     actions: actions ?? [],
     capability_profile: { action_invocation: profile?.actionInvocation ?? false, sharing: profile?.sharing ?? false },
-  });
+  };
 }
 
-// Holds the promises that `ready()` returns until the link is up, or closed permanently.
+type HostedSitesOptions = {
+  readonly clock: Clock;
+  /** Returns false when there is no link. `payload` null removes the site. */
+  send(frame: { readonly ref: string; readonly siteId: string; readonly payload: string | null }): boolean;
+};
 
-type Waiting = { resolve(welcome: Welcome): void; reject(error: LinkClosedError): void };
-
-class Readiness {
-  readonly #waiting = new Set<Waiting>();
-
-  /** Resolves when the link is up, at once if it is. Rejects with LinkClosedError when it is closed permanently. */
-  wait(status: LinkStatus): Promise<Welcome> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.add({ resolve, reject });
-      this.changed(status);
-    });
-  }
-
-  changed(status: LinkStatus): void {
-    if (status.state !== 'connected' && status.state !== 'closed') return;
-    for (const { resolve, reject } of this.#waiting) {
-      if (status.state === 'connected') resolve(status.welcome);
-      else reject(new LinkClosedError(status.reason));
-    }
-    this.#waiting.clear();
-  }
-}
-
-// Shuts a runtime down gracefully: announces `closing`, and waits for running commands and their ends.
-
-type LeavingOptions = {
-  /** Sends `closing`. Does nothing while there is no link. */
-  ask(): void;
-  /** Whether the relay may count this client as connected: a hello was sent over a socket that is still open. */
-  mayBeBound(): boolean;
-  /** Returns the number of running commands plus the number of ends that the relay has not acknowledged. */
-  owed(): number;
-  /** Refuses all later commands. */
-  shut(): void;
+type Waiting<T = void> = { resolve(value: T): void; reject(error: Error): void };
+type Entry = {
+  readonly siteId: string;
+  /** The definition that the relay accepted last; null: none. */
+  accepted: string | null;
+  /** The definition that the relay is to have; null: none. */
+  wanted: string | null;
+  /** The ref of the last frame. Its answer settles all waiting promises. */
+  ref: string;
+  waiting: Waiting[];
 };
 
 /**
- * The graceful shutdown of a runtime. It sends `closing`, so that the relay dispatches nothing more. Commands that were
- * dispatched before the relay's answer still run. The shutdown is complete when all commands have ended and the relay
- * has acknowledged their ends. A relay that refuses `closing` is an older one; commands that it still sends are
- * refused.
+ * The sites that this client hosts, sent again on each new link. If the relay refuses a definition, the one that it
+ * accepted before stays in force.
  */
-class Leaving {
-  readonly #options: LeavingOptions;
-  readonly #done = Promise.withResolvers<void>();
-  #state: 'no' | 'asking' | 'answered' = 'no';
+class HostedSites {
+  readonly #options: HostedSitesOptions;
+  readonly #entries = new Map<string, Entry>();
+  /** The frames that were sent over this link and have not been answered, by ref. */
+  readonly #sent = new Map<string, { readonly entry: Entry; readonly payload: string | null }>();
+  #refs = 0;
+  #ended: Error | null = null;
 
-  constructor(options: LeavingOptions) {
+  constructor(options: HostedSitesOptions) {
     this.#options = options;
   }
 
-  get begun(): boolean {
-    return this.#state !== 'no';
+  /**
+   * Registers a site, or removes it with `payload` null. Resolves when the relay has accepted this request or a later
+   * one for the same site. Rejects with SiteRefusedError, or with the error that was passed to `close`.
+   */
+  request(siteId: string, payload: string | null): Promise<void> {
+    if (this.#ended) return Promise.reject(this.#ended);
+    const known = this.#entries.get(siteId);
+    if (!known && this.#entries.size >= MAX_SITES) {
+      return Promise.reject(new SiteRefusedError('capacity_exceeded', `A client hosts at most ${MAX_SITES} sites.`));
+    }
+    const entry = known ?? { siteId, accepted: null, wanted: null, ref: '', waiting: [] };
+    this.#entries.set(siteId, entry);
+    entry.wanted = payload;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    entry.waiting.push({ resolve, reject });
+    this.#send(entry);
+    return promise;
   }
 
-  /** Begins the shutdown. Resolves when `owed` is 0 and no further command can arrive, or when the link is closed. */
-  begin(): Promise<void> {
-    this.#state = 'asking';
-    this.#options.ask();
-    this.check();
-    return this.#done.promise;
-  }
-
-  /** Called when the link is up, also after a reconnect. */
+  /** Sends the definitions of all sites again. Called for each new link. */
   welcomed(): void {
-    if (this.#state === 'asking') this.#options.ask();
+    this.#sent.clear();
+    for (const entry of this.#entries.values()) this.#send(entry);
   }
 
-  /** Called when the relay answers `closed`, or refuses `closing`. */
-  answered(): void {
-    if (this.#state !== 'asking') return;
-    this.#state = 'answered';
-    this.#options.shut();
-    this.check();
+  taken(ref: string): void {
+    const sent = this.#answered(ref);
+    if (!sent) return;
+    const { entry, payload } = sent;
+    entry.accepted = payload;
+    if (entry.ref !== ref) return;
+    if (payload === null) this.#entries.delete(entry.siteId);
+    for (const waiting of entry.waiting.splice(0)) waiting.resolve();
   }
 
-  /**
-   * Called when the link breaks. If the relay has answered, the shutdown is complete. This client does not reconnect,
-   * because it could replace a successor that is connected by now.
-   */
-  lost(): void {
-    if (this.#state === 'answered') this.closed();
-    else this.check();
+  /** Handles the refusal of a `site` frame. Ignores refusals of other frames. */
+  refused(refusal: Refused): void {
+    const { code, message, frame, ref } = refusal;
+    const sent = frame === 'site' && ref !== undefined ? this.#answered(ref) : undefined;
+    if (!sent || sent.entry.ref !== ref) return;
+    const { entry, payload } = sent;
+    const ms = retryMs(refusal);
+    if (ms !== null) return this.#resendIn(entry, ms);
+    entry.wanted = payload === null && code === 'not_found' ? null : entry.accepted;
+    if (entry.wanted === null) this.#entries.delete(entry.siteId);
+    const error = new SiteRefusedError(code, message);
+    for (const waiting of entry.waiting.splice(0)) waiting.reject(error);
   }
 
-  closed(): void {
-    this.#done.resolve();
+  /** Called when the link is closed permanently. */
+  close(error: Error): void {
+    this.#ended = error;
+    this.#sent.clear();
+    for (const entry of this.#entries.values()) {
+      for (const waiting of entry.waiting.splice(0)) waiting.reject(error);
+    }
+    this.#entries.clear();
   }
 
-  /**
-   * Completes the shutdown if `owed` is 0 and no further command can arrive. Must be called whenever `owed` may have
-   * decreased.
-   */
-  check(): void {
-    const { mayBeBound, owed } = this.#options;
-    const quiet = this.#state === 'answered' || (this.#state === 'asking' && !mayBeBound());
-    if (quiet && owed() === 0) this.#done.resolve();
+  #send(entry: Entry): void {
+    entry.ref = `s-${++this.#refs}`;
+    const sent = this.#options.send({ ref: entry.ref, siteId: entry.siteId, payload: entry.wanted });
+    if (sent) this.#sent.set(entry.ref, { entry, payload: entry.wanted });
+  }
+
+  #resendIn(entry: Entry, ms: number): void {
+    const { ref } = entry;
+    this.#options.clock.after(ms, () => {
+      if (entry.ref === ref && this.#entries.get(entry.siteId) === entry) this.#send(entry);
+    });
+  }
+
+  #answered(ref: string): { readonly entry: Entry; readonly payload: string | null } | undefined {
+    const sent = this.#sent.get(ref);
+    this.#sent.delete(ref);
+    return sent;
   }
 }

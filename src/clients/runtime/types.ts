@@ -1,10 +1,10 @@
 /** Defines the public interface of `callboard/runtime`. Contains types only. */
 import type { WireClientType } from '../../protocol/fields.ts';
-import type { Clock } from '../link/platform.ts';
-import type { ErrorSink } from '../link/link.ts';
-import type { SocketConstructor, LinkStatus, Welcome, TokenSource } from '../link/socket.ts';
+import type { LinkOptions } from '../link/link.ts';
+import type { LinkStatus, Welcome } from '../link/platform.ts';
 import type { TraceApi } from '../link/relay-request.ts';
 import type { ReportedContext, ReportedWindow, ReportChanges } from './reports.ts';
+
 /** The params of a command. They already match the action's schema, if it has one. */
 export type Params = Readonly<Record<string, unknown>>;
 
@@ -107,14 +107,7 @@ export type Judge = (request: ActionRequest) => Verdict | Promise<Verdict>;
  */
 export type Drop = { readonly commandId: string; readonly reason: string };
 
-export type RuntimeOptions = {
-  /** The relay's `/connect`, `ws://` or `wss://`. */
-  readonly url: string;
-  /**
-   * A token, or a function that returns one. The function is called before each connection and each renewal. A constant
-   * token that the relay refuses closes the runtime.
-   */
-  readonly token: TokenSource;
+export type RuntimeOptions = LinkOptions & {
   readonly clientId: string;
   readonly clientType: WireClientType;
   /** The id of one run of this client; generated when absent. Two runs must never use the same id. */
@@ -128,19 +121,12 @@ export type RuntimeOptions = {
    * callback may take until the deadline of the command.
    */
   readonly approve?: Judge;
-  readonly onStatus?: (status: LinkStatus) => void;
   readonly onDrop?: (drop: Drop) => void;
-  /** Receives errors that no call reports: a callback or the token function threw, or the relay refused a frame. */
-  readonly onError?: ErrorSink;
   /**
    * The `trace` object of `@opentelemetry/api`, to record a span for each command. While a handler runs, that span is
    * active, so the spans that the handler starts are its children.
    */
   readonly tracing?: TraceApi;
-  readonly WebSocket?: SocketConstructor;
-  readonly clock?: Clock;
-  /** A source of random numbers from 0 (included) to 1 (excluded), for jitter. Default `Math.random`. */
-  readonly random?: () => number;
 };
 
 /** A cooperative site. The defaults: no title, any event name, no actions, and viewers may only receive events. */
@@ -167,7 +153,6 @@ export interface SiteRegistration {
 }
 
 export interface Runtime extends AsyncDisposable {
-  /** The option `url`. */
   readonly url: string;
   readonly clientId: string;
   readonly instanceId: string;

@@ -1,24 +1,22 @@
 /**
- * Requests one document for a component, and repeats the request when its variables change, after an event, or at
- * intervals.
+ * Requests documents for components, and keeps the event stream of the page. A request is repeated when its variables
+ * change, after an event, or at intervals.
  */
 import { signal } from '@preact/signals';
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { TypedDocumentString } from '../../../generated/console.ts';
+import { createSseParser } from '../../clients/site/sse.ts';
 import { signIns, token } from '../session.ts';
-import { errorOf, isAbort, send, visible, type RequestError } from './request.ts';
+import { RequestError, errorOf, isAbort, post, refusalOf, request, requireToken, visible } from './request.ts';
 
 export type Query<Data> = {
   /** The latest answer; null before the first one. It is kept while the next one is awaited, and after an error. */
   readonly data: Data | null;
-  /** The text of the latest answer. */
-  readonly text: string;
   /** The error of the latest request; null after an answer. */
   readonly error: RequestError | null;
   /** The time at which the latest answer arrived, in epoch milliseconds; null before the first one. */
   readonly asOf: number | null;
   readonly loading: boolean;
-  /** Sends the request again now. */
   readonly again: () => void;
   /**
    * Repeats the request after an event that has changed the answer. Calls that follow each other closely cause only one
@@ -34,7 +32,6 @@ type Asking = {
    * over time.
    */
   readonly everyMs?: number | undefined;
-  /** Whether to send no request. */
   readonly skip?: boolean;
 };
 
@@ -43,7 +40,7 @@ const RETRY_MS = 4_000;
 /** The shortest pause between an answer and the request that an event causes, in milliseconds. */
 const EVENT_GAP_MS = 1_000;
 
-const EMPTY = { data: null, text: '', error: null, asOf: null, loading: true };
+const EMPTY = { data: null, error: null, asOf: null, loading: true };
 type State<Data> = Omit<Query<Data>, 'again' | 'changed'>;
 
 /**
@@ -80,12 +77,12 @@ export function useQuery<Data, Variables>(
       isAsking = true;
       isChanged = false;
       setState((was) => ({ ...was, loading: true }));
-      send(document, variables, { signal: stop.signal }).then(
-        ({ data, text }) => {
+      request(document, variables, stop.signal).then(
+        (data) => {
           if (stop.signal.aborted) return;
           isAsking = false;
           latest.current = Date.now();
-          setState({ data, text, error: null, asOf: latest.current, loading: false, key });
+          setState({ data, error: null, asOf: latest.current, loading: false, key });
           if (isChanged) askAfter(EVENT_GAP_MS);
           else if (everyMs !== undefined && !isPaused) askAfter(everyMs);
         },
@@ -127,6 +124,156 @@ function useForget(latest: { current: number | null }, causes: readonly (string 
   seen.current = causes;
 }
 
+// Holds the state of live updates in this tab. The top bar shows it, and lets the user pause the updates.
+
+/**
+ * The state of the tab's stream. `off`: the page has no live updates. `asking`: the page repeats its requests, because
+ * no stream is free. `broken`: the stream broke and is being opened again.
+ */
+type LiveState = 'off' | 'opening' | 'live' | 'asking' | 'broken';
+
+export const liveState = signal<LiveState>('off');
+
+/** Whether the user has paused the tab. While true, the tab neither streams nor repeats requests. */
+export const paused = signal(false);
+
+/** The time at which the stream broke, in epoch milliseconds; null while it is up. */
+export const brokenSince = signal<number | null>(null);
+
+/** The number of events that were dropped since the page was opened, because the browser read too slowly. */
+export const missedEvents = signal(0);
+
+// Keeps the one event stream of this tab. The stream is closed while the tab is hidden or paused, and opened again
+// afterwards. A tab that gets no slot for a stream calls `onStale` regularly instead, so that the page is read again.
+
+/** The pauses before a broken stream is opened again, in milliseconds; the last one repeats. */
+const REOPEN_MS = [500, 1_000, 2_000, 5_000, 10_000];
+/** The pause between an answer and the next request of a tab without a stream, in milliseconds. */
+const ASK_MS = 3_000;
+/** The delay after which a page is read again because events were dropped, in milliseconds. */
+const STALE_MS = 2_000;
+
+type Live<Data, Variables> = {
+  readonly variables: Variables;
+  readonly skip?: boolean;
+  /** Handles one event. Returns how many events were dropped before it. */
+  readonly onData: (data: Data) => number;
+  /**
+   * Called when the page must be read again: the stream was opened, events were dropped, or there is no stream. Events
+   * that arrive before the answer are newer than the answer.
+   */
+  readonly onStale: () => void;
+  /** Called when the relay has completed the subscription, so that no more events follow. */
+  readonly onEnd?: () => void;
+};
+
+/** Subscribes while the component is shown. A page may call this once. */
+export function useLive<Data, Variables>(
+  document: TypedDocumentString<Data, Variables>,
+  { variables, onData, onStale, onEnd, skip = false }: Live<Data, Variables>,
+): void {
+  const handlers = useRef({ onData, onStale, onEnd });
+  handlers.current = { onData, onStale, onEnd };
+  const key = JSON.stringify(variables);
+  const session = token.value === null ? null : signIns.value;
+  const isVisible = visible.value;
+  const isPaused = paused.value;
+
+  useEffect(() => {
+    missedEvents.value = 0;
+  }, [key, document]);
+
+  useEffect(() => {
+    if (skip || session === null || !isVisible || isPaused) return undefined;
+    const stop = new AbortController();
+    let staleTimer: ReturnType<typeof setTimeout> | undefined;
+    void keepOpen(stop.signal, {
+      run: (onOpen) =>
+        subscribe(document, variables, {
+          signal: stop.signal,
+          onOpen: () => {
+            // The page may have missed changes between its first answer and this moment, so it is read again.
+            handlers.current.onStale();
+            onOpen();
+          },
+          onData: (data) => {
+            const missed = handlers.current.onData(data);
+            if (missed === 0) return;
+            missedEvents.value += missed;
+            // A feed that exceeds its limit drops events all the time, so the page is read again at intervals.
+            staleTimer ??= setTimeout(() => {
+              staleTimer = undefined;
+              handlers.current.onStale();
+            }, STALE_MS);
+          },
+        }),
+      onStale: () => handlers.current.onStale(),
+      onEnd: () => handlers.current.onEnd?.(),
+    });
+    return () => {
+      clearTimeout(staleTimer);
+      stop.abort();
+      brokenSince.value = null;
+      liveState.value = 'off';
+    };
+  }, [key, document, skip, session, isVisible, isPaused]);
+}
+
+type Keep = {
+  readonly run: (onOpen: () => void) => Promise<void>;
+  readonly onStale: () => void;
+  readonly onEnd: () => void;
+};
+
+/** Opens the stream again and again until it completes, is refused, or `signal` is aborted. Never rejects. */
+async function keepOpen(signal: AbortSignal, { run, onStale, onEnd }: Keep): Promise<void> {
+  const setState = (state: typeof liveState.value): void => {
+    if (!signal.aborted) liveState.value = state;
+  };
+  for (let failures = 0; !signal.aborted;) {
+    const release = await takeSlot();
+    if (release === null) {
+      setState('asking');
+      await pause(ASK_MS, signal);
+      if (!signal.aborted) onStale();
+      continue;
+    }
+    if (failures === 0) setState('opening');
+    const opened = (): void => {
+      failures = 0;
+      brokenSince.value = null;
+      setState('live');
+    };
+    const error = await run(opened).then(() => null, errorOf);
+    release();
+    if (signal.aborted) return;
+    if (error === null) {
+      setState('off');
+      return onEnd();
+    }
+    brokenSince.value ??= Date.now();
+    setState('broken');
+    if (!isWorthRepeating(error)) return;
+    await pause(error.retryAfterMs ?? REOPEN_MS[Math.min(failures, REOPEN_MS.length - 1)] ?? ASK_MS, signal);
+    failures += 1;
+  }
+}
+
+/**
+ * Whether to open the stream again. A refusal is final; a broken connection, a relay that drains and an unavailable
+ * store are not.
+ */
+function isWorthRepeating({ code }: RequestError): boolean {
+  return ['unreachable', 'bad_answer', 'store_unavailable', 'draining', 'rate_limited', 'internal'].includes(code);
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => (clearTimeout(timer), resolve()), { once: true });
+  });
+}
+
 // Bounds the streams that all tabs of one browser hold open. Over HTTP/1.1 a browser opens six connections to a relay,
 // so streams of six tabs would leave none for requests.
 
@@ -140,7 +287,7 @@ type Release = () => void;
  * Takes a slot; null when all are taken. Every tab gets a slot over HTTP/2 and later. Every tab also gets one if the
  * browser has no locks, as on a page without a secure origin.
  */
-export async function takeSlot(): Promise<Release | null> {
+async function takeSlot(): Promise<Release | null> {
   const { locks } = navigator;
   if (isMultiplexed() || locks === undefined) return () => undefined;
   for (let slot = 1; slot <= SLOTS; slot++) {
@@ -169,21 +316,67 @@ function isMultiplexed(): boolean {
   return entries.some((entry) => entry instanceof PerformanceResourceTiming && /^h[23]/.test(entry.nextHopProtocol));
 }
 
-// Holds the state of live updates in this tab. The top bar shows it, and lets the user pause the updates.
+// Runs one subscription over server-sent events, in the "distinct connections" mode of the graphql-sse protocol.
+
+/** The maximum length of one event, in characters. A longer one ends the stream. */
+const EVENT_CHARS = 4 * 1024 * 1024;
+
+type StreamOptions<Data> = {
+  readonly signal: AbortSignal;
+  /** Called when the relay has accepted the subscription. */
+  readonly onOpen: () => void;
+  readonly onData: (data: Data) => void;
+};
 
 /**
- * The state of the tab's stream. `off`: the page has no live updates. `asking`: the page repeats its requests, because
- * no stream is free. `broken`: the stream broke and is being opened again.
+ * Runs a subscription to its end. Resolves when the relay has completed it. Rejects with RequestError when the relay
+ * refused it or the stream broke, and with AbortError when aborted.
  */
-type LiveState = 'off' | 'opening' | 'live' | 'asking' | 'broken';
+async function subscribe<Data, Variables>(
+  document: TypedDocumentString<Data, Variables>,
+  variables: Variables,
+  { signal, onOpen, onData }: StreamOptions<Data>,
+): Promise<void> {
+  const bearer = requireToken();
+  const body = { query: document.toString(), variables };
+  const response = await post('/graphql/stream', body, { bearer, signal, accept: 'text/event-stream' });
+  if (!response.ok || !response.body) {
+    const refused = refusalOf(await response.text(), bearer, response);
+    throw refused ?? new RequestError('bad_answer', `HTTP ${response.status} without a stream.`);
+  }
+  onOpen();
+  const parser = createSseParser(EVENT_CHARS);
+  for await (const bytes of chunksOf(response.body)) {
+    for (const { event, data } of parser.push(bytes)) {
+      if (event === 'complete') return;
+      if (event === 'next') onData(readNext<Data>(data, bearer, response));
+    }
+  }
+  signal.throwIfAborted();
+  throw new RequestError('unreachable', 'The stream broke.');
+}
 
-export const liveState = signal<LiveState>('off');
+function readNext<Data>(text: string, bearer: string, response: Response): Data {
+  const refused = refusalOf(text, bearer, response);
+  if (refused) throw refused;
+  return JSON.parse(text).data;
+}
 
-/** Whether the user has paused the tab. While true, the tab neither streams nor repeats requests. */
-export const paused = signal(false);
+/** Reads the chunks of a stream. Some browsers cannot iterate over a ReadableStream. */
+async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read().catch(brokenStream);
+      if (done || !value) return;
+      yield value;
+    }
+  } finally {
+    void reader.cancel().catch(() => undefined);
+  }
+}
 
-/** The time at which the stream broke, in epoch milliseconds; null while it is up. */
-export const brokenSince = signal<number | null>(null);
-
-/** The number of events that were dropped since the page was opened, because the browser read too slowly. */
-export const missedEvents = signal(0);
+function brokenStream(error: unknown): never {
+  if (isAbort(error)) throw error;
+  throw new RequestError('unreachable', 'The stream broke.');
+}

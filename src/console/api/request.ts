@@ -5,20 +5,16 @@ import { endOfObject, endOfValue } from '../../protocol/json-scan.ts';
 import { RELAY_PATH } from '../base.ts';
 import { signOutOf, token } from '../session.ts';
 
-type Sending = { readonly signal?: AbortSignal };
-
-/** The data of an answer, and the text from which it was read. */
-type DocumentAnswer<Data> = { readonly data: Data; readonly text: string };
-
 /**
- * Sends one operation. Rejects with AbortError when aborted, otherwise with RequestError, even if the answer has data
- * beside its errors. When the relay refuses the token, the tab asks the user for another one.
+ * Sends one operation. Resolves with the data of the answer, and the text from which it was read. Rejects with
+ * AbortError when aborted, otherwise with RequestError, even if the answer has data beside its errors. When the relay
+ * refuses the token, the tab asks the user for another one.
  */
 export async function send<Data, Variables>(
   document: TypedDocumentString<Data, Variables>,
   variables: Variables,
-  { signal }: Sending = {},
-): Promise<DocumentAnswer<Data>> {
+  signal?: AbortSignal,
+): Promise<{ readonly data: Data; readonly text: string }> {
   const bearer = requireToken();
   const response = await post('/graphql', { query: document.toString(), variables }, { bearer, signal });
   const text = await response.text();
@@ -29,9 +25,9 @@ export async function send<Data, Variables>(
 export async function request<Data, Variables>(
   document: TypedDocumentString<Data, Variables>,
   variables: Variables,
-  sending: Sending = {},
+  signal?: AbortSignal,
 ): Promise<Data> {
-  return (await send(document, variables, sending)).data;
+  return (await send(document, variables, signal)).data;
 }
 
 type Post = { readonly bearer: string; readonly signal?: AbortSignal | undefined; readonly accept?: string };
@@ -51,7 +47,8 @@ export async function post(path: string, body: object, { bearer, signal, accept 
     });
   } catch (error) {
     if (signal?.aborted) throw signal.reason;
-    throw new RequestError('unreachable', `The relay does not answer (${reasonOf(error)}).`);
+    const reason = error instanceof Error ? error.message : 'unknown reason';
+    throw new RequestError('unreachable', `The relay does not answer (${reason}).`);
   }
 }
 
@@ -114,14 +111,8 @@ function membersOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
 }
 
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : 'unknown reason';
-}
-
-// The error with which every failed request of the console rejects.
-
 /**
- * An error of a request. `code` is a code of the relay, `unreachable` (no answer arrived), or `bad_answer` (the answer
+ * The error with which every failed request rejects. `code` is a code of the relay, `unreachable` (no answer arrived), or `bad_answer` (the answer
  * is not from a relay).
  */
 export class RequestError extends Error {

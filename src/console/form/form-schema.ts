@@ -64,7 +64,6 @@ function spend({ left }: Place, steps: number): void {
   if (left.steps < 0) throw new TooLarge(`the schema has more than ${FORM_STEPS} names and references`);
 }
 
-/** The keywords that a form cannot show. */
 const NOT_FORMABLE = [
   ...['prefixItems', 'patternProperties', 'if', 'not', 'dependentSchemas', 'dependencies', 'unevaluatedProperties'],
   ...['contains', '$dynamicRef', '$recursiveRef'],

@@ -14,7 +14,7 @@ import {
 } from '@rjsf/utils';
 import { useMemo, useState } from 'preact/hooks';
 import type { ParamsFault } from '../invoke/checker.ts';
-import { Icon } from '../ui/values.tsx';
+import { Fault, Icon } from '../ui/values.tsx';
 import { errorSchemaOf, hintOf, validator, type FormSchema } from './form-schema.ts';
 
 type SchemaFormProps = {
@@ -52,8 +52,6 @@ export function SchemaForm({ form: { schema, uiSchema }, text, faults, onChange 
   );
 }
 
-// Shows a part of the arguments that a form cannot show, as a field of JSON text.
-
 function JsonField({ fieldPathId, formData, name, schema, onChange, required }: FieldProps) {
   const [text, setText] = useState(formData === undefined ? '' : JSON.stringify(formData, null, 2));
   const [problem, setProblem] = useState<string | null>(null);
@@ -84,12 +82,7 @@ function JsonField({ fieldPathId, formData, name, schema, onChange, required }: 
         aria-invalid={problem !== null}
         onInput={(event) => write(event.currentTarget.value)}
       />
-      {problem !== null && (
-        <p class="err" role="alert">
-          <Icon name="warn" />
-          {problem}
-        </p>
-      )}
+      {problem !== null && <Fault text={problem} />}
     </div>
   );
 }
@@ -121,10 +114,7 @@ function Errors({ id, texts }: { readonly id: string; readonly texts: readonly s
   return (
     <div id={`${id}-error`}>
       {[...new Set(texts)].map((text) => (
-        <p key={text} class="err">
-          <Icon name="warn" />
-          {text}
-        </p>
+        <Fault key={text} text={text} isAlert={false} />
       ))}
     </div>
   );
@@ -240,8 +230,6 @@ const TEMPLATES = {
   ErrorListTemplate: nothing,
   DescriptionFieldTemplate: nothing,
 };
-
-// Shows the controls of the form, such as check boxes and choices.
 
 function SelectWidget({ id, options, value, required, rawErrors = [], onChange }: WidgetProps) {
   const { enumOptions = [] } = options;

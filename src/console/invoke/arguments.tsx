@@ -106,8 +106,6 @@ function JsonField({ text, faults, hasSchema, onChange }: JsonFieldProps) {
   );
 }
 
-// Starts the checks of the arguments of a call for the form of that call.
-
 const NOTHING_FOUND: Checked = { faults: [], unchecked: null };
 
 /**

@@ -31,7 +31,7 @@ export type ToWorker = { readonly schema: unknown } | { readonly text: string };
 /** `ready` follows the schema; the faults of each text follow the text. */
 export type FromWorker = 'ready' | readonly ParamsFault[];
 
-export type CheckerOptions = {
+type CheckerOptions = {
   readonly schema: unknown;
   readonly startWorker: (events: CheckEvents) => CheckWorker;
   /** Runs a function after a time in milliseconds, and returns a function that prevents it. */

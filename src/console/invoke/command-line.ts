@@ -4,7 +4,7 @@
  */
 import { relayUrl, segments } from '../base.ts';
 
-export type LineOf = {
+type LineOf = {
   readonly userId: string;
   readonly clientId: string;
   readonly action: string;

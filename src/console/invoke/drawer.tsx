@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { ClientsDocument, InvokeTargetDocument, type InvokeTargetQuery } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { isAdmin, viewer } from '../shell/facts.tsx';
-import { Dialog } from '../ui/dialogs.tsx';
+import { Dialog, TextField } from '../ui/dialogs.tsx';
 import { CutNotice, ErrorNotice, Loading } from '../ui/page.tsx';
 import { ConnectionMark, CopyAction, Icon } from '../ui/values.tsx';
 import { shortId } from '../ui/words.ts';
@@ -13,10 +13,9 @@ import { commandLine, curlLine } from './command-line.ts';
 import { Budgets, DEFAULT_BUDGETS, Preflight, type BudgetValues } from './preflight.tsx';
 import { SentCalls, createCommandId, sendCall, type Sent } from './sent.tsx';
 
-export type InvokeClient = NonNullable<InvokeTargetQuery['connection']>;
-export type TargetAction = InvokeClient['actions']['items'][number];
+type InvokeClient = NonNullable<InvokeTargetQuery['connection']>;
+type TargetAction = InvokeClient['actions']['items'][number];
 
-/** What the drawer starts with: the parts of the call that are already chosen. */
 export type InvokeStart = {
   readonly userId?: string;
   readonly clientId?: string;
@@ -40,16 +39,12 @@ export function Drawer({ start, onClose }: DrawerProps) {
     if (client === '') setActionName('');
   };
   const away = known && query.data !== null && target === null;
+  const title = actionName === '' ? 'Invoke an action' : `Invoke ${actionName}`;
   return (
-    <Dialog
-      title={actionName === '' ? 'Invoke an action' : `Invoke ${actionName}`}
-      class="drawer"
-      ownTitle
-      onClose={onClose}
-    >
+    <Dialog title={title} class="drawer" ownTitle onClose={onClose}>
       <header class="drawer-head">
         <div>
-          <h1>{actionName === '' ? 'Invoke an action' : `Invoke ${actionName}`}</h1>
+          <h1>{title}</h1>
           <p class="soft">{action?.summary ?? aboutOf({ known, away, userId, clientId })}</p>
         </div>
         <button class="btn btn-icon btn-quiet" type="button" aria-label="Close" onClick={onClose}>
@@ -88,17 +83,13 @@ function aboutOf({ known, away, userId, clientId }: About): string {
 /** The maximum number of clients to choose from. The text in the field narrows the choice. */
 const CHOICES = 50;
 
-type ChooseClientProps = {
-  readonly userId: string;
-  readonly onChoose: (userId: string, clientId: string) => void;
-};
+type ChooseClientProps = { readonly userId: string; readonly onChoose: (userId: string, clientId: string) => void };
 
 function ChooseClient({ userId, onChoose }: ChooseClientProps) {
   const [user, setUser] = useState(userId);
   const [asked, setAsked] = useState(userId);
   const [client, setClient] = useState('');
-  const variables = { userId: asked === '' ? null : asked, first: CHOICES };
-  const query = useQuery(ClientsDocument, variables);
+  const query = useQuery(ClientsDocument, { userId: asked === '' ? null : asked, first: CHOICES });
   const list = query.data?.connections;
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
@@ -108,29 +99,14 @@ function ChooseClient({ userId, onChoose }: ChooseClientProps) {
   return (
     <>
       <form class="pair" onSubmit={submit}>
-        {isAdmin.value && (
-          <div class="field">
-            <label for="invoke-user">User</label>
-            <input
-              class="in"
-              id="invoke-user"
-              autocomplete="off"
-              value={user}
-              onInput={(event) => setUser(event.currentTarget.value)}
-            />
-          </div>
-        )}
-        <div class="field">
-          <label for="invoke-client">Client</label>
-          <input
-            class="in"
-            id="invoke-client"
-            autocomplete="off"
-            value={client}
-            onInput={(event) => setClient(event.currentTarget.value)}
-          />
-          <p class="hint">Write both ids, or choose below. Enter takes them.</p>
-        </div>
+        {isAdmin.value && <TextField label="User" id="invoke-user" value={user} onText={setUser} />}
+        <TextField
+          label="Client"
+          id="invoke-client"
+          value={client}
+          onText={setClient}
+          hint="Write both ids, or choose below. Enter takes them."
+        />
         <button class="sr" type="submit" tabIndex={-1}>
           Go on
         </button>
@@ -190,17 +166,13 @@ function ChooseAction({ target, onChoose, onBack }: ChooseActionProps) {
       </ul>
       {!target?.actions.items.length && (
         <form onSubmit={submit}>
-          <div class="field">
-            <label for="invoke-action">Action</label>
-            <input
-              class="in"
-              id="invoke-action"
-              autocomplete="off"
-              value={name}
-              onInput={(event) => setName(event.currentTarget.value)}
-            />
-            <p class="hint">The client does not advertise its actions now, so write the exact name.</p>
-          </div>
+          <TextField
+            label="Action"
+            id="invoke-action"
+            value={name}
+            onText={setName}
+            hint="The client does not advertise its actions now, so write the exact name."
+          />
           <button class="btn btn-primary" type="submit">
             Go on
           </button>
@@ -209,9 +181,6 @@ function ChooseAction({ target, onChoose, onBack }: ChooseActionProps) {
     </>
   );
 }
-
-// Shows the form of one call: its arguments and time limits, the checks of the input, and the calls that this form has
-// sent.
 
 type CallFormProps = {
   readonly userId: string;

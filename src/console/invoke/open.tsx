@@ -1,6 +1,7 @@
 /** Opens the drawer that invokes an action, from any page. The drawer itself is loaded when it first opens. */
 import { signal } from '@preact/signals';
 import { ErrorBoundary, lazy } from 'preact-iso';
+import { useKeys } from '../ui/filters.tsx';
 import type { InvokeStart } from './drawer.tsx';
 
 /** The call that the drawer starts with; null while the drawer is closed. */
@@ -17,5 +18,27 @@ export function InvokeDrawer() {
     <ErrorBoundary>
       <Drawer start={start.value} onClose={close} />
     </ErrorBoundary>
+  );
+}
+
+/** Shows the button of a page that opens the drawer, as the key `i` does. */
+export function InvokeButton({ start: given = {} }: { readonly start?: InvokeStart }) {
+  const open = (): void => openInvoke(given);
+  useKeys({ i: open });
+  return (
+    <button class="btn btn-primary" type="button" onClick={open}>
+      Invoke an action
+    </button>
+  );
+}
+
+type ActionProps = { readonly action: string; readonly userId?: string; readonly clientId?: string };
+
+/** Shows the button of a row that opens the drawer for its action. */
+export function InvokeAction(given: ActionProps) {
+  return (
+    <button class="btn btn-s" type="button" aria-label={`Invoke ${given.action}…`} onClick={() => openInvoke(given)}>
+      Invoke…
+    </button>
   );
 }

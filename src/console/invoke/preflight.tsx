@@ -75,13 +75,7 @@ export function Preflight({ input, params, faults }: PreflightProps) {
 
 function Verdict({ found }: { readonly found: PreflightQuery['preflightInvocation'] }) {
   const { wouldAdmit, firstRefusal } = found;
-  if (wouldAdmit === 'PASS')
-    return (
-      <p>
-        <StateMark shape="pass">The relay would admit it.</StateMark>
-      </p>
-    );
-  if (firstRefusal)
+  if (wouldAdmit !== 'PASS' && firstRefusal)
     return (
       <p>
         <StateMark shape="failed">The relay would refuse it.</StateMark> {firstRefusal.message}{' '}
@@ -90,7 +84,11 @@ function Verdict({ found }: { readonly found: PreflightQuery['preflightInvocatio
     );
   return (
     <p>
-      <StateMark shape="open">Whether the relay would admit it is not known.</StateMark>
+      {wouldAdmit === 'PASS' ? (
+        <StateMark shape="pass">The relay would admit it.</StateMark>
+      ) : (
+        <StateMark shape="open">Whether the relay would admit it is not known.</StateMark>
+      )}
     </p>
   );
 }
@@ -168,45 +166,32 @@ const WAITS: readonly { readonly value: WaitStage; readonly text: string }[] = [
 type BudgetsProps = { readonly values: BudgetValues; readonly onChange: (values: BudgetValues) => void };
 
 export function Budgets({ values, onChange }: BudgetsProps) {
-  const seconds = (event: { readonly currentTarget: HTMLInputElement }): number =>
-    Math.round(Math.max(0, event.currentTarget.valueAsNumber || 0) * 1000);
+  const { respondWithinMs, connectWithinMs, waitFor } = values;
   return (
     <details class="budgets">
       <summary>
-        Waits {values.respondWithinMs / 1000} s for {WAITS.find(({ value }) => value === values.waitFor)?.text}, and{' '}
-        {values.connectWithinMs / 1000} s for a client that is away
+        Waits {respondWithinMs / 1000} s for {WAITS.find(({ value }) => value === waitFor)?.text}, and{' '}
+        {connectWithinMs / 1000} s for a client that is away
       </summary>
       <div class="pair">
-        <div class="field">
-          <label for="respond-within">Time to answer, seconds</label>
-          <input
-            class="in"
-            id="respond-within"
-            type="number"
-            min="0"
-            step="any"
-            value={values.respondWithinMs / 1000}
-            onInput={(event) => onChange({ ...values, respondWithinMs: seconds(event) })}
-          />
-        </div>
-        <div class="field">
-          <label for="connect-within">Time to connect, seconds</label>
-          <input
-            class="in"
-            id="connect-within"
-            type="number"
-            min="0"
-            step="any"
-            value={values.connectWithinMs / 1000}
-            onInput={(event) => onChange({ ...values, connectWithinMs: seconds(event) })}
-          />
-        </div>
+        <SecondsField
+          id="respond-within"
+          label="Time to answer, seconds"
+          ms={respondWithinMs}
+          onChange={(ms) => onChange({ ...values, respondWithinMs: ms })}
+        />
+        <SecondsField
+          id="connect-within"
+          label="Time to connect, seconds"
+          ms={connectWithinMs}
+          onChange={(ms) => onChange({ ...values, connectWithinMs: ms })}
+        />
         <div class="field">
           <label for="wait-for">Wait for</label>
           <select
             class="in"
             id="wait-for"
-            value={values.waitFor}
+            value={waitFor}
             onChange={(event) => {
               const chosen = WAITS.find(({ value }) => value === event.currentTarget.value);
               if (chosen) onChange({ ...values, waitFor: chosen.value });
@@ -221,5 +206,29 @@ export function Budgets({ values, onChange }: BudgetsProps) {
         </div>
       </div>
     </details>
+  );
+}
+
+type SecondsProps = {
+  readonly id: string;
+  readonly label: string;
+  readonly ms: number;
+  readonly onChange: (ms: number) => void;
+};
+
+function SecondsField({ id, label, ms, onChange }: SecondsProps) {
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <input
+        class="in"
+        id={id}
+        type="number"
+        min="0"
+        step="any"
+        value={ms / 1000}
+        onInput={({ currentTarget }) => onChange(Math.round(Math.max(0, currentTarget.valueAsNumber || 0) * 1000))}
+      />
+    </div>
   );
 }

@@ -9,9 +9,10 @@ import {
   type Outcome,
   type Stage,
 } from '../../../generated/console.ts';
-import { useLive } from '../api/live.ts';
+import { useLive } from '../api/query.ts';
 import { RequestError, errorOf, now, send, textAt } from '../api/request.ts';
-import { ActError, Section, callHref } from '../ui/page.tsx';
+import { callHref } from '../base.ts';
+import { ActError, Section } from '../ui/page.tsx';
 import {
   Shape,
   OutcomeMark,
@@ -48,18 +49,15 @@ type Step = { readonly at: string; readonly stage: Stage; readonly outcome: Outc
 function LatestCall({ sent }: { readonly sent: Sent }) {
   const [steps, setSteps] = useState<readonly Step[]>([]);
   const { userId, clientId, commandId } = sent;
-  useLive(
-    CallUpdatesDocument,
-    { userId, clientId, commandId },
-    {
-      onData: ({ commandUpdates: { at, stage, outcome, missed } }) => {
-        setSteps((was) => (was.some((step) => step.stage === stage) ? was : [...was, { at, stage, outcome }]));
-        return missed;
-      },
-      onStale: () => undefined,
-      skip: sent.state === 'failed' || isRefused(sent),
+  useLive(CallUpdatesDocument, {
+    variables: { userId, clientId, commandId },
+    onData: ({ commandUpdates: { at, stage, outcome, missed } }) => {
+      setSteps((was) => (was.some((step) => step.stage === stage) ? was : [...was, { at, stage, outcome }]));
+      return missed;
     },
-  );
+    onStale: () => undefined,
+    skip: sent.state === 'failed' || sent.answer?.__typename === 'Refusal',
+  });
   return (
     <div aria-live="polite">
       <p>
@@ -83,10 +81,6 @@ function LatestCall({ sent }: { readonly sent: Sent }) {
   );
 }
 
-function isRefused({ answer }: Sent): boolean {
-  return answer?.__typename === 'Refusal';
-}
-
 function SentState({ sent }: { readonly sent: Sent }) {
   const { answer, state } = sent;
   const link = <ShortId id={sent.commandId} href={callHref(sent)} />;
@@ -108,19 +102,12 @@ function SentState({ sent }: { readonly sent: Sent }) {
 
 function DocumentAnswer({ sent }: { readonly sent: Sent }) {
   const { answer, error, result } = sent;
-  if (error && sent.state === 'failed')
-    return (
-      <ActError title="The relay did not answer the call." code={error.code}>
-        {error.message}
-      </ActError>
-    );
+  if (error && sent.state === 'failed') return <ActError title="The relay did not answer the call." error={error} />;
   if (!answer) return null;
-  if (answer.__typename === 'Refusal')
-    return (
-      <ActError title={`Refused by ${answer.by.toLowerCase()}.`} code={answer.code.toLowerCase()}>
-        {answer.message}
-      </ActError>
-    );
+  if (answer.__typename === 'Refusal') {
+    const { by, code, message } = answer;
+    return <ActError title={`Refused by ${by.toLowerCase()}.`} error={{ code: code.toLowerCase(), message }} />;
+  }
   return (
     <>
       {answer.outcome === 'OUTCOME_UNKNOWN' && (
@@ -212,9 +199,9 @@ export async function sendCall(input: CallInput, paramsText: string, onChange: (
   }
 }
 
-type Ids = { readonly commandId: string; readonly userId: string; readonly clientId: string };
+type CommandIds = Pick<Sent, 'commandId' | 'userId' | 'clientId'>;
 
-async function awaitLost(ids: Ids, show: (change: Partial<Sent>) => void): Promise<void> {
+async function awaitLost(ids: CommandIds, show: (change: Partial<Sent>) => void): Promise<void> {
   for (let tries = 1; tries <= AWAITS; tries++) {
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS * tries));
     try {

@@ -1,10 +1,10 @@
 /** Shows the audit page: what operators did, to whom, and why. */
-import { AuditDocument, type AuditFilter, type AuditQuery } from '../../../generated/console.ts';
+import { AuditDocument, type AuditQuery } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { isAdmin } from '../shell/facts.tsx';
-import { useUrlState, type Filter, type UrlState } from '../ui/filters.tsx';
+import { useUrlState, type Filter } from '../ui/filters.tsx';
 import { AsOf, Empty, Nil, PageHead } from '../ui/page.tsx';
-import { List, PAGE_SIZE, Table, type Column } from '../ui/table.tsx';
+import { List, pageOf, type Column } from '../ui/table.tsx';
 import { Time } from '../ui/values.tsx';
 import { capitalWord, plainWord, plural } from '../ui/words.ts';
 
@@ -31,12 +31,8 @@ const COLUMNS: readonly Column<AuditRow>[] = [
 
 export function AuditPage() {
   const { values } = useUrlState();
-  const filters = isAdmin.value ? FILTERS : FILTERS.slice(0, 1);
-  const query = useQuery(AuditDocument, {
-    filter: filterOf(values),
-    first: PAGE_SIZE,
-    after: values['after'] ?? null,
-  });
+  const filter = { who: values['who'] ?? null, userId: values['user'] ?? null };
+  const query = useQuery(AuditDocument, { filter, ...pageOf(values) });
   const list = query.data?.auditEvents;
   return (
     <>
@@ -48,27 +44,20 @@ export function AuditPage() {
         many="audit events"
         query={query}
         list={list}
-        filters={filters}
+        filters={isAdmin.value ? FILTERS : FILTERS.slice(0, 1)}
         bare="who"
         about={`${plural(list?.nodes.length ?? 0, 'event')} on this page, newest first.`}
-        empty={<NoEvents />}
-      >
-        <Table caption="Audit events" columns={COLUMNS} rows={list?.nodes ?? []} keyOf={({ id }) => id} />
-      </List>
+        empty={
+          <Empty title="No operator did anything yet" mark="all">
+            <p>Reveals, cancellations of others’ calls, disconnects and drains are written here.</p>
+          </Empty>
+        }
+        caption="Audit events"
+        columns={COLUMNS}
+        keyOf={({ id }) => id}
+      />
     </>
   );
-}
-
-function NoEvents() {
-  return (
-    <Empty title="No operator did anything yet" mark="all">
-      <p>Reveals, cancellations of others’ calls, disconnects and drains are written here.</p>
-    </Empty>
-  );
-}
-
-function filterOf(values: UrlState['values']): AuditFilter {
-  return { who: values['who'] ?? null, userId: values['user'] ?? null };
 }
 
 function subjectText({ subject }: AuditRow): string {

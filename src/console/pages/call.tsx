@@ -9,10 +9,9 @@ import {
   type CallPageQuery,
   type CancelState,
 } from '../../../generated/console.ts';
-import { useLive } from '../api/live.ts';
-import { useQuery, type Query } from '../api/query.ts';
+import { useLive, useQuery, type Query } from '../api/query.ts';
 import { request, throwRefusal } from '../api/request.ts';
-import { pagePath } from '../base.ts';
+import { clientHref, nodesHref, pagePath, queryPath, userHref } from '../base.ts';
 import { commandLine, curlLine } from '../invoke/command-line.ts';
 import { openInvoke } from '../invoke/open.tsx';
 import { LiveNotice, isAdmin, isSilent, viewer } from '../shell/facts.tsx';
@@ -27,9 +26,7 @@ import {
   Nil,
   PageHead,
   Section,
-  clientHref,
-  nodesHref,
-  userHref,
+  type Crumbs,
 } from '../ui/page.tsx';
 import { useLatest } from '../ui/table.tsx';
 import {
@@ -45,9 +42,10 @@ import {
   Until,
 } from '../ui/values.tsx';
 import { EXECUTION, WAIT_FOR, day, duration, plural, reasonText } from '../ui/words.ts';
-import type { CallDetails } from './calls.tsx';
 import { MessagesTable, ResultReveal } from './history.tsx';
-import { CallTimeline } from './timeline.tsx';
+import { CallTimeline, type CallDetails } from './timeline.tsx';
+
+type Part = { readonly call: CallDetails };
 
 export function CallPage() {
   const { user = '', client = '', command = '' } = useRoute().params;
@@ -67,20 +65,17 @@ function OneCall(ids: CallIds) {
   const found = useLatest(query.data?.command);
   const isGone = query.data !== null && !query.data.command;
   const [progress, setProgress] = useState<readonly unknown[]>([]);
-  useLive(
-    CallUpdatesDocument,
-    { userId, clientId, commandId },
-    {
-      skip: isGone || !found || found.outcome !== null,
-      onData: ({ commandUpdates: update }) => {
-        if (update.progress !== null) setProgress((was) => [...was.slice(-(PROGRESS_MAX - 1)), update.progress]);
-        else if (update.stage !== found?.delivery?.stage) query.changed();
-        return update.missed;
-      },
-      onStale: query.again,
-      onEnd: query.again,
+  useLive(CallUpdatesDocument, {
+    variables: { userId, clientId, commandId },
+    skip: isGone || !found || found.outcome !== null,
+    onData: ({ commandUpdates: update }) => {
+      if (update.progress !== null) setProgress((was) => [...was.slice(-(PROGRESS_MAX - 1)), update.progress]);
+      else if (update.stage !== found?.delivery?.stage) query.changed();
+      return update.missed;
     },
-  );
+    onStale: query.again,
+    onEnd: query.again,
+  });
   return (
     <>
       {!found && <PageHead title="Call" crumbs={crumbsOf(userId, clientId)} />}
@@ -97,8 +92,7 @@ const PROGRESS_MAX = 50;
 
 const GONE = 'The relay keeps the record of this call no longer. This is what was last known.';
 
-type CaseProps = {
-  readonly call: CallDetails;
+type CaseProps = Part & {
   /** Whether the relay no longer has a record of the call. `call` is then the last known answer. */
   readonly isGone: boolean;
   readonly query: Query<CallPageQuery>;
@@ -144,7 +138,12 @@ function Case({ call, isGone, query, progress }: CaseProps) {
           <CallProgress reports={progress} />
           <CallMessages call={call} />
         </div>
-        <CallAside call={call} />
+        <aside aria-label="Beside the call">
+          {call.outcome === 'OUTCOME_UNKNOWN' && <BeforeAgain call={call} />}
+          <Record call={call} />
+          <ClientNow call={call} />
+          <Waiters call={call} />
+        </aside>
       </div>
       {cancelling && (
         <CancelDialog
@@ -162,7 +161,7 @@ function NoRecord({ user }: { readonly user: string }) {
     <Empty
       title="No record of this command"
       acts={
-        <a class="btn" href={pagePath(`history?user=${encodeURIComponent(user)}`)}>
+        <a class="btn" href={queryPath('history', { user })}>
           Look in the history of {user}
         </a>
       }
@@ -175,26 +174,15 @@ function NoRecord({ user }: { readonly user: string }) {
   );
 }
 
-function crumbsOf(userId: string, clientId: string): readonly { readonly href: string; readonly text: string }[] {
+function crumbsOf(userId: string, clientId: string): Crumbs {
   const client = { href: clientHref({ userId, clientId }), text: clientId };
   if (!isAdmin.value) return [{ href: pagePath('clients'), text: 'Clients' }, client];
   return [{ href: pagePath('calls'), text: 'Calls' }, { href: userHref(userId), text: userId }, client];
 }
 
-// Shows the panel beside the timeline of a call: its record, the present state of its client, and its waiters.
+// Shows what is beside the timeline of a call: its record, the present state of its client, and its waiters.
 
-function CallAside({ call }: { readonly call: CallDetails }) {
-  return (
-    <aside aria-label="Beside the call">
-      {call.outcome === 'OUTCOME_UNKNOWN' && <BeforeAgain call={call} />}
-      <Record call={call} />
-      <ClientNow call={call} />
-      <Waiters call={call} />
-    </aside>
-  );
-}
-
-function BeforeAgain({ call }: { readonly call: CallDetails }) {
+function BeforeAgain({ call }: Part) {
   return (
     <Section title="Before you call again" class="next">
       <ol>
@@ -207,7 +195,7 @@ function BeforeAgain({ call }: { readonly call: CallDetails }) {
   );
 }
 
-function Record({ call }: { readonly call: CallDetails }) {
+function Record({ call }: Part) {
   const { delivery } = call;
   if (!delivery) return null;
   const trace = call.history.nodes.find(({ traceId }) => traceId !== null)?.traceId ?? null;
@@ -243,7 +231,7 @@ function Record({ call }: { readonly call: CallDetails }) {
   );
 }
 
-function ClientNow({ call }: { readonly call: CallDetails }) {
+function ClientNow({ call }: Part) {
   const { connection, clientId, delivery } = call;
   return (
     <Section title={`${clientId} now`} about="need not be as it was then">
@@ -266,7 +254,7 @@ function ClientNow({ call }: { readonly call: CallDetails }) {
   );
 }
 
-function Waiters({ call }: { readonly call: CallDetails }) {
+function Waiters({ call }: Part) {
   return (
     <Section title="Waiters">
       {call.waiters.length === 0 ? (
@@ -285,9 +273,7 @@ function Waiters({ call }: { readonly call: CallDetails }) {
   );
 }
 
-// Shows the state of one call, in a sentence that says only what is proven.
-
-function CallHead({ call }: { readonly call: CallDetails }) {
+function CallHead({ call }: Part) {
   const { delivery, outcome } = call;
   return (
     <div class="case-head">
@@ -373,9 +359,7 @@ const RUNNING = {
   TERMINAL: () => 'It ended.',
 };
 
-// Shows the retained messages that name a call.
-
-function CallMessages({ call }: { readonly call: CallDetails }) {
+function CallMessages({ call }: Part) {
   const { nodes, pageInfo } = call.history;
   const first = nodes[0];
   return (
@@ -405,8 +389,6 @@ function CallProgress({ reports }: { readonly reports: readonly unknown[] }) {
   );
 }
 
-// Shows the dialog that asks for confirmation before it cancels a call.
-
 /** The sentence for each result of a cancellation. */
 const CANCEL_WORDS: Readonly<Record<CancelState, string>> = {
   CANCELLED: 'Cancelled: it was never written to the client.',
@@ -414,8 +396,7 @@ const CANCEL_WORDS: Readonly<Record<CancelState, string>> = {
   TOO_LATE: 'Too late to cancel: it had ended already.',
 };
 
-type CancelProps = {
-  readonly call: CallDetails;
+type CancelProps = Part & {
   readonly onClose: () => void;
   readonly onDone: (state: CancelState) => void;
 };

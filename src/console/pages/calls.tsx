@@ -1,31 +1,32 @@
-/** Shows the list of calls: the commands of which the relay has a record. */
-import { LiveNotice, PauseButton } from '../shell/facts.tsx';
+/** Shows the list of calls, of which the relay has a record, and the list of callers that wait for an answer. */
 import { useLocation } from 'preact-iso';
+import { useEffect } from 'preact/hooks';
 import {
   CallEventsDocument,
   CallsDocument,
-  type CallPageQuery,
+  WaitsDocument,
   type CallRowFragment,
   type CommandEventFilter,
   type DeliveryFilter,
-  type Outcome,
+  type PendingRpcFilter,
   type Stage,
+  type WaitRowFragment,
 } from '../../../generated/console.ts';
-import { useLive } from '../api/live.ts';
-import { useQuery } from '../api/query.ts';
-import { pagePath } from '../base.ts';
-import { openInvoke } from '../invoke/open.tsx';
-import { oneOf, useUrlState, type Filter, type UrlState, useKeys } from '../ui/filters.tsx';
-import { Empty, PageHead, callHref } from '../ui/page.tsx';
-import { List, NewBar, PAGE_SIZE, Table, useLiveRows } from '../ui/table.tsx';
+import { useLive, useQuery, type Query } from '../api/query.ts';
+import { callHref, pagePath } from '../base.ts';
+import { InvokeButton, openInvoke } from '../invoke/open.tsx';
+import { LiveNotice, PauseButton, isAdmin } from '../shell/facts.tsx';
+import { choicesOf, oneOf, useUrlState, type Filter, type UrlState } from '../ui/filters.tsx';
+import { AsOf, Empty, Information, PageHead, Views } from '../ui/page.tsx';
+import { List, NewBar, pageOf, useLiveRows } from '../ui/table.tsx';
+import { OUTCOME_ORDER } from '../ui/values.tsx';
 import { plural } from '../ui/words.ts';
-import { CALL_COLUMNS } from './columns.tsx';
+import { CALL_COLUMNS, WAIT_COLUMNS } from './columns.tsx';
 
-const OUTCOMES: readonly Outcome[] = ['COMPLETED', 'FAILED', 'CANCELLED', 'EXPIRED', 'OUTCOME_UNKNOWN'];
 const STAGES: readonly Stage[] = ['ADMITTED', 'QUEUED', 'DISPATCHED', 'ACKNOWLEDGED', 'TERMINAL'];
 const FILTERS: readonly Filter[] = [
-  { name: 'outcome', label: 'Outcome', choices: OUTCOMES.map(choiceOf) },
-  { name: 'stage', label: 'Stage', choices: STAGES.map(choiceOf) },
+  { name: 'outcome', label: 'Outcome', choices: choicesOf(OUTCOME_ORDER) },
+  { name: 'stage', label: 'Stage', choices: choicesOf(STAGES) },
   { name: 'action', label: 'Action' },
   { name: 'user', label: 'User' },
   { name: 'client', label: 'Client' },
@@ -43,23 +44,18 @@ const keyOf = (row: CallRowFragment): string => `${row.userId}/${row.clientId}/$
 export function CallsPage() {
   const { values, hrefWith } = useUrlState();
   const filter = filterOf(values);
-  const variables = { filter, first: PAGE_SIZE, after: values['after'] ?? null };
-  const query = useQuery(CallsDocument, variables);
+  const query = useQuery(CallsDocument, { filter, ...pageOf(values) });
   const list = query.data?.delivery.commands;
   const follow = values['follow'] === 'on';
-  const { rows, fresh, push } = useLiveRows(list?.nodes ?? NONE, { keyOf, follow });
-  useLive(
-    CallEventsDocument,
-    { filter: feedOf(filter) },
-    {
-      onData: ({ commandEvents: { stage, record, missed } }) => {
-        push(record, stage === 'ADMITTED' && !values['after'] && fits(record, filter));
-        return missed;
-      },
-      onStale: query.again,
+  const { rows, fresh, push } = useLiveRows(list?.nodes, { keyOf, follow });
+  useLive(CallEventsDocument, {
+    variables: { filter: feedOf(filter) },
+    onData: ({ commandEvents: { stage, record, missed } }) => {
+      push(record, stage === 'ADMITTED' && !values['after'] && fits(record, filter));
+      return missed;
     },
-  );
-  useKeys({ i: () => openInvoke({}) });
+    onStale: query.again,
+  });
   return (
     <>
       <PageHead
@@ -70,9 +66,7 @@ export function CallsPage() {
               {follow ? 'Stop following' : 'Follow'}
             </a>
             <PauseButton />
-            <button class="btn btn-primary" type="button" onClick={() => openInvoke({})}>
-              Invoke an action
-            </button>
+            <InvokeButton />
           </>
         }
       >
@@ -84,7 +78,6 @@ export function CallsPage() {
         many="calls"
         query={query}
         list={list}
-        shown={rows.length}
         filters={FILTERS}
         bare="user"
         held="Calls on this node are shown"
@@ -94,31 +87,28 @@ export function CallsPage() {
             <NewBar count={fresh} one="call" many="calls" onShow={query.again} />
           </>
         }
-        about={`${plural(rows.length, 'call')} on this page.`}
-        empty={<NoCalls />}
-      >
-        <Table caption="Calls" columns={CALL_COLUMNS} rows={rows} keyOf={keyOf} hrefOf={callHref} look="two-lines" />
-      </List>
+        empty={
+          <Empty
+            title="No call yet"
+            acts={
+              <button class="btn" type="button" onClick={() => openInvoke({})}>
+                Invoke an action
+              </button>
+            }
+          >
+            <p>Nothing runs, and no call ended within the last hour. Older calls are in the history of their user.</p>
+          </Empty>
+        }
+        caption="Calls"
+        columns={CALL_COLUMNS}
+        rows={rows}
+        keyOf={keyOf}
+        hrefOf={callHref}
+        look="two-lines"
+      />
     </>
   );
 }
-
-function NoCalls() {
-  return (
-    <Empty
-      title="No call yet"
-      acts={
-        <button class="btn" type="button" onClick={() => openInvoke({})}>
-          Invoke an action
-        </button>
-      }
-    >
-      <p>Nothing runs, and no call ended within the last hour. Older calls are in the history of their user.</p>
-    </Empty>
-  );
-}
-
-const NONE: readonly CallRowFragment[] = [];
 
 /** Returns the part of a filter that the feed of events supports. `fits` applies the rest. */
 function feedOf({ userId, clientId, action }: DeliveryFilter): CommandEventFilter {
@@ -137,8 +127,8 @@ function fits(row: CallRowFragment, filter: DeliveryFilter): boolean {
 
 function filterOf(values: UrlState['values']): DeliveryFilter {
   return {
-    outcome: oneOf(values['outcome']?.toUpperCase(), OUTCOMES),
-    stage: oneOf(values['stage']?.toUpperCase(), STAGES),
+    outcome: oneOf(values['outcome'], OUTCOME_ORDER),
+    stage: oneOf(values['stage'], STAGES),
     userId: values['user'] ?? null,
     clientId: values['client'] ?? null,
     nodeId: values['node'] ?? null,
@@ -158,12 +148,7 @@ function sinceOf(since: string | undefined): string | null {
   return new Date(Math.floor(Date.now() / 60_000 - Number(minutes)) * 60_000).toISOString();
 }
 
-function choiceOf(name: string): { readonly value: string; readonly text: string } {
-  return { value: name.toLowerCase(), text: name.toLowerCase().replaceAll('_', ' ') };
-}
-
-// Shows links to the usual filters of calls.
-
+/** The usual filters of calls, each with its query. */
 const VIEWS: readonly { readonly name: string; readonly query: string }[] = [
   { name: 'All', query: '' },
   { name: 'Waiting for a client', query: 'stage=admitted' },
@@ -173,23 +158,117 @@ const VIEWS: readonly { readonly name: string; readonly query: string }[] = [
 ];
 
 function CallViews() {
-  const { url } = useLocation();
-  const [, query = ''] = url.split('?');
+  const [, query = ''] = useLocation().url.split('?');
   return (
-    <nav class="views" aria-label="Views">
-      {VIEWS.map((view) => (
-        <a
-          key={view.name}
-          href={pagePath(view.query === '' ? 'calls' : `calls?${view.query}`)}
-          aria-current={query === view.query ? 'page' : undefined}
-        >
-          {view.name}
-        </a>
-      ))}
-    </nav>
+    <Views
+      label="Views"
+      views={VIEWS.map((view) => ({
+        name: view.name,
+        href: pagePath(view.query === '' ? 'calls' : `calls?${view.query}`),
+        isCurrent: query === view.query,
+      }))}
+    />
   );
 }
 
-// Defines the types that several files of the call pages use. Contains types only.
+// Shows the callers that wait for an answer, oldest first.
 
-export type CallDetails = NonNullable<CallPageQuery['command']>;
+const WAIT_FILTERS: readonly Filter[] = [
+  { name: 'user', label: 'User' },
+  { name: 'client', label: 'Client' },
+  { name: 'node', label: 'Node' },
+  {
+    name: 'older',
+    label: 'Older than',
+    choices: [1, 10, 60, 300].map((seconds) => ({ value: `${seconds}s`, text: `${seconds} s` })),
+  },
+];
+
+export function WaitsPage() {
+  const { values } = useUrlState();
+  const filter = waitFilterOf(values);
+  const query = useQuery(WaitsDocument, { filter, ...pageOf(values) });
+  const list = query.data?.pendingRpcs;
+  useWaitChanges(filter, query);
+  useGiveUps(list?.nodes, query);
+  const count = query.data?.pendingRpcCount.count ?? 0;
+  const replaced = list?.nodes.filter(({ instanceMismatch }) => instanceMismatch !== null).length ?? 0;
+  const acts = (
+    <>
+      <AsOf queries={[query]} />
+      <PauseButton />
+    </>
+  );
+  return (
+    <>
+      <PageHead title="Waits" acts={acts}>
+        Callers that wait, oldest first. A wait shows that the caller has no answer, not that nothing ran.
+      </PageHead>
+      <List
+        one="wait"
+        many="waits"
+        query={query}
+        list={list}
+        filters={isAdmin.value ? WAIT_FILTERS : WAIT_FILTERS.slice(1)}
+        bare="client"
+        held="Its waiting callers are missing, and calls to its clients are shown"
+        notices={
+          <>
+            <LiveNotice />
+            {replaced > 0 && (
+              <Information>
+                <b>{plural(replaced, 'wait')} expect another instance</b> than the one that is connected now. Their
+                commands stay with the instance that they were sent to.
+              </Information>
+            )}
+          </>
+        }
+        about={`${list?.nodes.length ?? 0} shown of ${plural(count, 'wait')}.`}
+        empty={
+          <Empty title="No caller waits" mark="all">
+            <p>Every caller has its answer.</p>
+          </Empty>
+        }
+        caption="Waits"
+        columns={WAIT_COLUMNS}
+        keyOf={({ rpcId }) => rpcId}
+        hrefOf={callHref}
+      />
+    </>
+  );
+}
+
+/**
+ * Reads the list again after a command was admitted or has ended, because most waits begin and end with their command.
+ */
+function useWaitChanges({ userId, clientId }: PendingRpcFilter, query: Query<unknown>): void {
+  const filter = { userId: userId ?? null, clientId: clientId ?? null };
+  useLive(CallEventsDocument, {
+    variables: { filter },
+    onData: ({ commandEvents: { stage, missed } }) => {
+      if (stage === 'ADMITTED' || stage === 'ENDED') query.changed();
+      return missed;
+    },
+    onStale: query.again,
+  });
+}
+
+/** Reads the list again when the first of its callers gives up, because no event reports that. */
+function useGiveUps(rows: readonly WaitRowFragment[] | undefined, { changed }: Query<unknown>): void {
+  useEffect(() => {
+    const left = (rows ?? []).map(({ timesOutAt }) => Date.parse(timesOutAt) - Date.now()).filter((ms) => ms > 0);
+    if (left.length === 0) return undefined;
+    const timer = setTimeout(changed, Math.min(...left));
+    return () => clearTimeout(timer);
+  }, [rows]);
+}
+
+function waitFilterOf(values: UrlState['values']): PendingRpcFilter {
+  const seconds = /^(\d{1,6})s$/.exec(values['older'] ?? '')?.[1];
+  return {
+    userId: values['user'] ?? null,
+    clientId: values['client'] ?? null,
+    nodeId: values['node'] ?? null,
+    minAgeMs: seconds === undefined ? null : Number(seconds) * 1000,
+  };
+}

@@ -12,33 +12,20 @@ import {
   type ClientLinksQuery,
   type ClientPageQuery,
 } from '../../../generated/console.ts';
-import { useLive } from '../api/live.ts';
-import { useQuery, type Query } from '../api/query.ts';
+import { useLive, useQuery, type Query } from '../api/query.ts';
 import { request, throwRefusal } from '../api/request.ts';
-import { pagePath } from '../base.ts';
-import { openInvoke } from '../invoke/open.tsx';
+import { callHref, nodesHref, pagePath, queryPath, streamHref, userHref } from '../base.ts';
+import { InvokeAction, InvokeButton } from '../invoke/open.tsx';
 import { LiveNotice, isAdmin, isSilent, viewer } from '../shell/facts.tsx';
 import { ReasonDialog } from '../ui/dialogs.tsx';
-import { useKeys } from '../ui/filters.tsx';
-import {
-  AsOf,
-  CutNotice,
-  Empty,
-  ErrorNotice,
-  Facts,
-  Loading,
-  PageHead,
-  Section,
-  callHref,
-  nodesHref,
-  userHref,
-} from '../ui/page.tsx';
+import { AsOf, CutNotice, Empty, ErrorNotice, Facts, Loading, PageHead, Section, type Crumbs } from '../ui/page.tsx';
 import { Table, useLatest, type Column } from '../ui/table.tsx';
 import { Ago, ConnectionMark, FullId, ShortId, Time } from '../ui/values.tsx';
-import { CAUSE, HEARTBEAT, capitalWord } from '../ui/words.ts';
-import { ClientLinks, linkStream, type ClientDetails } from './clients.tsx';
-import { CALL_COLUMNS, WAIT_COLUMNS } from './columns.tsx';
+import { CAUSE, HEARTBEAT, capitalWord, plural } from '../ui/words.ts';
+import { CALL_COLUMNS, LINK_COLUMNS, WAIT_COLUMNS, linkStream } from './columns.tsx';
 import { CONTEXT_COLUMNS } from './places.tsx';
+
+type ClientDetails = NonNullable<ClientPageQuery['connection']>;
 
 export function ClientPage() {
   const { user = '', client = '' } = useRoute().params;
@@ -48,6 +35,7 @@ export function ClientPage() {
   return <OneClient key={`${viewerId} ${user}/${client}`} userId={user} clientId={client} />;
 }
 
+type Part = { readonly client: ClientDetails };
 type ClientIds = { readonly userId: string; readonly clientId: string };
 
 function OneClient({ userId, clientId }: ClientIds) {
@@ -58,17 +46,14 @@ function OneClient({ userId, clientId }: ClientIds) {
   const calls = useQuery(ClientCallsDocument, ofCalls, { skip: !client || !isAdmin.value });
   const links = useQuery(ClientLinksDocument, { stream: linkStream(userId) }, { skip: !client });
   const queries = [query, calls, links];
-  useLive(
-    ClientChangesDocument,
-    { userId },
-    {
-      onData: ({ connectionEvents: { connection, missed } }) => {
-        if (connection.clientId === clientId) queries.forEach(({ changed }) => changed());
-        return missed;
-      },
-      onStale: () => queries.forEach(({ again }) => again()),
+  useLive(ClientChangesDocument, {
+    variables: { userId },
+    onData: ({ connectionEvents: { connection, missed } }) => {
+      if (connection.clientId === clientId) queries.forEach(({ changed }) => changed());
+      return missed;
     },
-  );
+    onStale: () => queries.forEach(({ again }) => again()),
+  });
   return (
     <>
       {client ? (
@@ -98,8 +83,6 @@ type DetailsProps = {
 function Details({ client, isGone, query, calls, links }: DetailsProps) {
   const [closing, setClosing] = useState(false);
   const { userId, clientId } = client;
-  const invoke = (): void => openInvoke({ userId, clientId });
-  useKeys({ i: invoke });
   return (
     <>
       <PageHead
@@ -113,9 +96,7 @@ function Details({ client, isGone, query, calls, links }: DetailsProps) {
                 Disconnect…
               </button>
             )}
-            <button class="btn btn-primary" type="button" onClick={invoke}>
-              Invoke an action
-            </button>
+            <InvokeButton start={{ userId, clientId }} />
           </>
         }
       />
@@ -144,16 +125,17 @@ type CallsProps = ClientIds & { readonly query: Query<ClientCallsQuery> };
 
 function ClientCalls({ userId, clientId, query }: CallsProps) {
   const calls = query.data?.delivery.commands;
-  const filter = `user=${encodeURIComponent(userId)}&client=${encodeURIComponent(clientId)}`;
   return (
     <Section
       title="Calls"
       about="with a record: those that run, and ends of the last hour"
-      side={calls && calls.nodes.length > 0 && <a href={pagePath(`calls?${filter}`)}>All calls</a>}
+      side={
+        calls &&
+        calls.nodes.length > 0 && <a href={queryPath('calls', { user: userId, client: clientId })}>All calls</a>
+      }
     >
       <ErrorNotice query={query} what="its calls" />
-      {calls && calls.nodes.length === 0 && <p class="soft">No call of the last hour went to this client.</p>}
-      {calls && calls.nodes.length > 0 && (
+      {calls && (
         <Table
           caption="Calls of this client"
           columns={CALL_COLUMNS.filter(({ head }) => head !== 'Client' && head !== 'Node')}
@@ -161,32 +143,29 @@ function ClientCalls({ userId, clientId, query }: CallsProps) {
           keyOf={(row) => row.commandId}
           hrefOf={callHref}
           look="two-lines"
+          none="No call of the last hour went to this client."
         />
       )}
     </Section>
   );
 }
 
-function Waiting({ client }: { readonly client: ClientDetails }) {
-  const { nodes } = client.pendingRpcs;
+function Waiting({ client }: Part) {
   return (
     <Section title="Callers that wait">
-      {nodes.length === 0 ? (
-        <p class="soft">None. Every caller of this client has its answer.</p>
-      ) : (
-        <Table
-          caption="Callers that wait for this client"
-          columns={WAIT_COLUMNS.filter(({ head }) => head === 'Action' || head === 'Waits')}
-          rows={nodes}
-          keyOf={(row) => row.rpcId}
-          look="small"
-        />
-      )}
+      <Table
+        caption="Callers that wait for this client"
+        columns={WAIT_COLUMNS.filter(({ head }) => head === 'Action' || head === 'Waits')}
+        rows={client.pendingRpcs.nodes}
+        keyOf={(row) => row.rpcId}
+        look="small"
+        none="None. Every caller of this client has its answer."
+      />
     </Section>
   );
 }
 
-function Places({ client }: { readonly client: ClientDetails }) {
+function Places({ client }: Part) {
   const { nodes } = client.contexts;
   if (nodes.length === 0) return null;
   return (
@@ -207,10 +186,10 @@ function NotConnected({ user }: { readonly user: string }) {
       title="This client is not connected"
       acts={
         <>
-          <a class="btn" href={pagePath(`clients?user=${encodeURIComponent(user)}`)}>
+          <a class="btn" href={queryPath('clients', { user })}>
             Clients of {user}
           </a>
-          <a class="btn" href={pagePath(`history?user=${encodeURIComponent(user)}`)}>
+          <a class="btn" href={queryPath('history', { user })}>
             History of {user}
           </a>
         </>
@@ -224,14 +203,12 @@ function NotConnected({ user }: { readonly user: string }) {
   );
 }
 
-function crumbsOf(user: string): readonly { readonly href: string; readonly text: string }[] {
+function crumbsOf(user: string): Crumbs {
   const clients = { href: pagePath('clients'), text: 'Clients' };
   return isAdmin.value ? [clients, { href: userHref(user), text: user }] : [clients];
 }
 
 // Shows what is known of one client: its link, its instance, and the data that it sent in its hello frame.
-
-type Part = { readonly client: ClientDetails };
 
 type HeadProps = Part & {
   /** Whether the node of the client's link is silent, so that the state is the last recorded one. */
@@ -324,11 +301,9 @@ function ClientMetadata({ client }: Part) {
   );
 }
 
-// Shows the actions that one client advertises, each with a button that invokes it.
-
 type Action = ClientDetails['actions']['items'][number];
 
-function ClientActions({ client }: { readonly client: ClientDetails }) {
+function ClientActions({ client }: Part) {
   const { userId, clientId, actions } = client;
   const columns: readonly Column<Action>[] = [
     { head: 'Action', names: true, class: 'c-1', cell: ({ name }) => name },
@@ -338,39 +313,58 @@ function ClientActions({ client }: { readonly client: ClientDetails }) {
       head: 'Invoke',
       quietHead: true,
       class: 'r c-2',
-      cell: ({ name }) => (
-        <button
-          class="btn btn-s"
-          type="button"
-          aria-label={`Invoke ${name}…`}
-          onClick={() => openInvoke({ userId, clientId, action: name })}
-        >
-          Invoke…
-        </button>
-      ),
+      cell: ({ name }) => <InvokeAction {...{ userId, clientId }} action={name} />,
     },
   ];
   return (
     <Section title="Actions" about="that the client says it can run; each call may still be refused">
       <CutNotice completeness={actions.completeness} />
-      {actions.items.length === 0 ? (
-        <p class="soft">The client advertises no action.</p>
-      ) : (
+      <Table
+        caption="Actions of this client"
+        columns={columns}
+        rows={actions.items}
+        keyOf={({ name }) => name}
+        look="mid"
+        none="The client advertises no action."
+      />
+    </Section>
+  );
+}
+
+// Shows the links of the client that opened and ended. They come from the link history of its user.
+
+/** The number of links that are shown. */
+const LINKS = 20;
+
+type LinksProps = Part & { readonly query: Query<ClientLinksQuery> };
+
+function ClientLinks({ client, query }: LinksProps) {
+  const { userId, clientId, reconnectsLastHour } = client;
+  const list = query.data?.messages;
+  const rows = list?.nodes.filter((row) => row.clientId === clientId) ?? [];
+  return (
+    <Section
+      title="Links"
+      about={`opened and ended; ${plural(reconnectsLastHour, 'reconnect')} in the last hour`}
+      side={<a href={streamHref(linkStream(userId))}>Link history of the user</a>}
+    >
+      <ErrorNotice query={query} what="its link history" />
+      <CutNotice completeness={list?.completeness} />
+      {list && (
         <Table
-          caption="Actions of this client"
-          columns={columns}
-          rows={actions.items}
-          keyOf={({ name }) => name}
+          caption="Links of this client, newest first"
+          columns={LINK_COLUMNS}
+          rows={rows.slice(0, LINKS)}
+          keyOf={({ id }) => id}
           look="mid"
+          none="None of the user’s last 200 rows is about this client."
         />
       )}
     </Section>
   );
 }
 
-// Shows the dialog that asks for confirmation before it closes the link of a client.
-
-type DisconnectProps = { readonly client: ClientDetails; readonly onClose: () => void; readonly onDone: () => void };
+type DisconnectProps = Part & { readonly onClose: () => void; readonly onDone: () => void };
 
 function DisconnectDialog({ client, onClose, onDone }: DisconnectProps) {
   const { userId, clientId, inFlight } = client;

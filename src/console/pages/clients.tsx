@@ -4,8 +4,6 @@ import {
   ClientChangesDocument,
   ClientsDocument,
   FlappingDocument,
-  type ClientLinksQuery,
-  type ClientPageQuery,
   type ClientRowFragment,
   type ClientType,
   type ClientsQueryVariables,
@@ -13,28 +11,15 @@ import {
   type ConnectionStatus,
   type FlappingQuery,
 } from '../../../generated/console.ts';
-import { useLive } from '../api/live.ts';
-import { useQuery, type Query } from '../api/query.ts';
-import { pagePath, relayUrl } from '../base.ts';
+import { useLive, useQuery } from '../api/query.ts';
+import { clientHref, pagePath, relayUrl } from '../base.ts';
 import { LiveNotice, PauseButton, Sources, isAdmin, isSilent, viewer } from '../shell/facts.tsx';
-import { oneOf, useUrlState, type Filter, type UrlState } from '../ui/filters.tsx';
-import {
-  ClientLink,
-  CutNotice,
-  Empty,
-  ErrorNotice,
-  Loading,
-  Nil,
-  PageHead,
-  Pager,
-  Section,
-  clientHref,
-  streamHref,
-} from '../ui/page.tsx';
-import { List, NewBar, PAGE_SIZE, Table, useLiveRows, type Column } from '../ui/table.tsx';
+import { choicesOf, oneOf, useUrlState, type Filter, type UrlState } from '../ui/filters.tsx';
+import { ClientLink, Empty, ErrorNotice, Loading, Nil, PageHead } from '../ui/page.tsx';
+import { List, NewBar, Pager, Table, pageOf, useLiveRows, type Column } from '../ui/table.tsx';
 import { ConnectionMark, CopyLine } from '../ui/values.tsx';
 import { CAUSE, plural, sentenceCase, whole } from '../ui/words.ts';
-import { CLIENT_COLUMNS, LINK_COLUMNS } from './columns.tsx';
+import { CLIENT_COLUMNS } from './columns.tsx';
 
 const STATUSES: readonly ConnectionStatus[] = ['CONNECTED', 'STALE', 'DISCONNECTED'];
 const TYPES: readonly ClientType[] = ['BROWSER', 'CONSOLE', 'MOBILE', 'WEB'];
@@ -44,23 +29,11 @@ const FILTERS: readonly Filter[] = [
   { name: 'action', label: 'Action' },
   { name: 'label', label: 'Label' },
   { name: 'text', label: 'Text' },
-  {
-    name: 'type',
-    label: 'Type',
-    choices: TYPES.map((type) => ({ value: type.toLowerCase(), text: type.toLowerCase() })),
-  },
-  {
-    name: 'status',
-    label: 'Status',
-    choices: [
-      { value: 'connected', text: 'connected' },
-      { value: 'stale', text: 'stale' },
-      { value: 'disconnected', text: 'disconnected' },
-    ],
-  },
+  { name: 'type', label: 'Type', choices: choicesOf(TYPES) },
+  { name: 'status', label: 'Status', choices: choicesOf(STATUSES) },
 ];
 
-const keyOf = ({ userId, clientId }: ClientRowFragment): string => `${userId}/${clientId}`;
+const keyOf = ({ userId, clientId }: Pick<ClientRowFragment, 'userId' | 'clientId'>): string => `${userId}/${clientId}`;
 
 export function ClientsPage() {
   const { values } = useUrlState();
@@ -69,23 +42,19 @@ export function ClientsPage() {
 
 function ClientList() {
   const { values } = useUrlState();
-  const filters = isAdmin.value ? FILTERS : FILTERS.filter(({ name }) => name !== 'user');
   const userId = isAdmin.value ? (values['user'] ?? null) : null;
-  const variables = { ...filterOf(values), userId, first: PAGE_SIZE, after: values['after'] ?? null };
-  const query = useQuery(ClientsDocument, variables);
+  const filter = filterOf(values);
+  const query = useQuery(ClientsDocument, { ...filter, userId, ...pageOf(values) });
   const list = query.data?.connections;
-  const { rows, fresh, push } = useLiveRows(list?.nodes ?? NONE, { keyOf });
-  useLive(
-    ClientChangesDocument,
-    { userId },
-    {
-      onData: ({ connectionEvents: { connection, missed } }) => {
-        push(connection, !values['after'] && fits(connection, variables));
-        return missed;
-      },
-      onStale: query.again,
+  const { rows, fresh, push } = useLiveRows(list?.nodes, { keyOf });
+  useLive(ClientChangesDocument, {
+    variables: { userId },
+    onData: ({ connectionEvents: { connection, missed } }) => {
+      push(connection, !values['after'] && fits(connection, filter));
+      return missed;
     },
-  );
+    onStale: query.again,
+  });
   return (
     <>
       <PageHead
@@ -108,8 +77,7 @@ function ClientList() {
         many="clients"
         query={query}
         list={list}
-        shown={rows.length}
-        filters={filters}
+        filters={isAdmin.value ? FILTERS : FILTERS.slice(1)}
         bare="text"
         held="Clients of this node are shown"
         notices={
@@ -120,16 +88,13 @@ function ClientList() {
         }
         about={`${plural(rows.length, 'client')} on this page, in order of user and client.`}
         empty={<NoClients />}
-      >
-        <Table
-          caption="Clients by user and client"
-          columns={CLIENT_COLUMNS}
-          rows={rows}
-          keyOf={keyOf}
-          hrefOf={clientHref}
-          isRecorded={(row) => isSilent(row.nodeId)}
-        />
-      </List>
+        caption="Clients by user and client"
+        columns={CLIENT_COLUMNS}
+        rows={rows}
+        keyOf={keyOf}
+        hrefOf={clientHref}
+        isRecorded={(row) => isSilent(row.nodeId)}
+      />
     </>
   );
 }
@@ -140,8 +105,8 @@ function filterOf(values: UrlState['values']): ClientFilter {
   const label = values['label'];
   return {
     nodeId: values['node'] ?? null,
-    status: oneOf(values['status']?.toUpperCase(), STATUSES),
-    clientType: oneOf(values['type']?.toUpperCase(), TYPES),
+    status: oneOf(values['status'], STATUSES),
+    clientType: oneOf(values['type'], TYPES),
     action: values['action'] ?? null,
     text: values['text'] ?? null,
     labels: label === undefined ? null : [label],
@@ -161,8 +126,6 @@ function fits(row: ClientRowFragment, filter: ClientFilter): boolean {
     (!filter.action || row.actionNames.includes(filter.action))
   );
 }
-
-const NONE: readonly ClientRowFragment[] = [];
 
 // Shows the clients that reconnected most in the last hour.
 
@@ -189,17 +152,14 @@ function FlappingClients() {
   const list = query.data?.flapping;
   const [fresh, setFresh] = useState(0);
   useLayoutEffect(() => setFresh(0), [list]);
-  useLive(
-    ClientChangesDocument,
-    { userId: null },
-    {
-      onData: ({ connectionEvents: { change, missed } }) => {
-        if (OPENED.includes(change)) setFresh((was) => was + 1);
-        return missed;
-      },
-      onStale: query.again,
+  useLive(ClientChangesDocument, {
+    variables: { userId: null },
+    onData: ({ connectionEvents: { change, missed } }) => {
+      if (OPENED.includes(change)) setFresh((was) => was + 1);
+      return missed;
     },
-  );
+    onStale: query.again,
+  });
   return (
     <>
       <PageHead
@@ -214,20 +174,20 @@ function FlappingClients() {
       <LiveNotice />
       <NewBar count={fresh} one="link" many="links" onShow={query.again} />
       {!list && query.loading && <Loading what="clients" />}
-      {list && list.items.length === 0 && <p class="soft">No client reconnected in the last hour.</p>}
+      {list && (
+        <Table
+          caption="Clients by reconnects in the last hour"
+          columns={COLUMNS}
+          rows={list.items}
+          keyOf={keyOf}
+          hrefOf={clientHref}
+          none="No client reconnected in the last hour."
+        />
+      )}
       {list && list.items.length > 0 && (
-        <>
-          <Table
-            caption="Clients by reconnects in the last hour"
-            columns={COLUMNS}
-            rows={list.items}
-            keyOf={({ userId, clientId }) => `${userId}/${clientId}`}
-            hrefOf={clientHref}
-          />
-          <Pager first={null} next={null} size={list.items.length}>
-            {plural(list.items.length, 'client')}, most reconnects first.
-          </Pager>
-        </>
+        <Pager first={null} next={null} size={list.items.length}>
+          {plural(list.items.length, 'client')}, most reconnects first.
+        </Pager>
       )}
     </>
   );
@@ -237,8 +197,6 @@ function statusOf({ connection }: Row) {
   if (!connection) return <Nil why="the relay has forgotten its connection" />;
   return <ConnectionMark status={connection.status} recorded={isSilent(connection.nodeId)} />;
 }
-
-// Shows how to start a client, when the relay has none.
 
 function NoClients() {
   const user = viewer.value?.userId ?? 'alice';
@@ -264,45 +222,3 @@ const runtime = createRuntime({
 runtime.handle('notes.add', { summary: 'Adds a note' }, ({ text }) => ({ added: text }));
 runtime.connect();`;
 }
-
-// Shows the links of a client that opened and ended. They come from the link history of its user.
-
-/** The number of rows that are shown at once. */
-const SHOWN = 20;
-
-/** Returns the name of the stream that holds the link history of a user. */
-export function linkStream(userId: string): string {
-  return `${userId}/links`;
-}
-
-type LinksProps = { readonly client: ClientDetails; readonly query: Query<ClientLinksQuery> };
-
-export function ClientLinks({ client, query }: LinksProps) {
-  const { userId, clientId, reconnectsLastHour } = client;
-  const list = query.data?.messages;
-  const rows = list?.nodes.filter((row) => row.clientId === clientId) ?? [];
-  return (
-    <Section
-      title="Links"
-      about={`opened and ended; ${plural(reconnectsLastHour, 'reconnect')} in the last hour`}
-      side={<a href={streamHref(linkStream(userId))}>Link history of the user</a>}
-    >
-      <ErrorNotice query={query} what="its link history" />
-      <CutNotice completeness={list?.completeness} />
-      {list && rows.length === 0 && <p class="soft">None of the user’s last 200 rows is about this client.</p>}
-      {rows.length > 0 && (
-        <Table
-          caption="Links of this client, newest first"
-          columns={LINK_COLUMNS}
-          rows={rows.slice(0, SHOWN)}
-          keyOf={({ id }) => id}
-          look="mid"
-        />
-      )}
-    </Section>
-  );
-}
-
-// Defines the types that several files of the client pages use. Contains types only.
-
-export type ClientDetails = NonNullable<ClientPageQuery['connection']>;

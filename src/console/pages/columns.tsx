@@ -3,14 +3,27 @@ import type {
   CallRowFragment,
   ClientRowFragment,
   LinkRowFragment,
+  Outcome,
   WaitRowFragment,
 } from '../../../generated/console.ts';
 import { now } from '../api/request.ts';
+import { callHref } from '../base.ts';
 import { isSilent } from '../shell/facts.tsx';
-import { ClientLink, Count, Nil, callHref } from '../ui/page.tsx';
+import { ClientLink, Count, Nil } from '../ui/page.tsx';
 import type { Column } from '../ui/table.tsx';
 import { Ago, CommandMark, ConnectionMark, ShortId, StageMark, Time, Until } from '../ui/values.tsx';
-import { CAUSE, HEARTBEAT, WAIT_FOR, age, capitalWord, duration, plural, reasonText } from '../ui/words.ts';
+import {
+  CAUSE,
+  HEARTBEAT,
+  WAIT_FOR,
+  age,
+  capitalWord,
+  duration,
+  percent,
+  plural,
+  reasonText,
+  whole,
+} from '../ui/words.ts';
 
 /** A wait that is older than this, in milliseconds, is shown as a long wait. */
 export const LONG_WAIT_MS = 60_000;
@@ -30,8 +43,6 @@ function Waited({ row }: { readonly row: WaitRowFragment }) {
   const ms = now.value - Date.parse(row.createdAt);
   return <span class={ms > LONG_WAIT_MS ? 'over' : undefined}>{age(ms)}</span>;
 }
-
-// Defines the columns of tables of clients, on the clients page and on the page of a user.
 
 export const CLIENT_COLUMNS: readonly Column<ClientRowFragment>[] = [
   {
@@ -54,8 +65,10 @@ export const CLIENT_COLUMNS: readonly Column<ClientRowFragment>[] = [
   { head: 'Last seen', class: 'r nw c-2 c-end', cell: (row) => <Ago at={row.lastSeenAt} /> },
 ];
 
-// Defines the columns of tables of links that opened and ended, on the page of a client and in the link history of a
-// user.
+/** Returns the name of the stream that holds the link history of a user. */
+export function linkStream(userId: string): string {
+  return `${userId}/links`;
+}
 
 export const LINK_COLUMNS: readonly Column<LinkRowFragment>[] = [
   { head: 'When', class: 'nw c-2 c-end', cell: ({ at }) => <Ago at={at} /> },
@@ -77,8 +90,6 @@ function openFor({ link }: LinkRowFragment) {
   const ms = link?.openMs ?? null;
   return ms === null ? <Nil why="it opened here" /> : duration(ms);
 }
-
-// Defines the columns of tables of calls, on the calls page and on the page of a client.
 
 export const CALL_COLUMNS: readonly Column<CallRowFragment>[] = [
   { head: 'State', class: 'c-1', cell: (row) => <CommandMark {...row} /> },
@@ -103,7 +114,8 @@ function Took({ row }: { readonly row: CallRowFragment }) {
 /** Returns why a call ended as it did, or what it is waiting for. */
 function whyText(row: CallRowFragment): string {
   const late = row.lateResults > 0 ? plural(row.lateResults, 'late result') : '';
-  const why = row.outcome === null ? runningText(row) : endText(row);
+  const waiting = row.stage === 'ADMITTED' ? 'Client away; it may still connect' : '';
+  const why = row.outcome === null ? waiting : endText(row);
   return [why, late].filter((part) => part !== '').join(' · ');
 }
 
@@ -113,6 +125,64 @@ function endText({ code, message, reason }: CallRowFragment): string {
   return reason === null ? '' : reasonText(reason);
 }
 
-function runningText(row: CallRowFragment): string {
-  return row.stage === 'ADMITTED' ? 'Client away; it may still connect' : '';
+type Scope = { readonly scopeId: string; readonly reservedCommands: number; readonly limit: number | null };
+
+/** A scope that uses at least this fraction of its limit is shown as nearly full. */
+const NEARLY_FULL = 0.9;
+
+export const SCOPE_COLUMNS: readonly Column<Scope>[] = [
+  { head: 'Scope', names: true, cell: ({ scopeId }) => scopeId },
+  { head: 'Share', quietHead: true, class: 'bar-col', cell: (scope) => <Bar scope={scope} /> },
+  { head: 'Held', class: 'r nw', cell: (scope) => <Held scope={scope} /> },
+  {
+    head: 'Limit',
+    class: 'r',
+    cell: ({ limit }) => (limit === null ? <Nil why="no limit for this scope" /> : whole(limit)),
+  },
+];
+
+/** Returns the fraction of its limit that a scope uses; 0 without a limit. */
+export function shareOf({ reservedCommands, limit }: Scope): number {
+  return limit === null || limit === 0 ? 0 : reservedCommands / limit;
+}
+
+function Bar({ scope }: { readonly scope: Scope }) {
+  const share = Math.min(1, shareOf(scope));
+  const look = share >= 1 ? 'bar-full' : share >= NEARLY_FULL ? 'bar-hi' : 'bar-fg';
+  return (
+    <svg class="bar" aria-hidden="true">
+      <rect class="bar-bg" width="100%" height="100%" rx="2" />
+      <rect class={look} width={`${(share * 100).toFixed(1)}%`} height="100%" rx="2" />
+    </svg>
+  );
+}
+
+function Held({ scope }: { readonly scope: Scope }) {
+  const share = shareOf(scope);
+  const held = whole(scope.reservedCommands);
+  if (share >= 1) return <span class="at-limit">{held}, full</span>;
+  return share >= NEARLY_FULL ? <span class="over">{`${held}, ${percent(share)}`}</span> : <>{held}</>;
+}
+
+/** Returns the name of the counter of an outcome. */
+export function outcomeCounter(outcome: Outcome): string {
+  return `commands_ended:${outcome.toLowerCase()}`;
+}
+
+type Queues = {
+  readonly dueCommands: number;
+  readonly sampleSize: number;
+  readonly sampledOldestQueuedAgeMs: number | null;
+};
+
+/** Returns the figures of queues, on the capacity page and on the overview. */
+export function queueFigures({ dueCommands, sampleSize, sampledOldestQueuedAgeMs: oldestMs }: Queues) {
+  return [
+    { name: 'Due', value: whole(dueCommands), about: 'past a deadline, not yet ended', isOver: dueCommands > 0 },
+    {
+      name: 'Oldest queued',
+      value: oldestMs === null ? '–' : age(oldestMs),
+      about: `of ${plural(sampleSize, 'command')} sampled`,
+    },
+  ];
 }

@@ -6,26 +6,25 @@ import {
   RevealPayloadDocument,
   RevealResultDocument,
   StreamsDocument,
-  type CallPageQuery,
   type LinkRowFragment,
   type MessageKind,
   type MessageOrder,
+  type MessageRowFragment,
   type PayloadState,
   type RevealPayloadInput,
-  type StreamsQuery,
+  type StreamRowFragment,
 } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { RequestError, errorOf, send, textAt, throwRefusal } from '../api/request.ts';
-import { pagePath } from '../base.ts';
+import { callHref, pagePath, queryPath, streamHref } from '../base.ts';
 import { isAdmin, viewer } from '../shell/facts.tsx';
 import { Dialog, ReasonDialog } from '../ui/dialogs.tsx';
-import { FilterBar, oneOf, useUrlState, type Filter } from '../ui/filters.tsx';
-import { ActError, AsOf, ClientLink, Empty, Nil, PageHead, Section, callHref, streamHref } from '../ui/page.tsx';
-import { List, PAGE_SIZE, Table, type Column } from '../ui/table.tsx';
+import { FilterBar, choicesOf, oneOf, useUrlState, type Filter } from '../ui/filters.tsx';
+import { ActError, AsOf, ClientLink, Empty, Nil, PageHead, Section } from '../ui/page.tsx';
+import { List, Table, pageOf, type Column } from '../ui/table.tsx';
 import { Ago, Icon, Payload, ShortId, Time, readTime } from '../ui/values.tsx';
-import { bytes, capitalWord, plainWord, plural, whole } from '../ui/words.ts';
-import { linkStream } from './clients.tsx';
-import { LINK_COLUMNS } from './columns.tsx';
+import { bytes, capitalWord, whole } from '../ui/words.ts';
+import { LINK_COLUMNS, linkStream } from './columns.tsx';
 
 const FILTERS: readonly Filter[] = [
   { name: 'user', label: 'User' },
@@ -70,14 +69,12 @@ function ChooseUser() {
   );
 }
 
-// Shows the retained messages of one stream, newest first.
-
 const KINDS: readonly MessageKind[] = [
   ...(['COMMAND', 'PROGRESS', 'RESULT', 'ERROR', 'LATE_RESULT', 'EVENT', 'CANCEL'] as const),
   ...(['LINK_OPENED', 'LINK_CLOSED', 'LINK_REPLACED'] as const),
 ];
 const MESSAGE_FILTERS: readonly Filter[] = [
-  { name: 'kind', label: 'Kind', choices: KINDS.map((kind) => ({ value: kind.toLowerCase(), text: plainWord(kind) })) },
+  { name: 'kind', label: 'Kind', choices: choicesOf(KINDS) },
   { name: 'from', label: 'From' },
   { name: 'to', label: 'To' },
 ];
@@ -97,18 +94,16 @@ function StreamMessages({ stream }: { readonly stream: string }) {
   const { values, hrefWith } = useUrlState();
   const userId = stream.slice(0, stream.indexOf('/'));
   const isLinks = stream === linkStream(userId);
-  const kind = oneOf(values['kind']?.toUpperCase(), KINDS);
+  const kind = oneOf(values['kind'], KINDS);
   const order: MessageOrder = values['order'] === 'oldest' ? 'OLDEST_FIRST' : 'NEWEST_FIRST';
-  const variables = {
+  const query = useQuery(MessagesDocument, {
     stream,
     kinds: kind === null ? null : [kind],
     afterTime: timeOf(values['from']),
     beforeTime: timeOf(values['to']),
     order,
-    first: PAGE_SIZE,
-    after: values['after'] ?? null,
-  };
-  const query = useQuery(MessagesDocument, variables);
+    ...pageOf(values),
+  });
   const list = query.data?.messages;
   const rows = (list?.nodes ?? []).map((row) => ({
     ...row,
@@ -122,7 +117,7 @@ function StreamMessages({ stream }: { readonly stream: string }) {
         title={stream.slice(userId.length + 1)}
         crumbs={[
           { href: pagePath('history'), text: 'History' },
-          { href: pagePath(`history?user=${encodeURIComponent(userId)}`), text: userId },
+          { href: queryPath('history', { user: userId }), text: userId },
         ].slice(isAdmin.value ? 0 : 1)}
         acts={<AsOf queries={[query]} />}
       >
@@ -136,8 +131,11 @@ function StreamMessages({ stream }: { readonly stream: string }) {
         list={list}
         filters={MESSAGE_FILTERS}
         bare="kind"
-        about={`${plural(rows.length, 'message')} on this page.`}
-        empty={<NoMessages />}
+        empty={
+          <Empty title="No message in this stream">
+            <p>None was ever kept, or all are older than the relay keeps messages.</p>
+          </Empty>
+        }
       >
         {isLinks ? (
           <Table caption={`Links of ${userId}`} columns={COLUMNS} rows={rows} keyOf={({ id }) => id} look="mid" />
@@ -149,25 +147,15 @@ function StreamMessages({ stream }: { readonly stream: string }) {
   );
 }
 
-function NoMessages() {
-  return (
-    <Empty title="No message in this stream">
-      <p>None was ever kept, or all are older than the relay keeps messages.</p>
-    </Empty>
-  );
-}
-
 /** Returns a time of the filter in the form that the relay reads; null if it is not a time. */
 function timeOf(text: string | undefined): string | null {
   const ms = text === undefined ? null : readTime(text, Date.now());
   return ms === null ? null : new Date(ms).toISOString();
 }
 
-// Shows the list of a user's streams.
-
 function StreamList({ userId, prefix }: { readonly userId: string; readonly prefix: string | null }) {
   const { values } = useUrlState();
-  const query = useQuery(StreamsDocument, { userId, prefix, first: PAGE_SIZE, after: values['after'] ?? null });
+  const query = useQuery(StreamsDocument, { userId, prefix, ...pageOf(values) });
   const list = query.data?.streams;
   return (
     <Section title={`Streams of ${userId}`} side={<AsOf queries={[query]} />}>
@@ -177,40 +165,26 @@ function StreamList({ userId, prefix }: { readonly userId: string; readonly pref
           many="streams"
           query={query}
           list={list}
-          about={`${plural(list?.nodes.length ?? 0, 'stream')} on this page.`}
-          empty={<NoStreams prefix={prefix} />}
-        >
-          <Table
-            caption={`Streams of ${userId}`}
-            columns={STREAM_COLUMNS}
-            rows={list?.nodes ?? []}
-            keyOf={({ key }) => key}
-            hrefOf={({ key }) => streamHref(key)}
-          />
-        </List>
+          empty={
+            <Empty title="No stream">
+              <p>
+                {prefix === null
+                  ? 'No message of this user is retained.'
+                  : `No stream of this user begins with “${prefix}”.`}
+              </p>
+            </Empty>
+          }
+          caption={`Streams of ${userId}`}
+          columns={STREAM_COLUMNS}
+          keyOf={({ key }) => key}
+          hrefOf={({ key }) => streamHref(key)}
+        />
       </div>
     </Section>
   );
 }
 
-function NoStreams({ prefix }: { readonly prefix: string | null }) {
-  return (
-    <Empty title="No stream">
-      <p>
-        {prefix === null ? 'No message of this user is retained.' : `No stream of this user begins with “${prefix}”.`}
-      </p>
-    </Empty>
-  );
-}
-
-// Defines the columns of tables of streams, on the history page and on the page of a user.
-
-type StreamRow = Pick<
-  StreamsQuery['streams']['nodes'][number],
-  'key' | 'suffix' | 'messageCount' | 'firstAt' | 'lastAt'
->;
-
-export const STREAM_COLUMNS: readonly Column<StreamRow>[] = [
+export const STREAM_COLUMNS: readonly Column<StreamRowFragment>[] = [
   { head: 'Stream', class: 'c-1', names: true, cell: (row) => <a href={streamHref(row.key)}>{row.suffix}</a> },
   {
     head: 'Messages',
@@ -227,28 +201,14 @@ function agoOf(at: string | null) {
   return at === null ? <Nil why="this store cannot tell it cheaply" /> : <Ago at={at} />;
 }
 
-// Defines the types of the rows in tables of retained messages.
+// Shows a table of retained messages. Payloads are read only when the user reveals them.
 
-type Row = NonNullable<CallPageQuery['command']>['history']['nodes'][number];
-export type { MessageKind, PayloadState };
-type MessageError = NonNullable<Row['error']>;
-
-type HistoryRow = {
-  readonly id: string;
-  readonly messageId: string;
+type HistoryRow = MessageRowFragment & {
   readonly userId: string;
-  readonly at: string;
-  readonly kind: MessageKind;
   readonly stream?: string;
-  readonly clientId?: string | null;
   readonly commandId?: string | null;
   readonly commandHref?: string | null;
-  readonly payloadBytes: number;
-  readonly payloadState: PayloadState;
-  readonly error: MessageError | null;
 };
-
-// Shows a table of retained messages. Payloads are read only when the user reveals them.
 
 type MessagesTableProps = { readonly rows: readonly HistoryRow[]; readonly caption: string };
 
@@ -269,11 +229,14 @@ export function MessagesTable({ rows, caption }: MessagesTableProps) {
   ];
   return (
     <>
-      {rows.length === 0 ? (
-        <p class="soft">None is retained.</p>
-      ) : (
-        <Table caption={caption} columns={columns} rows={rows} keyOf={({ id }) => id} look="mid" />
-      )}
+      <Table
+        caption={caption}
+        columns={columns}
+        rows={rows}
+        keyOf={({ id }) => id}
+        look="mid"
+        none="None is retained."
+      />
       {revealed && <MessageReveal key={revealed.id} row={revealed} onClose={() => setRevealed(null)} />}
     </>
   );
@@ -288,8 +251,7 @@ const STREAM: Column<HistoryRow> = {
 const COMMAND: Column<HistoryRow> = {
   head: 'Command',
   class: 'c-3',
-  cell: ({ commandId, commandHref }) =>
-    commandId ? <ShortId id={commandId} {...(commandHref && { href: commandHref })} /> : null,
+  cell: ({ commandId, commandHref = null }) => (commandId ? <ShortId id={commandId} href={commandHref} /> : null),
 };
 
 const ABSENT: Partial<Record<PayloadState, string>> = {
@@ -313,13 +275,6 @@ function PayloadCell({ row, onReveal }: { readonly row: HistoryRow; readonly onR
 // Shows one payload after the user has asked for it. The payload is kept only while the dialog is open, and never
 // across navigation.
 
-type ResultOf = {
-  readonly userId: string;
-  readonly clientId: string;
-  readonly commandId: string;
-  readonly action: string;
-};
-
 function MessageReveal({ row, onClose }: { readonly row: HistoryRow; readonly onClose: () => void }) {
   const own = async (): Promise<string | null> => {
     const { data, text } = await send(RevealMessageDocument, { id: row.id });
@@ -332,7 +287,10 @@ function MessageReveal({ row, onClose }: { readonly row: HistoryRow; readonly on
   return <Reveal title={`Payload of the ${capitalWord(row.kind).toLowerCase()}`} {...{ subject, own, onClose }} />;
 }
 
-type ResultProps = { readonly call: ResultOf; readonly isExpired: boolean };
+type ResultProps = {
+  readonly call: Readonly<Record<'userId' | 'clientId' | 'commandId' | 'action', string>>;
+  readonly isExpired: boolean;
+};
 
 /** Shows the button that reveals the result of a call, while the result is retained. */
 export function ResultReveal({ call, isExpired }: ResultProps) {
@@ -371,7 +329,7 @@ type RevealProps = {
  * shown.
  */
 function Reveal({ title, subject, own, onClose }: RevealProps) {
-  const [read, setRead] = useState<(() => Promise<string | null>) | null>(() => (isAdmin.value ? null : own));
+  const [read, setRead] = useState<RevealProps['own'] | null>(() => (isAdmin.value ? null : own));
   if (read !== null) return <Revealed title={title} read={read} onClose={onClose} />;
   const reveal = async (reason: string | null): Promise<void> => {
     const { data, text } = await send(RevealPayloadDocument, { input: { ...subject, reason: reason ?? '' } });
@@ -397,11 +355,7 @@ function Reveal({ title, subject, own, onClose }: RevealProps) {
   );
 }
 
-type RevealedProps = {
-  readonly title: string;
-  readonly read: () => Promise<string | null>;
-  readonly onClose: () => void;
-};
+type RevealedProps = Pick<RevealProps, 'title' | 'onClose'> & { readonly read: RevealProps['own'] };
 
 function Revealed({ title, read, onClose }: RevealedProps) {
   const [text, setText] = useState<string | null>(null);
@@ -414,11 +368,7 @@ function Revealed({ title, read, onClose }: RevealedProps) {
   }, []);
   return (
     <Dialog title={title} onClose={onClose} class="dialog dialog-wide">
-      {error && (
-        <ActError title="It was not revealed." code={error.code}>
-          {error.message}
-        </ActError>
-      )}
+      <ActError title="It was not revealed." error={error} />
       {text !== null && <Payload text={text} what={title.toLowerCase()} />}
       <div class="dialog-acts">
         <button class="btn" type="button" onClick={onClose}>

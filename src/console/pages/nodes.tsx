@@ -1,30 +1,44 @@
 /**
- * Shows the nodes of the deployment: whether they report, what they hold and have counted, and a button that drains
- * each.
+ * Shows the pages of the relay itself: its nodes, with a button that drains each; its admission scopes; and what it
+ * received more than once.
  */
 import { useState } from 'preact/hooks';
-import { CapacityDocument, DrainNodeDocument, NodesDocument, type CapacityQuery } from '../../../generated/console.ts';
+import {
+  CapacityDocument,
+  DedupDocument,
+  DrainNodeDocument,
+  NodesDocument,
+  type CapacityQuery,
+  type DedupQuery,
+  type NodesQuery,
+} from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
-import { errorOf, now, request, type RequestError } from '../api/request.ts';
-import { PauseButton, viewer } from '../shell/facts.tsx';
-import { Dialog } from '../ui/dialogs.tsx';
+import { request } from '../api/request.ts';
+import { callHref } from '../base.ts';
+import { PauseButton, SilentNotice, viewer } from '../shell/facts.tsx';
+import { FormDialog, TextField } from '../ui/dialogs.tsx';
 import { useUrlState } from '../ui/filters.tsx';
 import {
-  ActError,
   AsOf,
+  Count,
   CutNotice,
   Empty,
   ErrorNotice,
+  Facts,
+  Information,
   Loading,
   Nil,
   PageHead,
+  Readouts,
   Section,
-  callHref,
+  Views,
 } from '../ui/page.tsx';
-import { List, PAGE_SIZE, Table, type Column } from '../ui/table.tsx';
-import { Ago, Shape, Since, StateMark, Time } from '../ui/values.tsx';
-import { age, plural, whole } from '../ui/words.ts';
-import { NodeCounters, SCOPE_COLUMNS, type NodeRow } from './counters.tsx';
+import { List, Table, pageOf, type Column } from '../ui/table.tsx';
+import { Ago, OUTCOME_ORDER, OutcomeMark, Since, StateMark, Time } from '../ui/values.tsx';
+import { age, clock, percent, plural, sentenceCase, whole } from '../ui/words.ts';
+import { SCOPE_COLUMNS, outcomeCounter, queueFigures } from './columns.tsx';
+
+type NodeRow = NodesQuery['delivery']['nodes']['nodes'][number];
 
 /** The pause before the page is read again, in milliseconds. Nodes report every two seconds. */
 const EVERY_MS = 2_000;
@@ -45,7 +59,10 @@ export function NodesPage() {
       {list?.nodes
         .filter(({ stale }) => stale)
         .map((node) => (
-          <Silent key={node.nodeId} node={node} />
+          <SilentNotice key={node.nodeId} node={node}>
+            It may have stopped, or it may not reach the store. The others take over what it held: queued commands wait
+            for their clients, dispatched ones may still be answered.
+          </SilentNotice>
         ))}
       {!list && query.loading && <Loading what="nodes" />}
       {list && (
@@ -120,22 +137,77 @@ function aliveText({ stale }: NodeRow, alive: boolean) {
   return alive ? 'Alive' : <span class="over">Not alive</span>;
 }
 
-function Silent({ node }: { readonly node: NodeRow }) {
+// Shows what each node has counted since it started.
+
+/**
+ * The words for counters that are not outcomes, in the order in which they are listed. Other counters follow in the
+ * order of their names.
+ */
+const WORDS: Readonly<Record<string, string>> = {
+  commands_admitted: 'Admitted',
+  commands_dispatched: 'Dispatched',
+  commands_acknowledged: 'Acknowledged',
+  late_results: 'Late results',
+  commands_recovered: 'Requeued after a loss',
+  fenced_results: 'Results of another instance, refused',
+  replies_dropped: 'Replies without a waiter',
+};
+
+function NodeCounters({ nodes }: { readonly nodes: readonly NodeRow[] }) {
+  const names = namesOf(nodes);
+  if (names.length === 0) return null;
   return (
-    <div class="notice notice-silent" role="note">
-      <Shape name="recorded" />
-      <p>
-        <b>
-          {node.nodeId} has been silent for {age(now.value - Date.parse(node.updatedAt))}.
-        </b>{' '}
-        It may have stopped, or it may not reach the store. The others take over what it held: queued commands wait for
-        their clients, dispatched ones may still be answered.
-      </p>
-    </div>
+    <Section title="Counted since each node started" about="outcomes are of commands whose end that node recorded">
+      <div class="scroll" tabIndex={0} role="region" aria-label="Counters by node">
+        <table class="tbl tbl-s tbl-fit">
+          <thead>
+            <tr>
+              <th scope="col">Counter</th>
+              {nodes.map(({ nodeId, stale, updatedAt }) => (
+                <th key={nodeId} scope="col" class="r">
+                  {nodeId}
+                  {stale && `, at ${clock(updatedAt)}`}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {names.map((name) => (
+              <tr key={name}>
+                <th scope="row">{nameText(name)}</th>
+                {nodes.map((node) => (
+                  <td key={node.nodeId} class={node.stale ? 'r quiet' : 'r'}>
+                    <Figure node={node} name={name} />
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Section>
   );
 }
 
-// Shows the dialog that drains a node after the operator has typed its name.
+function Figure({ node, name }: { readonly node: NodeRow; readonly name: string }) {
+  const value = node.counters.find((counter) => counter.name === name)?.value ?? 0;
+  return <Count value={value} text={whole(value)} />;
+}
+
+/** Returns the names of the counters: outcomes first, then the known counters, then the others. */
+function namesOf(nodes: readonly NodeRow[]): readonly string[] {
+  const present = new Set(nodes.flatMap(({ counters }) => counters.map(({ name }) => name)));
+  const ordered = [...OUTCOME_ORDER.map((outcome) => outcomeCounter(outcome)), ...Object.keys(WORDS)];
+  const others = [...present].filter((name) => !ordered.includes(name)).sort();
+  return [...ordered.filter((name) => present.has(name)), ...others];
+}
+
+function nameText(name: string) {
+  const outcome = OUTCOME_ORDER.find((candidate) => outcomeCounter(candidate) === name);
+  if (outcome) return <OutcomeMark outcome={outcome} />;
+  const text = WORDS[name] ?? name.replaceAll('_', ' ').replace(':', ': ');
+  return sentenceCase(text);
+}
 
 /** How long the node waits for running commands to end, in milliseconds. */
 const WITHIN_MS = 10_000;
@@ -145,62 +217,41 @@ type DrainProps = { readonly node: NodeRow; readonly onClose: () => void; readon
 function DrainDialog({ node, onClose, onDone }: DrainProps) {
   const { nodeId, links, unfinishedCommands } = node;
   const [typed, setTyped] = useState('');
-  const [error, setError] = useState<RequestError | null>(null);
-  const [busy, setBusy] = useState(false);
-  const ready = typed === nodeId && !busy;
-  const submit = (event: SubmitEvent): void => {
-    event.preventDefault();
-    if (!ready) return;
-    setBusy(true);
-    request(DrainNodeDocument, { nodeId, withinMs: WITHIN_MS }).then(
-      () => (onClose(), onDone()),
-      (cause: unknown) => {
-        setError(errorOf(cause));
-        setBusy(false);
-      },
-    );
+  const drain = async (): Promise<void> => {
+    await request(DrainNodeDocument, { nodeId, withinMs: WITHIN_MS });
+    onDone();
   };
-  return (
-    <Dialog title={`Drain ${nodeId}`} onClose={onClose}>
-      <form onSubmit={submit}>
-        <p class="soft">
-          It admits nothing more, gives commands in flight {WITHIN_MS / 1000} seconds, and closes its{' '}
-          {plural(links, 'link')}. Clients connect to another node. {unfinishedText(unfinishedCommands)}
-        </p>
-        {error && (
-          <ActError title="It was not drained." code={error.code}>
-            {error.message}
-          </ActError>
-        )}
-        <div class="field">
-          <label for="drain-name">Type {nodeId} to drain it</label>
-          <input
-            class="in"
-            id="drain-name"
-            autocomplete="off"
-            spellcheck={false}
-            autofocus
-            value={typed}
-            onInput={(event) => setTyped(event.currentTarget.value)}
-          />
-        </div>
-        <div class="dialog-acts">
-          <button class="btn" type="button" onClick={onClose}>
-            Keep it
-          </button>
-          <button class="btn btn-danger" type="submit" aria-disabled={!ready}>
-            {busy ? `Draining ${nodeId}…` : `Drain ${nodeId}`}
-          </button>
-        </div>
-      </form>
-    </Dialog>
+  const about = (
+    <p class="soft">
+      It admits nothing more, gives commands in flight {WITHIN_MS / 1000} seconds, and closes its{' '}
+      {plural(links, 'link')}. Clients connect to another node.{' '}
+      {unfinishedCommands === 0
+        ? 'No command is unfinished.'
+        : `${plural(unfinishedCommands, 'command')} unfinished; none is cancelled by this.`}
+    </p>
   );
-}
-
-function unfinishedText(count: number): string {
-  return count === 0
-    ? 'No command is unfinished.'
-    : `${plural(count, 'command')} unfinished; none is cancelled by this.`;
+  return (
+    <FormDialog
+      title={`Drain ${nodeId}`}
+      about={about}
+      confirm={`Drain ${nodeId}`}
+      busyText={`Draining ${nodeId}…`}
+      keep="Keep it"
+      isReady={typed === nodeId}
+      failed="It was not drained."
+      act={drain}
+      onClose={onClose}
+    >
+      <TextField
+        label={`Type ${nodeId} to drain it`}
+        id="drain-name"
+        spellcheck={false}
+        autofocus
+        value={typed}
+        onText={setTyped}
+      />
+    </FormDialog>
+  );
 }
 
 // Shows the page of admission scopes: how many commands each holds, and how many it may hold.
@@ -220,7 +271,7 @@ const CAPACITY_COLUMNS: readonly Column<ScopeRow>[] = [
 
 export function CapacityPage() {
   const { values } = useUrlState();
-  const query = useQuery(CapacityDocument, { first: PAGE_SIZE, after: values['after'] ?? null });
+  const query = useQuery(CapacityDocument, pageOf(values));
   const list = query.data?.delivery.tenants;
   return (
     <>
@@ -234,9 +285,12 @@ export function CapacityPage() {
         query={query}
         list={list}
         held="What this node holds is shown"
-        notices={query.data && <SummaryFigures summary={query.data.delivery.summary} />}
-        about={`${plural(list?.nodes.length ?? 0, 'scope')} on this page.`}
-        empty={<NoScopes />}
+        notices={query.data && <Readouts figures={figuresOf(query.data.delivery.summary)} />}
+        empty={
+          <Empty title="No scope holds a reservation" mark="all">
+            <p>Every admitted command has ended, so every scope has all its room.</p>
+          </Empty>
+        }
       >
         <Section title="Scopes" about="held now, of what each may hold at once">
           <Table
@@ -252,35 +306,11 @@ export function CapacityPage() {
   );
 }
 
-function NoScopes() {
-  return (
-    <Empty title="No scope holds a reservation" mark="all">
-      <p>Every admitted command has ended, so every scope has all its room.</p>
-    </Empty>
-  );
-}
-
-function SummaryFigures({ summary }: { readonly summary: Summary }) {
-  const { trackedCommands, dueCommands, sampleSize, sampledOldestQueuedAgeMs } = summary;
-  return (
-    <dl class="readouts">
-      <div>
-        <dt>Commands with a record</dt>
-        <dd>{whole(trackedCommands)}</dd>
-        <dd class="sub">running, and ended within the last hour</dd>
-      </div>
-      <div>
-        <dt>Due</dt>
-        <dd class={dueCommands > 0 ? 'over' : undefined}>{whole(dueCommands)}</dd>
-        <dd class="sub">past a deadline, not yet ended</dd>
-      </div>
-      <div>
-        <dt>Oldest queued</dt>
-        <dd>{sampledOldestQueuedAgeMs === null ? '–' : age(sampledOldestQueuedAgeMs)}</dd>
-        <dd class="sub">of {plural(sampleSize, 'command')} sampled</dd>
-      </div>
-    </dl>
-  );
+function figuresOf({ trackedCommands, dueCommands, sampleSize, sampledOldestQueuedAgeMs }: Summary) {
+  return [
+    { name: 'Commands with a record', value: whole(trackedCommands), about: 'running, and ended within the last hour' },
+    ...queueFigures({ dueCommands, sampleSize, sampledOldestQueuedAgeMs }),
+  ];
 }
 
 function Holders({ holders }: { readonly holders: ScopeRow['holders'] }) {
@@ -292,5 +322,73 @@ function Holders({ holders }: { readonly holders: ScopeRow['holders'] }) {
       {first.userId} / {first.clientId}
       {more > 0 && ` and ${more} more`}
     </a>
+  );
+}
+
+// Shows what the relay received more than once: statistics of ingestion, not of execution.
+
+/** The time windows that the page offers, and the one that it begins with. Seconds. */
+const WINDOWS = [60, 300, 900, 3600];
+const WINDOW = 300;
+
+export function DedupPage() {
+  const { values, hrefWith } = useUrlState();
+  const windowSeconds = WINDOWS.find((seconds) => String(seconds) === values['window']) ?? WINDOW;
+  const query = useQuery(DedupDocument, { windowSeconds });
+  const dedup = query.data?.dedup;
+  return (
+    <>
+      <PageHead title="Deduplication" acts={<AsOf queries={[query]} />}>
+        Messages that the relay received more than once. This says nothing of what clients executed.
+      </PageHead>
+      <Views
+        label="Window"
+        views={WINDOWS.map((seconds) => ({
+          name: `Last ${seconds === 3600 ? 'hour' : `${seconds / 60} min`}`,
+          href: hrefWith({ window: seconds === WINDOW ? null : String(seconds) }),
+          isCurrent: seconds === windowSeconds,
+        }))}
+      />
+      <ErrorNotice query={query} what="deduplication" />
+      {!dedup && query.loading && <Loading what="deduplication" />}
+      {dedup && <DedupDetails {...dedup} />}
+    </>
+  );
+}
+
+function DedupDetails({ stats, backend }: DedupQuery['dedup']) {
+  const { seen, unique, duplicates, liveKeys } = stats;
+  return (
+    <>
+      {!stats.exact && (
+        <Information>
+          <b>These figures are estimates.</b> This store counts the keys that it still holds, and older ones are gone.
+        </Information>
+      )}
+      <Readouts
+        figures={[
+          { name: 'Received', value: whole(seen), about: 'messages in this window' },
+          { name: 'New', value: whole(unique), about: 'seen for the first time' },
+          {
+            name: 'Repeated',
+            value: whole(duplicates),
+            about: seen === 0 ? 'none received' : percent(duplicates / seen),
+          },
+          liveKeys === null
+            ? { name: 'Remembered now', value: '–', about: 'not known cheaply' }
+            : { name: 'Remembered now', value: whole(liveKeys), about: 'message ids' },
+        ]}
+      />
+      <Section title="Deduplicator">
+        <Facts
+          rows={[
+            ['Implementation', backend.implementation],
+            ['Remembers for', age(backend.ttlSeconds * 1000)],
+            backend.namespace === null ? null : ['Namespace', backend.namespace],
+            ['Counts by', age(stats.grainSeconds * 1000)],
+          ]}
+        />
+      </Section>
+    </>
   );
 }

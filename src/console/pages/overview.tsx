@@ -1,20 +1,33 @@
 /** Shows the overview: whether calls get through now, and what needs a person's attention. */
 import { useMemo, useState } from 'preact/hooks';
-import { OverviewDocument, OverviewSeriesDocument, type OverviewQuery } from '../../../generated/console.ts';
+import {
+  OverviewDocument,
+  OverviewSeriesDocument,
+  type Outcome,
+  type OverviewQuery,
+  type OverviewSeriesQuery,
+} from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { now } from '../api/request.ts';
-import { pagePath } from '../base.ts';
-import { openInvoke } from '../invoke/open.tsx';
-import { KEPT_MS, SpanDialog, useSpan, type TimeSpan } from '../plot/span.tsx';
+import { callHref, pagePath } from '../base.ts';
+import { InvokeButton } from '../invoke/open.tsx';
+import {
+  BarsPlot,
+  KEPT_MS,
+  LinesPlot,
+  SpanDialog,
+  useSpan,
+  type PlotMark,
+  type PlotTime,
+  type TimeSpan,
+} from '../plot/plot.tsx';
 import { PauseButton, Sources, silentNodes } from '../shell/facts.tsx';
 import { useUrlState, useKeys } from '../ui/filters.tsx';
-import { ErrorNotice, Information, Loading, PageHead, Section, callHref } from '../ui/page.tsx';
+import { CutNotice, ErrorNotice, Information, Loading, PageHead, Readouts, Section, Views } from '../ui/page.tsx';
 import { Table } from '../ui/table.tsx';
-import { OUTCOME_ORDER, OutcomeMark } from '../ui/values.tsx';
-import { age, clock, percent, plural, whole } from '../ui/words.ts';
-import { LONG_WAIT_MS, WAIT_COLUMNS } from './columns.tsx';
-import { SCOPE_COLUMNS, outcomeCounter, shareOf } from './counters.tsx';
-import { OverviewPlots, SERIES_NAMES } from './overview-plots.tsx';
+import { OUTCOME_ORDER, OutcomeMark, outcomeWord } from '../ui/values.tsx';
+import { age, amount, clockAt, duration, percent, plural, whole } from '../ui/words.ts';
+import { LONG_WAIT_MS, SCOPE_COLUMNS, WAIT_COLUMNS, outcomeCounter, queueFigures, shareOf } from './columns.tsx';
 
 /** The pause after each answer before the overview is read again, in milliseconds. */
 const EVERY_MS = 3_000;
@@ -26,7 +39,6 @@ export function OverviewPage() {
   const query = useQuery(OverviewDocument, {}, { everyMs: EVERY_MS });
   const { span, windowSeconds, stepSeconds, everyMs } = useRange();
   const plots = useQuery(OverviewSeriesDocument, { names: SERIES_NAMES, windowSeconds, stepSeconds }, { everyMs });
-  useKeys({ i: () => openInvoke({}) });
   return (
     <>
       <PageHead
@@ -34,9 +46,7 @@ export function OverviewPage() {
         acts={
           <>
             <PauseButton />
-            <button class="btn btn-primary" type="button" onClick={() => openInvoke({})}>
-              Invoke an action
-            </button>
+            <InvokeButton />
           </>
         }
       />
@@ -45,7 +55,7 @@ export function OverviewPage() {
       {!query.data && query.loading && <Loading what="the overview" />}
       {query.data && (
         <>
-          <Readouts data={query.data} />
+          <Readouts figures={figuresOf(query.data)} />
           <Ends data={query.data} />
           <ErrorNotice query={plots} what="the time series" />
           <RangeBar />
@@ -60,7 +70,7 @@ export function OverviewPage() {
   );
 }
 
-function LongestWaits({ data }: { readonly data: OverviewData }) {
+function LongestWaits({ data }: { readonly data: OverviewQuery }) {
   const { nodes } = data.pendingRpcs;
   const { count } = data.pendingRpcCount;
   return (
@@ -69,22 +79,19 @@ function LongestWaits({ data }: { readonly data: OverviewData }) {
       about={count > 0 ? `${nodes.length} of ${count}` : undefined}
       side={<a href={pagePath('waits')}>All waits</a>}
     >
-      {nodes.length === 0 ? (
-        <p class="soft">No caller waits. Every caller has its answer.</p>
-      ) : (
-        <Table
-          caption="The longest waits"
-          columns={WAIT_COLUMNS.filter(({ head }) => WAITS_SHOWN.includes(head))}
-          rows={nodes}
-          keyOf={({ rpcId }) => rpcId}
-          hrefOf={callHref}
-        />
-      )}
+      <Table
+        caption="The longest waits"
+        columns={WAIT_COLUMNS.filter(({ head }) => WAITS_SHOWN.includes(head))}
+        rows={nodes}
+        keyOf={({ rpcId }) => rpcId}
+        hrefOf={callHref}
+        none="No caller waits. Every caller has its answer."
+      />
     </Section>
   );
 }
 
-function FullestScopes({ data }: { readonly data: OverviewData }) {
+function FullestScopes({ data }: { readonly data: OverviewQuery }) {
   const fullest = [...data.delivery.tenants.nodes]
     .sort((one, other) => shareOf(other) - shareOf(one) || other.reservedCommands - one.reservedCommands)
     .slice(0, SCOPES_SHOWN);
@@ -94,73 +101,46 @@ function FullestScopes({ data }: { readonly data: OverviewData }) {
       about="held now, of what each may hold at once"
       side={<a href={pagePath('capacity')}>All scopes</a>}
     >
-      {fullest.length === 0 ? (
-        <p class="soft">No scope holds a reservation: every admitted command has ended.</p>
-      ) : (
-        <Table
-          caption="The fullest scopes"
-          columns={SCOPE_COLUMNS}
-          rows={fullest}
-          keyOf={({ scopeId }) => scopeId}
-          look="small"
-        />
-      )}
+      <Table
+        caption="The fullest scopes"
+        columns={SCOPE_COLUMNS}
+        rows={fullest}
+        keyOf={({ scopeId }) => scopeId}
+        look="small"
+        none="No scope holds a reservation: every admitted command has ended."
+      />
     </Section>
   );
 }
 
-// Shows the current figures of the overview.
-
-function Readouts({ data }: { readonly data: OverviewData }) {
-  const { nodes, summary } = data.delivery;
-  const live = nodes.nodes.filter(({ stale }) => !stale);
+/** Returns the current figures. */
+function figuresOf({ delivery, pendingRpcs, pendingRpcCount }: OverviewQuery) {
+  const live = delivery.nodes.nodes.filter(({ stale }) => !stale);
   const links = live.reduce((sum, node) => sum + node.links, 0);
   const recorded = silentNodes.value.reduce((sum, node) => sum + node.links, 0);
   const unfinished = live.reduce((sum, node) => sum + node.unfinishedCommands, 0);
-  const [oldest] = data.pendingRpcs.nodes;
+  const [oldest] = pendingRpcs.nodes;
   const waited = oldest ? now.value - Date.parse(oldest.createdAt) : 0;
-  const queuedMs = summary.sampledOldestQueuedAgeMs;
-  return (
-    <dl class="readouts">
-      <div>
-        <dt>Links</dt>
-        <dd>{whole(links)}</dd>
-        <dd class="sub">
-          {recorded > 0 ? `and ${whole(recorded)} as last recorded` : `on ${plural(live.length, 'node')}`}
-        </dd>
-      </div>
-      <div>
-        <dt>Callers waiting</dt>
-        <dd>{whole(data.pendingRpcCount.count)}</dd>
-        <dd class="sub">for an answer</dd>
-      </div>
-      <div>
-        <dt>Oldest waiter</dt>
-        <dd class={waited > LONG_WAIT_MS ? 'over' : undefined}>{oldest ? age(waited) : '–'}</dd>
-        <dd class="sub">{waited > LONG_WAIT_MS ? 'over the bound of 60 s' : 'the bound is 60 s'}</dd>
-      </div>
-      <div>
-        <dt>Unfinished</dt>
-        <dd>{whole(unfinished)}</dd>
-        <dd class="sub">commands that did not end</dd>
-      </div>
-      <div>
-        <dt>Due</dt>
-        <dd class={summary.dueCommands > 0 ? 'over' : undefined}>{whole(summary.dueCommands)}</dd>
-        <dd class="sub">past a deadline, not yet ended</dd>
-      </div>
-      <div>
-        <dt>Oldest queued</dt>
-        <dd>{queuedMs === null ? '–' : age(queuedMs)}</dd>
-        <dd class="sub">of {plural(summary.sampleSize, 'command')} sampled</dd>
-      </div>
-    </dl>
-  );
+  const isLong = waited > LONG_WAIT_MS;
+  return [
+    {
+      name: 'Links',
+      value: whole(links),
+      about: recorded > 0 ? `and ${whole(recorded)} as last recorded` : `on ${plural(live.length, 'node')}`,
+    },
+    { name: 'Callers waiting', value: whole(pendingRpcCount.count), about: 'for an answer' },
+    {
+      name: 'Oldest waiter',
+      value: oldest ? age(waited) : '–',
+      about: isLong ? 'over the bound of 60 s' : 'the bound is 60 s',
+      isOver: isLong,
+    },
+    { name: 'Unfinished', value: whole(unfinished), about: 'commands that did not end' },
+    ...queueFigures(delivery.summary),
+  ];
 }
 
-// Shows how many calls ended with each outcome. Each count links to the list of those calls.
-
-function Ends({ data }: { readonly data: OverviewData }) {
+function Ends({ data }: { readonly data: OverviewQuery }) {
   const counts = OUTCOME_ORDER.map((outcome) => ({ outcome, count: countOf(data, outcomeCounter(outcome)) }));
   const sum = counts.reduce((total, { count }) => total + count, 0);
   return (
@@ -180,7 +160,7 @@ function Ends({ data }: { readonly data: OverviewData }) {
   );
 }
 
-function countOf({ delivery }: OverviewData, name: string): number {
+function countOf({ delivery }: OverviewQuery, name: string): number {
   const counters = delivery.nodes.nodes.flatMap((node) => node.counters);
   return counters.filter((counter) => counter.name === name).reduce((sum, { value }) => sum + value, 0);
 }
@@ -197,10 +177,7 @@ const WINDOWS: readonly Window[] = [
   { name: '6h', seconds: 21_600, stepSeconds: 300, text: '6 h' },
   { name: '24h', seconds: 86_400, stepSeconds: 1200, text: '24 h' },
 ];
-/**
- * The pause before the series of a window are read again, in milliseconds. It is shorter than one step of the shortest
- * window.
- */
+/** The pause before the series of a window are read again, in milliseconds: less than a step of the shortest one. */
 const RANGE_EVERY_MS = 10_000;
 /** The approximate number of steps into which a chosen span is divided. */
 const STEPS = 60;
@@ -263,22 +240,19 @@ function RangeBar() {
         </Information>
       )}
       <div class="range">
-        <nav class="views" aria-label="Window">
-          {WINDOWS.map((window) => (
-            <a
-              key={window.name}
-              href={hrefWith({ window: window === DEFAULT ? null : window.name, from: null, to: null })}
-              aria-current={span === null && window === chosen ? 'page' : undefined}
-            >
-              Last {window.text}
-            </a>
-          ))}
-          {span !== null && (
-            <a href={hrefWith({ from: values['from'] ?? null })} aria-current="page">
-              {spanText(span)}
-            </a>
-          )}
-        </nav>
+        <Views
+          label="Window"
+          views={[
+            ...WINDOWS.map((window) => ({
+              name: `Last ${window.text}`,
+              href: hrefWith({ window: window === DEFAULT ? null : window.name, from: null, to: null }),
+              isCurrent: span === null && window === chosen,
+            })),
+            ...(span === null
+              ? []
+              : [{ name: spanText(span), href: hrefWith({ from: values['from'] ?? null }), isCurrent: true }]),
+          ]}
+        />
         <button class="btn btn-s" type="button" onClick={open} aria-keyshortcuts="z">
           Choose a span…
         </button>
@@ -291,8 +265,7 @@ function RangeBar() {
 }
 
 function spanText({ from, to }: TimeSpan): string {
-  const [first, last] = [from, to].map((ms) => clock(new Date(ms).toISOString()));
-  return `${first} to ${last} UTC`;
+  return `${clockAt(from)} to ${clockAt(to)} UTC`;
 }
 
 function latest(seconds: number): TimeSpan {
@@ -313,6 +286,279 @@ function twice({ from, to }: TimeSpan): TimeSpan {
   return { from: Math.max(now - KEPT_MS, from - half), to: Math.min(now, to + half) };
 }
 
-// Defines the types that several files of the overview use. Contains types only.
+// Shows the plots: small multiples on one time axis.
 
-type OverviewData = OverviewQuery;
+type PlotsProps = {
+  readonly series: OverviewSeriesQuery['series'];
+  /** The part of the series that is shown; null: all. */
+  readonly span: TimeSpan | null;
+  /** Whether another answer is awaited. */
+  readonly isLoading: boolean;
+};
+
+function OverviewPlots({ series, span, isLoading }: PlotsProps) {
+  const items = span === null ? series.items : within(series.items, span);
+  const time = timeOf(items);
+  if (!time && isLoading) return <Loading what="the time series" />;
+  if (!time) return <p class="soft">The relay has no series of this span.</p>;
+  const marks = silentNodes.value.map(({ nodeId, updatedAt }) => ({
+    at: Date.parse(updatedAt),
+    text: `${nodeId} silent`,
+  }));
+  const data = { items, time, marks };
+  return (
+    <section class="sec" aria-label="The window in plots">
+      <CutNotice completeness={series.completeness} />
+      <div class="plots">
+        <EndsPlot {...data} />
+        <DurationPlot {...data} />
+        {ONE_LINE_PLOTS.map((plot) => (
+          <OneLinePlot key={plot.title} plot={plot} {...data} />
+        ))}
+      </div>
+    </section>
+  );
+}
+
+type PlotData = {
+  readonly items: readonly SeriesItem[];
+  readonly time: PlotTime;
+  readonly marks: readonly PlotMark[];
+};
+
+/** The outcomes from the bottom of the stack to its top: the normal one first, those that must not be missed last. */
+const STACK: readonly Outcome[] = ['COMPLETED', 'CANCELLED', 'FAILED', 'EXPIRED', 'OUTCOME_UNKNOWN'];
+const FILLS: Readonly<Record<Outcome, string>> = {
+  COMPLETED: 'f-completed',
+  CANCELLED: 'f-cancelled',
+  FAILED: 'f-failed',
+  EXPIRED: 'f-expired',
+  OUTCOME_UNKNOWN: 'f-unknown',
+};
+
+function EndsPlot({ items, time, marks }: PlotData) {
+  const layers = STACK.map((outcome) => ({
+    name: outcomeWord(outcome).toLowerCase(),
+    points: perMinute(pointsOf(items, 'commands_ended', outcome.toLowerCase()), time),
+    fill: FILLS[outcome],
+    loud: outcome === 'EXPIRED' || outcome === 'OUTCOME_UNKNOWN',
+  }));
+  const counts = OUTCOME_ORDER.map((outcome) => {
+    const count = sumOf(pointsOf(items, 'commands_ended', outcome.toLowerCase()));
+    return `${whole(count)} ${outcomeWord(outcome).toLowerCase()}`;
+  });
+  return (
+    <BarsPlot
+      title="Ends by outcome"
+      unit="a minute"
+      {...{ time, marks, layers }}
+      text={amount}
+      summary={`In this window: ${counts.join(', ')}.`}
+    />
+  );
+}
+
+function DurationPlot({ items, time, marks }: PlotData) {
+  const p50 = inMs(pointsOf(items, 'command_p50'));
+  const p99 = inMs(pointsOf(items, 'command_p99'));
+  const last = [lastOf(p50), lastOf(p99)];
+  const most = mostOf(p99);
+  const summary =
+    last[0] === null || last[1] === null || !most
+      ? 'No command ended in this window.'
+      : `The last p50 was ${duration(last[0] ?? 0)}, the last p99 ${duration(last[1] ?? 0)}. The highest p99 was ${duration(most.value)}, at ${timeText(most.at, time)}.`;
+  return (
+    <LinesPlot
+      title="Admission to end"
+      unit="logarithmic"
+      {...{ time, marks, summary }}
+      lines={[
+        { name: 'p99', look: 'strong', points: p99 },
+        { name: 'p50', look: 'quiet', points: p50 },
+      ]}
+      text={duration}
+      tickText={powerText}
+      log
+    />
+  );
+}
+
+type OneLine = {
+  readonly title: string;
+  readonly unit: string;
+  /** The name of the line. */
+  readonly name: string;
+  readonly pointsOf: (items: readonly SeriesItem[], time: PlotTime) => Points;
+  /** How the plot is drawn; see `LinesPlot`. */
+  readonly look: Pick<Parameters<typeof LinesPlot>[0], 'text' | 'tickText' | 'log' | 'area' | 'isWhole'>;
+  /** The sentence below the plot. `at` is the time of the largest value; `sum` is the number of admitted commands. */
+  readonly says: (of: {
+    readonly most: string;
+    readonly at: string;
+    readonly last: string;
+    readonly sum: number;
+  }) => string;
+  /** The sentence below a plot without a value above 0. */
+  readonly none: string;
+};
+
+const COUNTS = { text: whole, isWhole: true, area: true };
+const mostAndLast: OneLine['says'] = ({ most, at, last }) => `The most was ${most}, at ${at}; the last was ${last}.`;
+
+const ONE_LINE_PLOTS: readonly OneLine[] = [
+  {
+    title: 'Admitted',
+    unit: 'a minute',
+    name: 'admitted',
+    pointsOf: (items, time) => perMinute(pointsOf(items, 'commands_admitted'), time),
+    look: { text: amount, area: true },
+    says: ({ most, at, sum }) => `${whole(sum)} in this window; the most was ${most} a minute, at ${at}.`,
+    none: 'Nothing was admitted in this window.',
+  },
+  {
+    title: 'Queued to dispatched',
+    unit: 'p99, logarithmic',
+    name: 'p99',
+    pointsOf: (items) => inMs(pointsOf(items, 'dispatch_p99')),
+    look: { text: duration, tickText: powerText, log: true },
+    says: ({ most, at }) => `The highest p99 was ${most}, at ${at}: how long a command waited for its client’s link.`,
+    none: 'Nothing was dispatched in this window.',
+  },
+  {
+    title: 'Oldest waiter',
+    unit: 'how long it has waited',
+    name: 'oldest',
+    pointsOf: (items) => inMs(pointsOf(items, 'oldest_wait_seconds')),
+    look: { text: duration, tickText, area: true },
+    says: ({ most, at, last }) => `The longest was ${most}, at ${at}; the last was ${last}.`,
+    none: 'No caller waited at the end of any step.',
+  },
+  {
+    title: 'Queued',
+    unit: 'commands',
+    name: 'queued',
+    pointsOf: (items) => pointsOf(items, 'commands_queued'),
+    look: COUNTS,
+    says: mostAndLast,
+    none: 'No command was queued for a link at the end of any step.',
+  },
+  {
+    title: 'In flight',
+    unit: 'sent and not ended',
+    name: 'in flight',
+    pointsOf: (items) => pointsOf(items, 'commands_in_flight'),
+    look: COUNTS,
+    says: mostAndLast,
+    none: 'No command was in flight at the end of any step.',
+  },
+  {
+    title: 'Clients',
+    unit: 'connected',
+    name: 'clients',
+    pointsOf: (items) => totalOf(items, 'client_links'),
+    look: COUNTS,
+    says: mostAndLast,
+    none: 'No client was connected at the end of any step.',
+  },
+];
+
+function OneLinePlot({ plot, items, time, marks }: PlotData & { readonly plot: OneLine }) {
+  const { title, unit, name, look, says, none } = plot;
+  const points = plot.pointsOf(items, time);
+  const most = mostOf(points);
+  const summary = most
+    ? says({
+        most: look.text(most.value),
+        at: timeText(most.at, time),
+        last: look.text(lastOf(points) ?? 0),
+        sum: sumOf(pointsOf(items, 'commands_admitted')),
+      })
+    : none;
+  return <LinesPlot {...{ title, unit, time, marks, summary }} lines={[{ name, look: 'strong', points }]} {...look} />;
+}
+
+function timeText(slot: number, time: PlotTime): string {
+  return clockAt(time.from + slot * time.stepMs);
+}
+
+/** Returns the label of a power of ten of a millisecond: `10 ms`, `1 s`, `100 s`. */
+function powerText(ms: number): string {
+  return ms < 1000 ? `${ms} ms` : `${ms / 1000} s`;
+}
+
+/** Returns the text of a duration on the axis, without the zeros of a fraction. */
+function tickText(ms: number): string {
+  return ms === 0 ? '0 s' : duration(ms).replace(/\.0+ s$/, ' s');
+}
+
+// Turns the time series of the relay into what the plots of the overview show.
+
+type SeriesItem = OverviewSeriesQuery['series']['items'][number];
+type Points = readonly (number | null)[];
+
+const SERIES_NAMES = [
+  ...['commands_ended', 'commands_admitted', 'command_p50', 'command_p99', 'dispatch_p99'],
+  ...['oldest_wait_seconds', 'commands_queued', 'commands_in_flight', 'client_links'],
+];
+
+/** Returns the part of each series that lies in the span, at least partly. Series without such a step are left out. */
+function within(items: readonly SeriesItem[], { from, to }: TimeSpan): readonly SeriesItem[] {
+  return items.flatMap((item) => {
+    const [start, stepMs] = [Date.parse(item.from), item.stepSeconds * 1000];
+    const first = Math.max(0, Math.floor((from - start) / stepMs));
+    const points = item.points.slice(first, Math.max(first, Math.ceil((to - start) / stepMs)));
+    return points.length === 0 ? [] : [{ ...item, from: new Date(start + first * stepMs).toISOString(), points }];
+  });
+}
+
+/** Returns the time range of the series; null if there are no series. */
+function timeOf(items: readonly SeriesItem[]): PlotTime | null {
+  const [first] = items;
+  if (!first) return null;
+  return { from: Date.parse(first.from), stepMs: first.stepSeconds * 1000, slots: first.points.length };
+}
+
+/** Returns the points of one series. All of them are null if there is no such series. */
+function pointsOf(items: readonly SeriesItem[], name: string, label: string | null = null): Points {
+  const found = items.find((item) => item.name === name && (label === null || item.label === label));
+  return found?.points ?? items[0]?.points.map(() => null) ?? [];
+}
+
+/**
+ * Returns the sums of the points of a series over all its labels. A sum is null where the series `commands_admitted`
+ * has no value.
+ */
+function totalOf(items: readonly SeriesItem[], name: string): Points {
+  const lines = items.filter((item) => item.name === name);
+  const known = items.find((item) => item.name === 'commands_admitted')?.points ?? [];
+  return known.map((value, i) => (value === null ? null : sumOf(lines.map(({ points }) => points[i] ?? 0))));
+}
+
+function inMs(points: Points): Points {
+  return points.map((value) => (value === null ? null : value * 1000));
+}
+
+/** Converts counts per step to counts per minute. */
+function perMinute(points: Points, time: PlotTime): Points {
+  return points.map((value) => (value === null ? null : (value * 60_000) / time.stepMs));
+}
+
+function sumOf(points: Points): number {
+  return points.reduce((sum: number, value) => sum + (value ?? 0), 0);
+}
+
+/** Returns the latest known value; null if none is known. */
+function lastOf(points: Points): number | null {
+  return points.findLast((value) => value !== null) ?? null;
+}
+
+type Most = { readonly value: number; readonly at: number };
+
+/** Returns the largest known value and its index; null if none is above 0. */
+function mostOf(points: Points): Most | null {
+  let most: Most | null = null;
+  points.forEach((value, at) => {
+    if (value !== null && value > (most?.value ?? 0)) most = { value, at };
+  });
+  return most;
+}

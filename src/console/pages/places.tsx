@@ -5,18 +5,16 @@ import {
   type ContextFilter,
   type ContextRowFragment,
   type ContextStatus,
-  type ContextsQuery,
   type Ownership,
   type WindowRowFragment,
   type WindowStatus,
-  type WindowsQuery,
 } from '../../../generated/console.ts';
-import { useQuery, type Query } from '../api/query.ts';
+import { useQuery } from '../api/query.ts';
 import { isAdmin } from '../shell/facts.tsx';
-import { FilterBar, oneOf, useUrlState, type Filter, type UrlState } from '../ui/filters.tsx';
+import { FilterBar, choicesOf, oneOf, useUrlState, type Filter, type UrlState } from '../ui/filters.tsx';
 import { AsOf, ClientLink, Count, CutNotice, Empty, ErrorNotice, Nil, PageHead, Section } from '../ui/page.tsx';
-import { type ShapeName, Ago, Since, StateMark } from '../ui/values.tsx';
-import { List, PAGE_SIZE, Table, type Column } from '../ui/table.tsx';
+import { List, Table, pageOf, type Column } from '../ui/table.tsx';
+import { Ago, Since, StateMark, type ShapeName } from '../ui/values.tsx';
 import { capitalWord, plural } from '../ui/words.ts';
 
 const STATUSES: readonly ContextStatus[] = ['ACTIVE', 'IDLE', 'STALE', 'CLOSED'];
@@ -25,107 +23,76 @@ const FILTERS: readonly Filter[] = [
   { name: 'user', label: 'User' },
   { name: 'client', label: 'Client' },
   { name: 'window', label: 'Window' },
-  {
-    name: 'ownership',
-    label: 'Ownership',
-    choices: [
-      { value: 'worker', text: 'worker' },
-      { value: 'user_owned', text: 'user owned' },
-    ],
-  },
-  {
-    name: 'status',
-    label: 'Status',
-    choices: STATUSES.map((name) => ({ value: name.toLowerCase(), text: name.toLowerCase() })),
-  },
+  { name: 'ownership', label: 'Ownership', choices: choicesOf(OWNERSHIPS) },
+  { name: 'status', label: 'Status', choices: choicesOf(STATUSES) },
 ];
 
-/**
- * The number of windows that are shown above the contexts. Users have few windows, so there is only one page of them.
- */
+/** The number of windows that are shown below the contexts. Users have few windows, so there is one page of them. */
 const WINDOWS = 20;
 
 export function PlacesPage() {
   const { values } = useUrlState();
-  const filters = isAdmin.value ? FILTERS : FILTERS.filter(({ name }) => name !== 'user');
+  const filters = isAdmin.value ? FILTERS : FILTERS.slice(1);
   const filter = filterOf(values);
-  const contexts = useQuery(ContextsDocument, { filter, first: PAGE_SIZE, after: values['after'] ?? null });
+  const contexts = useQuery(ContextsDocument, { filter, ...pageOf(values) });
+  const list = contexts.data?.contexts;
   const { userId, clientId, ownership } = filter;
   // A filter by status or by window can match no window: a window has no status and is not inside another window.
   const hasWindows = !values['window'] && !values['status'];
   const ofWindows = { filter: { userId, clientId, ownership }, first: WINDOWS, after: null };
   const windows = useQuery(WindowsDocument, ofWindows, { skip: !hasWindows });
+  const windowList = windows.data?.browserWindows;
+  const windowCount = windows.data?.browserWindowCount.count ?? 0;
   return (
     <>
       <PageHead title="Workers and windows" acts={<AsOf queries={hasWindows ? [contexts, windows] : [contexts]} />}>
         What clients report now. A task of a worker is an assignment in this registry; it proves no effect.
       </PageHead>
       <FilterBar what="workers and windows" filters={filters} bare="client" />
-      <Contexts filters={filters} query={contexts} />
-      {hasWindows && <Windows query={windows} />}
-    </>
-  );
-}
-
-type ContextsProps = { readonly filters: readonly Filter[]; readonly query: Query<ContextsQuery> };
-
-function Contexts({ filters, query }: ContextsProps) {
-  const list = query.data?.contexts;
-  return (
-    <Section title="Contexts" about="tabs, console flows and other places where clients run something">
-      <List
-        one="context"
-        many="contexts"
-        query={query}
-        list={list}
-        filters={filters}
-        ownFilters={false}
-        held="What its clients reported is shown"
-        about={`${list?.nodes.length ?? 0} shown of ${plural(query.data?.contextCount.count ?? 0, 'context')}.`}
-        empty={<NoContexts />}
-      >
-        <Table
+      <Section title="Contexts" about="tabs, console flows and other places where clients run something">
+        <List
+          one="context"
+          many="contexts"
+          query={contexts}
+          list={list}
+          filters={filters}
+          ownFilters={false}
+          held="What its clients reported is shown"
+          about={`${list?.nodes.length ?? 0} shown of ${plural(contexts.data?.contextCount.count ?? 0, 'context')}.`}
+          empty={
+            <Empty title="No client reports a context">
+              <p>
+                A client reports its tabs, flows and workers with <code>runtime.report</code>. They go when it stops, or
+                when its connection is forgotten.
+              </p>
+            </Empty>
+          }
           caption="Execution contexts"
           columns={CONTEXT_COLUMNS}
-          rows={list?.nodes ?? []}
           keyOf={(row) => `${row.userId}/${row.clientId}/${row.contextId}`}
         />
-      </List>
-    </Section>
-  );
-}
-
-function NoContexts() {
-  return (
-    <Empty title="No client reports a context">
-      <p>
-        A client reports its tabs, flows and workers with <code>runtime.report</code>. They go when it stops, or when
-        its connection is forgotten.
-      </p>
-    </Empty>
-  );
-}
-
-function Windows({ query }: { readonly query: Query<WindowsQuery> }) {
-  const list = query.data?.browserWindows;
-  const count = query.data?.browserWindowCount.count ?? 0;
-  return (
-    <Section
-      title="Browser windows"
-      about={count > WINDOWS ? `${WINDOWS} of ${count}; filter by user or client for the others` : undefined}
-    >
-      <ErrorNotice query={query} what="browser windows" />
-      <CutNotice completeness={list?.completeness} />
-      {list && list.nodes.length === 0 && <p class="soft">No client reports a window.</p>}
-      {list && list.nodes.length > 0 && (
-        <Table
-          caption="Browser windows"
-          columns={WINDOW_COLUMNS}
-          rows={list.nodes}
-          keyOf={(row) => `${row.userId}/${row.clientId}/${row.windowId}`}
-        />
+      </Section>
+      {hasWindows && (
+        <Section
+          title="Browser windows"
+          about={
+            windowCount > WINDOWS ? `${WINDOWS} of ${windowCount}; filter by user or client for the others` : undefined
+          }
+        >
+          <ErrorNotice query={windows} what="browser windows" />
+          <CutNotice completeness={windowList?.completeness} />
+          {windowList && (
+            <Table
+              caption="Browser windows"
+              columns={WINDOW_COLUMNS}
+              rows={windowList.nodes}
+              keyOf={(row) => `${row.userId}/${row.clientId}/${row.windowId}`}
+              none="No client reports a window."
+            />
+          )}
+        </Section>
       )}
-    </Section>
+    </>
   );
 }
 
@@ -134,12 +101,10 @@ function filterOf(values: UrlState['values']): ContextFilter {
     userId: values['user'] ?? null,
     clientId: values['client'] ?? null,
     windowId: values['window'] ?? null,
-    ownership: oneOf(values['ownership']?.toUpperCase(), OWNERSHIPS),
-    status: oneOf(values['status']?.toUpperCase(), STATUSES),
+    ownership: oneOf(values['ownership'], OWNERSHIPS),
+    status: oneOf(values['status'], STATUSES),
   };
 }
-
-// Defines the columns of the tables of execution contexts and of browser windows.
 
 const CONTEXT_SHAPES: Readonly<Record<ContextStatus, ShapeName>> = {
   ACTIVE: 'up',

@@ -12,13 +12,13 @@ import {
 } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { errorOf, request, type RequestError } from '../api/request.ts';
-import { pagePath, segments } from '../base.ts';
+import { clientHref, pagePath, segments } from '../base.ts';
 import { isAdmin, viewer } from '../shell/facts.tsx';
 import { useUrlState, type Filter } from '../ui/filters.tsx';
-import { ActError, AsOf, Empty, ErrorNotice, Facts, Loading, Nil, PageHead, Section, clientHref } from '../ui/page.tsx';
-import { List, Table, type Column } from '../ui/table.tsx';
+import { ActError, AsOf, Empty, ErrorNotice, Facts, Loading, Nil, PageHead, Section } from '../ui/page.tsx';
+import { List, Table, pageOf, type Column } from '../ui/table.tsx';
 import { ShortId, StateMark, Time, Until, type ShapeName } from '../ui/values.tsx';
-import { capitalWord, plural } from '../ui/words.ts';
+import { capitalWord } from '../ui/words.ts';
 
 type SiteRow = SitesQuery['sites']['nodes'][number];
 
@@ -30,12 +30,7 @@ const ownerOf = ({ owner }: SiteRow): string => owner ?? viewer.value?.userId ??
 const hrefOf = (row: SiteRow): string => pagePath(`sites/${segments(ownerOf(row), row.siteId)}`);
 
 const COLUMNS: readonly Column<SiteRow>[] = [
-  {
-    head: 'Host',
-    class: 'c-1',
-    cell: ({ hostConnected }) =>
-      hostConnected ? <StateMark shape="up">Connected</StateMark> : <StateMark shape="down">Not connected</StateMark>,
-  },
+  { head: 'Host', class: 'c-1', cell: (row) => <HostMark {...row} /> },
   { head: 'Site', class: 'c-3', names: true, cell: (row) => <a href={hrefOf(row)}>{row.title ?? row.siteId}</a> },
   { head: 'Owner', class: 'nw c-4 c-end', cell: ownerOf },
   { head: 'Client', class: 'nw c-off', cell: ({ clientId }) => clientId },
@@ -50,12 +45,7 @@ const COLUMNS: readonly Column<SiteRow>[] = [
 
 export function SitesPage() {
   const { values } = useUrlState();
-  const filters = isAdmin.value ? FILTERS : [];
-  const query = useQuery(SitesDocument, {
-    userId: values['user'] ?? null,
-    first: SITES,
-    after: values['after'] ?? null,
-  });
+  const query = useQuery(SitesDocument, { userId: values['user'] ?? null, ...pageOf(values, SITES) });
   const list = query.data?.sites;
   return (
     <>
@@ -68,32 +58,31 @@ export function SitesPage() {
         query={query}
         list={list}
         held="Hosts that are connected to this node are shown"
-        filters={filters}
+        filters={isAdmin.value ? FILTERS : []}
         bare="user"
-        about={`${plural(list?.nodes.length ?? 0, 'site')} on this page.`}
-        empty={<NoSites />}
+        empty={
+          <Empty title="No site is registered">
+            <p>
+              A host registers one with <code>registerSite</code>, from <code>callboard/host</code>. The demo has a task
+              board: <code>npm run demo</code>.
+            </p>
+          </Empty>
+        }
         size={SITES}
-      >
-        <Table
-          caption="Sites"
-          columns={COLUMNS}
-          rows={list?.nodes ?? []}
-          keyOf={(row) => `${ownerOf(row)}/${row.siteId}`}
-          hrefOf={hrefOf}
-        />
-      </List>
+        caption="Sites"
+        columns={COLUMNS}
+        keyOf={(row) => `${ownerOf(row)}/${row.siteId}`}
+        hrefOf={hrefOf}
+      />
     </>
   );
 }
 
-function NoSites() {
-  return (
-    <Empty title="No site is registered">
-      <p>
-        A host registers one with <code>registerSite</code>, from <code>callboard/host</code>. The demo has a task
-        board: <code>npm run demo</code>.
-      </p>
-    </Empty>
+function HostMark({ hostConnected }: { readonly hostConnected: boolean }) {
+  return hostConnected ? (
+    <StateMark shape="up">Connected</StateMark>
+  ) : (
+    <StateMark shape="down">Not connected</StateMark>
   );
 }
 
@@ -107,12 +96,6 @@ function sessionsText({ sessions }: SiteRow): string {
   const active = sessions.nodes.filter(({ state }) => state === 'ACTIVE').length;
   return `${active}${sessions.pageInfo.hasNextPage ? ' or more' : ''} active`;
 }
-
-// Defines the types that several files of the site pages use. Contains types only.
-
-export type SiteDetails = NonNullable<SitePageQuery['site']>;
-
-// Shows the page of one site, with its sessions and their grants.
 
 export function SitePage() {
   const { owner = '', site: siteId = '' } = useRoute().params;
@@ -144,6 +127,8 @@ export function SitePage() {
   );
 }
 
+type SiteDetails = NonNullable<SitePageQuery['site']>;
+
 function SiteFacts({ site, owner }: { readonly site: SiteDetails; readonly owner: string }) {
   const { clientId, eventNames, actions, capabilityProfile } = site;
   return (
@@ -153,12 +138,7 @@ function SiteFacts({ site, owner }: { readonly site: SiteDetails; readonly owner
           [
             'Host',
             <>
-              {site.hostConnected ? (
-                <StateMark shape="up">Connected</StateMark>
-              ) : (
-                <StateMark shape="down">Not connected</StateMark>
-              )}{' '}
-              {clientId && <a href={clientHref({ userId: owner, clientId })}>{clientId}</a>}
+              <HostMark {...site} /> {clientId && <a href={clientHref({ userId: owner, clientId })}>{clientId}</a>}
             </>,
           ],
           ['Mode', site.mode],
@@ -200,20 +180,14 @@ function SiteSessions({ site, canEnd, onChange }: SessionsProps) {
   const nodes = site.sessions?.nodes ?? [];
   return (
     <Section title="Sessions" about="limited times in which viewers may use the site">
-      {error && (
-        <ActError title="It was not done." code={error.code}>
-          {error.message}
-        </ActError>
-      )}
-      {nodes.length === 0 && <p class="soft">None. The owner opens one with openSiteSession.</p>}
-      {nodes.length > 0 && (
-        <Table
-          caption="Sessions of this site"
-          columns={canEnd ? [...SESSION_COLUMNS, closeColumn(run)] : SESSION_COLUMNS}
-          rows={nodes}
-          keyOf={({ sessionId }) => sessionId}
-        />
-      )}
+      <ActError title="It was not done." error={error} />
+      <Table
+        caption="Sessions of this site"
+        columns={canEnd ? [...SESSION_COLUMNS, closeColumn(run)] : SESSION_COLUMNS}
+        rows={nodes}
+        keyOf={({ sessionId }) => sessionId}
+        none="None. The owner opens one with openSiteSession."
+      />
       {nodes.map(
         (session) => session.grants && <Grants key={session.sessionId} session={session} {...{ canEnd, run }} />,
       )}

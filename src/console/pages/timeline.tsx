@@ -1,8 +1,10 @@
 /** Shows the timeline of a call: a solid line joins what is proven, a hatched band spans what is not. */
+import type { CallPageQuery } from '../../../generated/console.ts';
 import { Section } from '../ui/page.tsx';
 import { Shape, type ShapeName, outcomeShape, outcomeWord } from '../ui/values.tsx';
 import { day, duration, exactClock, plural, reasonText } from '../ui/words.ts';
-import type { CallDetails } from './calls.tsx';
+
+export type CallDetails = NonNullable<CallPageQuery['command']>;
 
 export function CallTimeline({ call }: { readonly call: CallDetails }) {
   const { delivery } = call;

@@ -7,26 +7,13 @@ import {
   type UserPageQuery,
   type UsersQuery,
 } from '../../../generated/console.ts';
-import { useLive } from '../api/live.ts';
-import { useQuery, type Query } from '../api/query.ts';
-import { pagePath, segments } from '../base.ts';
+import { useLive, useQuery } from '../api/query.ts';
+import { callHref, clientHref, pagePath, queryPath, segments, streamHref, userHref } from '../base.ts';
 import { LiveNotice, PauseButton, Sources, isAdmin, isSilent, viewer } from '../shell/facts.tsx';
 import { useUrlState } from '../ui/filters.tsx';
-import {
-  AsOf,
-  Count,
-  Empty,
-  ErrorNotice,
-  Loading,
-  PageHead,
-  Section,
-  callHref,
-  clientHref,
-  streamHref,
-  userHref,
-} from '../ui/page.tsx';
-import { List, PAGE_SIZE, Table, type Column } from '../ui/table.tsx';
-import { plural, whole } from '../ui/words.ts';
+import { AsOf, Count, Empty, ErrorNotice, Loading, PageHead, Readouts, Section } from '../ui/page.tsx';
+import { List, Table, pageOf, type Column } from '../ui/table.tsx';
+import { whole } from '../ui/words.ts';
 import { CLIENT_COLUMNS, WAIT_COLUMNS } from './columns.tsx';
 import { STREAM_COLUMNS } from './history.tsx';
 import { CONTEXT_COLUMNS, WINDOW_COLUMNS } from './places.tsx';
@@ -44,7 +31,7 @@ const figure = (value: number) => <Count value={value} text={whole(value)} />;
 
 export function UsersPage() {
   const { values } = useUrlState();
-  const query = useQuery(UsersDocument, { first: PAGE_SIZE, after: values['after'] ?? null });
+  const query = useQuery(UsersDocument, pageOf(values));
   const list = query.data?.users;
   return (
     <>
@@ -58,33 +45,22 @@ export function UsersPage() {
           query={query}
           list={list}
           held="Links of this node are counted"
-          about={`${plural(list?.nodes.length ?? 0, 'user')} on this page.`}
-          empty={<NoUsers />}
-        >
-          <Table
-            caption="Users"
-            columns={COLUMNS}
-            rows={list?.nodes ?? []}
-            keyOf={({ userId }) => userId}
-            hrefOf={({ userId }) => userHref(userId)}
-          />
-        </List>
+          empty={
+            <Empty title="No user is known yet">
+              <p>
+                A user appears with the first connection of one of its clients, or with the first message that is kept.
+              </p>
+            </Empty>
+          }
+          caption="Users"
+          columns={COLUMNS}
+          keyOf={({ userId }) => userId}
+          hrefOf={({ userId }) => userHref(userId)}
+        />
       </div>
     </>
   );
 }
-
-function NoUsers() {
-  return (
-    <Empty title="No user is known yet">
-      <p>A user appears with the first connection of one of its clients, or with the first message that is kept.</p>
-    </Empty>
-  );
-}
-
-// Defines the types that several files of the user pages use. Contains types only.
-
-export type UserDetails = NonNullable<UserPageQuery['user']>;
 
 // Shows the page of one user: connections, waits, streams, windows, workers and sites. One request reads them all.
 
@@ -92,23 +68,26 @@ export function UserPage() {
   const { user: userId = '' } = useRoute().params;
   const query = useQuery(UserPageDocument, { userId });
   // Among the parts of the summary, only connections have events.
-  useLive(
-    ClientChangesDocument,
-    { userId },
-    {
-      skip: !query.data?.user,
-      onData: ({ connectionEvents: { missed } }) => {
-        query.changed();
-        return missed;
-      },
-      onStale: query.again,
+  useLive(ClientChangesDocument, {
+    variables: { userId },
+    skip: !query.data?.user,
+    onData: ({ connectionEvents: { missed } }) => {
+      query.changed();
+      return missed;
     },
-  );
+    onStale: query.again,
+  });
   const user = query.data?.user;
+  const acts = (
+    <>
+      <AsOf queries={[query]} />
+      <PauseButton />
+    </>
+  );
   const crumbs = isAdmin.value ? [{ href: pagePath('users'), text: 'Users' }] : [];
   return (
     <>
-      <PageHead title={userId} crumbs={crumbs} acts={<UserActs query={query} />}>
+      <PageHead title={userId} crumbs={crumbs} acts={acts}>
         What is known of this user now, from one request.
       </PageHead>
       <ErrorNotice query={query} what="this user" />
@@ -128,78 +107,74 @@ export function UserPage() {
   );
 }
 
-function UserActs({ query }: { readonly query: Query<unknown> }) {
-  return (
-    <>
-      <AsOf queries={[query]} />
-      <PauseButton />
-    </>
-  );
-}
+type UserDetails = NonNullable<UserPageQuery['user']>;
 
 function Details({ user }: { readonly user: UserDetails }) {
-  const filter = `user=${encodeURIComponent(user.userId)}`;
   return (
     <>
       <Sources completeness={user.completeness} held="Clients of this node are shown" />
-      <dl class="readouts">
-        <Figure name="Connections" value={user.connectionCount} />
-        <Figure name="Callers waiting" value={user.pendingRpcCount} />
-        <Figure name="Streams" value={user.streamCount} />
-        <Figure name="Workers with a task" value={user.workers.assigned.length} />
-      </dl>
-      <Section title="Clients" side={more(user.connections.pageInfo, `clients?${filter}`)}>
-        {user.connections.nodes.length === 0 ? (
-          <p class="soft">No client of this user is connected.</p>
-        ) : (
-          <Table
-            caption="Clients of this user"
-            columns={CLIENT_COLUMNS}
-            rows={user.connections.nodes}
-            keyOf={({ clientId }) => clientId}
-            hrefOf={clientHref}
-            isRecorded={(row) => isSilent(row.nodeId)}
-          />
-        )}
+      <Readouts
+        figures={[
+          { name: 'Connections', value: whole(user.connectionCount) },
+          { name: 'Callers waiting', value: whole(user.pendingRpcCount) },
+          { name: 'Streams', value: whole(user.streamCount) },
+          { name: 'Workers with a task', value: whole(user.workers.assigned.length) },
+        ]}
+      />
+      <Section title="Clients" side={more(user, 'connections', 'clients')}>
+        <Table
+          caption="Clients of this user"
+          columns={CLIENT_COLUMNS}
+          rows={user.connections.nodes}
+          keyOf={({ clientId }) => clientId}
+          hrefOf={clientHref}
+          isRecorded={(row) => isSilent(row.nodeId)}
+          none="No client of this user is connected."
+        />
       </Section>
-      <Section title="Callers that wait" side={more(user.pendingRpcs.pageInfo, `waits?${filter}`)}>
-        {user.pendingRpcs.nodes.length === 0 ? (
-          <p class="soft">None. Every caller has its answer.</p>
-        ) : (
-          <Table
-            caption="Callers that wait for this user’s clients"
-            columns={WAIT_COLUMNS}
-            rows={user.pendingRpcs.nodes}
-            keyOf={({ rpcId }) => rpcId}
-            hrefOf={callHref}
-          />
-        )}
+      <Section title="Callers that wait" side={more(user, 'pendingRpcs', 'waits')}>
+        <Table
+          caption="Callers that wait for this user’s clients"
+          columns={WAIT_COLUMNS}
+          rows={user.pendingRpcs.nodes}
+          keyOf={({ rpcId }) => rpcId}
+          hrefOf={callHref}
+          none="None. Every caller has its answer."
+        />
       </Section>
-      <UserStreams user={user} />
-      <Places user={user} filter={filter} />
+      <Section
+        title="History"
+        about="streams of retained messages"
+        side={more(user, 'streams', 'history', 'All streams')}
+      >
+        <div class="tbl-fit">
+          <Table
+            caption="Streams of this user"
+            columns={STREAM_COLUMNS}
+            rows={user.streams.nodes}
+            keyOf={({ key }) => key}
+            hrefOf={({ key }) => streamHref(key)}
+            none="No message of this user is retained."
+          />
+        </div>
+      </Section>
+      <Places user={user} />
       <Sites user={user} />
     </>
   );
 }
 
-function Figure({ name, value }: { readonly name: string; readonly value: number }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{whole(value)}</dd>
-    </div>
-  );
-}
-
-function Places({ user, filter }: { readonly user: UserDetails; readonly filter: string }) {
+function Places({ user }: { readonly user: UserDetails }) {
   const workers = [...user.workers.assigned, ...user.workers.idle];
-  const { nodes, pageInfo } = user.browserWindows;
+  const { nodes } = user.browserWindows;
   if (workers.length + nodes.length === 0) return null;
   return (
     <Section
       title="Workers and windows"
       about="as clients report them now"
-      side={more(pageInfo, `places?${filter}`) ?? <a href={pagePath(`places?${filter}`)}>All places</a>}
+      side={
+        more(user, 'browserWindows', 'places') ?? <a href={queryPath('places', { user: user.userId })}>All places</a>
+      }
     >
       {workers.length > 0 && (
         <Table
@@ -237,34 +212,9 @@ function Sites({ user }: { readonly user: UserDetails }) {
   );
 }
 
-function more({ hasNextPage }: { readonly hasNextPage: boolean }, path: string) {
-  return hasNextPage ? <a href={pagePath(path)}>There are more</a> : undefined;
-}
+type Part = 'connections' | 'pendingRpcs' | 'streams' | 'browserWindows';
 
-// Shows the streams of one user's retained messages.
-
-function UserStreams({ user }: { readonly user: UserDetails }) {
-  const { nodes, pageInfo } = user.streams;
-  const all = pagePath(`history?user=${encodeURIComponent(user.userId)}`);
-  return (
-    <Section
-      title="History"
-      about="streams of retained messages"
-      side={pageInfo.hasNextPage && <a href={all}>All streams</a>}
-    >
-      {nodes.length === 0 ? (
-        <p class="soft">No message of this user is retained.</p>
-      ) : (
-        <div class="tbl-fit">
-          <Table
-            caption="Streams of this user"
-            columns={STREAM_COLUMNS}
-            rows={nodes}
-            keyOf={({ key }) => key}
-            hrefOf={({ key }) => streamHref(key)}
-          />
-        </div>
-      )}
-    </Section>
-  );
+/** Returns a link to the page that shows all of a part, if the summary does not. */
+function more(user: UserDetails, part: Part, page: string, text = 'There are more') {
+  return user[part].pageInfo.hasNextPage ? <a href={queryPath(page, { user: user.userId })}>{text}</a> : undefined;
 }

@@ -1,9 +1,12 @@
-/** Shows one plot: its caption with a key, axes, marks, a crosshair, a sentence, and a table of the same values. */
+/** Draws plots of bars and of lines, and keeps the span of time that a person chose for them. */
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useId } from 'preact/hooks';
-import { clock } from '../ui/words.ts';
-import { useSpan, type TimeSpan } from './span.tsx';
+import { useId, useMemo, useState } from 'preact/hooks';
+import { RequestError } from '../api/request.ts';
+import { FormDialog, TextField } from '../ui/dialogs.tsx';
+import { useUrlState } from '../ui/filters.tsx';
+import { readTime, writeTime } from '../ui/values.tsx';
+import { clockAt } from '../ui/words.ts';
 
 /** A moment that is marked in every plot, such as the moment at which a node fell silent. `at`: epoch milliseconds. */
 export type PlotMark = { readonly at: number; readonly text: string };
@@ -22,7 +25,7 @@ type PlotProps = {
   readonly text: (value: number) => string;
   /** Returns the text of a round value on the axis, if it differs from `text`. */
   readonly tickText?: ((value: number) => string) | undefined;
-  /** The entries of the key, in the order of the columns. */
+  /** The shapes of the key, in the order of the columns, on a grid of 12. */
   readonly keys: readonly ComponentChildren[];
   readonly columns: readonly PlotColumn[];
   readonly marks?: readonly PlotMark[];
@@ -37,10 +40,12 @@ const TABLE_ROWS = 12;
 /** The time span, in milliseconds, below which the axis shows seconds. */
 const SECONDS_BELOW_MS = 600_000;
 
+/** Shows one plot: its caption with a key, axes, marks, a crosshair, a sentence, and a table of the same values. */
 function Plot(props: PlotProps) {
   const { title, unit, time, scale, text, tickText, keys, columns, marks = [], summary, children } = props;
   const id = useId();
   const { choose } = useSpan();
+  const cross = crosshair.value === null ? null : `${round(crosshair.value * 100)}%`;
   const slot = crosshair.value === null ? null : Math.round(crosshair.value * time.slots - 0.5);
   return (
     <figure class="plot">
@@ -49,11 +54,14 @@ function Plot(props: PlotProps) {
         <span class="unit">{unit}</span>
         {(keys.length > 1 || slot !== null) && (
           <ul class="key">
-            {slot !== null && <li class="key-time">{clock(isoOf(time.from + (slot + 0.5) * time.stepMs))}</li>}
-            {keys.map((entry, at) => (
-              <li key={columns[at]?.name}>
-                {entry}
-                {slot !== null && <b>{valueText(columns[at]?.points[slot], text)}</b>}
+            {slot !== null && <li class="key-time">{clockAt(time.from + (slot + 0.5) * time.stepMs)}</li>}
+            {columns.map(({ name, points }, at) => (
+              <li key={name}>
+                <svg viewBox="0 0 12 12" aria-hidden="true">
+                  {keys[at]}
+                </svg>
+                {name}
+                {slot !== null && <b>{valueText(points[slot], text)}</b>}
               </li>
             ))}
           </ul>
@@ -71,15 +79,7 @@ function Plot(props: PlotProps) {
           {children}
         </svg>
         <Dragged time={time} />
-        {crosshair.value !== null && (
-          <line
-            class="cross-l"
-            x1={`${round(crosshair.value * 100)}%`}
-            x2={`${round(crosshair.value * 100)}%`}
-            y1="0"
-            y2="100%"
-          />
-        )}
+        {cross !== null && <line class="cross-l" x1={cross} x2={cross} y1="0" y2="100%" />}
       </svg>
       <p class="plot-sum" id={`${id}-sum`}>
         {summary}
@@ -127,7 +127,7 @@ function TimeAxis({ time }: { readonly time: PlotTime }) {
           dy="16"
           {...(x === 100 ? { class: 'last' } : x > 0 && { 'text-anchor': 'middle' })}
         >
-          {clock(isoOf(time.from + (x / 100) * time.slots * time.stepMs)).slice(0, chars)}
+          {clockAt(time.from + (x / 100) * time.slots * time.stepMs).slice(0, chars)}
         </text>
       ))}
     </>
@@ -170,7 +170,7 @@ function PlotTable({ title, time, columns, text }: PlotTableProps) {
           <tbody>
             {rows.map((slot) => (
               <tr key={slot}>
-                <th scope="row">{clock(isoOf(time.from + (slot + 1) * time.stepMs))}</th>
+                <th scope="row">{clockAt(time.from + (slot + 1) * time.stepMs)}</th>
                 {columns.map(({ name, points }) => (
                   <td key={name} class="r">
                     {valueText(points[slot], text)}
@@ -185,10 +185,6 @@ function PlotTable({ title, time, columns, text }: PlotTableProps) {
   );
 }
 
-function isoOf(ms: number): string {
-  return new Date(ms).toISOString();
-}
-
 // Draws a plot of stacked bars, one for each slot of time. In a `loud` layer, every value above 0 is visible.
 
 type Layer = PlotColumn & {
@@ -198,15 +194,9 @@ type Layer = PlotColumn & {
   readonly loud?: boolean;
 };
 
-type BarsProps = {
-  readonly title: string;
-  readonly unit: string;
-  readonly time: PlotTime;
+type BarsProps = Omit<PlotProps, 'scale' | 'keys' | 'columns' | 'children'> & {
   /** The layers, from the bottom to the top. */
   readonly layers: readonly Layer[];
-  readonly text: (value: number) => string;
-  readonly summary: string;
-  readonly marks?: readonly PlotMark[];
 };
 
 /** The minimum height of a value of a loud layer, in percent. */
@@ -224,13 +214,8 @@ export function BarsPlot({ layers, ...plot }: BarsProps) {
       {...plot}
       scale={scale}
       columns={layers}
-      keys={layers.map(({ name, fill }) => (
-        <>
-          <svg viewBox="0 0 12 12" aria-hidden="true">
-            <rect class={fill} x="1" y="1" width="10" height="10" rx="1.5" />
-          </svg>
-          {name}
-        </>
+      keys={layers.map(({ fill }) => (
+        <rect class={fill} x="1" y="1" width="10" height="10" rx="1.5" />
       ))}
     >
       {layerPaths(layers, { slots, width, y: scale.y }).map((path, at) => (
@@ -264,20 +249,13 @@ function layerPaths(layers: readonly Layer[], { slots, width, y }: Place): reado
 
 type Line = PlotColumn & { readonly look: 'strong' | 'quiet' };
 
-type LinesProps = {
-  readonly title: string;
-  readonly unit: string;
-  readonly time: PlotTime;
+type LinesProps = Omit<PlotProps, 'scale' | 'keys' | 'columns' | 'children'> & {
   readonly lines: readonly Line[];
-  readonly text: (value: number) => string;
-  readonly tickText?: (value: number) => string;
-  readonly summary: string;
   readonly log?: boolean;
   /** Whether the values are counts, so that the axis has no fractions. */
   readonly isWhole?: boolean;
   /** Whether the area below the first line is filled. */
   readonly area?: boolean;
-  readonly marks?: readonly PlotMark[];
 };
 
 const LOOKS = { strong: 'ln ln-1', quiet: 'ln ln-2' };
@@ -296,13 +274,8 @@ export function LinesPlot({ lines, log = false, isWhole = false, area = false, .
       {...plot}
       scale={scale}
       columns={lines}
-      keys={lines.map(({ name, look }) => (
-        <>
-          <svg viewBox="0 0 12 12" aria-hidden="true">
-            <path class={LOOKS[look]} d="M0 6h12" />
-          </svg>
-          {name}
-        </>
+      keys={lines.map(({ look }) => (
+        <path class={LOOKS[look]} d="M0 6h12" />
       ))}
     >
       {ground && <path class="ln-a" d={ground} />}
@@ -328,25 +301,17 @@ function groundPath(line: string): string {
 
 // Tracks the pointer in the plots: a crosshair in all of them at once, and the span that a person chooses by dragging.
 
-/**
- * The horizontal position of the pointer, from 0 at the left edge to 1 at the right one; null while it is in no plot.
- */
+/** The position of the pointer, from 0 at the left edge to 1 at the right one; null while it is in no plot. */
 const crosshair = signal<number | null>(null);
 
-/**
- * The span that is being chosen by dragging; null if there is none. `from` is where dragging began, so `to` may be
- * earlier than `from`.
- */
+/** The span that is being chosen by dragging, or null. Dragging began at `from`, so `to` may be earlier. */
 const dragged = signal<TimeSpan | null>(null);
 
 /** The least width of a drag, as a fraction of the plot's width. A shorter movement is a click. */
 const LEAST_SHARE = 0.02;
 
-/** The time that a plot spans: its begin, the length of a step (both in milliseconds), and the number of steps. */
-type Spanned = { readonly from: number; readonly stepMs: number; readonly slots: number };
-
 /** Returns the pointer handlers for the drawing of a plot. A finger scrolls the page and chooses nothing. */
-function pointerHandlers({ from, stepMs, slots }: Spanned, choose: (span: TimeSpan) => void) {
+function pointerHandlers({ from, stepMs, slots }: PlotTime, choose: (span: TimeSpan) => void) {
   const length = slots * stepMs;
   const timeAt = (event: PointerEvent): number => from + shareOf(event) * length;
   return {
@@ -440,4 +405,94 @@ function xOf(at: number, slots: number): number {
 
 function round(value: number): number {
   return Math.round(value * 100) / 100;
+}
+
+// Keeps the span of time that a person chose for the plots, and shows the dialog that asks for it.
+
+/** A span of time. Both ends are epoch milliseconds. */
+export type TimeSpan = { readonly from: number; readonly to: number };
+
+/** How long the relay keeps series, in milliseconds. */
+export const KEPT_MS = 86_400_000;
+/** The length of the shortest span, in milliseconds: six of the shortest steps. */
+const LEAST_MS = 30_000;
+
+/** The span that two texts name, or a sentence that says why they name none. */
+type ReadSpan =
+  { readonly span: TimeSpan; readonly fault?: undefined } | { readonly span?: undefined; readonly fault: string };
+
+/** Reads the two ends of a span as people write them; see `readTime`. */
+function readSpan(from: string, to: string, now: number): ReadSpan {
+  const span = { from: readTime(from, now), to: readTime(to, now) };
+  if (span.from === null || span.to === null)
+    return { fault: `“${span.from === null ? from : to}” is not a time. Write 14:31, or 2026-11-21T14:31, in UTC.` };
+  if (span.to <= span.from) return { fault: 'The span ends before it begins.' };
+  if (span.to - span.from < LEAST_MS) return { fault: `The shortest span is ${LEAST_MS / 1000} seconds.` };
+  if (span.from >= now) return { fault: 'The span lies in the future.' };
+  if (span.to <= now - KEPT_MS) return { fault: 'The relay keeps series for a day, and the span is older.' };
+  return { span: { from: span.from, to: span.to } };
+}
+
+type SpanState = {
+  /** The chosen span. Null: none is chosen, so the plots show a window up to now. */
+  readonly span: TimeSpan | null;
+  /** The reason why the span in the URL is not shown; null if it is shown, or if there is none. */
+  readonly fault: string | null;
+  /** Shows this span, widened to the shortest one if needed, and adds an entry to the browser's history. */
+  readonly choose: (span: TimeSpan) => void;
+};
+
+/** The URL has the span as `from` and `to`. */
+export function useSpan(): SpanState {
+  const { values, change } = useUrlState();
+  const { from, to } = values;
+  // The URL is read once for each change, so that a shown span is not refused later because it has become too old.
+  const { span, fault } = useMemo(() => readEnds(from, to), [from, to]);
+  const choose = (chosen: TimeSpan): void => {
+    const wider = Math.max(0, LEAST_MS - (chosen.to - chosen.from)) / 2;
+    const first = Math.floor((chosen.from - wider) / 1000) * 1000;
+    const last = Math.ceil((chosen.to + wider) / 1000) * 1000;
+    change({ from: writeTime(first), to: writeTime(last), window: null });
+  };
+  return { span: span ?? null, fault: fault ?? null, choose };
+}
+
+function readEnds(from: string | undefined, to: string | undefined): Partial<ReadSpan> {
+  if (from === undefined && to === undefined) return {};
+  if (from === undefined || to === undefined) return { fault: 'The address names only one end of a span.' };
+  return readSpan(from, to, Date.now());
+}
+
+type SpanDialogProps = {
+  /** The span that the fields show at first. */
+  readonly shown: TimeSpan;
+  readonly onChoose: (span: TimeSpan) => void;
+  readonly onClose: () => void;
+};
+
+/** Shows the dialog that asks for the begin and end of the span that the plots show. */
+export function SpanDialog({ shown, onChoose, onClose }: SpanDialogProps) {
+  const [from, setFrom] = useState(writeTime(shown.from));
+  const [to, setTo] = useState(writeTime(shown.to));
+  const choose = async (): Promise<void> => {
+    const { span, fault } = readSpan(from.trim(), to.trim(), Date.now());
+    if (span === undefined) throw new RequestError('invalid_argument', fault);
+    onChoose(span);
+  };
+  return (
+    <FormDialog
+      title="Choose a span"
+      about={<p class="soft">The plots show this span and stand still. With a mouse, drag over a plot instead.</p>}
+      confirm="Show the span"
+      keep="Leave it"
+      danger={false}
+      failed="That is no span."
+      act={choose}
+      onClose={onClose}
+    >
+      <TextField label="From, UTC" id="span-from" spellcheck={false} value={from} onText={setFrom} autofocus />
+      <TextField label="To, UTC" id="span-to" spellcheck={false} value={to} onText={setTo} />
+      <p class="hint">Such as 14:31, 14:31:12 or 2026-11-21T14:31. Without a day: the latest one. Kept for a day.</p>
+    </FormDialog>
+  );
 }

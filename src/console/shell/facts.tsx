@@ -1,5 +1,6 @@
 /** Reads what the frame of every page shows: who is signed in, the nodes, and how many callers wait. */
 import { computed, signal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import {
   ShellOfAdminDocument,
@@ -11,8 +12,9 @@ import {
 } from '../../../generated/console.ts';
 import { brokenSince, liveState, missedEvents, paused, useQuery } from '../api/query.ts';
 import { now } from '../api/request.ts';
+import { nodesHref } from '../base.ts';
 import { signOutOf, token } from '../session.ts';
-import { CutNotice, nodesHref } from '../ui/page.tsx';
+import { CutNotice, Notice } from '../ui/page.tsx';
 import { useKeys } from '../ui/filters.tsx';
 import { Shape, Icon } from '../ui/values.tsx';
 import { age, clock, plural } from '../ui/words.ts';
@@ -70,8 +72,6 @@ function useExpiry(expiresAt: string | null): void {
   }, [expiresAt, bearer]);
 }
 
-// Shows which nodes of a page's answer are silent, and what else the answer lacks.
-
 type SourcesProps = {
   readonly completeness: CompletenessPartFragment | undefined;
   /**
@@ -90,34 +90,32 @@ export function Sources({ completeness, held }: SourcesProps) {
   return (
     <>
       {silentNodes.value.map((node) => (
-        <SilentNotice key={node.nodeId} node={node} held={held} />
+        <SilentNotice key={node.nodeId} node={node}>
+          {held ?? `Its ${plural(node.links, 'link')} ${node.links === 1 ? 'is' : 'are'} shown`} as last recorded, at{' '}
+          <time dateTime={node.updatedAt}>{clock(node.updatedAt)}</time>.{' '}
+          <a class="nw" href={nodesHref()}>
+            See its state
+          </a>
+        </SilentNotice>
       ))}
       <CutNotice completeness={completeness} named={named} />
     </>
   );
 }
 
-type SilentProps = { readonly node: ShellNode; readonly held: string | undefined };
-
-function SilentNotice({ node: { nodeId, updatedAt, links }, held }: SilentProps) {
+/** Says that a node is silent. The children say what that means for the page. */
+export function SilentNotice({ node: { nodeId, updatedAt }, children }: SilentProps) {
   return (
-    <div class="notice notice-silent" role="note">
-      <Shape name="recorded" />
-      <p>
-        <b>
-          {nodeId} has been silent for {age(now.value - Date.parse(updatedAt))}.
-        </b>{' '}
-        {held ?? `Its ${plural(links, 'link')} ${links === 1 ? 'is' : 'are'} shown`} as last recorded, at{' '}
-        <time dateTime={updatedAt}>{clock(updatedAt)}</time>.{' '}
-        <a class="nw" href={nodesHref()}>
-          See its state
-        </a>
-      </p>
-    </div>
+    <Notice mark={<Shape name="recorded" />} look="silent">
+      <b>
+        {nodeId} has been silent for {age(now.value - Date.parse(updatedAt))}.
+      </b>{' '}
+      {children}
+    </Notice>
   );
 }
 
-// Shows a notice that live updates have stopped, and the button that pauses them.
+type SilentProps = { readonly node: Pick<ShellNode, 'nodeId' | 'updatedAt'>; readonly children: ComponentChildren };
 
 /** The time for which the stream may be broken before the page shows it, in milliseconds. */
 const SHOWN_AFTER_MS = 3_000;
@@ -128,14 +126,11 @@ export function LiveNotice() {
   const broken = liveState.value === 'broken' && since !== null && now.value - since >= SHOWN_AFTER_MS;
   if (!broken && missed === 0) return null;
   return (
-    <div class="notice" role="status">
-      <Icon name="info" />
-      <p>
-        {broken && <b>Live updates stopped {age(now.value - since)} ago. </b>}
-        {broken && 'What is shown stays; it is read again when the stream is back. '}
-        {missed > 0 && `${plural(missed, 'event')} came faster than this page could show, so it was read again.`}
-      </p>
-    </div>
+    <Notice mark="info" role="status">
+      {broken && <b>Live updates stopped {age(now.value - since)} ago. </b>}
+      {broken && 'What is shown stays; it is read again when the stream is back. '}
+      {missed > 0 && `${plural(missed, 'event')} came faster than this page could show, so it was read again.`}
+    </Notice>
   );
 }
 

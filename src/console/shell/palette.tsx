@@ -2,11 +2,11 @@
 import { signal } from '@preact/signals';
 import { useLocation } from 'preact-iso';
 import { useState } from 'preact/hooks';
-import { pagePath, segments } from '../base.ts';
-import { Dialog } from '../ui/dialogs.tsx';
+import { callHref, clientHref, pagePath, queryPath, userHref } from '../base.ts';
+import { Dialog, TextField } from '../ui/dialogs.tsx';
 import { keysOn, switchKeys, useKeys } from '../ui/filters.tsx';
 import { isAdmin, viewer } from './facts.tsx';
-import { PAGES } from './pages.ts';
+import { shownPages } from './pages.tsx';
 
 const isOpen = signal(false);
 export const openPalette = (): void => void (isOpen.value = true);
@@ -42,27 +42,19 @@ function PaletteDialog() {
   return (
     <Dialog title="Go to" onClose={close} class="dialog palette">
       <form onSubmit={submit}>
-        <div class="field">
-          <label for="palette-text">A page, a user, or user/client, or user/client/command id</label>
-          <input
-            class="in"
-            id="palette-text"
-            autocomplete="off"
-            spellcheck={false}
-            value={text}
-            onInput={(event) => (setText(event.currentTarget.value), setChosen(0))}
-            onKeyDown={onKeyDown}
-            aria-controls="palette-targets"
-          />
-        </div>
+        <TextField
+          label="A page, a user, or user/client, or user/client/command id"
+          id="palette-text"
+          spellcheck={false}
+          value={text}
+          onText={(typed) => (setText(typed), setChosen(0))}
+          onKeyDown={onKeyDown}
+          aria-controls="palette-targets"
+        />
         <ul id="palette-targets" class="palette-targets">
           {targets.map((target, at) => (
             <li key={target.href}>
-              <a
-                href={target.href}
-                aria-current={at === chosen ? 'true' : undefined}
-                onClick={() => (isOpen.value = false)}
-              >
+              <a href={target.href} aria-current={at === chosen ? 'true' : undefined} onClick={close}>
                 {target.text}
               </a>
             </li>
@@ -78,8 +70,7 @@ function PaletteDialog() {
 
 /** Returns the pages whose name contains the text, and the objects that may have the text as their id. */
 function targetsOf(text: string): readonly Target[] {
-  const admin = isAdmin.value;
-  const pages = PAGES.filter((page) => admin || !page.admin)
+  const pages = shownPages()
     .filter(({ name }) => name.toLowerCase().includes(text.toLowerCase()))
     .map(({ path, name }) => ({ href: pagePath(path), text: name }));
   return [...(text === '' ? [] : idTargets(text)), ...pages].slice(0, 12);
@@ -89,15 +80,13 @@ function idTargets(text: string): readonly Target[] {
   const own = viewer.value?.userId ?? null;
   const parts = text.split('/').map((part) => part.trim());
   const [first = '', second = '', third = ''] = own === null ? parts : [own, ...parts.filter((part) => part !== own)];
-  if (third !== '') return [{ href: pagePath(`calls/${segments(first, second, third)}`), text: `Call ${third}` }];
-  if (second !== '')
-    return [{ href: pagePath(`clients/${segments(first, second)}`), text: `Client ${first} / ${second}` }];
-  const user = { href: pagePath(`users/${segments(first)}`), text: `User ${first}` };
-  const clients = { href: pagePath(`clients?user=${encodeURIComponent(first)}`), text: `Clients of ${first}` };
-  return [...(isAdmin.value ? [user] : []), clients];
+  const client = { userId: first, clientId: second };
+  if (third !== '') return [{ href: callHref({ ...client, commandId: third }), text: `Call ${third}` }];
+  if (second !== '') return [{ href: clientHref(client), text: `Client ${first} / ${second}` }];
+  const user = { href: userHref(first), text: `User ${first}` };
+  const clients = { href: queryPath('clients', { user: first }), text: `Clients of ${first}` };
+  return isAdmin.value ? [user, clients] : [clients];
 }
-
-// Shows the list of keyboard shortcuts, and the switch that turns them off.
 
 const KEYS: readonly (readonly [string, string])[] = [
   ['?', 'Show this list'],
@@ -114,9 +103,10 @@ const KEYS: readonly (readonly [string, string])[] = [
 ];
 
 export function Help() {
-  useKeys({ '?': () => void (isOpen.value = true) });
-  if (!isOpen.value) return null;
-  const close = (): void => void (isOpen.value = false);
+  const [isOpen, setOpen] = useState(false);
+  useKeys({ '?': () => setOpen(true) });
+  if (!isOpen) return null;
+  const close = (): void => setOpen(false);
   return (
     <Dialog title="Keyboard" onClose={close}>
       <label class="check">
@@ -128,7 +118,7 @@ export function Help() {
           {KEYS.map(([key, what]) => (
             <KeyRow key={key} name={key} what={what} />
           ))}
-          {PAGES.filter(({ admin }) => !admin || isAdmin.value).map(({ key, name }) => (
+          {shownPages().map(({ key, name }) => (
             <KeyRow key={key} name={`g ${key}`} what={name} />
           ))}
         </tbody>

@@ -1,4 +1,4 @@
-/** Shows modal dialogs, in the middle or as a drawer at the side. */
+/** Shows modal dialogs, in the middle or as a drawer at the side, and the fields of their forms. */
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { RequestError, errorOf } from '../api/request.ts';
@@ -46,57 +46,41 @@ export function Dialog({ title, children, onClose, class: classes = 'dialog', ow
   );
 }
 
-// Shows the dialog that asks for a reason before an act, runs the act, and shows why it was refused.
+// Shows a dialog with a form, runs its act, and shows why the act was refused.
 
-/** The limits of the reason's length, in characters. With `min` above 0 the reason is required. */
-type Bounds = { readonly min: number; readonly max: number };
-
-type ReasonDialogProps = {
+type FormDialogProps = {
   readonly title: string;
-  /** The text that says what the act does. */
+  /** The text above the fields, which says what the act does. */
+  readonly about: ComponentChildren;
+  /** The fields. */
   readonly children: ComponentChildren;
-  readonly hint: string;
-  readonly bounds?: Bounds;
   /** The labels of two buttons: `confirm` runs the act, `keep` closes the dialog without it. */
   readonly confirm: string;
   readonly keep: string;
+  /** The label of the first button while the act runs, if it differs. */
+  readonly busyText?: string;
   readonly danger?: boolean;
+  /** Whether the act may run now. Absent: always. */
+  readonly isReady?: boolean;
   /** The title that is shown when the act is refused. */
   readonly failed: string;
   /** Whether the dialog stays open after the act, because its owner replaces it. */
   readonly stays?: boolean;
-  /**
-   * Runs the act with the reason, which is null if the user gave none. Rejects with RequestError. The dialog closes
-   * when it resolves.
-   */
-  readonly act: (reason: string | null) => Promise<void>;
+  /** Runs the act with the values of the form. Rejects with RequestError. The dialog closes when it resolves. */
+  readonly act: (values: FormData) => Promise<void>;
   readonly onClose: () => void;
 };
 
-export function ReasonDialog(props: ReasonDialogProps) {
-  const {
-    title,
-    children,
-    hint,
-    bounds = { min: 0, max: 256 },
-    confirm,
-    keep,
-    danger = true,
-    failed,
-    act,
-    onClose,
-    stays = false,
-  } = props;
+export function FormDialog(props: FormDialogProps) {
+  const { title, about, children, confirm, keep, busyText = confirm, danger = true, isReady = true } = props;
+  const { failed, stays = false, act, onClose } = props;
   const [error, setError] = useState<RequestError | null>(null);
   const [busy, setBusy] = useState(false);
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
-    if (busy || !(event.currentTarget instanceof HTMLFormElement)) return;
-    const reason = String(new FormData(event.currentTarget).get('reason') ?? '').trim();
-    if (reason.length < bounds.min)
-      return setError(new RequestError('invalid_argument', `Write at least ${bounds.min} characters.`));
+    if (busy || !isReady || !(event.currentTarget instanceof HTMLFormElement)) return;
     setBusy(true);
-    act(reason === '' ? null : reason).then(stays ? undefined : onClose, (cause: unknown) => {
+    act(new FormData(event.currentTarget)).then(stays ? undefined : onClose, (cause: unknown) => {
       setError(errorOf(cause));
       setBusy(false);
     });
@@ -104,26 +88,73 @@ export function ReasonDialog(props: ReasonDialogProps) {
   return (
     <Dialog title={title} onClose={onClose}>
       <form onSubmit={submit}>
+        {about}
+        <ActError title={failed} error={error} />
         {children}
-        {error && (
-          <ActError title={failed} code={error.code}>
-            {error.message}
-          </ActError>
-        )}
-        <div class="field">
-          <label for="reason">Reason</label>
-          <input class="in" id="reason" name="reason" maxlength={bounds.max} autocomplete="off" autofocus />
-          <p class="hint">{hint}</p>
-        </div>
         <div class="dialog-acts">
           <button class="btn" type="button" onClick={onClose}>
             {keep}
           </button>
-          <button class={`btn ${danger ? 'btn-danger' : 'btn-primary'}`} type="submit" aria-disabled={busy}>
-            {confirm}
+          <button class={`btn ${danger ? 'btn-danger' : 'btn-primary'}`} type="submit" aria-disabled={busy || !isReady}>
+            {busy ? busyText : confirm}
           </button>
         </div>
       </form>
     </Dialog>
+  );
+}
+
+type ReasonDialogProps = Omit<FormDialogProps, 'about' | 'act'> & {
+  readonly hint: string;
+  /** The limits of the reason's length, in characters. With `min` above 0 the reason is required. */
+  readonly bounds?: { readonly min: number; readonly max: number };
+  /** Runs the act with the reason, which is null if the user gave none. */
+  readonly act: (reason: string | null) => Promise<void>;
+};
+
+/** Shows the dialog that asks for a reason before an act. The children say what the act does. */
+export function ReasonDialog({ children, hint, bounds = { min: 0, max: 256 }, act, ...dialog }: ReasonDialogProps) {
+  const actWith = async (values: FormData): Promise<void> => {
+    const reason = String(values.get('reason') ?? '').trim();
+    if (reason.length < bounds.min)
+      throw new RequestError('invalid_argument', `Write at least ${bounds.min} characters.`);
+    await act(reason === '' ? null : reason);
+  };
+  return (
+    <FormDialog {...dialog} about={children} act={actWith}>
+      <TextField label="Reason" id="reason" name="reason" maxlength={bounds.max} autofocus hint={hint} />
+    </FormDialog>
+  );
+}
+
+type TextFieldProps = {
+  readonly id: string;
+  readonly label: string;
+  /** The text below the field. */
+  readonly hint?: string;
+  readonly onText?: (text: string) => void;
+  readonly name?: string;
+  readonly value?: string;
+  readonly maxlength?: number;
+  readonly spellcheck?: boolean;
+  readonly autofocus?: boolean;
+  readonly onKeyDown?: (event: KeyboardEvent) => void;
+  readonly 'aria-controls'?: string;
+};
+
+/** Shows a text field with its label. Browsers offer nothing that was typed before. */
+export function TextField({ id, label, hint, onText, ...input }: TextFieldProps) {
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <input
+        class="in"
+        id={id}
+        autocomplete="off"
+        {...input}
+        onInput={(event) => onText?.(event.currentTarget.value)}
+      />
+      {hint !== undefined && <p class="hint">{hint}</p>}
+    </div>
   );
 }

@@ -5,15 +5,24 @@
 import { signal } from '@preact/signals';
 import { useLocation, useRoute } from 'preact-iso';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { Icon, Pips } from './values.tsx';
+import { keep, recall } from '../session.ts';
+import { Fault, Icon } from './values.tsx';
+import { plainWord } from './words.ts';
 
 export type Filter = {
   /** The name of the filter in the URL and in the text field: `user` in `user:alice`. */
   readonly name: string;
   readonly label: string;
   /** The allowed values with their words. Absent: any text is allowed. */
-  readonly choices?: readonly { readonly value: string; readonly text: string }[];
+  readonly choices?: readonly Choice[];
 };
+
+type Choice = { readonly value: string; readonly text: string };
+
+/** Returns the choices of a filter by an enum of the schema, in words. */
+export function choicesOf(names: readonly string[]): readonly Choice[] {
+  return names.map((name) => ({ value: name.toLowerCase(), text: plainWord(name) }));
+}
 
 type FilterBarProps = {
   readonly what: string;
@@ -41,7 +50,7 @@ export function FilterBar({ what, filters, bare }: FilterBarProps) {
       ))}
       {unset.map((filter) =>
         filter.choices ? (
-          <Choice key={filter.name} filter={filter} state={state} />
+          <ChoiceOf key={filter.name} filter={filter} state={state} />
         ) : (
           <button key={filter.name} class="btn btn-quiet" type="button" onClick={() => begin(`${filter.name}:`)}>
             {filter.label} <Icon name="plus" />
@@ -81,19 +90,14 @@ function FilterField({ what, filters, bare, state, field }: FieldProps) {
           onInput={() => setProblem(null)}
         />
       </label>
-      {problem !== null && (
-        <p class="err" role="alert">
-          <Icon name="warn" />
-          {problem}
-        </p>
-      )}
+      {problem !== null && <Fault text={problem} />}
     </form>
   );
 }
 
 function Chip({ filter, state }: { readonly filter: Filter; readonly state: UrlState }) {
   const value = state.values[filter.name] ?? '';
-  const text = filter.choices?.find((choice) => choice.value === value)?.text ?? value;
+  const text = textOf(filter, value);
   return (
     <span class="chip">
       <span>
@@ -110,7 +114,7 @@ function Chip({ filter, state }: { readonly filter: Filter; readonly state: UrlS
   );
 }
 
-function Choice({ filter, state }: { readonly filter: Filter; readonly state: UrlState }) {
+function ChoiceOf({ filter, state }: { readonly filter: Filter; readonly state: UrlState }) {
   return (
     <select
       class="btn btn-quiet choice"
@@ -126,6 +130,11 @@ function Choice({ filter, state }: { readonly filter: Filter; readonly state: Ur
       ))}
     </select>
   );
+}
+
+/** Returns a value of a filter in words. */
+export function textOf({ choices }: Filter, value: string): string {
+  return choices?.find((choice) => choice.value === value)?.text ?? value;
 }
 
 type Reading = Pick<FilterBarProps, 'filters' | 'bare'>;
@@ -150,46 +159,6 @@ function readFilters(text: string, { filters, bare }: Reading): Readonly<Record<
     read[filter.name] = known?.value ?? value;
   }
   return read;
-}
-
-type NoMatchProps = { readonly what: string; readonly filters: readonly Filter[] };
-
-/** Shows that no row matches the filter, names the filter, and offers to remove parts of it. */
-export function NoMatch({ what, filters }: NoMatchProps) {
-  const state = useUrlState();
-  const set = filters.filter(({ name }) => state.values[name]);
-  const sentence = set.map(({ name, label, choices }) => {
-    const value = state.values[name] ?? '';
-    return `${label.toLowerCase()} is ${choices?.find((choice) => choice.value === value)?.text ?? value}`;
-  });
-  return (
-    <div class="empty">
-      <Pips filled={0} wide />
-      <h2>No {what} matches</h2>
-      <p>{sentence.join(', ')}.</p>
-      <div class="acts">
-        {set.map(({ name, label }) => (
-          <button key={name} class="btn" type="button" onClick={() => state.change({ [name]: null })}>
-            Remove “{label.toLowerCase()}: {state.values[name]}”
-          </button>
-        ))}
-        {set.length > 1 && (
-          <button
-            class="btn btn-quiet"
-            type="button"
-            onClick={() => state.change(Object.fromEntries(set.map(({ name }) => [name, null])))}
-          >
-            Clear the filter
-          </button>
-        )}
-      </div>
-    </div>
-  );
-}
-
-/** Whether any filter is set. */
-export function isFiltered(filters: readonly Filter[], values: UrlState['values']): boolean {
-  return filters.some(({ name }) => values[name]);
 }
 
 // Keeps the state of a page in the query of its URL.
@@ -231,9 +200,9 @@ function withSlash(path: string): string {
   return path.endsWith('/console') ? `${path}/` : path;
 }
 
-/** Returns the value if it is one of the choices; otherwise null. */
-export function oneOf<Choice extends string>(value: string | undefined, choices: readonly Choice[]): Choice | null {
-  return choices.find((choice) => choice === value) ?? null;
+/** Returns the name of an enum that the URL has in lower case; null for any other text. */
+export function oneOf<Name extends string>(value: string | undefined, names: readonly Name[]): Name | null {
+  return names.find((name) => name === value?.toUpperCase()) ?? null;
 }
 
 // Handles keyboard shortcuts. They are off while the user types, and while a dialog is open.
@@ -245,23 +214,11 @@ type KeyMap = Readonly<Record<string, KeyAct>>;
 const SWITCH = 'callboard:keys';
 
 /** Whether shortcuts of a single key are on. The browser stores the choice. */
-export const keysOn = signal(readSwitch());
+export const keysOn = signal(recall('local', SWITCH) !== 'off');
 
 export function switchKeys(on: boolean): void {
   keysOn.value = on;
-  try {
-    localStorage.setItem(SWITCH, on ? 'on' : 'off');
-  } catch {
-    // The browser blocks storage, so the choice lasts as long as the page.
-  }
-}
-
-function readSwitch(): boolean {
-  try {
-    return localStorage.getItem(SWITCH) !== 'off';
-  } catch {
-    return true;
-  }
+  keep('local', SWITCH, on ? 'on' : 'off');
 }
 
 /** The shortcuts of the components that are shown. When several handle a key, the latest component wins. */

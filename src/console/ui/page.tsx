@@ -1,24 +1,32 @@
-/** Shows the head of a page, its sections, and the pager of a list. */
-import { Component, type ComponentChildren } from 'preact';
+/** Shows the parts of a page: its head, sections, notices, and what it has in place of rows. */
+import { Component, type ComponentChildren, type VNode } from 'preact';
 import { useEffect, useId } from 'preact/hooks';
 import type { CompletenessPartFragment } from '../../../generated/console.ts';
 import { visibleText } from '../../protocol/visible-text.ts';
 import type { Query } from '../api/query.ts';
-import { pagePath, segments } from '../base.ts';
+import { clientHref } from '../base.ts';
 import { useKeys } from './filters.tsx';
 import { Pips, Icon, type IconName } from './values.tsx';
-import { clock, whole } from './words.ts';
+import { clockAt, sentenceCase, whole } from './words.ts';
+
+/** The name of the environment, which the relay writes into the page; empty if the setting CONSOLE_LABEL gives none. */
+export const label: string = document.querySelector<HTMLMetaElement>('meta[name="callboard-label"]')?.content ?? '';
+
+export type Crumbs = readonly { readonly href: string; readonly text: string }[];
 
 type PageHeadProps = {
   readonly title: string;
   /** A sentence that says what the page shows. */
   readonly children?: ComponentChildren;
   readonly acts?: ComponentChildren;
-  readonly crumbs?: readonly { readonly href: string; readonly text: string }[];
+  readonly crumbs?: Crumbs;
 };
 
+/** Shows the head of a page. The title of the tab names the page, then the environment. */
 export function PageHead({ title, children, acts, crumbs }: PageHeadProps) {
-  useEffect(() => setTitle(title), [title]);
+  useEffect(() => {
+    document.title = visibleText([title, label, 'Callboard'].filter((part) => part !== '').join(' · '));
+  }, [title]);
   return (
     <>
       {crumbs && (
@@ -64,7 +72,6 @@ export function Section({ title, about, side, children, class: classes }: Sectio
   );
 }
 
-/** Shows a list of names and values. */
 export function Facts({ rows }: { readonly rows: readonly (readonly [string, ComponentChildren] | null)[] }) {
   return (
     <dl class="facts">
@@ -81,57 +88,77 @@ export function Facts({ rows }: { readonly rows: readonly (readonly [string, Com
   );
 }
 
-type PagerProps = {
-  readonly children: ComponentChildren;
-  readonly isCut?: boolean;
-  readonly first: string | null;
-  readonly next: string | null;
-  readonly size: number;
+type Figure = {
+  readonly name: string;
+  readonly value: string;
+  readonly about?: string;
+  /** Whether the value is one that must not be missed. */
+  readonly isOver?: boolean;
 };
 
-/** Shows the line under a list: what is shown, and links to the first and the next page. */
-export function Pager({ children, isCut = false, first, next, size }: PagerProps) {
+export function Readouts({ figures }: { readonly figures: readonly Figure[] }) {
   return (
-    <div class="pager">
-      <p class="cut">
-        {isCut && <Icon name="cut" />}
-        <span>{children}</span>
-      </p>
-      {(first ?? next) !== null && (
-        <span class="pager-acts">
-          {first !== null && (
-            <a class="btn" href={first}>
-              First page
-            </a>
-          )}
-          {next !== null && (
-            <a class="btn" href={next}>
-              Next {size}
-            </a>
-          )}
-        </span>
-      )}
-    </div>
+    <dl class="readouts">
+      {figures.map(({ name, value, about, isOver }) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd class={isOver ? 'over' : undefined}>{value}</dd>
+          {about !== undefined && <dd class="sub">{about}</dd>}
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+type View = { readonly name: string; readonly href: string; readonly isCurrent: boolean };
+
+/** Shows links to views of the same page. */
+export function Views({ label: what, views }: { readonly label: string; readonly views: readonly View[] }) {
+  return (
+    <nav class="views" aria-label={what}>
+      {views.map(({ name, href, isCurrent }) => (
+        <a key={name} href={href} aria-current={isCurrent ? 'page' : undefined}>
+          {name}
+        </a>
+      ))}
+    </nav>
   );
 }
 
 // Shows notices about an answer: errors, missing rows and silent nodes.
 
+type NoticeProps = {
+  readonly mark: IconName | VNode;
+  readonly look?: 'error' | 'silent';
+  readonly role?: 'alert' | 'note' | 'status';
+  readonly children: ComponentChildren;
+  readonly act?: ComponentChildren;
+};
+
+export function Notice({ mark, look, role = look === 'error' ? 'alert' : 'note', children, act }: NoticeProps) {
+  return (
+    <div class={look ? `notice notice-${look}` : 'notice'} role={role}>
+      {typeof mark === 'string' ? <Icon name={mark} /> : mark}
+      <p>{children}</p>
+      {act}
+    </div>
+  );
+}
+
 /** Says what failed, what is still valid, and when the request is repeated. Shows nothing without an error. */
 export function ErrorNotice({ query, what }: { readonly query: Query<unknown>; readonly what: string }) {
   const { error, asOf, again, loading } = query;
   if (!error || error.code === 'unauthenticated') return null;
+  const act = (
+    <button class="btn btn-s" type="button" onClick={again} aria-disabled={loading}>
+      Try again
+    </button>
+  );
   return (
-    <div class="notice notice-error" role="alert">
-      <Icon name="warn" />
-      <p>
-        <b>{titleOf(error.code, what)}</b> {error.message} <code>{error.code}</code>
-        {asOf === null ? '' : `. What is shown is as of ${clock(new Date(asOf).toISOString())} UTC.`}
-      </p>
-      <button class="btn btn-s" type="button" onClick={again} aria-disabled={loading}>
-        Try again
-      </button>
-    </div>
+    <Notice mark="warn" look="error" act={act}>
+      <b>{titleOf(error.code, what)}</b> {error.message} <code>{error.code}</code>
+      {asOf === null ? '' : `. What is shown is as of ${clockAt(asOf)} UTC.`}
+    </Notice>
   );
 }
 
@@ -142,26 +169,23 @@ function titleOf(code: string, what: string): string {
   return `The relay could not read ${what}.`;
 }
 
-/** Shows the error of an act, such as a refusal. */
-export function ActError({ title, code, children }: ActErrorProps) {
+type ActErrorProps = {
+  readonly title: string;
+  readonly error: { readonly code: string; readonly message: string } | null;
+};
+
+/** Shows the error of an act, such as a refusal. Shows nothing without an error. */
+export function ActError({ title, error }: ActErrorProps) {
+  if (error === null) return null;
   return (
-    <div class="notice notice-error" role="alert">
-      <Icon name="warn" />
-      <p>
-        <b>{title}</b> {children} <code>{code}</code>
-      </p>
-    </div>
+    <Notice mark="warn" look="error">
+      <b>{title}</b> {error.message} <code>{error.code}</code>
+    </Notice>
   );
 }
-type ActErrorProps = { readonly title: string; readonly code: string; readonly children: ComponentChildren };
 
 export function Information({ children }: { readonly children: ComponentChildren }) {
-  return (
-    <div class="notice" role="note">
-      <Icon name="info" />
-      <p>{children}</p>
-    </div>
-  );
+  return <Notice mark="info">{children}</Notice>;
 }
 
 /**
@@ -189,7 +213,7 @@ function cutText(completeness: CompletenessPartFragment, named: readonly string[
     }
   });
   const text = [...new Set(reasons)].join('; ');
-  return text === '' ? 'A part of the answer is missing.' : `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+  return text === '' ? 'A part of the answer is missing.' : `${sentenceCase(text)}.`;
 }
 
 type CutProps = {
@@ -198,19 +222,10 @@ type CutProps = {
   readonly named?: readonly string[];
 };
 
-/** Shows a notice that an answer lacks rows. */
 export function CutNotice({ completeness, named }: CutProps) {
   const text = completeness && cutText(completeness, named);
-  if (!text) return null;
-  return (
-    <div class="notice" role="note">
-      <Icon name="cut" />
-      <p>{text}</p>
-    </div>
-  );
+  return text ? <Notice mark="cut">{text}</Notice> : null;
 }
-
-// Shows what a page has in place of rows: why there are none, and what to do next.
 
 type EmptyProps = {
   readonly title: string;
@@ -255,13 +270,11 @@ export function Count({ value, text }: { readonly value: number; readonly text?:
   return value === 0 ? <span class="nil">0</span> : <>{text ?? value}</>;
 }
 
-// Shows that a page failed, in place of a blank page.
-
 type BoundaryProps = { readonly children: ComponentChildren; readonly place: string };
 
 /**
- * Catches errors of the components inside it. When `place` changes, such as to another URL, it shows the components
- * again.
+ * Shows that the page inside it failed, in place of a blank page. When `place` changes, such as to another URL, it shows
+ * the page again.
  */
 export class Boundary extends Component<BoundaryProps, { readonly failed: string | null }> {
   override state: { readonly failed: string | null } = { failed: null };
@@ -276,34 +289,21 @@ export class Boundary extends Component<BoundaryProps, { readonly failed: string
 
   override render() {
     if (this.state.failed === null) return this.props.children;
+    const act = (
+      <button class="btn btn-s" type="button" onClick={() => location.reload()}>
+        Load again
+      </button>
+    );
     return (
-      <div class="notice notice-error" role="alert">
-        <Icon name="warn" />
-        <p>
-          <b>This page failed.</b> {this.state.failed} The other pages work; loading it again may help.
-        </p>
-        <button class="btn btn-s" type="button" onClick={() => location.reload()}>
-          Load again
-        </button>
-      </div>
+      <Notice mark="warn" look="error" act={act}>
+        <b>This page failed.</b> {this.state.failed} The other pages work; loading it again may help.
+      </Notice>
     );
   }
 }
 
-// Shows links to the pages of users, clients and commands.
-
-type ClientId = { readonly userId: string; readonly clientId: string };
-type CommandId = ClientId & { readonly commandId: string };
-
-export const clientHref = ({ userId, clientId }: ClientId): string => pagePath(`clients/${segments(userId, clientId)}`);
-export const callHref = ({ userId, clientId, commandId }: CommandId): string =>
-  pagePath(`calls/${segments(userId, clientId, commandId)}`);
-export const userHref = (userId: string): string => pagePath(`users/${segments(userId)}`);
-export const streamHref = (stream: string): string => pagePath(`history?stream=${encodeURIComponent(stream)}`);
-export const nodesHref = (): string => pagePath('nodes');
-
 /** Shows a link such as `alice / kiosk-1`, which leads to the client. */
-export function ClientLink(id: ClientId) {
+export function ClientLink(id: { readonly userId: string; readonly clientId: string }) {
   return (
     <a href={clientHref(id)} title={`${id.userId} / ${id.clientId}`}>
       {id.userId}
@@ -313,16 +313,17 @@ export function ClientLink(id: ClientId) {
   );
 }
 
-// Shows when a page was read, and a button that reads it again. For pages that no event updates.
-
-/** Shows the time of the oldest answer. The button and the key `r` send all requests again. */
+/**
+ * Shows the time of the oldest answer of a page that no event updates. The button and the key `r` send all requests
+ * again.
+ */
 export function AsOf({ queries }: { readonly queries: readonly Query<unknown>[] }) {
   const times = queries.flatMap(({ asOf }) => asOf ?? []);
   const refresh = (): void => queries.forEach((query) => query.again());
   useKeys({ r: refresh });
   return (
     <span class="as-of">
-      {times.length > 0 && <span>As of {clock(new Date(Math.min(...times)).toISOString())} UTC</span>}
+      {times.length > 0 && <span>As of {clockAt(Math.min(...times))} UTC</span>}
       <button
         class="btn"
         type="button"
@@ -335,14 +336,3 @@ export function AsOf({ queries }: { readonly queries: readonly Query<unknown>[] 
     </span>
   );
 }
-
-// Sets the title of the tab: the page, then the environment.
-
-function setTitle(page: string): void {
-  document.title = visibleText([page, label, 'Callboard'].filter((part) => part !== '').join(' · '));
-}
-
-// Reads the name of the environment, which the setting CONSOLE_LABEL gives. The relay writes it into the page.
-
-/** The name of the environment; empty if none is configured. */
-export const label: string = document.querySelector<HTMLMetaElement>('meta[name="callboard-label"]')?.content ?? '';

@@ -8,10 +8,13 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import type { CompletenessPartFragment } from '../../../generated/console.ts';
 import type { Query } from '../api/query.ts';
 import { Sources } from '../shell/facts.tsx';
-import { FilterBar, NoMatch, isFiltered, useUrlState, type Filter, useKeys } from './filters.tsx';
-import { CutNotice, ErrorNotice, Loading, Pager } from './page.tsx';
+import { FilterBar, textOf, useKeys, useUrlState, type Filter, type UrlState } from './filters.tsx';
+import { CutNotice, Empty, ErrorNotice, Loading } from './page.tsx';
 import { Icon } from './values.tsx';
-import { whole } from './words.ts';
+import { plural, whole } from './words.ts';
+
+/** The number of rows on one page of a list: enough to fill a screen, few enough that the page stays quick. */
+export const PAGE_SIZE = 40;
 
 export type Column<Row> = {
   readonly head: string;
@@ -39,13 +42,16 @@ type TableProps<Row> = {
   readonly isRecorded?: (row: Row) => boolean;
   /** The look of the table. `mid`: all rows have the same height. `two-lines`: a row has two lines on a tablet. */
   readonly look?: 'mid' | 'two-lines' | 'small' | 'plain';
+  /** The sentence that is shown in place of a table without rows. Absent: the heads of its columns are. */
+  readonly none?: string;
 };
 
 const LOOKS = { mid: 'tbl tbl-mid cards', 'two-lines': 'tbl cards two-lines', small: 'tbl tbl-s', plain: 'tbl cards' };
 
 export function Table<Row>(props: TableProps<Row>) {
-  const { caption, columns, rows, keyOf, hrefOf, isRecorded, look = 'plain' } = props;
+  const { caption, columns, rows, keyOf, hrefOf, isRecorded, look = 'plain', none } = props;
   const cursor = useCursor(rows, { keyOf, hrefOf });
+  if (rows.length === 0 && none !== undefined) return <p class="soft">{none}</p>;
   return (
     <div class="scroll" tabIndex={look === 'small' ? 0 : undefined} role="group" aria-label={caption}>
       <table class={LOOKS[look]} role="table" ref={cursor.table}>
@@ -120,13 +126,11 @@ function Cell<Row>({ column, row }: { readonly column: Column<Row>; readonly row
   );
 }
 
-type CursorOptions<Row> = Pick<TableProps<Row>, 'keyOf' | 'hrefOf'>;
-
 /**
  * Moves a cursor over the rows: the keys `j` and `k` move it, Enter opens its row. The cursor stays on its row when
  * rows are added or removed.
  */
-function useCursor<Row>(rows: readonly Row[], { keyOf, hrefOf }: CursorOptions<Row>) {
+function useCursor<Row>(rows: readonly Row[], { keyOf, hrefOf }: Pick<TableProps<Row>, 'keyOf' | 'hrefOf'>) {
   const [key, setKey] = useState<string | null>(null);
   const table = useRef<HTMLTableElement>(null);
   const { route } = useLocation();
@@ -141,7 +145,7 @@ function useCursor<Row>(rows: readonly Row[], { keyOf, hrefOf }: CursorOptions<R
     route(hrefOf(row));
     return true;
   };
-  useKeys(hrefOf ? { j: () => move(1), k: () => move(-1), Enter: open } : {});
+  useKeys(hrefOf && rows.length > 0 ? { j: () => move(1), k: () => move(-1), Enter: open } : {});
   useEffect(() => {
     table.current?.querySelector('.is-cursor')?.scrollIntoView({ block: 'nearest' });
   }, [key]);
@@ -151,21 +155,19 @@ function useCursor<Row>(rows: readonly Row[], { keyOf, hrefOf }: CursorOptions<R
 // Shows a list that the relay answers in pages: filters, notices, the table and the line under it, or why there are no
 // rows.
 
-type Answered = {
-  readonly nodes: readonly unknown[];
+type Answered<Row> = {
+  readonly nodes: readonly Row[];
   readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null };
   readonly completeness: CompletenessPartFragment;
 };
 
-type ListProps = {
+type ListParts<Row> = {
   /** The noun for the rows, in the singular and in the plural. */
   readonly one: string;
   readonly many: string;
   readonly query: Query<unknown>;
   /** The latest answer. Undefined before the first one. */
-  readonly list: Answered | undefined;
-  /** The number of rows that the table shows, if it differs from the rows of the answer. */
-  readonly shown?: number;
+  readonly list: Answered<Row> | undefined;
   readonly filters?: readonly Filter[];
   /** The name of the filter that takes words without a name. */
   readonly bare?: string;
@@ -173,10 +175,10 @@ type ListProps = {
   readonly ownFilters?: boolean;
   /** The notices that are shown between the filters and the table. */
   readonly notices?: ComponentChildren;
-  /** The table. */
-  readonly children: ComponentChildren;
-  /** The text of the line under the table. */
-  readonly about: string;
+  /** The text of the line under the table. Absent: the number of rows. */
+  readonly about?: string;
+  /** Whether the line has the mark of rows that are not shown. Absent: it has while another page follows. */
+  readonly isCut?: boolean;
   /** The content that is shown in place of the table when no filter is set and there is no row. */
   readonly empty: ComponentChildren;
   readonly size?: number;
@@ -187,14 +189,24 @@ type ListProps = {
   readonly held?: string;
 };
 
-const NO_FILTERS: readonly Filter[] = [];
+/** The table. `rows` are those of the answer if it is absent. The children take the place of the table. */
+type ListTable<Row> =
+  | (Omit<TableProps<Row>, 'rows' | 'none'> & { readonly rows?: readonly Row[]; readonly children?: undefined })
+  | { readonly children: ComponentChildren; readonly columns?: undefined; readonly rows?: undefined };
+
+/** Returns the variables that request the page of a list which the URL names. */
+export function pageOf(values: UrlState['values'], size = PAGE_SIZE) {
+  return { first: size, after: values['after'] ?? null };
+}
 
 /** Shows the list. The URL has the cursor of the shown page as `after`. */
-export function List(props: ListProps) {
-  const { one, many, query, list, filters = NO_FILTERS, bare, ownFilters = true, notices, children, empty } = props;
-  const { about, held, size = PAGE_SIZE, shown = list?.nodes.length ?? 0 } = props;
+export function List<Row>(props: ListParts<Row> & ListTable<Row>) {
+  const { one, many, query, list, filters = [], bare, ownFilters = true, notices, empty, held } = props;
+  const rows = props.rows ?? list?.nodes ?? [];
+  const { size = PAGE_SIZE, about = `${plural(rows.length, one)} on this page.` } = props;
   const { values, hrefWith } = useUrlState();
-  const hasNext = list?.pageInfo.hasNextPage ?? false;
+  const next = list?.pageInfo.hasNextPage ? list.pageInfo.endCursor : null;
+  const isFiltered = filters.some(({ name }) => values[name]);
   return (
     <>
       {ownFilters && filters.length > 0 && <FilterBar what={many} filters={filters} bare={bare} />}
@@ -206,21 +218,86 @@ export function List(props: ListProps) {
       )}
       {notices}
       {!list && query.loading && <Loading what={many} />}
-      {shown > 0 && (
+      {rows.length > 0 && (
         <>
-          {children}
+          {props.columns ? <Table {...props} rows={rows} /> : props.children}
           <Pager
             first={values['after'] ? hrefWith({ after: null }) : null}
-            next={hasNext ? hrefWith({ after: list?.pageInfo.endCursor ?? null }) : null}
+            next={next === null ? null : hrefWith({ after: next })}
             size={size}
-            isCut={hasNext}
+            isCut={props.isCut ?? next !== null}
           >
             {about}
           </Pager>
         </>
       )}
-      {list && shown === 0 && (isFiltered(filters, values) ? <NoMatch what={one} filters={filters} /> : empty)}
+      {list && rows.length === 0 && (isFiltered ? <NoMatch what={one} filters={filters} /> : empty)}
     </>
+  );
+}
+
+type PagerProps = {
+  readonly children: ComponentChildren;
+  readonly isCut?: boolean;
+  readonly first: string | null;
+  readonly next: string | null;
+  readonly size: number;
+};
+
+export function Pager({ children, isCut = false, first, next, size }: PagerProps) {
+  return (
+    <div class="pager">
+      <p class="cut">
+        {isCut && <Icon name="cut" />}
+        <span>{children}</span>
+      </p>
+      {(first ?? next) !== null && (
+        <span class="pager-acts">
+          {first !== null && (
+            <a class="btn" href={first}>
+              First page
+            </a>
+          )}
+          {next !== null && (
+            <a class="btn" href={next}>
+              Next {size}
+            </a>
+          )}
+        </span>
+      )}
+    </div>
+  );
+}
+
+/** Shows that no row matches the filter, names the filter, and offers to remove parts of it. */
+function NoMatch({ what, filters }: { readonly what: string; readonly filters: readonly Filter[] }) {
+  const state = useUrlState();
+  const set = filters.filter(({ name }) => state.values[name]);
+  const parts = set.map(
+    (filter) => `${filter.label.toLowerCase()} is ${textOf(filter, state.values[filter.name] ?? '')}`,
+  );
+  const acts = (
+    <>
+      {set.map(({ name, label }) => (
+        <button key={name} class="btn" type="button" onClick={() => state.change({ [name]: null })}>
+          Remove “{label.toLowerCase()}: {state.values[name]}”
+        </button>
+      ))}
+      {set.length > 1 && (
+        <button
+          class="btn btn-quiet"
+          type="button"
+          onClick={() => state.change(Object.fromEntries(set.map(({ name }) => [name, null])))}
+        >
+          Clear the filter
+        </button>
+      )}
+    </>
+  );
+  return (
+    <Empty title={`No ${what} matches`} acts={acts}>
+      <p>{parts.join(', ')}.</p>
+    </Empty>
   );
 }
 
@@ -229,9 +306,7 @@ export function List(props: ListProps) {
 
 /** The time for which changes are collected before they are shown together, in milliseconds. */
 const GATHER_MS = 250;
-/**
- * The maximum number of new rows that are counted. A page that stays open for hours must not keep all of them.
- */
+/** The maximum number of new rows that are counted. A page that stays open for hours must not keep all of them. */
 const FRESH_MAX = 1_000;
 
 type LiveRows<Row> = {
@@ -247,8 +322,6 @@ type LiveOptions<Row> = {
   readonly keyOf: (row: Row) => string;
   /** Whether new rows are shown at once, the latest first. The number of rows does not grow. */
   readonly follow?: boolean;
-  /** The maximum number of rows of the list. */
-  readonly size?: number;
 };
 
 type Changes<Row> = {
@@ -258,13 +331,25 @@ type Changes<Row> = {
   readonly fresh: number;
 };
 
+/** Creates the store of changes that arrived since the list was read. */
+function gathering<Row>() {
+  return {
+    changed: new Map<string, Row>(),
+    latest: new Map<string, Row>(),
+    /** The keys of new rows, so that each row is counted once. */
+    keys: new Set<string>(),
+  };
+}
+
+const NO_ROWS: readonly never[] = [];
+
 /**
  * Returns the rows with their live changes. When `read` is replaced, the changes that have arrived until then are
- * dropped.
+ * dropped. `read` is undefined before the first answer.
  */
 export function useLiveRows<Row>(
-  read: readonly Row[],
-  { keyOf, follow = false, size = PAGE_SIZE }: LiveOptions<Row>,
+  read: readonly Row[] = NO_ROWS,
+  { keyOf, follow = false }: LiveOptions<Row>,
 ): LiveRows<Row> {
   const [shown, setShown] = useState<Changes<Row>>(() => nothing());
   const gathered = useRef(gathering<Row>());
@@ -284,7 +369,7 @@ export function useLiveRows<Row>(
       latest.set(key, row);
       if (keys.size < FRESH_MAX) keys.add(key);
       const [oldest] = latest.keys();
-      if (latest.size > size && oldest !== undefined) latest.delete(oldest);
+      if (latest.size > PAGE_SIZE && oldest !== undefined) latest.delete(oldest);
     } else return;
     timer.current ??= setTimeout(() => {
       timer.current = null;
@@ -294,19 +379,11 @@ export function useLiveRows<Row>(
   };
   const rows = read.map((row) => shown.changed.get(keyOf(row)) ?? row);
   if (!follow) return { rows, fresh: shown.fresh, push };
-  return { rows: [...[...shown.latest.values()].reverse(), ...rows].slice(0, size), fresh: 0, push };
+  return { rows: [...[...shown.latest.values()].reverse(), ...rows].slice(0, PAGE_SIZE), fresh: 0, push };
 }
 
 function nothing<Row>(): Changes<Row> {
   return { changed: new Map(), latest: new Map(), fresh: 0 };
-}
-
-/**
- * Creates the store of changes that arrived since the list was read. `keys` has the keys of new rows, so that each row
- * is counted once.
- */
-function gathering<Row>() {
-  return { changed: new Map<string, Row>(), latest: new Map<string, Row>(), keys: new Set<string>() };
 }
 
 type NewBarProps = { readonly count: number; readonly one: string; readonly many: string; readonly onShow: () => void };
@@ -328,15 +405,12 @@ export function NewBar({ count, one, many, onShow }: NewBarProps) {
   );
 }
 
-// Keeps the latest value of an answer, so that an update of the page never takes away what a person works on.
-
-/** Returns the latest value that was not null or undefined; null before the first one. */
+/**
+ * Returns the latest value that was not null or undefined; null before the first one. With it, an update of the page
+ * never takes away what a person works on.
+ */
 export function useLatest<Value>(value: Value | null | undefined): Value | null {
   const latest = useRef<Value | null>(null);
   if (value !== null && value !== undefined) latest.current = value;
   return latest.current;
 }
-
-// The number of rows on one page of a list: enough to fill a screen, few enough that the page stays quick.
-
-export const PAGE_SIZE = 40;

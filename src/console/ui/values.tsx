@@ -67,56 +67,48 @@ export function CommandMark({ stage, outcome }: { readonly stage: Stage; readonl
   return outcome === null ? <StageMark stage={stage} /> : <OutcomeMark outcome={outcome} />;
 }
 
-/**
- * Shows the status of a connection. `recorded`: the node of the connection is silent, so the status is the last
- * recorded one.
- */
-export function ConnectionMark({
-  status,
-  recorded,
-}: {
+type ConnectionProps = {
   readonly status: ConnectionStatus;
+  /** Whether the status is the last recorded one, because the node of the connection is silent. */
   readonly recorded: boolean;
-}) {
+};
+
+export function ConnectionMark({ status, recorded }: ConnectionProps) {
   if (recorded) return <StateMark shape="recorded">As last recorded</StateMark>;
   return <StateMark shape={CONNECTIONS[status].shape}>{CONNECTIONS[status].word}</StateMark>;
 }
 
-// Shows ids and other texts that a person copies, with buttons that copy them.
-
 /** The time for which the button shows that it has copied, in milliseconds. */
 const COPIED_MS = 1_500;
 
-/** Shows a button that copies `text`. `what` names the text for screen readers: "Copy command id". */
-function CopyButton({ text, what }: { readonly text: string; readonly what: string }) {
+function useCopy() {
   const [state, setState] = useState<'idle' | 'copied' | 'failed'>('idle');
-  const copy = (): void => {
+  const copy = (text: string): void => {
     copyText(text).then(
       () => setState('copied'),
       () => setState('failed'),
     );
     setTimeout(() => setState('idle'), COPIED_MS);
   };
+  return { state, copy };
+}
+
+/** Shows a button that copies `text`. `what` names the text for screen readers: "Copy command id". */
+function CopyButton({ text, what }: { readonly text: string; readonly what: string }) {
+  const { state, copy } = useCopy();
   const label = { idle: `Copy ${what}`, copied: 'Copied', failed: 'The browser refused to copy' }[state];
   return (
-    <button class="copy" type="button" aria-label={label} title={label} onClick={copy}>
+    <button class="copy" type="button" aria-label={label} title={label} onClick={() => copy(text)}>
       <Icon name={state === 'copied' ? 'done' : 'copy'} />
     </button>
   );
 }
 
-/** Shows a copy button like CopyButton, with words in place of an icon. */
 export function CopyAction({ text, children }: { readonly text: () => string; readonly children: string }) {
-  const [copied, setCopied] = useState(false);
-  const copy = (): void => {
-    void copyText(text()).then(() => {
-      setCopied(true);
-      setTimeout(() => setCopied(false), COPIED_MS);
-    });
-  };
+  const { state, copy } = useCopy();
   return (
-    <button class="btn" type="button" onClick={copy}>
-      {copied ? 'Copied' : children}
+    <button class="btn" type="button" onClick={() => copy(text())}>
+      {state === 'copied' ? 'Copied' : children}
     </button>
   );
 }
@@ -137,19 +129,18 @@ async function copyText(text: string): Promise<void> {
 }
 
 /** Shows the end of an id, with the whole id as title. */
-export function ShortId({ id, href }: { readonly id: string; readonly href?: string }) {
-  return href === undefined ? (
-    <span class="id" title={id}>
-      {shortId(id)}
-    </span>
-  ) : (
+export function ShortId({ id, href }: { readonly id: string; readonly href?: string | null }) {
+  return href ? (
     <a class="id" href={href} title={id}>
       {shortId(id)}
     </a>
+  ) : (
+    <span class="id" title={id}>
+      {shortId(id)}
+    </span>
   );
 }
 
-/** Shows a whole id with a button that copies it. */
 export function FullId({ id, what }: { readonly id: string; readonly what: string }) {
   return (
     <>
@@ -159,7 +150,6 @@ export function FullId({ id, what }: { readonly id: string; readonly what: strin
   );
 }
 
-/** Shows a command or a program to copy. */
 export function CopyLine({ text }: { readonly text: string }) {
   return (
     <div class="copy-line">
@@ -173,23 +163,32 @@ export function CopyLine({ text }: { readonly text: string }) {
 
 type At = { readonly at: string };
 
-/** Shows a time such as `14:31:12` in UTC. The day is shown too if it is not today. The title has the exact time. */
-export function Time({ at, exact = false }: At & { readonly exact?: boolean }) {
-  const today = new Date(now.value).toISOString().slice(0, 10) === at.slice(0, 10);
+/** Marks a text as a time. The title has the exact one. */
+function Timed({ at, children }: At & { readonly children: ComponentChildren }) {
   return (
     <time dateTime={at} title={`${day(at)}, ${exactClock(at)} UTC`}>
-      {today ? '' : `${shortDay(at)}, `}
-      {exact ? exactClock(at) : clock(at)}
+      {children}
     </time>
   );
 }
 
-/** Shows an age such as `9 s ago`, which follows the clock. The title has the exact time. */
+/** Shows a time such as `14:31:12` in UTC. The day is shown too if it is not today. */
+export function Time({ at, exact = false }: At & { readonly exact?: boolean }) {
+  const today = new Date(now.value).toISOString().slice(0, 10) === at.slice(0, 10);
+  return (
+    <Timed at={at}>
+      {today ? '' : `${shortDay(at)}, `}
+      {exact ? exactClock(at) : clock(at)}
+    </Timed>
+  );
+}
+
+/** Shows an age such as `9 s ago`, which follows the clock. */
 export function Ago({ at }: At) {
   return (
-    <time dateTime={at} title={`${day(at)}, ${exactClock(at)} UTC`}>
+    <Timed at={at}>
       <AgoText at={at} />
-    </time>
+    </Timed>
   );
 }
 
@@ -201,11 +200,7 @@ function AgoText({ at }: At) {
 /** Shows a future time as `in 2 m 41 s`, and a past one as `41 s ago`. */
 export function Until({ at }: At) {
   const left = Date.parse(at) - now.value;
-  return (
-    <time dateTime={at} title={`${day(at)}, ${exactClock(at)} UTC`}>
-      {left > 0 ? `in ${age(left)}` : `${age(-left)} ago`}
-    </time>
-  );
+  return <Timed at={at}>{left > 0 ? `in ${age(left)}` : `${age(-left)} ago`}</Timed>;
 }
 
 /** Shows how long something has lasted since `at`, such as `1.1 s`. The caller adds words such as `so far`. */
@@ -285,7 +280,15 @@ export function Icon({ name }: { readonly name: IconName }) {
   );
 }
 
-// Shows a payload as the text that was received.
+/** Says what is wrong with what a person typed. */
+export function Fault({ text, isAlert = true }: { readonly text: string; readonly isAlert?: boolean }) {
+  return (
+    <p class="err" role={isAlert ? 'alert' : undefined}>
+      <Icon name="warn" />
+      {text}
+    </p>
+  );
+}
 
 /** The number of characters of a long text that are shown until the user asks for all of it. */
 const SHOWN_CHARS = 16 * 1024;

@@ -37,7 +37,6 @@ export const WAIT_FOR: Readonly<Record<WaitStage, string>> = {
   COMPLETED: 'the end',
 };
 
-/** Sentences for the reasons with which commands end. */
 const REASONS: Readonly<Record<string, string>> = {
   action_not_advertised: 'The client does not offer this action',
   approval_denied: 'Client refused: approval denied',
@@ -98,32 +97,17 @@ export function whole(value: number): string {
 /** Returns a number with at most three significant digits: `84`, `1.31`, `62.4`, `3 734`. */
 export function amount(value: number): string {
   if (Number.isInteger(value) || value >= 100) return whole(value);
-  return trimZeros(value.toFixed(value < 10 ? 2 : 1));
+  const text = value.toFixed(value < 10 ? 2 : 1);
+  return text.replace(/\.?0+$/, '');
 }
-
-function trimZeros(text: string): string {
-  return text.includes('.') ? text.replace(/\.?0+$/, '') : text;
-}
-
-/** A figure and its unit. */
-type Measure = { readonly figure: string; readonly unit: string };
 
 /** Returns a duration in milliseconds as text: `84 ms`, `1.31 s`, `30.0 s`, `2 m 41 s`, `3 h 12 m`, `5 d 3 h`. */
 export function duration(ms: number): string {
-  const { figure, unit } = durationParts(ms);
-  return unit === '' ? figure : `${figure} ${unit}`;
-}
-
-/**
- * Returns a duration as `duration` writes it, with the unit apart. A duration of two units is one figure without a
- * unit.
- */
-function durationParts(ms: number): Measure {
-  if (ms < 999.5) return { figure: String(Math.max(0, Math.round(ms))), unit: 'ms' };
+  if (ms < 999.5) return `${Math.max(0, Math.round(ms))} ms`;
   const seconds = ms / 1000;
-  if (seconds < 10) return { figure: seconds.toFixed(2), unit: 's' };
-  if (seconds < 59.95) return { figure: seconds.toFixed(1), unit: 's' };
-  return { figure: twoUnits(Math.round(seconds)), unit: '' };
+  if (seconds < 10) return `${seconds.toFixed(2)} s`;
+  if (seconds < 59.95) return `${seconds.toFixed(1)} s`;
+  return twoUnits(Math.round(seconds));
 }
 
 /** Returns a duration in whole seconds, for texts that change each second: `41 s`, `2 m 41 s`. */
@@ -157,6 +141,11 @@ export function percent(share: number): string {
 /** Returns the time of day in UTC: `14:31:12`. */
 export function clock(iso: string): string {
   return iso.slice(11, 19);
+}
+
+/** Returns the time of day in UTC of a time in epoch milliseconds. */
+export function clockAt(ms: number): string {
+  return clock(new Date(ms).toISOString());
 }
 
 /** Returns the time of day in UTC with milliseconds: `14:31:12.204`. */

@@ -7,27 +7,44 @@ import {
   type ActionAdvertisement,
 } from '../connections/connection.ts';
 import { requireAdmin, type Requester } from '../auth/principal.ts';
-import { completenessOf, SCAN_BUDGET, type ObservedSource, type Position, type Completeness } from '../page.ts';
+import {
+  SCAN_BUDGET,
+  completenessOf,
+  observed,
+  silentSources,
+  type Completeness,
+  type ObservedSource,
+  type Position,
+} from '../page.ts';
 import type { Deps } from '../deps.ts';
 import { name as checkName, type ClientKey } from '../ids.ts';
 import { ACTION_SAMPLE, ACTION_SAMPLE_BYTES, ACTION_SAMPLE_CONNECTIONS, CLIENT_ACTIONS } from '../limits.ts';
-import { thenDo, type MaybePromise } from '../maybe-promise.ts';
-import { silentSources } from '../silence.ts';
+import { thenDo } from '../maybe-promise.ts';
+
+export type Actions = ReturnType<typeof createActions>;
 
 /** Creates the API of advertised actions. They describe capabilities and are never an authorization. */
-export function createActions(deps: Deps): Actions {
+export function createActions(deps: Deps) {
   return {
-    async sample(requester, name) {
+    /**
+     * Reads a bounded sample of the actions that live connections advertise. Admin only. `name` selects one action;
+     * null: all.
+     */
+    async sample(requester: Requester, name: string | null): Promise<ActionSample> {
       requireAdmin(requester);
       const taken: Taken = { items: [], connections: 0, bytes: 0, cut: null };
       const wanted = name === null ? null : checkName('name', name);
       const [gaps, silent] = await Promise.all([fill(deps, taken, wanted), silentSources(deps, 'connections')]);
       return answer(taken, [...gaps, ...silent], deps.clock.now());
     },
-    completeness: ({ actions, nodeId }) =>
+    /**
+     * Returns the completeness of a connection's own advertisements. For nested fields, after the connection was
+     * authorized.
+     */
+    completeness: ({ actions, nodeId }: Connection) =>
       thenDo(silentSources(deps, 'actions', nodeId), (silent) => {
-        const bounds = { observed: actions.length, limit: CLIENT_ACTIONS, reason: null, asOf: deps.clock.now() };
-        return completenessOf([{ source: 'actions', nodeId, complete: true, ...bounds }, ...silent]);
+        const own = observed('actions', deps.clock.now(), actions.length);
+        return completenessOf([{ ...own, nodeId, limit: CLIENT_ACTIONS }, ...silent]);
       }),
   };
 }
@@ -79,10 +96,10 @@ function take(taken: Taken, { userId, clientId, instanceId, actions }: Connectio
 }
 
 function answer({ items, connections, cut }: Taken, gaps: readonly ObservedSource[], asOf: number): ActionSample {
-  const sourceOf = (source: 'connections' | 'actions', observed: number, limit: number): ObservedSource => {
-    const complete = cut !== source;
-    return { source, nodeId: null, complete, observed, limit, reason: complete ? null : 'limit_reached', asOf };
-  };
+  const sourceOf = (source: 'connections' | 'actions', rows: number, limit: number): ObservedSource => ({
+    ...observed(source, asOf, rows, cut === source ? limit : null),
+    limit,
+  });
   const completeness = completenessOf([
     sourceOf('connections', connections, ACTION_SAMPLE_CONNECTIONS),
     sourceOf('actions', items.length, ACTION_SAMPLE),
@@ -98,16 +115,3 @@ export type ActionSample = {
   readonly complete: boolean;
   readonly completeness: Completeness;
 };
-
-export interface Actions {
-  /**
-   * Reads a bounded sample of the actions that live connections advertise. Admin only. `name` selects one action; null:
-   * all.
-   */
-  sample(requester: Requester, name: string | null): Promise<ActionSample>;
-  /**
-   * Returns the completeness of a connection's own advertisements. For nested fields, after the connection was
-   * authorized.
-   */
-  completeness(connection: Connection): MaybePromise<Completeness>;
-}

@@ -1,6 +1,6 @@
 /** The form of audit rows, and how each row is chained to the previous one by its MAC. */
 import { subjectOf, type Principal } from '../auth/principal.ts';
-import { toJson } from '../json.ts';
+import { isRecord, parsedJson, toJson } from '../json.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { Log } from '../ports.ts';
 
@@ -8,8 +8,7 @@ import type { Log } from '../ports.ts';
  * What an administrator did. `payload`: read payloads by an argument of a listing. `reveal`: read one payload and gave
  * the reason.
  */
-const OPERATOR_ACTIONS = ['disconnect', 'drain', 'cancel', 'payload', 'reveal'] as const;
-export type OperatorAction = (typeof OPERATOR_ACTIONS)[number];
+export type OperatorAction = 'disconnect' | 'drain' | 'cancel' | 'payload' | 'reveal';
 
 /** The ids of what an act concerned; never a payload or a token. `view`: `raw` for the raw sample of history. */
 export type AuditSubject = Readonly<
@@ -86,24 +85,15 @@ export function sealRow(row: AuditRow, sign: AuditSign): SealedRow {
 export function openRow(line: string): (SealedRow & { readonly text: string }) | null {
   const [, open = '', mac = ''] = SEALED.exec(line) ?? [];
   const text = `${open}}`;
-  const row = open === '' ? null : parsed(text);
-  return row && { row, mac, line, text };
+  const row = open === '' ? null : parsedJson(text);
+  return isRow(row) ? { row, mac, line, text } : null;
 }
 
 const KINDS: ReadonlySet<unknown> = new Set<AuditEntry['kind']>(['act', 'outcome', 'trim', 'torn']);
 
-function parsed(text: string): AuditRow | null {
-  try {
-    const row: unknown = JSON.parse(text);
-    return isRow(row) ? row : null;
-  } catch {
-    return null;
-  }
-}
-
 function isRow(value: unknown): value is AuditRow {
-  if (typeof value !== 'object' || value === null) return false;
-  const { seq, prev, at, kind, key } = value as Partial<Record<string, unknown>>;
+  if (!isRecord(value)) return false;
+  const { seq, prev, at, kind, key } = value;
   if (key !== undefined && typeof key !== 'string') return false;
   return Number.isSafeInteger(seq) && typeof prev === 'string' && typeof at === 'number' && KINDS.has(kind);
 }

@@ -1,17 +1,18 @@
 /** The audit of administrators' acts: its interface, the trail that writes rows, and the reads. */
-import {
-  readScope,
-  requireAdmin,
-  requirePrincipal,
-  subjectOf,
-  type Principal,
-  type Requester,
-} from '../auth/principal.ts';
+import { readScope, requireAdmin, subjectOf, type Principal, type Requester } from '../auth/principal.ts';
 import { CallboardError, fail } from '../errors.ts';
 import { within } from '../ids.ts';
 import { PAGE_MAX } from '../limits.ts';
 import type { Metrics } from '../metrics.ts';
-import { SCAN_BUDGET, type Cursors, type Listing, type Page, type PageArgs, type Scan } from '../page.ts';
+import {
+  SCAN_BUDGET,
+  listingOf,
+  type Cursors,
+  type Page,
+  type PageArgs,
+  type GivenFilter,
+  type Scan,
+} from '../page.ts';
 import type { Clock, Log } from '../ports.ts';
 import {
   keyIdOf,
@@ -29,21 +30,26 @@ import {
   type OperatorAction,
 } from './audit-rows.ts';
 
+export type Audits = ReturnType<typeof createAudits>;
+
 type AuditsParts = { readonly store: AuditStore; readonly cursors: Cursors; readonly clock: Clock };
 
-type Filter = Required<{ readonly [Name in keyof AuditQuery]: Exclude<AuditQuery[Name], undefined> }>;
-
-export function createAudits({ store, cursors, clock }: AuditsParts): Audits {
+export function createAudits({ store, cursors, clock }: AuditsParts) {
   return {
-    async events(requester, query, page) {
+    /**
+     * Lists acts, newest first: all of them for an administrator, and for a user those that concern this user. Throws
+     * `not_found` for another user.
+     */
+    async events(requester: Requester, query: GivenFilter<Filter>, page: PageArgs): Promise<Page<AuditEvent>> {
       const { who = null, action = null, afterTime = null, beforeTime = null } = query;
       const filter: Filter = { userId: readScope(requester, query.userId), who, action, afterTime, beforeTime };
-      const listing: Listing = { name: 'audit', filter, requester: subjectOf(requirePrincipal(requester)) };
+      const listing = listingOf('audit', requester, filter);
       const { first, after } = cursors.request(listing, page);
       const scan = await scanActs(store, filter, { first, before: after === null ? null : Number(after[0]) });
-      return cursors.page(listing, scan, { source: 'audit', nodeId: null, asOf: clock.now() }, (row) => row);
+      return cursors.page(listing, scan, ['audit', clock.now()], (row) => row);
     },
-    async chain(requester, afterSeq, first) {
+    /** Reads at most `first` rows (1 to 1000) whose numbers are above `afterSeq`. For administrators only. */
+    async chain(requester: Requester, afterSeq: number, first: number): Promise<AuditChain> {
       requireAdmin(requester);
       const most = within('first', first, { default: PAGE_MAX, min: 1, max: PAGE_MAX });
       const lines = await store.lines(Math.max(0, afterSeq), most);
@@ -99,8 +105,6 @@ function eventOf({ act, outcome }: ListedAct): AuditEvent | null {
   return { seq, at, who, action, subject, reason, node, requestId, outcome: told };
 }
 
-// The interface for reading the audit. Types only.
-
 /** An act of an administrator. `outcome`: what became of it; null until the relay has recorded that. */
 export type AuditEvent = {
   readonly seq: number;
@@ -114,13 +118,14 @@ export type AuditEvent = {
   readonly outcome: string | null;
 };
 
-type AuditQuery = {
-  readonly userId?: string | null | undefined;
-  readonly who?: string | null | undefined;
-  readonly action?: OperatorAction | null | undefined;
+/** Selects acts. An act must match every member that is not null. */
+type Filter = {
+  readonly userId: string | null;
+  readonly who: string | null;
+  readonly action: OperatorAction | null;
   /** The bounds of the time of an act, both exclusive; epoch milliseconds. */
-  readonly afterTime?: number | null | undefined;
-  readonly beforeTime?: number | null | undefined;
+  readonly afterTime: number | null;
+  readonly beforeTime: number | null;
 };
 
 /**
@@ -132,16 +137,6 @@ export type AuditChain = {
   /** The number of the last row of this part; null: there are no more rows. */
   readonly lastSeq: number | null;
 };
-
-export interface Audits {
-  /**
-   * Lists acts, newest first: all of them for an administrator, and for a user those that concern this user. Throws
-   * `not_found` for another user.
-   */
-  events(requester: Requester, query: AuditQuery, page: PageArgs): Promise<Page<AuditEvent>>;
-  /** Reads at most `first` rows (1 to 1000) whose numbers are above `afterSeq`. For administrators only. */
-  chain(requester: Requester, afterSeq: number, first: number): Promise<AuditChain>;
-}
 
 // Writes audit rows: one before an act, and one with its outcome after it. If the first one cannot be written, the act
 // is refused.
@@ -160,14 +155,6 @@ export type RecordedAct = {
   /** Writes the outcome of the act. A failure is only logged, because the act is done. */
   end(outcome: string): Promise<void>;
 };
-
-export interface AuditTrail {
-  /**
-   * Writes the row of an act; the act may begin when this resolves. Throws `audit_unavailable` if the row may not have
-   * been written, and `rate_limited` beyond `rate`.
-   */
-  record(requester: Principal, act: AuditedAct): Promise<RecordedAct>;
-}
 
 export type AuditBounds = {
   /** How many rows are kept; beyond that, the oldest are removed. */
@@ -199,13 +186,21 @@ const TRIM_ROWS = 1000;
 /** How often the age of the oldest row is checked, in milliseconds. */
 const TRIM_AGE_MS = 3600_000;
 
-export function createAuditTrail(parts: AuditTrailParts): AuditTrail {
+/** Writes the audit. */
+export type AuditTrail = ReturnType<typeof createAuditTrail>;
+
+export function createAuditTrail(parts: AuditTrailParts) {
   const chain = new Chain(parts);
   const { log, metrics, store } = parts;
   // Records that the store removed an unfinished row. If this row cannot be written, the next act reports the failure.
   if (store.torn) chain.append({ kind: 'torn', ...store.torn }).catch(() => {});
   return {
-    async record(requester, { action, subject, reason = null, requestId = null, rate }) {
+    /**
+     * Writes the row of an act; the act may begin when this resolves. Throws `audit_unavailable` if the row may not have
+     * been written, and `rate_limited` beyond `rate`.
+     */
+    async record(requester: Principal, act: AuditedAct): Promise<RecordedAct> {
+      const { action, subject, reason = null, requestId = null, rate } = act;
       logAct(log, requester, { action, subject, reason });
       const who = subjectOf(requester);
       const seq = await chain

@@ -78,7 +78,8 @@ export function requireScope(principal: Principal | null, scope: Scope): Calling
     : fail('forbidden', `The scope "${scope}" is required.`);
 }
 
-function refuseGrant(): never {
+/** Refuses the holder of a grant. */
+export function refuseGrant(): never {
   fail('forbidden', 'A grant opens its session and nothing else.');
 }
 

@@ -1,5 +1,4 @@
-/** The interface of calls: requests, answers, receipts. Types only. */
-import type { Requester } from '../auth/principal.ts';
+/** What calls are requested with and answered with: requests, invocations, receipts, preflights. */
 import {
   errorOfMark,
   isTerminal,
@@ -8,22 +7,18 @@ import {
   type Outcome,
   type WaitFor,
 } from '../commands/command.ts';
-import type { Counted, PendingWait } from '../commands/stores.ts';
+import type { PendingWait, WaiterFilter } from '../commands/stores.ts';
+import type { Connection } from '../connections/connection.ts';
 import type { Code } from '../errors.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
-import type { Subscription } from '../live.ts';
-import type { MaybePromise } from '../maybe-promise.ts';
-import type { Completeness, Page, PageArgs, Summary } from '../page.ts';
-import type { TraceContext } from '../trace-context.ts';
+import type { GivenFilter } from '../page.ts';
+import type { TraceContext, TraceFields } from '../trace-context.ts';
 
 /** The trace that a request belongs to. */
 export type TracedRequest = {
-  readonly traceId?: string | null | undefined;
-  readonly parentSpanId?: string | null | undefined;
-  /** The trace flags of W3C Trace Context, two hexadecimal digits. */
-  readonly traceFlags?: string | null | undefined;
-  readonly traceState?: string | null | undefined;
+  readonly [Name in keyof TraceFields]?: TraceFields[Name] | undefined;
+} & {
   /** The trace context of the request that carries this one. Used if neither of the two ids above is given. */
   readonly trace?: TraceContext | undefined;
   /** Called with the span of this request, if the relay traces. Must not throw. */
@@ -31,7 +26,8 @@ export type TracedRequest = {
 };
 
 export type InvokeRequest = ClientKey &
-  TracedRequest & {
+  TracedRequest &
+  CallerSide & {
     readonly action: string;
     /** The params as a JSON text, which is forwarded without change. Anything but an object is refused. */
     readonly params: JsonText | null;
@@ -40,11 +36,15 @@ export type InvokeRequest = ClientKey &
     readonly waitFor?: WaitFor | null | undefined;
     readonly connectWithinMs?: number | null | undefined;
     readonly respondWithinMs?: number | null | undefined;
-    /** Tells when the caller hangs up. That ends the waiter, never the command. */
-    readonly signal?: HangUp | undefined;
-    readonly onAdmitted?: OnStage | undefined;
-    readonly onStage?: OnStage | undefined;
   };
+
+/** What the caller may do while it waits. */
+export type CallerSide = {
+  /** Tells when the caller hangs up. That ends the waiter, never the command. */
+  readonly signal?: HangUp | undefined;
+  readonly onAdmitted?: OnStage | undefined;
+  readonly onStage?: OnStage | undefined;
+};
 
 /** The part of AbortSignal that a wait needs. An AbortSignal or a cheaper object may be passed. */
 export interface HangUp {
@@ -94,13 +94,11 @@ export type Invocation =
     };
 
 export type AwaitRequest = CommandKey &
-  TracedRequest & {
+  TracedRequest &
+  CallerSide & {
     readonly waitFor?: WaitFor | null | undefined;
     /** How long to wait, in milliseconds; 0 reads the record and registers no waiter. */
     readonly withinMs?: number | null | undefined;
-    readonly signal?: HangUp | undefined;
-    readonly onAdmitted?: OnStage | undefined;
-    readonly onStage?: OnStage | undefined;
   };
 
 /**
@@ -116,12 +114,7 @@ export type CancelReceipt = {
   readonly command: Command | null;
 };
 
-export type PendingQuery = {
-  readonly userId?: string | null | undefined;
-  readonly clientId?: string | null | undefined;
-  readonly nodeId?: string | null | undefined;
-  readonly callerNodeId?: string | null | undefined;
-  readonly minAgeMs?: number | null | undefined;
+export type PendingQuery = GivenFilter<WaiterFilter> & {
   /**
    * The instance that the requester believes to be live. A waiter that expects another instance is reported as a
    * mismatch.
@@ -146,58 +139,14 @@ export type PendingRpcAlert = {
   readonly at: number;
 };
 
-export interface Rpc {
-  /**
-   * Invokes an action. Returns `refused` if the target, the policy or the capacity refuses the invocation. Throws if
-   * the requester is not authorized, and for invalid input.
-   */
-  invoke(requester: Requester, request: InvokeRequest): Promise<Invocation>;
-  /**
-   * Reports what each check of `invoke` would answer now. Admits, reserves, writes and counts nothing. Throws where the
-   * requester may not invoke at all, and `not_found` for another user.
-   */
-  preflight(requester: Requester, request: InvokeRequest): Promise<Preflight>;
-  /** Waits again for a command by its ids. Null if there is no such command, or if it belongs to another user. */
-  await(requester: Requester, request: AwaitRequest): Promise<Invocation | null>;
-  /**
-   * Cancels a command. `requestId`: the id of the request, for the audit row that is written if an administrator
-   * cancels a command of another requester.
-   */
-  cancel(
-    requester: Requester,
-    key: CommandKey,
-    reason: string | null,
-    requestId?: string | null,
-  ): Promise<CancelReceipt | null>;
-  pending(requester: Requester, query: PendingQuery, page: PageArgs): Promise<Page<PendingRpc>>;
-  count(requester: Requester, query: PendingQuery): Promise<Counted & { readonly completeness: Completeness }>;
-  countByNode(
-    requester: Requester,
-    query: PendingQuery,
-  ): Promise<{
-    readonly items: readonly { readonly nodeId: string | null; readonly count: number }[];
-    readonly completeness: Completeness;
-  }>;
-  /**
-   * Returns for each user or client the page that `pending` gives for it, in one round trip. For nested fields, after
-   * the parent was authorized.
-   */
-  ofUsers(
-    requester: Requester,
-    userIds: readonly string[],
-    first: number,
-  ): MaybePromise<readonly Summary<PendingRpc>[]>;
-  ofClients(
-    requester: Requester,
-    keys: readonly ClientKey[],
-    first: number,
-  ): MaybePromise<readonly Summary<PendingRpc>[]>;
-  ofCommands(keys: readonly CommandKey[]): MaybePromise<readonly (readonly PendingRpc[])[]>;
-  /**
-   * Emits the current state first. Then emits an event each time the oldest wait reaches `olderThanMs`, and each time
-   * all waits are below it again.
-   */
-  alerts(requester: Requester, olderThanMs: number, userId: string | null): Subscription<PendingRpcAlert>;
+/** The span of an invocation, for the code that carries the invocation out. */
+export interface CallSpan {
+  /** The span as the command's record holds it. */
+  readonly callSpan: string | null;
+  /** The id of the trace; null if the trace is not recorded. */
+  readonly traceId: string | null;
+  /** Notes the connection that the invocation found: null if the client is not connected. */
+  target(live: Connection | null, action: string): void;
 }
 
 /** The part of a record that an answer to a caller contains. */

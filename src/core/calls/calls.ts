@@ -1,454 +1,544 @@
-/** The API of calls: invoke, await, cancel, the waits that are pending, and alerts about the oldest of them. */
-import { readScope, requirePrincipal, subjectOf, type Requester } from '../auth/principal.ts';
-import { otherNodes, type NodeQuestions } from '../commands/nodes.ts';
-import type { CountedScan, PendingWait, WaiterFilter, WaiterStore } from '../commands/stores.ts';
+/** The API of calls: checks an invocation, admits the command, and waits for its stage; awaits and cancels commands. */
+import type { RecordedAct } from '../audit/audit.ts';
+import { requireScope, subjectOf, type CallingPrincipal, type Principal, type Requester } from '../auth/principal.ts';
+import { isCallOf, isTerminal, satisfied, type CommandCaller } from '../commands/command.ts';
+import type { NodeQuestions } from '../commands/nodes.ts';
+import { checkReason, ownKey } from '../commands/operator.ts';
+import {
+  OTHER_METHOD,
+  SPAN_ATTRIBUTE,
+  SPAN_NAME,
+  callSpanOf,
+  hasKnownAction,
+  methodAttributes,
+  outcomeEnd,
+  recordAttributes,
+  subjectAttributes,
+} from '../commands/spans.ts';
+import type { AdmitRequest, AdmitResult, DispatchClaim } from '../commands/stores.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';
-import { id, within, type ClientKey, type CommandKey } from '../ids.ts';
-import { isRecord } from '../json.ts';
-import { COUNT_SCAN, MIN_AGE_MS, OLDER_THAN_MS, RECONCILE_MS, WAITS_ANSWER_CHARS, WAITS_ASK_MS } from '../limits.ts';
-import { createFeed, type Subscription } from '../live.ts';
-import { both, promised, thenDo, type MaybePromise } from '../maybe-promise.ts';
+import { CallboardError, fail, isStoreUnavailable } from '../errors.ts';
+import type { StoredPayload } from '../history/message.ts';
+import { within, type CommandKey } from '../ids.ts';
+import { AWAIT_WITHIN_MS } from '../limits.ts';
+import { orElse, promised, thenDo, type MaybePromise } from '../maybe-promise.ts';
+import type { Span, SpanAttributes, SpanEnd, Tracing } from '../ports.ts';
+import { SHARE_MESSAGE, holderOf } from '../shares/shares.ts';
+import { DECLINED, traceContextIn, traceparentOf, type TraceContext, type TraceFields } from '../trace-context.ts';
 import {
-  comparePositions,
-  completenessOf,
-  type Completeness,
-  type IncompleteReason,
-  type Listing,
-  type ObservedSource,
-  type Page,
-  type PageRequest,
-  type Position,
-  type Scan,
-  type Summary,
-} from '../page.ts';
-import { silentSources, withGaps } from '../silence.ts';
-import type { InstanceMismatch, PendingQuery, PendingRpc, PendingRpcAlert, Rpc } from './call.ts';
-import { invoke, type InvokeParts } from './invoke.ts';
-import { preflight } from './preflight.ts';
-import { awaitCommand, cancelCommand } from './request.ts';
+  endOf,
+  endedInvocation,
+  invocation,
+  type AwaitRequest,
+  type CallSpan,
+  type CallerSide,
+  type CancelReceipt,
+  type Invocation,
+  type InvokeRequest,
+  type Preflight,
+  type TracedRequest,
+} from './call.ts';
+import { createPending } from './pending.ts';
+import {
+  CALL_LAYERS,
+  liveConnection,
+  ownUser,
+  preflight,
+  refusedAdmission,
+  refusedParams,
+  refusedStore,
+  type InvokeParts,
+  type InvokeRefusal,
+  type PreparedCall,
+} from './preflight.ts';
+import { checkInvoke, type CheckedInvoke } from './request.ts';
+import { Wait, type WaitParts } from './wait.ts';
 
-/** Creates the API of calls: invoke, await, cancel, and observation of pending waits. */
-export function createRpc(parts: InvokeParts, questions: NodeQuestions): Rpc {
-  const pending = createPending(parts.deps, createWaits(parts.deps, questions));
+export type Rpc = ReturnType<typeof createRpc>;
+
+export function createRpc(parts: InvokeParts, questions: NodeQuestions) {
   return {
-    ...pending,
-    invoke: (requester, request) => promised(() => invoke(parts, requester, request)),
-    preflight: (requester, request) => preflight(parts, requester, request),
-    await: (requester, request) => awaitCommand(parts, requester, request),
-    cancel: (requester, key: CommandKey, reason, requestId = null) =>
-      cancelCommand(parts, { requester, key, reason, requestId }),
-    alerts: (requester, olderThanMs, userId) => pendingAlerts(parts.deps, pending, { requester, olderThanMs, userId }),
+    ...createPending(parts.deps, questions),
+    /**
+     * Invokes an action. Returns `refused` if the target, the policy or the capacity refuses the invocation. Throws if
+     * the requester is not authorized, and for invalid input.
+     */
+    invoke: (requester: Requester, request: InvokeRequest): Promise<Invocation> =>
+      promised(() => invoke(parts, requester, request)),
+    /**
+     * Reports what each check of `invoke` would answer now. Admits, reserves, writes and counts nothing. Throws where the
+     * requester may not invoke at all, and `not_found` for another user.
+     */
+    preflight: (requester: Requester, request: InvokeRequest): Promise<Preflight> =>
+      preflight(parts, requester, request),
+    /**
+     * Waits again for a command by its ids, from any node. `withinMs` 0 reads the record and registers no waiter. Null if
+     * there is no such command, or if it belongs to another user.
+     */
+    await: (requester: Requester, request: AwaitRequest): Promise<Invocation | null> =>
+      awaitCommand(parts, requester, request),
+    /**
+     * Cancels a command. `requestId`: the id of the request, for the audit row that is written if an administrator
+     * cancels a command of another requester. Null if there is no such command, or if it belongs to another user.
+     */
+    cancel: (
+      requester: Requester,
+      key: CommandKey,
+      reason: string | null,
+      requestId: string | null = null,
+    ): Promise<CancelReceipt | null> => cancelCommand(parts, requester, key, { reason, requestId }),
   };
 }
 
-// Emits live alerts while callers wait for longer than a bound.
+// Invokes an action.
 
 /**
- * Checks the oldest waiter once a second and emits an alert each time its age reaches the bound or falls below it. The
- * first alert is the current state. Several crossings between two checks count as one.
+ * Admits a command and waits for the stage that the caller requested. Checks run in this order: authentication and
+ * scope, ownership of the client, input, then CALL_LAYERS, then those of the store. A refused invocation leaves no
+ * record.
  */
-function pendingAlerts(
-  deps: Deps,
-  rooms: Pick<Rpc, 'pending' | 'count'>,
-  request: { requester: Requester; olderThanMs: number; userId: string | null },
-): Subscription<PendingRpcAlert> {
-  const bound = within('older_than_ms', request.olderThanMs, OLDER_THAN_MS);
-  const userId = readScope(request.requester, request.userId);
-  let over: boolean | null = null;
-  let looking = false;
-  const check = async (): Promise<void> => {
-    const oldest = (await rooms.pending(request.requester, { userId }, { first: 1 })).nodes[0] ?? null;
-    const isOver = oldest !== null && oldest.ageMs >= bound;
-    if (isOver === over) return;
-    over = isOver;
-    const { count } = await rooms.count(request.requester, { userId, minAgeMs: bound });
-    feed.push(alert(deps, { over, oldest, count }));
-  };
-  const turn = (): void => {
-    if (looking) return;
-    looking = true;
-    check().then(
-      () => (looking = false),
-      (error: unknown) => feed.fail(error),
-    );
-  };
-  const cancel = deps.clock.every(RECONCILE_MS, turn);
-  const feed = createFeed<PendingRpcAlert>(cancel);
-  turn();
-  return feed.subscription;
-}
-
-function alert({ clock }: Deps, seen: { over: boolean; oldest: PendingRpc | null; count: number }): PendingRpcAlert {
-  return { ...seen, oldestAgeMs: seen.oldest?.ageMs ?? 0, at: clock.now() };
-}
-
-// Lists and counts the callers that wait for commands.
-
-type PendingRooms = Pick<Rpc, 'pending' | 'count' | 'countByNode' | 'ofUsers' | 'ofClients' | 'ofCommands'>;
-
-/** Creates the API for observing callers that still wait. It changes no waiter. */
-function createPending(deps: Deps, waits: Waits): PendingRooms {
-  return {
-    async pending(requester, query, args) {
-      const filter = filterOf(requester, query);
-      const check = query.checkInstance ?? null;
-      if (check !== null) id('check_instance', check);
-      const listing = listingOf(requester, filter);
-      const request = deps.cursors.request(listing, args);
-      const scan = await waits.list(filter, request);
-      return pageOf(deps, { listing, scan, rows: await describe(deps, rowsOf(scan), check) });
-    },
-    async count(requester, query) {
-      const { counts, complete, gaps } = await waits.counts(filterOf(requester, query));
-      const count = [...counts.values()].reduce((sum, each) => sum + each, 0);
-      return { count, complete, completeness: countCompleteness(deps, { observed: count, complete, gaps }) };
-    },
-    async countByNode(requester, query) {
-      const { counts, complete, gaps } = await waits.counts(filterOf(requester, query));
-      const items = [...counts]
-        .map(([nodeId, count]) => ({ nodeId, count }))
-        .sort((a, b) => ((a.nodeId ?? '') < (b.nodeId ?? '') ? -1 : 1));
-      return { items, completeness: countCompleteness(deps, { observed: items.length, complete, gaps }) };
-    },
-    ofUsers(requester, userIds, first) {
-      const filters = userIds.map((userId) => ({ ...NO_FILTER, userId }));
-      return thenDo(waits.ofUsers(userIds, first), (found) => summaries(deps, requester, filters, found));
-    },
-    ofClients(requester, keys, first) {
-      const filters = keys.map(({ userId, clientId }) => ({ ...NO_FILTER, userId, clientId }));
-      return thenDo(waits.ofClients(keys, first), (found) => summaries(deps, requester, filters, found));
-    },
-    ofCommands(keys) {
-      return thenDo(waits.ofCommands(keys), (lists) =>
-        thenDo(describe(deps, lists.flat(), null), (rows) => {
-          let from = 0;
-          return lists.map((list) => rows.slice(from, (from += list.length)));
-        }),
-      );
-    },
-  };
-}
-
-const NO_FILTER: WaiterFilter = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
-
-function filterOf(requester: Requester, query: PendingQuery): WaiterFilter {
-  const { clientId, nodeId, callerNodeId, minAgeMs } = query;
-  return {
-    userId: readScope(requester, query.userId),
-    clientId: clientId == null ? null : id('client_id', clientId),
-    nodeId: nodeId == null ? null : id('node_id', nodeId),
-    callerNodeId: callerNodeId == null ? null : id('caller_node_id', callerNodeId),
-    minAgeMs: minAgeMs == null ? null : within('min_age_ms', minAgeMs, MIN_AGE_MS),
-  };
-}
-
-function listingOf(requester: Requester, filter: WaiterFilter): Listing {
-  return { name: 'pending', filter, requester: subjectOf(requirePrincipal(requester)) };
-}
-
-/**
- * Reads the connections of all rows in one call, to compare the instance that each waiter's target runs now with the
- * expected one.
- */
-function describe(deps: Deps, waits: readonly PendingWait[], checkInstance: string | null): MaybePromise<PendingRpc[]> {
-  if (waits.length === 0) return [];
-  const now = deps.clock.now();
-  return thenDo(deps.backend.connections.get(waits.map(({ waiter }) => waiter)), (connections) =>
-    waits.map((wait, i) => ({
-      ...wait,
-      ageMs: Math.max(0, now - wait.waiter.createdAt),
-      instanceMismatch: mismatch({ wait, connection: connections[i] ?? null, checkInstance, now }),
-    })),
-  );
-}
-
-type Beside = {
-  readonly wait: PendingWait;
-  readonly connection: Connection | null;
-  readonly checkInstance: string | null;
-  readonly now: number;
-};
-
-/**
- * Compares the instance that a waiter's target runs with the expected one, and returns the difference. If
- * `checkInstance` is given, it counts as the instance that runs. Null: the two are the same, or one of them is not
- * known.
- */
-function mismatch({ wait, connection, checkInstance, now }: Beside): InstanceMismatch | null {
-  const { boundInstanceId, expectedInstanceId } = wait.command;
-  const expected = boundInstanceId ?? expectedInstanceId;
-  const observed = checkInstance ?? (isLive(connection, now) ? connection.instanceId : null);
-  if (expected === null || observed === null || observed === expected) return null;
-  return { expectedInstanceId: expected, observedInstanceId: observed, observedAt: now };
-}
-
-function rowsOf(scan: Scan<PendingWait>): PendingWait[] {
-  return scan.rows.map(({ row }) => row);
-}
-
-type Described = { readonly listing: Listing; readonly scan: Scan<PendingWait>; readonly rows: readonly PendingRpc[] };
-
-function pageOf(deps: Deps, { listing, scan, rows }: Described): Page<PendingRpc> {
-  const seen = new Map(scan.rows.map(({ row }, i) => [row, rows[i]]));
-  const source = { source: 'pending_rpcs', nodeId: null, asOf: deps.clock.now() } as const;
-  const page = deps.cursors.page(listing, scan, source, (row) => seen.get(row));
-  return { ...page, nodes: rows };
-}
-
-function summaries(
-  deps: Deps,
-  requester: Requester,
-  filters: readonly WaiterFilter[],
-  found: readonly CountedScan[],
-): MaybePromise<Summary<PendingRpc>[]> {
-  const waits = found.flatMap(({ scan }) => rowsOf(scan));
-  return thenDo(describe(deps, waits, null), (rows) => {
-    let from = 0;
-    return found.map(({ total, scan }, i) => {
-      const own = rows.slice(from, (from += scan.rows.length));
-      const listing = listingOf(requester, filters[i] ?? NO_FILTER);
-      return { ...pageOf(deps, { listing, scan, rows: own }), total };
-    });
+function invoke(parts: InvokeParts, requester: Requester, request: InvokeRequest): MaybePromise<Invocation> {
+  return withCallSpan(parts.deps, request, (span) => {
+    const caller = requireScope(requester, 'invoke');
+    const userId = ownUser(caller, request.userId);
+    const checked = checkInvoke(parts.deps.crypto, request, { span });
+    return invokeChecked(parts, { caller, userId, checked, wait: request });
   });
 }
 
-type Tallied = { readonly observed: number; readonly complete: boolean; readonly gaps: readonly ObservedSource[] };
-
-function countCompleteness({ clock }: Deps, { observed, complete, gaps }: Tallied): Completeness {
-  const limits = complete ? { limit: null, reason: null } : ({ limit: COUNT_SCAN, reason: 'limit_reached' } as const);
-  const own = { source: 'pending_rpcs', nodeId: null, complete, observed, asOf: clock.now(), ...limits } as const;
-  return completenessOf([own, ...gaps]);
-}
-
-// Reads the waits of all nodes. Each wait is in the memory of the node whose caller waits. For each answer the other
-// nodes are therefore asked once, through their mailboxes. A silent node is not asked; the answer lists it as a gap.
-
-/** The numbers of waits, by the node of the target's connection. `gaps`: the nodes that did not answer. */
-type WaitCounts = {
-  readonly counts: ReadonlyMap<string | null, number>;
-  readonly complete: boolean;
-  readonly gaps: readonly ObservedSource[];
+type CheckedCall = {
+  /** The principal that the policy is evaluated for. */
+  readonly caller: CallingPrincipal;
+  /** The caller that the command's record names; by default the principal. */
+  readonly recordedAs?: CommandCaller;
+  readonly userId: string;
+  readonly checked: CheckedInvoke;
+  readonly wait: CallerSide;
 };
 
-/** The reads of WaiterStore over all nodes. The nodes that did not answer are gaps. */
-interface Waits {
-  list(filter: WaiterFilter, page: PageRequest): MaybePromise<Scan<PendingWait>>;
-  counts(filter: WaiterFilter): MaybePromise<WaitCounts>;
-  ofUsers(userIds: readonly string[], first: number): MaybePromise<readonly CountedScan[]>;
-  ofClients(keys: readonly ClientKey[], first: number): MaybePromise<readonly CountedScan[]>;
-  ofCommands(keys: readonly CommandKey[]): MaybePromise<readonly (readonly PendingWait[])[]>;
+/** Does the same as `invoke`, after ownership and input have been checked. */
+export function invokeChecked(
+  parts: InvokeParts,
+  { caller, recordedAs = callerOf(caller), userId, checked, wait }: CheckedCall,
+): MaybePromise<Invocation> {
+  const commandId = checked.commandId ?? parts.deps.crypto.randomId();
+  const key = { userId, clientId: checked.clientId, commandId };
+  const holdings = parts.deps.shares.of(holderOf(caller));
+  const run = (live: Connection | null, seen: Connection | null): MaybePromise<Invocation | Outdated> => {
+    const { span, action } = checked;
+    span?.target(live, action);
+    return passLayers(parts, { caller, recordedAs, key, checked, wait, live, seen, holdings }, 0);
+  };
+  const read = (): MaybePromise<Invocation> =>
+    thenDo(liveConnection(parts, key), (live) => thenDo(run(live, null), decided));
+  const seen = lastSeenConnection(parts, key);
+  if (!seen) return read();
+  return thenDo(run(seen, seen), (answer) => (answer.kind === 'outdated' ? read() : answer));
 }
 
-type Found = { readonly answers: readonly WaitsAnswer[]; readonly gaps: readonly ObservedSource[] };
+/**
+ * The answer if the invocation must be checked again with the connection in the store: the connection that this process
+ * last saw may be out of date. It was refused by a check, or the client has another connection now. Nothing was
+ * admitted or counted.
+ */
+type Outdated = { readonly kind: 'outdated' };
+const OUTDATED: Outdated = { kind: 'outdated' };
 
-/** Creates the reads over all nodes. From then on this node also answers the questions of other nodes. */
-function createWaits(deps: Deps, questions: NodeQuestions): Waits {
-  const { waiters } = deps.backend;
-  questions.answerWith('waits', (text) => answerQuestion(waiters, text));
-  const others = (question: WaitsQuestion): MaybePromise<Found> => ask(deps, questions, question);
-  const summaries = (own: MaybePromise<readonly CountedScan[]>, question: WaitsQuestion & { readonly first: number }) =>
-    both(own, others(question), (found, { answers, gaps }) =>
-      found.map((one, i) => ({
-        total: one.total + sum(answers.map(({ lists }) => lists[i]?.total ?? 0)),
-        scan: withGaps(merge([one.scan, ...answers.flatMap(({ lists }) => lists[i] ?? [])], question.first), gaps),
-      })),
-    );
+function decided(answer: Invocation | Outdated): Invocation {
+  if (answer.kind === 'outdated') throw new CallboardError('internal', 'A connection that was just read is outdated.');
+  return answer;
+}
+
+/**
+ * Runs the layers from index `from` on, then admits. Nothing else runs between the last layer and the registration of
+ * the wait, so two invocations cannot both take the last free wait.
+ */
+function passLayers(parts: InvokeParts, admission: Admission, from: number): MaybePromise<Invocation | Outdated> {
+  for (let at = from; at < CALL_LAYERS.length; at++) {
+    const answer = CALL_LAYERS[at]?.check(parts, admission);
+    if (answer instanceof Promise)
+      return answer.then((late) =>
+        late?.kind === 'refused' ? refuseLayer(parts, admission, late) : passLayers(parts, admission, at + 1),
+      );
+    if (answer?.kind === 'refused') return refuseLayer(parts, admission, answer);
+  }
+  return admit(parts, admission);
+}
+
+/** Refuses the invocation. If the check relied on a connection that may be out of date, returns OUTDATED instead. */
+function refuseLayer(parts: InvokeParts, admission: Admission, refusal: InvokeRefusal): InvokeRefusal | Outdated {
+  return admission.seen ? OUTDATED : refuse(parts, admission, refusal);
+}
+
+function refuse({ deps }: InvokeParts, { checked }: Admission, refusal: InvokeRefusal): InvokeRefusal {
+  deps.metrics.count('commands_refused', refusal.code);
+  return { ...refusal, commandId: checked.commandId };
+}
+
+type Admission = PreparedCall & {
+  readonly recordedAs: CommandCaller;
+  readonly wait: CallerSide;
+  /** The target's connection, if it was not read from the store and may be out of date; null otherwise. */
+  readonly seen: Connection | null;
+};
+
+function admit(parts: InvokeParts, admission: Admission): MaybePromise<Invocation | Outdated> {
+  const { checked, holdings } = admission;
+  const wait = new Wait(parts, { waitFor: checked.waitFor, withinMs: null, holdings, caller: admission.wait });
+  return thenDo(keepParams(parts, admission, wait), (kept) =>
+    'kind' in kept ? kept : admitKept(parts, { admission, kept, wait }),
+  );
+}
+
+type Admitting = { readonly admission: Admission; readonly kept: StoredPayload; readonly wait: Wait };
+
+function admitKept(parts: InvokeParts, admitting: Admitting): MaybePromise<Invocation | Outdated> {
+  const { wait, admission } = admitting;
+  const { backend } = parts.deps;
+  // A store that answers in the same tick gains nothing from a claim.
+  const claim = backend.capabilities.shared ? parts.dispatcher.claim(admission.key) : null;
+  const request = admitRequest(parts.deps, admitting, claim);
+  const admitted = orElse(
+    () => backend.commands.admit(request),
+    (error) => {
+      wait.forget();
+      if (claim) parts.dispatcher.settle(claim, isStoreUnavailable(error) ? 'unanswered' : SKIP);
+      return refusedStore(error);
+    },
+  );
+  return thenDo(admitted, (result) => {
+    const answered = answer(parts, admitting, result);
+    if (claim) parts.dispatcher.settle(claim, (result.kind === 'admitted' && result.dispatch) || SKIP);
+    return answered;
+  });
+}
+
+const SKIP = { kind: 'skip' } as const;
+
+/**
+ * Builds the request of an admission. Every member is named, because spreading objects costs more than the rest of an
+ * admission.
+ */
+function admitRequest(
+  { policy, nodeId }: Deps,
+  { admission, kept, wait }: Admitting,
+  claim: DispatchClaim | null,
+): AdmitRequest {
+  const { key, recordedAs, checked, live, seen } = admission;
+  const { id: scopeId, limit: scopeLimit, memberLimit = null } = policy.scopeOf(key.userId);
   return {
-    list: (filter, page) =>
-      both(waiters.list(filter, page), others({ read: 'list', filter, page }), (own, { answers, gaps }) =>
-        withGaps(answers.length === 0 ? own : merge([own, ...answers.flatMap(({ lists }) => lists)], page.first), gaps),
-      ),
-    counts: (filter) =>
-      both(waiters.countByNode(filter), others({ read: 'counts', filter }), (own, { answers, gaps }) => {
-        const counts = new Map(own.counts);
-        for (const [node, count] of answers.flatMap((answer) => answer.counts))
-          counts.set(node, (counts.get(node) ?? 0) + count);
-        return { counts, complete: own.complete && answers.every(({ complete }) => complete), gaps };
-      }),
-    ofUsers: (userIds, first) => summaries(waiters.ofUsers(userIds, first), { read: 'ofUsers', userIds, first }),
-    ofClients: (keys, first) => summaries(waiters.ofClients(keys, first), { read: 'ofClients', keys, first }),
-    ofCommands: (keys) =>
-      both(waiters.ofCommands(keys), others({ read: 'ofCommands', keys }), (own, { answers }) =>
-        own.map((list, i) => {
-          const more = answers.flatMap(({ lists }) => lists[i]?.rows.map(({ row }) => row) ?? []);
-          return more.length === 0 ? list : [...list, ...more].sort((a, b) => a.waiter.createdAt - b.waiter.createdAt);
-        }),
-      ),
+    userId: key.userId,
+    clientId: key.clientId,
+    commandId: key.commandId,
+    chosenId: checked.commandId !== null,
+    action: checked.action,
+    digest: checked.digest,
+    scopeId,
+    scopeLimit,
+    memberLimit,
+    namedInstanceId: checked.namedInstanceId,
+    clientType: live?.clientType ?? null,
+    params: checked.params,
+    kept,
+    caller: recordedAs,
+    traceId: checked.traceId,
+    parentSpanId: checked.parentSpanId,
+    traceFlags: checked.traceFlags,
+    traceState: checked.traceState,
+    callSpan: checked.span?.callSpan ?? null,
+    connectWithinMs: checked.connectWithinMs,
+    respondWithinMs: checked.respondWithinMs,
+    waiter: { rpcId: wait.rpcId, callerNodeId: nodeId, waitFor: wait.waitFor, withinMs: null },
+    seen,
+    claim,
   };
 }
 
-/** Asks the other nodes. In a deployment of one node, the answer comes in the same tick. */
-function ask(deps: Deps, questions: NodeQuestions, question: WaitsQuestion): MaybePromise<Found> {
-  if (deps.backend.capabilities.shared) return askNodes(deps, questions, question);
-  return thenDo(silentSources(deps, 'pending_rpcs'), (gaps) => ({ answers: [], gaps }));
+function answer(
+  parts: InvokeParts,
+  { admission, kept, wait }: Admitting,
+  result: AdmitResult,
+): MaybePromise<Invocation | Outdated> {
+  const { deps } = parts;
+  const { key, checked } = admission;
+  if (result.kind !== 'admitted') parts.keeper.discard(kept);
+  if (result.kind === 'outdated') {
+    wait.forget();
+    return OUTDATED;
+  }
+  if (result.kind === 'refused') {
+    wait.forget();
+    return refuse(parts, admission, refusedAdmission(result));
+  }
+  if (result.kind === 'ended') {
+    wait.forget();
+    return endedInvocation(key, result.mark);
+  }
+  const { command } = result;
+  if (result.kind === 'admitted') {
+    deps.metrics.count('commands_admitted');
+    deps.events.emit('admitted', command);
+  }
+  parts.acts.hint(key);
+  if (!satisfied(checked.waitFor, command)) return wait.begin(command);
+  wait.forget();
+  return invocation(command, wait.rpcId, result.kind === 'attached' ? result.result : null);
 }
 
-async function askNodes(deps: Deps, questions: NodeQuestions, question: WaitsQuestion): Promise<Found> {
-  const { others, silent } = await otherNodes(deps);
-  const caller = 'filter' in question ? question.filter.callerNodeId : null;
-  const asked = others.filter((node) => !silent.has(node) && (caller === null || caller === node));
-  const text = writeQuestion(question);
-  const answers: WaitsAnswer[] = [];
-  const gaps = [...silent].map((nodeId) => gapOf(deps, nodeId, 'node_silent'));
-  await Promise.all(
-    asked.map(async (nodeId) => {
-      const written = await questions.ask(nodeId, { topic: 'waits', text, withinMs: WAITS_ASK_MS });
-      const answer = written === null ? 'node_silent' : readAnswer(written);
-      if (typeof answer === 'string') gaps.push(gapOf(deps, nodeId, answer));
-      else answers.push(answer);
-    }),
+/** Stores large params before the admission, so that no command is admitted whose params history could not keep. */
+function keepParams(parts: InvokeParts, admission: Admission, wait: Wait): MaybePromise<StoredPayload | InvokeRefusal> {
+  const { key, checked } = admission;
+  return orElse(
+    () => parts.keeper.keep(checked.params, key.userId),
+    (error) => {
+      wait.forget();
+      const refusal = refuse(parts, admission, refusedParams(error));
+      parts.deps.log.warn({ err: error }, 'the params of an invocation were not stored');
+      return refusal;
+    },
   );
-  return { answers, gaps };
 }
 
-function gapOf({ clock }: Deps, nodeId: string, reason: IncompleteReason): ObservedSource {
-  return { source: 'pending_rpcs', nodeId, complete: false, observed: 0, limit: null, reason, asOf: clock.now() };
-}
-
-type Part = Pick<Scan<PendingWait>, 'rows' | 'next'>;
+const CALLERS = new WeakMap<CallingPrincipal, CommandCaller>();
 
 /**
- * Merges pages of several nodes into one. Rows after the earliest end of these pages are left out, because the node
- * whose page ends there may have more rows.
+ * Returns the caller for a command's record. It is always the same object for one principal, because ended commands
+ * keep it in memory.
  */
-function merge(parts: readonly Part[], first: number): Scan<PendingWait> {
-  const bound = parts.reduce<Position | null>((least, { next }) => lesser(least, next), null);
-  const rows = parts
-    .flatMap((part) => part.rows)
-    .filter(({ position }) => bound === null || comparePositions(position, bound) <= 0)
-    .sort((a, b) => comparePositions(a.position, b.position));
-  const taken = rows.slice(0, first);
-  return { rows: taken, next: rows.length > first ? (taken.at(-1)?.position ?? null) : bound, gaps: [] };
+function callerOf(caller: CallingPrincipal): CommandCaller {
+  const known = CALLERS.get(caller);
+  if (known) return known;
+  const made: CommandCaller = { kind: caller.kind, name: caller.kind === 'admin' ? caller.name : caller.userId };
+  CALLERS.set(caller, made);
+  return made;
 }
 
-function lesser(a: Position | null, b: Position | null): Position | null {
-  if (a === null || b === null) return a ?? b;
-  return comparePositions(a, b) < 0 ? a : b;
+/** Returns the target's live connection as this process last saw it; null if it knows none. */
+function lastSeenConnection({ deps }: InvokeParts, key: CommandKey): Connection | null {
+  const seen = deps.backend.connections.lastSeen?.(key) ?? null;
+  return isLive(seen, deps.clock.now()) ? seen : null;
 }
 
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0);
+// Lets callers await and cancel a command that was admitted.
+
+async function awaitCommand(parts: WaitParts, requester: Requester, request: AwaitRequest): Promise<Invocation | null> {
+  const { deps } = parts;
+  const key = ownKey(requester, request);
+  const withinMs = within('within_ms', request.withinMs, AWAIT_WITHIN_MS);
+  if (!key) return null;
+  if (withinMs === 0) return readCommand(parts, key);
+  const asked = { ...request, ...key, action: null };
+  return withCallSpan<Invocation | null>(deps, asked, () => waitAgain(parts, requester, request, { key, withinMs }));
 }
 
-// Writes and reads the texts by which nodes ask each other for the waits of their callers, and answer.
+async function waitAgain(
+  parts: WaitParts,
+  requester: Requester,
+  request: AwaitRequest,
+  { key, withinMs }: { readonly key: CommandKey; readonly withinMs: number },
+): Promise<Invocation | null> {
+  const { deps } = parts;
+  const waitFor = request.waitFor ?? 'completed';
+  const holdings = deps.shares.of(holderOf(requester));
+  const shortage = holdings.refusal('waits', 1);
+  if (shortage) fail(shortage, SHARE_MESSAGE[shortage], { share: 'waits', retryAfterMs: 1000 });
+  const wait = new Wait(parts, { waitFor, withinMs, holdings, caller: request });
+  const { rpcId } = wait;
+  let attached;
+  try {
+    attached = await deps.backend.waiters.attach(key, { rpcId, callerNodeId: deps.nodeId, waitFor, withinMs });
+  } catch (error) {
+    wait.forget();
+    throw error;
+  }
+  if (attached.kind === 'waiting') return wait.begin(attached.command);
+  wait.forget();
+  if (attached.kind === 'full')
+    fail('capacity_exceeded', 'The maximum number of callers already wait on this command.', { retryAfterMs: 1000 });
+  if (attached.kind === 'ended') return endedInvocation(key, attached.mark);
+  return attached.kind === 'satisfied' ? invocation(attached.command, null, attached.result) : null;
+}
 
-/** What is asked of a node: a read of WaiterStore, by its name. */
-type WaitsQuestion =
-  | { readonly read: 'list'; readonly filter: WaiterFilter; readonly page: PageRequest }
-  | { readonly read: 'counts'; readonly filter: WaiterFilter }
-  | { readonly read: 'ofUsers'; readonly userIds: readonly string[]; readonly first: number }
-  | { readonly read: 'ofClients'; readonly keys: readonly ClientKey[]; readonly first: number }
-  | { readonly read: 'ofCommands'; readonly keys: readonly CommandKey[] };
+type CancelRequest = { readonly reason: string | null; readonly requestId: string | null };
 
-type Rows = readonly { readonly row: PendingWait; readonly position: Position }[];
+async function cancelCommand(
+  parts: WaitParts,
+  requester: Requester,
+  given: CommandKey,
+  { reason, requestId }: CancelRequest,
+): Promise<CancelReceipt | null> {
+  const key = ownKey(requester, given);
+  if (!key || !requester) return null;
+  checkReason(reason);
+  const act = await recordCancel(parts, requester, key, { reason, requestId });
+  const result = await parts.acts.settle(key, { kind: 'cancel', reason, by: nameOf(requester) });
+  await act?.end(CANCEL_STATES[result.kind]);
+  const { commandId } = key;
+  if (result.kind === 'unknown') {
+    const mark = await parts.deps.backend.commands.mark(key);
+    return mark && { state: 'too_late', commandId, outcome: mark.outcome, command: null };
+  }
+  const { command } = result;
+  return { state: CANCEL_STATES[result.kind], commandId, outcome: command.outcome, command };
+}
+
+const CANCEL_STATES = {
+  settled: 'cancelled',
+  requested: 'requested',
+  unchanged: 'too_late',
+  unknown: 'too_late',
+} as const;
 
 /**
- * The answer of a node. `lists`: one list for the question `list`; for `ofUsers`, `ofClients` and `ofCommands` one for
- * each user, client or command. `counts`: for the question `counts`, the number of waits by the node of their target.
+ * Records in the audit that an administrator is about to cancel a live command of another caller. Returns null if there
+ * is nothing to record.
  */
-type WaitsAnswer = {
-  readonly lists: readonly { readonly total: number; readonly rows: Rows; readonly next: Position | null }[];
-  readonly counts: readonly (readonly [string | null, number])[];
-  readonly complete: boolean;
+async function recordCancel(
+  { deps }: WaitParts,
+  requester: Principal,
+  key: CommandKey,
+  request: CancelRequest,
+): Promise<RecordedAct | null> {
+  if (requester.kind !== 'admin') return null;
+  const [command] = await deps.backend.commands.get([key]);
+  if (!command || isTerminal(command) || isCallOf(command, requester)) return null;
+  return deps.audit.record(requester, { action: 'cancel', subject: key, ...request });
+}
+
+async function readCommand({ deps }: WaitParts, key: CommandKey): Promise<Invocation | null> {
+  const { commands } = deps.backend;
+  const [command] = await commands.get([key]);
+  if (command) return invocation(command, null, isTerminal(command) ? await commands.result(key) : null);
+  const mark = await commands.mark(key);
+  return mark && endedInvocation(key, mark);
+}
+
+function nameOf(requester: Principal): string {
+  return requester.kind === 'admin' ? 'an administrator' : subjectOf(requester);
+}
+
+// The spans of requests that wait for a command: of an invocation, and of an await.
+
+type SpanParts = Pick<Deps, 'tracing' | 'nodeId'>;
+/**
+ * The part of a request that the request's span names. `action` is null if the request awaits a command of an earlier
+ * call.
+ */
+type Asked = TracedRequest & {
+  readonly userId?: string;
+  readonly clientId?: string;
+  readonly commandId?: string | null | undefined;
+  readonly action: string | null;
 };
 
-/** The version of the form of the texts. Increase it with each change of the form. */
-const FORM = 1;
-const READS: ReadonlySet<unknown> = new Set(['list', 'counts', 'ofUsers', 'ofClients', 'ofCommands']);
+/** The span of every call that a sampler declined. */
+const DECLINED_CALL: CallSpan = { callSpan: DECLINED, traceId: null, target() {} };
 
-function writeQuestion(question: WaitsQuestion): string {
-  return JSON.stringify({ form: FORM, ...question });
-}
+/** The recorded span of one request. */
+class RecordedCall implements CallSpan {
+  readonly callSpan: string | null;
+  readonly traceId: string | null;
+  /** Whether the client was seen to advertise the action. */
+  #isAdvertised = false;
+  readonly #tracing: Tracing;
+  readonly #nodeId: string;
+  readonly #asked: Asked;
+  readonly #span: Span;
 
-/** Answers a question of another node from the waits of this one. Throws if this version does not know its form. */
-export async function answerQuestion(waiters: WaiterStore, text: string): Promise<string> {
-  const answer = await answerOf(waiters, readQuestion(text));
-  const written = JSON.stringify({ form: FORM, ...answer });
-  return written.length > WAITS_ANSWER_CHARS ? `{"form":${FORM},"tooLong":true}` : written;
-}
+  constructor(span: Span, { tracing, nodeId }: SpanParts & { readonly tracing: Tracing }, asked: Asked) {
+    this.#tracing = tracing;
+    this.#nodeId = nodeId;
+    this.#asked = asked;
+    this.#span = span;
+    const { context } = span;
+    this.callSpan = context && traceparentOf(context);
+    this.traceId = context && context.traceId;
+    if (context) asked.onSpan?.(context);
+  }
 
-function readQuestion(text: string): WaitsQuestion {
-  const question: unknown = JSON.parse(text);
-  const known = isRecord(question) && question['form'] === FORM && READS.has(question['read']);
-  if (!known) throw new Error('The question is of another form.');
-  return question as unknown as WaitsQuestion;
-}
+  target(live: Connection | null, action: string): void {
+    this.#isAdvertised = live !== null && live.actions.some(({ name }) => name === action);
+  }
 
-async function answerOf(waiters: WaiterStore, question: WaitsQuestion): Promise<WaitsAnswer> {
-  switch (question.read) {
-    case 'list': {
-      const { rows, next } = await waiters.list(question.filter, question.page);
-      return { lists: [{ total: rows.length, rows, next }], counts: [], complete: true };
-    }
-    case 'counts': {
-      const { counts, complete } = await waiters.countByNode(question.filter);
-      return { lists: [], counts: [...counts], complete };
-    }
-    case 'ofUsers':
-      return listsOf(await waiters.ofUsers(question.userIds, question.first));
-    case 'ofClients':
-      return listsOf(await waiters.ofClients(question.keys, question.first));
-    case 'ofCommands': {
-      const lists = await waiters.ofCommands(question.keys);
-      const rowsOf = (waits: readonly PendingWait[]): Rows => waits.map((row) => ({ row, position: [] }));
-      return {
-        lists: lists.map((waits) => ({ total: waits.length, rows: rowsOf(waits), next: null })),
-        counts: [],
-        complete: true,
-      };
-    }
+  answered(invocation: Invocation | null): void {
+    if (invocation === null) return this.#end(refusalEnd('not_found'));
+    if (invocation.kind === 'refused') return this.#end(refusalEnd(invocation.code, invocation.by), invocation);
+    const { commandId, outcome, error } = endOf(invocation);
+    this.#end(outcomeEnd(outcome, error?.code ?? null), { commandId, ...invocation });
+  }
+
+  thrown(error: unknown): void {
+    this.#end(refusalEnd(error instanceof CallboardError ? error.code : 'internal'));
+  }
+
+  #end({ failed, attributes }: SpanEnd, answer: Answer = {}): void {
+    const { action, userId, clientId } = this.#asked;
+    const commandId = answer.commandId ?? this.#asked.commandId ?? undefined;
+    const { command } = answer;
+    // This request did not admit the command, so its span links to the span of the call that did.
+    const first = command && command.callSpan !== this.callSpan ? callSpanOf(command) : null;
+    if (first) this.#span.link(first);
+    const isKnown = this.#isAdvertised || (command !== undefined && hasKnownAction(command));
+    const about = subjectAttributes(this.#tracing, this.#nodeId, { userId, clientId, commandId });
+    if (action !== null) Object.assign(about, methodAttributes(action, isKnown));
+    if (command) Object.assign(about, recordAttributes(command));
+    Object.assign(about, callerTraceOf(this.#asked), attributes);
+    this.#span.end({ failed, attributes: about, ...(action !== null && !isKnown && { name: OTHER_METHOD }) });
   }
 }
 
-function listsOf(found: readonly CountedScan[]): WaitsAnswer {
-  const lists = found.map(({ total, scan }) => ({ total, rows: scan.rows, next: scan.next }));
-  return { lists, counts: [], complete: true };
-}
+type Answer = {
+  readonly commandId?: string | null;
+  readonly command?: Extract<Invocation, { command: object }>['command'];
+};
 
-/** Reads an answer, or why there is none: it was too long, or this version does not know its form. */
-export function readAnswer(text: string): WaitsAnswer | IncompleteReason {
-  const answer = parsed(text);
-  if (!isRecord(answer) || answer['form'] !== FORM) return 'not_supported';
-  if (answer['tooLong'] === true) return 'limit_reached';
-  return isAnswer(answer) ? answer : 'not_supported';
-}
-
-function parsed(text: string): unknown {
+/** Runs a request within a span, which ends with its answer. Without tracing it only runs. */
+export function withCallSpan<T extends Invocation | null>(
+  { tracing, nodeId }: SpanParts,
+  asked: Asked,
+  run: (span: CallSpan | null) => MaybePromise<T>,
+): MaybePromise<T> {
+  if (tracing === null) return run(null);
+  const started = tracing.start('server', asked.action ?? SPAN_NAME.await, parentOf(asked));
+  if (!started.recorded) return run(started.declined ? DECLINED_CALL : null);
+  const span = new RecordedCall(started, { tracing, nodeId }, asked);
+  const answered = (invocation: T): T => {
+    span.answered(invocation);
+    return invocation;
+  };
+  const thrown = (error: unknown): never => {
+    span.thrown(error);
+    throw error;
+  };
   try {
-    return JSON.parse(text);
-  } catch {
-    return null;
+    const answer = run(span);
+    return answer instanceof Promise ? answer.then(answered, thrown) : answered(answer);
+  } catch (error) {
+    return thrown(error);
   }
 }
 
-function isAnswer(answer: object): answer is WaitsAnswer {
-  const { lists, counts, complete } = answer as Partial<Record<keyof WaitsAnswer, unknown>>;
-  return (
-    Array.isArray(lists) &&
-    lists.every(isList) &&
-    Array.isArray(counts) &&
-    counts.every(isCount) &&
-    typeof complete === 'boolean'
-  );
+function refusalEnd(code: string, by: string | null = null): SpanEnd {
+  const attributes: SpanAttributes = { [SPAN_ATTRIBUTE.status]: code, [SPAN_ATTRIBUTE.errorType]: code };
+  if (by !== null) attributes[SPAN_ATTRIBUTE.refusedBy] = by;
+  return { failed: true, attributes };
 }
 
-function isList(list: unknown): boolean {
-  if (!isRecord(list)) return false;
-  const { total, rows, next } = list;
-  return typeof total === 'number' && Array.isArray(rows) && rows.every(isRow) && (next === null || isPosition(next));
+/**
+ * Returns the trace context that the request's span belongs to: the ids that the request names, or else those of its
+ * headers. If the ids are not those of W3C Trace Context, a new trace begins.
+ */
+function parentOf(asked: Asked): TraceContext | null {
+  const named = fieldsOf(asked);
+  return named.traceId === null && named.parentSpanId === null ? (asked.trace ?? null) : traceContextIn(named);
 }
 
-function isRow(row: unknown): boolean {
-  if (!isRecord(row) || !isPosition(row['position']) || !isRecord(row['row'])) return false;
-  const { waiter, command } = row['row'];
-  return isRecord(waiter) && typeof waiter['rpcId'] === 'string' && isRecord(command) && 'stage' in command;
+function fieldsOf({ traceId = null, parentSpanId = null, traceFlags = null, traceState = null }: Asked): TraceFields {
+  return { traceId, parentSpanId, traceFlags, traceState };
 }
 
-function isPosition(position: unknown): position is Position {
-  return Array.isArray(position) && position.every((text) => typeof text === 'string');
-}
-
-function isCount(count: unknown): boolean {
-  return Array.isArray(count) && (count[0] === null || typeof count[0] === 'string') && typeof count[1] === 'number';
+function callerTraceOf(asked: Asked): SpanAttributes {
+  const { traceId } = fieldsOf(asked);
+  return traceId === null || parentOf(asked) ? {} : { [SPAN_ATTRIBUTE.callerTraceId]: traceId };
 }

@@ -1,37 +1,212 @@
-/** Predicts whether an invocation would be admitted, by the same rules as the invocation. Writes nothing. */
+/**
+ * The checks that an invocation passes before it reaches the store, and the preflight, which predicts by the same checks
+ * whether an invocation would be admitted. Changes nothing.
+ */
 import { isOwnScope } from '../auth/policy.ts';
 import { requireScope, subjectOf, type CallingPrincipal, type Requester } from '../auth/principal.ts';
 import type { Command } from '../commands/command.ts';
-import type { AdmitPreview, AdmitQuestion } from '../commands/stores.ts';
-import { CallboardError, type Code } from '../errors.ts';
+import type { Dispatcher } from '../commands/dispatcher.ts';
+import type { AdmitPreview, AdmitQuestion, AdmitRefusal, AdmitResult } from '../commands/stores.ts';
+import { isLive, type Connection } from '../connections/connection.ts';
+import { CallboardError, notFound, type Code } from '../errors.ts';
+import type { PayloadStorage } from '../history/payloads.ts';
+import { canonicalUser, type CommandKey } from '../ids.ts';
 import { toJson } from '../json.ts';
 import { QUEUE_PER_CLIENT } from '../limits.ts';
-import { holderOf } from '../shares/shares.ts';
+import { thenDo, type MaybePromise } from '../maybe-promise.ts';
+import {
+  SHARE_MESSAGE,
+  holderOf,
+  isShareRefusal,
+  type Holdings,
+  type RefusedShare,
+  type ShareRefusal,
+} from '../shares/shares.ts';
 import {
   PREFLIGHT_LAYERS,
+  type Invocation,
   type InvokeRequest,
   type Preflight,
   type PreflightLayer,
   type PreflightLayerName,
-  type PreflightVerdict,
+  type RefusedBy,
 } from './call.ts';
-import {
-  CALL_LAYERS,
-  ID_IS_KNOWN,
-  admitQuestion,
-  liveConnection,
-  ownUser,
-  refusedAdmission,
-  refusedParams,
-  refusedStore,
-  type CallLayer,
-  type InvokeParts,
-  type InvokeRefusal,
-  type LayerAnswer,
-  type PreparedCall,
-  type SkippedLayer,
-} from './invoke.ts';
 import { checkInvoke, type CheckedInvoke } from './request.ts';
+import type { WaitParts } from './wait.ts';
+
+export type InvokeParts = WaitParts & {
+  readonly keeper: PayloadStorage;
+  readonly dispatcher: Pick<Dispatcher, 'claim' | 'settle'>;
+  readonly isDraining: () => boolean;
+};
+
+/** An invocation whose requester and input were checked, with the state of its target. */
+export type PreparedCall = {
+  /** The principal that the policy is evaluated for. */
+  readonly caller: CallingPrincipal;
+  readonly key: CommandKey;
+  readonly checked: CheckedInvoke;
+  /** The connection of the target; null if it is not connected. */
+  readonly live: Connection | null;
+  /** The holdings of the caller. */
+  readonly holdings: Holdings;
+};
+
+/** The layer does not apply to this call, and refuses nothing. */
+type SkippedLayer = { readonly kind: 'skipped'; readonly message: string };
+/** The answer of a layer; null if it lets the call pass. A refusal does not contain the command's id yet. */
+type LayerAnswer = InvokeRefusal | SkippedLayer | null;
+
+/** One check. Changes nothing. */
+type CallLayer = {
+  readonly layer: 'policy' | 'relay' | 'action' | 'waits';
+  readonly check: (parts: InvokeParts, call: PreparedCall) => MaybePromise<LayerAnswer>;
+};
+
+const ID_IS_KNOWN: SkippedLayer = { kind: 'skipped', message: 'Not asked: the command id is known.' };
+const NOT_CONNECTED: SkippedLayer = { kind: 'skipped', message: 'Not asked: the client is not connected.' };
+const OTHER_INSTANCE: SkippedLayer = {
+  kind: 'skipped',
+  message: 'Not asked: another instance of the client is connected than the named one.',
+};
+
+/** The layers, in the order in which an invocation passes them. */
+export const CALL_LAYERS: readonly CallLayer[] = [
+  { layer: 'policy', check: checkPolicy },
+  { layer: 'relay', check: (parts, call) => unlessKnown(parts, call, checkRelay(parts)) },
+  { layer: 'action', check: (parts, call) => unlessKnown(parts, call, checkAction(call)) },
+  { layer: 'waits', check: (_, { holdings }) => checkWaits(holdings) },
+];
+
+/** Returns the user whose client is called. Throws `not_found` if a user names another user. */
+export function ownUser(caller: CallingPrincipal, given: string): string {
+  const userId = canonicalUser(given);
+  if (caller.kind === 'user' && caller.userId !== userId) notFound();
+  return userId;
+}
+
+/** Reads the target's connection from the store; null if it is not live. */
+export function liveConnection({ deps }: InvokeParts, key: CommandKey): MaybePromise<Connection | null> {
+  return thenDo(deps.backend.connections.get([key]), ([connection = null]) =>
+    isLive(connection, deps.clock.now()) ? connection : null,
+  );
+}
+
+function checkPolicy({ deps }: InvokeParts, { caller, key, checked, live }: PreparedCall): InvokeRefusal | null {
+  const target = { userId: key.userId, clientType: live?.clientType ?? null, action: checked.action };
+  const decision = deps.policy.decide(caller, target);
+  if (decision.allowed) return null;
+  return refused('policy_denied', 'policy', `The policy rule "${decision.rule}" denies this invocation.`);
+}
+
+function checkRelay({ isDraining }: InvokeParts): InvokeRefusal | null {
+  return isDraining()
+    ? refused('draining', 'relay', 'This node admits no new commands.', { retryAfterMs: 1000 })
+    : null;
+}
+
+/**
+ * Refuses an action that the connected client does not advertise. The actions of a client that is not connected are not
+ * known, so the layer does not apply.
+ */
+function checkAction({ checked, live }: PreparedCall): LayerAnswer {
+  if (!live) return NOT_CONNECTED;
+  if (checked.namedInstanceId !== null && checked.namedInstanceId !== live.instanceId) return OTHER_INSTANCE;
+  if (live.actions.some(({ name }) => name === checked.action)) return null;
+  return refused('action_not_advertised', 'target', 'The client does not advertise this action.');
+}
+
+/** Drops a refusal if the command id is known, because the outcome of a known command is replayed. */
+function unlessKnown(
+  { deps }: InvokeParts,
+  { key, checked }: PreparedCall,
+  answer: LayerAnswer,
+): MaybePromise<LayerAnswer> {
+  if (answer?.kind !== 'refused' || checked.commandId === null) return answer;
+  const { commands } = deps.backend;
+  return thenDo(commands.get([key]), ([known]) =>
+    known ? ID_IS_KNOWN : thenDo(commands.mark(key), (mark) => (mark ? ID_IS_KNOWN : answer)),
+  );
+}
+
+function checkWaits(holdings: Holdings): InvokeRefusal | null {
+  const shortage = holdings.refusal('waits', 1);
+  return shortage && refusedShare(shortage, 'waits');
+}
+
+/** Returns the refusal of an invocation whose params history cannot keep. Rethrows every other error. */
+export function refusedParams(error: unknown): InvokeRefusal {
+  if (!(error instanceof CallboardError) || !isShareRefusal(error.code)) throw error;
+  return refused(error.code, 'capacity', error.message, { retryAfterMs: 1000, share: 'spilled_bytes' });
+}
+
+/** Returns the part of an admission that decides whether the store refuses it. */
+function admitQuestion({ deps }: InvokeParts, { key, checked }: PreparedCall): AdmitQuestion {
+  const { id: scopeId, limit: scopeLimit, memberLimit = null } = deps.policy.scopeOf(key.userId);
+  const { commandId, digest, namedInstanceId, params, connectWithinMs, waitFor } = checked;
+  return {
+    ...key,
+    ...{ chosenId: commandId !== null, digest, scopeId, scopeLimit, memberLimit },
+    ...{ namedInstanceId, params, connectWithinMs },
+    waiter: { waitFor },
+  };
+}
+
+type RefusedAdmission = Extract<AdmitResult, { kind: 'refused' }>;
+/** A refused invocation. */
+export type InvokeRefusal = Extract<Invocation, { kind: 'refused' }>;
+
+/** The answer to each refusal of admission, and which layer refused. */
+const ADMISSION: Readonly<
+  Record<
+    Exclude<AdmitRefusal, ShareRefusal>,
+    { readonly by: RefusedBy; readonly message: string; readonly retryAfterMs?: number }
+  >
+> = {
+  command_conflict: { by: 'conflict', message: 'This command id was used for another request.' },
+  not_connected: { by: 'target', message: 'The client is not connected, and the call allows no time to connect.' },
+  instance_mismatch: { by: 'target', message: 'The live instance of the client is not the named one.' },
+  capacity_exceeded: {
+    by: 'capacity',
+    message: 'The admission scope, or the command, is at its limit.',
+    retryAfterMs: 1000,
+  },
+  queue_full: {
+    by: 'capacity',
+    message: 'The maximum number of commands already wait for this client.',
+    retryAfterMs: 1000,
+  },
+};
+
+export function refused(
+  code: Code,
+  by: RefusedBy,
+  message: string,
+  more: Partial<Pick<InvokeRefusal, 'retryAfterMs' | 'commandId' | 'share'>> = {},
+): InvokeRefusal {
+  return { kind: 'refused', code, by, message, retryAfterMs: null, commandId: null, ...more };
+}
+
+/** Refuses because one user holds too much of a bounded resource, or because its total is used up. */
+function refusedShare(code: ShareRefusal, share: RefusedShare | null): InvokeRefusal {
+  const named = share === null ? {} : { share };
+  return refused(code, 'capacity', SHARE_MESSAGE[code], { retryAfterMs: 1000, ...named });
+}
+
+/** Returns the answer to a refusal of the store, without the command's id. */
+export function refusedAdmission({ code, share = 'marks' }: RefusedAdmission): InvokeRefusal {
+  if (isShareRefusal(code)) return refusedShare(code, share);
+  const { by, message, retryAfterMs } = ADMISSION[code];
+  return refused(code, by, message, { retryAfterMs: retryAfterMs ?? null });
+}
+
+/** Returns the refusal for the error of a store that has no room for the act itself. Rethrows every other error. */
+export function refusedStore(error: unknown): RefusedAdmission {
+  if (!(error instanceof CallboardError) || error.code !== 'store_full') throw error;
+  return { kind: 'refused', code: error.code, share: null };
+}
+
+// Predicts whether an invocation would be admitted. Writes nothing.
 
 /**
  * Runs every layer of an invocation without admitting anything: nothing is reserved, written or counted. Throws as the
@@ -79,10 +254,7 @@ async function callOf(parts: InvokeParts, { caller, userId, checked }: Checked):
 
 async function askAll(parts: InvokeParts, findings: Findings, call: PreparedCall): Promise<Command | null> {
   for (const { layer, check } of CALL_LAYERS)
-    findings.note(layer, await check(parts, call), {
-      passed: CALL_PASSES[layer],
-      evidence: CALL_EVIDENCE[layer](call),
-    });
+    findings.note(layer, await check(parts, call), CALL_PASSES[layer], CALL_EVIDENCE[layer](call));
   await askStorage(parts, findings, call);
   return askStore(parts, findings, call);
 }
@@ -124,22 +296,13 @@ async function askStore(parts: InvokeParts, findings: Findings, call: PreparedCa
   const { answer } = preview;
   const refusal = answer.kind === 'refused' ? refusedAdmission(answer) : null;
   for (const layer of STORE_LAYERS) {
-    const found = layer === refusal?.by ? refusal : skippedByStore(layer, preview);
-    findings.note(layer, found, {
-      passed: STORE_PASSES[layer],
-      evidence: STORE_EVIDENCE[layer](question, preview, call.caller),
-    });
+    // The store does not check the target if the command id is known.
+    const skipped = layer === 'target' && preview.known ? ID_IS_KNOWN : null;
+    const found = layer === refusal?.by ? refusal : skipped;
+    findings.note(layer, found, STORE_PASSES[layer], STORE_EVIDENCE[layer](question, preview, call.caller));
     if (found?.kind === 'refused') return null;
   }
   return answer.kind === 'attached' ? answer.command : null;
-}
-
-/**
- * Returns why the store does not check a layer; null if it does. The store does not check the target if the command id
- * is known.
- */
-function skippedByStore(layer: StoreLayer, { known }: AdmitPreview): SkippedLayer | null {
-  return layer === 'target' && known ? ID_IS_KNOWN : null;
 }
 
 const STORE_PASSES: Readonly<Record<StoreLayer, string>> = {
@@ -199,22 +362,18 @@ class Findings {
   }
 
   /** Takes what a layer answered. `passed`: the message if it let the call pass. */
-  note(
-    layer: PreflightLayerName,
-    answer: LayerAnswer,
-    { passed, evidence }: { readonly passed: string; readonly evidence: LayerEvidence | null },
-  ): void {
+  note(layer: PreflightLayerName, answer: LayerAnswer, passed: string, evidence: LayerEvidence | null): void {
     if (answer === null) this.pass(layer, passed, evidence);
     else if (answer.kind === 'refused') this.refuse(layer, answer, evidence);
-    else this.#set(layer, 'skipped', { message: answer.message, evidence: null });
+    else this.#found.set(layer, { verdict: 'skipped', code: null, message: answer.message, evidence: null });
   }
 
   pass(layer: PreflightLayerName, message: string, evidence: LayerEvidence | null = null): void {
-    this.#set(layer, 'pass', { message, evidence });
+    this.#found.set(layer, { verdict: 'pass', code: null, message, evidence });
   }
 
-  unknown(layer: PreflightLayerName, message: string, evidence: LayerEvidence | null = null): void {
-    this.#set(layer, 'unknown', { message, evidence });
+  unknown(layer: PreflightLayerName, message: string): void {
+    this.#found.set(layer, { verdict: 'unknown', code: null, message, evidence: null });
   }
 
   refuse(
@@ -222,7 +381,7 @@ class Findings {
     { code, message }: Pick<InvokeRefusal, 'code' | 'message'>,
     evidence: LayerEvidence | null = null,
   ): void {
-    this.#set(layer, 'refuse', { code, message, evidence });
+    this.#found.set(layer, { verdict: 'refuse', code, message, evidence });
   }
 
   result(command: Command | null): Preflight {
@@ -232,17 +391,6 @@ class Findings {
     const isUnknown = ofRelay.some(({ verdict }) => verdict === 'unknown');
     const wouldAdmit = firstRefusal ? 'refuse' : isUnknown ? 'unknown' : 'pass';
     return { wouldAdmit, firstRefusal, layers, command, asOf: this.#asOf };
-  }
-
-  #set(
-    layer: PreflightLayerName,
-    verdict: PreflightVerdict,
-    {
-      code = null,
-      ...told
-    }: { readonly code?: Code | null; readonly message: string; readonly evidence: LayerEvidence | null },
-  ): void {
-    this.#found.set(layer, { verdict, code, ...told });
   }
 
   #layerOf(layer: PreflightLayerName): PreflightLayer {

@@ -1,10 +1,7 @@
-/** Checks what a call asks for before anything is done for it. */
-import type { RecordedAct } from '../audit/audit.ts';
-import { subjectOf, type Principal, type Requester } from '../auth/principal.ts';
-import { NO_DIGEST, isCallOf, isTerminal, type WaitFor } from '../commands/command.ts';
-import { ownKey } from '../commands/operator.ts';
+/** Checks the input of an invocation before anything is done for it. */
+import { NO_DIGEST, type WaitFor } from '../commands/command.ts';
 import { collectInputErrors, fail, invalid, optional } from '../errors.ts';
-import { hasAtMost, id, isId, isName, isTrace, isWithin, name, trace, within, type CommandKey } from '../ids.ts';
+import { id, isId, isName, isTrace, isWithin, name, trace, within } from '../ids.ts';
 import {
   canonicalText,
   forEachName,
@@ -14,23 +11,13 @@ import {
   trustJson,
   type JsonText,
 } from '../json.ts';
-import { AWAIT_WITHIN_MS, CONNECT_WITHIN_MS, DIGEST_BYTES, MAX_REASON, RESPOND_WITHIN_MS } from '../limits.ts';
+import { CONNECT_WITHIN_MS, DIGEST_BYTES, RESPOND_WITHIN_MS } from '../limits.ts';
 import type { Crypto } from '../ports.ts';
-import { SHARE_MESSAGE, holderOf } from '../shares/shares.ts';
 import type { TraceFields } from '../trace-context.ts';
-import { withCallSpan, type CallSpan } from './call-span.ts';
-import {
-  endedInvocation,
-  invocation,
-  type AwaitRequest,
-  type CancelReceipt,
-  type Invocation,
-  type InvokeRequest,
-} from './call.ts';
-import { Wait, type WaitParts } from './wait.ts';
+import type { CallSpan, InvokeRequest } from './call.ts';
 
 /** An invocation whose inputs were all checked, with defaults filled in. */
-export type CheckedInvoke = {
+export type CheckedInvoke = TraceFields & {
   readonly clientId: string;
   readonly action: string;
   readonly commandId: string | null;
@@ -39,10 +26,6 @@ export type CheckedInvoke = {
   readonly waitFor: WaitFor;
   readonly connectWithinMs: number;
   readonly respondWithinMs: number;
-  readonly traceId: string | null;
-  readonly parentSpanId: string | null;
-  readonly traceFlags: string | null;
-  readonly traceState: string | null;
   /** The span of the call; null where the relay does not trace. */
   readonly span: CallSpan | null;
   /** The digest of what the invocation asks for; NO_DIGEST for an invocation without a command id. */
@@ -172,115 +155,4 @@ function withSite(params: JsonText | null, { sessionId, siteId }: SitePart): Jso
   const own = `"${RESERVED}session_id":${JSON.stringify(sessionId)},"${RESERVED}id":${JSON.stringify(siteId)}}`;
   if (params === null || isEmptyObject(params)) return trustJson(`{${own}`);
   return trustJson(`${params.slice(0, params.lastIndexOf('}'))},${own}`);
-}
-
-// Lets callers await and cancel a command that was admitted.
-
-/**
- * Waits again on a command by its ids, from any node. `withinMs` 0 reads the record and registers no waiter. Null: the
- * command does not exist or belongs to another user.
- */
-export async function awaitCommand(
-  parts: WaitParts,
-  requester: Requester,
-  request: AwaitRequest,
-): Promise<Invocation | null> {
-  const { deps } = parts;
-  const key = ownKey(requester, request);
-  const withinMs = within('within_ms', request.withinMs, AWAIT_WITHIN_MS);
-  if (!key) return null;
-  if (withinMs === 0) return readCommand(parts, key);
-  const asked = { ...request, ...key, action: null };
-  return withCallSpan<Invocation | null>(deps, asked, () => waitAgain(parts, { requester, request, key, withinMs }));
-}
-
-type WaitRequest = {
-  readonly requester: Requester;
-  readonly request: AwaitRequest;
-  readonly key: CommandKey;
-  readonly withinMs: number;
-};
-
-async function waitAgain(
-  parts: WaitParts,
-  { requester, request, key, withinMs }: WaitRequest,
-): Promise<Invocation | null> {
-  const { deps } = parts;
-  const waitFor = request.waitFor ?? 'completed';
-  const holdings = deps.shares.of(holderOf(requester));
-  const shortage = holdings.refusal('waits', 1);
-  if (shortage) fail(shortage, SHARE_MESSAGE[shortage], { share: 'waits', retryAfterMs: 1000 });
-  const wait = new Wait(parts, { waitFor, withinMs, holdings, caller: request });
-  const { rpcId } = wait;
-  let attached;
-  try {
-    attached = await deps.backend.waiters.attach(key, { rpcId, callerNodeId: deps.nodeId, waitFor, withinMs });
-  } catch (error) {
-    wait.forget();
-    throw error;
-  }
-  if (attached.kind === 'waiting') return wait.begin(attached.command);
-  wait.forget();
-  if (attached.kind === 'full')
-    fail('capacity_exceeded', 'The maximum number of callers already wait on this command.', { retryAfterMs: 1000 });
-  if (attached.kind === 'ended') return endedInvocation(key, attached.mark);
-  return attached.kind === 'satisfied' ? invocation(attached.command, null, attached.result) : null;
-}
-
-/** Cancels a command. Null: the command is absent or belongs to another user. */
-export async function cancelCommand(
-  parts: WaitParts,
-  request: { requester: Requester; key: CommandKey; reason: string | null; requestId: string | null },
-): Promise<CancelReceipt | null> {
-  const { requester, reason } = request;
-  const key = ownKey(requester, request.key);
-  if (!key || !requester) return null;
-  if (reason !== null && !hasAtMost(reason, MAX_REASON)) invalid('reason', `expected at most ${MAX_REASON} characters`);
-  const act = await recordCancel(parts, { requester, key, reason, requestId: request.requestId });
-  const result = await parts.acts.settle(key, { kind: 'cancel', reason, by: nameOf(requester) });
-  await act?.end(CANCEL_STATES[result.kind]);
-  const { commandId } = key;
-  if (result.kind === 'unknown') {
-    const mark = await parts.deps.backend.commands.mark(key);
-    return mark && { state: 'too_late', commandId, outcome: mark.outcome, command: null };
-  }
-  const { command } = result;
-  return { state: CANCEL_STATES[result.kind], commandId, outcome: command.outcome, command };
-}
-
-const CANCEL_STATES = {
-  settled: 'cancelled',
-  requested: 'requested',
-  unchanged: 'too_late',
-  unknown: 'too_late',
-} as const;
-
-/**
- * Records in the audit that an administrator is about to cancel a live command of another caller. Returns null if there
- * is nothing to record.
- */
-async function recordCancel(
-  { deps }: WaitParts,
-  {
-    requester,
-    key,
-    ...told
-  }: { requester: Principal; key: CommandKey; reason: string | null; requestId: string | null },
-): Promise<RecordedAct | null> {
-  if (requester.kind !== 'admin') return null;
-  const [command] = await deps.backend.commands.get([key]);
-  if (!command || isTerminal(command) || isCallOf(command, requester)) return null;
-  return deps.audit.record(requester, { action: 'cancel', subject: key, ...told });
-}
-
-async function readCommand({ deps }: WaitParts, key: CommandKey): Promise<Invocation | null> {
-  const { commands } = deps.backend;
-  const [command] = await commands.get([key]);
-  if (command) return invocation(command, null, isTerminal(command) ? await commands.result(key) : null);
-  const mark = await commands.mark(key);
-  return mark && endedInvocation(key, mark);
-}
-
-function nameOf(requester: Principal): string {
-  return requester.kind === 'admin' ? 'an administrator' : subjectOf(requester);
 }

@@ -4,22 +4,16 @@ import type { DeliveryActs } from '../commands/acts.ts';
 import { END_MESSAGES, endedByMark, isTerminal, type Command, type Reply, type WaitFor } from '../commands/command.ts';
 import type { Deps } from '../deps.ts';
 import { commandKeyText } from '../ids.ts';
+import type { JsonText } from '../json.ts';
 import { RELEASE_MS } from '../limits.ts';
 import { thenDo } from '../maybe-promise.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Cancel } from '../ports.ts';
 import type { Holdings } from '../shares/shares.ts';
 import { commandTraceFields } from '../trace-context.ts';
-import { invocation, type HangUp, type Invocation, type OnStage } from './call.ts';
+import { invocation, type CallerSide, type Invocation, type OnStage } from './call.ts';
 
 export type WaitParts = { readonly deps: Deps; readonly correlator: Correlator; readonly acts: DeliveryActs };
-
-/** What the caller may do while it waits: hang up, and listen for stages. */
-export type CallerSide = {
-  readonly signal?: HangUp | undefined;
-  readonly onAdmitted?: OnStage | undefined;
-  readonly onStage?: OnStage | undefined;
-};
 
 type NewWait = {
   readonly waitFor: WaitFor;
@@ -41,10 +35,11 @@ const ONCE = { once: true } as const;
  * command's deadline, whichever comes first. Each of these removes the waiter; only the deadline touches the command.
  * The object exists from before the store is asked until the caller is answered.
  */
-export class Wait implements Waiting {
+export class Wait {
   readonly rpcId: string;
   readonly waitFor: WaitFor;
   readonly withinMs: number | null;
+  /** The amounts of bounded resources that the waiting requester holds. */
   readonly holdings: Holdings;
   readonly #parts: WaitParts;
   readonly #caller: CallerSide;
@@ -72,6 +67,7 @@ export class Wait implements Waiting {
     parts.correlator.add(this);
   }
 
+  /** The wait as it is registered in the store; null until it is registered. */
   get known(): KnownWait | null {
     const { rpcId, waitFor } = this;
     return this.#command && { rpcId, command: this.#command, waitFor, since: this.#since, until: this.#until };
@@ -94,6 +90,7 @@ export class Wait implements Waiting {
     });
   }
 
+  /** Called at most once. The reply may come before the store has answered that the waiter is registered. */
   resolve(reply: Reply): void {
     if (!this.#command) this.#reply = reply;
     else this.#end()?.(invocation(reply.command, this.rpcId, reply.result));
@@ -159,14 +156,24 @@ export class Wait implements Waiting {
 
   /** Removes the waiter, and answers with the record as it is now. */
   async #giveUp(command: Command): Promise<Invocation> {
-    const { commands, waiters } = this.#parts.deps.backend;
+    const { rpcId } = this;
     this.forget();
-    await waiters.remove(command, this.rpcId);
-    const [now] = await commands.get([command]);
-    const mark = now ? null : await commands.mark(command);
-    const present = now ?? (mark ? endedByMark(command, mark) : command);
-    return invocation(present, this.rpcId, isTerminal(present) ? await commands.result(present) : null);
+    const { command: present, result } = await readPresent(this.#parts.deps, { rpcId, command });
+    return invocation(present, rpcId, result);
   }
+}
+
+/** Removes the waiter of a command from the store, and reads the command's present state. */
+async function readPresent(
+  { backend }: Pick<Deps, 'backend'>,
+  { rpcId, command }: Pick<KnownWait, 'rpcId' | 'command'>,
+): Promise<Reply> {
+  const { commands, waiters } = backend;
+  await waiters.remove(command, rpcId);
+  const [now] = await commands.get([command]);
+  const mark = now ? null : await commands.mark(command);
+  const present = now ?? (mark ? endedByMark(command, mark) : command);
+  return { rpcId, command: present, result: isTerminal(present) ? await commands.result(present) : null };
 }
 
 // Matches replies to the callers that wait on this node.
@@ -183,20 +190,9 @@ type KnownWait = {
   readonly until: number | null;
 };
 
-/** A wait for a reply. */
-interface Waiting {
-  readonly rpcId: string;
-  /** The amounts of bounded resources that the waiting requester holds. */
-  readonly holdings: Holdings;
-  /** The wait as it is registered in the store; null until it is registered. */
-  readonly known: KnownWait | null;
-  /** Called at most once. The reply may come before the store has answered that the waiter is registered. */
-  resolve(reply: Reply): void;
-}
-
 /** Resolves this node's waiters: each at most once, by the first reply. */
 export class Correlator {
-  readonly #waiting = new ChurnMap<string, Waiting>();
+  readonly #waiting = new ChurnMap<string, Wait>();
   readonly #metrics: Metrics;
   #released = false;
 
@@ -209,7 +205,7 @@ export class Correlator {
    * forgotten, it counts in the user's share `waits` (see `shares/shares.ts`). The caller of this method must have
    * checked that there is room.
    */
-  add(waiting: Waiting): void {
+  add(waiting: Wait): void {
     waiting.holdings.take('waits', 1);
     this.#waiting.set(waiting.rpcId, waiting);
   }
@@ -230,7 +226,7 @@ export class Correlator {
     waiting.resolve(reply);
   }
 
-  #take(rpcId: string): Waiting | undefined {
+  #take(rpcId: string): Wait | undefined {
     const waiting = this.#waiting.get(rpcId);
     if (!waiting) return undefined;
     this.#waiting.delete(rpcId);
@@ -310,16 +306,13 @@ async function reattach({ deps, correlator }: Parts, wait: KnownWait): Promise<v
   const { rpcId, command, waitFor, until } = wait;
   const now = deps.clock.now();
   const withinMs = until === null ? null : Math.max(0, until - now);
-  const attached = await deps.backend.waiters.attach(command, {
-    rpcId,
-    callerNodeId: deps.nodeId,
-    waitFor,
-    withinMs,
-  });
-  if (attached.kind === 'satisfied') correlator.resolve({ rpcId, command: attached.command, result: attached.result });
-  if (attached.kind === 'ended')
-    correlator.resolve({ rpcId, command: endedByMark(command, attached.mark), result: null });
-  if (attached.kind === 'unknown') correlator.resolve({ rpcId, command: forgotten(command, now), result: null });
+  const waiter = { rpcId, callerNodeId: deps.nodeId, waitFor, withinMs };
+  const attached = await deps.backend.waiters.attach(command, waiter);
+  const end = (present: Command, result: JsonText | null = null): void =>
+    correlator.resolve({ rpcId, command: present, result });
+  if (attached.kind === 'satisfied') end(attached.command, attached.result);
+  if (attached.kind === 'ended') end(endedByMark(command, attached.mark));
+  if (attached.kind === 'unknown') end(forgotten(command, now));
 }
 
 /**
@@ -360,23 +353,12 @@ export async function releaseWaits(parts: Parts): Promise<void> {
 }
 
 async function release({ deps, correlator }: Parts, wait: KnownWait): Promise<void> {
-  const reply = await present(deps, wait).catch((error: unknown) => {
+  const reply = await readPresent(deps, wait).catch((error: unknown) => {
     const fields = { err: error, ...commandTraceFields(wait.command) };
     deps.log.warn(fields, 'could not read a command; its caller gets the last known state');
     return lastKnown(wait);
   });
   correlator.resolve(reply);
-}
-
-async function present({ backend }: Parts['deps'], { rpcId, command }: KnownWait): Promise<Reply> {
-  const { commands, waiters } = backend;
-  await waiters.remove(command, rpcId);
-  const [now = command] = await commands.get([command]);
-  if (now === null) {
-    const mark = await commands.mark(command);
-    return { rpcId, command: mark ? endedByMark(command, mark) : command, result: null };
-  }
-  return { rpcId, command: now, result: isTerminal(now) ? await commands.result(now) : null };
 }
 
 function lastKnown({ rpcId, command }: KnownWait): Reply {

@@ -1,6 +1,6 @@
 /** Builds the operator API of delivery: inspection, actions on links and nodes, and live updates of one command. */
 import { isOwnScope, type AdmissionScope, type Policy } from '../auth/policy.ts';
-import { readScope, readUser, requireAdmin, subjectOf, type Principal, type Requester } from '../auth/principal.ts';
+import { readScope, readUser, requireAdmin, type Requester } from '../auth/principal.ts';
 import { checkLabels, isLive, type Connection } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError, fail, invalid, isStoreUnavailable } from '../errors.ts';
@@ -20,15 +20,17 @@ import { createFeed, type Lifetime, type SharedSubscription, type Subscription }
 import type { MaybePromise } from '../maybe-promise.ts';
 import {
   completenessOf,
+  listingOf,
+  observed,
+  silentSources,
+  withGaps,
   type Completeness,
-  type Listing,
-  type ObservedSource,
   type Page,
   type PageArgs,
+  type GivenFilter,
 } from '../page.ts';
 import type { Cancel } from '../ports.ts';
 import { holderOf } from '../shares/shares.ts';
-import { silentSources, withGaps } from '../silence.ts';
 import { isTerminal, type Command, type CommandEvent, type CommandEventFilter, type Outcome } from './command.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import {
@@ -45,8 +47,10 @@ import {
 /** The interval at which a watched command is read again, in milliseconds, because hints may be lost in shared mode. */
 const REREAD_MS = 1_000;
 
-/** Creates the operator API of delivery: inspection, actions on links and nodes, and live updates of one command. */
-export function createDeliveries(deps: Deps, dispatcher: Dispatcher): Deliveries {
+/** The API of commands: their records, their live updates, the state of delivery, and the actions of an operator. */
+export type Deliveries = ReturnType<typeof createDeliveries>;
+
+export function createDeliveries(deps: Deps, dispatcher: Dispatcher) {
   const { commands } = deps.backend;
   const command = async (requester: Requester, key: CommandKey): Promise<Command | null> => {
     const own = ownKey(requester, key);
@@ -55,16 +59,25 @@ export function createDeliveries(deps: Deps, dispatcher: Dispatcher): Deliveries
   return {
     ...createInspection(deps),
     ...createOperatorActions(deps),
+    /** Returns the record of a command. Null if there is no such command, or if it belongs to another user. */
     command,
-    many: (keys) => commands.get(keys),
-    result: (key) => commands.result(key),
-    async updates(requester, key) {
+    many: (keys: readonly CommandKey[]) => commands.get(keys),
+    /** Returns the recorded result. Does not authorize: the caller must have done so. */
+    result: (key: CommandKey) => commands.result(key),
+    /**
+     * Emits the current state first, and ends after the terminal one. Null if there is no such command, or if it belongs
+     * to another user.
+     */
+    async updates(requester: Requester, key: CommandKey): Promise<Subscription<CommandUpdate> | null> {
       const present = await command(requester, key);
       return present ? watch(deps, present) : null;
     },
-    events: (requester, query) => commandEvents(deps, requester, query),
-    loads: (keys) => commands.loads(keys),
-    nodeLoad: () => dispatcher.load,
+    /** Returns the live feed of the events of commands that the requester may see. See `commandEvents`. */
+    events: (requester: Requester, query: CommandEventQuery) => commandEvents(deps, requester, query),
+    /** Counts the live commands of each of these clients in the whole deployment. Does not authorize. */
+    loads: (keys: readonly ClientKey[]) => commands.loads(keys),
+    /** Counts the live commands of all clients that are connected to this node. */
+    nodeLoad: (): CommandLoad => dispatcher.load,
   };
 }
 
@@ -77,6 +90,11 @@ export function ownKey(requester: Requester, key: CommandKey): CommandKey | null
     if (error instanceof CallboardError && error.code === 'not_found') return null;
     throw error;
   }
+}
+
+/** Checks the reason of a cancel or a disconnect; null: there is none. */
+export function checkReason(reason: string | null): void {
+  if (reason !== null && !hasAtMost(reason, MAX_REASON)) invalid('reason', `expected at most ${MAX_REASON} characters`);
 }
 
 /**
@@ -129,62 +147,66 @@ function watch(deps: Deps, present: Command): Subscription<CommandUpdate> {
 
 // Answers the operator's questions about delivery from the store. Changes nothing.
 
-/** Creates the operator's view of delivery. */
-function createInspection(deps: Deps): DeliveryObservation {
+/** Creates the view of delivery, for administrators only. It changes nothing and shows no payload. */
+function createInspection(deps: Deps) {
   const { backend, clock, cursors } = deps;
   const { inspector, nodes, commands } = backend;
+  const source = () => ['delivery', clock.now()] as const;
   return {
-    async summary(requester) {
+    async summary(requester: Requester): Promise<DeliverySummaryView> {
       requireAdmin(requester);
       const [summary, silent] = await Promise.all([inspector.summary(), silentSources(deps, 'delivery')]);
-      const { trackedCommands: observed } = summary;
-      const own = { ...source(clock.now()), complete: true, observed, limit: null, reason: null };
-      return { ...summary, completeness: completenessOf([own, ...silent]) };
+      return { ...summary, completeness: completenessOf([observed(...source(), summary.trackedCommands), ...silent]) };
     },
-    async nodes(requester, args) {
-      const listing: Listing = { name: 'nodes', filter: null, requester: subjectOf(requireAdmin(requester)) };
+    /** Lists the nodes that have reported, ordered by id. */
+    async nodes(requester: Requester, args: PageArgs): Promise<Page<NodeView>> {
+      const listing = listingOf('nodes', requireAdmin(requester), null);
       const request = cursors.request(listing, args);
       const scan = withGaps(...(await Promise.all([nodes.list(request), silentSources(deps, 'delivery')])));
       const now = clock.now();
-      return cursors.page(listing, scan, source(now), (node) => nodeView(node, now));
+      return cursors.page(listing, scan, ['delivery', now], (node) => nodeView(node, now));
     },
-    async tenants(requester, args) {
-      const listing: Listing = { name: 'tenants', filter: null, requester: subjectOf(requireAdmin(requester)) };
+    /** Lists the admission scopes that hold reservations, ordered by scope. */
+    async tenants(requester: Requester, args: PageArgs): Promise<Page<ScopeView>> {
+      const listing = listingOf('tenants', requireAdmin(requester), null);
       const scan = await inspector.scopes(cursors.request(listing, args));
-      return cursors.page(listing, scan, source(clock.now()), (scope) => scopeView(deps, scope));
+      return cursors.page(listing, scan, source(), (scope) => scopeView(deps, scope));
     },
-    async reservations(requester) {
+    async reservations(requester: Requester): Promise<ReservationsView> {
       requireAdmin(requester);
       return reservationsView(deps.policy, await inspector.reservedScopes());
     },
-    async nodesById(requester, nodeIds) {
+    /** Returns nodes by their ids, in order; null for one that has not reported. */
+    async nodesById(requester: Requester, nodeIds: readonly string[]): Promise<readonly (NodeView | null)[]> {
       requireAdmin(requester);
       const found = await Promise.all(nodeIds.map((nodeId) => nodes.get(nodeId)));
       const now = clock.now();
       return found.map((node) => node && nodeView(node, now));
     },
-    async tenantsById(requester, scopeIds) {
+    /** Returns scopes by their ids, in order; null for one without reservations. */
+    async tenantsById(requester: Requester, scopeIds: readonly string[]): Promise<readonly (ScopeView | null)[]> {
       requireAdmin(requester);
       return (await inspector.getScopes(scopeIds)).map((scope) => scope && scopeView(deps, scope));
     },
-    async status(requester, { userId, clientId, commandId }) {
+    /**
+     * Returns the record of one command; null if none is kept. Throws `invalid_argument` or `invalid_user` if the key is
+     * not valid.
+     */
+    async status(requester: Requester, { userId, clientId, commandId }: CommandKey): Promise<Command | null> {
       requireAdmin(requester);
-      const key = {
-        userId: canonicalUser(userId),
-        clientId: id('client_id', clientId),
-        commandId: id('command_id', commandId),
-      };
-      return (await commands.get([key]))[0] ?? null;
+      const client = { userId: canonicalUser(userId), clientId: id('client_id', clientId) };
+      return (await commands.get([{ ...client, commandId: id('command_id', commandId) }]))[0] ?? null;
     },
-    async commands(requester, query, args) {
-      const subject = subjectOf(requireAdmin(requester));
+    /** Lists tracked commands in the requested order. Throws `invalid_argument` if a filter is not valid. */
+    async commands(requester: Requester, query: DeliveryQuery, args: CommandPageArgs): Promise<Page<Command>> {
+      const admin = requireAdmin(requester);
       const filter = filterOf(query);
       const order = orderOf(args.order);
-      const listing: Listing = { name: 'delivery', filter: boundTo(filter, order), requester: subject };
+      const listing = listingOf('delivery', admin, boundTo(filter, order));
       const request = { ...cursors.request(listing, args), order };
       const silent = silentSources(deps, 'delivery', filter.nodeId);
       const scan = withGaps(...(await Promise.all([inspector.list(filter, request), silent])));
-      return cursors.page(listing, scan, source(clock.now()), (command) => command);
+      return cursors.page(listing, scan, source(), (command) => command);
     },
   };
 }
@@ -249,11 +271,7 @@ function boundTo(filter: DeliveryFilter, order: CommandOrder): object {
   return { ...always, ...Object.fromEntries(Object.entries(later).filter(([, value]) => value !== null)) };
 }
 
-function source(asOf: number): Pick<ObservedSource, 'source' | 'nodeId' | 'asOf'> {
-  return { source: 'delivery', nodeId: null, asOf };
-}
-
-// The interfaces of operators: what they see of delivery, and what they can do to nodes and links. Types only.
+// What operators see of delivery. Types only.
 
 export type DeliverySummaryView = DeliverySummary & { readonly completeness: Completeness };
 
@@ -281,9 +299,7 @@ export type ReservationsView = {
 };
 
 /** The filters of a list of tracked commands. An omitted filter matches every command. */
-export type DeliveryQuery = {
-  readonly [Name in Exclude<keyof DeliveryFilter, 'labels'>]?: DeliveryFilter[Name] | undefined;
-} & {
+export type DeliveryQuery = GivenFilter<Omit<DeliveryFilter, 'labels'>> & {
   /** The labels that the target's connection must have, each as `key=value`. */
   readonly labels?: readonly string[] | null | undefined;
 };
@@ -297,93 +313,36 @@ export type CommandPageArgs = PageArgs & { readonly order?: CommandOrder | null 
  */
 export type Disconnection = { readonly state: 'closed' | 'requested'; readonly connection: Connection };
 
-/** Shows the state of delivery, to administrators only. It changes nothing and shows no payload. */
-export interface DeliveryObservation {
-  summary(requester: Principal | null): Promise<DeliverySummaryView>;
-  /** Lists the nodes that have reported, ordered by id. */
-  nodes(requester: Principal | null, page: PageArgs): Promise<Page<NodeView>>;
-  /** Lists the admission scopes that hold reservations, ordered by scope. */
-  tenants(requester: Principal | null, page: PageArgs): Promise<Page<ScopeView>>;
-  reservations(requester: Principal | null): Promise<ReservationsView>;
-  /** Returns nodes by their ids, in order; null for one that has not reported. */
-  nodesById(requester: Principal | null, nodeIds: readonly string[]): Promise<readonly (NodeView | null)[]>;
-  /** Returns scopes by their ids, in order; null for one without reservations. */
-  tenantsById(requester: Principal | null, scopeIds: readonly string[]): Promise<readonly (ScopeView | null)[]>;
-  /**
-   * Returns the record of one command; null if none is kept. Throws `invalid_argument` or `invalid_user` if the key is
-   * not valid.
-   */
-  status(requester: Principal | null, key: CommandKey): Promise<Command | null>;
-  /** Lists tracked commands in the requested order. Throws `invalid_argument` if a filter is not valid. */
-  commands(requester: Principal | null, query: DeliveryQuery, page: CommandPageArgs): Promise<Page<Command>>;
-}
-
-/**
- * Operator actions, for administrators only. Each action is first written to the audit. If that fails,
- * `audit_unavailable` is thrown and nothing is done. `requestId`: the id of the request, for the audit row.
- */
-export interface OperatorActions {
-  /**
-   * Closes a client's link with the cause `operator`. Null: there is no such connection. Throws `not_connected` if its
-   * link is down.
-   */
-  disconnectClient(
-    requester: Principal | null,
-    key: ClientKey,
-    reason: string | null,
-    requestId?: string | null,
-  ): Promise<Disconnection | null>;
-  /**
-   * Asks a node to drain for at most `withinMs` milliseconds, and answers with its report afterwards. Null: there is no
-   * such live node.
-   */
-  drainNode(
-    requester: Principal | null,
-    nodeId: string,
-    withinMs: number | null,
-    requestId?: string | null,
-  ): Promise<NodeView | null>;
-}
-
 export type CommandUpdate = {
   readonly command: Command;
   readonly progress: JsonText | null;
   readonly at: number;
 };
 
-/** The API of commands: their records, their live updates, the state of delivery, and the actions of an operator. */
-export interface Deliveries extends DeliveryObservation, OperatorActions {
-  /** Returns the record of a command. Null if there is no such command, or if it belongs to another user. */
-  command(requester: Requester, key: CommandKey): Promise<Command | null>;
-  many(keys: readonly CommandKey[]): MaybePromise<readonly (Command | null)[]>;
-  /** Returns the recorded result. Does not authorize: the caller must have done so. */
-  result(key: CommandKey): MaybePromise<JsonText | null>;
-  /**
-   * Emits the current state first, and ends after the terminal one. Null if there is no such command, or if it belongs
-   * to another user.
-   */
-  updates(requester: Requester, key: CommandKey): Promise<Subscription<CommandUpdate> | null>;
-  /** Returns the live feed of the events of commands that the requester may see. See `commandEvents`. */
-  events(requester: Requester, query: CommandEventQuery): SharedSubscription<CommandEvent>;
-  /** Counts the live commands of each of these clients in the whole deployment. Does not authorize. */
-  loads(keys: readonly ClientKey[]): MaybePromise<readonly CommandLoad[]>;
-  /** Counts the live commands of all clients that are connected to this node. */
-  nodeLoad(): CommandLoad;
-}
-
 // Carries out what an operator can request: to disconnect a client, and to drain a node.
 
-/** Creates the actions by which an operator disconnects a client and drains a node. */
-function createOperatorActions(deps: Deps): OperatorActions {
+/**
+ * Creates the actions of an operator, for administrators only. Each action is first written to the audit. If that fails,
+ * `audit_unavailable` is thrown and nothing is done. `requestId`: the id of the request, for the audit row.
+ */
+function createOperatorActions(deps: Deps) {
   const { backend, clock, audit } = deps;
   const { connections, nodes } = backend;
   const find = async (client: ClientKey): Promise<Connection | null> => (await connections.get([client]))[0] ?? null;
   return {
-    async disconnectClient(requester, key, reason, requestId) {
+    /**
+     * Closes a client's link with the cause `operator`. Null: there is no such connection. Throws `not_connected` if its
+     * link is down.
+     */
+    async disconnectClient(
+      requester: Requester,
+      key: ClientKey,
+      reason: string | null,
+      requestId?: string | null,
+    ): Promise<Disconnection | null> {
       const admin = requireAdmin(requester);
       const client = { userId: canonicalUser(key.userId), clientId: id('client_id', key.clientId) };
-      if (reason !== null && !hasAtMost(reason, MAX_REASON))
-        invalid('reason', `expected at most ${MAX_REASON} characters`);
+      checkReason(reason);
       const before = await find(client);
       if (!before) return null;
       if (!isLive(before, clock.now())) notConnected();
@@ -401,7 +360,16 @@ function createOperatorActions(deps: Deps): OperatorActions {
       await act.end(state);
       return { state, connection: after ?? before };
     },
-    async drainNode(requester, nodeIdText, withinMs, requestId) {
+    /**
+     * Asks a node to drain for at most `withinMs` milliseconds, and answers with its report afterwards. Null: there is no
+     * such live node.
+     */
+    async drainNode(
+      requester: Requester,
+      nodeIdText: string,
+      withinMs: number | null,
+      requestId?: string | null,
+    ): Promise<NodeView | null> {
       const admin = requireAdmin(requester);
       const nodeId = id('node_id', nodeIdText);
       const ms = within('within_ms', withinMs, DRAIN_WITHIN_MS);
@@ -463,8 +431,7 @@ function limitOf(policy: Policy, { scopeId, userId }: ReservedScope): number | n
 
 // Decides who may listen to the events of commands, and to which of them.
 
-/** A filter of events as a request gives it. Members that are absent or null match every event. */
-export type CommandEventQuery = { readonly [Name in keyof CommandEventFilter]?: CommandEventFilter[Name] | undefined };
+export type CommandEventQuery = GivenFilter<CommandEventFilter>;
 
 /** A lifetime that never ends by itself. The transport ends the streams of an expired token. */
 const AS_LONG_AS_TOKEN: Lifetime = { endWith() {}, close() {} };
@@ -476,7 +443,7 @@ const AS_LONG_AS_TOKEN: Lifetime = { endWith() {}, close() {} };
  */
 function commandEvents(
   { events, shares }: Deps,
-  requester: Principal | null,
+  requester: Requester,
   query: CommandEventQuery,
 ): SharedSubscription<CommandEvent> {
   const { clientId, action, clientType = null, outcomes } = query;

@@ -281,7 +281,7 @@ export type CountedScan = { readonly total: number; readonly scan: Scan<PendingW
  * The waits of the callers of this process. `CommandStore.admit` or `attach` adds a row. The row is removed when its
  * command ends, its stage is reached, or `remove` is called. A deployment has at most WAITERS_PER_COMMAND waits on a
  * command; those of a node that is gone do not count. Reads return the rows of this process only: other nodes are asked
- * for theirs (`core/calls/calls.ts`). In shared mode positions begin with a time, so those of several processes can be
+ * for theirs (`core/calls/pending.ts`). In shared mode positions begin with a time, so those of several processes can be
  * compared.
  */
 export interface WaiterStore {

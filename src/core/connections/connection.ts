@@ -15,7 +15,7 @@ import {
   STALE_MS,
 } from '../limits.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { Completeness, PageRequest, Scan } from '../page.ts';
+import type { Completeness, PageRequest, GivenFilter, Scan } from '../page.ts';
 import type { DocumentReading } from '../reading.ts';
 
 export type ClientType = 'browser' | 'console' | 'mobile' | 'web';
@@ -354,13 +354,10 @@ function mentions(connection: Connection, text: string): boolean {
   return userId.toLowerCase().includes(text) || clientId.toLowerCase().includes(text) || hasLabelWith(connection, text);
 }
 
-/**
- * A filter of connections as a request gives it. Members that are absent or null match every connection. `labels`: each
- * as `key=value`.
- */
-export type ConnectionQuery = {
-  readonly [Name in Exclude<keyof ConnectionFilter, 'labels'>]?: ConnectionFilter[Name] | undefined;
-} & { readonly labels?: readonly string[] | null | undefined };
+/** `labels`: each as `key=value`. */
+export type ConnectionQuery = GivenFilter<Omit<ConnectionFilter, 'labels'>> & {
+  readonly labels?: readonly string[] | null | undefined;
+};
 
 /**
  * Returns the filter of a query, limited to what the requester may see. Throws `invalid_argument` if a member is not
@@ -418,10 +415,7 @@ export function checkLabels(parameter: string, texts: readonly string[] | null |
   });
 }
 
-/**
- * The labels of connections, computed when a filter first needs them. Connections are immutable, so their labels stay
- * the same.
- */
+/** The labels of connections, computed when a filter first needs them. */
 const LABEL_CACHE = new WeakMap<Labelled, ReadonlyMap<string, string>>();
 
 type Labelled = Pick<Connection, 'metadata'>;

@@ -1,13 +1,5 @@
 /** Lists and reads the history that a requester may see. */
-import {
-  knownUser,
-  readUser,
-  requireAdmin,
-  requirePrincipal,
-  subjectOf,
-  type Principal,
-  type Requester,
-} from '../auth/principal.ts';
+import { knownUser, readUser, requireAdmin, type Requester } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
 import { fail, invalid } from '../errors.ts';
 import { canonicalUser, id, within } from '../ids.ts';
@@ -17,13 +9,16 @@ import { thenDo, type MaybePromise } from '../maybe-promise.ts';
 import {
   SCAN_BUDGET,
   completenessOf,
+  gapOf,
+  listingOf,
+  observed,
   sortable,
   type Completeness,
-  type EvidenceSource,
+  type FirstRows,
   type Listing,
   type ObservedSource,
-  type Page,
   type PageArgs,
+  type GivenFilter,
   type Summary,
 } from '../page.ts';
 import { holderOf } from '../shares/shares.ts';
@@ -37,76 +32,100 @@ import {
   type Message,
   type MessageFilter,
   type MessageKey,
-  type MessageKind,
   type MessageOrder,
   type RawSample,
   type SampleBounds,
-  type ShownPayload,
   type StreamKey,
   type StreamSummary,
 } from './message.ts';
 import { readPayloads } from './payloads.ts';
 
+export type Histories = ReturnType<typeof createHistories>;
+
 /**
- * Creates the API of history. Messages are returned with their payloads; the layer that shows them redacts the
+ * Creates the API for reading history. Messages are returned with their payloads; the layer that shows them redacts the
  * payloads.
  */
-export function createHistories(deps: Deps): Histories {
+export function createHistories(deps: Deps) {
   const { backend, clock, cursors, readTurns } = deps;
   const store = backend.history;
+  const streams = (requester: Requester, userId: string, prefix: string | null): Listing =>
+    listingOf('streams', requester, { userId, prefix });
   return {
-    async streams(requester, user, givenPrefix, page) {
+    async streams(requester: Requester, user: string, givenPrefix: string | null, page: PageArgs) {
       const userId = readUser(requester, user);
       const prefix = checkPrefix(givenPrefix);
-      const listing = streamsListing(requester, userId, prefix);
+      const listing = streams(requester, userId, prefix);
       const scan = await store.streams(userId, prefix, cursors.request(listing, page));
-      return cursors.page(listing, scan, sourceAt('streams', clock.now()), (row) => row);
+      return cursors.page(listing, scan, ['streams', clock.now()], (row) => row);
     },
-    ofUsers(requester, userIds, first) {
-      type Found = Parameters<typeof cursors.firstPage<StreamSummary>>[1];
-      const pageOf = (userId: string, found: Found): Summary<StreamSummary> => {
-        const source = sourceAt('streams', clock.now());
-        return cursors.firstPage(streamsListing(requester, userId, null), found, source, ({ suffix }) => [suffix]);
+    /** Returns for each user the page that `streams` gives without a prefix. One round trip. For nested fields. */
+    ofUsers(requester: Requester, userIds: readonly string[], first: number) {
+      const pageOf = (userId: string, found: FirstRows<StreamSummary>): Summary<StreamSummary> => {
+        const listing = streams(requester, userId, null);
+        return cursors.firstPage(listing, found, ['streams', clock.now()], ({ suffix }) => [suffix]);
       };
       return thenDo(store.ofUsers(userIds, first), (found) =>
         found.map((summary, i) => pageOf(userIds[i] ?? '', summary)),
       );
     },
-    async messages(requester, query, page) {
+    /** Lists the messages of a stream. Null if there is no such stream, or if it belongs to another user. */
+    async messages(requester: Requester, query: MessageQuery, page: MessagePageArgs) {
       const parsed = splitStreamKey(query.stream) ?? invalid('stream', STREAM_FORM);
       const userId = knownUser(requester, parsed.userId);
       if (userId === null) return null;
       const suffix = checkSuffix(parsed.suffix);
       const filter = checkFilter(query);
       const order = checkOrder(page.order);
-      const listing = {
-        name: 'messages',
-        filter: { userId, suffix, ...filter, ...bound(order) },
-        requester: requesterOf(requester),
-      };
+      const listing = listingOf('messages', requester, { userId, suffix, ...filter, ...bound(order) });
       const request = { ...cursors.request(listing, page), order };
       const scan = await readTurns.run(holderOf(requester), () => store.messages(userId, suffix, filter, request));
-      return scan && cursors.page(listing, scan, sourceAt('messages', clock.now()), (row) => row);
+      return scan && cursors.page(listing, scan, ['messages', clock.now()], (row) => row);
     },
-    async ofCommand(requester, user, command, page) {
+    async ofCommand(requester: Requester, user: string, command: string, page: MessagePageArgs) {
       const userId = readUser(requester, user);
       const commandId = id('command_id', command);
       const order = checkOrder(page.order);
-      const listing = {
-        name: 'commandHistory',
-        filter: { userId, commandId, ...bound(order) },
-        requester: requesterOf(requester),
-      };
+      const listing = listingOf('commandHistory', requester, { userId, commandId, ...bound(order) });
       const request = { ...cursors.request(listing, page), order };
       const scan = await readTurns.run(holderOf(requester), () => store.ofCommand(userId, commandId, request));
-      return cursors.page(listing, scan, sourceAt('messages', clock.now()), (row) => row);
+      return cursors.page(listing, scan, ['messages', clock.now()], (row) => row);
     },
-    manyStreams: (keys) => Promise.all(keys.map((key) => streamAt(store, key))),
-    manyMessages: async (requester, keys) =>
+    /** Returns streams that the requester may read: one answer per key, in order; null where there is no such stream. */
+    manyStreams: (keys: readonly StreamKey[]) => Promise.all(keys.map((key) => streamAt(store, key))),
+    /**
+     * Returns messages that the requester may read: one answer per key, in order; null for a message that is no longer
+     * retained.
+     */
+    manyMessages: async (requester: Requester, keys: readonly MessageKey[]) =>
       readTurns.run(holderOf(requester), () => Promise.all(keys.map((key) => messageAt(store, key)))),
-    payloads: (requester, messages) => readPayloads(deps, requester, messages),
-    raw: (requester, query) => readRaw(deps, requester, query),
-    cleanSpill: () => (deps.spill.managed ? deps.spill.clean() : 0),
+    /**
+     * Returns the payloads of messages, in order. Large payloads are fetched from the spill store. For nested fields,
+     * after the messages were authorized and their payloads were requested.
+     */
+    payloads: (requester: Requester, messages: readonly Message[]) => readPayloads(deps, requester, messages),
+    /**
+     * Returns one bounded sample of stored messages, including members that only this backend has. Administrators only,
+     * and only if the deployment allows it (`raw_history_disabled`). The requester is checked first, so that others do
+     * not learn the deployment's setting. Null: no such stream.
+     */
+    async raw(requester: Requester, query: RawQuery): Promise<RawMessages | null> {
+      requireAdmin(requester);
+      if (!deps.rawMessages || deps.reveal !== 'argument')
+        fail('raw_history_disabled', 'The raw sample of history is disabled on this relay.');
+      const messages = within('limit', query.limit, { default: RAW_SAMPLE, min: 1, max: RAW_SAMPLE });
+      const of = query.valuesOnly ? 'payloads' : 'stored';
+      const stream = query.stream == null ? null : streamOf(query.stream);
+      const sample = await store.sample(stream, { messages, bytes: RAW_SAMPLE_BYTES, of });
+      if (sample === null) return null;
+      const items = await itemsOf(deps, requester, sample, of);
+      return { items, completeness: completenessOf(sourcesOf(sample, { items, messages, asOf: clock.now() })) };
+    },
+    /**
+     * Removes the expired objects of a managed spill store and returns their number. An unmanaged store is not touched
+     * (0).
+     */
+    cleanSpill: (): MaybePromise<number> => (deps.spill.managed ? deps.spill.clean() : 0),
   };
 }
 
@@ -170,64 +189,11 @@ function checkTime(parameter: string, time: number | null | undefined): number |
   return Number.isFinite(time) ? time : invalid(parameter, 'expected a time');
 }
 
-function streamsListing(requester: Requester, userId: string, prefix: string | null): Listing {
-  return { name: 'streams', filter: { userId, prefix }, requester: requesterOf(requester) };
-}
-
-function requesterOf(requester: Requester): string {
-  return subjectOf(requirePrincipal(requester));
-}
-
-function sourceAt(source: EvidenceSource, asOf: number): Pick<ObservedSource, 'source' | 'nodeId' | 'asOf'> {
-  return { source, nodeId: null, asOf };
-}
-
-// The interface for reading history. Types only.
-
 /** The default order is `oldest_first`. A cursor is valid only for the order in which it was given. */
 export type MessagePageArgs = PageArgs & { readonly order?: MessageOrder | null | undefined };
 
-export type MessageQuery = {
-  readonly stream: string;
-  readonly afterTime?: number | null | undefined;
-  readonly beforeTime?: number | null | undefined;
-  readonly kinds?: readonly MessageKind[] | null | undefined;
-};
-
-export interface Histories {
-  streams(requester: Requester, userId: string, prefix: string | null, page: PageArgs): Promise<Page<StreamSummary>>;
-  /** Returns for each user the page that `streams` gives without a prefix. One round trip. For nested fields. */
-  ofUsers(
-    requester: Requester,
-    userIds: readonly string[],
-    first: number,
-  ): MaybePromise<readonly Summary<StreamSummary>[]>;
-  /** Lists the messages of a stream. Null if there is no such stream, or if it belongs to another user. */
-  messages(requester: Requester, query: MessageQuery, page: MessagePageArgs): Promise<Page<Message> | null>;
-  ofCommand(requester: Requester, userId: string, commandId: string, page: MessagePageArgs): Promise<Page<Message>>;
-  /** Returns streams that the requester may read: one answer per key, in order; null where there is no such stream. */
-  manyStreams(keys: readonly StreamKey[]): Promise<readonly (StreamSummary | null)[]>;
-  /**
-   * Returns messages that the requester may read: one answer per key, in order; null for a message that is no longer
-   * retained.
-   */
-  manyMessages(requester: Requester, keys: readonly MessageKey[]): Promise<readonly (Message | null)[]>;
-  /**
-   * Returns the payloads of messages, in order. Large payloads are fetched from the spill store. For nested fields,
-   * after the messages were authorized and their payloads were requested.
-   */
-  payloads(requester: Requester, messages: readonly Message[]): Promise<readonly ShownPayload[]>;
-  /**
-   * Returns a raw sample. Admin only. Throws `raw_history_disabled` if the deployment does not allow it. Null: no such
-   * stream.
-   */
-  raw(requester: Requester, query: RawQuery): Promise<RawMessages | null>;
-  /**
-   * Removes the expired objects of a managed spill store and returns their number. An unmanaged store is not touched
-   * (0).
-   */
-  cleanSpill(): MaybePromise<number>;
-}
+/** `stream`: the full key of the stream. */
+export type MessageQuery = GivenFilter<MessageFilter> & { readonly stream: string };
 
 // Reads a bounded sample of stored rows, for operators only.
 
@@ -246,58 +212,28 @@ type RawQuery = {
  */
 export type RawMessages = { readonly items: readonly (JsonText | null)[]; readonly completeness: Completeness };
 
-/**
- * Returns one bounded sample of stored messages, including members that only this backend has. Administrators only, and
- * only if the deployment allows it (`raw_history_disabled`). The requester is checked first, so that others do not
- * learn the deployment's setting. Null: no such stream.
- */
-async function readRaw(deps: Deps, requester: Principal | null, query: RawQuery): Promise<RawMessages | null> {
-  requireAdmin(requester);
-  if (!deps.rawMessages || deps.reveal !== 'argument')
-    fail('raw_history_disabled', 'The raw sample of history is disabled on this relay.');
-  const messages = within('limit', query.limit, { default: RAW_SAMPLE, min: 1, max: RAW_SAMPLE });
-  const of = query.valuesOnly ? 'payloads' : 'stored';
-  const bounds: SampleBounds = { messages, bytes: RAW_SAMPLE_BYTES, of };
-  const sample = await deps.backend.history.sample(streamOf(query.stream ?? null), bounds);
-  if (sample === null) return null;
-  const items = of === 'stored' ? sample.rows.map(({ stored }) => stored) : await payloadsOf(deps, requester, sample);
-  return { items, completeness: completenessOf(sourcesOf(sample, { items, messages, asOf: deps.clock.now() })) };
-}
-
-function streamOf(key: string | null): { userId: string; suffix: string } | null {
-  if (key === null) return null;
+function streamOf(key: string): StreamKey {
   const { userId, suffix } = splitStreamKey(key) ?? invalid('stream', STREAM_FORM);
-  return isSuffix(suffix) ? { userId: canonicalUser(userId), suffix } : invalid('stream', STREAM_FORM);
+  return { suffix: checkSuffix(suffix), userId: canonicalUser(userId) };
 }
 
-async function payloadsOf(
+async function itemsOf(
   deps: Deps,
-  requester: Principal | null,
+  requester: Requester,
   { rows }: RawSample,
-): Promise<readonly (JsonText | null)[]> {
-  const shown = await readPayloads(
-    deps,
-    requester,
-    rows.map(({ message }) => message),
-  );
-  return shown.map(({ text }) => text);
+  of: SampleBounds['of'],
+): Promise<RawMessages['items']> {
+  if (of === 'stored') return rows.map(({ stored }) => stored);
+  const messages = rows.map(({ message }) => message);
+  return (await readPayloads(deps, requester, messages)).map(({ text }) => text);
 }
 
 type Seen = { readonly items: RawMessages['items']; readonly messages: number; readonly asOf: number };
 
 function sourcesOf({ cut, gaps }: RawSample, { items, messages, asOf }: Seen): readonly ObservedSource[] {
-  const own: ObservedSource = {
-    source: 'messages',
-    nodeId: null,
-    complete: !cut,
-    observed: items.length,
-    limit: messages,
-    reason: cut ? 'limit_reached' : null,
-    asOf,
-  };
-  const unread = items.filter((item) => item === null).length;
-  const lost: ObservedSource = { ...own, complete: false, observed: 0, limit: null, reason: 'store_unavailable' };
-  return [own, ...gaps, ...(unread > 0 ? [lost] : [])];
+  const own = { ...observed('messages', asOf, items.length, cut ? messages : null), limit: messages };
+  const isUnread = items.includes(null);
+  return [own, ...gaps, ...(isUnread ? [gapOf('messages', asOf, null, 'store_unavailable')] : [])];
 }
 
 // Collects a bounded sample of stored messages.

@@ -1,5 +1,5 @@
 /** Ingests messages of hosts: checks, deduplicates, retains and projects each of them. */
-import { requireUser, type Principal } from '../auth/principal.ts';
+import { requireUser, type Requester } from '../auth/principal.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';
 import {
@@ -29,10 +29,17 @@ import type { Projection, ProjectionRefusal, Projector } from '../sites/registry
 
 type IngestParts = { readonly deps: Deps; readonly keeper: PayloadStorage; readonly projector: Projector };
 
-/** Creates the API of ingestion. Results of commands are not ingested here: they come over links only. */
-export function createIngest(parts: IngestParts): Ingest {
+/**
+ * Creates the API of ingestion, the only way to ingest events. A message is authenticated, assigned to the sender's own
+ * user, deduplicated and retained in one atomic act, and then projected. Results of commands are not ingested here: they
+ * come over links only.
+ */
+export function createIngest(parts: IngestParts) {
   const { metrics } = parts.deps;
-  const ingest: Ingest['ingest'] = async (requester, messages) => {
+  const ingest = async (
+    requester: Requester,
+    messages: readonly IngestMessage[],
+  ): Promise<readonly IngestVerdict[]> => {
     const { userId } = requireUser(requester, 'host');
     if (messages.length < 1 || messages.length > INGEST_BATCH) invalid('messages', `expected 1 to ${INGEST_BATCH}`);
     const verdicts = await takeAll(parts, userId, messages);
@@ -40,8 +47,14 @@ export function createIngest(parts: IngestParts): Ingest {
     return verdicts;
   };
   return {
+    /**
+     * Ingests messages for a user with scope `host`. Returns one verdict per message, in the order sent. A refused
+     * message does not affect the others. Throws if the requester is not authorized, and for fewer than 1 or more than
+     * 100 messages.
+     */
     ingest,
-    async ingestCooperativeSiteMessage(requester, message) {
+    /** Does the same as `ingest`, for one message. A fault of the message does not reject: the verdict reports it. */
+    async ingestCooperativeSiteMessage(requester: Requester, message: IngestMessage): Promise<IngestVerdict> {
       const [verdict] = await ingest(requester, [message]);
       return verdict ?? fail('internal', 'The ingestion returned no verdict.');
     },
@@ -179,8 +192,6 @@ function labelOf({ error, duplicate }: IngestVerdict): string {
   return error?.code ?? (duplicate ? 'duplicate' : 'retained');
 }
 
-// The interface of ingestion. Types only.
-
 /** A message as its sender gives it. Its user is the authenticated user. */
 export type IngestMessage = {
   /**
@@ -224,21 +235,6 @@ export type IngestVerdict = {
   readonly refusedBy: ProjectionRefusal | null;
   readonly error: IngestError | null;
 };
-
-/**
- * The only way to ingest events. A message is authenticated, assigned to the sender's own user, deduplicated and
- * retained in one atomic act, and then projected.
- */
-export interface Ingest {
-  /**
-   * Ingests messages for a user with scope `host`. Returns one verdict per message, in the order sent. A refused
-   * message does not affect the others. Throws if the requester is not authorized, and for fewer than 1 or more than
-   * 100 messages.
-   */
-  ingest(requester: Principal | null, messages: readonly IngestMessage[]): Promise<readonly IngestVerdict[]>;
-  /** Does the same as `ingest`, for one message. A fault of the message does not reject: the verdict reports it. */
-  ingestCooperativeSiteMessage(requester: Principal | null, message: IngestMessage): Promise<IngestVerdict>;
-}
 
 // Checks one ingested message, before anything is stored.
 

@@ -1,11 +1,10 @@
 /** Answers requests for series from what each node recorded. Other nodes are asked once, through their mailboxes. */
 import { requireAdmin, type Requester } from '../auth/principal.ts';
 import { otherNodes, type NodeQuestions } from '../commands/nodes.ts';
-import type { CommandLoad } from '../commands/stores.ts';
 import type { Deps } from '../deps.ts';
 import { invalid, isStoreUnavailable } from '../errors.ts';
 import { id, within } from '../ids.ts';
-import { isRecord } from '../json.ts';
+import { isRecord, parsedJson } from '../json.ts';
 import {
   SERIES_ANSWER_CHARS,
   SERIES_ASK_MS,
@@ -14,7 +13,14 @@ import {
   SERIES_POINTS_DEFAULT,
   SERIES_WINDOW_SECONDS,
 } from '../limits.ts';
-import { completenessOf, type Completeness, type IncompleteReason, type ObservedSource } from '../page.ts';
+import {
+  completenessOf,
+  gapOf,
+  observed,
+  type Completeness,
+  type IncompleteReason,
+  type ObservedSource,
+} from '../page.ts';
 import type { Cancel } from '../ports.ts';
 import {
   BUCKETS,
@@ -55,24 +61,20 @@ export type SeriesView = SeriesLine & {
 /** The requested series: at most SERIES_LINES, of at most SERIES_POINTS points each. */
 export type SeriesAnswer = { readonly items: readonly SeriesView[]; readonly completeness: Completeness };
 
-export interface SeriesApi {
-  /**
-   * Shows how counters, gauges and quantiles changed in the time window that ends now. Admin only. The completeness
-   * lists each node; a node that did not answer has the reason `node_silent`. Throws `invalid_argument` for an unknown
-   * name and for a window out of range.
-   */
-  read(requester: Requester, query: SeriesQuery): Promise<SeriesAnswer>;
-}
+export type Series = ReturnType<typeof createSeries>;
 
-/** The API of series. `start` starts the recording of this node, and returns the function that stops it. */
-export type Series = SeriesApi & { start(): Cancel };
-
-export function createSeries(deps: Deps, questions: NodeQuestions): Series {
+export function createSeries(deps: Deps, questions: NodeQuestions) {
   const { clock, metrics } = deps;
   questions.answerWith('series', (text) => writeAnswer(metrics.read(readQuestion(text), clock.now())));
   return {
+    /** Starts the recording of this node, and returns the function that stops it. */
     start: () => closeSlots(deps),
-    async read(requester, query) {
+    /**
+     * Shows how counters, gauges and quantiles changed in the time window that ends now. Admin only. The completeness
+     * lists each node; a node that did not answer has the reason `node_silent`. Throws `invalid_argument` for an unknown
+     * name and for a window out of range.
+     */
+    async read(requester: Requester, query: SeriesQuery): Promise<SeriesAnswer> {
       requireAdmin(requester);
       const sources = sourcesOf(query.names);
       const window = windowOf(query.windowSeconds, query.stepSeconds ?? null, clock.now());
@@ -83,9 +85,11 @@ export function createSeries(deps: Deps, questions: NodeQuestions): Series {
       const lines = [...sources].flatMap(([name, source]) => linesOf(name, source, readings));
       const { from, stepMs } = window;
       const shown = { nodeId, from, stepSeconds: stepMs / 1000 };
+      const isCut = lines.length > SERIES_LINES;
+      const cut = isCut ? [observed('metrics', clock.now(), SERIES_LINES, SERIES_LINES)] : [];
       return {
         items: lines.slice(0, SERIES_LINES).map((line) => ({ ...line, ...shown })),
-        completeness: completenessOf([...found.map(({ source }) => source), ...limitOf(lines.length, clock.now())]),
+        completeness: completenessOf([...found.map(({ source }) => source), ...cut]),
       };
     },
   };
@@ -146,18 +150,10 @@ function foundAt(
   found: NodeReading | IncompleteReason,
   { names }: Pick<ReadingQuery, 'names'> = { names: [] },
 ): Found {
-  const source = { source: 'metrics', nodeId, limit: null, asOf } as const;
-  if (typeof found === 'string')
-    return { source: { ...source, complete: false, observed: 0, reason: found }, reading: null };
-  const complete = !(found.withoutGauges && names.some((name) => Object.hasOwn(SAMPLED_GAUGES, name)));
-  const reason = complete ? null : 'not_supported';
-  return { source: { ...source, complete, observed: found.rows.length, reason }, reading: found };
-}
-
-function limitOf(lines: number, asOf: number): readonly ObservedSource[] {
-  if (lines <= SERIES_LINES) return [];
-  const source = { source: 'metrics', nodeId: null, observed: SERIES_LINES, limit: SERIES_LINES, asOf } as const;
-  return [{ ...source, complete: false, reason: 'limit_reached' }];
+  if (typeof found === 'string') return { source: gapOf('metrics', asOf, nodeId, found), reading: null };
+  const own = { ...observed('metrics', asOf, found.rows.length), nodeId };
+  const lacksGauges = found.withoutGauges && names.some((name) => Object.hasOwn(SAMPLED_GAUGES, name));
+  return { source: lacksGauges ? { ...own, complete: false, reason: 'not_supported' } : own, reading: found };
 }
 
 // Makes series from what the nodes recorded. Counts are added up, gauges are combined as SAMPLED_GAUGES says, and
@@ -217,7 +213,6 @@ function knownIn(readings: readonly NodeReading[]): readonly boolean[] {
 }
 
 type Combine = (a: number, b: number) => number;
-const plus: Combine = (a, b) => a + b;
 
 function countsByLabel(
   source: SeriesSource,
@@ -225,45 +220,40 @@ function countsByLabel(
   readings: readonly NodeReading[],
 ): Map<string | null, Counts> {
   const found = new Map<string | null, Counts>();
-  const combine = source.kind === 'gauge' && SAMPLED_GAUGES[source.metric] === 'max' ? Math.max : plus;
+  const combine =
+    source.kind === 'gauge' && SAMPLED_GAUGES[source.metric] === 'max' ? Math.max : (a: number, b: number) => a + b;
   for (const { name, label, counts } of readings.flatMap(({ rows }) => rows)) {
     if (name !== source.metric) continue;
     const sums: Counts = found.get(label) ?? new Map();
     found.set(label, sums);
-    addRow(sums, size, { flat: counts, combine });
+    addRow(sums, size, counts, combine);
   }
   return found;
 }
 
-type Added = { readonly flat: readonly number[]; readonly combine: Combine };
-
-function addRow(sums: Counts, size: number, { flat, combine }: Added): void {
+function addRow(sums: Counts, size: number, flat: readonly number[], combine: Combine): void {
   const width = size === 1 ? 2 : 3;
   for (let at = 0; at + width <= flat.length; at += width) {
-    const point = flat[at] ?? 0;
     const bucket = size === 1 ? 0 : (flat[at + 1] ?? 0);
-    add(sums, size, { point, bucket, count: flat[at + width - 1] ?? 0, combine });
+    const counts = countsAt(sums, flat[at] ?? 0, size);
+    counts[bucket] = combine(counts[bucket] ?? 0, flat[at + width - 1] ?? 0);
   }
 }
 
-type Count = {
-  readonly point: number;
-  readonly bucket: number;
-  readonly count: number;
-  readonly combine?: Combine;
-};
-
-function add(sums: Counts, size: number, { point, bucket, count, combine = plus }: Count): void {
+/** Returns the counts of a point, which are all 0 before anything is added. */
+function countsAt(sums: Counts, point: number, size: number): Float64Array {
   const counts = sums.get(point) ?? new Float64Array(size);
-  counts[bucket] = combine(counts[bucket] ?? 0, count);
   sums.set(point, counts);
+  return counts;
 }
 
 function sumOf(each: Iterable<Counts>, size: number): Counts {
   const sums: Counts = new Map();
   for (const counts of each)
-    for (const [point, buckets] of counts)
-      for (const [bucket, count] of buckets.entries()) if (count > 0) add(sums, size, { point, bucket, count });
+    for (const [point, buckets] of counts) {
+      const sum = countsAt(sums, point, size);
+      for (const [bucket, count] of buckets.entries()) sum[bucket] = (sum[bucket] ?? 0) + count;
+    }
   return sums;
 }
 
@@ -296,21 +286,13 @@ function writeAnswer(reading: NodeReading): string {
 
 /** Reads an answer: the reading, or why there is none (it was too long, or this version does not know its form). */
 function readAnswer(text: string, { points }: Pick<ReadingQuery, 'points'>): NodeReading | IncompleteReason {
-  const answer = parsed(text);
+  const answer = parsedJson(text);
   if (!isRecord(answer)) return 'not_supported';
   const { buckets, gauges, known, rows, tooLong } = answer;
   if (tooLong === true) return 'limit_reached';
   const fits = buckets === BUCKETS && typeof known === 'string' && known.length === points;
   if (!fits || !Array.isArray(rows) || !rows.every(isRow)) return 'not_supported';
   return gauges === true ? { known, rows } : { known, rows, withoutGauges: true };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 function isRow(row: unknown): row is ReadingRow {
@@ -327,28 +309,6 @@ function isKnown(name: unknown): name is string {
 
 function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
-}
-
-// Tells the metrics how to read those sampled gauges of a node that core can compute, such as its live commands and its
-// waits.
-
-type NodeWork = {
-  /** The commands of this node's client links. */
-  readonly load: () => CommandLoad;
-  /**
-   * The waits of this node's callers: how many, and when the oldest began (epoch milliseconds; null if there is none).
-   */
-  readonly waits: () => { readonly count: number; readonly oldestSince: number | null };
-};
-
-export function sampleNode({ metrics, clock }: Pick<Deps, 'metrics' | 'clock'>, { load, waits }: NodeWork): void {
-  metrics.sample('commands_queued', () => [[null, load().queued]]);
-  metrics.sample('commands_in_flight', () => [[null, load().inFlight]]);
-  metrics.sample('waiters', () => [[null, waits().count]]);
-  metrics.sample('oldest_wait_seconds', () => {
-    const { oldestSince } = waits();
-    return [[null, oldestSince === null ? 0 : clock.now() - oldestSince]];
-  });
 }
 
 // Computes the window of a request for series: its steps, and the slots in which they are kept.

@@ -1,7 +1,7 @@
 /** Lets administrators read payloads. An audit row is written before each read. */
 import type { AuditSubject } from '../audit/audit-rows.ts';
 import type { RevealMode } from '../auth/policy.ts';
-import { knownUser, requirePrincipal, type Principal, type Requester } from '../auth/principal.ts';
+import { knownUser, requirePrincipal, type Requester } from '../auth/principal.ts';
 import { isCallOf, isTerminal, type Command } from '../commands/command.ts';
 import type { Deps } from '../deps.ts';
 import { fail, invalid, notFound } from '../errors.ts';
@@ -20,17 +20,37 @@ const HINTS: Readonly<Record<Exclude<RevealMode, 'argument'>, string>> = {
   off: 'This relay reveals no payloads to administrators (REVEAL=off).',
 };
 
-export function createReveals(deps: Deps): Reveals {
+/** Creates the API by which payloads are read. */
+export function createReveals(deps: Deps) {
   const { audit, reveal: mode } = deps;
   return {
-    shows: (requester) => requester?.kind !== 'admin' || mode === 'argument',
-    ownsCall: (requester, command) => requester?.kind === 'admin' && isCallOf(command, requester),
-    read(requester, subject, requestId) {
+    /**
+     * Whether listings show payloads to this requester. Users see their own payloads in every mode. Administrators see
+     * all payloads in mode `argument`, and none in the other modes.
+     */
+    shows: (requester: Requester): boolean => requester?.kind !== 'admin' || mode === 'argument',
+    /**
+     * Whether the requester is the administrator who invoked this command. That administrator may read the answer to it
+     * in every mode.
+     */
+    ownsCall: (requester: Requester, command: Command): boolean =>
+      requester?.kind === 'admin' && isCallOf(command, requester),
+    /**
+     * Writes the audit row of a read by an administrator; the payload may be shown when this resolves. Throws
+     * `audit_unavailable`, and `forbidden` if `shows` is false. Writes nothing for users, who read payloads of their
+     * own.
+     */
+    read(requester: Requester, subject: AuditSubject, requestId: string | null): MaybePromise<void> {
       if (requester?.kind !== 'admin') return;
       if (mode !== 'argument') fail('forbidden', HINTS[mode]);
       return audit.record(requester, { action: 'payload', subject, requestId }).then(() => {});
     },
-    async reveal(requester, { target, reason, requestId }) {
+    /**
+     * Reveals one payload with a reason. Throws `not_found` for what does not exist, belongs to another user or is no
+     * longer retained; `rate_limited` beyond REVEALS_PER_HOUR; and `audit_unavailable`. Users reveal their own payloads
+     * without an audit row.
+     */
+    async reveal(requester: Requester, { target, reason, requestId }: RevealRequest): Promise<RevealedPayload> {
       const principal = requirePrincipal(requester);
       const found = await find(deps, checkTarget(requester, target));
       checkReason(reason);
@@ -117,8 +137,6 @@ function revealedPayload({ crypto }: Deps, value: JsonText, expiresAt: number): 
   return { value, digest: crypto.sha256(value), expiresAt };
 }
 
-// The interface by which payloads are read. Types only.
-
 /** What to reveal: the params or the result of a command, or the payload of one retained message. */
 export type RevealTarget =
   | (CommandKey & { readonly kind: 'command_params' | 'command_result' })
@@ -137,27 +155,3 @@ type RevealRequest = {
  * until which it is retained, in epoch milliseconds.
  */
 export type RevealedPayload = { readonly value: JsonText; readonly digest: string; readonly expiresAt: number };
-
-export interface Reveals {
-  /**
-   * Whether listings show payloads to this requester. Users see their own payloads in every mode. Administrators see
-   * all payloads in mode `argument`, and none in the other modes.
-   */
-  shows(requester: Requester): boolean;
-  /**
-   * Writes the audit row of a read by an administrator; the payload may be shown when this resolves. Throws
-   * `audit_unavailable`, and `forbidden` if `shows` is false. Writes nothing for users, who read payloads of their own.
-   */
-  read(requester: Principal | null, subject: AuditSubject, requestId: string | null): MaybePromise<void>;
-  /**
-   * Whether the requester is the administrator who invoked this command. That administrator may read the answer to it
-   * in every mode.
-   */
-  ownsCall(requester: Requester, command: Command): boolean;
-  /**
-   * Reveals one payload with a reason. Throws `not_found` for what does not exist, belongs to another user or is no
-   * longer retained; `rate_limited` beyond REVEALS_PER_HOUR; and `audit_unavailable`. Users reveal their own payloads
-   * without an audit row.
-   */
-  reveal(requester: Requester, request: RevealRequest): Promise<RevealedPayload>;
-}

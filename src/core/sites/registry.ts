@@ -3,77 +3,96 @@ import {
   knownUser,
   readScope,
   readUser,
+  refuseGrant,
   requirePrincipal,
   requireUser,
-  subjectOf,
-  type Principal,
+  type Requester,
 } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
-import { fail } from '../errors.ts';
+import { fail, invalid } from '../errors.ts';
 import type { Message } from '../history/message.ts';
 import { fromJson, isObjectText, memberOf, type JsonText } from '../json.ts';
 import { SITES_PER_USER } from '../limits.ts';
 import { thenDo, type MaybePromise } from '../maybe-promise.ts';
-import { completenessOf, summaryScan, type Listing, type ObservedSource, type Page, type Summary } from '../page.ts';
-import { silentSources, withGaps } from '../silence.ts';
-import { checkDefinition, isEventName, siteIdOf, type SiteRegistry, type SiteView } from './site-policy.ts';
+import {
+  completenessOf,
+  listingOf,
+  observed,
+  silentSources,
+  withGaps,
+  type Completeness,
+  type Listing,
+  type Page,
+  type PageArgs,
+  type Summary,
+} from '../page.ts';
+import {
+  checkDefinition,
+  isEventName,
+  siteIdOf,
+  type SessionView,
+  type SiteDefinition,
+  type SiteView,
+} from './site-policy.ts';
 import { hosted, sessionView, wholeSite, type SessionWatch } from './sessions.ts';
 import { ownerGrant, siteKeyText, siteStream, type Site, type SiteEvent, type SiteKey } from './site.ts';
 
-type Registry = SiteRegistry & {
-  many(keys: readonly SiteKey[]): Promise<readonly (SiteView | null)[]>;
-  ofUsers(
-    requester: Principal | null,
-    userIds: readonly string[],
-    first: number,
-  ): Promise<readonly Summary<SiteView>[]>;
-};
-
-/** Creates the API of site definitions, as each requester may see them. */
-export function createRegistry(deps: Deps, watch: SessionWatch): Registry {
+/**
+ * Creates the API of site definitions, as each requester may see them. Writing needs the scope `host`, reading the scope
+ * `invoke`. An administrator reads those of all users.
+ */
+export function createRegistry(deps: Deps, watch: SessionWatch) {
   const { backend, clock, cursors } = deps;
-  const views = async (page: Page<Site>): Promise<Page<SiteView>> => {
-    const nodes = await hosted(deps, page.nodes);
-    return { ...page, nodes: nodes.map(wholeSite) };
-  };
-  const source = (): Pick<ObservedSource, 'source' | 'nodeId' | 'asOf'> => ({
-    source: 'sites',
-    nodeId: null,
-    asOf: clock.now(),
-  });
+  const source = () => ['sites', clock.now()] as const;
+  const sitesListing = (requester: Requester, userId: string | null): Listing =>
+    listingOf('sites', requester, { userId });
   return {
-    async register(requester, definition) {
+    /**
+     * Creates or replaces a site of the requester. Throws `capacity_exceeded` if the user already has SITES_PER_USER
+     * others.
+     */
+    async register(requester: Requester, definition: SiteDefinition): Promise<SiteView> {
       const { userId } = requireUser(requester, 'host');
       const result = await backend.sites.put(checkDefinition(userId, definition));
       if (result.kind === 'full') fail('capacity_exceeded', `A user has at most ${SITES_PER_USER} sites.`);
       return viewOf(deps, result.site);
     },
-    async remove(requester, site) {
+    /** Removes a site of the requester and ends its sessions. Null: there is no such site. */
+    async remove(requester: Requester, site: string) {
       const { userId } = requireUser(requester, 'host');
       const siteId = siteIdOf(site);
       const removed = await backend.sites.remove({ userId, siteId });
       for (const sessionId of removed?.closed ?? []) backend.bus.publish(`session:${sessionId}`, null);
       return removed && { siteId, closedSessions: removed.closed.length };
     },
-    async list(requester, owner, page) {
+    /**
+     * Lists the sites of this owner. `owner` null: the requester's own sites; for an administrator, those of all users.
+     */
+    async list(requester: Requester, owner: string | null, page: PageArgs): Promise<Page<SiteView>> {
       const userId = readScope(requester, owner);
       const listing = sitesListing(requester, userId);
       const rows = backend.sites.list(userId, cursors.request(listing, page));
       // The state of a host comes from the last report of its node, so the list has a gap for each silent node.
       const found = await Promise.all([rows, silentSources(deps, 'sites')]);
-      return views(cursors.page(listing, withGaps(...found), source(), (row) => row));
+      const sites = cursors.page(listing, withGaps(...found), source(), (row) => row);
+      return { ...sites, nodes: (await hosted(deps, sites.nodes)).map(wholeSite) };
     },
-    async get(requester, owner, site) {
+    /**
+     * Returns a site of this owner. `owner` null: the requester; an administrator must name an owner. Null if the site
+     * is absent or belongs to another user.
+     */
+    async get(requester: Requester, owner: string | null, site: string): Promise<SiteView | null> {
       const userId = knownUser(requester, owner ?? selfOf(requester));
       const siteId = siteIdOf(site);
       if (userId === null) return null;
       const [found] = await backend.sites.get([{ userId, siteId }]);
       return found ? viewOf(deps, found) : null;
     },
-    async sessions(requester, key, page) {
+    /** Lists the sessions of one site, oldest first. Checks the access to the site first. */
+    async sessions(requester: Requester, key: SiteKey, page: PageArgs): Promise<Page<SessionView>> {
       const userId = readUser(requester, key.userId);
       const siteId = siteIdOf(key.siteId);
-      const listing = { name: 'siteSessions', filter: { userId, siteId }, requester: requesterOf(requester) };
+      const listing = listingOf('siteSessions', requester, { userId, siteId });
       const rows = backend.sessions.list({ userId, siteId }, cursors.request(listing, page));
       const scan = withGaps(...(await Promise.all([rows, silentSources(deps, 'sites')])));
       const [found] = await backend.sites.get([{ userId, siteId }]);
@@ -83,36 +102,35 @@ export function createRegistry(deps: Deps, watch: SessionWatch): Registry {
         return sessionView(deps, watch, { access: { session, site, grant, connector: null }, whole: true });
       });
     },
-    async many(keys) {
+    /** Returns sites that the requester may read: one answer per key, in order; null where there is no site. */
+    async many(keys: readonly SiteKey[]): Promise<readonly (SiteView | null)[]> {
       const found = await backend.sites.get(keys);
-      const views = (
-        await hosted(
-          deps,
-          found.filter((site) => site !== null),
-        )
-      ).map(wholeSite);
+      const known = found.filter((site) => site !== null);
+      const views = (await hosted(deps, known)).map(wholeSite);
       let next = 0;
       return found.map((site) => (site === null ? null : (views[next++] ?? null)));
     },
-    completeness(site) {
-      const own: ObservedSource = { ...source(), complete: true, observed: site ? 1 : 0, limit: null, reason: null };
+    /**
+     * Says whether the state of a site and of its sessions may be out of date: it has a gap if the node that reports the
+     * host is silent. The gap does not name the node to the holder of a grant. `site` null: it was removed.
+     */
+    completeness(site: SiteView | null): MaybePromise<Completeness> {
+      const own = observed(...source(), site ? 1 : 0);
       if (site === null || site.hostNodeId === null) return completenessOf([own]);
       return thenDo(silentSources(deps, 'sites', site.hostNodeId), (silent) =>
         completenessOf([own, ...(site.seen === 'whole' ? silent : silent.map((gap) => ({ ...gap, nodeId: null })))]),
       );
     },
-    async ofUsers(requester, userIds, first) {
+    /** Returns for each owner the page that `list` gives for it. For nested fields, after the parent was authorized. */
+    async ofUsers(requester: Requester, userIds: readonly string[], first: number) {
       const found = await backend.sites.ofUsers(userIds, first);
-      const all = await hosted(
-        deps,
-        found.flatMap(({ rows }) => rows),
-      );
+      const sites = found.flatMap(({ rows }) => rows);
+      const all = (await hosted(deps, sites)).map(wholeSite);
       let next = 0;
       return found.map(({ total, rows }, i): Summary<SiteView> => {
         const own = all.slice(next, (next += rows.length));
-        const scan = summaryScan({ total, rows: own }, (site) => [site.userId, site.siteId]);
         const listing = sitesListing(requester, userIds[i] ?? null);
-        return { ...cursors.page(listing, scan, source(), wholeSite), total };
+        return cursors.firstPage(listing, { total, rows: own }, source(), (site) => [site.userId, site.siteId]);
       });
     },
   };
@@ -124,22 +142,10 @@ async function viewOf(deps: Deps, site: Site): Promise<SiteView> {
 }
 
 /** Returns the owner to use if a requester names none. An administrator must name one. */
-function selfOf(requester: Principal | null): string {
+function selfOf(requester: Requester): string {
   const principal = requirePrincipal(requester);
-  if (principal.kind === 'admin') fail('invalid_argument', 'owner: required for an administrator', OWNER_FAULT);
-  return principal.kind === 'user'
-    ? principal.userId
-    : fail('forbidden', 'A grant opens its session and nothing else.');
-}
-
-const OWNER_FAULT = { errors: [{ parameter: 'owner', detail: 'required for an administrator' }] };
-
-function sitesListing(requester: Principal | null, userId: string | null): Listing {
-  return { name: 'sites', filter: { userId }, requester: requesterOf(requester) };
-}
-
-function requesterOf(requester: Principal | null): string {
-  return subjectOf(requirePrincipal(requester));
+  if (principal.kind === 'admin') invalid('owner', 'required for an administrator');
+  return principal.kind === 'user' ? principal.userId : refuseGrant();
 }
 
 // Publishes retained messages to the viewers of a site, if the rules of projection allow it.
@@ -158,15 +164,6 @@ export type Projection = { readonly published: boolean; readonly refusedBy: Proj
  * quotes.
  */
 const NAME_TEXT = 128 * 6 + 2;
-
-/** Publishes retained events of sites on their bus topics. */
-export interface Projector {
-  /**
-   * Called once for each message that ingestion retained, never for a duplicate. `payload`: its whole text, whether
-   * stored inline or spilled.
-   */
-  project(message: Message, payload: JsonText | null): MaybePromise<Projection>;
-}
 
 /** What the four rules check. The message's user is the one whose token ingested it. */
 export type ProjectionFacts = {
@@ -191,18 +188,25 @@ export function projectSiteEvent({ message, payload, site }: ProjectionFacts): P
   return { refusedBy: null, event: { name, data: (members && memberOf(members, 'data')) ?? null } };
 }
 
+/** Publishes retained events of sites on their bus topics. */
+export type Projector = ReturnType<typeof createProjector>;
+
 /**
  * Creates the projector. Each site has one stream, which belongs to its owner, and only events of that stream are
  * published.
  */
-export function createProjector({ backend }: Pick<Deps, 'backend'>): Projector {
+export function createProjector({ backend }: Pick<Deps, 'backend'>) {
   return {
-    project(message, text) {
+    /**
+     * Called once for each message that ingestion retained, never for a duplicate. `text`: its whole payload, whether
+     * stored inline or spilled.
+     */
+    project(message: Message, text: JsonText | null): MaybePromise<Projection> {
       const { suffix, userId } = message;
       if (suffix !== 'sites' && !suffix.startsWith('sites/')) return { published: false, refusedBy: null };
       const siteId = siteOfStream(suffix);
       const found = siteId === null ? [] : backend.sites.get([{ userId, siteId }]);
-      return thenDo(found, ([site = null]) => {
+      return thenDo(found, ([site = null]): Projection => {
         const verdict = projectSiteEvent({ message, payload: text, site });
         if (verdict.refusedBy !== null) return { published: false, refusedBy: verdict.refusedBy };
         if (site) {

@@ -1,11 +1,11 @@
 /** Opens, reads, shares, revokes and closes the sessions of sites. */
 import {
-  requireAdmin,
   requirePrincipal,
   requireScope,
   requireUser,
   type GrantPrincipal,
   type Principal,
+  type Requester,
   type Scope,
 } from '../auth/principal.ts';
 import type { Bus } from '../backend.ts';
@@ -29,13 +29,14 @@ import {
   namesDenied,
   sessionPolicy,
   siteIdOf,
+  type GrantRequest,
   type HostedSite,
   type NewToken,
   type OpenedSession,
   type RedeemedTicket,
   type SessionOperation,
   type SessionView,
-  type SiteSessions,
+  type ShareRequest,
   type SiteView,
 } from './site-policy.ts';
 import {
@@ -51,14 +52,17 @@ import {
   type SiteSession,
 } from './site.ts';
 
-type Rooms = Pick<SiteSessions, 'open' | 'session' | 'close' | 'share' | 'revoke'>;
-
-/** Creates the API for opening, reading, sharing, revoking and closing sessions. */
-export function createSessions(deps: Deps, watch: SessionWatch): Rooms {
+/**
+ * Creates the API for opening, reading, sharing, revoking and closing sessions. Only the owner and the holders of a
+ * session's grants take part in it, and an administrator may only read it. For anyone else the session does not exist.
+ * Reading and sharing ask `sessionPolicy`, and throw the code with which it refuses.
+ */
+export function createSessions(deps: Deps, watch: SessionWatch) {
   const { backend } = deps;
   const hint = (sessionId: string): void => backend.bus.publish(`session:${sessionId}`, null);
   return {
-    async open(requester, site, request) {
+    /** Opens a session. Needs the scope `host`. Null: no such site. */
+    async open(requester: Requester, site: string, request: GrantRequest): Promise<OpenedSession | null> {
       const { userId } = requireUser(requester, 'host');
       const key = { userId, siteId: siteIdOf(site) };
       const { ttlMs, ...grantRequest } = checkGrant(request);
@@ -67,7 +71,7 @@ export function createSessions(deps: Deps, watch: SessionWatch): Rooms {
       if (!descriptor) return null;
       const given = firstGrant(descriptor, grantRequest);
       const sessionId = backend.sessions.prefixOf(userId) + deps.crypto.randomId();
-      const { token, tokenHash } = newGrantToken(deps, userId);
+      const { token, tokenHash } = newToken(deps, GRANT, userId);
       const result = await backend.sessions.open({
         ...key,
         sessionId,
@@ -75,17 +79,29 @@ export function createSessions(deps: Deps, watch: SessionWatch): Rooms {
         grant: { ...given, grantId: deps.crypto.randomId(), parentId: null, ttlMs: null, tokenHash },
       });
       if (result.kind !== 'opened') return refusedCreation(result, `A site has at most ${SESSIONS_PER_SITE} sessions.`);
-      return opened(deps, watch, { session: result.session, site: descriptor, token });
+      const { session } = result;
+      const access = { session, site: descriptor, grant: ownerGrant(session), connector: null };
+      const [grant = access.grant] = session.grants;
+      return { view: sessionView(deps, watch, { access, whole: true }), grant, token };
     },
-    async session(requester, sessionId) {
+    /** Returns a session. Null: it does not exist or belongs to another user. An administrator reads any session. */
+    async session(requester: Requester, sessionId: string): Promise<SessionView | null> {
       const principal = requirePrincipal(requester);
-      if (principal.kind === 'admin') return adminView(deps, watch, { requester: principal, sessionId });
+      if (principal.kind === 'admin') {
+        const session = await findSession(deps, sessionId);
+        const seen = session && { session, grant: null, ...(await siteOf(deps, session)) };
+        return seen && sessionView(deps, watch, { access: seen, whole: true });
+      }
       const access = await sessionAccessOf(deps, principal, { sessionId, scope: 'invoke' });
       if (!access) return null;
       requireAllowed(deps, access, { kind: 'read' });
       return sessionView(deps, watch, { access, whole: access.grant.grantId === OWNER_GRANT });
     },
-    async close(requester, sessionId) {
+    /**
+     * Closes a session, for its owner with the scope `host`. Its streams end within a second. Null: the session does not
+     * exist or belongs to another user.
+     */
+    async close(requester: Requester, sessionId: string): Promise<SessionView | null> {
       requireUser(requester, 'host');
       const access = await sessionAccessOf(deps, requester, { sessionId, scope: 'host' });
       const session = access && (await backend.sessions.close(sessionId));
@@ -93,14 +109,15 @@ export function createSessions(deps: Deps, watch: SessionWatch): Rooms {
       hint(sessionId);
       return sessionView(deps, watch, { access: { ...access, session }, whole: true });
     },
-    async share(requester, sessionId, request) {
+    /** Creates a grant, for the owner (scope `host`) or the holder of a grant with permission to share. */
+    async share(requester: Requester, sessionId: string, request: ShareRequest): Promise<NewToken | null> {
       const access = await sessionAccessOf(deps, requester, { sessionId, scope: 'host' });
       const { ttlMs, events, actions } = checkGrant(request);
       if (!access) return null;
       const { grant: parent, site } = access;
       const share = request.share ?? false;
       requireAllowed(deps, access, { kind: 'share', events, actions, share });
-      const { token, tokenHash } = newGrantToken(deps, access.session.userId);
+      const { token, tokenHash } = newToken(deps, GRANT, access.session.userId);
       const result = await backend.sessions.addGrant(sessionId, {
         grantId: deps.crypto.randomId(),
         parentId: parent.grantId === OWNER_GRANT ? null : parent.grantId,
@@ -110,10 +127,14 @@ export function createSessions(deps: Deps, watch: SessionWatch): Rooms {
         ttlMs,
         tokenHash,
       });
-      if (result.kind === 'added') return { grant: result.grant, token } satisfies NewToken;
+      if (result.kind === 'added') return { grant: result.grant, token };
       return refusedCreation(result, `A session has at most ${GRANTS_PER_SESSION} grants.`, 'session_inactive');
     },
-    async revoke(requester, sessionId, grantId) {
+    /**
+     * Revokes a grant, for the owner (scope `host`), or the holder of that grant or of one that it derives from. Returns
+     * the ids of all grants that this revokes.
+     */
+    async revoke(requester: Requester, sessionId: string, grantId: string): Promise<readonly string[] | null> {
       const access = await sessionAccessOf(deps, requester, { sessionId, scope: 'host' });
       if (!access || !isId(grantId) || !mayRevoke(access, grantId)) return null;
       const revoked = await backend.sessions.revokeGrant(sessionId, grantId);
@@ -136,26 +157,6 @@ function firstGrant(
   const verdict = namesDenied({ events: null, actions: null }, site, { events, actions, share });
   if (verdict && !verdict.allowed) fail(verdict.code, verdict.message);
   return { events, actions: actions ?? site.actions, share };
-}
-
-type Opening = { readonly session: SiteSession; readonly site: HostedSite; readonly token: string };
-
-function opened(deps: Deps, watch: SessionWatch, { session, site, token }: Opening): OpenedSession {
-  const access = { session, site, grant: ownerGrant(session), connector: null };
-  const [grant = access.grant] = session.grants;
-  return { view: sessionView(deps, watch, { access, whole: true }), grant, token };
-}
-
-async function adminView(
-  deps: Deps,
-  watch: SessionWatch,
-  { requester, sessionId }: { readonly requester: Principal | null; readonly sessionId: string },
-): Promise<SessionView | null> {
-  requireAdmin(requester);
-  const session = await findSession(deps, sessionId);
-  if (!session) return null;
-  const access = { session, grant: null, ...(await siteOf(deps, session)) };
-  return sessionView(deps, watch, { access, whole: true });
 }
 
 /**
@@ -191,12 +192,8 @@ export function isGrantToken(token: string): boolean {
 
 type TokenDeps = Pick<Deps, 'backend' | 'crypto'>;
 
-/** Makes the token of a new grant, which is shown once, and the digest of it that is stored. */
-function newGrantToken(deps: TokenDeps, userId: string): { readonly token: string; readonly tokenHash: string } {
-  return newToken(deps, GRANT, userId);
-}
-
-function newToken({ backend, crypto }: TokenDeps, form: string, userId: string) {
+/** Makes a token, which is shown once, and the digest of it that is stored. */
+function newToken({ backend, crypto }: TokenDeps, form: typeof GRANT | typeof TICKET, userId: string) {
   const token = form + backend.sessions.prefixOf(userId) + crypto.randomToken();
   return { token, tokenHash: digestOf(crypto, token) };
 }
@@ -207,11 +204,15 @@ function digestOf(crypto: TokenDeps['crypto'], token: string): string {
 }
 
 /** Issues tickets, and resolves tickets and grant tokens to their holders. */
-export function createTokens(deps: Deps): Pick<SiteSessions, 'ticket' | 'redeem' | 'holder'> {
+export function createTokens(deps: Deps) {
   const { backend, clock, crypto } = deps;
   const nextOrder = createOrder(deps);
   return {
-    async ticket(requester, sessionId) {
+    /**
+     * Issues a ticket for one `EventSource`, so that no token is in a URL. It must be redeemed within TICKET_MS and is
+     * then valid for reconnects. Throws the code with which `sessionPolicy` refuses.
+     */
+    async ticket(requester: Requester, sessionId: string) {
       const access = await sessionAccessOf(deps, requester, { sessionId, scope: 'invoke' });
       if (!access || !requester) return null;
       requireAllowed(deps, access, { kind: 'subscribe', names: null });
@@ -225,7 +226,11 @@ export function createTokens(deps: Deps): Pick<SiteSessions, 'ticket' | 'redeem'
         retryAfterMs: TICKET_MS,
       });
     },
-    async redeem(sessionId, token) {
+    /**
+     * Redeems a ticket: the first time within TICKET_MS, then again for as long as the session, the grant and the token
+     * of its taker are valid. Throws `unauthenticated` if the ticket is unknown, too old, or of another session.
+     */
+    async redeem(sessionId: string, token: string): Promise<RedeemedTicket> {
       const form = token.startsWith(TICKET) && SECRET.test(token);
       const ticket = form ? await backend.sessions.redeemTicket(digestOf(crypto, token)) : null;
       const session = ticket && (await findSession(deps, ticket.sessionId));
@@ -242,7 +247,8 @@ export function createTokens(deps: Deps): Pick<SiteSessions, 'ticket' | 'redeem'
       const ownerId = session.userId;
       return { principal: { kind: 'grant', sessionId, grantId, ownerId, expiresAt: grant.expiresAt }, occupy };
     },
-    async holder(token) {
+    /** Returns the principal that a grant's token represents. Throws `unauthenticated`. */
+    async holder(token: string): Promise<GrantPrincipal> {
       const found = isGrantToken(token) ? await backend.sessions.findByToken(digestOf(crypto, token)) : null;
       if (!found) return fail('unauthenticated', 'The token is not valid.', { tokenFault: 'grant' });
       const { grant, session } = found;
@@ -323,7 +329,7 @@ function isConnector(connection: Connection | null, now: number): connection is 
  */
 export async function sessionAccessOf(
   deps: Deps,
-  requester: Principal | null,
+  requester: Requester,
   { sessionId, scope }: { readonly sessionId: string; readonly scope: Scope },
 ): Promise<SessionAccess | null> {
   const principal = requirePrincipal(requester);
@@ -379,14 +385,14 @@ function grantedSite(site: HostedSite, grant: Grant, { sessionId }: SiteSession)
   return { ...site, eventNames, actions: effectiveActions(grant, site), seen: 'granted', sessionId };
 }
 
+/** A session that is shown; an administrator has no grant in it. */
+type Seen = Omit<SessionAccess, 'grant'> & { readonly grant: Grant | null };
+
 /** Returns a session as one requester may see it. `whole`: the view of the owner and of administrators. */
 export function sessionView(
   { clock }: Deps,
   watch: SessionWatch,
-  {
-    access,
-    whole,
-  }: { readonly access: Omit<SessionAccess, 'grant'> & { readonly grant: Grant | null }; whole: boolean },
+  { access, whole }: { readonly access: Seen; readonly whole: boolean },
 ): SessionView {
   const { session, site, grant } = access;
   return {
@@ -406,25 +412,15 @@ export interface SessionReader {
   sessionRead(session: SiteSession | null): void;
 }
 
-/** Watches sessions on this node for changes that end a viewer's access. */
-export interface SessionWatch {
-  /**
-   * Passes the present session to `reader` when a hint says that the session or one of its grants ended, and at least
-   * every SESSION_WATCH_MS, because hints may be lost.
-   */
-  watch(sessionId: string, reader: SessionReader): void;
-  /** Stops watching. Idempotent. */
-  unwatch(sessionId: string, reader: SessionReader): void;
-  /** Returns the number of watchers of a session on this node. */
-  count(sessionId: string): number;
-}
-
 /**
  * The watchers of one session. They are kept by session, so that a hint costs only as much as its session has watchers.
  */
 type Watched = { readonly readers: Set<SessionReader>; readonly stopHints: Cancel };
 
-export function createSessionWatch({ backend, clock, log }: Deps): SessionWatch {
+/** Watches sessions on this node for changes that end a viewer's access. */
+export type SessionWatch = ReturnType<typeof createSessionWatch>;
+
+export function createSessionWatch({ backend, clock, log }: Deps) {
   const watched = new Map<string, Watched>();
   let stop: Cancel | null = null;
 
@@ -447,10 +443,15 @@ export function createSessionWatch({ backend, clock, log }: Deps): SessionWatch 
     return row;
   };
   return {
-    watch(sessionId, reader) {
+    /**
+     * Passes the present session to `reader` when a hint says that the session or one of its grants ended, and at least
+     * every SESSION_WATCH_MS, because hints may be lost.
+     */
+    watch(sessionId: string, reader: SessionReader): void {
       (watched.get(sessionId) ?? begin(sessionId)).readers.add(reader);
     },
-    unwatch(sessionId, reader) {
+    /** Stops watching. Idempotent. */
+    unwatch(sessionId: string, reader: SessionReader): void {
       const row = watched.get(sessionId);
       if (!row?.readers.delete(reader) || row.readers.size > 0) return;
       watched.delete(sessionId);
@@ -459,6 +460,7 @@ export function createSessionWatch({ backend, clock, log }: Deps): SessionWatch 
       stop?.();
       stop = null;
     },
-    count: (sessionId) => watched.get(sessionId)?.readers.size ?? 0,
+    /** Returns the number of watchers of a session on this node. */
+    count: (sessionId: string): number => watched.get(sessionId)?.readers.size ?? 0,
   };
 }

@@ -1,12 +1,9 @@
-/** The interface of sites, how definitions are read, and the one rule of what a grant allows in a session. */
-import type { GrantPrincipal, Principal, Requester } from '../auth/principal.ts';
-import type { Invocation, InvokeRequest } from '../calls/call.ts';
-import { fail, invalid, type Code, type InputError } from '../errors.ts';
-import { hasAtMost, id, isName } from '../ids.ts';
+/** What requests about sites hold, how they are checked, and the one rule of what a grant allows in a session. */
+import type { Principal } from '../auth/principal.ts';
+import type { InvokeRequest } from '../calls/call.ts';
+import { invalid, refuseInputs, type Code, type InputError } from '../errors.ts';
+import { hasAtMost, id, isName, isWithin } from '../ids.ts';
 import { SESSION_TTL_SECONDS, SITE_NAMES, TITLE_MAX_CHARS } from '../limits.ts';
-import type { SharedSubscription, Subscription } from '../live.ts';
-import type { MaybePromise } from '../maybe-promise.ts';
-import type { Completeness, Page, PageArgs, Summary } from '../page.ts';
 import type { Cancel } from '../ports.ts';
 import {
   COOPERATIVE,
@@ -18,8 +15,6 @@ import {
   type NewSite,
   type SessionState,
   type Site,
-  type SiteEvent,
-  type SiteKey,
   type SiteSession,
 } from './site.ts';
 
@@ -189,7 +184,7 @@ export function checkDefinition(userId: string, definition: SiteDefinition): New
     faults.push({ parameter: 'title', detail: `expected at most ${TITLE_MAX_CHARS} characters` });
   const eventNames = namesOf('event_names', definition.eventNames, { faults, isGood: isEventName });
   const actions = namesOf('actions', definition.actions, { faults, isGood: isName });
-  refuseFaults(faults);
+  refuseInputs(faults);
   return {
     userId,
     siteId: siteIdOf(definition.siteId),
@@ -213,14 +208,14 @@ export function checkGrant({ events, actions, ttlSeconds }: GrantRequest): Check
   const faults: InputError[] = [];
   const { min, max } = SESSION_TTL_SECONDS;
   const ttl = ttlSeconds ?? null;
-  if (ttl !== null && !(Number.isInteger(ttl) && ttl >= min && ttl <= max))
+  if (!isWithin(ttl, SESSION_TTL_SECONDS))
     faults.push({ parameter: 'ttl_seconds', detail: `expected ${min} to ${max}` });
   const checked = {
     events: namesOf('events', events, { faults, isGood: isEventName }),
     actions: namesOf('actions', actions, { faults, isGood: isName }),
     ttlMs: ttl === null ? null : ttl * 1000,
   };
-  refuseFaults(faults);
+  refuseInputs(faults);
   return checked;
 }
 
@@ -229,7 +224,7 @@ export function checkNames(names: readonly string[] | null): readonly string[] |
   const faults: InputError[] = [];
   const checked = namesOf('names', names, { faults, isGood: isEventName });
   if (checked?.length === 0) faults.push({ parameter: 'names', detail: 'expected at least one' });
-  refuseFaults(faults);
+  refuseInputs(faults);
   return checked;
 }
 
@@ -246,13 +241,7 @@ function namesOf(
   return [...new Set(names)];
 }
 
-function refuseFaults(faults: readonly InputError[]): void {
-  if (faults.length === 0) return;
-  const detail = faults.map((fault) => `${fault.parameter}: ${fault.detail}`).join('; ');
-  fail('invalid_argument', detail, { errors: faults });
-}
-
-// The interface of cooperative sites. Types only.
+// What requests about sites give, and what they get. Types only.
 
 /**
  * A site as one requester may see it. `granted`: seen through a grant of the session `sessionId`, with title, mode and
@@ -303,39 +292,6 @@ export type ShareRequest = GrantRequest & { readonly share?: boolean | null | un
 export type NewToken = { readonly grant: Grant; readonly token: string };
 export type OpenedSession = NewToken & { readonly view: SessionView };
 
-/**
- * Definitions of sites. Writing needs the scope `host`, reading the scope `invoke`. An administrator reads those of all
- * users.
- */
-export interface SiteRegistry {
-  /**
-   * Creates or replaces a site of the requester. Throws `capacity_exceeded` if the user already has SITES_PER_USER
-   * others.
-   */
-  register(requester: Principal | null, definition: SiteDefinition): Promise<SiteView>;
-  /** Removes a site of the requester and ends its sessions. Null: there is no such site. */
-  remove(
-    requester: Principal | null,
-    siteId: string,
-  ): Promise<{ readonly siteId: string; readonly closedSessions: number } | null>;
-  /**
-   * Lists the sites of this owner. `owner` null: the requester's own sites; for an administrator, those of all users.
-   */
-  list(requester: Principal | null, owner: string | null, page: PageArgs): Promise<Page<SiteView>>;
-  /**
-   * Returns a site of this owner. `owner` null: the requester; an administrator must name an owner. Null if the site is
-   * absent or belongs to another user.
-   */
-  get(requester: Principal | null, owner: string | null, siteId: string): Promise<SiteView | null>;
-  /**
-   * Says whether the state of a site and of its sessions may be out of date: it has a gap if the node that reports the
-   * host is silent. The gap does not name the node to the holder of a grant. `site` null: it was removed.
-   */
-  completeness(site: SiteView | null): MaybePromise<Completeness>;
-  /** Lists the sessions of one site, oldest first. Checks the access to the site first. */
-  sessions(requester: Principal | null, key: SiteKey, page: PageArgs): Promise<Page<SessionView>>;
-}
-
 export type RedeemedTicket = {
   /** The principal that took the ticket: the owner of the session, or the holder of the grant. */
   readonly principal: Principal;
@@ -347,78 +303,5 @@ export type RedeemedTicket = {
   occupy(onReplaced: () => void): Cancel;
 };
 
-/**
- * Sessions. Only the owner and the holders of a session's grants take part in it, and an administrator may only read
- * it. For anyone else the session does not exist. `session`, `share`, `ticket`, `listen` and `subscribe` ask
- * `sessionPolicy`, and throw the code with which it refuses.
- */
-export interface SiteSessions {
-  /** Opens a session. Needs the scope `host`. Null: no such site. */
-  open(requester: Principal | null, siteId: string, request: GrantRequest): Promise<OpenedSession | null>;
-  /** Returns a session. Null: it does not exist or belongs to another user. An administrator reads any session. */
-  session(requester: Principal | null, sessionId: string): Promise<SessionView | null>;
-  /**
-   * Closes a session, for its owner with the scope `host`. Its streams end within a second. Null: the session does not
-   * exist or belongs to another user.
-   */
-  close(requester: Principal | null, sessionId: string): Promise<SessionView | null>;
-  /** Creates a grant, for the owner (scope `host`) or the holder of a grant with permission to share. */
-  share(requester: Principal | null, sessionId: string, request: ShareRequest): Promise<NewToken | null>;
-  /**
-   * Revokes a grant, for the owner (scope `host`), or the holder of that grant or of one that it derives from. Returns
-   * the ids of all grants that this revokes.
-   */
-  revoke(requester: Principal | null, sessionId: string, grantId: string): Promise<readonly string[] | null>;
-  /**
-   * Issues a ticket for one `EventSource`, so that no token is in a URL. It must be redeemed within TICKET_MS and is
-   * then valid for reconnects.
-   */
-  ticket(
-    requester: Principal | null,
-    sessionId: string,
-  ): Promise<{ readonly ticket: string; readonly expiresAt: number } | null>;
-  /**
-   * Redeems a ticket: the first time within TICKET_MS, then again for as long as the session, the grant and the token
-   * of its taker are valid. Throws `unauthenticated` if the ticket is unknown, too old, or of another session.
-   */
-  redeem(sessionId: string, ticket: string): Promise<RedeemedTicket>;
-  /** Returns the principal that a grant's token represents. Throws `unauthenticated`. */
-  holder(token: string): Promise<GrantPrincipal>;
-  /**
-   * Does the same as `subscribe`, in a form that many requesters can share. The events are the same for all requesters
-   * with the same key, and the lifetime is the requester's own. The end of the lifetime gives the reason; see
-   * `subscribe`. Null: the session does not exist or belongs to another user.
-   */
-  listen(
-    requester: Principal | null,
-    sessionId: string,
-    names: readonly string[] | null,
-  ): Promise<SharedSubscription<SiteEvent> | null>;
-  /**
-   * Subscribes to the live events, without replay, of a session that is not over. `names` selects some (null: all that
-   * the requester may see). Ends with an error: `session_inactive` if the session is closed, expires or loses its site;
-   * `unauthenticated` if the grant or the token is no longer valid. Null: the session does not exist or belongs to
-   * another user.
-   */
-  subscribe(
-    requester: Principal | null,
-    sessionId: string,
-    names: readonly string[] | null,
-  ): Promise<Subscription<SiteEvent> | null>;
-}
-
 /** An InvokeRequest without its target, which is the session's host. */
 export type SiteInvokeRequest = Omit<InvokeRequest, 'userId' | 'clientId' | 'onAdmitted' | 'onStage'>;
-
-export interface Sites extends SiteRegistry, SiteSessions {
-  /** Returns sites that the requester may read: one answer per key, in order; null where there is no site. */
-  many(keys: readonly SiteKey[]): Promise<readonly (SiteView | null)[]>;
-  /** Returns for each owner the page that `list` gives for it. For nested fields, after the parent was authorized. */
-  ofUsers(requester: Requester, userIds: readonly string[], first: number): Promise<readonly Summary<SiteView>[]>;
-  /**
-   * Runs an allowed action on the session's host, as the session's owner, with the ids of session and site added to the
-   * params. Checks run in this order: the requester, the input, the site's rules, the session's state, then the checks
-   * of every invocation. Null if there is no such session, or if it belongs to another user.
-   */
-  invoke(requester: Requester, sessionId: string, request: SiteInvokeRequest): Promise<Invocation | null>;
-}

@@ -1,12 +1,12 @@
 /** The API of sites: their registry, the sessions of their viewers, and the actions that viewers may invoke. */
-import type { Principal, UserPrincipal } from '../auth/principal.ts';
-import { withCallSpan, type CallSpan } from '../calls/call-span.ts';
-import type { Invocation } from '../calls/call.ts';
-import { invokeChecked, refused, type InvokeParts } from '../calls/invoke.ts';
+import type { Requester, UserPrincipal } from '../auth/principal.ts';
+import type { CallSpan, Invocation } from '../calls/call.ts';
+import { invokeChecked, withCallSpan } from '../calls/calls.ts';
+import { refused, type InvokeParts } from '../calls/preflight.ts';
 import { checkInvoke, type CheckedInvoke } from '../calls/request.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError } from '../errors.ts';
-import { subscribeTo, type Lifetime, type SharedSubscription, type Subscription } from '../live.ts';
+import { subscribeTo, type Lifetime, type SharedSubscription } from '../live.ts';
 import type { Clock } from '../ports.ts';
 import { createRegistry } from './registry.ts';
 import {
@@ -19,7 +19,7 @@ import {
   type SessionReader,
   type SessionWatch,
 } from './sessions.ts';
-import { checkNames, effectiveEvents, sessionPolicy, type SiteInvokeRequest, type Sites } from './site-policy.ts';
+import { checkNames, effectiveEvents, sessionPolicy, type SiteInvokeRequest } from './site-policy.ts';
 import {
   OWNER_GRANT,
   isGrantLive,
@@ -30,8 +30,10 @@ import {
   type SiteSession,
 } from './site.ts';
 
+export type Sites = ReturnType<typeof createSites>;
+
 /** Creates the API of cooperative sites: definitions, sessions with their grants, live events, and actions. */
-export function createSites(parts: InvokeParts): Sites {
+export function createSites(parts: InvokeParts) {
   const { deps } = parts;
   const watch = createSessionWatch(deps);
   // One object for all viewers, because there may be thousands.
@@ -40,29 +42,45 @@ export function createSites(parts: InvokeParts): Sites {
     ...createRegistry(deps, watch),
     ...createSessions(deps, watch),
     ...createTokens(deps),
-    listen: (requester, sessionId, names) => listen(deps, viewing, { requester, sessionId, names }),
-    subscribe: (requester, sessionId, names) => subscribe(deps, viewing, { requester, sessionId, names }),
-    invoke: (requester, sessionId, request) => invokeSite(parts, { requester, sessionId, request }),
+    /**
+     * Does the same as `subscribe`, in a form that many requesters can share. The events are the same for all requesters
+     * with the same key, and the lifetime is the requester's own. The end of the lifetime gives the reason; see
+     * `subscribe`. Null: the session does not exist or belongs to another user.
+     */
+    listen: (requester: Requester, sessionId: string, names: readonly string[] | null) =>
+      listen(deps, viewing, { requester, sessionId, names }),
+    /**
+     * Subscribes to the live events, without replay, of a session that is not over. `names` selects some (null: all that
+     * the requester may see). Throws the code with which `sessionPolicy` refuses. Ends with an error: `session_inactive`
+     * if the session is closed, expires or loses its site; `unauthenticated` if the grant or the token is no longer
+     * valid. Null: the session does not exist or belongs to another user.
+     */
+    async subscribe(requester: Requester, sessionId: string, names: readonly string[] | null) {
+      const shared = await listen(deps, viewing, { requester, sessionId, names });
+      return shared && subscribeTo(shared);
+    },
+    /**
+     * Runs an allowed action on the session's host, as the session's owner, with the ids of session and site added to
+     * the params. From admission on, the command is like any other command of the owner's host client. Checks run in
+     * this order: the requester, the input, the site's rules, the session's state, then the checks of every invocation.
+     * Null if there is no such session, or if it belongs to another user.
+     */
+    invoke: async (requester: Requester, sessionId: string, request: SiteInvokeRequest) =>
+      withCallSpan<Invocation | null>(deps, request, (span) =>
+        invokeSite(parts, { requester, sessionId, request }, span),
+      ),
   };
 }
 
 // Invokes an action of a site on behalf of a viewer.
 
 type SiteInvocationParts = {
-  readonly requester: Principal | null;
+  readonly requester: Requester;
   readonly sessionId: string;
   readonly request: SiteInvokeRequest;
 };
 
-/**
- * Invokes an action of a site: see `Sites.invoke`. From admission on, the command is like any other command of the
- * owner's host client.
- */
-async function invokeSite(parts: InvokeParts, given: SiteInvocationParts): Promise<Invocation | null> {
-  return withCallSpan<Invocation | null>(parts.deps, given.request, (span) => invokeTraced(parts, given, span));
-}
-
-async function invokeTraced(
+async function invokeSite(
   parts: InvokeParts,
   { requester, sessionId, request }: SiteInvocationParts,
   span: CallSpan | null,
@@ -111,12 +129,12 @@ function ownerOf(userId: string): UserPrincipal {
 // Subscribes to the events of a site, for as long as the viewer's session, grant and token last.
 
 type ListenRequest = {
-  readonly requester: Principal | null;
+  readonly requester: Requester;
   readonly sessionId: string;
   readonly names: readonly string[] | null;
 };
 
-/** See `SiteSessions.listen`. */
+/** See `createSites`. */
 async function listen(deps: Deps, parts: Parts, request: ListenRequest): Promise<SharedSubscription<SiteEvent> | null> {
   const { requester, sessionId } = request;
   const access = await sessionAccessOf(deps, requester, { sessionId, scope: 'invoke' });
@@ -128,12 +146,6 @@ async function listen(deps: Deps, parts: Parts, request: ListenRequest): Promise
   const effective = site && effectiveEvents(grant, site, names);
   const held = { sessionId, grantId: grant.grantId, tokenEndsAt: requester.expiresAt };
   return { ...eventsOf(deps, session, effective), lifetime: new ViewerLifetime(held, parts) };
-}
-
-/** See `SiteSessions.subscribe`. */
-async function subscribe(deps: Deps, parts: Parts, request: ListenRequest): Promise<Subscription<SiteEvent> | null> {
-  const shared = await listen(deps, parts, request);
-  return shared && subscribeTo(shared);
 }
 
 /**

@@ -3,10 +3,12 @@ import {
   GraphQLError,
   Kind,
   Lexer,
+  OperationTypeNode,
   Source,
   TokenKind,
   parse,
   validate,
+  type DefinitionNode,
   type DocumentNode,
   type FieldNode,
   type FragmentDefinitionNode,
@@ -14,8 +16,10 @@ import {
   type SelectionSetNode,
 } from 'graphql';
 import { BoundedMap } from '../../core/collections.ts';
-import { CallboardError, type Code } from '../../core/errors.ts';
+import { CallboardError, fail, type Code } from '../../core/errors.ts';
 import {
+  ANONYMOUS_INTROSPECTION_CHARS,
+  ANONYMOUS_QUERY_CHARS,
   QUERY_ALIASES,
   QUERY_CACHE,
   QUERY_CACHE_CHARS,
@@ -30,45 +34,44 @@ import {
   QUERY_ROOT_FIELDS,
   QUERY_TOKENS,
 } from '../../core/limits.ts';
+import { fragmentsOf, rootFields } from '../selection.ts';
 import { shortened, toGraphQLError } from './mask.ts';
-
-/**
- * The documents that requests send, by their text. The last ones are kept with their faults, so that a text that comes
- * again is neither parsed nor validated again. Every limit on documents applies.
- */
-export type Documents = {
-  /**
-   * Returns the document of a text. Throws the text's syntax error, or an error about the limit that the text exceeds.
-   */
-  parse(text: string): DocumentNode;
-  /** Returns the faults of a document that `parse` returned; empty if it is valid. */
-  faults(document: DocumentNode): readonly GraphQLError[];
-  /** Returns the valid document of a text, or all its faults. */
-  read(text: string): DocumentNode | readonly GraphQLError[];
-};
 
 type Parsed = { readonly document: DocumentNode } | { readonly error: unknown };
 
-export function createDocuments(schema: GraphQLSchema): Documents {
+export type Documents = ReturnType<typeof createDocuments>;
+
+/**
+ * Creates the cache of the documents that requests send, by their text. The last ones are kept with their faults, so
+ * that a text that comes again is neither parsed nor validated again. Every limit on documents applies.
+ */
+export function createDocuments(schema: GraphQLSchema) {
   const parsed = new BoundedMap<string, Parsed>({ most: QUERY_CACHE, order: 'used' });
   const validated = new WeakMap<DocumentNode, readonly GraphQLError[]>();
-  const documents: Documents = {
-    parse(text) {
-      const known = parsed.get(text);
-      const entry = known ?? parsedOf(text);
-      if (!known && text.length <= QUERY_CACHE_CHARS) parsed.set(text, entry);
-      if ('error' in entry) throw entry.error;
-      return entry.document;
-    },
-    faults(document) {
-      let found = validated.get(document);
-      if (!found) validated.set(document, (found = faultsOf(schema, document)));
-      return found;
-    },
-    read(text) {
+  const documentOf = (text: string): DocumentNode => {
+    const known = parsed.get(text);
+    const entry = known ?? parsedOf(text);
+    if (!known && text.length <= QUERY_CACHE_CHARS) parsed.set(text, entry);
+    if ('error' in entry) throw entry.error;
+    return entry.document;
+  };
+  const faults = (document: DocumentNode): readonly GraphQLError[] => {
+    let found = validated.get(document);
+    if (!found) validated.set(document, (found = faultsOf(schema, document)));
+    return found;
+  };
+  return {
+    /**
+     * Returns the document of a text. Throws the text's syntax error, or an error about the limit that the text exceeds.
+     */
+    parse: documentOf,
+    /** Returns the faults of a document that `parse` returned; empty if it is valid. */
+    faults,
+    /** Returns the valid document of a text, or all its faults. */
+    read(text: string): DocumentNode | readonly GraphQLError[] {
       try {
-        const document = documents.parse(text);
-        const found = documents.faults(document);
+        const document = documentOf(text);
+        const found = faults(document);
         return found.length > 0 ? found : document;
       } catch (error) {
         if (error instanceof GraphQLError) return [error];
@@ -76,7 +79,6 @@ export function createDocuments(schema: GraphQLSchema): Documents {
       }
     },
   };
-  return documents;
 }
 
 function parsedOf(text: string): Parsed {
@@ -201,10 +203,7 @@ function boundsFaults(bounds: readonly (readonly [string, number, number])[]): r
 }
 
 function createMeasure(document: DocumentNode): (set: SelectionSetNode) => Shape {
-  const fragments = new Map<string, FragmentDefinitionNode>();
-  for (const node of document.definitions) {
-    if (node.kind === Kind.FRAGMENT_DEFINITION) fragments.set(node.name.value, node);
-  }
+  const fragments = fragmentsOf(document);
   const known = new Map<string, Shape>();
   const ofFragment = (name: string): Shape => {
     const fragment = fragments.get(name);
@@ -262,19 +261,17 @@ type Together = { readonly names: Map<string, Same>; readonly spread: Set<string
 class MergeCount {
   readonly #document: DocumentNode;
   readonly #most: number;
-  readonly #fragments = new Map<string, FragmentDefinitionNode>();
+  readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
   #steps = 0;
 
   constructor(document: DocumentNode, most: number) {
     this.#document = document;
+    this.#fragments = fragmentsOf(document);
     this.#most = most;
   }
 
   count(): number {
-    const { definitions } = this.#document;
-    for (const node of definitions)
-      if (node.kind === Kind.FRAGMENT_DEFINITION) this.#fragments.set(node.name.value, node);
-    for (const node of definitions) {
+    for (const node of this.#document.definitions) {
       const executable = node.kind === Kind.OPERATION_DEFINITION || node.kind === Kind.FRAGMENT_DEFINITION;
       if (executable) this.#merge([node.selectionSet], 0);
     }
@@ -314,5 +311,39 @@ class MergeCount {
     this.#steps += same.count * (1 + (selectionSet?.selections.length ?? 0));
     same.count++;
     if (selectionSet) same.sets.push(selectionSet);
+  }
+}
+
+// Limits what may be executed without a token.
+
+/** Who may read the schema through introspection. */
+export type Introspection = 'admin' | 'all' | 'off';
+
+/**
+ * Checks that a document may be executed without a token: a query of `__typename` and, where introspection is open to
+ * all, of the schema. Throws `unauthenticated` for every other text, valid or not. The document is not validated, and a
+ * text longer than such a query needs is not parsed.
+ */
+export function requireAnonymousQuery(query: string, introspection: Introspection): void {
+  const longest = introspection === 'all' ? ANONYMOUS_INTROSPECTION_CHARS : ANONYMOUS_QUERY_CHARS;
+  const document = query.length <= longest ? parseQuietly(query) : null;
+  const isOpen = document?.definitions.every((node) => isOpenDefinition(document, node, introspection));
+  if (!isOpen) fail('unauthenticated', 'A bearer token is needed.');
+}
+
+function isOpenDefinition(document: DocumentNode, node: DefinitionNode, introspection: Introspection): boolean {
+  if (node.kind === Kind.FRAGMENT_DEFINITION) return true;
+  if (node.kind !== Kind.OPERATION_DEFINITION || node.operation !== OperationTypeNode.QUERY) return false;
+  const isOpen = (name: string): boolean =>
+    name === '__typename' || (introspection === 'all' && (name === '__schema' || name === '__type'));
+  return [...rootFields(document, node.selectionSet)].every(isOpen);
+}
+
+function parseQuietly(query: string): DocumentNode | null {
+  try {
+    return parse(query, { maxTokens: 1000, noLocation: true });
+  } catch (error) {
+    if (error instanceof GraphQLError) return null;
+    throw error;
   }
 }

@@ -1,59 +1,52 @@
 /** Executes operations for every transport. It must not know the format of a transport. */
 import {
   GraphQLError,
-  Kind,
-  OperationTypeNode,
   createSourceEventStream,
-  executeSubscriptionEvent,
-  parse,
+  execute,
+  getOperationAST,
   validateSubscriptionArgs,
-  type DefinitionNode,
   type DocumentNode,
   type ExecutionResult,
   type GraphQLSchema,
-  type ValidatedSubscriptionArgs,
+  type OperationDefinitionNode,
 } from 'graphql';
 import type { Principal } from '../../core/auth/principal.ts';
+import { BoundedMap } from '../../core/collections.ts';
 import type { Core, HangUp } from '../../core/core.ts';
-import { CallboardError, fail } from '../../core/errors.ts';
-import {
-  ANONYMOUS_INTROSPECTION_CHARS,
-  ANONYMOUS_QUERY_CHARS,
-  QUERY_COST_ADMIN,
-  QUERY_COST_USER,
-  QUERY_MS,
-} from '../../core/limits.ts';
+import { CallboardError } from '../../core/errors.ts';
+import { QUERY_COST_ADMIN, QUERY_COST_USER, QUERY_MS } from '../../core/limits.ts';
 import { orElse, thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
-import type { Clock, Log } from '../../core/ports.ts';
+import type { Clock } from '../../core/ports.ts';
 import { DocumentReading } from '../../core/reading.ts';
 import type { TraceContext } from '../../core/trace-context.ts';
 import type { Inserts, RequestNotes } from '../../web/reply.ts';
 import type { Joining } from '../../web/sse-group.ts';
-import { MAX_COERCION_ERRORS, type GivenVariables, type Variables } from '../variables.ts';
-import type { TextInfo } from '../writer/objects.ts';
-import type { Mask } from './mask.ts';
-import { createPlans, rootFields, type Bound, type Plan } from './plan.ts';
-import { createSharedSubscriptions, type ResultFrames } from './shared.ts';
+import { Context, type ContextOptions } from '../schema/context.ts';
+import { createAsks, rootFields } from '../selection.ts';
+import {
+  MAX_COERCION_ERRORS,
+  VariablesText,
+  createVariablesReader,
+  refusedVariables,
+  type GivenVariables,
+  type Variables,
+} from '../variables.ts';
+import { createJsonCaches } from '../writer/cache-hints.ts';
+import { createWriter, type WriterSource } from '../writer/compile.ts';
+import { createMutationWriter } from '../writer/mutation.ts';
+import type { Prepare, Prepared, TextInfo } from '../writer/objects.ts';
+import { createCosts, type Costs } from './cost.ts';
+import type { Introspection } from './documents.ts';
+import { maskAll, type Mask } from './mask.ts';
+import { createResults, createSharedSubscriptions, type ResultFrames, type Results } from './subscriptions.ts';
 
 /** Creates the context of resolvers: a new one for each request and for each event of a subscription. */
-export type MakeContext = (of: {
-  readonly core: Core;
-  readonly requester: Principal | null;
-  readonly log: Log;
-  /** The signal that is aborted when the requester hangs up. */
-  readonly signal?: HangUp | undefined;
-  /** What the operation reads. */
-  readonly reading?: DocumentReading | undefined;
-  /** The names of the fields that the operation may select; absent: not known. */
-  readonly asks?: ReadonlySet<string> | undefined;
-  readonly notes?: RequestNotes | undefined;
-  readonly trace?: TraceContext | undefined;
-}) => object;
+export type MakeContext = (options: ContextOptions) => object;
 
-/** A valid document, and the requester it is executed for. */
+/** An operation, and the requester it is executed for. */
 export type Operation = {
-  readonly document: DocumentNode;
-  readonly operationName?: string | null | undefined;
+  /** The plan of the operation; null when the document does not determine which operation to run. */
+  readonly plan: OperationPlan | null;
   readonly variables?: GivenVariables;
   readonly requester: Principal | null;
   readonly signal?: HangUp | undefined;
@@ -65,53 +58,31 @@ export type Operation = {
 /** Data as JSON text. `nonAscii`: the text may contain characters beyond ASCII. */
 export type WrittenData = { readonly written: string; readonly nonAscii: boolean; readonly inserts: Inserts };
 
-/**
- * The results of a subscription, one at a time. `return` ends the subscription and frees its resources without waiting
- * for a pending `next`.
- */
-export type Results = { next(): Promise<IteratorResult<ExecutionResult, undefined>>; return(): void };
+type ExecutorOptions = {
+  readonly schema: GraphQLSchema;
+  readonly core: Core;
+  readonly introspection: Introspection;
+  readonly mask: Mask;
+  readonly makeContext: MakeContext;
+  /**
+   * Whether the fast path may be used, and a subscription that may be shared is executed once for all its requesters.
+   * If false, graphql-js executes everything, for each requester alone.
+   */
+  readonly fast: boolean;
+};
+
+export type Executor = ReturnType<typeof createExecutor>;
 
 /**
  * Executes the operations of every GraphQL transport, with the same limits and the same masking. Except where stated,
  * nothing here throws or rejects: failures are in `errors`.
  */
-export type Executor = {
-  /** Returns the kind of the operation; null when the document does not determine which operation to run. */
-  kindOf(operation: Pick<Operation, 'document' | 'operationName'>): Plan['operation'] | null;
-  /** Executes a query or a mutation. */
-  execute(operation: Operation): Promise<ExecutionResult>;
-  /**
-   * Does the same as `execute`, but returns the data as JSON text if the result has no errors and a writer can write
-   * it. `inserts`: whether the text may contain references to bytes (web/reply.ts).
-   */
-  answer(operation: Operation, inserts?: boolean): MaybePromise<ExecutionResult | WrittenData>;
-  /**
-   * Starts a subscription. Returns a group if other requesters may share the results; `frames` then encodes each result
-   * once for the whole group. Otherwise returns the operation's own results, or the one result that refuses it.
-   */
-  subscribe(operation: Operation, frames: ResultFrames): Promise<Joining<unknown> | Results | ExecutionResult>;
-  readonly mask: Mask;
-};
-
-type ExecutorOptions = {
-  readonly schema: GraphQLSchema;
-  readonly core: Core;
-  readonly log: Log;
-  readonly introspection: Introspection;
-  readonly mask: Mask;
-  readonly makeContext: MakeContext;
-  /** Whether a subscription that may be shared is executed once for all its requesters. Default true. */
-  readonly sharing?: boolean;
-  /** Whether the fast path may be used; default true. If false, graphql-js executes everything. */
-  readonly fast?: boolean;
-};
-
-export function createExecutor(options: ExecutorOptions): Executor {
-  const { core, log, introspection, mask, schema, sharing = true, fast = true } = options;
+export function createExecutor(options: ExecutorOptions) {
+  const { core, introspection, mask, schema, fast } = options;
   const plans = createPlans(schema, { fast, keep: !core.capabilities.shared });
   const contextOf = (operation: Operation, { asks }: Bound, reading = new DocumentReading()): object => {
     const { requester, signal, notes, trace } = operation;
-    return options.makeContext({ core, requester, log, signal, reading, notes, trace, asks });
+    return options.makeContext({ core, requester, signal, reading, notes, trace, asks });
   };
   /** Runs an operation within its limits. Only a query takes turns; a mutation waits for what it does. */
   const run = <T>(operation: Operation, { plan, bound }: Admitted, work: (context: object) => MaybePromise<T>) => {
@@ -120,52 +91,67 @@ export function createExecutor(options: ExecutorOptions): Executor {
     const request = { requester, signal, cost: bound.cost(requester) };
     return readDocument(core, request, (reading) => work(contextOf(operation, bound, reading)));
   };
-  const admit = (operation: Operation): Admitted => {
-    const plan = plans.of(operation.document, operation.operationName);
+  const admit = ({ plan, variables, requester }: Operation): Admitted => {
     if (!plan) throw new CallboardError('invalid_argument', 'The document does not say which operation to run.');
-    const bound = plan.bind(operation.variables);
-    const refused = refusalOf(plan, { requester: operation.requester, bound, introspection });
+    const bound = plan.bind(variables);
+    const refused = refusalOf({ plan, bound }, requester, introspection);
     if (refused) throw refused;
     return { plan, bound };
   };
-  const masked = (result: ExecutionResult): ExecutionResult => maskAll(result, mask);
-  const anonymousContext = (): object => options.makeContext({ core, requester: null, log });
-  const sharer = createSharedSubscriptions({ schema, mask, masked, anonymousContext, fast });
-
+  const anonymousContext = (): object => options.makeContext({ core, requester: null });
+  const sharer = createSharedSubscriptions({ mask, anonymousContext, fast });
   return {
     mask,
-    kindOf: ({ document, operationName }) => plans.of(document, operationName)?.operation ?? null,
-    async execute(operation) {
+    /** Returns the plan of an operation. */
+    planOf: plans.of,
+    /** Executes a query or a mutation. */
+    async execute(operation: Operation): Promise<ExecutionResult> {
       try {
         const admitted = admit(operation);
-        return masked(await run(operation, admitted, (context) => admitted.bound.run(context)));
+        return maskAll(await run(operation, admitted, (context) => admitted.bound.run(context)), mask);
       } catch (error) {
         return { errors: [mask(error)] };
       }
     },
-    answer(operation, inserts = false) {
+    /**
+     * Does the same as `execute`, but returns the data as JSON text if the result has no errors and a writer can write
+     * it. `inserts`: whether the text may contain references to bytes (web/reply.ts).
+     */
+    answer(operation: Operation, inserts = false): MaybePromise<Answer> {
       return orElse<Answer, Answer>(
         () => {
           const admitted = admit(operation);
           const answer = run(operation, admitted, (context) => answerOf(admitted.bound, context, inserts));
-          return thenDo<Answer, Answer>(answer, (done) => ('written' in done ? done : masked(done)));
+          return thenDo<Answer, Answer>(answer, (done) => ('written' in done ? done : maskAll(done, mask)));
         },
         (error) => ({ errors: [mask(error)] }),
       );
     },
-    async subscribe(operation, frames) {
+    /**
+     * Starts a subscription. Returns a group if other requesters may share the results; `frames` then encodes each
+     * result once for the whole group. Otherwise returns the operation's own results, or the one result that refuses
+     * it.
+     */
+    async subscribe(operation: Operation, frames: ResultFrames): Promise<Joining<unknown> | Results | ExecutionResult> {
       try {
-        const { bound } = admit(operation);
+        const { plan, bound } = admit(operation);
         const wrong = bound.refused();
-        if (wrong) return masked({ errors: wrong });
-        const contextValue = contextOf(operation, bound);
-        const args = subscriptionArgs({ ...operation, variables: bound.variables }, { schema, contextValue });
-        if (!('schema' in args)) return masked({ errors: args.slice(0, MAX_COERCION_ERRORS) });
-        const joining = sharing ? await sharer.of(args, frames) : null;
+        if (wrong) return maskAll({ errors: wrong }, mask);
+        const args = validateSubscriptionArgs({
+          schema,
+          document: plan.source.document,
+          operationName: plan.source.operation.name?.value ?? null,
+          contextValue: contextOf(operation, bound),
+          variableValues: bound.variables,
+          hideSuggestions: true,
+          options: { maxCoercionErrors: MAX_COERCION_ERRORS },
+        });
+        if (!('schema' in args)) return maskAll({ errors: args.slice(0, MAX_COERCION_ERRORS) }, mask);
+        const joining = fast ? await sharer.of(args, frames) : null;
         if (joining) return joining;
         const source = await createSourceEventStream(args);
-        if (!(Symbol.asyncIterator in source)) return masked(source);
-        return createResults(source, { args, masked, mask, freshContext: () => contextOf(operation, bound) });
+        if (!(Symbol.asyncIterator in source)) return maskAll(source, mask);
+        return createResults(source, { args, mask, freshContext: () => contextOf(operation, bound) });
       } catch (error) {
         return { errors: [mask(error)] };
       }
@@ -174,7 +160,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
 }
 
 type Answer = ExecutionResult | WrittenData;
-type Admitted = { readonly plan: Plan; readonly bound: Bound };
+type Admitted = { readonly plan: OperationPlan; readonly bound: Bound };
 
 function answerOf(bound: Bound, context: object, inserts: boolean): MaybePromise<Answer> {
   const note: TextInfo = inserts ? { nonAscii: false, inserts: [] } : { nonAscii: false };
@@ -183,78 +169,17 @@ function answerOf(bound: Bound, context: object, inserts: boolean): MaybePromise
   );
 }
 
-function maskAll(result: ExecutionResult, mask: Mask): ExecutionResult {
-  return result.errors ? { ...result, errors: result.errors.map(mask) } : result;
-}
-
-function subscriptionArgs(
-  { document, operationName, variables }: Operation & { readonly variables: Variables },
-  { schema, contextValue }: { schema: GraphQLSchema; contextValue: object },
-): ReturnType<typeof validateSubscriptionArgs> {
-  return validateSubscriptionArgs({
-    schema,
-    document,
-    contextValue,
-    operationName: operationName ?? null,
-    variableValues: variables,
-    hideSuggestions: true,
-    options: { maxCoercionErrors: MAX_COERCION_ERRORS },
-  });
-}
-
-type ResultsOptions = {
-  readonly args: ValidatedSubscriptionArgs;
-  readonly masked: (result: ExecutionResult) => ExecutionResult;
-  readonly mask: Mask;
-  /** Creates a context for one event. Data loaders cache what they load, so each event needs a context of its own. */
-  readonly freshContext: () => object;
-};
-
-/** Creates the results of one subscriber. Each event is executed for this subscriber alone. */
-function createResults(source: AsyncIterable<unknown>, { args, masked, mask, freshContext }: ResultsOptions): Results {
-  const events = source[Symbol.asyncIterator]();
-  let over = false;
-  return {
-    async next() {
-      if (over) return { done: true, value: undefined };
-      try {
-        const event = await events.next();
-        if (event.done) return { done: true, value: undefined };
-        const result = await executeSubscriptionEvent({
-          ...args,
-          rootValue: event.value,
-          contextValue: freshContext(),
-        });
-        return { done: false, value: masked(result) };
-      } catch (error) {
-        over = true;
-        return { done: false, value: { errors: [mask(error)] } };
-      }
-    },
-    return() {
-      over = true;
-      // No subscriber is left to receive an error of a source that fails while it closes.
-      events.return?.().catch(() => {});
-    },
-  };
-}
-
 // Decides whether a requester may run an operation, and bounds the time of queries.
-
-/** Who may read the schema through introspection. */
-export type Introspection = 'admin' | 'all' | 'off';
-
-type Admission = {
-  readonly requester: Principal | null;
-  readonly bound: Bound;
-  readonly introspection: Introspection;
-};
 
 /**
  * Returns the reason why this requester may not run this operation, checked before anything of it runs. Null when the
  * requester may.
  */
-function refusalOf(plan: Plan, { requester, bound, introspection }: Admission): CallboardError | null {
+function refusalOf(
+  { plan, bound }: Admitted,
+  requester: Principal | null,
+  introspection: Introspection,
+): CallboardError | null {
   if (!requester && !plan.onlyMeta) return new CallboardError('unauthenticated', 'A bearer token is needed.');
   if (plan.introspects) {
     const refused = introspectionRefusal(requester, introspection);
@@ -322,33 +247,216 @@ function withinTime<T>(
   });
 }
 
-// Limits what may be executed without a token.
+// Compiles the operations of a document once, and caches the result.
+
+type PlansOptions = {
+  /**
+   * Whether results may be written as JSON text without graphql-js. Default true. If false, `write` always returns
+   * null.
+   */
+  readonly fast?: boolean;
+  /**
+   * Whether the JSON text of entities is cached. Default true. Use false for a store that creates new entities at each
+   * read, because the cache would never hit.
+   */
+  readonly keep?: boolean;
+};
 
 /**
- * Checks that a document may be executed without a token: a query of `__typename` and, where introspection is open to
- * all, of the schema. Throws `unauthenticated` for every other text, valid or not. The document is not validated, and a
- * text longer than such a query needs is not parsed.
+ * The most characters of JSON text that all plans of one schema cache together. A character takes at most two bytes.
  */
-export function requireAnonymousQuery(query: string, introspection: Introspection): void {
-  const longest = introspection === 'all' ? ANONYMOUS_INTROSPECTION_CHARS : ANONYMOUS_QUERY_CHARS;
-  const document = query.length <= longest ? parseQuietly(query) : null;
-  const isOpen = document?.definitions.every((node) => isOpenDefinition(document, node, introspection));
-  if (!isOpen) fail('unauthenticated', 'A bearer token is needed.');
+const FRAGMENT_CHARS = 32 * 1024 * 1024;
+
+/**
+ * The most bound queries that all plans of one schema keep together, and the longest text of variables that is kept.
+ */
+const BOUND = { most: 500, longest: 4096 };
+
+export type Plans = ReturnType<typeof createPlans>;
+
+/**
+ * Creates the plans of a schema. Every query and mutation is executed through a plan; a plan lives as long as its
+ * document.
+ */
+export function createPlans(schema: GraphQLSchema, { fast = true, keep = true }: PlansOptions = {}) {
+  const fragments = keep ? createJsonCaches(FRAGMENT_CHARS) : null;
+  const bound = new BoundedMap<string, Bound>({ most: BOUND.most, order: 'used' });
+  const plans = new WeakMap<OperationDefinitionNode, OperationPlan>();
+  let number = 0;
+  return {
+    /**
+     * Returns the plan of an operation. Null when the document has no such operation, or has several and no name was
+     * given. The document must be valid.
+     */
+    of(document: DocumentNode, operationName?: string | null): OperationPlan | null {
+      const operation = getOperationAST(document, operationName);
+      if (!operation) return null;
+      let plan = plans.get(operation);
+      if (!plan) {
+        plan = new OperationPlan({ schema, document, operation, fragments }, { fast, bound, number: number++ });
+        plans.set(operation, plan);
+      }
+      return plan;
+    },
+  };
 }
 
-function isOpenDefinition(document: DocumentNode, node: DefinitionNode, introspection: Introspection): boolean {
-  if (node.kind === Kind.FRAGMENT_DEFINITION) return true;
-  if (node.kind !== Kind.OPERATION_DEFINITION || node.operation !== OperationTypeNode.QUERY) return false;
-  const isOpen = (name: string): boolean =>
-    name === '__typename' || (introspection === 'all' && (name === '__schema' || name === '__type'));
-  return [...rootFields(document, node.selectionSet)].every(isOpen);
-}
+type PlanParts = {
+  readonly fast: boolean;
+  /** The bound queries, by the number of their plan and the text of their variables. */
+  readonly bound: BoundedMap<string, Bound>;
+  readonly number: number;
+};
 
-function parseQuietly(query: string): DocumentNode | null {
-  try {
-    return parse(query, { maxTokens: 1000, noLocation: true });
-  } catch (error) {
-    if (error instanceof GraphQLError) return null;
-    throw error;
+/** What a transport needs of a plan. */
+export type Plan = Pick<OperationPlan, 'operation' | 'introspects' | 'onlyMeta' | 'bind'>;
+
+/** How one operation of one document is executed. Created once and kept as long as the document. */
+class OperationPlan {
+  readonly operation: 'query' | 'mutation' | 'subscription';
+  /** Whether the operation reads the schema (`__schema` or `__type`). */
+  readonly introspects: boolean;
+  /** Whether the operation reads only the schema and `__typename`. */
+  readonly onlyMeta: boolean;
+  readonly source: WriterSource;
+  readonly costs: Costs;
+  /** Returns the names of the fields that the operation may select with these variables. */
+  readonly asks: (variables: Variables) => ReadonlySet<string>;
+  readonly #parts: PlanParts;
+  readonly #read: (given: GivenVariables) => Variables;
+  /** Created at the first run, because creating a writer costs less than one execution by graphql-js. */
+  #writer: Prepare | null | undefined;
+
+  constructor(source: WriterSource, parts: PlanParts) {
+    const { schema, document, operation } = source;
+    const roots = rootFields(document, operation.selectionSet);
+    this.operation = operation.operation;
+    this.introspects = roots.has('__schema') || roots.has('__type');
+    this.onlyMeta = [...roots].every((name) => name.startsWith('__'));
+    this.source = source;
+    this.costs = createCosts(schema, document, operation);
+    this.asks = createAsks(document, operation);
+    this.#parts = parts;
+    this.#read = createVariablesReader(schema, operation);
+    this.#writer = parts.fast ? undefined : null;
   }
+
+  /**
+   * Returns the operation with the variables of a request, as the requester sent them. Throws `invalid_argument`. A
+   * query whose variables have the same text as before is not bound again.
+   */
+  bind(given: GivenVariables): Bound {
+    if (this.operation !== 'query' || !(given instanceof VariablesText))
+      return new BoundOperation(this, this.#read(given));
+    const { bound, number } = this.#parts;
+    const key = `${number} ${given.text}`;
+    const known = bound.get(key);
+    if (known) return known;
+    const made = new BoundOperation(this, this.#read(given));
+    if (key.length <= BOUND.longest) bound.set(key, made);
+    return made;
+  }
+
+  /** Prepares the writing of the operation; null: graphql-js must execute it. */
+  prepare(variables: Variables): Prepared | null {
+    const create = this.operation === 'mutation' ? createMutationWriter : createWriter;
+    if (this.#writer === undefined) this.#writer = create(this.source);
+    return this.#writer?.(variables) ?? null;
+  }
+}
+
+/** An operation with its variables. */
+export type Bound = Pick<BoundOperation, keyof BoundOperation>;
+
+/** Computes once what follows from the variables, when it is needed. */
+class BoundOperation {
+  readonly variables: Variables;
+  readonly #plan: OperationPlan;
+  #cost: { readonly admin: boolean; readonly cost: number } | null = null;
+  #asks: ReadonlySet<string> | null = null;
+  #written: Prepared | null = null;
+
+  constructor(plan: OperationPlan, variables: Variables) {
+    this.#plan = plan;
+    this.variables = variables;
+  }
+
+  /** The names of the fields that the operation may select. */
+  get asks(): ReadonlySet<string> {
+    return (this.#asks ??= this.#plan.asks(this.variables));
+  }
+
+  /** Returns the maximum cost of the operation. Invalid variables cost 0, because `run` refuses them. */
+  cost(requester: Principal | null): number {
+    const admin = requester?.kind === 'admin';
+    if (this.#cost?.admin !== admin) this.#cost = { admin, cost: this.#plan.costs.of(this.variables, requester) };
+    return this.#cost.cost;
+  }
+
+  /** Returns what to request instead so that the cost is at most `most`; null if no single change is enough. */
+  advice(requester: Principal | null, most: number): string | null {
+    return this.#plan.costs.advice(this.variables, requester, most);
+  }
+
+  /**
+   * Checks large variables without running the operation. Returns their errors as `run` would, or null if it finds
+   * none.
+   */
+  refused(): readonly GraphQLError[] | null {
+    const { schema, operation } = this.#plan.source;
+    return refusedVariables(schema, operation, this.variables);
+  }
+
+  /**
+   * Executes a query or a mutation with graphql-js. Never throws and never rejects: failures are in `errors`, unmasked.
+   * When the result has no `data`, its errors carry `extensions.http.status` 400.
+   */
+  run(contextValue: unknown): MaybePromise<ExecutionResult> {
+    const { schema, document, operation } = this.#plan.source;
+    if (contextValue instanceof Context) contextValue.restart();
+    const executed = (): MaybePromise<ExecutionResult> => {
+      const errors = this.refused();
+      if (errors) return { errors };
+      return execute({
+        ...{ schema, document, contextValue, variableValues: this.variables, hideSuggestions: true },
+        operationName: operation.name?.value ?? null,
+        options: { maxCoercionErrors: MAX_COERCION_ERRORS },
+      });
+    };
+    return orElse(
+      () => thenDo(executed(), (result) => badRequest(result, operation)),
+      (error) => ({ data: null, errors: [asGraphQLError(error)] }),
+    );
+  }
+
+  /**
+   * Executes a query, or a direct mutation (cache-hints.ts), and returns its data as JSON text, identical to the text
+   * of `run`'s data. Null when the result has an error or cannot be written here: call `run` with the same context
+   * then. A mutation that `write` has resolved is not resolved again by `run`. Never throws and never rejects. `note`
+   * receives what is known of the text.
+   */
+  write(context: unknown, note: TextInfo = { nonAscii: false }): MaybePromise<string | null> {
+    this.#written ??= this.#plan.prepare(this.variables);
+    return this.#written?.(context, note) ?? null;
+  }
+}
+
+function asGraphQLError(error: unknown): GraphQLError {
+  if (error instanceof GraphQLError) return error;
+  const originalError = error instanceof Error ? error : new Error(String(error));
+  return new GraphQLError('Execution failed.', { originalError });
+}
+
+/** Marks a result without data as a bad request. */
+function badRequest(result: ExecutionResult, operation: OperationDefinitionNode): ExecutionResult {
+  if (!result.errors || 'data' in result) return result;
+  const errors = result.errors.slice(0, MAX_COERCION_ERRORS).map(
+    (error) =>
+      new GraphQLError(error.message, {
+        nodes: error.nodes ?? operation,
+        originalError: error.originalError,
+        extensions: { ...error.extensions, http: { status: 400, spec: true } },
+      }),
+  );
+  return { errors };
 }

@@ -1,6 +1,6 @@
 /** Maps errors to what a requester may see. No internal message may pass. */
 import { randomUUID } from 'node:crypto';
-import { GraphQLError } from 'graphql';
+import { GraphQLError, type ExecutionResult } from 'graphql';
 import { CallboardError, internalMessage, isCode, type Code } from '../../core/errors.ts';
 import type { Metrics } from '../../core/metrics.ts';
 import type { Log } from '../../core/ports.ts';
@@ -31,6 +31,11 @@ export function createMask({ log, metrics }: { log: Log; metrics?: Metrics }): M
     return answer;
   };
   return mask;
+}
+
+/** Masks the errors of a result. */
+export function maskAll(result: ExecutionResult, mask: Mask): ExecutionResult {
+  return result.errors ? { ...result, errors: result.errors.map(mask) } : result;
 }
 
 /** Returns the CallboardError from which a GraphQL error was created, or null. */

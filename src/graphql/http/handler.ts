@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DocumentNode, ExecutionResult, GraphQLSchema, Source } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 import type { Principal } from '../../core/auth/principal.ts';
-import type { Core, HangUp } from '../../core/core.ts';
+import type { Core } from '../../core/core.ts';
 import { CallboardError, fail } from '../../core/errors.ts';
 import { writeJson } from '../../core/json.ts';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
@@ -12,15 +12,8 @@ import type { Log } from '../../core/ports.ts';
 import { traceContextOf } from '../../core/trace-context.ts';
 import { HangUpSignal, plainReply, type HttpReply, type RequestNotes } from '../../web/reply.ts';
 import type { SseStreams } from '../../web/sse.ts';
-import { createDocuments, type Documents } from '../execute/documents.ts';
-import {
-  createExecutor,
-  requireAnonymousQuery,
-  type Executor,
-  type Introspection,
-  type MakeContext,
-  type WrittenData,
-} from '../execute/executor.ts';
+import { createDocuments, requireAnonymousQuery, type Documents, type Introspection } from '../execute/documents.ts';
+import { createExecutor, type Executor, type MakeContext, type WrittenData } from '../execute/executor.ts';
 import { createMask, toGraphQLError, type Mask } from '../execute/mask.ts';
 import { createContext } from '../schema/context.ts';
 import type { GivenVariables } from '../variables.ts';
@@ -30,7 +23,6 @@ import {
   STREAM_PATH,
   acceptedTypes,
   acceptsJson,
-  checkParams,
   pathOf,
   readParams,
   requireAnswerType,
@@ -48,17 +40,7 @@ type GraphqlExchange = {
   readonly notes?: RequestNotes | undefined;
 };
 
-export type GraphqlHandler = {
-  /** Answers every request to `/graphql` and `/graphql/stream`. */
-  handle(req: IncomingMessage, res: ServerResponse, exchange: GraphqlExchange): MaybePromise<void>;
-  /**
-   * Sends an error that the HTTP layer found (a body too large, not JSON, ...) in GraphQL's response format, with the
-   * status of the error's code.
-   */
-  refuse(res: ServerResponse, error: CallboardError): void;
-  /** Frees what the handler holds. It does not end open streams; `streams.close` does. */
-  close(): Promise<void>;
-};
+export type GraphqlHandler = ReturnType<typeof createGraphqlHandler>;
 
 export type GraphqlHandlerOptions = {
   readonly schema: GraphQLSchema;
@@ -81,26 +63,26 @@ export type GraphqlHandlerOptions = {
   readonly fastPath?: boolean;
 };
 
-export function createGraphqlHandler(options: GraphqlHandlerOptions): GraphqlHandler {
+export function createGraphqlHandler(options: GraphqlHandlerOptions) {
   const { core, basePath = '', makeContext = createContext, fastPath = true, streams } = options;
   const mask = createMask(options);
-  const executor = createExecutor({ ...options, mask, makeContext, sharing: fastPath, fast: fastPath });
+  const executor = createExecutor({ ...options, mask, makeContext, fast: fastPath });
   const documents = createDocuments(options.schema);
-  const fast = fastPath ? createFastPath({ documents, executor }) : null;
   const server = createGraphqlServer({ schema: options.schema, documents, executor, mask });
   const sse = createSseHandler({ documents, executor, clock: core.clock, streams, sharing: fastPath });
   const page = createGraphiqlPage({ endpoint: basePath + GRAPHQL_PATH, signInPath: `${basePath}/sign-in` });
+  const lookup = createLookup(documents, executor);
   const query = createQuery(server, options.introspection);
-  const answerFast = createFastAnswer(server, fast);
-  const asStream = createStreamChoice(documents, executor);
+  const answerFast = fastPath ? createFastPath({ executor, server, lookup }) : openReply;
   return {
-    handle(req, res, exchange) {
+    /** Answers every request to `/graphql` and `/graphql/stream`. */
+    handle(req: IncomingMessage, res: ServerResponse, exchange: GraphqlExchange): MaybePromise<void> {
       try {
         if (answerFast(req, res, exchange)) return;
         refuseWebSocket(req);
         if (wantsPage(req) && pathOf(req) === GRAPHQL_PATH) return page(req, res);
         checkOrigin(req);
-        if (pathOf(req) !== GRAPHQL_PATH || asStream(req, exchange)) {
+        if (pathOf(req) !== GRAPHQL_PATH || wantsStream(req, exchange, lookup)) {
           if (exchange.notes) exchange.notes.route = null;
           return toStream(req, res, { exchange, sse });
         }
@@ -109,8 +91,13 @@ export function createGraphqlHandler(options: GraphqlHandlerOptions): GraphqlHan
         sendError(res, error instanceof CallboardError ? error : new CallboardError('internal', mask(error).message));
       }
     },
+    /**
+     * Sends an error that the HTTP layer found (a body too large, not JSON, ...) in GraphQL's response format, with the
+     * status of the error's code.
+     */
     refuse: sendError,
-    async close() {
+    /** Frees what the handler holds. It does not end open streams; `streams.close` does. */
+    async close(): Promise<void> {
       sse.close();
       await server.close();
     },
@@ -134,27 +121,6 @@ function createQuery(server: GraphqlServer, introspection: Introspection) {
   };
 }
 
-/**
- * Tries the fast path before everything else. Returns false when it did not take the request; the response is then open
- * for writing.
- */
-function createFastAnswer(server: GraphqlServer, fast: FastPath | null) {
-  return (
-    req: PostRequest,
-    res: ServerResponse,
-    { requester, body, notes, reply = plainReply(res) }: GraphqlExchange,
-  ): boolean => {
-    const sendResult = (result: ExecutionResult): void => {
-      reply.open();
-      req.body = body;
-      void server.answer(req, res, { requester, result });
-    };
-    if (fast?.({ req, requester, body, reply, notes, hungUp: () => new HangUpSignal(res) }, sendResult)) return true;
-    reply.open();
-    return false;
-  };
-}
-
 function toStream(
   req: IncomingMessage,
   res: ServerResponse,
@@ -169,23 +135,37 @@ function toStream(
 }
 
 /**
+ * Creates the function that finds the plan of a valid request, with the request's parameters. It returns null for
+ * requests that are refused later, and for those without a token: their documents are not validated.
+ */
+function createLookup(documents: Documents, executor: Executor) {
+  return (req: IncomingMessage, { requester, body }: GraphqlExchange) => {
+    const params = requester && paramsOf(req, body);
+    const document = params && documents.read(params.query);
+    const plan = document && 'kind' in document ? executor.planOf(document, params.operationName) : null;
+    return params && plan && { params, plan };
+  };
+}
+
+type Lookup = ReturnType<typeof createLookup>;
+
+function paramsOf(req: IncomingMessage, body: unknown): GraphqlParams | null {
+  try {
+    return readParams(req, body);
+  } catch (error) {
+    if (error instanceof CallboardError) return null;
+    throw error;
+  }
+}
+
+/**
  * Chooses the response form. A client that wants an event stream accepts `text/event-stream` only, or lists it first.
  * If it accepts JSON too, as clients with one `accept` for all operations do, only subscriptions are streamed.
  */
-function createStreamChoice(documents: Documents, executor: Executor) {
-  const isSubscription = (req: IncomingMessage, { requester, body }: GraphqlExchange): boolean => {
-    // Documents of requests without a token are not validated; a subscription is refused in either form.
-    if (!requester) return false;
-    const params = readParams(req, body);
-    const document = documents.read(params.query);
-    if (!('kind' in document)) return false;
-    return executor.kindOf({ document, operationName: params.operationName }) === 'subscription';
-  };
-  return (req: IncomingMessage, exchange: GraphqlExchange): boolean => {
-    if (req.method !== 'GET' && req.method !== 'POST') return false;
-    if (acceptedTypes(req)[0] !== 'text/event-stream') return false;
-    return !acceptsJson(req) || isSubscription(req, exchange);
-  };
+function wantsStream(req: IncomingMessage, exchange: GraphqlExchange, lookup: Lookup): boolean {
+  if (req.method !== 'GET' && req.method !== 'POST') return false;
+  if (acceptedTypes(req)[0] !== 'text/event-stream') return false;
+  return !acceptsJson(req) || lookup(req, exchange)?.plan.operation === 'subscription';
 }
 
 /**
@@ -211,30 +191,6 @@ function checkOrigin(req: IncomingMessage): void {
 
 // Answers common requests without Yoga. Its bytes must be those that Yoga would send.
 
-/** A request after authentication. `requester` null: it has no token. `body`: the parsed JSON of a POST. */
-type FastPathRequest = {
-  readonly req: IncomingMessage;
-  readonly requester: Principal | null;
-  readonly body: unknown;
-  readonly reply: HttpReply;
-  readonly notes?: RequestNotes | undefined;
-  /** Returns the signal that fires when the requester hangs up. */
-  readonly hungUp: () => HangUp;
-};
-
-/**
- * Answers valid queries and mutations without Yoga. The executor runs them as it does for Yoga, so limits, refusals and
- * masking are the same, and the response has the bytes that Yoga would send. Returns false when it does not take the
- * request; nothing was executed then. Only Yoga can encode a result with errors, so `sendResult` receives such a result
- * after the operation was executed.
- */
-type FastPath = (request: FastPathRequest, sendResult: (result: ExecutionResult) => void) => boolean;
-
-type FastPathOptions = {
-  readonly documents: Documents;
-  readonly executor: Executor;
-};
-
 /**
  * The content type that Yoga chooses for each of these `accept` headers. Yoga answers requests with any other header.
  */
@@ -246,25 +202,43 @@ const MEDIA_TYPES: ReadonlyMap<string | undefined, string> = new Map([
   ['application/graphql-response+json, application/json', 'application/graphql-response+json; charset=utf-8'],
 ]);
 
-function createFastPath({ documents, executor }: FastPathOptions): FastPath {
-  return ({ req, requester, body, reply, notes, hungUp }, sendResult) => {
+/**
+ * Answers a request, or returns false when it does not take the request; nothing was executed then, and the response is
+ * open for writing.
+ */
+type FastPath = (req: PostRequest, res: ServerResponse, exchange: GraphqlExchange) => boolean;
+
+const openReply: FastPath = (_req, res, { reply = plainReply(res) }) => {
+  reply.open();
+  return false;
+};
+
+type FastPathOptions = { readonly executor: Executor; readonly server: GraphqlServer; readonly lookup: Lookup };
+
+/**
+ * Creates the function that answers valid queries and mutations without Yoga. The executor runs them as it does for
+ * Yoga, so limits, refusals and masking are the same, and the response has the bytes that Yoga would send. Only Yoga
+ * can encode a result with errors, so it receives such a result after the operation was executed.
+ */
+function createFastPath({ executor, server, lookup }: FastPathOptions): FastPath {
+  return (req, res, exchange) => {
+    const { requester, body, notes, reply = plainReply(res) } = exchange;
     const type = MEDIA_TYPES.get(req.headers.accept);
-    if (type === undefined || requester === null || req.method !== 'POST' || req.url !== GRAPHQL_PATH) return false;
-    const params = paramsOf(body);
-    if (!params || params.extensions) return false;
-    const document = documents.read(params.query);
-    // Yoga reports the faults of a document.
-    if (!('kind' in document)) return false;
-    const { operationName, variables } = params;
-    const kind = executor.kindOf({ document, operationName });
-    if (kind !== 'query' && kind !== 'mutation') return false;
-    const waits = kind === 'mutation' && { notes, trace: traceContextOf(req.headers) };
-    const operation = { document, operationName, variables, requester, signal: hungUp(), ...waits };
-    const answer = executor.answer(operation, true);
+    const found = req.method === 'POST' && req.url === GRAPHQL_PATH && type ? lookup(req, exchange) : null;
+    if (type === undefined || !found || found.params.extensions || found.plan.operation === 'subscription')
+      return openReply(req, res, { ...exchange, reply });
+    const { plan, params } = found;
+    const waits = plan.operation === 'mutation' && { notes, trace: traceContextOf(req.headers) };
+    const answer = executor.answer(
+      { plan, variables: params.variables, requester, signal: new HangUpSignal(res), ...waits },
+      true,
+    );
     const show = (done: ExecutionResult | WrittenData): void => {
-      if ('written' in done) reply.json(type, `{"data":${done.written}}`, done.nonAscii, done.inserts);
-      else if (done.errors) sendResult(done);
-      else reply.json(type, writeJson(done) ?? 'null');
+      if ('written' in done) return reply.json(type, `{"data":${done.written}}`, done.nonAscii, done.inserts);
+      if (!done.errors) return reply.json(type, writeJson(done) ?? 'null');
+      reply.open();
+      req.body = body;
+      void server.answer(req, res, { requester, result: done });
     };
     if (answer instanceof Promise) void answer.then(show);
     else show(answer);
@@ -272,26 +246,9 @@ function createFastPath({ documents, executor }: FastPathOptions): FastPath {
   };
 }
 
-/** Reads the parameters of a request. Null when they are invalid; the regular path reports the error. */
-function paramsOf(body: unknown): GraphqlParams | null {
-  try {
-    return checkParams(body);
-  } catch (error) {
-    if (error instanceof CallboardError) return null;
-    throw error;
-  }
-}
-
 // The HTTP side of GraphQL by graphql-yoga. It must not execute an operation except through the executor.
 
-type GraphqlServer = {
-  /**
-   * Answers POST and GET requests to the endpoint. For a POST, `req.body` holds the parsed JSON object.
-   * `request.result`: the result, when the operation has been executed already.
-   */
-  answer(req: IncomingMessage, res: ServerResponse, request: YogaRequest): Promise<void>;
-  close(): Promise<void>;
-};
+type GraphqlServer = ReturnType<typeof createGraphqlServer>;
 
 type GraphqlServerOptions = {
   readonly schema: GraphQLSchema;
@@ -302,6 +259,7 @@ type GraphqlServerOptions = {
 
 type YogaRequest = {
   readonly requester: Principal | null;
+  /** The result, when the operation has been executed already. */
   readonly result?: ExecutionResult;
   readonly notes?: RequestNotes | undefined;
   /** The variables of the request; absent when there is a result. */
@@ -315,14 +273,15 @@ type ServerContext = YogaRequest & { readonly req: IncomingMessage; readonly res
  * GraphiQL and event streams are our own and come before Yoga. The executor executes the operations. Yoga is loaded for
  * the first request that needs it: the fast path answers most of them.
  */
-function createGraphqlServer(options: GraphqlServerOptions): GraphqlServer {
+function createGraphqlServer(options: GraphqlServerOptions) {
   let opened: ReturnType<typeof openYoga> | null = null;
   return {
-    async answer(req, res, request) {
+    /** Answers POST and GET requests to the endpoint. For a POST, `req.body` holds the parsed JSON object. */
+    async answer(req: IncomingMessage, res: ServerResponse, request: YogaRequest): Promise<void> {
       const yoga = await (opened ??= openYoga(options));
       await yoga(req, res, request);
     },
-    close: async () => void (await (await opened)?.dispose()),
+    close: async (): Promise<void> => void (await (await opened)?.dispose()),
   };
 }
 
@@ -373,7 +332,8 @@ function execution({ executor }: GraphqlServerOptions): Plugin<ServerContext> {
       const { document, operationName, contextValue } = args;
       const { requester, result, variables, notes, req, res } = contextValue;
       if (result) return setExecuteFn(() => asYogaTakesIt(result));
-      const operation = { document, operationName, variables, requester, notes, trace: traceContextOf(req.headers) };
+      const plan = executor.planOf(document, operationName);
+      const operation = { plan, variables, requester, notes, trace: traceContextOf(req.headers) };
       setExecuteFn(async () => {
         const answer = await executor.answer({ ...operation, signal: new HangUpSignal(res) });
         return asYogaTakesIt(answer);

@@ -41,13 +41,16 @@ function readRequestBody(text: string, refuse: RefuseBody): unknown {
   if (members === null) return isArrayText(trustJson(text)) ? [] : null;
   if (members === 'members') return invalid('body', `at most ${ENVELOPE_PARTS} members are read`);
   if (typeof members === 'string') return refuse(members);
-  const variables = members.get('variables');
   return {
     query: valueOf('query', members.get('query')),
     operationName: valueOf('operationName', members.get('operationName')),
-    variables: variables && isObjectText(variables) ? new VariablesText(variables) : valueOf('variables', variables),
+    variables: variablesOf(members.get('variables')),
     extensions: valueOf('extensions', members.get('extensions')),
   };
+}
+
+function variablesOf(json: JsonText | undefined): unknown {
+  return json && isObjectText(json) ? new VariablesText(json) : valueOf('variables', json);
 }
 
 function valueOf(name: string, json: JsonText | undefined): unknown {
@@ -78,7 +81,7 @@ function asksPersistedQuery(query: unknown, extensions: unknown): boolean {
   return isAbsent(query) && isRecord(extensions) && isRecord(extensions['persistedQuery']);
 }
 
-export function checkParams(value: unknown): GraphqlParams {
+function checkParams(value: unknown): GraphqlParams {
   if (Array.isArray(value)) invalid('body', 'batching is not supported');
   if (!isRecord(value)) invalid('body', 'expected a JSON object');
   const { query, operationName, variables, extensions } = value;
@@ -96,11 +99,10 @@ function urlParams(req: IncomingMessage): Record<string, unknown> {
     const text = search.get(name);
     return text === null || text === '' ? undefined : (checkedJson(text) ?? invalid(name, 'expected JSON'));
   };
-  const variables = json('variables');
   return {
     query: search.get('query'),
     operationName: search.get('operationName') || null,
-    variables: variables && isObjectText(variables) ? new VariablesText(variables) : valueOf('variables', variables),
+    variables: variablesOf(json('variables')),
     extensions: valueOf('extensions', json('extensions')),
   };
 }

@@ -11,46 +11,40 @@ import { traceContextOf } from '../../core/trace-context.ts';
 import { createGroups, type GroupMember, type Groups, type Joining } from '../../web/sse-group.ts';
 import { atTime, type Envelope, type SseStream, type SseStreams, type StreamMember } from '../../web/sse.ts';
 import type { Documents } from '../execute/documents.ts';
-import type { Executor, Operation, Results } from '../execute/executor.ts';
-import type { ResultFrames } from '../execute/shared.ts';
+import type { Executor, Operation } from '../execute/executor.ts';
+import type { ResultFrames, Results } from '../execute/subscriptions.ts';
 import { acceptedTypes, readParams, searchOf, sendError } from './request.ts';
 
-export type SseHandler = {
-  /** Runs one operation with a response of its own. */
-  distinct(request: StreamRequest): void;
-  /**
-   * Serves the stream route in both modes. A GET or POST without a stream token is handled as `distinct`. Every other
-   * request is about a reservation or a stream that carries several operations.
-   */
-  stream(request: StreamRequest): void;
-  /** Drops the reservations. The owner of the streams ends those that are open. */
-  close(): void;
-};
+export type SseHandler = ReturnType<typeof createSseHandler>;
 
 /**
  * Creates the handler of graphql-sse in both modes: https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md
  */
-export function createSseHandler(options: OperationStreamsOptions): SseHandler {
+export function createSseHandler(options: OperationStreamsOptions) {
   const streams = createOperationStreams(options);
-  const reservations = createReservations({ streams, clock: options.clock });
-  const distinct = (request: StreamRequest): void => openDistinct(request, streams);
+  const reservations = createReservations(streams, options.clock);
+  const openDistinct = (request: StreamRequest): void => {
+    const { requested } = streams.read(request);
+    streams.open(request, streams.reserve(request.requester))(requested, { id: null, onEnd: () => {} });
+  };
+  const distinct = (request: StreamRequest): void => answering(request, openDistinct);
   return {
-    distinct: (request) => answering(request, distinct),
-    stream: (request) => answering(request, isDistinct(request) ? distinct : reservations.handle),
-    close: () => reservations.close(),
+    /** Runs one operation with a response of its own. */
+    distinct,
+    /**
+     * Serves the stream route in both modes. A GET or POST without a stream token is handled as `distinct`. Every other
+     * request is about a reservation or a stream that carries several operations.
+     */
+    stream: (request: StreamRequest): void =>
+      isDistinct(request) ? distinct(request) : answering(request, reservations.handle),
+    /** Drops the reservations. The owner of the streams ends those that are open. */
+    close: reservations.close,
   };
 }
 
 function isDistinct({ req }: StreamRequest): boolean {
   return (req.method === 'GET' || req.method === 'POST') && tokenOf(req) === null;
 }
-
-function openDistinct(request: StreamRequest, streams: OperationStreams): void {
-  const { requested } = streams.read(request);
-  streams.open(request, streams.reserve(request.requester)).run(requested, { id: null, onEnd: nothing });
-}
-
-function nothing(): void {}
 
 function answering(request: StreamRequest, answer: (request: StreamRequest) => void): void {
   try {
@@ -76,23 +70,15 @@ type OperationOptions = {
   /** The operation id on a stream that carries several; null on a stream of its own. */
   readonly id: string | null;
   /**
-   * Called once, when the operation has ended for any reason, but never before `startOperation` returns. If the
+   * Called once, when the operation has ended for any reason, but never before its caller has registered it. If the
    * operation has a stream of its own, that stream ends first.
    */
   readonly onEnd: () => void;
 };
 
 type StreamOperation = Omit<Operation, 'signal' | 'requester'> & { readonly requester: Principal };
-
-/**
- * Runs the operation, or sends the errors of its document. Results and errors are sent as `next` frames, followed by
- * one `complete`. Results are produced no faster than the reader reads them.
- */
-function startOperation(requested: StreamOperation | readonly GraphQLError[], options: OperationOptions): Running {
-  const operation = new SseOperation(options);
-  void operation.run(requested);
-  return operation;
-}
+/** The operation that a request asks for, or the errors of its document. */
+type Requested = StreamOperation | readonly GraphQLError[];
 
 /**
  * An operation that writes to its stream itself. If its subscription is shared, a group writes to the stream instead.
@@ -109,12 +95,16 @@ class SseOperation implements StreamMember, Running {
     options.stream.addMember(this);
   }
 
-  async run(requested: StreamOperation | readonly GraphQLError[]): Promise<void> {
+  /**
+   * Runs the operation, or sends the errors of its document. Results and errors are sent as `next` frames, followed by
+   * one `complete`. Results are produced no faster than the reader reads them.
+   */
+  async run(requested: Requested): Promise<void> {
     try {
-      if (!isFaults(requested)) await this.#answer(requested);
+      if ('plan' in requested) await this.#answer(requested);
       else {
         this.#show({ errors: requested });
-        // The end is reported later, after the caller of `startOperation` has registered the operation.
+        // The end is reported later, after the caller has registered the operation.
         await null;
       }
     } catch (error) {
@@ -138,7 +128,7 @@ class SseOperation implements StreamMember, Running {
   async #answer(requested: StreamOperation): Promise<void> {
     const { executor } = this.#options;
     const operation = { ...requested, signal: this.#hangUp.signal };
-    if (executor.kindOf(operation) !== 'subscription') return this.#show(await executor.execute(operation));
+    if (operation.plan?.operation !== 'subscription') return this.#show(await executor.execute(operation));
     const answer = await executor.subscribe(operation, SSE_FRAMES);
     if ('shared' in answer) return this.#join(answer);
     return 'next' in answer ? this.#pump(answer) : this.#show(answer);
@@ -180,10 +170,6 @@ class SseOperation implements StreamMember, Running {
   }
 }
 
-function isFaults(requested: StreamOperation | readonly GraphQLError[]): requested is readonly GraphQLError[] {
-  return Array.isArray(requested);
-}
-
 // Opens event streams and runs GraphQL operations on them.
 
 type OperationStreamsOptions = {
@@ -204,79 +190,43 @@ type StreamRequest = {
   readonly body: unknown;
 };
 
-type OperationStreams = Pick<SseStreams, 'reserve'> & {
-  /** Opens the response as a stream, which ends when the token that opened it expires. */
-  open(request: StreamRequest, onClose: () => void): OpenStream;
-  /**
-   * Returns the operation that a request asks for, or the errors of its document. Throws when the request itself is
-   * invalid.
-   */
-  read(request: StreamRequest): ReadRequest;
-};
+/** Runs an operation on an open stream. The stream also ends when the token that requested the operation expires. */
+type RunOnStream = (requested: Requested, options: Pick<OperationOptions, 'id' | 'onEnd'>) => Running;
 
-type ReadRequest = {
-  readonly requested: StreamOperation | readonly GraphQLError[];
-  readonly operationId: unknown;
-};
+type OperationStreams = ReturnType<typeof createOperationStreams>;
 
-type OpenStream = {
-  readonly stream: SseStream;
-  /** Runs an operation on the stream. The stream also ends when the token that requested the operation expires. */
-  run(requested: StreamOperation | readonly GraphQLError[], options: { id: string | null; onEnd: () => void }): Running;
-};
-
-function createOperationStreams(options: OperationStreamsOptions): OperationStreams {
-  const { documents, executor, clock, streams, sharing } = options;
+function createOperationStreams({ documents, executor, clock, streams, sharing }: OperationStreamsOptions) {
   const groups = createGroups<unknown>({ sharing });
   return {
     reserve: streams.reserve,
-    open({ res, requester }, onClose) {
+    /** Opens the response as a stream, which ends when the token that opened it expires. */
+    open({ res, requester }: StreamRequest, onClose: () => void): RunOnStream {
       const stream = streams.open(res, { onClose, expiresAt: requester.expiresAt, lastChunk: null });
-      return {
-        stream,
-        run: (requested, run) => runOn(requested, { ...run, stream, requester, executor, groups, clock }),
+      return (requested, { id, onEnd }) => {
+        const other = 'plan' in requested && requested.requester !== requester ? requested.requester.expiresAt : null;
+        const cancel = other === null ? null : atTime(clock, other, () => stream.end());
+        const ended = (): void => {
+          cancel?.();
+          onEnd();
+        };
+        const operation = new SseOperation({ executor, groups, stream, id, onEnd: ended });
+        void operation.run(requested);
+        return operation;
       };
     },
-    read: (request) => readOperation(request, { documents, executor }),
+    /** Reads the operation that a request asks for. Throws when the request itself is invalid. */
+    read({ req, body, requester }: StreamRequest): { readonly requested: Requested; readonly operationId: unknown } {
+      const params = readParams(req, body);
+      const operationId = params.extensions?.['operationId'];
+      const document = documents.read(params.query);
+      if (!('kind' in document)) return { requested: document.map(executor.mask), operationId };
+      const plan = executor.planOf(document, params.operationName);
+      if (req.method === 'GET' && plan?.operation === 'mutation')
+        fail('method_not_allowed', 'A mutation needs a POST.');
+      const { variables } = params;
+      return { requested: { plan, variables, requester, trace: traceContextOf(req.headers) }, operationId };
+    },
   };
-}
-
-type RunOptions = Pick<OperationStreamsOptions, 'executor' | 'clock'> & {
-  readonly groups: Groups<unknown>;
-  readonly stream: SseStream;
-  /** The requester that opened the stream. */
-  readonly requester: Principal;
-  readonly id: string | null;
-  readonly onEnd: () => void;
-};
-
-function runOn(
-  requested: StreamOperation | readonly GraphQLError[],
-  { requester, clock, ...options }: RunOptions,
-): Running {
-  const expiresAt = 'document' in requested && requested.requester !== requester ? requested.requester.expiresAt : null;
-  if (expiresAt === null) return startOperation(requested, options);
-  const cancel = atTime(clock, expiresAt, () => options.stream.end());
-  const onEnd = (): void => {
-    cancel();
-    options.onEnd();
-  };
-  return startOperation(requested, { ...options, onEnd });
-}
-
-function readOperation(
-  { req, body, requester }: StreamRequest,
-  { documents, executor }: Pick<OperationStreamsOptions, 'documents' | 'executor'>,
-): ReadRequest {
-  const params = readParams(req, body);
-  const operationId = params.extensions?.['operationId'];
-  const document = documents.read(params.query);
-  if (!('kind' in document)) return { requested: document.map(executor.mask), operationId };
-  const { operationName, variables } = params;
-  const requested = { document, operationName, variables, requester, trace: traceContextOf(req.headers) };
-  if (req.method === 'GET' && executor.kindOf(requested) === 'mutation')
-    fail('method_not_allowed', 'A mutation needs a POST.');
-  return { requested, operationId };
 }
 
 // Frames of GraphQL over server-sent events: `next` and `complete`, as graphql-sse defines them.
@@ -323,13 +273,6 @@ const SSE_FRAMES: ResultFrames = {
 
 // Handles the single connection mode of graphql-sse: reserved streams that carry several operations.
 
-type Reservations = {
-  /** Answers a request of single connection mode. Throws a CallboardError for every request that it refuses. */
-  handle(request: StreamRequest): void;
-  /** Drops the reservations. Open streams are ended by `SseStreams.close`. */
-  close(): void;
-};
-
 /**
  * A reservation of one stream that carries several operations. Its token is not a bearer token: only the requester that
  * reserved it may use it.
@@ -338,15 +281,14 @@ type Reservation = {
   readonly owner: string;
   readonly operations: Map<string, Running | null>;
   /** The operations that arrived before the stream was opened. */
-  readonly waiting: Map<string, (stream: OpenStream) => void>;
-  stream: OpenStream | null;
+  readonly waiting: Map<string, (run: RunOnStream) => void>;
+  /** Runs operations on the stream; null while it is not open. */
+  run: RunOnStream | null;
   readonly drop: () => void;
   readonly cancelExpiry: Cancel;
 };
 
-type Options = { readonly streams: OperationStreams; readonly clock: Clock };
-
-function createReservations({ streams, clock }: Options): Reservations {
+function createReservations(streams: OperationStreams, clock: Clock) {
   const known = new Map<string, Reservation>();
 
   const reserve = ({ res, requester }: StreamRequest): void => {
@@ -358,28 +300,29 @@ function createReservations({ streams, clock }: Options): Reservations {
     };
     const cancelExpiry = clock.after(SSE_RESERVATION_MS, drop);
     const owner = subjectOf(requester);
-    known.set(token, { owner, operations: new Map(), waiting: new Map(), stream: null, drop, cancelExpiry });
+    known.set(token, { owner, operations: new Map(), waiting: new Map(), run: null, drop, cancelExpiry });
     res.writeHead(201, { 'content-type': 'text/plain; charset=utf-8', 'content-length': token.length });
     res.end(token);
   };
   const find = (token: string | null, requester: Principal): Reservation =>
     ownOf(token === null ? undefined : known.get(token), requester);
   return {
-    handle(request) {
+    /** Answers a request of single connection mode. Throws a CallboardError for every request that it refuses. */
+    handle(request: StreamRequest): void {
       const { req, requester } = request;
       const token = tokenOf(req);
       if (req.method === 'PUT') return reserve(request);
       if (req.method === 'GET' && acceptedTypes(req).includes('text/event-stream')) {
-        return openStream(find(token, requester), { request, streams });
+        return openStream(find(token, requester), request, streams);
       }
       if (req.method === 'DELETE') return stopOperation(find(token, requester), request);
       if (req.method === 'GET' || req.method === 'POST') {
-        return addOperation(find(token, requester), { request, streams });
+        return addOperation(find(token, requester), request, streams);
       }
       request.res.setHeader('allow', 'GET, POST, PUT, DELETE');
       return fail('method_not_allowed', 'A stream takes GET, POST, PUT and DELETE.');
     },
-    close() {
+    close(): void {
       for (const { cancelExpiry, drop } of known.values()) {
         cancelExpiry();
         drop();
@@ -406,21 +349,19 @@ function tokenOf(req: IncomingMessage): string | null {
   return typeof header === 'string' ? header : searchOf(req).get('token');
 }
 
-function openStream(
-  reservation: Reservation,
-  { request, streams }: { request: StreamRequest; streams: OperationStreams },
-): void {
-  if (reservation.stream) conflict('The stream is already open.');
+function openStream(reservation: Reservation, request: StreamRequest, streams: OperationStreams): void {
+  if (reservation.run) conflict('The stream is already open.');
   reservation.cancelExpiry();
-  const stream = streams.open(request, reservation.drop);
-  reservation.stream = stream;
-  for (const start of reservation.waiting.values()) start(stream);
+  const run = streams.open(request, reservation.drop);
+  reservation.run = run;
+  for (const start of reservation.waiting.values()) start(run);
   reservation.waiting.clear();
 }
 
 function addOperation(
-  { operations, waiting, stream }: Reservation,
-  { request, streams }: { request: StreamRequest; streams: OperationStreams },
+  { operations, waiting, run }: Reservation,
+  request: StreamRequest,
+  streams: OperationStreams,
 ): void {
   const { requested, ...named } = streams.read(request);
   const id = operationId(named.operationId);
@@ -429,10 +370,10 @@ function addOperation(
     fail('rate_limited', `At most ${SSE_OPERATIONS} operations on a stream.`, { retryAfterMs: 5000 });
   }
   operations.set(id, null);
-  const start = (open: OpenStream): void =>
-    void operations.set(id, open.run(requested, { id, onEnd: () => void operations.delete(id) }));
+  const start = (on: RunOnStream): void =>
+    void operations.set(id, on(requested, { id, onEnd: () => void operations.delete(id) }));
   request.res.writeHead(202).end();
-  if (stream) start(stream);
+  if (run) start(run);
   else waiting.set(id, start);
 }
 

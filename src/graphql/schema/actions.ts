@@ -8,6 +8,7 @@ import type {
 import type { ActionSample, AdvertisedAction } from '../../core/core.ts';
 import { ACTION_SAMPLE, ACTION_SAMPLE_CONNECTIONS, CLIENT_ACTIONS } from '../../core/limits.ts';
 import { builder } from './builder.ts';
+import { fieldsOf, flag, id, list, nullable, text, typed } from './builder-fields.ts';
 import { ConnectionSnapshot } from './connections.ts';
 import { ENTITY, PURE } from '../writer/cache-hints.ts';
 import { CompletenessType, forAdmins, scanCost } from './page.ts';
@@ -17,101 +18,57 @@ const ActionGuardsType = builder.objectRef<ActionGuards>('ActionGuards').impleme
   description:
     'What stands between a command and an action’s handler, as the client says. The relay does not check it.',
   extensions: ENTITY,
-  fields: (t) => ({
-    approval: t.exposeBoolean('approval', {
-      nullable: true,
+  fields: fieldsOf(() => ({
+    approval: nullable.flag('Whether somebody at the client approves each command; null if the client does not say.', {
       complexity: 0,
-      description: 'Whether somebody at the client approves each command; null if the client does not say.',
     }),
-    lease: t.exposeBoolean('lease', {
-      nullable: true,
-      complexity: 0,
-      description:
-        'Whether one command runs at a time, and others are refused as long as it runs; null if the client does not say.',
-    }),
-  }),
+    lease: nullable.flag(
+      'Whether one command runs at a time, and others are refused as long as it runs; null if the client does not say.',
+      { complexity: 0 },
+    ),
+  })),
 });
 
 const ActionEffectsType = builder.objectRef<ActionEffects>('ActionEffects').implement({
   description: 'What an action does, as its client says. These are hints for people and tools, never a promise.',
   extensions: ENTITY,
-  fields: (t) => ({
-    readOnly: t.exposeBoolean('readOnly', {
-      nullable: true,
-      complexity: 0,
-      description: 'Whether the action changes nothing; null if the client does not say.',
-    }),
-    destructive: t.exposeBoolean('destructive', {
-      nullable: true,
-      complexity: 0,
-      description: 'Whether the action may delete or overwrite something; null if the client does not say.',
-    }),
-    idempotent: t.exposeBoolean('idempotent', {
-      nullable: true,
-      complexity: 0,
-      description:
-        'Whether running the action again with the same arguments changes nothing more; null if the client does not say.',
-    }),
-    openWorld: t.exposeBoolean('openWorld', {
-      nullable: true,
-      complexity: 0,
-      description: 'Whether the action acts on something outside the client; null if the client does not say.',
-    }),
-  }),
+  fields: fieldsOf(() => ({
+    readOnly: nullable.flag('Whether the action changes nothing; null if the client does not say.', { complexity: 0 }),
+    destructive: nullable.flag(
+      'Whether the action may delete or overwrite something; null if the client does not say.',
+      { complexity: 0 },
+    ),
+    idempotent: nullable.flag(
+      'Whether running the action again with the same arguments changes nothing more; null if the client does not say.',
+      { complexity: 0 },
+    ),
+    openWorld: nullable.flag(
+      'Whether the action acts on something outside the client; null if the client does not say.',
+      { complexity: 0 },
+    ),
+  })),
 });
 
 const ActionAdvertisementType = builder.objectRef<ActionAdvertisement>('ActionAdvertisement').implement({
   description:
     'An action as a client advertised it, stored unchanged. It is evidence that the client can run it, never that a caller may invoke it: central policy, the client’s own policy, approval, argument checks, targeting, leases and the handler can each still refuse it.',
   extensions: ENTITY,
-  fields: (t) => ({
-    name: t.exposeString('name', { description: 'The name with which callers invoke the action.' }),
-    summary: t.exposeString('summary', {
-      nullable: true,
-      description: 'One line for people; null if the client sent none.',
-    }),
-    description: t.exposeString('description', {
-      nullable: true,
-      description: 'A longer text for people; null if the client sent none.',
-    }),
-    version: t.exposeString('version', {
-      nullable: true,
-      description: 'The client’s own version of the action; null if it sent none.',
-    }),
-    checksArguments: t.exposeBoolean('checksArguments', {
-      nullable: true,
-      description:
-        'Whether the client says that it checks arguments before it runs the action; null if it does not say.',
-    }),
-    schema: t.field({
-      type: 'JSON',
-      nullable: true,
-      description: 'The JSON Schema of the action’s arguments; null if the client sent none.',
-      extensions: PURE,
-      resolve: ({ schema }) => schema,
-    }),
-    metadata: t.field({
-      type: 'JSON',
-      nullable: true,
-      description: 'Other data that the client sent with the action; null if it sent none.',
-      extensions: PURE,
-      resolve: ({ metadata }) => metadata,
-    }),
-    guards: t.field({
-      type: ActionGuardsType,
-      nullable: true,
-      description: 'What stands between a command and the action’s handler; null if the client sent nothing about it.',
-      extensions: PURE,
-      resolve: ({ guards }) => guards ?? null,
-    }),
-    effects: t.field({
-      type: ActionEffectsType,
-      nullable: true,
-      description: 'What the action does; null if the client sent nothing about it.',
-      extensions: PURE,
-      resolve: ({ effects }) => effects ?? null,
-    }),
-  }),
+  fields: fieldsOf(() => ({
+    name: text('The name with which callers invoke the action.'),
+    summary: nullable.text('One line for people; null if the client sent none.'),
+    description: nullable.text('A longer text for people; null if the client sent none.'),
+    version: nullable.text('The client’s own version of the action; null if it sent none.'),
+    checksArguments: nullable.flag(
+      'Whether the client says that it checks arguments before it runs the action; null if it does not say.',
+    ),
+    schema: nullable.json('The JSON Schema of the action’s arguments; null if the client sent none.'),
+    metadata: nullable.json('Other data that the client sent with the action; null if it sent none.'),
+    guards: nullable.typed(
+      ActionGuardsType,
+      'What stands between a command and the action’s handler; null if the client sent nothing about it.',
+    ),
+    effects: nullable.typed(ActionEffectsType, 'What the action does; null if the client sent nothing about it.'),
+  })),
 });
 
 const ActionList = builder.objectRef<Connection>('ActionList').implement({
@@ -141,30 +98,23 @@ builder.objectField(ConnectionSnapshot, 'actions', (t) =>
 
 const AdvertisedActionType = builder.objectRef<AdvertisedAction>('AdvertisedAction').implement({
   description: 'One advertised action, with the client that advertises it.',
-  fields: (t) => ({
-    userId: t.exposeID('userId', { description: 'The id of the user that the client belongs to.' }),
-    clientId: t.exposeID('clientId', { description: 'The id of the client that advertises the action.' }),
-    instanceId: t.exposeID('instanceId', { description: 'The id of the client instance that advertised the action.' }),
-    action: t.expose('action', { type: ActionAdvertisementType, description: 'The advertised action.' }),
-  }),
+  fields: fieldsOf(() => ({
+    userId: id('The id of the user that the client belongs to.'),
+    clientId: id('The id of the client that advertises the action.'),
+    instanceId: id('The id of the client instance that advertised the action.'),
+    action: typed(ActionAdvertisementType, 'The advertised action.'),
+  })),
 });
 
 const ActionSampleType = builder.objectRef<ActionSample>('ActionSample').implement({
   description: `A bounded sample over live connections: at most ${ACTION_SAMPLE} advertisements of at most ${ACTION_SAMPLE_CONNECTIONS} connections, and about 4 MiB.`,
-  fields: (t) => ({
-    items: t.expose('items', {
-      type: [AdvertisedActionType],
+  fields: fieldsOf(() => ({
+    items: list(AdvertisedActionType, 'The sampled advertisements.', {
       complexity: { field: 1, multiplier: ACTION_SAMPLE },
-      description: 'The sampled advertisements.',
     }),
-    complete: t.exposeBoolean('complete', {
-      description: 'Whether the sample holds every advertisement of every live connection.',
-    }),
-    completeness: t.expose('completeness', {
-      type: CompletenessType,
-      description: 'Whether anything is missing, from which source, and why.',
-    }),
-  }),
+    complete: flag('Whether the sample holds every advertisement of every live connection.'),
+    completeness: typed(CompletenessType, 'Whether anything is missing, from which source, and why.'),
+  })),
 });
 
 builder.queryField('actions', (t) =>

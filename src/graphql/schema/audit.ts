@@ -5,10 +5,11 @@ import { invalid } from '../../core/errors.ts';
 import { MAX_REASON, PAGE_MAX, REVEALS_PER_HOUR, REVEAL_REASON_MIN } from '../../core/limits.ts';
 import { SCAN_BUDGET } from '../../core/page.ts';
 import type { RevealTarget, RevealedPayload } from '../../core/reveal/reveal.ts';
-import { builder, wireEnum } from './builder.ts';
+import { builder, ranged, wireEnum } from './builder.ts';
+import { fieldsOf, id, json, nullable, text, texts, time, typed } from './builder-fields.ts';
 import { readNodeId } from './node-interface.ts';
 import { connectionOf, forAdmins, pageArguments, pageCost, pageOf, scannedPageCost } from './page.ts';
-import { Refusal, refusalOf } from './refusal.ts';
+import { orRefusal, refusalOf } from './refusal.ts';
 
 const OperatorActionEnum = wireEnum<OperatorAction>('OperatorAction', 'What an administrator did.', {
   disconnect: 'Closed a client’s link.',
@@ -18,57 +19,39 @@ const OperatorActionEnum = wireEnum<OperatorAction>('OperatorAction', 'What an a
   reveal: 'Revealed one payload and gave the reason.',
 });
 
-const SUBJECT_TEXTS: Readonly<Record<keyof AuditSubject, string>> = {
-  userId: 'The id of the user that it concerned; null if it concerned no single user.',
-  clientId: 'The id of the client; null if there is none.',
-  instanceId: 'The id of the client instance; null if there is none.',
-  commandId: 'The id of the command; null if there is none.',
-  messageId: 'The id of the message; null if there is none.',
-  stream: 'The full key of the stream, `<user>/<suffix>`, or `*` for all streams; null if there is none.',
-  view: '`raw` for the raw sample of history; otherwise null.',
-  nodeId: 'The id of the node that it concerned; null if there is none.',
-};
-
 const AuditSubjectType = builder.objectRef<AuditSubject>('AuditSubject').implement({
   description: 'The ids of what an act concerned.',
-  fields: (t) => {
-    const idOf = (name: keyof AuditSubject) =>
-      t.id({ nullable: true, description: SUBJECT_TEXTS[name], resolve: (subject) => subject[name] ?? null });
-    return {
-      userId: idOf('userId'),
-      clientId: idOf('clientId'),
-      instanceId: idOf('instanceId'),
-      commandId: idOf('commandId'),
-      messageId: idOf('messageId'),
-      stream: idOf('stream'),
-      view: t.string({ nullable: true, description: SUBJECT_TEXTS.view, resolve: ({ view }) => view ?? null }),
-      nodeId: idOf('nodeId'),
-    };
-  },
+  fields: fieldsOf(() => ({
+    userId: nullable.id('The id of the user that it concerned; null if it concerned no single user.'),
+    clientId: nullable.id('The id of the client; null if there is none.'),
+    instanceId: nullable.id('The id of the client instance; null if there is none.'),
+    commandId: nullable.id('The id of the command; null if there is none.'),
+    messageId: nullable.id('The id of the message; null if there is none.'),
+    stream: nullable.id(
+      'The full key of the stream, `<user>/<suffix>`, or `*` for all streams; null if there is none.',
+    ),
+    view: nullable.text('`raw` for the raw sample of history; otherwise null.'),
+    nodeId: nullable.id('The id of the node that it concerned; null if there is none.'),
+  })),
 });
 
 const AuditEventType = builder.objectRef<AuditEvent>('AuditEvent').implement({
   description: 'An act of an administrator. Its row was written before the act. Rows hold no payload and no token.',
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     id: t.id({ description: 'The number of the row in the chain.', resolve: ({ seq }) => String(seq) }),
-    at: t.expose('at', { type: 'DateTime', description: 'When the row was written.' }),
-    who: t.exposeString('who', {
-      description: 'The administrator, as `admin:<name>`: the name of the token, or the subject of a JWT.',
-    }),
-    action: t.expose('action', { type: OperatorActionEnum, description: 'What the administrator did.' }),
-    subject: t.expose('subject', { type: AuditSubjectType, description: 'What it concerned.' }),
-    reason: t.exposeString('reason', { nullable: true, description: 'The reason that was given; null if none was.' }),
-    node: t.exposeID('node', { description: 'The id of the node that the administrator asked.' }),
-    requestId: t.exposeID('requestId', {
-      nullable: true,
-      description: 'The id of the request, as in `x-request-id` and the access log; null outside of a request.',
-    }),
-    outcome: t.exposeString('outcome', {
-      nullable: true,
-      description:
-        'What became of it, such as `closed`, `cancelled` or `revealed`; null for `PAYLOAD`, and if the relay ended before it could record that.',
-    }),
-  }),
+    at: time('When the row was written.'),
+    who: text('The administrator, as `admin:<name>`: the name of the token, or the subject of a JWT.'),
+    action: typed(OperatorActionEnum, 'What the administrator did.'),
+    subject: typed(AuditSubjectType, 'What it concerned.'),
+    reason: nullable.text('The reason that was given; null if none was.'),
+    node: id('The id of the node that the administrator asked.'),
+    requestId: nullable.id(
+      'The id of the request, as in `x-request-id` and the access log; null outside of a request.',
+    ),
+    outcome: nullable.text(
+      'What became of it, such as `closed`, `cancelled` or `revealed`; null for `PAYLOAD`, and if the relay ended before it could record that.',
+    ),
+  })),
 });
 
 const AuditEventConnection = connectionOf('AuditEvent', AuditEventType, { rows: 'acts of administrators' });
@@ -90,14 +73,12 @@ const AuditFilter = builder.inputType('AuditFilter', {
 const AuditChainType = builder.objectRef<AuditChain>('AuditChain').implement({
   description:
     'A part of the audit as it is stored. Each line is a JSON object; its member `mac` authenticates the others, `prev` is that of the row before, and `key` is the id of the key that signed it. `callboard audit verify` checks the chain.',
-  fields: (t) => ({
-    lines: t.exposeStringList('lines', { description: `Rows as they are stored, in order: at most ${PAGE_MAX}.` }),
-    lastSeq: t.exposeInt('lastSeq', {
-      nullable: true,
-      description:
-        'The number of the last of these rows, to use as `afterSeq` for the next part; null if there are none.',
-    }),
-  }),
+  fields: fieldsOf(() => ({
+    lines: texts(`Rows as they are stored, in order: at most ${PAGE_MAX}.`),
+    lastSeq: nullable.int(
+      'The number of the last of these rows, to use as `afterSeq` for the next part; null if there are none.',
+    ),
+  })),
 });
 
 builder.queryFields((t) => ({
@@ -127,10 +108,8 @@ builder.queryFields((t) => ({
         extensions: { minimum: 0 },
       }),
       first: t.arg.int({
-        required: true,
-        defaultValue: PAGE_MAX,
+        ...ranged({ min: 1, max: PAGE_MAX, default: PAGE_MAX }),
         description: `The most rows: 1 to ${PAGE_MAX}.`,
-        extensions: { minimum: 1, maximum: PAGE_MAX },
       }),
     },
     resolve: (_, { afterSeq, first }, { core, requester }) => core.audit.chain(requester, afterSeq, first),
@@ -164,26 +143,16 @@ const RevealPayloadInput = builder.inputType('RevealPayloadInput', {
 
 const RevealedPayloadType = builder.objectRef<RevealedPayload>('RevealedPayload').implement({
   description: 'A payload. If an administrator revealed it, the audit says so, and the user can see that.',
-  fields: (t) => ({
-    value: t.expose('value', { type: 'JSON', description: 'The payload as it was sent.' }),
-    digest: t.exposeString('digest', { description: 'SHA-256 of the payload’s JSON text as base64url.' }),
-    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'Until when the relay retains it at most.' }),
-  }),
+  fields: fieldsOf(() => ({
+    value: json('The payload as it was sent.'),
+    digest: text('SHA-256 of the payload’s JSON text as base64url.'),
+    expiresAt: time('Until when the relay retains it at most.'),
+  })),
 });
 
-const RevealPayloadResult = builder.unionType('RevealPayloadResult', {
-  description: 'The payload, or a refusal.',
-  types: [RevealedPayloadType, Refusal],
-  resolveType: (answer) => ('kind' in answer ? 'Refusal' : 'RevealedPayload'),
-});
+const RevealPayloadResult = orRefusal('RevealPayloadResult', RevealedPayloadType, 'The payload, or a refusal.');
 
-type Given = {
-  readonly subject: RevealTarget['kind'];
-  readonly userId: string;
-  readonly clientId?: string | null | undefined;
-  readonly commandId?: string | null | undefined;
-  readonly messageId?: string | null | undefined;
-};
+type Given = typeof RevealPayloadInput.$inferInput;
 
 function targetOf({ subject, userId, clientId, commandId, messageId }: Given): RevealTarget {
   if (subject === 'message') return messageOf({ userId, commandId }, messageId ?? invalid('messageId', 'required'));

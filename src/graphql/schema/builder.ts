@@ -108,8 +108,6 @@ builder.subscriptionType({
 
 // Makes enums of the schema from the words that frames and stores use.
 
-type Values<Word extends string> = Record<string, { readonly value: Word; readonly description: string }>;
-
 /** Returns the GraphQL enum name of a wire value: `user-owned` becomes USER_OWNED. */
 export function enumName(word: string): string {
   return word.toUpperCase().replaceAll('-', '_');
@@ -125,7 +123,7 @@ export function wireEnum<Word extends string>(
   description: string,
   words: Readonly<Record<Word, string>>,
 ) {
-  const values: Values<Word> = {};
+  const values: Record<string, { readonly value: Word; readonly description: string }> = {};
   for (const word of keysOf(words)) values[enumName(word)] = { value: word, description: words[word] };
   return builder.enumType(name, { description, values });
 }
@@ -135,14 +133,17 @@ export function keysOf<Key extends string>(record: Readonly<Record<Key, unknown>
   return Object.keys(record) as Key[];
 }
 
+type Range = { readonly min: number; readonly max: number; readonly default: number };
+
+/** Returns the options of a number that has a default and a range. */
+export function ranged({ min, max, default: defaultValue }: Range) {
+  return { required: true, defaultValue, extensions: { minimum: min, maximum: max } } as const;
+}
+
 // Makes each event of a subscription read its nested fields again.
 
-/**
- * Resolves one event of a subscription after clearing the loaders and what was read, so that nothing cached for an earlier event is
- * shown.
- */
-export function fresh<T>(live: LiveEvent<T>, _args: unknown, { loaders, reading }: Context): LiveEvent<T> {
-  loaders.forget();
-  reading.forget();
+/** Resolves one event of a subscription. What was loaded for an earlier event is forgotten, so that it is not shown. */
+export function fresh<T>(live: LiveEvent<T>, _args: unknown, context: Context): LiveEvent<T> {
+  context.forget();
   return live;
 }

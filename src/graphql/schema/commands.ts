@@ -8,20 +8,13 @@ import { COMMAND_EVENTS_PER_SECOND, SIGHTINGS_PER_COMMAND } from '../../core/lim
 import { subscribeTo, type LiveEvent } from '../../core/live.ts';
 import { thenDo } from '../../core/maybe-promise.ts';
 import { builder, fresh, wireEnum } from './builder.ts';
-import { CONNECTION_SIZE, ClientTypeEnum, ConnectionSnapshot } from './connections.ts';
-import type { Context } from './context.ts';
-import { DeliveryRecord, OutcomeEnum, StageEnum } from './delivery.ts';
+import { fieldsOf, flag, id, int, list, nullable, text, time } from './builder-fields.ts';
+import { ClientTypeEnum, ConnectionSnapshot, loadSized } from './connections.ts';
+import type { Share } from './context.ts';
+import { DeliveryRecord, OutcomeEnum, StageEnum, commandArguments } from './delivery.ts';
 import { MessageConnection, TerminalErrorType, orderArgument } from './history.ts';
-import type { Share } from './page-budget.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import { pageArguments, pageCost, pageOf } from './page.ts';
-
-/** The arguments that name one command. */
-export const commandArguments = builder.args((t) => ({
-  userId: t.id({ required: true, description: 'The id of the user that the target client belongs to.' }),
-  clientId: t.id({ required: true, description: 'The id of the target client.' }),
-  commandId: t.id({ required: true, description: 'The command’s id.' }),
-}));
 
 /** Returns the members that identify a command in the audit log. */
 export function subjectOfCommand({ userId, clientId, commandId }: Command): AuditSubject {
@@ -30,27 +23,24 @@ export function subjectOfCommand({ userId, clientId, commandId }: Command): Audi
 
 const SightingType = builder.objectRef<Sighting>('DedupSighting').implement({
   description: 'How often the server ingested one message. It does not say how often the client executed anything.',
-  fields: (t) => ({
-    messageId: t.exposeID('messageId', { description: 'The message’s id, `<command>:<kind>:<instance>`.' }),
-    firstSeenAt: t.expose('firstSeenAt', {
-      type: 'DateTime',
-      description: 'When the server first ingested the message.',
-    }),
-    lastSeenAt: t.expose('lastSeenAt', { type: 'DateTime', description: 'When the server last ingested the message.' }),
-    count: t.exposeInt('count', { description: 'How often the server ingested the message.' }),
-  }),
+  fields: fieldsOf(() => ({
+    messageId: id('The message’s id, `<command>:<kind>:<instance>`.'),
+    firstSeenAt: time('When the server first ingested the message.'),
+    lastSeenAt: time('When the server last ingested the message.'),
+    count: int('How often the server ingested the message.'),
+  })),
 });
 
 export const CommandType = builder.objectRef<Command>('Command').implement({
   description:
     'Everything the relay can prove about one command, each part with its own times. The parts are read one after the other, so they may differ by what happened between the reads.',
   interfaces: [NodeInterface],
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     id: t.id({ ...NODE_ID, resolve: (row) => nodeIdOf('Command', row) }),
-    userId: t.exposeID('userId', { description: 'The id of the user that the target client belongs to.' }),
-    clientId: t.exposeID('clientId', { description: 'The id of the target client.' }),
-    commandId: t.exposeID('commandId', { description: 'The command’s id.' }),
-    action: t.exposeString('action', { description: 'The name of the requested action.' }),
+    userId: id('The id of the user that the target client belongs to.'),
+    clientId: id('The id of the target client.'),
+    commandId: id('The command’s id.'),
+    action: text('The name of the requested action.'),
     delivery: t.field({
       type: DeliveryRecord,
       nullable: true,
@@ -65,24 +55,19 @@ export const CommandType = builder.objectRef<Command>('Command').implement({
       resolve: ({ userId, commandId }, { order, ...page }, { core, requester }) =>
         core.history.ofCommand(requester, userId, commandId, { ...pageOf(page), order }),
     }),
-    sightings: t.expose('sightings', {
-      type: [SightingType],
-      complexity: { field: 1, multiplier: SIGHTINGS_PER_COMMAND },
-      description: `How often the relay ingested each end that the client reported, repeated reports included: at most ${SIGHTINGS_PER_COMMAND}.`,
-    }),
+    sightings: list(
+      SightingType,
+      `How often the relay ingested each end that the client reported, repeated reports included: at most ${SIGHTINGS_PER_COMMAND}.`,
+      { complexity: { field: 1, multiplier: SIGHTINGS_PER_COMMAND } },
+    ),
     connection: t.field({
       type: ConnectionSnapshot,
       nullable: true,
       description:
         'The target’s connection as it is now; null if there is none. The command may have gone to another one.',
-      resolve: (command, _, { loaders, budget }) =>
-        thenDo(loaders.connection(command), (connection) => connection && budget.row(connection, CONNECTION_SIZE)),
+      resolve: (command, _, context) => loadSized(context, command),
     }),
-    outcome: t.expose('outcome', {
-      type: OutcomeEnum,
-      nullable: true,
-      description: 'How the command ended; null while it is live.',
-    }),
+    outcome: nullable.typed(OutcomeEnum, 'How the command ended; null while it is live.'),
     result: t.field({
       type: 'JSON',
       nullable: true,
@@ -100,15 +85,12 @@ export const CommandType = builder.objectRef<Command>('Command').implement({
         return core.delivery.result(command);
       },
     }),
-    resultExpired: t.exposeBoolean('resultExpired', {
-      description: 'Whether the command ended with a result that is no longer retained.',
-    }),
-    error: t.expose('error', {
-      type: TerminalErrorType,
-      nullable: true,
-      description: 'The error with which the command ended; null while it is live, and if it ended without an error.',
-    }),
-  }),
+    resultExpired: flag('Whether the command ended with a result that is no longer retained.'),
+    error: nullable.typed(
+      TerminalErrorType,
+      'The error with which the command ended; null while it is live, and if it ended without an error.',
+    ),
+  })),
 });
 
 builder.queryField('command', (t) =>
@@ -124,7 +106,7 @@ builder.queryField('command', (t) =>
 
 const CommandUpdateType = builder.objectRef<LiveEvent<CommandUpdate>>('CommandUpdate').implement({
   description: 'The state of a command at one change.',
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     command: t.field({ type: CommandType, description: 'The command.', resolve: ({ event }) => event.command }),
     stage: t.field({
       type: StageEnum,
@@ -148,11 +130,10 @@ const CommandUpdateType = builder.objectRef<LiveEvent<CommandUpdate>>('CommandUp
       },
     }),
     at: t.field({ type: 'DateTime', description: 'When the command changed.', resolve: ({ event }) => event.at }),
-    missed: t.exposeInt('missed', {
-      description:
-        'At least how many updates were lost since the previous one: those that the subscriber read too slowly, and one for each interruption between the relay and other relays.',
-    }),
-  }),
+    missed: int(
+      'At least how many updates were lost since the previous one: those that the subscriber read too slowly, and one for each interruption between the relay and other relays.',
+    ),
+  })),
 });
 
 builder.subscriptionField('commandUpdates', (t) =>
@@ -219,7 +200,7 @@ const CommandEventFilter = builder.inputType('CommandEventFilter', {
 
 type EventsArgs = { readonly filter?: CommandEventQuery | null };
 
-const shareEvents: Share<EventsArgs, Context> = ({ filter }, { core, requester }) =>
+const shareEvents: Share<EventsArgs> = ({ filter }, { core, requester }) =>
   core.delivery.events(requester, filter ?? {});
 
 builder.subscriptionField('commandEvents', (t) =>

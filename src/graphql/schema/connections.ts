@@ -15,6 +15,7 @@ import {
   type Predecessor,
   type Reconnects,
 } from '../../core/connections/connection.ts';
+import { clientKeyText, type ClientKey } from '../../core/ids.ts';
 import {
   FILTER_TEXT_CHARS,
   FLAPPING_MAX,
@@ -24,13 +25,17 @@ import {
   RECONNECT_CLIENTS,
 } from '../../core/limits.ts';
 import type { LiveEvent } from '../../core/live.ts';
+import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import { SCAN_BUDGET } from '../../core/page.ts';
 import { DERIVED, ENTITY, PURE, timedEntity } from '../writer/cache-hints.ts';
-import { builder, fresh, wireEnum } from './builder.ts';
+import { builder, fresh, ranged, wireEnum } from './builder.ts';
+import { fieldsOf, fieldsOfPart, flag, id, int, list, nullable, time, typed } from './builder-fields.ts';
+import { loadBy, type Context } from './context.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import type { RowSize } from './page-budget.ts';
 import {
   CompletenessType,
+  ROWS_OF_USER,
   connectionOf,
   forAdmins,
   pageArguments,
@@ -129,64 +134,42 @@ const ConnectionChangeEnum = wireEnum<ConnectionChange>('ConnectionChange', 'Wha
 const ConnectionPredecessor = builder.objectRef<Predecessor>('ConnectionPredecessor').implement({
   description: 'An earlier instance of a client, replaced by a later one.',
   extensions: ENTITY,
-  fields: (t) => ({
-    instanceId: t.exposeID('instanceId', { description: 'The id of the earlier instance.' }),
-    nodeId: t.exposeID('nodeId', { description: 'The id of the node that held the instance’s last link.' }),
-    replacedAt: t.expose('replacedAt', { type: 'DateTime', description: 'When the later instance connected.' }),
-    cause: t.expose('cause', {
-      type: DisconnectCauseEnum,
-      description: 'Why the earlier instance’s link had gone down; REPLACED if it was still up.',
-    }),
-  }),
+  fields: fieldsOf(() => ({
+    instanceId: id('The id of the earlier instance.'),
+    nodeId: id('The id of the node that held the instance’s last link.'),
+    replacedAt: time('When the later instance connected.'),
+    cause: typed(DisconnectCauseEnum, 'Why the earlier instance’s link had gone down; REPLACED if it was still up.'),
+  })),
 });
 
 export const ConnectionSnapshot = builder.objectRef<Connection>('ConnectionSnapshot').implement({
   description: 'A client’s link to one node, as the node last recorded it: live, or down for less than a minute.',
   extensions: timedEntity(derivedChangeAt),
   interfaces: [NodeInterface],
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     id: t.id({ ...NODE_ID, resolve: (row) => nodeIdOf('ConnectionSnapshot', row) }),
-    userId: t.exposeID('userId', { description: 'The id of the user that the client belongs to.' }),
-    clientId: t.exposeID('clientId', { description: 'The client’s id, stable across its restarts.' }),
-    instanceId: t.exposeID('instanceId', { description: 'The id of the client’s current run; a restart changes it.' }),
-    nodeId: t.exposeID('nodeId', { description: 'The id of the node that owns the link.' }),
+    userId: id('The id of the user that the client belongs to.'),
+    clientId: id('The client’s id, stable across its restarts.'),
+    instanceId: id('The id of the client’s current run; a restart changes it.'),
+    nodeId: id('The id of the node that owns the link.'),
     status: t.field({
       type: ConnectionStatusEnum,
       description: 'Derived: whether the client is reachable, from the state of the link and `lastSeenAt`.',
       extensions: DERIVED,
       resolve: (connection, _, { core }) => connectionStatus(connection, core.clock.now()),
     }),
-    clientType: t.expose('clientType', {
-      type: ClientTypeEnum,
-      description: 'What kind of program the client says it is.',
-    }),
-    metadata: t.field({
-      type: 'JSON',
-      nullable: true,
-      description: 'What the client said about itself, stored unchanged; null if it said nothing.',
-      extensions: PURE,
-      resolve: ({ metadata }) => metadata,
-    }),
-    connectedAt: t.expose('connectedAt', {
-      type: 'DateTime',
-      description: 'When the relay bound this link to the client.',
-    }),
-    lastSeenAt: t.expose('lastSeenAt', { type: 'DateTime', description: 'When the client was last heard from.' }),
-    disconnectedAt: t.expose('disconnectedAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When the link went down; null while it is up.',
-    }),
-    disconnectCause: t.expose('disconnectCause', {
-      type: DisconnectCauseEnum,
-      nullable: true,
-      description: 'Why the link went down, as far as it is proven; null while it is up.',
-    }),
-    closeCode: t.exposeInt('closeCode', {
-      nullable: true,
-      description:
-        'The code of the client’s close frame; null if it sent no close frame or none with a code, and while the link is up.',
-    }),
+    clientType: typed(ClientTypeEnum, 'What kind of program the client says it is.'),
+    metadata: nullable.json('What the client said about itself, stored unchanged; null if it said nothing.'),
+    connectedAt: time('When the relay bound this link to the client.'),
+    lastSeenAt: time('When the client was last heard from.'),
+    disconnectedAt: nullable.time('When the link went down; null while it is up.'),
+    disconnectCause: nullable.typed(
+      DisconnectCauseEnum,
+      'Why the link went down, as far as it is proven; null while it is up.',
+    ),
+    closeCode: nullable.int(
+      'The code of the client’s close frame; null if it sent no close frame or none with a code, and while the link is up.',
+    ),
     heartbeat: t.field({
       type: HeartbeatEnum,
       description: 'Derived: how the client answers pings. The relay sends one every 20 seconds.',
@@ -198,21 +181,25 @@ export const ConnectionSnapshot = builder.objectRef<Connection>('ConnectionSnaps
       extensions: DERIVED,
       resolve: (connection, _, { core }) => recentlyReplaced(connection, core.clock.now()),
     }),
-    replacedInstanceId: t.exposeID('replacedInstanceId', {
-      nullable: true,
-      description: 'The id of the instance that this one replaced; null if it replaced none.',
-    }),
-    predecessors: t.expose('predecessors', {
-      type: [ConnectionPredecessor],
-      description: `Earlier instances of the client, latest first, at most ${PREDECESSORS}. They are forgotten with the connection.`,
-    }),
+    replacedInstanceId: nullable.id('The id of the instance that this one replaced; null if it replaced none.'),
+    predecessors: list(
+      ConnectionPredecessor,
+      `Earlier instances of the client, latest first, at most ${PREDECESSORS}. They are forgotten with the connection.`,
+    ),
     actionNames: t.stringList({
       description: 'Names of the actions that the client says it can run. They do not say what a caller may invoke.',
       extensions: PURE,
       resolve: ({ actions }) => actions.map(({ name }) => name),
     }),
-  }),
+  })),
 });
+
+export const loadConnection = loadBy(clientKeyText, ({ core }, keys) => core.connections.many(keys));
+
+/** Loads the connection of a client as a single row, which counts against the size of the answer. */
+export function loadSized(context: Context, client: ClientKey): MaybePromise<Connection | null> {
+  return thenDo(loadConnection(context, client), (row) => row && context.budget.row(row, CONNECTION_SIZE));
+}
 
 export const ConnectionSnapshotConnection = connectionOf('ConnectionSnapshot', ConnectionSnapshot, {
   rows: 'connection snapshots',
@@ -225,9 +212,7 @@ builder.queryFields((t) => ({
     description: `Live and recently lost connections, in order of user and client. A user sees its own. A page reads at most ${SCAN_BUDGET} connections; if it ends there, \`completeness\` has the reason LIMIT_REACHED, and the listing continues with the next page.`,
     complexity: ({ first, after: _, ...filter }) => scannedPageCost({ first }, scannedBy(filter)),
     args: {
-      userId: t.arg.id({
-        description: 'Only rows of this user. Omitted: a user gets its own rows, an administrator gets all.',
-      }),
+      userId: t.arg.id(ROWS_OF_USER),
       nodeId: t.arg.id({ description: 'Only connections on this node.' }),
       status: t.arg({ type: ConnectionStatusEnum, description: 'Only connections with this status.' }),
       clientType: t.arg({ type: ClientTypeEnum, description: 'Only clients of this kind.' }),
@@ -255,30 +240,20 @@ builder.queryFields((t) => ({
 
 const ConnectionEventType = builder.objectRef<LiveEvent<ConnectionEvent>>('ConnectionEvent').implement({
   description: 'One change of a connection.',
-  fields: (t) => ({
-    change: t.field({
-      type: ConnectionChangeEnum,
-      description: 'What happened.',
-      resolve: ({ event }) => event.change,
-    }),
-    connection: t.field({
-      type: ConnectionSnapshot,
-      description: 'The connection after the change.',
-      resolve: ({ event }) => event.connection,
-    }),
-    cause: t.field({
-      type: DisconnectCauseEnum,
-      nullable: true,
-      description:
+  fields: fieldsOf((t) => ({
+    ...fieldsOfPart(t, 'event', {
+      change: typed(ConnectionChangeEnum, 'What happened.'),
+      connection: typed(ConnectionSnapshot, 'The connection after the change.'),
+      cause: nullable.typed(
+        DisconnectCauseEnum,
         'Why the link went down; null for a change in which no link went down. For the change REPLACED: why the earlier instance’s link had gone down, or REPLACED if it was still up.',
-      resolve: ({ event }) => event.cause,
+      ),
+      at: time('When the change happened.'),
     }),
-    at: t.field({ type: 'DateTime', description: 'When the change happened.', resolve: ({ event }) => event.at }),
-    missed: t.exposeInt('missed', {
-      description:
-        'At least how many events were lost since the previous one: those that the subscriber read too slowly, and one for each interruption between the relay and other relays.',
-    }),
-  }),
+    missed: int(
+      'At least how many events were lost since the previous one: those that the subscriber read too slowly, and one for each interruption between the relay and other relays.',
+    ),
+  })),
 });
 
 builder.subscriptionField('connectionEvents', (t) =>
@@ -287,9 +262,7 @@ builder.subscriptionField('connectionEvents', (t) =>
     description:
       'Changes of connections from now on: clients that connect, resume, are replaced, fall silent, disconnect or change their actions.',
     args: {
-      userId: t.arg.id({
-        description: 'Only rows of this user. Omitted: a user gets its own rows, an administrator gets all.',
-      }),
+      userId: t.arg.id(ROWS_OF_USER),
     },
     subscribe: (_, { userId }, { core, requester }) => core.connections.events(requester, userId ?? null),
     resolve: fresh,
@@ -298,44 +271,38 @@ builder.subscriptionField('connectionEvents', (t) =>
 
 // The GraphQL types and fields that show how often clients reconnect, and which reconnect most.
 
+const loadReconnects = loadBy(clientKeyText, ({ core }, keys) => core.connections.reconnects(keys));
+
 builder.objectField(ConnectionSnapshot, 'reconnectsLastHour', (t) =>
   t.int({
     description:
       'How often the client’s link was opened again in the last hour, counted in steps of five minutes. Also counts links of earlier instances, and reconnects after the connection had been forgotten.',
-    resolve: (connection, _, { loaders }) => loaders.reconnects(connection),
+    resolve: (connection, _, context) => loadReconnects(context, connection),
   }),
 );
 
 const FlappingClient = builder.objectRef<Reconnects>('FlappingClient').implement({
   description: 'A client that reconnected in the last hour.',
-  fields: (t) => ({
-    userId: t.exposeID('userId', { description: 'The id of the user that the client belongs to.' }),
-    clientId: t.exposeID('clientId', { description: 'The client’s id.' }),
-    reconnects: t.exposeInt('reconnects', {
-      description: 'How often its link was opened again in the last hour, counted in steps of five minutes.',
-    }),
+  fields: fieldsOf((t) => ({
+    userId: id('The id of the user that the client belongs to.'),
+    clientId: id('The client’s id.'),
+    reconnects: int('How often its link was opened again in the last hour, counted in steps of five minutes.'),
     connection: t.field({
       type: ConnectionSnapshot,
       nullable: true,
       description: 'The client’s connection now; null if it is forgotten.',
-      resolve: (client, _, { loaders }) => loaders.connection(client),
+      resolve: (client, _, context) => loadConnection(context, client),
     }),
-  }),
+  })),
 });
 
 const FlappingSampleType = builder.objectRef<FlappingSample>('FlappingSample').implement({
   description: `A bounded sample of the clients that reconnect most. At most ${RECONNECT_CLIENTS} clients are counted in five minutes.`,
-  fields: (t) => ({
-    items: t.expose('items', {
-      type: [FlappingClient],
-      description: 'The clients, most reconnects first.',
-    }),
-    complete: t.exposeBoolean('complete', { description: 'Whether every client that reconnected was looked at.' }),
-    completeness: t.expose('completeness', {
-      type: CompletenessType,
-      description: 'Whether anything is missing, from which source, and why.',
-    }),
-  }),
+  fields: fieldsOf(() => ({
+    items: list(FlappingClient, 'The clients, most reconnects first.'),
+    complete: flag('Whether every client that reconnected was looked at.'),
+    completeness: typed(CompletenessType, 'Whether anything is missing, from which source, and why.'),
+  })),
 });
 
 builder.queryField('flapping', (t) =>
@@ -345,10 +312,8 @@ builder.queryField('flapping', (t) =>
     description: 'The clients that reconnected most in the last hour. Administrators only.',
     args: {
       first: t.arg.int({
-        required: true,
-        defaultValue: FLAPPING_MAX,
+        ...ranged({ min: 1, max: FLAPPING_MAX, default: FLAPPING_MAX }),
         description: `The most clients in the sample: 1 to ${FLAPPING_MAX}.`,
-        extensions: { minimum: 1, maximum: FLAPPING_MAX },
       }),
     },
     resolve: (_, { first }, { core, requester }) => core.connections.flapping(requester, first),

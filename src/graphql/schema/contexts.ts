@@ -10,21 +10,25 @@ import {
   type Ownership,
   type WindowStatus,
 } from '../../core/contexts/context.ts';
-import type { WorkerList, WorkerView } from '../../core/contexts/contexts.ts';
+import type { ContextQuery, WindowQuery, WorkerList, WorkerQuery, WorkerView } from '../../core/contexts/contexts.ts';
 import type { ClientKey } from '../../core/ids.ts';
+import { canonicalJson } from '../../core/json.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS, COUNT_SCAN, PAGE_DEFAULT, WORKER_LIST } from '../../core/limits.ts';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { SCAN_BUDGET, completenessOf } from '../../core/page.ts';
-import { builder, wireEnum } from './builder.ts';
+import { builder, ranged, wireEnum } from './builder.ts';
+import { fieldsOf, fieldsOfPart, flag, id, int, nullable, text, time, typed } from './builder-fields.ts';
 import { CommandType } from './commands.ts';
 import { ClientTypeEnum, ConnectionSnapshot } from './connections.ts';
-import type { Context } from './context.ts';
+import { loadFirstBy, loadPagesBy, type Context } from './context.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import type { RowSize } from './page-budget.ts';
 import {
+  PAGED,
   CompletenessType,
   CountResult,
   PER_ROW,
+  ROWS_OF_USER,
   connectionOf,
   pageArguments,
   pageCost,
@@ -56,49 +60,31 @@ const ExecutionContextType = builder.objectRef<ExecutionContext>('ExecutionConte
   description:
     'Where a client can execute something, such as a browser tab or a console flow, as the client last reported it. It is current registry state, not history: the relay drops it when the client stops reporting it, when the tab or flow is closed, or when the client’s connection is forgotten or taken over by another instance. A task on it is a current assignment in this registry only: it shows neither that a durable job system owns the task nor that any effect of it is complete.',
   interfaces: [NodeInterface],
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     id: t.id({ ...NODE_ID, resolve: (row) => nodeIdOf('ExecutionContext', row) }),
-    contextId: t.exposeID('contextId', { description: 'The context’s id, unique within its client.' }),
-    userId: t.exposeID('userId', { description: 'The id of the user that the client belongs to.' }),
-    clientId: t.exposeID('clientId', { description: 'The id of the client that reports the context.' }),
-    instanceId: t.exposeID('instanceId', { description: 'The id of the client instance that reported the context.' }),
-    clientType: t.expose('clientType', { type: ClientTypeEnum, description: 'What kind of program the client is.' }),
+    contextId: id('The context’s id, unique within its client.'),
+    userId: id('The id of the user that the client belongs to.'),
+    clientId: id('The id of the client that reports the context.'),
+    instanceId: id('The id of the client instance that reported the context.'),
+    clientType: typed(ClientTypeEnum, 'What kind of program the client is.'),
     status: t.field({
       type: ContextStatusEnum,
       description:
         'The status that the client reported, or STALE while its link is down or silent, unless it reported CLOSED.',
       resolve: (context) => contextStatus(context),
     }),
-    ownership: t.expose('ownership', {
-      type: OwnershipEnum,
-      description: 'Whether the context is for the user or for work.',
-    }),
-    windowId: t.exposeID('windowId', {
-      nullable: true,
-      description: 'The id of the browser window that holds the context; null if the client named none.',
-    }),
-    taskId: t.exposeID('taskId', {
-      nullable: true,
-      description:
-        'The id of the task that the context is assigned to in the registry now; null if it has none. It is not proof that a durable job system owns the task, nor that its external effect is complete.',
-    }),
-    taskAssignedAt: t.expose('taskAssignedAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When the client first reported the current task; null if the context has none.',
-    }),
-    title: t.exposeString('title', {
-      nullable: true,
-      description: 'A title for people; null if the client sent none.',
-    }),
-    metadata: t.field({
-      type: 'JSON',
-      nullable: true,
-      description: 'Other data that the client sent about the context, stored unchanged; null if it sent none.',
-      resolve: ({ metadata }) => metadata,
-    }),
-    reportedAt: t.expose('reportedAt', { type: 'DateTime', description: 'When the client last reported the context.' }),
-  }),
+    ownership: typed(OwnershipEnum, 'Whether the context is for the user or for work.'),
+    windowId: nullable.id('The id of the browser window that holds the context; null if the client named none.'),
+    taskId: nullable.id(
+      'The id of the task that the context is assigned to in the registry now; null if it has none. It is not proof that a durable job system owns the task, nor that its external effect is complete.',
+    ),
+    taskAssignedAt: nullable.time('When the client first reported the current task; null if the context has none.'),
+    title: nullable.text('A title for people; null if the client sent none.'),
+    metadata: nullable.json(
+      'Other data that the client sent about the context, stored unchanged; null if it sent none.',
+    ),
+    reportedAt: time('When the client last reported the context.'),
+  })),
 });
 
 export const CONTEXT_SIZE: RowSize<ExecutionContext> = {
@@ -114,9 +100,7 @@ const ExecutionContextConnection = connectionOf('ExecutionContext', ExecutionCon
 const ContextFilter = builder.inputType('ContextFilter', {
   description: 'Which contexts to include. A context must match every member that is given.',
   fields: (t) => ({
-    userId: t.id({
-      description: 'Only rows of this user. Omitted: a user gets its own rows, an administrator gets all.',
-    }),
+    userId: t.id(ROWS_OF_USER),
     clientId: t.id({ description: 'Only contexts of this client.' }),
     clientType: t.field({ type: ClientTypeEnum, description: 'Only contexts of clients of this kind.' }),
     status: t.field({ type: ContextStatusEnum, description: 'Only contexts with this status.' }),
@@ -153,6 +137,12 @@ builder.queryFields((t) => ({
   }),
 }));
 
+const contextPages = loadPagesBy(
+  (query: ContextQuery) => canonicalJson(query),
+  ({ core, requester, reading }, queries, first) => core.contexts.lists(requester, queries, first, reading),
+  ({ core, requester, reading }, query, page) => core.contexts.list(requester, query, page, reading),
+);
+
 builder.objectField(User, 'contexts', (t) =>
   t.field({
     type: ExecutionContextConnection,
@@ -164,31 +154,20 @@ builder.objectField(User, 'contexts', (t) =>
       ownership: t.arg({ type: OwnershipEnum, description: 'Only contexts with this ownership.' }),
       ...pageArguments,
     },
-    resolve: ({ id }, { clientType, status, ownership, ...paging }, { core, requester, loaders, reading }) => {
-      const page = pageOf(paging);
-      const query = { userId: id, clientType, status, ownership };
-      return page.after ? core.contexts.list(requester, query, page, reading) : loaders.contexts(query, page.first);
-    },
+    resolve: ({ id }, { clientType, status, ownership, ...page }, context) =>
+      contextPages.page(context, { userId: id, clientType, status, ownership }, pageOf(page)),
   }),
 );
 
-/**
- * Returns a page of a client's contexts. The first page comes from the loader, which reads the pages of many clients at
- * once.
- */
-function contextsOfClient({ userId, clientId }: ClientKey, args: AskedPage, context: Context) {
-  const page = pageOf(args);
-  const query = { userId, clientId };
-  const { core, requester, loaders, reading } = context;
-  return page.after ? core.contexts.list(requester, query, page, reading) : loaders.contexts(query, page.first);
+function contextsOfClient({ userId, clientId }: ClientKey, page: AskedPage, context: Context) {
+  return contextPages.page(context, { userId, clientId }, pageOf(page));
 }
 
 builder.objectField(ConnectionSnapshot, 'contexts', (t) =>
   t.field({
     type: ExecutionContextConnection,
     description: 'Execution contexts that the client reports now.',
-    complexity: pageCost,
-    args: { ...pageArguments },
+    ...PAGED,
     resolve: contextsOfClient,
   }),
 );
@@ -198,8 +177,7 @@ builder.objectField(CommandType, 'contexts', (t) =>
     type: ExecutionContextConnection,
     description:
       'Execution contexts that the target client reports now. None of them shows whether or where the command ran.',
-    complexity: pageCost,
-    args: { ...pageArguments },
+    ...PAGED,
     resolve: contextsOfClient,
   }),
 );
@@ -223,56 +201,22 @@ const BrowserWindowType = builder.objectRef<CountedWindow>('BrowserWindow').impl
   description:
     'A browser window as its client last reported it. It is current registry state, not history: the relay drops it when the client stops reporting it or when the client’s connection is forgotten or taken over by another instance.',
   interfaces: [NodeInterface],
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     id: t.id({ ...NODE_ID, resolve: ({ window }) => nodeIdOf('BrowserWindow', window) }),
-    windowId: t.id({
-      description: 'The window’s id, unique within its client.',
-      resolve: ({ window }) => window.windowId,
-    }),
-    userId: t.id({
-      description: 'The id of the user that the client belongs to.',
-      resolve: ({ window }) => window.userId,
-    }),
-    clientId: t.id({
-      description: 'The id of the client that reports the window.',
-      resolve: ({ window }) => window.clientId,
-    }),
-    instanceId: t.id({
-      description: 'The id of the client instance that reported the window.',
-      resolve: ({ window }) => window.instanceId,
-    }),
-    clientType: t.field({
-      type: ClientTypeEnum,
-      description: 'What kind of program the client is.',
-      resolve: ({ window }) => window.clientType,
-    }),
-    ownership: t.field({
-      type: OwnershipEnum,
-      description: 'Whether the window is for the user or for work.',
-      resolve: ({ window }) => window.ownership,
-    }),
-    focused: t.boolean({ description: 'Whether the window has the focus.', resolve: ({ window }) => window.focused }),
-    type: t.string({
-      description: 'The window’s type, as the browser names it.',
-      resolve: ({ window }) => window.type,
-    }),
-    state: t.string({
-      description: 'The window’s state, as the browser names it.',
-      resolve: ({ window }) => window.state,
-    }),
-    incognito: t.boolean({
-      description: 'Whether the window is incognito.',
-      resolve: ({ window }) => window.incognito,
-    }),
-    tabCount: t.int({ description: 'How many tabs the window has.', resolve: ({ window }) => window.tabCount }),
-    capacity: t.int({
-      nullable: true,
-      description: 'How many workers the window is configured for; null if the client sent no number.',
-      resolve: ({ window }) => window.capacity,
-    }),
-    draining: t.boolean({
-      description: 'Whether the window takes no more workers.',
-      resolve: ({ window }) => window.draining,
+    ...fieldsOfPart(t, 'window', {
+      windowId: id('The window’s id, unique within its client.'),
+      userId: id('The id of the user that the client belongs to.'),
+      clientId: id('The id of the client that reports the window.'),
+      instanceId: id('The id of the client instance that reported the window.'),
+      clientType: typed(ClientTypeEnum, 'What kind of program the client is.'),
+      ownership: typed(OwnershipEnum, 'Whether the window is for the user or for work.'),
+      focused: flag('Whether the window has the focus.'),
+      type: text('The window’s type, as the browser names it.'),
+      state: text('The window’s state, as the browser names it.'),
+      incognito: flag('Whether the window is incognito.'),
+      tabCount: int('How many tabs the window has.'),
+      capacity: nullable.int('How many workers the window is configured for; null if the client sent no number.'),
+      draining: flag('Whether the window takes no more workers.'),
     }),
     status: t.field({
       type: WindowStatusEnum,
@@ -303,20 +247,16 @@ const BrowserWindowType = builder.objectRef<CountedWindow>('BrowserWindow').impl
     contexts: t.field({
       type: ExecutionContextConnection,
       description: 'Execution contexts that the client reports in this window now.',
-      complexity: pageCost,
-      args: { ...pageArguments },
-      resolve: ({ window: { userId, clientId, windowId } }, args, { core, requester, loaders, reading }) => {
-        const page = pageOf(args);
-        const query = { userId, clientId, windowId };
-        return page.after ? core.contexts.list(requester, query, page, reading) : loaders.contexts(query, page.first);
-      },
+      ...PAGED,
+      resolve: ({ window: { userId, clientId, windowId } }, page, context) =>
+        contextPages.page(context, { userId, clientId, windowId }, pageOf(page)),
     }),
     reportedAt: t.field({
       type: 'DateTime',
       description: 'When the client last reported the window.',
       resolve: ({ window }) => window.reportedAt,
     }),
-  }),
+  })),
 });
 
 const BrowserWindowConnection = connectionOf('BrowserWindow', BrowserWindowType, { rows: 'browser windows' });
@@ -324,9 +264,7 @@ const BrowserWindowConnection = connectionOf('BrowserWindow', BrowserWindowType,
 const BrowserWindowFilter = builder.inputType('BrowserWindowFilter', {
   description: 'Which windows to include. A window must match every member that is given.',
   fields: (t) => ({
-    userId: t.id({
-      description: 'Only rows of this user. Omitted: a user gets its own rows, an administrator gets all.',
-    }),
+    userId: t.id(ROWS_OF_USER),
     clientId: t.id({ description: 'Only windows of this client.' }),
     clientType: t.field({ type: ClientTypeEnum, description: 'Only windows of clients of this kind.' }),
     status: t.field({ type: WindowStatusEnum, description: 'Only windows with this status.' }),
@@ -377,6 +315,12 @@ builder.queryFields((t) => ({
   }),
 }));
 
+const windowPages = loadPagesBy(
+  (query: WindowQuery) => canonicalJson(query),
+  ({ core, requester, reading }, queries, first) => core.contexts.windowLists(requester, queries, first, reading),
+  ({ core, requester, reading }, query, page) => core.contexts.windows(requester, query, page, reading),
+);
+
 builder.objectField(User, 'browserWindows', (t) =>
   t.field({
     type: BrowserWindowConnection,
@@ -387,11 +331,8 @@ builder.objectField(User, 'browserWindows', (t) =>
       ownership: t.arg({ type: OwnershipEnum, description: 'Only windows with this ownership.' }),
       ...pageArguments,
     },
-    resolve: ({ id }, { status, ownership, ...paging }, { core, requester, loaders, reading }) => {
-      const page = pageOf(paging);
-      const query = { userId: id, status, ownership };
-      return page.after ? core.contexts.windows(requester, query, page, reading) : loaders.windows(query, page.first);
-    },
+    resolve: ({ id }, { status, ownership, ...page }, context) =>
+      windowPages.page(context, { userId: id, status, ownership }, pageOf(page)),
   }),
 );
 
@@ -407,17 +348,13 @@ type WorkersOf = {
   readonly first: number;
 };
 
-function listOf({ loaders }: Context, { first, ...owner }: WorkersOf, view: WorkerView): MaybePromise<WorkerList> {
-  return loaders.workers({ ...owner, ...view }, first);
-}
+const workerLists = loadFirstBy(
+  (query: WorkerQuery) => canonicalJson(query),
+  ({ core, requester, reading }, queries, first) => core.contexts.workers(requester, queries, first, reading),
+);
 
-/** Returns the list, cut to what fits into the answer’s byte budget. */
-async function boundedListOf(
-  context: Context,
-  workers: WorkersOf,
-  view: WorkerView,
-): Promise<Pick<WorkerList, 'completeness'>> {
-  return context.budget.list(await listOf(context, workers, view), CONTEXT_SIZE);
+function listOf(context: Context, { first, ...owner }: WorkersOf, view: WorkerView): MaybePromise<WorkerList> {
+  return workerLists(context, { ...owner, ...view }, first);
 }
 
 async function itemsOf(context: Context, workers: WorkersOf, view: WorkerView): Promise<WorkerList['items']> {
@@ -467,9 +404,10 @@ const WorkersType = builder.objectRef<WorkersOf>('Workers').implement({
       type: CompletenessType,
       description: 'Whether anything is missing, from which source, and why: first for `idle`, then for `assigned`.',
       resolve: async (workers, _, context) => {
-        const idle = boundedListOf(context, workers, { view: 'idle' });
-        const assigned = boundedListOf(context, workers, { view: 'assigned' });
-        return completenessOf((await Promise.all([idle, assigned])).flatMap((list) => list.completeness.sources));
+        const sourcesOf = async (view: WorkerView) =>
+          context.budget.list(await listOf(context, workers, view), CONTEXT_SIZE).completeness.sources;
+        const both = await Promise.all([sourcesOf({ view: 'idle' }), sourcesOf({ view: 'assigned' })]);
+        return completenessOf(both.flat());
       },
     }),
     available: t.field({
@@ -492,10 +430,8 @@ const WorkersType = builder.objectRef<WorkersOf>('Workers').implement({
 const workerArguments = builder.args((t) => ({
   clientType: t.field({ type: ClientTypeEnum, description: 'Only workers of clients of this kind.' }),
   first: t.int({
-    required: true,
-    defaultValue: PAGE_DEFAULT,
+    ...ranged({ min: 1, max: WORKER_LIST, default: PAGE_DEFAULT }),
     description: `The most workers in each list: 1 to ${WORKER_LIST}. \`completeness\` says whether there are more.`,
-    extensions: { minimum: 1, maximum: WORKER_LIST },
   }),
 }));
 

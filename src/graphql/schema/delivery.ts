@@ -1,4 +1,5 @@
-/** The record of a command’s delivery, with the enums that it uses. It holds no payload. */
+/** Delivery: the record of a command, which holds no payload, and the operator’s view of commands, nodes and scopes. */
+import { requireAdmin, type AdminPrincipal } from '../../core/auth/principal.ts';
 import {
   durationOf,
   type Command,
@@ -7,14 +8,46 @@ import {
   type Outcome,
   type Stage,
 } from '../../core/commands/command.ts';
-import type { NodeView } from '../../core/commands/operator.ts';
+import type { DeliverySummaryView, Disconnection, NodeView, ScopeView } from '../../core/commands/operator.ts';
+import type { CommandOrder } from '../../core/commands/stores.ts';
 import { notFound } from '../../core/errors.ts';
-import { DRAIN_WITHIN_MS, NODE_LEASE_MS } from '../../core/limits.ts';
+import { clientKeyText } from '../../core/ids.ts';
+import {
+  DELIVERY_SAMPLE,
+  DRAIN_WITHIN_MS,
+  ERROR_CODE_CHARS,
+  MAX_REASON,
+  NODE_GONE_MS,
+  NODE_LEASE_MS,
+  SCOPE_HOLDERS,
+} from '../../core/limits.ts';
 import { thenDo } from '../../core/maybe-promise.ts';
-import { builder, wireEnum } from './builder.ts';
-import { ClientTypeEnum, ConnectionSnapshot } from './connections.ts';
+import { SCAN_BUDGET } from '../../core/page.ts';
+import { fieldsOf, flag, float, id, int, list, nullable, text, time, typed } from './builder-fields.ts';
+import { builder, ranged, wireEnum } from './builder.ts';
+import { ClientTypeEnum, ConnectionSnapshot, LABELS_DESCRIPTION } from './connections.ts';
+import { loadBy } from './context.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
-import { connectionOf } from './page.ts';
+import {
+  CompletenessType,
+  PAGED,
+  connectionOf,
+  forAdmins,
+  pageArguments,
+  pageOf,
+  scanCost,
+  scannedBy,
+  scannedPageCost,
+} from './page.ts';
+import { orRefusal, refusalOf } from './refusal.ts';
+import { ModeEnum } from './server.ts';
+
+/** The arguments that name one command. */
+export const commandArguments = builder.args((t) => ({
+  userId: t.id({ required: true, description: 'The id of the user that the target client belongs to.' }),
+  clientId: t.id({ required: true, description: 'The id of the target client.' }),
+  commandId: t.id({ required: true, description: 'The command’s id.' }),
+}));
 
 export const StageEnum = wireEnum<Stage>('Stage', 'How far a command has come.', {
   admitted: 'The command is on record and waits for its client to connect.',
@@ -61,13 +94,12 @@ const CommandCallerKind = wireEnum<CommandCaller['kind']>(
 const CommandCallerType = builder.objectRef<CommandCaller>('CommandCaller').implement({
   description: 'Who invoked a command.',
   extensions: { shareable: true },
-  fields: (t) => ({
-    kind: t.expose('kind', { type: CommandCallerKind, description: 'The kind of requester.' }),
-    name: t.exposeString('name', {
-      description:
-        'The administrator’s name, the user’s id, or the grant’s id. It stays the same when a token is renewed.',
-    }),
-  }),
+  fields: fieldsOf(() => ({
+    kind: typed(CommandCallerKind, 'The kind of requester.'),
+    name: text(
+      'The administrator’s name, the user’s id, or the grant’s id. It stays the same when a token is renewed.',
+    ),
+  })),
 });
 
 export const DeliveryRecord = builder.objectRef<Command>('DeliveryRecord').implement({
@@ -75,93 +107,57 @@ export const DeliveryRecord = builder.objectRef<Command>('DeliveryRecord').imple
     'What the relay can prove about the delivery of one command. It holds no payload, and no field of it ever means that an effect outside the client is complete.',
   extensions: { shareable: true },
   interfaces: [NodeInterface],
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     id: t.id({ ...NODE_ID, resolve: (row) => nodeIdOf('DeliveryRecord', row) }),
-    userId: t.exposeID('userId', { description: 'The id of the user that the target client belongs to.' }),
-    clientId: t.exposeID('clientId', { description: 'The id of the target client.' }),
-    commandId: t.exposeID('commandId', { description: 'The command’s id.' }),
-    action: t.exposeString('action', { description: 'The name of the requested action.' }),
-    clientType: t.expose('clientType', {
-      type: ClientTypeEnum,
-      nullable: true,
-      description: 'What kind of program the client was at admission; null if it was not connected then.',
-    }),
-    caller: t.expose('caller', {
-      type: CommandCallerType,
-      description: 'Who invoked the command first. A repeated invocation of the same id does not change it.',
-    }),
-    scopeId: t.exposeID('scopeId', { description: 'The admission scope whose capacity the command counts against.' }),
-    stage: t.expose('stage', {
-      type: StageEnum,
-      description: 'How far the command came. It is not proof that an effect outside the client is complete.',
-    }),
-    outcome: t.expose('outcome', {
-      type: OutcomeEnum,
-      nullable: true,
-      description:
-        'How the command ended, as far as the relay knows; null while it is live. It is not proof that an effect outside the client is complete.',
-    }),
-    lastProvenStage: t.expose('lastProvenStage', {
-      type: StageEnum,
-      description: 'The last stage that the command is proven to have reached before it ended.',
-    }),
-    execution: t.expose('execution', { type: ExecutionEvidenceEnum, description: 'What is proven about execution.' }),
-    attempts: t.exposeInt('attempts', {
-      description: 'How many dispatches began: 0 or 1, since the relay never writes a command twice.',
-    }),
-    admittedAt: t.expose('admittedAt', { type: 'DateTime', description: 'When the command was admitted.' }),
-    queuedAt: t.expose('queuedAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When the command was queued for its client’s link; null if it was not queued.',
-    }),
-    dispatchedAt: t.expose('dispatchedAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When the node began to write the command to the client’s socket; null if it never began.',
-    }),
-    acknowledgedAt: t.expose('acknowledgedAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When the client confirmed receipt; null if it did not.',
-    }),
-    terminalAt: t.expose('terminalAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When the command ended; null while it is live.',
-    }),
+    userId: id('The id of the user that the target client belongs to.'),
+    clientId: id('The id of the target client.'),
+    commandId: id('The command’s id.'),
+    action: text('The name of the requested action.'),
+    clientType: nullable.typed(
+      ClientTypeEnum,
+      'What kind of program the client was at admission; null if it was not connected then.',
+    ),
+    caller: typed(
+      CommandCallerType,
+      'Who invoked the command first. A repeated invocation of the same id does not change it.',
+    ),
+    scopeId: id('The admission scope whose capacity the command counts against.'),
+    stage: typed(StageEnum, 'How far the command came. It is not proof that an effect outside the client is complete.'),
+    outcome: nullable.typed(
+      OutcomeEnum,
+      'How the command ended, as far as the relay knows; null while it is live. It is not proof that an effect outside the client is complete.',
+    ),
+    lastProvenStage: typed(StageEnum, 'The last stage that the command is proven to have reached before it ended.'),
+    execution: typed(ExecutionEvidenceEnum, 'What is proven about execution.'),
+    attempts: int('How many dispatches began: 0 or 1, since the relay never writes a command twice.'),
+    admittedAt: time('When the command was admitted.'),
+    queuedAt: nullable.time('When the command was queued for its client’s link; null if it was not queued.'),
+    dispatchedAt: nullable.time(
+      'When the node began to write the command to the client’s socket; null if it never began.',
+    ),
+    acknowledgedAt: nullable.time('When the client confirmed receipt; null if it did not.'),
+    terminalAt: nullable.time('When the command ended; null while it is live.'),
     durationMs: t.int({
       nullable: true,
       description: 'How long the command took from its admission to its end, in milliseconds; null while it is live.',
       resolve: durationOf,
     }),
-    deadline: t.expose('deadline', {
-      type: 'DateTime',
-      description:
-        'When the command ends at the latest: `admittedAt` plus the connect and response budgets (`connectWithinMs` and `respondWithinMs`).',
-    }),
-    nodeId: t.exposeID('nodeId', {
-      nullable: true,
-      description: 'The id of the node that holds the target’s link; null while the command waits for its client.',
-    }),
-    boundInstanceId: t.exposeID('boundInstanceId', {
-      nullable: true,
-      description:
-        'The id of the instance that the command was written to: only reports of this instance count. Null before dispatch.',
-    }),
-    recoveredFromNodeId: t.exposeID('recoveredFromNodeId', {
-      nullable: true,
-      description: 'The id of the node that held the command before its current one; null if it never moved.',
-    }),
-    cancelRequestedAt: t.expose('cancelRequestedAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When cancellation was first requested; null if it was not.',
-    }),
-    lateResults: t.exposeInt('lateResults', {
-      description:
-        'How many ends were reported after the command had ended, or by an instance other than `boundInstanceId`.',
-    }),
+    deadline: time(
+      'When the command ends at the latest: `admittedAt` plus the connect and response budgets (`connectWithinMs` and `respondWithinMs`).',
+    ),
+    nodeId: nullable.id(
+      'The id of the node that holds the target’s link; null while the command waits for its client.',
+    ),
+    boundInstanceId: nullable.id(
+      'The id of the instance that the command was written to: only reports of this instance count. Null before dispatch.',
+    ),
+    recoveredFromNodeId: nullable.id(
+      'The id of the node that held the command before its current one; null if it never moved.',
+    ),
+    cancelRequestedAt: nullable.time('When cancellation was first requested; null if it was not.'),
+    lateResults: int(
+      'How many ends were reported after the command had ended, or by an instance other than `boundInstanceId`.',
+    ),
     firstLateAt: t.field({
       type: 'DateTime',
       nullable: true,
@@ -180,22 +176,22 @@ export const DeliveryRecord = builder.objectRef<Command>('DeliveryRecord').imple
         'The bounded message of the error with which the command ended, at most 256 characters; null where `code` is.',
       resolve: ({ error }) => error?.message ?? null,
     }),
-    reason: t.exposeString('reason', {
-      nullable: true,
-      description:
-        'Why the command ended, as an error code, or who cancelled it or requested its cancellation. Null if neither applies.',
-    }),
-  }),
+    reason: nullable.text(
+      'Why the command ended, as an error code, or who cancelled it or requested its cancellation. Null if neither applies.',
+    ),
+  })),
 });
+
+const loadOfClient = loadBy(clientKeyText, ({ core }, keys) => core.delivery.loads(keys));
 
 builder.objectFields(ConnectionSnapshot, (t) => ({
   inFlight: t.int({
     description: 'How many commands were dispatched to the client and have not ended.',
-    resolve: (connection, _, { loaders }) => thenDo(loaders.load(connection), ({ inFlight }) => inFlight),
+    resolve: (connection, _, context) => thenDo(loadOfClient(context, connection), ({ inFlight }) => inFlight),
   }),
   queued: t.int({
     description: 'How many commands wait to be dispatched to the client.',
-    resolve: (connection, _, { loaders }) => thenDo(loaders.load(connection), ({ queued }) => queued),
+    resolve: (connection, _, context) => thenDo(loadOfClient(context, connection), ({ queued }) => queued),
   }),
 }));
 
@@ -205,48 +201,39 @@ type Count = { readonly name: string; readonly value: number };
 
 const Counter = builder.objectRef<Count>('Counter').implement({
   description: 'How often one kind of event happened on a node since it started.',
-  fields: (t) => ({
-    name: t.exposeString('name', {
-      description: 'The name of what is counted. A case follows after a `:`, such as `commands_ended:expired`.',
-    }),
-    value: t.exposeFloat('value', { description: 'How often it happened.' }),
-  }),
+  fields: fieldsOf(() => ({
+    name: text('The name of what is counted. A case follows after a `:`, such as `commands_ended:expired`.'),
+    value: float('How often it happened.'),
+  })),
 });
 
 const DispatcherNode = builder.objectRef<NodeView>('DispatcherNode').implement({
   description:
     'One relay process, as it last reported itself; it reports every two seconds. The report shows that its loops ran, never that a client got or ran anything.',
   interfaces: [NodeInterface],
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     id: t.id({ ...NODE_ID, resolve: (row) => nodeIdOf('DispatcherNode', row) }),
-    nodeId: t.exposeID('nodeId', { description: 'The node’s id.' }),
+    nodeId: id('The node’s id.'),
     mailboxListenerAlive: t.exposeBoolean('listenerAlive', {
       description:
         'Whether the node received an entry of its own mailbox within the last five seconds; false if its report is older than that.',
     }),
-    reconciliationAlive: t.exposeBoolean('reconciliationAlive', {
-      description:
-        'Whether a reconciliation pass finished on the node within the last five seconds; false if its report is older than that.',
-    }),
-    activeDrainers: t.exposeInt('activeDrainers', {
-      description:
-        'How many of the node’s links have queued commands. The node writes to them as fast as their clients read.',
-    }),
-    connectionWaiters: t.exposeInt('connectionWaiters', {
-      description: 'How many callers wait on the node. The commands that they wait for may have run already.',
-    }),
-    links: t.exposeInt('links', { description: 'How many client links are bound on the node.' }),
-    unfinishedCommands: t.exposeInt('unfinishedCommands', {
-      description: 'How many commands are queued or dispatched on its links and have not ended.',
-    }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When the node made this report.' }),
-    stale: t.exposeBoolean('stale', {
-      description: `Derived: whether the report is ${NODE_LEASE_MS / 1000} seconds old or older, so the node’s lease has expired. The node may have stopped, or it may not reach the store.`,
-    }),
-    draining: t.exposeBoolean('draining', {
-      description:
-        'Whether the node is draining: it admits no new commands, and closes each link that has no work left. Draining ends when the process ends.',
-    }),
+    reconciliationAlive: flag(
+      'Whether a reconciliation pass finished on the node within the last five seconds; false if its report is older than that.',
+    ),
+    activeDrainers: int(
+      'How many of the node’s links have queued commands. The node writes to them as fast as their clients read.',
+    ),
+    connectionWaiters: int('How many callers wait on the node. The commands that they wait for may have run already.'),
+    links: int('How many client links are bound on the node.'),
+    unfinishedCommands: int('How many commands are queued or dispatched on its links and have not ended.'),
+    updatedAt: time('When the node made this report.'),
+    stale: flag(
+      `Derived: whether the report is ${NODE_LEASE_MS / 1000} seconds old or older, so the node’s lease has expired. The node may have stopped, or it may not reach the store.`,
+    ),
+    draining: flag(
+      'Whether the node is draining: it admits no new commands, and closes each link that has no work left. Draining ends when the process ends.',
+    ),
     counters: t.field({
       type: [Counter],
       complexity: { field: 1, multiplier: 50 },
@@ -255,7 +242,7 @@ const DispatcherNode = builder.objectRef<NodeView>('DispatcherNode').implement({
       resolve: ({ counters }) =>
         [...counters].map(([name, value]) => ({ name, value })).sort((a, b) => (a.name < b.name ? -1 : 1)),
     }),
-  }),
+  })),
 });
 
 export const DispatcherNodeConnection = connectionOf('DispatcherNode', DispatcherNode, { rows: 'dispatcher nodes' });
@@ -268,13 +255,219 @@ builder.mutationField('drainNode', (t) =>
     args: {
       nodeId: t.arg.id({ required: true, description: 'The node’s id.' }),
       withinMs: t.arg.int({
-        required: true,
-        defaultValue: DRAIN_WITHIN_MS.default,
+        ...ranged(DRAIN_WITHIN_MS),
         description: `How long links may finish their work, in milliseconds: ${DRAIN_WITHIN_MS.min} to ${DRAIN_WITHIN_MS.max}. Links that are still busy then are closed.`,
-        extensions: { minimum: DRAIN_WITHIN_MS.min, maximum: DRAIN_WITHIN_MS.max },
       }),
     },
     resolve: async (_, { nodeId, withinMs }, { core, requester, notes }) =>
       (await core.delivery.drainNode(requester, nodeId, withinMs, notes?.requestId)) ?? notFound(),
   }),
 );
+
+// The operator's view of delivery: summary, nodes, scopes and records. Reading changes nothing.
+
+const DeliverySummaryType = builder.objectRef<DeliverySummaryView>('DeliverySummary').implement({
+  description:
+    'Bounded aggregates of delivery: of this process in direct mode, of the deployment’s namespace in shared mode. Fields named `sampled...` are values of a sample, not an exact global extreme, and none of it proves that anything was executed.',
+  fields: fieldsOf((t) => ({
+    trackedCommands: int(
+      'How many commands have a record: live commands, and ended ones whose record is still retained.',
+    ),
+    dueCommands: int(
+      'How many live commands are past their connect deadline or their deadline and have not been ended yet.',
+    ),
+    sampledOldestDeadline: nullable.time('The earliest deadline among the sampled commands; null if none was sampled.'),
+    sampledOldestQueuedAgeMs: nullable.int(
+      'Age in milliseconds of the sampled command that has been queued for its client’s link the longest. A sample, not an exact global maximum; null if no sampled command is queued.',
+    ),
+    sampleSize: int(`How many live commands were sampled, at most ${DELIVERY_SAMPLE}.`),
+    legacyCommandStreamDepth: nullable.int(
+      'How many entries of a legacy command stream the migration checks found; null if no legacy keys are configured, as in direct mode.',
+    ),
+    pendingCommandDepth: nullable.int(
+      'How many pending legacy commands the migration checks found; null if no legacy keys are configured, as in direct mode.',
+    ),
+    mode: t.field({
+      type: ModeEnum,
+      description: 'Whether the numbers cover this process (direct mode) or the shared namespace (shared mode).',
+      resolve: (_summary, _args, { core }) => core.mode,
+    }),
+    completeness: typed(
+      CompletenessType,
+      'Whether anything is missing, from which source, and why. Each silent node is a source: nothing newer is known about its links.',
+    ),
+  })),
+});
+
+const DeliveryRecordConnection = connectionOf('DeliveryRecord', DeliveryRecord, { rows: 'delivery records' });
+
+const CommandOrderEnum = wireEnum<CommandOrder>('CommandOrder', 'The order of commands.', {
+  key: 'By user, client and command.',
+  newest: 'The latest admission first. Commands of one millisecond have a fixed order.',
+});
+
+const DeliveryFilter = builder.inputType('DeliveryFilter', {
+  description: 'Which commands to list. A command must match every member that is given.',
+  fields: (t) => ({
+    userId: t.id({ description: 'Only commands for clients of this user.' }),
+    clientId: t.id({ description: 'Only commands for this client.' }),
+    stage: t.field({ type: StageEnum, description: 'Only commands at exactly this stage.' }),
+    outcome: t.field({
+      type: OutcomeEnum,
+      description: 'Only commands with this outcome. Refused together with a stage other than TERMINAL.',
+    }),
+    nodeId: t.id({ description: 'Only commands whose target’s link is or was on this node.' }),
+    action: t.string({ description: 'Only commands that invoke this action.' }),
+    code: t.string({
+      description: `Only commands that ended with an error of this code, at most ${ERROR_CODE_CHARS} characters.`,
+    }),
+    clientType: t.field({
+      type: ClientTypeEnum,
+      description: 'Only commands whose client was a program of this kind at admission.',
+    }),
+    labels: t.stringList({
+      description: `${LABELS_DESCRIPTION} The labels are those of the client’s connection now: commands of a client without one never match.`,
+    }),
+    admittedAfter: t.field({ type: 'DateTime', description: 'Only commands admitted after this time, exclusive.' }),
+    admittedBefore: t.field({ type: 'DateTime', description: 'Only commands admitted before this time, exclusive.' }),
+  }),
+});
+
+const Delivery = builder.objectRef<AdminPrincipal>('Delivery').implement({
+  description:
+    'The state of delivery, for administrators. It gives access to no command payload, and no status here ever means that an effect outside a client is complete.',
+  fields: (t) => ({
+    summary: t.field({
+      type: DeliverySummaryType,
+      description: 'Bounded aggregates of delivery.',
+      resolve: (requester, _, { core }) => core.delivery.summary(requester),
+    }),
+    nodes: t.field({
+      type: DispatcherNodeConnection,
+      description: `Nodes that reported recently, in order of node id. A node that died is listed as stale for ${NODE_GONE_MS / 1000} seconds.`,
+      ...PAGED,
+      resolve: (requester, page, { core }) => core.delivery.nodes(requester, pageOf(page)),
+    }),
+    tenants: t.field({
+      type: CapacityScopeConnection,
+      description: 'Admission scopes that hold reservations now, in order of scope id.',
+      ...PAGED,
+      resolve: (requester, page, { core }) => core.delivery.tenants(requester, pageOf(page)),
+    }),
+    status: t.field({
+      type: DeliveryRecord,
+      nullable: true,
+      description:
+        'The record of one command; null if none is kept: the command was never admitted, its idempotency window is over, or only its mark is left. Invalid ids are refused.',
+      args: { ...commandArguments },
+      resolve: (requester, key, { core }) => core.delivery.status(requester, key),
+    }),
+    commands: t.field({
+      type: DeliveryRecordConnection,
+      description: `Commands with a record. A page reads at most ${SCAN_BUDGET} commands; if it ends there, \`completeness\` has the reason LIMIT_REACHED, and the listing continues with the next page.`,
+      complexity: ({ filter, first }) => scannedPageCost({ first }, scannedBy(filter)),
+      args: {
+        filter: t.arg({ type: DeliveryFilter, description: 'Which commands to list. Omitted: all.' }),
+        order: t.arg({
+          type: CommandOrderEnum,
+          required: true,
+          defaultValue: 'key',
+          description: 'The order of the list. A cursor is valid only for the order in which it was issued.',
+        }),
+        ...pageArguments,
+      },
+      resolve: (requester, { filter, order, ...page }, { core }) =>
+        core.delivery.commands(requester, filter ?? {}, { ...pageOf(page), order }),
+    }),
+  }),
+});
+
+builder.queryField('delivery', (t) =>
+  t.field({
+    type: Delivery,
+    description: 'The state of delivery. Administrators only.',
+    complexity: forAdmins(() => scanCost(0)),
+    resolve: (_root, _args, { requester }) => requireAdmin(requester),
+  }),
+);
+
+// The mutation by which an operator disconnects a client. Core checks the rights and acts.
+
+const DisconnectStateEnum = wireEnum<Disconnection['state']>(
+  'DisconnectState',
+  'The state of a requested disconnection.',
+  {
+    closed: 'The link is closed.',
+    requested: 'The link’s node was asked to close it and has not confirmed that yet.',
+  },
+);
+
+const DisconnectReceipt = builder.objectRef<Disconnection>('DisconnectReceipt').implement({
+  description:
+    'The state of a requested disconnection. It ends a link, not a command: dispatched commands may have run, and the client may connect again and report their ends.',
+  fields: fieldsOf(() => ({
+    state: typed(DisconnectStateEnum, 'Whether the link is closed already.'),
+    connection: typed(
+      ConnectionSnapshot,
+      'The connection after the request; the client may have connected again already.',
+    ),
+  })),
+});
+
+const DisconnectResult = orRefusal(
+  'DisconnectResult',
+  DisconnectReceipt,
+  'The receipt of a disconnection, or a refusal.',
+);
+
+builder.mutationField('disconnectClient', (t) =>
+  t.field({
+    type: DisconnectResult,
+    description:
+      'Closes a client’s link with close code 4451. Administrators only. The client may connect again at once: to keep it away, its token must no longer be accepted. Answers `not_found` if the client has no recent connection; refuses if its link is down. The audit log records the request.',
+    args: {
+      userId: t.arg.id({ required: true, description: 'The user’s id.' }),
+      clientId: t.arg.id({ required: true, description: 'The client’s id.' }),
+      reason: t.arg.string({
+        description: `The reason for the audit log, at most ${MAX_REASON} characters. Omitted: none.`,
+      }),
+    },
+    resolve: async (_, { reason, ...key }, { core, requester, notes }) =>
+      (await core.delivery.disconnectClient(requester, key, reason ?? null, notes?.requestId).catch(refusalOf)) ??
+      notFound(),
+  }),
+);
+
+// The GraphQL type of capacity scopes: how many commands each may have, and which commands hold its reservations.
+
+const CommandRef = builder.objectRef<ScopeView['holders'][number]>('CommandRef').implement({
+  description: 'The ids of a command that holds a reservation; `delivery.status` shows its record.',
+  fields: fieldsOf(() => ({
+    userId: id('The id of the user that the target client belongs to.'),
+    clientId: id('The id of the target client.'),
+    commandId: id('The command’s id.'),
+    deadline: time('When the command ends at the latest.'),
+  })),
+});
+
+const CapacityScope = builder.objectRef<ScopeView>('CapacityScope').implement({
+  description:
+    'An admission scope that holds reservations now. It need not be a commercial tenant. A reservation is of admission, not of execution: it says that a command was admitted and has not ended, never that anything runs.',
+  interfaces: [NodeInterface],
+  fields: fieldsOf((t) => ({
+    id: t.id({ ...NODE_ID, resolve: (row) => nodeIdOf('CapacityScope', row) }),
+    scopeId: id('The scope’s id: by default a user’s id, or the name of a group in the policy file.'),
+    reservedCommands: int('How many commands were admitted in the scope and have not ended.'),
+    limit: nullable.int(
+      'How many commands the scope may hold at once, by the policy of the node that answers; null if that policy has no such scope.',
+    ),
+    oldestDeadline: nullable.time('The earliest deadline of the commands in the scope; null if there is none.'),
+    holders: list(
+      CommandRef,
+      `The commands that hold the reservations, earliest deadline first: at most ${SCOPE_HOLDERS}.`,
+      { complexity: { field: 1, multiplier: SCOPE_HOLDERS } },
+    ),
+  })),
+});
+
+const CapacityScopeConnection = connectionOf('CapacityScope', CapacityScope, { rows: 'capacity scopes' });

@@ -18,8 +18,10 @@ import { canonicalUser } from '../../core/ids.ts';
 import { RAW_SAMPLE } from '../../core/limits.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import { SCAN_BUDGET } from '../../core/page.ts';
-import { builder, wireEnum } from './builder.ts';
+import { builder, ranged, wireEnum } from './builder.ts';
+import { fieldsOf, float, id, int, nullable, text, time, typed } from './builder-fields.ts';
 import { ClientTypeEnum, DisconnectCauseEnum } from './connections.ts';
+import { loadPayload } from './context.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import type { RowSize } from './page-budget.ts';
 import {
@@ -69,39 +71,28 @@ const PayloadStateEnum = wireEnum<PayloadState>('PayloadState', 'What `payload` 
 
 export const TerminalErrorType = builder.objectRef<TerminalError>('TerminalError').implement({
   description: 'A bounded error. Details, stacks and exception objects are never kept.',
-  fields: (t) => ({
-    code: t.exposeString('code', { description: 'An error code of at most 64 characters.' }),
-    message: t.exposeString('message', { description: 'An error message of at most 256 characters.' }),
-  }),
+  fields: fieldsOf(() => ({
+    code: text('An error code of at most 64 characters.'),
+    message: text('An error message of at most 256 characters.'),
+  })),
 });
 
 const Stream = builder.objectRef<StreamSummary>('Stream').implement({
   description:
     'One stream of a user’s retained messages. Counts and times are null if the backend cannot tell them cheaply.',
   interfaces: [NodeInterface],
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     id: t.id({ ...NODE_ID, resolve: (row) => nodeIdOf('Stream', row) }),
     key: t.string({
       description: 'The stream’s full key, `<user>/<suffix>`.',
       resolve: ({ userId, suffix }) => streamKey(userId, suffix),
     }),
-    userId: t.exposeID('userId', { description: 'The id of the user that the stream belongs to.' }),
-    suffix: t.exposeString('suffix', { description: 'The part of the key after the user.' }),
-    messageCount: t.exposeInt('messageCount', {
-      nullable: true,
-      description: 'How many messages are retained now; null if the backend cannot tell cheaply.',
-    }),
-    firstAt: t.expose('firstAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When the oldest retained message was retained; null if the backend cannot tell cheaply.',
-    }),
-    lastAt: t.expose('lastAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When the newest retained message was retained; null if the backend cannot tell cheaply.',
-    }),
-  }),
+    userId: id('The id of the user that the stream belongs to.'),
+    suffix: text('The part of the key after the user.'),
+    messageCount: nullable.int('How many messages are retained now; null if the backend cannot tell cheaply.'),
+    firstAt: nullable.time('When the oldest retained message was retained; null if the backend cannot tell cheaply.'),
+    lastAt: nullable.time('When the newest retained message was retained; null if the backend cannot tell cheaply.'),
+  })),
 });
 
 export const StreamConnection = connectionOf('Stream', Stream, { rows: 'streams' });
@@ -120,45 +111,30 @@ const LINK_COST = { field: 1, multiplier: 0 };
 const MessageType = builder.objectRef<Message>('Message').implement({
   description: 'A summary of a retained message. Its payload is redacted unless it is requested.',
   interfaces: [NodeInterface],
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     id: t.id({ ...NODE_ID, resolve: (row) => nodeIdOf('Message', row) }),
     messageId: t.exposeID('id', { description: 'The message’s id.' }),
     stream: t.string({
       description: 'The full key of the message’s stream, `<user>/<suffix>`.',
       resolve: ({ userId, suffix }) => streamKey(userId, suffix),
     }),
-    kind: t.expose('kind', { type: MessageKindEnum, description: 'What the message records.' }),
-    at: t.expose('at', { type: 'DateTime', description: 'When the message was retained.' }),
-    clientId: t.exposeID('clientId', {
-      nullable: true,
-      description: 'The id of the client that the message concerns; null if there is none.',
-    }),
-    instanceId: t.exposeID('instanceId', {
-      nullable: true,
-      description: 'The id of the client instance that reported the message; null if no instance did.',
-    }),
-    commandId: t.exposeID('commandId', {
-      nullable: true,
-      description: 'The id of the command that the message concerns; null if there is none.',
-    }),
-    traceId: t.exposeString('traceId', {
-      nullable: true,
-      description: 'The trace id that the caller or sender gave; null if none was given.',
-    }),
-    parentSpanId: t.exposeString('parentSpanId', {
-      nullable: true,
-      description: 'The parent span id that the caller or sender gave; null if none was given.',
-    }),
+    kind: typed(MessageKindEnum, 'What the message records.'),
+    at: time('When the message was retained.'),
+    clientId: nullable.id('The id of the client that the message concerns; null if there is none.'),
+    instanceId: nullable.id('The id of the client instance that reported the message; null if no instance did.'),
+    commandId: nullable.id('The id of the command that the message concerns; null if there is none.'),
+    traceId: nullable.text('The trace id that the caller or sender gave; null if none was given.'),
+    parentSpanId: nullable.text('The parent span id that the caller or sender gave; null if none was given.'),
     payload: t.field({
       type: 'JSON',
       nullable: true,
       description: 'The payload as it was sent; null unless `payloadState` says that it is included.',
       args: includeArgument,
-      resolve: (message, { include }, { core, requester, readPayload, loaders }) => {
-        if (!include || !hasPayload(message) || !core.reveals.shows(requester)) return null;
+      resolve: (message, { include }, context) => {
+        if (!include || !hasPayload(message) || !context.core.reveals.shows(context.requester)) return null;
         const { userId, suffix } = message;
-        return thenDo(readPayload({ userId, stream: streamKey(userId, suffix) }), () =>
-          thenDo(loaders.payload(message), ({ text }) => text),
+        return thenDo(context.readPayload({ userId, stream: streamKey(userId, suffix) }), () =>
+          thenDo(loadPayload(context, message), ({ text }) => text),
         );
       },
     }),
@@ -166,35 +142,27 @@ const MessageType = builder.objectRef<Message>('Message').implement({
       type: PayloadStateEnum,
       description: 'What `payload` shows when it is requested with the same `include`.',
       args: includeArgument,
-      resolve: (message, { include }, { core, requester, loaders }): MaybePromise<PayloadState> => {
+      resolve: (message, { include }, context): MaybePromise<PayloadState> => {
         if (!hasPayload(message)) return 'none';
-        return include && core.reveals.shows(requester)
-          ? thenDo(loaders.payload(message), ({ state }) => state)
+        return include && context.core.reveals.shows(context.requester)
+          ? thenDo(loadPayload(context, message), ({ state }) => state)
           : 'redacted';
       },
     }),
-    payloadBytes: t.exposeInt('payloadBytes', {
-      description: 'Length of the payload’s JSON text in bytes; 0 if there is no payload.',
-    }),
+    payloadBytes: int('Length of the payload’s JSON text in bytes; 0 if there is no payload.'),
     payloadSha256: t.string({
       nullable: true,
       description:
         'SHA-256 of the payload’s JSON text as base64url; null unless the payload belongs in the store for large payloads.',
       resolve: ({ spill }) => spill?.sha256 ?? null,
     }),
-    error: t.expose('error', {
-      type: TerminalErrorType,
-      nullable: true,
-      description: 'The error that the message reports; null if it reports none.',
-    }),
-    link: t.field({
-      complexity: LINK_COST,
-      type: LinkDetailsType,
-      nullable: true,
-      description: 'The link that opened or ended; null unless the message is a row of a link history.',
-      resolve: ({ link }) => link ?? null,
-    }),
-  }),
+    error: nullable.typed(TerminalErrorType, 'The error that the message reports; null if it reports none.'),
+    link: nullable.typed(
+      LinkDetailsType,
+      'The link that opened or ended; null unless the message is a row of a link history.',
+      { complexity: LINK_COST },
+    ),
+  })),
 });
 
 /** The order argument of every field that lists messages. */
@@ -277,35 +245,26 @@ builder.queryFields((t) => ({
 
 const LinkDetailsType = builder.objectRef<LinkDetails>('LinkDetails').implement({
   description: 'A client link that opened or ended. It holds nothing that the client said, except its type.',
-  fields: (t) => ({
-    clientType: t.expose('clientType', { type: ClientTypeEnum, description: 'What kind of program the client is.' }),
-    nodeId: t.exposeID('nodeId', { description: 'The id of the node that held the link.' }),
-    epoch: t.exposeFloat('epoch', {
-      description:
-        'The epoch of the link, a whole number. It grows with each link of the client; the rows of its opening and of its end have the same one.',
-    }),
-    cause: t.expose('cause', {
-      type: DisconnectCauseEnum,
-      nullable: true,
-      description:
-        'Why the link ended. Of a link that opened: why the client’s previous link had ended, REPLACED if it was still up; null if the relay remembered none.',
-    }),
-    closeCode: t.exposeInt('closeCode', {
-      nullable: true,
-      description:
-        'Of a link that ended: the code of the client’s close frame; null if it sent no close frame or none with a code, and for a link that opened.',
-    }),
-    openMs: t.exposeFloat('openMs', {
-      nullable: true,
-      description:
-        'How long the link is known to have been open, in milliseconds: of a link that was lost with its node, until the client’s last sign of life or the end of the node’s lease. Null for a link that opened.',
-    }),
-    previousInstanceId: t.exposeID('previousInstanceId', {
-      nullable: true,
-      description:
-        'Of a link that opened: the id of the instance that the client’s previous link belonged to; null if the relay remembered none.',
-    }),
-  }),
+  fields: fieldsOf(() => ({
+    clientType: typed(ClientTypeEnum, 'What kind of program the client is.'),
+    nodeId: id('The id of the node that held the link.'),
+    epoch: float(
+      'The epoch of the link, a whole number. It grows with each link of the client; the rows of its opening and of its end have the same one.',
+    ),
+    cause: nullable.typed(
+      DisconnectCauseEnum,
+      'Why the link ended. Of a link that opened: why the client’s previous link had ended, REPLACED if it was still up; null if the relay remembered none.',
+    ),
+    closeCode: nullable.int(
+      'Of a link that ended: the code of the client’s close frame; null if it sent no close frame or none with a code, and for a link that opened.',
+    ),
+    openMs: nullable.float(
+      'How long the link is known to have been open, in milliseconds: of a link that was lost with its node, until the client’s last sign of life or the end of the node’s lease. Null for a link that opened.',
+    ),
+    previousInstanceId: nullable.id(
+      'Of a link that opened: the id of the instance that the client’s previous link belonged to; null if the relay remembered none.',
+    ),
+  })),
 });
 
 // The raw sample of history, for administrators of deployments that allow it.
@@ -313,7 +272,7 @@ const LinkDetailsType = builder.objectRef<LinkDetails>('LinkDetails').implement(
 const RawSampleType = builder.objectRef<RawMessages>('RawSample').implement({
   description:
     'A bounded sample of messages as this backend stores them. The members of an item differ by backend, and an item may hold data that message summaries omit.',
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     items: t.field({
       type: ['JSON'],
       nullable: { list: false, items: true },
@@ -321,11 +280,8 @@ const RawSampleType = builder.objectRef<RawMessages>('RawSample').implement({
         'The sampled items, newest first: stored messages, or only payloads. A stored message holds a large payload as a reference; an item is null if only payloads were requested and this one cannot be read.',
       resolve: ({ items }) => items,
     }),
-    completeness: t.expose('completeness', {
-      type: CompletenessType,
-      description: 'Whether anything is missing, from which source, and why.',
-    }),
-  }),
+    completeness: typed(CompletenessType, 'Whether anything is missing, from which source, and why.'),
+  })),
 });
 
 builder.queryField('rawMessages', (t) =>
@@ -342,10 +298,8 @@ builder.queryField('rawMessages', (t) =>
         description: 'Whether to return only payloads, of messages that have one.',
       }),
       limit: t.arg.int({
-        required: true,
-        defaultValue: RAW_SAMPLE,
+        ...ranged({ min: 1, max: RAW_SAMPLE, default: RAW_SAMPLE }),
         description: `The most items to return: 1 to ${RAW_SAMPLE}.`,
-        extensions: { minimum: 1, maximum: RAW_SAMPLE },
       }),
     },
     resolve: async (_, query, { core, requester, readPayload }) => {

@@ -1,12 +1,13 @@
 /** The mutation that ingests events of a client. Each message gets its own verdict. */
-import type { DedupBackend, DedupStats } from '../../core/dedup/dedup-store.ts';
+import type { DedupBackend, DedupStats } from '../../core/dedup/dedup.ts';
 import type { InputError } from '../../core/errors.ts';
 import type { IngestError, IngestMessage, IngestVerdict } from '../../core/ingest/ingest.ts';
 import { trustJson, type RawJson } from '../../core/json.ts';
 import { DEDUP_WINDOW_SECONDS, INGEST_BATCH, STREAM_SUFFIX_SEGMENTS } from '../../core/limits.ts';
 import type { ProjectionRefusal } from '../../core/sites/registry.ts';
 import { DIRECT_MUTATION } from '../writer/cache-hints.ts';
-import { builder, wireEnum } from './builder.ts';
+import { builder, ranged, wireEnum } from './builder.ts';
+import { fieldsOf, flag, int, list, nullable, text, typed } from './builder-fields.ts';
 import { RefusalCodeEnum } from './refusal.ts';
 
 const ProjectionRefusalEnum = wireEnum<ProjectionRefusal>(
@@ -22,58 +23,45 @@ const ProjectionRefusalEnum = wireEnum<ProjectionRefusal>(
 
 const FaultType = builder.objectRef<InputError>('Fault').implement({
   description: 'One invalid input.',
-  fields: (t) => ({
-    parameter: t.exposeString('parameter', { description: 'The name of the input, as the request spells it.' }),
-    detail: t.exposeString('detail', { description: 'What is wrong with the input.' }),
-  }),
+  fields: fieldsOf(() => ({
+    parameter: text('The name of the input, as the request spells it.'),
+    detail: text('What is wrong with the input.'),
+  })),
 });
 
 const IngestErrorType = builder.objectRef<IngestError>('IngestError').implement({
   description: 'Why a message was refused. Nothing of a refused message is retained.',
-  fields: (t) => ({
-    code: t.expose('code', { type: RefusalCodeEnum, description: 'The error code, for programs.' }),
-    message: t.exposeString('message', { description: 'The error message, for people.' }),
-    errors: t.expose('errors', {
-      type: [FaultType],
-      description: 'The invalid members of the message, at most 8; empty if none is invalid.',
-    }),
-  }),
+  fields: fieldsOf(() => ({
+    code: typed(RefusalCodeEnum, 'The error code, for programs.'),
+    message: text('The error message, for people.'),
+    errors: list(FaultType, 'The invalid members of the message, at most 8; empty if none is invalid.'),
+  })),
 });
 
 const IngestVerdictType = builder.objectRef<IngestVerdict>('IngestVerdict').implement({
   description:
     'The result of ingesting one message. Being retained and being published to viewers are separate; neither says that anybody acted on it.',
-  fields: (t) => ({
-    messageId: t.exposeID('messageId', {
-      nullable: true,
-      description:
-        'The id under which the message is retained. For a refused message: the given id, or null if none or an invalid one was given.',
-    }),
-    stream: t.exposeString('stream', {
-      nullable: true,
-      description:
-        'The full key of the message’s stream, under the authenticated user; null if the given suffix is invalid.',
-    }),
-    retained: t.exposeBoolean('retained', { description: 'Whether this call retained the message.' }),
-    duplicate: t.exposeBoolean('duplicate', {
-      description:
-        'Whether a message with the same user, client and id was ingested before, within the deduplicator’s TTL. A duplicate is counted, but neither retained nor published again.',
-    }),
-    published: t.exposeBoolean('published', {
-      description: 'Whether the message was published to the viewers of its site.',
-    }),
-    refusedBy: t.expose('refusedBy', {
-      type: ProjectionRefusalEnum,
-      nullable: true,
-      description:
-        'Which rule prevented a retained event under `sites/` from being published; null for all other messages.',
-    }),
-    error: t.expose('error', {
-      type: IngestErrorType,
-      nullable: true,
-      description: 'Why the message was refused; null if it was retained now or is a duplicate.',
-    }),
-  }),
+  fields: fieldsOf(() => ({
+    messageId: nullable.id(
+      'The id under which the message is retained. For a refused message: the given id, or null if none or an invalid one was given.',
+    ),
+    stream: nullable.text(
+      'The full key of the message’s stream, under the authenticated user; null if the given suffix is invalid.',
+    ),
+    retained: flag('Whether this call retained the message.'),
+    duplicate: flag(
+      'Whether a message with the same user, client and id was ingested before, within the deduplicator’s TTL. A duplicate is counted, but neither retained nor published again.',
+    ),
+    published: flag('Whether the message was published to the viewers of its site.'),
+    refusedBy: nullable.typed(
+      ProjectionRefusalEnum,
+      'Which rule prevented a retained event under `sites/` from being published; null for all other messages.',
+    ),
+    error: nullable.typed(
+      IngestErrorType,
+      'Why the message was refused; null if it was retained now or is a duplicate.',
+    ),
+  })),
 });
 
 const IngestResult = builder.objectRef<readonly IngestVerdict[]>('IngestResult').implement({
@@ -142,45 +130,34 @@ function messageOf({ payload, ...members }: Given): IngestMessage {
 const DedupStatsType = builder.objectRef<DedupStats>('DedupStats').implement({
   description:
     'Counters of ingested messages in a time window: events that hosts sent, and ends of commands that clients reported over links. It describes what the server ingested, and does not say how often any client executed anything.',
-  fields: (t) => ({
-    windowSeconds: t.exposeInt('windowSeconds', { description: 'The requested length of the window, in seconds.' }),
-    seen: t.exposeInt('seen', {
-      description: 'How many messages came in, duplicates included. It is not how often any client executed anything.',
-    }),
-    unique: t.exposeInt('unique', {
-      description:
-        'How many of the messages in `seen` had not been seen within the deduplicator’s TTL. It is not proof that anything was executed.',
-    }),
-    duplicates: t.exposeInt('duplicates', {
-      description:
-        'How many of the messages in `seen` had been seen within the TTL. It is not proof that a client executed anything twice, or only once. A backend that cannot tell answers 0, with `exact` false.',
-    }),
-    exact: t.exposeBoolean('exact', {
-      description:
-        'Whether the counters are exact for whole buckets of `grainSeconds`; false if deduplication entries were dropped early, or if the counters are estimated from the entries that remain.',
-    }),
-    grainSeconds: t.exposeInt('grainSeconds', {
-      description: 'Length of one bucket, in seconds. The window consists of whole buckets, the current one included.',
-    }),
-    liveKeys: t.exposeInt('liveKeys', {
-      nullable: true,
-      description: 'How many messages would be recognised as duplicates now; null if the backend cannot tell cheaply.',
-    }),
-  }),
+  fields: fieldsOf(() => ({
+    windowSeconds: int('The requested length of the window, in seconds.'),
+    seen: int('How many messages came in, duplicates included. It is not how often any client executed anything.'),
+    unique: int(
+      'How many of the messages in `seen` had not been seen within the deduplicator’s TTL. It is not proof that anything was executed.',
+    ),
+    duplicates: int(
+      'How many of the messages in `seen` had been seen within the TTL. It is not proof that a client executed anything twice, or only once. A backend that cannot tell answers 0, with `exact` false.',
+    ),
+    exact: flag(
+      'Whether the counters are exact for whole buckets of `grainSeconds`; false if deduplication entries were dropped early, or if the counters are estimated from the entries that remain.',
+    ),
+    grainSeconds: int(
+      'Length of one bucket, in seconds. The window consists of whole buckets, the current one included.',
+    ),
+    liveKeys: nullable.int(
+      'How many messages would be recognised as duplicates now; null if the backend cannot tell cheaply.',
+    ),
+  })),
 });
 
 const DedupBackendType = builder.objectRef<DedupBackend>('DedupBackend').implement({
   description: 'The deduplicator’s implementation and settings, without secrets.',
-  fields: (t) => ({
-    implementation: t.exposeString('implementation', { description: 'The kind of deduplicator.' }),
-    ttlSeconds: t.exposeInt('ttlSeconds', {
-      description: 'How long a message is recognised as a duplicate, in seconds.',
-    }),
-    namespace: t.exposeString('namespace', {
-      nullable: true,
-      description: 'The namespace of the deduplicator’s keys; null if it has none.',
-    }),
-  }),
+  fields: fieldsOf(() => ({
+    implementation: text('The kind of deduplicator.'),
+    ttlSeconds: int('How long a message is recognised as a duplicate, in seconds.'),
+    namespace: nullable.text('The namespace of the deduplicator’s keys; null if it has none.'),
+  })),
 });
 
 const Dedup = builder.objectRef<object>('Dedup').implement({
@@ -191,10 +168,8 @@ const Dedup = builder.objectRef<object>('Dedup').implement({
       description: 'Counters of a window that ends now.',
       args: {
         windowSeconds: t.arg.int({
-          required: true,
-          defaultValue: DEDUP_WINDOW_SECONDS.default,
+          ...ranged(DEDUP_WINDOW_SECONDS),
           description: `Length of the window: ${DEDUP_WINDOW_SECONDS.min} to ${DEDUP_WINDOW_SECONDS.max} seconds.`,
-          extensions: { minimum: DEDUP_WINDOW_SECONDS.min, maximum: DEDUP_WINDOW_SECONDS.max },
         }),
       },
       resolve: (_, { windowSeconds }, { core, requester }) => core.dedup.stats(requester, windowSeconds),

@@ -7,21 +7,7 @@ import { PURE } from '../writer/cache-hints.ts';
 import { builder } from './builder.ts';
 
 /** The types that implement `Node`. */
-export type NodeType =
-  | 'User'
-  | 'ConnectionSnapshot'
-  | 'Stream'
-  | 'Message'
-  | 'PendingRpc'
-  | 'Command'
-  | 'DeliveryRecord'
-  | 'ExecutionContext'
-  | 'BrowserWindow'
-  | 'Site'
-  | 'SiteSession'
-  | 'SiteGrant'
-  | 'DispatcherNode'
-  | 'CapacityScope';
+export type NodeType = Exclude<NodeKind, 'SiteOfSession'>;
 
 const types = new WeakMap<object, NodeType>();
 

@@ -1,11 +1,16 @@
 /** `node` and `nodes`: any row by its id, with the same access as the fields that list it. */
 import { knownUser, requireAdmin } from '../../core/auth/principal.ts';
+import type { ContextKey, WindowKey } from '../../core/contexts/context.ts';
 import { invalid } from '../../core/errors.ts';
+import { streamKey, type MessageKey, type StreamKey } from '../../core/history/message.ts';
+import { clientKeyText, commandKeyText } from '../../core/ids.ts';
 import { NODE_IDS } from '../../core/limits.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
+import { siteKeyText } from '../../core/sites/site.ts';
 import { builder } from './builder.ts';
-import { CONNECTION_SIZE } from './connections.ts';
-import type { Context } from './context.ts';
+import { loadWaiters } from './calls.ts';
+import { loadSized } from './connections.ts';
+import { loadBy, type Context } from './context.ts';
 import { CONTEXT_SIZE } from './contexts.ts';
 import { MESSAGE_SIZE } from './history.ts';
 import {
@@ -19,75 +24,97 @@ import {
 } from './node-interface.ts';
 import type { RowSize } from './page-budget.ts';
 import { grantOf, SESSION_SIZE, SITE_SIZE } from './sites.ts';
+
+// Loads rows by the keys of their ids. Users, sessions, nodes and scopes are loaded with the access of the requester; for
+// the other kinds, access is checked before.
+
+const itself = (id: string): string => id;
+const loadUser = loadBy(itself, ({ core, requester }, ids) => core.users.many(requester, ids));
+const loadCommand = loadBy(commandKeyText, ({ core }, keys) => core.delivery.many(keys));
+const loadStream = loadBy(
+  ({ userId, suffix }: StreamKey) => streamKey(userId, suffix),
+  ({ core }, keys) => core.history.manyStreams(keys),
+);
+const loadMessage = loadBy(
+  ({ userId, suffix, seq }: MessageKey) => `${seq}/${streamKey(userId, suffix)}`,
+  ({ core, requester }, keys) => core.history.manyMessages(requester, keys),
+);
+const loadContext = loadBy(
+  (key: ContextKey) => `${clientKeyText(key)}/${key.contextId}`,
+  ({ core }, keys) => core.contexts.many(keys),
+);
+const loadWindow = loadBy(
+  (key: WindowKey) => `${clientKeyText(key)}/${key.windowId}`,
+  ({ core }, keys) => core.contexts.manyWindows(keys),
+);
+const loadSite = loadBy(siteKeyText, ({ core }, keys) => core.sites.many(keys));
+const loadSession = loadBy(itself, ({ core, requester }, ids) =>
+  Promise.all(ids.map((id) => core.sites.session(requester, id))),
+);
+const loadNode = loadBy(itself, ({ core, requester }, ids) => core.delivery.nodesById(requester, ids));
+const loadScope = loadBy(itself, ({ core, requester }, ids) => core.delivery.tenantsById(requester, ids));
+
 type Found = MaybePromise<object | null>;
 type Finders = { readonly [Kind in NodeKind]: (key: NodeKey<Kind>, context: Context) => Found };
 
 /** How the row of each kind of id is found. Null: there is none, or the requester may not see it. */
 const FINDERS: Finders = {
-  User: ({ userId }, { loaders }) => found('User', loaders.nodes.user(userId)),
-  ConnectionSnapshot: (key, context) =>
-    ifOwn(key, context, ({ loaders }) =>
-      sized('ConnectionSnapshot', loaders.connection(key), { context, size: CONNECTION_SIZE }),
-    ),
-  Stream: (key, context) => ifOwn(key, context, ({ loaders }) => found('Stream', loaders.nodes.stream(key))),
+  User: ({ userId }, context) => found('User', loadUser(context, userId)),
+  ConnectionSnapshot: (key, context) => ifOwn(key, context, () => found('ConnectionSnapshot', loadSized(context, key))),
+  Stream: (key, context) => ifOwn(key, context, () => found('Stream', loadStream(context, key))),
   Message: ({ seq, at, ...key }, context) =>
-    ifOwn(key, context, ({ loaders }) => {
-      const row = loaders.nodes.message({ ...key, seq: Number(seq), at: Number(at) });
+    ifOwn(key, context, () => {
+      const row = loadMessage(context, { ...key, seq: Number(seq), at: Number(at) });
       return sized('Message', row, { context, size: MESSAGE_SIZE });
     }),
   PendingRpc: ({ rpcId, ...key }, context) =>
-    ifOwn(key, context, ({ loaders }) => {
-      const row = thenDo(loaders.waitersOfCommand(key), (all) => all.find(({ waiter }) => waiter.rpcId === rpcId));
+    ifOwn(key, context, () => {
+      const row = thenDo(loadWaiters(context, key), (all) => all.find(({ waiter }) => waiter.rpcId === rpcId));
       return found('PendingRpc', row);
     }),
-  Command: (key, context) => ifOwn(key, context, ({ loaders }) => found('Command', loaders.nodes.command(key))),
+  Command: (key, context) => ifOwn(key, context, () => found('Command', loadCommand(context, key))),
   DeliveryRecord: (key, context) =>
-    ifOwn(key, context, ({ loaders }) =>
+    ifOwn(key, context, () =>
       // A copy, because the same object may also be shown as a `Command`.
       found(
         'DeliveryRecord',
-        thenDo(loaders.nodes.command(key), (command) => command && { ...command }),
+        thenDo(loadCommand(context, key), (command) => command && { ...command }),
       ),
     ),
   ExecutionContext: (key, context) =>
-    ifOwn(key, context, ({ loaders }) =>
-      sized('ExecutionContext', loaders.nodes.context(key), { context, size: CONTEXT_SIZE }),
-    ),
-  BrowserWindow: (key, context) =>
-    ifOwn(key, context, ({ loaders }) => found('BrowserWindow', loaders.nodes.window(key))),
+    ifOwn(key, context, () => sized('ExecutionContext', loadContext(context, key), { context, size: CONTEXT_SIZE })),
+  BrowserWindow: (key, context) => ifOwn(key, context, () => found('BrowserWindow', loadWindow(context, key))),
   Site: (key, context) =>
-    ifOwn(key, context, ({ loaders }) => sized('Site', loaders.nodes.site(key), { context, size: SITE_SIZE })),
+    ifOwn(key, context, () => sized('Site', loadSite(context, key), { context, size: SITE_SIZE })),
   SiteOfSession: ({ sessionId }, context) => {
     // For everyone but the holder of a grant, the site has another id, which names its owner.
-    const site = thenDo(context.loaders.nodes.session(sessionId), (view) =>
-      view?.site?.seen === 'granted' ? view.site : null,
-    );
+    const site = thenDo(loadSession(context, sessionId), (view) => (view?.site?.seen === 'granted' ? view.site : null));
     return sized('Site', site, { context, size: SITE_SIZE });
   },
   SiteSession: ({ sessionId }, context) =>
-    sized('SiteSession', context.loaders.nodes.session(sessionId), { context, size: SESSION_SIZE }),
-  SiteGrant: ({ sessionId, grantId }, { loaders }) =>
+    sized('SiteSession', loadSession(context, sessionId), { context, size: SESSION_SIZE }),
+  SiteGrant: ({ sessionId, grantId }, context) =>
     found(
       'SiteGrant',
-      thenDo(loaders.nodes.session(sessionId), (view) => {
+      thenDo(loadSession(context, sessionId), (view) => {
         const shown = [...(view?.grant ? [view.grant] : []), ...(view?.grants ?? [])];
         const grant = shown.find((one) => one.grantId === grantId);
         return grant ? grantOf({ sessionId }, grant) : null;
       }),
     ),
-  DispatcherNode: ({ nodeId }, { requester, loaders }) => {
-    requireAdmin(requester);
-    return found('DispatcherNode', loaders.nodes.dispatcherNode(nodeId));
+  DispatcherNode: ({ nodeId }, context) => {
+    requireAdmin(context.requester);
+    return found('DispatcherNode', loadNode(context, nodeId));
   },
-  CapacityScope: ({ scopeId }, { requester, loaders }) => {
-    requireAdmin(requester);
-    return found('CapacityScope', loaders.nodes.scope(scopeId));
+  CapacityScope: ({ scopeId }, context) => {
+    requireAdmin(context.requester);
+    return found('CapacityScope', loadScope(context, scopeId));
   },
 };
 
 /** Finds a row of a user whose rows the requester may read. Null, without reading anything, for any other user. */
-function ifOwn(key: { readonly userId: string }, context: Context, find: (context: Context) => Found): Found {
-  return knownUser(context.requester, key.userId) === null ? null : find(context);
+function ifOwn(key: { readonly userId: string }, context: Context, find: () => Found): Found {
+  return knownUser(context.requester, key.userId) === null ? null : find();
 }
 
 function found<Row extends object>(type: NodeType, row: MaybePromise<Row | null | undefined>): Found {

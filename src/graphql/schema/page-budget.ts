@@ -1,8 +1,6 @@
 /** Bounds the bytes of one answer: lists end early, with a cursor, when the budget is used up. */
 import { CallboardError } from '../../core/errors.ts';
 import { ANSWER_BYTES, ANSWER_PAGE_BYTES, ANSWER_ROW_BYTES } from '../../core/limits.ts';
-import type { SharedSubscription } from '../../core/live.ts';
-import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { completenessOf, type Completeness, type Page } from '../../core/page.ts';
 
 /** The names of the possibly large fields that an operation selects; null if unknown, which counts as all of them. */
@@ -175,28 +173,8 @@ function fitPlain(rows: number, room: number): Part {
   return { kept, bytes: kept * ANSWER_ROW_BYTES, written: false };
 }
 
-/** Resets the budget of a context in which part of the operation may have been executed before. */
-export function restartBudget(context: unknown): void {
-  if (typeof context !== 'object' || context === null || !('budget' in context)) return;
-  if (context.budget instanceof AnswerBudget) context.budget.restart();
-}
-
 function cutShort({ sources }: Completeness, kept: number): Completeness {
   const [own, ...gaps] = sources;
   if (!own) return { complete: false, sources };
   return completenessOf([{ ...own, complete: false, observed: kept, limit: kept, reason: 'limit_reached' }, ...gaps]);
 }
-
-// Defines how subscriptions declare that several requesters may share one execution.
-
-/**
- * The extension `share` of a subscription field whose events many requesters may receive from one execution. It
- * authorises each requester as `subscribe` does, and throws what `subscribe` would throw. Each event is then executed
- * once, with a context that has no requester.
- *
- * Only for fields that carry live events alone: a field that begins with the current state has no `share`, because a
- * requester who joins later would miss that state. The types of the field carry the extension `shareable`: each of
- * their fields is resolved synchronously from the event alone. A field to which this does not apply carries
- * `perViewer`.
- */
-export type Share<Args, Context> = (args: Args, context: Context) => MaybePromise<SharedSubscription<unknown>>;

@@ -11,7 +11,8 @@ import {
   type Page,
   type PageArgs,
 } from '../../core/page.ts';
-import { builder, wireEnum } from './builder.ts';
+import { builder, ranged, wireEnum } from './builder.ts';
+import { fieldsOf, flag, int, list, nullable, time, typed } from './builder-fields.ts';
 import type { Context } from './context.ts';
 import type { RowSize } from './page-budget.ts';
 
@@ -45,64 +46,44 @@ const IncompleteReasonEnum = wireEnum<IncompleteReason>(
 
 const ObservedSourceType = builder.objectRef<ObservedSource>('ObservedSource').implement({
   description: 'What one source contributed to an answer, and why it did not contribute more.',
-  fields: (t) => ({
-    source: t.expose('source', { type: EvidenceSourceEnum, description: 'The source of these rows.' }),
-    nodeId: t.exposeID('nodeId', {
-      nullable: true,
-      description: 'The id of the node that the source belongs to; null if it does not belong to a single node.',
-    }),
-    complete: t.exposeBoolean('complete', {
-      description: 'Whether the answer holds everything that the source has for it.',
-    }),
-    observed: t.exposeInt('observed', {
-      description:
-        'How many rows the source contributed; 0 for a silent node, because its rows are counted for the source that holds them.',
-    }),
-    limit: t.exposeInt('limit', {
-      nullable: true,
-      description: 'The bound that applied, as a number of rows; null if none did.',
-    }),
-    reason: t.expose('reason', {
-      type: IncompleteReasonEnum,
-      nullable: true,
-      description: 'Why the source is not complete; null if it is.',
-    }),
-    asOf: t.expose('asOf', { type: 'DateTime', description: 'When the source was read.' }),
-  }),
+  fields: fieldsOf(() => ({
+    source: typed(EvidenceSourceEnum, 'The source of these rows.'),
+    nodeId: nullable.id('The id of the node that the source belongs to; null if it does not belong to a single node.'),
+    complete: flag('Whether the answer holds everything that the source has for it.'),
+    observed: int(
+      'How many rows the source contributed; 0 for a silent node, because its rows are counted for the source that holds them.',
+    ),
+    limit: nullable.int('The bound that applied, as a number of rows; null if none did.'),
+    reason: nullable.typed(IncompleteReasonEnum, 'Why the source is not complete; null if it is.'),
+    asOf: time('When the source was read.'),
+  })),
 });
 
 /** The type of `completeness` in every bounded answer: whether anything is missing, from which source, and why. */
 export const CompletenessType = builder.objectRef<Completeness>('Completeness').implement({
   description: 'Whether anything is missing from a bounded answer, and what each source contributed to it.',
-  fields: (t) => ({
-    complete: t.exposeBoolean('complete', { description: 'True only if every source is complete.' }),
-    sources: t.expose('sources', {
-      type: [ObservedSourceType],
-      description: 'Every source of the answer, silent nodes included.',
-    }),
-  }),
+  fields: fieldsOf(() => ({
+    complete: flag('True only if every source is complete.'),
+    sources: list(ObservedSourceType, 'Every source of the answer, silent nodes included.'),
+  })),
 });
 
 type Count = { readonly count: number; readonly completeness: Completeness };
 
 export const CountResult = builder.objectRef<Count>('CountResult').implement({
   description: 'A count, and whether it is complete.',
-  fields: (t) => ({
-    count: t.exposeInt('count', { description: 'How many rows were counted.' }),
-    completeness: t.expose('completeness', {
-      type: CompletenessType,
-      description: 'Whether anything is missing, from which source, and why.',
-    }),
-  }),
+  fields: fieldsOf(() => ({
+    count: int('How many rows were counted.'),
+    completeness: typed(CompletenessType, 'Whether anything is missing, from which source, and why.'),
+  })),
 });
 
 const PageInfoType = builder.objectRef<Page<unknown>>('PageInfo').implement({
   description: 'The position of a page in its listing. Paging goes forward only.',
-  fields: (t) => ({
-    hasNextPage: t.exposeBoolean('hasNextPage', {
-      description:
-        'Whether more rows may follow. Only false means the end of the listing: a filtered page before the end may be short or empty.',
-    }),
+  fields: fieldsOf((t) => ({
+    hasNextPage: flag(
+      'Whether more rows may follow. Only false means the end of the listing: a filtered page before the end may be short or empty.',
+    ),
     hasPreviousPage: t.boolean({ description: 'Always false: paging goes forward only.', resolve: () => false }),
     startCursor: t.string({
       nullable: true,
@@ -115,16 +96,19 @@ const PageInfoType = builder.objectRef<Page<unknown>>('PageInfo').implement({
         'The position at which the page ends, to use as `after` for the next page; null if nothing was found.',
       resolve: ({ cursors }) => cursors.end(),
     }),
-  }),
+  })),
 });
+
+/** The options of the argument or filter member that names the user of a listing's rows. */
+export const ROWS_OF_USER = {
+  description: 'Only rows of this user. Omitted: a user gets its own rows, an administrator gets all.',
+};
 
 /** The arguments of every paged field. */
 export const pageArguments = builder.args((t) => ({
   first: t.int({
-    required: true,
-    defaultValue: PAGE_DEFAULT,
+    ...ranged({ min: 1, max: PAGE_MAX, default: PAGE_DEFAULT }),
     description: `The most rows on the page: 1 to ${PAGE_MAX}.`,
-    extensions: { minimum: 1, maximum: PAGE_MAX },
   }),
   after: t.string({
     description:
@@ -142,6 +126,9 @@ export function pageOf({ first, after }: AskedPage): PageArgs & { readonly first
   if (first < 1 || first > PAGE_MAX) invalid('first', `expected 1 to ${PAGE_MAX}`);
   return { first, after };
 }
+
+/** The options of a field that is paged and filters nothing. */
+export const PAGED = { complexity: pageCost, args: { ...pageArguments } };
 
 /** How many scanned rows cost as much as one field of a row that is shown. */
 const SCANNED_PER_COST = 50;

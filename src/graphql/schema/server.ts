@@ -10,6 +10,7 @@ import { SERIES_LINES, SERIES_POINTS, SERIES_WINDOW_SECONDS } from '../../core/l
 import { SAMPLED_GAUGE_NAMES } from '../../core/metrics.ts';
 import type { SeriesAnswer, SeriesView } from '../../core/metrics/series.ts';
 import { builder, wireEnum } from './builder.ts';
+import { fieldsOf, fieldsOfPart, id, int, list, nullable, text, time, typed } from './builder-fields.ts';
 import { CompletenessType, forAdmins, scanCost } from './page.ts';
 
 const ServerFeatureEnum = wireEnum<ServerFeature>('ServerFeature', 'An optional ability of a relay.', {
@@ -22,107 +23,78 @@ type Range = { readonly min: number; readonly max: number; readonly default: num
 
 const IntRange = builder.objectRef<Range>('IntRange').implement({
   description: 'The range of a number, and its default.',
-  fields: (t) => ({
-    min: t.exposeInt('min', { description: 'The smallest value.' }),
-    max: t.exposeInt('max', { description: 'The largest value.' }),
-    default: t.exposeInt('default', { description: 'The value if none is given.' }),
-  }),
+  fields: fieldsOf(() => ({
+    min: int('The smallest value.'),
+    max: int('The largest value.'),
+    default: int('The value if none is given.'),
+  })),
 });
 
-/** The limits for one requester. */
 type Limited = { readonly core: Core; readonly kind: CallingPrincipal['kind'] };
 
-const ServerLimits = builder.objectRef<Limited>('ServerLimits').implement({
+/** Returns the limits for one kind of requester. */
+function limitsOf({ core, kind }: Limited) {
+  return {
+    pageRows: { min: 1, max: limits.PAGE_MAX, default: limits.PAGE_DEFAULT },
+    documentCost: kind === 'admin' ? limits.QUERY_COST_ADMIN : limits.QUERY_COST_USER,
+    documentDepth: limits.QUERY_DEPTH,
+    documentChars: limits.QUERY_CHARS,
+    bodyBytes: core.server.maxBodyBytes,
+    frameBytes: limits.MAX_FRAME_BYTES,
+    inlinePayloadBytes: limits.INLINE_PAYLOAD_BYTES,
+    connectWithinMs: limits.CONNECT_WITHIN_MS,
+    respondWithinMs: limits.RESPOND_WITHIN_MS,
+    awaitWithinMs: limits.AWAIT_WITHIN_MS,
+    idempotencyWindowMs: core.idempotencyWindowMs,
+    inFlight: limits.IN_FLIGHT,
+    queuedPerClient: limits.QUEUE_PER_CLIENT,
+    waitersPerCommand: limits.WAITERS_PER_COMMAND,
+    eventStreams: kind === 'admin' ? limits.SSE_PER_ADMIN : limits.SSE_PER_PRINCIPAL,
+    subscriptionEvents: limits.SUBSCRIPTION_QUEUE,
+  };
+}
+
+const ServerLimits = builder.objectRef<ReturnType<typeof limitsOf>>('ServerLimits').implement({
   description: 'Limits that a client must know. Those of the requester are the requester’s own.',
-  fields: (t) => ({
-    pageRows: t.field({
-      type: IntRange,
-      description: 'How many rows a page may have: the argument `first`.',
-      resolve: () => ({ min: 1, max: limits.PAGE_MAX, default: limits.PAGE_DEFAULT }),
-    }),
-    documentCost: t.int({
-      description: 'The highest cost that a document of the requester may have.',
-      resolve: ({ kind }) => (kind === 'admin' ? limits.QUERY_COST_ADMIN : limits.QUERY_COST_USER),
-    }),
-    documentDepth: t.int({
-      description: 'How many levels deep the fields of a document may be nested.',
-      resolve: () => limits.QUERY_DEPTH,
-    }),
-    documentChars: t.int({
-      description: 'How many characters a document may have.',
-      resolve: () => limits.QUERY_CHARS,
-    }),
-    bodyBytes: t.int({
-      description: 'How many bytes the body of one HTTP request may have.',
-      resolve: ({ core }) => core.server.maxBodyBytes,
-    }),
-    frameBytes: t.int({
-      description: 'How many bytes one frame of a link may have.',
-      resolve: () => limits.MAX_FRAME_BYTES,
-    }),
-    inlinePayloadBytes: t.int({
-      description:
-        'How many bytes a payload may have that history keeps with its message. Larger ones go to the spill store.',
-      resolve: () => limits.INLINE_PAYLOAD_BYTES,
-    }),
-    connectWithinMs: t.field({
-      type: IntRange,
-      description: 'How long a command may wait for its client to connect, in milliseconds.',
-      resolve: () => limits.CONNECT_WITHIN_MS,
-    }),
-    respondWithinMs: t.field({
-      type: IntRange,
-      description: 'How long a client may take to answer, in milliseconds.',
-      resolve: () => limits.RESPOND_WITHIN_MS,
-    }),
-    awaitWithinMs: t.field({
-      type: IntRange,
-      description: 'How long an await may wait, in milliseconds.',
-      resolve: () => limits.AWAIT_WITHIN_MS,
-    }),
-    idempotencyWindowMs: t.int({
-      description: 'How long the id of an ended command is known, in milliseconds: no id runs twice within it.',
-      resolve: ({ core }) => core.idempotencyWindowMs,
-    }),
-    inFlight: t.int({
-      description: 'How many commands one client may have been given that have not ended.',
-      resolve: () => limits.IN_FLIGHT,
-    }),
-    queuedPerClient: t.int({
-      description: 'How many commands may wait for one client.',
-      resolve: () => limits.QUEUE_PER_CLIENT,
-    }),
-    waitersPerCommand: t.int({
-      description: 'How many callers may wait for one command.',
-      resolve: () => limits.WAITERS_PER_COMMAND,
-    }),
-    eventStreams: t.int({
-      description: 'How many event streams the requester may have open on one node.',
-      resolve: ({ kind }) => (kind === 'admin' ? limits.SSE_PER_ADMIN : limits.SSE_PER_PRINCIPAL),
-    }),
-    subscriptionEvents: t.int({
-      description:
-        'How many events one subscription queues. If there are more, the oldest are dropped and counted in `missed`.',
-      resolve: () => limits.SUBSCRIPTION_QUEUE,
-    }),
-  }),
+  fields: fieldsOf(() => ({
+    pageRows: typed(IntRange, 'How many rows a page may have: the argument `first`.'),
+    documentCost: int('The highest cost that a document of the requester may have.'),
+    documentDepth: int('How many levels deep the fields of a document may be nested.'),
+    documentChars: int('How many characters a document may have.'),
+    bodyBytes: int('How many bytes the body of one HTTP request may have.'),
+    frameBytes: int('How many bytes one frame of a link may have.'),
+    inlinePayloadBytes: int(
+      'How many bytes a payload may have that history keeps with its message. Larger ones go to the spill store.',
+    ),
+    connectWithinMs: typed(IntRange, 'How long a command may wait for its client to connect, in milliseconds.'),
+    respondWithinMs: typed(IntRange, 'How long a client may take to answer, in milliseconds.'),
+    awaitWithinMs: typed(IntRange, 'How long an await may wait, in milliseconds.'),
+    idempotencyWindowMs: int(
+      'How long the id of an ended command is known, in milliseconds: no id runs twice within it.',
+    ),
+    inFlight: int('How many commands one client may have been given that have not ended.'),
+    queuedPerClient: int('How many commands may wait for one client.'),
+    waitersPerCommand: int('How many callers may wait for one command.'),
+    eventStreams: int('How many event streams the requester may have open on one node.'),
+    subscriptionEvents: int(
+      'How many events one subscription queues. If there are more, the oldest are dropped and counted in `missed`.',
+    ),
+  })),
 });
 
 const Server = builder.objectRef<Limited>('Server').implement({
   description: 'The relay that answers.',
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     version: t.string({ description: 'The version of the program.', resolve: ({ core }) => core.server.version }),
     label: t.string({
       nullable: true,
       description: 'The name of the deployment for people (the setting LABEL); null if it has none.',
       resolve: ({ core }) => core.server.label,
     }),
-    mode: t.field({
-      type: ModeEnum,
-      description: 'How this deployment keeps its state.',
-      resolve: ({ core }) => core.mode,
+    ...fieldsOfPart(t, 'core', {
+      mode: typed(ModeEnum, 'How this deployment keeps its state.'),
+      nodeId: id('The id of the node that answers.'),
     }),
-    nodeId: t.id({ description: 'The id of the node that answers.', resolve: ({ core }) => core.nodeId }),
     startedAt: t.field({
       type: 'DateTime',
       description: 'When the node that answers was started.',
@@ -131,14 +103,14 @@ const Server = builder.objectRef<Limited>('Server').implement({
     limits: t.field({
       type: ServerLimits,
       description: 'Limits that a client must know.',
-      resolve: (limited) => limited,
+      resolve: limitsOf,
     }),
     features: t.field({
       type: [ServerFeatureEnum],
       description: 'The optional abilities that this relay has.',
       resolve: ({ core }) => core.server.features,
     }),
-  }),
+  })),
 });
 
 builder.queryField('server', (t) =>
@@ -153,41 +125,32 @@ builder.queryField('server', (t) =>
 
 const SeriesType = builder.objectRef<SeriesView>('Series').implement({
   description: 'One line of a plot: a counter, a gauge, or a quantile of a duration, in equal steps of time.',
-  fields: (t) => ({
-    name: t.exposeString('name', { description: 'The name as it was requested, such as `commands_ended`.' }),
-    label: t.exposeString('label', {
-      nullable: true,
-      description:
-        'The value of the metric’s label, such as `completed`; null if the metric has no label, or the line is a quantile over all of its labels.',
-    }),
-    nodeId: t.exposeID('nodeId', {
-      nullable: true,
-      description: 'The id of the requested node; null if the line is of all nodes together.',
-    }),
-    from: t.expose('from', { type: 'DateTime', description: 'When the first step begins.' }),
-    stepSeconds: t.exposeInt('stepSeconds', { description: 'The length of each step, in seconds.' }),
+  fields: fieldsOf((t) => ({
+    name: text('The name as it was requested, such as `commands_ended`.'),
+    label: nullable.text(
+      'The value of the metric’s label, such as `completed`; null if the metric has no label, or the line is a quantile over all of its labels.',
+    ),
+    nodeId: nullable.id('The id of the requested node; null if the line is of all nodes together.'),
+    from: time('When the first step begins.'),
+    stepSeconds: int('The length of each step, in seconds.'),
     points: t.exposeFloatList('points', {
       nullable: { list: false, items: true },
       description:
         'One value for each step, the oldest first; the last step is still going on. For a counter: how often it happened in the step. For a gauge: its value when the step ended, of all nodes together; of `oldest_wait_seconds` the highest in the step, of any node. For a quantile: seconds, at most 6 % off. Null: nothing was recorded in the step, for example because the node was not running, or nothing was measured in it.',
     }),
-  }),
+  })),
 });
 
 const SeriesListType = builder.objectRef<SeriesAnswer>('SeriesList').implement({
   description: `Series of one window: at most ${SERIES_LINES}, of at most ${SERIES_POINTS} points each.`,
-  fields: (t) => ({
-    items: t.expose('items', {
-      type: [SeriesType],
-      complexity: { field: 1, multiplier: SERIES_LINES },
-      description:
-        'The series, in the order of the requested names and then of labels. Labels that did not occur in the window are left out.',
-    }),
-    completeness: t.expose('completeness', {
-      type: CompletenessType,
-      description: 'Which nodes contributed, and which did not answer.',
-    }),
-  }),
+  fields: fieldsOf(() => ({
+    items: list(
+      SeriesType,
+      'The series, in the order of the requested names and then of labels. Labels that did not occur in the window are left out.',
+      { complexity: { field: 1, multiplier: SERIES_LINES } },
+    ),
+    completeness: typed(CompletenessType, 'Which nodes contributed, and which did not answer.'),
+  })),
 });
 
 builder.queryField('series', (t) =>
@@ -236,8 +199,8 @@ export const ModeEnum = wireEnum<Core['mode']>('Mode', 'How this deployment keep
 
 const Viewer = builder.objectRef<CallingPrincipal>('Viewer').implement({
   description: 'The requester, and the node that answers.',
-  fields: (t) => ({
-    kind: t.expose('kind', { type: ViewerKindEnum, description: 'The kind of requester.' }),
+  fields: fieldsOf((t) => ({
+    kind: typed(ViewerKindEnum, 'The kind of requester.'),
     userId: t.id({
       nullable: true,
       description: 'The requester’s canonical user id; null for an administrator.',
@@ -248,18 +211,14 @@ const Viewer = builder.objectRef<CallingPrincipal>('Viewer').implement({
       description: 'The scopes of the user’s token; empty for an administrator, whose rights are not scopes.',
       resolve: (requester) => (requester.kind === 'user' ? [...requester.scopes] : []),
     }),
-    expiresAt: t.expose('expiresAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When the requester’s token expires; null if it does not expire.',
-    }),
+    expiresAt: nullable.time('When the requester’s token expires; null if it does not expire.'),
     nodeId: t.id({ description: 'The id of the node that answers.', resolve: (_who, _args, { core }) => core.nodeId }),
     mode: t.field({
       type: ModeEnum,
       description: 'How this deployment keeps its state.',
       resolve: (_who, _args, { core }) => core.mode,
     }),
-  }),
+  })),
 });
 
 builder.queryField('viewer', (t) =>

@@ -1,15 +1,27 @@
-/** Cooperative sites: the type, the listings, and registration by their hosts. */
+/** Cooperative sites: their registration, sessions, grants, tickets, events and invocations. */
 import { notFound } from '../../core/errors.ts';
-import { GRANTS_PER_SESSION, SITES_PER_USER } from '../../core/limits.ts';
-import { thenDo } from '../../core/maybe-promise.ts';
-import type { SessionView, SiteView } from '../../core/sites/site-policy.ts';
-import type { CapabilityProfile, Grant, SessionState, SiteSession } from '../../core/sites/site.ts';
-import { builder, wireEnum } from './builder.ts';
-import { CONNECTION_SIZE, ConnectionSnapshot } from './connections.ts';
+import {
+  CONNECT_WITHIN_MS,
+  GRANTS_PER_SESSION,
+  RESPOND_WITHIN_MS,
+  SESSION_TTL_SECONDS,
+  SITES_PER_USER,
+  TICKET_MS,
+} from '../../core/limits.ts';
+import type { LiveEvent } from '../../core/live.ts';
+import type { NewToken, OpenedSession, SessionView, SiteView } from '../../core/sites/site-policy.ts';
+import type { CapabilityProfile, Grant, SessionState, SiteEvent, SiteSession } from '../../core/sites/site.ts';
+import { noteCommand, spanNoter } from '../../web/reply.ts';
+import { fieldsOf, fieldsOfPart, flag, id, int, nullable, text, texts, time, typed } from './builder-fields.ts';
+import { textOfJson } from './builder-json.ts';
+import { builder, fresh, ranged, wireEnum } from './builder.ts';
+import { ConnectionSnapshot, loadSized } from './connections.ts';
+import { loadPagesBy, type Share } from './context.ts';
+import { InvokeActionResult, PARENT_SPAN_ID, TRACE_ID, view, waitFor } from './calls.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import type { RowSize } from './page-budget.ts';
-import { CompletenessType, connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
-import { Refusal, refusalOf } from './refusal.ts';
+import { CompletenessType, PAGED, ROWS_OF_USER, connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
+import { orRefusal, refusalOf } from './refusal.ts';
 import { User } from './users.ts';
 
 // Estimates the size of a site or a session in an answer, for the answer's budget of bytes.
@@ -43,12 +55,10 @@ function grantBytes({ events, actions }: Grant): number {
 
 const CapabilityProfileType = builder.objectRef<CapabilityProfile>('CapabilityProfile').implement({
   description: 'What a site lets its viewers do besides reading events.',
-  fields: (t) => ({
-    actionInvocation: t.exposeBoolean('actionInvocation', {
-      description: 'Whether viewers may invoke the site’s allowed actions.',
-    }),
-    sharing: t.exposeBoolean('sharing', { description: 'Whether sessions of the site may be shared.' }),
-  }),
+  fields: fieldsOf(() => ({
+    actionInvocation: flag('Whether viewers may invoke the site’s allowed actions.'),
+    sharing: flag('Whether sessions of the site may be shared.'),
+  })),
 });
 
 /**
@@ -63,41 +73,31 @@ export const SiteType = builder.objectRef<SiteView>('Site').implement({
   description:
     'A cooperative site as its owner defined it. The holder of a grant sees the id, mode, title and profile, and the names that the grant allows; the owner, client, host and registration time are null.',
   interfaces: [NodeInterface],
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     id: t.id({ ...NODE_ID, resolve: nodeIdOfSite }),
-    siteId: t.exposeID('siteId', { description: 'The site’s id, unique within its owner.' }),
+    siteId: id('The site’s id, unique within its owner.'),
     owner: t.id({
       nullable: true,
       description: 'The id of the user that owns the site; null for the holder of a grant.',
       resolve: ({ userId, seen }) => (seen === 'whole' ? userId : null),
     }),
-    mode: t.exposeString('mode', {
-      description:
-        'The site’s mode. A registered site is always `cooperative`; in any other mode nothing is invoked or published.',
-    }),
-    title: t.exposeString('title', {
-      nullable: true,
-      description: 'The site’s title, for people; null if the owner gave none.',
-    }),
-    eventNames: t.exposeStringList('eventNames', {
-      description:
-        'The names of the events that may be published; empty means any name. For the holder of a grant: the names that it may receive; if empty, see the grant.',
-    }),
-    actions: t.exposeStringList('actions', {
-      description: 'The actions that may be invoked. For the holder of a grant: those that it may invoke.',
-    }),
-    capabilityProfile: t.expose('capabilityProfile', {
-      type: CapabilityProfileType,
-      description: 'What the site’s viewers may do besides reading events.',
-    }),
+    mode: text(
+      'The site’s mode. A registered site is always `cooperative`; in any other mode nothing is invoked or published.',
+    ),
+    title: nullable.text('The site’s title, for people; null if the owner gave none.'),
+    eventNames: texts(
+      'The names of the events that may be published; empty means any name. For the holder of a grant: the names that it may receive; if empty, see the grant.',
+    ),
+    actions: texts('The actions that may be invoked. For the holder of a grant: those that it may invoke.'),
+    capabilityProfile: typed(CapabilityProfileType, 'What the site’s viewers may do besides reading events.'),
     clientId: t.id({
       nullable: true,
       description: 'The id of the client that hosts the site; null for the holder of a grant.',
       resolve: ({ clientId, seen }) => (seen === 'whole' ? clientId : null),
     }),
-    hostConnected: t.exposeBoolean('hostConnected', {
-      description: 'Derived: whether the hosting client is connected now over a link whose token has the scope `host`.',
-    }),
+    hostConnected: flag(
+      'Derived: whether the hosting client is connected now over a link whose token has the scope `host`.',
+    ),
     completeness: t.field({
       type: CompletenessType,
       description: 'Whether `hostConnected` may be out of date, and why: the node that reports the host may be silent.',
@@ -107,10 +107,7 @@ export const SiteType = builder.objectRef<SiteView>('Site').implement({
       type: ConnectionSnapshot,
       nullable: true,
       description: 'The connection of the hosting client; null if there is none, and for the holder of a grant.',
-      resolve: ({ userId, clientId, seen }, _, { loaders, budget }) =>
-        seen === 'whole'
-          ? thenDo(loaders.connection({ userId, clientId }), (host) => host && budget.row(host, CONNECTION_SIZE))
-          : null,
+      resolve: (site, _, context) => (site.seen === 'whole' ? loadSized(context, site) : null),
     }),
     registeredAt: t.field({
       type: 'DateTime',
@@ -119,7 +116,7 @@ export const SiteType = builder.objectRef<SiteView>('Site').implement({
         'When the site was registered; replacing its definition does not change this time. Null for the holder of a grant.',
       resolve: ({ registeredAt, seen }) => (seen === 'whole' ? registeredAt : null),
     }),
-  }),
+  })),
 });
 
 const SiteConnection = connectionOf('Site', SiteType, { rows: 'sites', size: SITE_SIZE });
@@ -130,9 +127,7 @@ builder.queryFields((t) => ({
     description: 'Sites in order of owner and site id. A user sees its own.',
     complexity: pageCost,
     args: {
-      userId: t.arg.id({
-        description: 'Only rows of this user. Omitted: a user gets its own rows, an administrator gets all.',
-      }),
+      userId: t.arg.id(ROWS_OF_USER),
       ...pageArguments,
     },
     resolve: (_, { userId, ...page }, { core, requester }) => core.sites.list(requester, userId ?? null, pageOf(page)),
@@ -149,16 +144,18 @@ builder.queryFields((t) => ({
   }),
 }));
 
+const sitesOfUser = loadPagesBy(
+  (userId: string) => userId,
+  ({ core, requester }, ids, first) => core.sites.ofUsers(requester, ids, first),
+  ({ core, requester }, id, page) => core.sites.list(requester, id, page),
+);
+
 builder.objectField(User, 'sites', (t) =>
   t.field({
     type: SiteConnection,
     description: 'The user’s sites, in order of site id.',
-    complexity: pageCost,
-    args: { ...pageArguments },
-    resolve: ({ id }, args, { core, requester, loaders }) => {
-      const page = pageOf(args);
-      return page.after ? core.sites.list(requester, id, page) : loaders.sitesOfUser(id, page.first);
-    },
+    ...PAGED,
+    resolve: ({ id }, page, context) => sitesOfUser.page(context, id, pageOf(page)),
   }),
 );
 
@@ -196,20 +193,16 @@ const RegisterSiteInput = builder.inputType('RegisterSiteInput', {
   }),
 });
 
-const RegisterSiteResult = builder.unionType('RegisterSiteResult', {
-  description: 'The site after the change, or a refusal.',
-  types: [SiteType, Refusal],
-  resolveType: (answer) => ('kind' in answer ? 'Refusal' : 'Site'),
-});
+const RegisterSiteResult = orRefusal('RegisterSiteResult', SiteType, 'The site after the change, or a refusal.');
 
 const RemoveSiteResult = builder
   .objectRef<{ readonly siteId: string; readonly closedSessions: number }>('RemoveSiteResult')
   .implement({
     description: 'A removed site.',
-    fields: (t) => ({
-      siteId: t.exposeID('siteId', { description: 'The site’s id.' }),
-      closedSessions: t.exposeInt('closedSessions', { description: 'How many sessions of the site were closed.' }),
-    }),
+    fields: fieldsOf(() => ({
+      siteId: id('The site’s id.'),
+      closedSessions: int('How many sessions of the site were closed.'),
+    })),
   });
 
 builder.mutationFields((t) => ({
@@ -251,57 +244,38 @@ export const GrantType = builder.objectRef<GrantView>('SiteGrant').implement({
   description:
     'What the holder of one token may do in a session: never more than the parent grant and the site’s definition allow.',
   interfaces: [NodeInterface],
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     id: t.id({ ...NODE_ID, resolve: (row) => nodeIdOf('SiteGrant', row) }),
-    grantId: t.exposeID('grantId', { description: 'The grant’s id, unique within its session.' }),
-    events: t.exposeStringList('events', {
-      nullable: true,
-      description: 'The names of the events that the holder may receive; null means all that the site publishes.',
-    }),
-    actions: t.exposeStringList('actions', {
-      nullable: true,
-      description: 'The actions that the holder may invoke; null, only for the owner, means all that the site allows.',
-    }),
-    share: t.exposeBoolean('share', { description: 'Whether the holder may share the session with others.' }),
-    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When the grant expires.' }),
-    parentId: t.exposeID('parentId', {
-      nullable: true,
-      description: 'The id of the grant that it was shared from; null if the owner gave it.',
-    }),
-    revokedAt: t.expose('revokedAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When the grant was revoked; null if it was not.',
-    }),
-  }),
+    grantId: id('The grant’s id, unique within its session.'),
+    events: nullable.texts(
+      'The names of the events that the holder may receive; null means all that the site publishes.',
+    ),
+    actions: nullable.texts(
+      'The actions that the holder may invoke; null, only for the owner, means all that the site allows.',
+    ),
+    share: flag('Whether the holder may share the session with others.'),
+    expiresAt: time('When the grant expires.'),
+    parentId: nullable.id('The id of the grant that it was shared from; null if the owner gave it.'),
+    revokedAt: nullable.time('When the grant was revoked; null if it was not.'),
+  })),
 });
 
 export const SiteSessionType = builder.objectRef<SessionView>('SiteSession').implement({
   description: 'A limited time in which viewers may use a site.',
   interfaces: [NodeInterface],
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     id: t.id({ ...NODE_ID, resolve: ({ session }) => nodeIdOf('SiteSession', session) }),
     sessionId: t.id({ description: 'The session’s id.', resolve: ({ session }) => session.sessionId }),
-    site: t.expose('site', {
-      type: SiteType,
-      nullable: true,
-      description: 'The site, as the requester may see it; null if it was removed.',
-    }),
-    state: t.expose('state', { type: SessionStateEnum, description: 'Whether the session can be used.' }),
+    site: nullable.typed(SiteType, 'The site, as the requester may see it; null if it was removed.'),
+    state: typed(SessionStateEnum, 'Whether the session can be used.'),
     completeness: t.field({
       type: CompletenessType,
       description: 'Whether `state` may be out of date, and why: the node that reports the host may be silent.',
       resolve: ({ site }, _, { core }) => core.sites.completeness(site),
     }),
-    openedAt: t.field({
-      type: 'DateTime',
-      description: 'When the session was opened.',
-      resolve: ({ session }) => session.openedAt,
-    }),
-    expiresAt: t.field({
-      type: 'DateTime',
-      description: 'When the session expires.',
-      resolve: ({ session }) => session.expiresAt,
+    ...fieldsOfPart(t, 'session', {
+      openedAt: time('When the session was opened.'),
+      expiresAt: time('When the session expires.'),
     }),
     grant: t.field({
       type: GrantType,
@@ -309,15 +283,272 @@ export const SiteSessionType = builder.objectRef<SessionView>('SiteSession').imp
       description: 'What the requester may do; null for an administrator, who may only read.',
       resolve: ({ session, grant }) => grant && grantOf(session, grant),
     }),
-    subscribers: t.exposeInt('subscribers', {
-      nullable: true,
-      description: 'How many subscriptions are live on the node that answers; null for the holder of a grant.',
-    }),
+    subscribers: nullable.int(
+      'How many subscriptions are live on the node that answers; null for the holder of a grant.',
+    ),
     grants: t.field({
       type: [GrantType],
       nullable: true,
       resolve: ({ session, grants }) => grants?.map((grant) => grantOf(session, grant)),
       description: `All grants of the session in the order in which they were given, at most ${GRANTS_PER_SESSION} of them live; null for the holder of a grant.`,
     }),
+  })),
+});
+
+// Sessions of sites: open, share, revoke, close, and tickets for event streams.
+
+const SiteSessionConnection = connectionOf('SiteSession', SiteSessionType, {
+  rows: 'sessions of a site',
+  size: SESSION_SIZE,
+});
+
+builder.objectField(SiteType, 'sessions', (t) =>
+  t.field({
+    type: SiteSessionConnection,
+    nullable: true,
+    description:
+      'The site’s sessions, oldest first, including those that ended within the last hour; null for the holder of a grant.',
+    ...PAGED,
+    resolve: (site, page, { core, requester }) =>
+      site.seen === 'whole' ? core.sites.sessions(requester, site, pageOf(page)) : null,
+  }),
+);
+
+builder.queryField('siteSession', (t) =>
+  t.field({
+    type: SiteSessionType,
+    nullable: true,
+    description: 'One session, for its owner, the holders of its grants and administrators; null for all others.',
+    args: { sessionId: t.arg.id({ required: true, description: 'The session’s id.' }) },
+    resolve: (_, { sessionId: id }, { core, requester }) => core.sites.session(requester, id),
+  }),
+);
+
+const ttlSeconds = {
+  description: `How long the session or grant lasts, ${SESSION_TTL_SECONDS.min} to ${SESSION_TTL_SECONDS.max} seconds.`,
+  extensions: { minimum: SESSION_TTL_SECONDS.min, maximum: SESSION_TTL_SECONDS.max },
+};
+
+const OpenSiteSessionInput = builder.inputType('OpenSiteSessionInput', {
+  description: 'A new session, and what its first grant allows.',
+  fields: (t) => ({
+    siteId: t.id({ required: true, description: 'The id of a site of the requester.' }),
+    ttlSeconds: t.int({ ...ttlSeconds, description: `${ttlSeconds.description} Omitted: an hour.` }),
+    events: t.stringList({ description: 'The event names of the first grant. Omitted: all that the site publishes.' }),
+    actions: t.stringList({ description: 'The actions of the first grant. Omitted: all that the site allows now.' }),
   }),
 });
+
+const ShareSiteSessionInput = builder.inputType('ShareSiteSessionInput', {
+  description: 'Another grant of a session. It allows no more than the giver’s own grant.',
+  fields: (t) => ({
+    sessionId: t.id({ required: true, description: 'The session’s id.' }),
+    events: t.stringList({
+      description: 'The names of the events that the holder may receive. Omitted: those of the giver.',
+    }),
+    actions: t.stringList({ description: 'The actions that the holder may invoke. Omitted: those of the giver.' }),
+    share: t.boolean({
+      required: true,
+      defaultValue: false,
+      description: 'Whether the holder may share the session with others.',
+    }),
+    ttlSeconds: t.int({
+      ...ttlSeconds,
+      description: `${ttlSeconds.description} Never longer than the giver’s grant. Omitted: as long as the giver’s grant.`,
+    }),
+  }),
+});
+
+const OpenedSiteSession = builder.objectRef<OpenedSession>('OpenedSiteSession').implement({
+  description: 'A new session with its first grant. The grant’s token is shown only here.',
+  fields: fieldsOf((t) => ({
+    sessionId: t.id({ description: 'The session’s id.', resolve: ({ view }) => view.session.sessionId }),
+    grantId: t.id({ description: 'The id of the first grant.', resolve: ({ grant }) => grant.grantId }),
+    token: text('The bearer token of the first grant. The relay keeps only a digest of it.'),
+    state: t.field({
+      type: SessionStateEnum,
+      description: 'Whether the session can be used.',
+      resolve: ({ view }) => view.state,
+    }),
+    expiresAt: t.field({
+      type: 'DateTime',
+      description: 'When the session and its first grant expire.',
+      resolve: ({ grant }) => grant.expiresAt,
+    }),
+    session: t.field({ type: SiteSessionType, description: 'The new session.', resolve: ({ view }) => view }),
+  })),
+});
+
+const SharedGrant = builder.objectRef<NewToken & { readonly sessionId: string }>('SharedGrant').implement({
+  description: 'A new grant. Its token is shown only here.',
+  fields: fieldsOf((t) => ({
+    grantId: t.id({ description: 'The grant’s id.', resolve: ({ grant }) => grant.grantId }),
+    token: text('The grant’s bearer token. The relay keeps only a digest of it.'),
+    expiresAt: t.field({
+      type: 'DateTime',
+      description: 'When the grant expires.',
+      resolve: ({ grant }) => grant.expiresAt,
+    }),
+    grant: t.field({
+      type: GrantType,
+      description: 'What the grant allows.',
+      resolve: ({ sessionId, grant }) => grantOf({ sessionId }, grant),
+    }),
+  })),
+});
+
+const OpenSiteSessionResult = orRefusal('OpenSiteSessionResult', OpenedSiteSession, 'The new session, or a refusal.');
+
+const ShareSiteSessionResult = orRefusal('ShareSiteSessionResult', SharedGrant, 'The new grant, or a refusal.');
+
+const RevokeGrantResult = builder.objectRef<readonly string[]>('RevokeGrantResult').implement({
+  description: 'The revoked grants.',
+  fields: (t) => ({
+    revoked: t.idList({
+      description: 'The ids of the grant and of all grants shared from it, without those that were revoked before.',
+      resolve: (ids) => [...ids],
+    }),
+  }),
+});
+
+const SiteTicket = builder.objectRef<{ readonly ticket: string; readonly expiresAt: number }>('SiteTicket').implement({
+  description:
+    'A secret that opens one event stream instead of a token, for an `EventSource`, which cannot send a header.',
+  fields: fieldsOf(() => ({
+    ticket: text(
+      'The ticket, sent as the query parameter `ticket`. It also works for reconnects of the EventSource that redeemed it.',
+    ),
+    expiresAt: time('When the ticket expires if it was not redeemed.'),
+  })),
+});
+
+const sessionId = { required: true, description: 'The session’s id.' } as const;
+
+builder.mutationFields((t) => ({
+  openSiteSession: t.field({
+    type: OpenSiteSessionResult,
+    description: 'Opens a session of a site of the requester. Needs the scope `host`.',
+    args: { input: t.arg({ type: OpenSiteSessionInput, required: true, description: 'The session to open.' }) },
+    resolve: async (_, { input: { siteId, ...request } }, { core, requester }) =>
+      (await core.sites.open(requester, siteId, request).catch(refusalOf)) ?? notFound(),
+  }),
+  closeSiteSession: t.field({
+    type: SiteSessionType,
+    description: 'Closes a session; its event streams end within a second. Only for its owner, with the scope `host`.',
+    args: { sessionId: t.arg.id(sessionId) },
+    resolve: async (_, { sessionId: id }, { core, requester }) => (await core.sites.close(requester, id)) ?? notFound(),
+  }),
+  shareSiteSession: t.field({
+    type: ShareSiteSessionResult,
+    description:
+      'Gives another grant of a session. Only for its owner, and for the holder of a grant that may be shared.',
+    args: { input: t.arg({ type: ShareSiteSessionInput, required: true, description: 'The grant to give.' }) },
+    resolve: async (_, { input: { sessionId: id, ...request } }, { core, requester }) => {
+      const given = (await core.sites.share(requester, id, request).catch(refusalOf)) ?? notFound();
+      return 'kind' in given ? given : { ...given, sessionId: id };
+    },
+  }),
+  revokeGrant: t.field({
+    type: RevokeGrantResult,
+    description:
+      'Revokes a grant and all grants shared from it; their event streams end within a second. Only for the session’s owner, and for the holder of the grant or of one that it was shared from.',
+    args: { sessionId: t.arg.id(sessionId), grantId: t.arg.id({ required: true, description: 'The grant’s id.' }) },
+    resolve: async (_, { sessionId: id, grantId }, { core, requester }) =>
+      (await core.sites.revoke(requester, id, grantId)) ?? notFound(),
+  }),
+  createSiteTicket: t.field({
+    type: SiteTicket,
+    description: `Creates a ticket for one event stream. It must be redeemed within ${TICKET_MS / 1000} seconds; the stream may then reconnect with it while the session and the grant last. Only for the session’s owner and the holders of its grants.`,
+    args: { sessionId: t.arg.id(sessionId) },
+    resolve: async (_, { sessionId: id }, { core, requester }) =>
+      (await core.sites.ticket(requester, id)) ?? notFound(),
+  }),
+}));
+
+// Declares what a viewer of a site may do: subscribe to the site's events (`siteEvents`), and invoke its actions
+// (`invokeSiteAction`).
+
+const SiteEventType = builder.objectRef<LiveEvent<SiteEvent>>('SiteEvent').implement({
+  description:
+    'A notification from a site’s host to its viewers. It is not state: a viewer that receives it queries what changed.',
+  extensions: { shareable: true },
+  fields: fieldsOf((t) => ({
+    ...fieldsOfPart(t, 'event', {
+      name: text('The event’s name.'),
+      data: nullable.json('The data that the host sent with the event; null if it sent none.'),
+      messageId: id('The id of the retained message, for requesters that may read the history.'),
+      publishedAt: time('When the event was retained and published.'),
+    }),
+    missed: int(
+      'At least how many events were lost since the previous one: those that the subscriber read too slowly, and one for each interruption between the relay and other relays.',
+    ),
+  })),
+});
+
+type EventsArgs = { readonly sessionId: string; readonly names?: readonly string[] | null };
+
+/**
+ * Viewers of different sessions share one stream of events if they may receive the same event names of the same site.
+ */
+const shareEvents: Share<EventsArgs> = async ({ sessionId, names }, { core, requester }) =>
+  (await core.sites.listen(requester, sessionId, names ?? null)) ?? notFound();
+
+builder.subscriptionField('siteEvents', (t) =>
+  t.field({
+    type: SiteEventType,
+    description:
+      'Events of a session’s site, from now on, without replay. Ends with `session_inactive` when the session ends, and with `unauthenticated` when the grant or the token ends.',
+    args: {
+      sessionId: t.arg.id({ required: true, description: 'The session’s id.' }),
+      names: t.arg.stringList({
+        description:
+          'Only events with these names, as far as they are granted. Omitted: all that the requester may receive.',
+      }),
+    },
+    extensions: { share: shareEvents },
+    subscribe: async (_, { sessionId, names }, { core, requester }) =>
+      (await core.sites.subscribe(requester, sessionId, names ?? null)) ?? notFound(),
+    resolve: fresh,
+  }),
+);
+
+const InvokeSiteActionInput = builder.inputType('InvokeSiteActionInput', {
+  description:
+    'An invocation of an action of a session’s site. The relay adds the ids of the session and the site to the params.',
+  fields: (t) => ({
+    sessionId: t.id({ required: true, description: 'The session’s id. The session must be active.' }),
+    action: t.string({ required: true, description: 'The name of an action that the site and the grant allow.' }),
+    params: t.field({ type: 'JSON', description: 'The action’s arguments, a JSON object. Omitted: none.' }),
+    commandId: t.id({
+      description:
+        'The caller’s own id for the command, which makes the call safe to repeat with the same grant. Omitted: the relay generates one.',
+    }),
+    instanceId: t.id({ description: 'The id of the host’s instance that must be live. Omitted: any instance.' }),
+    waitFor: t.field(waitFor),
+    connectWithinMs: t.int({
+      ...ranged(CONNECT_WITHIN_MS),
+      description: `How long the command may wait for a host that disconnects after the call was accepted, ${CONNECT_WITHIN_MS.min} to ${CONNECT_WITHIN_MS.max} milliseconds.`,
+    }),
+    respondWithinMs: t.int({
+      ...ranged(RESPOND_WITHIN_MS),
+      description: `How long the host may take, ${RESPOND_WITHIN_MS.min} to ${RESPOND_WITHIN_MS.max} milliseconds.`,
+    }),
+    traceId: t.string(TRACE_ID),
+    parentSpanId: t.string(PARENT_SPAN_ID),
+  }),
+});
+
+builder.mutationField('invokeSiteAction', (t) =>
+  t.field({
+    type: InvokeActionResult,
+    description:
+      'Invokes an allowed action on the host of a session’s site, and waits for what `waitFor` names. Once admitted, it is a command like any other, for the owner’s client.',
+    args: { input: t.arg({ type: InvokeSiteActionInput, required: true, description: 'The invocation.' }) },
+    resolve: async (_, { input: { sessionId, ...request } }, { core, requester, signal, notes, trace }) => {
+      const params = textOfJson(request.params);
+      const traced = { trace, onSpan: spanNoter(notes) };
+      const invocation = await core.sites.invoke(requester, sessionId, { ...request, params, signal, ...traced });
+      return view(noteCommand(notes, invocation ?? notFound()), false);
+    },
+  }),
+);

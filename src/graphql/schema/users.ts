@@ -3,10 +3,13 @@ import type { UserView } from '../../core/users/users.ts';
 import { completenessOf, type ObservedSource, type Page } from '../../core/page.ts';
 import { thenDo, both } from '../../core/maybe-promise.ts';
 import { builder } from './builder.ts';
+import { fieldsOf, int, typed } from './builder-fields.ts';
 import { ConnectionSnapshotConnection, ConnectionStatusEnum, CONNECTION_SIZE } from './connections.ts';
+import { loadFirstBy, loadPagesBy } from './context.ts';
 import { StreamConnection } from './history.ts';
 import { nodeIdOf, NODE_ID, NodeInterface } from './node-interface.ts';
 import {
+  PAGED,
   CompletenessType,
   connectionOf,
   forAdmins,
@@ -18,30 +21,39 @@ import {
 } from './page.ts';
 import { PendingRpcConnection } from './calls.ts';
 
+const itself = (userId: string): string => userId;
+const connectionsOfUser = loadFirstBy(itself, ({ core, requester }, ids, first) =>
+  core.connections.ofUsers(requester, ids, first),
+);
+const streamsOfUser = loadFirstBy(itself, ({ core, requester }, ids, first) =>
+  core.history.ofUsers(requester, ids, first),
+);
+const pendingOfUser = loadPagesBy(
+  itself,
+  ({ core, requester }, ids, first) => core.rpc.ofUsers(requester, ids, first),
+  ({ core, requester }, userId, page) => core.rpc.pending(requester, { userId }, page),
+);
+
 export const User = builder.objectRef<UserView>('User').implement({
   description:
     'A canonical user. The relay knows users only by their connections and retained messages; there is no user registry.',
   interfaces: [NodeInterface],
-  fields: (t) => ({
+  fields: fieldsOf((t) => ({
     id: t.id({ ...NODE_ID, resolve: ({ id }) => nodeIdOf('User', { userId: id }) }),
     userId: t.exposeID('id', { description: 'The canonical user id.' }),
-    connectionCount: t.exposeInt('connectionCount', { description: 'How many connections of the user were observed.' }),
-    streamCount: t.exposeInt('streamCount', {
-      description: 'How many streams with retained messages of the user were observed.',
-    }),
-    completeness: t.expose('completeness', {
-      type: CompletenessType,
-      description: 'Whether the counts miss anything, from which source, and why.',
-    }),
+    connectionCount: int('How many connections of the user were observed.'),
+    streamCount: int('How many streams with retained messages of the user were observed.'),
+    completeness: typed(CompletenessType, 'Whether the counts miss anything, from which source, and why.'),
     summaryCompleteness: t.field({
       type: CompletenessType,
       complexity: pageCost,
       description:
         'Whether first pages of this size miss any of the user’s connections or streams, from which source, and why.',
       args: { first: pageArguments.first },
-      resolve: ({ id }, args, { loaders, budget }) => {
+      resolve: ({ id }, args, context) => {
         const { first } = pageOf(args);
-        return both(loaders.connectionsOfUser(id, first), loaders.streamsOfUser(id, first), (connections, streams) =>
+        const { budget } = context;
+        return both(connectionsOfUser(context, id, first), streamsOfUser(context, id, first), (connections, streams) =>
           completenessOf([
             ...cutSources(budget.page(connections, CONNECTION_SIZE), first),
             ...cutSources(budget.page(streams, null), first),
@@ -57,12 +69,11 @@ export const User = builder.objectRef<UserView>('User').implement({
         status: t.arg({ type: ConnectionStatusEnum, description: 'Only connections with this status.' }),
         ...pageArguments,
       },
-      resolve: ({ id }, args, { core, requester, loaders, reading }) => {
-        const page = pageOf(args);
-        const { status } = args;
-        const plain = !status && !page.after;
-        return plain
-          ? loaders.connectionsOfUser(id, page.first)
+      resolve: ({ id }, { status, ...asked }, context) => {
+        const page = pageOf(asked);
+        const { core, requester, reading } = context;
+        return !status && !page.after
+          ? connectionsOfUser(context, id, page.first)
           : core.connections.list(requester, { userId: id, status }, page, reading);
       },
     }),
@@ -74,30 +85,24 @@ export const User = builder.objectRef<UserView>('User').implement({
         prefix: t.arg.string({ description: 'Only streams whose suffix begins with this text.' }),
         ...pageArguments,
       },
-      resolve: ({ id }, args, { core, requester, loaders }) => {
-        const page = pageOf(args);
-        const { prefix } = args;
-        const plain = !prefix && !page.after;
-        return plain
-          ? loaders.streamsOfUser(id, page.first)
-          : core.history.streams(requester, id, prefix ?? null, page);
+      resolve: ({ id }, { prefix, ...asked }, context) => {
+        const page = pageOf(asked);
+        return !prefix && !page.after
+          ? streamsOfUser(context, id, page.first)
+          : context.core.history.streams(context.requester, id, prefix ?? null, page);
       },
     }),
     pendingRpcCount: t.int({
       description: 'How many callers still wait on clients of the user.',
-      resolve: ({ id }, _, { loaders }) => thenDo(loaders.pendingOfUser(id, 1), ({ total }) => total),
+      resolve: ({ id }, _, context) => thenDo(pendingOfUser.first(context, id, 1), ({ total }) => total),
     }),
     pendingRpcs: t.field({
       type: PendingRpcConnection,
       description: 'Callers that still wait on clients of the user, oldest first.',
-      complexity: pageCost,
-      args: { ...pageArguments },
-      resolve: ({ id }, args, { core, requester, loaders }) => {
-        const page = pageOf(args);
-        return page.after ? core.rpc.pending(requester, { userId: id }, page) : loaders.pendingOfUser(id, page.first);
-      },
+      ...PAGED,
+      resolve: ({ id }, page, context) => pendingOfUser.page(context, id, pageOf(page)),
     }),
-  }),
+  })),
 });
 
 /**

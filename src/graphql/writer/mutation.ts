@@ -1,10 +1,7 @@
 /** Writes the answers of direct mutations as JSON text. It must not resolve a mutation twice. */
 import {
-  GraphQLObjectType,
-  GraphQLSchema,
   Kind,
   coerceInputValue,
-  execute,
   getArgumentValues,
   getNullableType,
   isAbstractType,
@@ -13,74 +10,57 @@ import {
   isNonNullType,
   isObjectType,
   typeFromAST,
-  type ExecutionResult,
   type FieldNode,
   type GraphQLAbstractType,
   type GraphQLField,
   type GraphQLInputType,
   type GraphQLOutputType,
+  type GraphQLSchema,
   type OperationDefinitionNode,
   type ValueNode,
   type VariableValues,
 } from 'graphql';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
-import { MAX_COERCION_ERRORS, coerceVariables } from '../variables.ts';
+import { conditionVariables, createCollect, hasFragmentArguments } from '../selection.ts';
+import { coerceVariables } from '../variables.ts';
 import { isDirectMutation } from './cache-hints.ts';
+import { compileObject, type Compiled, type Compiling, type WriterSource } from './compile.ts';
 import {
   NO_INFO,
-  compileObject,
-  conditionVariables,
-  createCollect,
-  type Compiled,
-  type Compiling,
+  NO_VARIABLES,
+  isObject,
+  isThenable,
+  valueWriter,
+  type ObjectWriter,
   type Prepare,
-  type WriterSource,
-} from './compile.ts';
-import { isThenable, valueWriter, type ObjectWriter, type Run, type Text, type WriteValue } from './objects.ts';
+  type Resolves,
+  type Run,
+  type Text,
+  type WriteValue,
+} from './objects.ts';
 
 /**
- * Writes a mutation whose only field is a direct mutation (cache-hints.ts). The resolver is called once per context,
- * even when the writer gives up and `replay` produces the answer.
+ * Creates the writer of a mutation whose only field is a direct mutation (cache-hints.ts). Null when the operation is
+ * no such mutation, or when its answer contains something that cannot be written here. The resolver is called once per
+ * context: when the writing returns null after that, graphql-js gets the outcome of the first call.
  */
-type MutationWriter = {
-  /** When the writing returns null after the field was resolved, call `replay` with the same context. */
-  readonly prepare: Prepare;
-  /**
-   * Lets graphql-js execute the mutation without calling the resolver again: the field has the value or the error of
-   * the first call. Returns null if the field was not resolved with this context, or if its answer was written.
-   */
-  replay(context: unknown, variables: Readonly<Record<string, unknown>>): MaybePromise<ExecutionResult> | null;
-};
-
-type Outcome = { readonly value: unknown } | { readonly error: unknown };
-
-/**
- * Creates the writer of a mutation. Null when the operation is not a single direct mutation, or when its answer
- * contains something that cannot be written here.
- */
-export function createMutationWriter(source: WriterSource): MutationWriter | null {
+export function createMutationWriter(source: WriterSource): Prepare | null {
   const { document, operation } = source;
   const [node, ...others] = operation.selectionSet.selections;
   const alone = node?.kind === Kind.FIELD && others.length === 0 && !node.directives?.length ? node : null;
   const field = alone && source.schema.getMutationType()?.getFields()[alone.name.value];
-  const conditional = conditionVariables(document).length > 0 || document.definitions.some(hasArguments);
+  const conditional = conditionVariables(document).length > 0 || hasFragmentArguments(document);
   if (operation.operation !== 'mutation' || !field || !isDirectMutation(field) || conditional) return null;
-  const { resolve } = field;
+  const resolver = rememberOutcomes(field);
   // A resolver that needs `info` would fail here. It could not be called again with `info`, because it may have had
   // effects.
-  if (resolve && resolve.length > PARAMETERS_BEFORE_INFO) return null;
-  const compiled = resolve ? compile(source, alone, field) : null;
-  return resolve && compiled
-    ? directMutationWriter(source, { node: alone, field, resolver: { resolve }, ...compiled })
-    : null;
+  if (!resolver || resolver.resolve.length > PARAMETERS_BEFORE_INFO) return null;
+  const compiled = compile(source, alone, field);
+  return compiled && directMutationWriter(source, { node: alone, field, resolver, ...compiled });
 }
 
 /** The number of a resolver's parameters before `info`: the parent, the arguments and the context. */
 const PARAMETERS_BEFORE_INFO = 3;
-
-function hasArguments(node: WriterSource['document']['definitions'][number]): boolean {
-  return node.kind === Kind.FRAGMENT_DEFINITION && (node.variableDefinitions?.length ?? 0) > 0;
-}
 
 function compile(
   { schema, document, fragments }: WriterSource,
@@ -105,8 +85,6 @@ function compile(
   return write && { write, plain: compiling.fields === 0 };
 }
 
-const NO_VARIABLES: VariableValues = { sources: {}, coerced: {} };
-
 type Possible = { readonly type: GraphQLAbstractType; readonly writers: ReadonlyMap<string, Compiled> };
 
 function abstractWriter(resolver: ResolvesType, { type, writers }: Possible): ObjectWriter {
@@ -126,12 +104,7 @@ function abstractWriter(resolver: ResolvesType, { type, writers }: Possible): Ob
   };
 }
 
-/**
- * A resolver. Declared with method syntax because the last parameters have narrower types than the values passed here.
- */
-interface Resolves {
-  resolve(parent: unknown, args: unknown, context: unknown, info: unknown): unknown;
-}
+/** Declared with method syntax, as `Resolves` is. */
 interface ResolvesType {
   resolveType(value: unknown, context: unknown, info: unknown, type: GraphQLAbstractType): unknown;
 }
@@ -145,17 +118,18 @@ type Parts = {
   readonly plain: boolean;
 };
 
-function directMutationWriter(source: WriterSource, { node, field, resolver, write, plain }: Parts): MutationWriter {
-  const { schema, operation } = source;
-  const unwritten = new WeakMap<object, Outcome>();
+function directMutationWriter(
+  { schema, operation }: WriterSource,
+  { node, field, resolver, write, plain }: Parts,
+): Prepare {
   const start = `{${JSON.stringify((node.alias ?? node.name).value)}:`;
   const read = createArgumentReader({ schema, operation, field, node }, plain);
   const resolved = (args: unknown, run: Run & { readonly context: object }): MaybePromise<Text> => {
     const { context } = run;
-    const failed = (error: unknown): null => (unwritten.set(context, { error }), null);
+    const failed = (error: unknown): null => (outcomes.set(context, { node, error }), null);
     const whole = (value: unknown, text: Text): Text => {
       if (text !== null) return `${start}${text}}`;
-      unwritten.set(context, { value });
+      outcomes.set(context, { node, value });
       return null;
     };
     const done = (value: unknown): MaybePromise<Text> => {
@@ -169,61 +143,39 @@ function directMutationWriter(source: WriterSource, { node, field, resolver, wri
       return failed(error);
     }
   };
-  return {
-    prepare(given) {
-      const coerced = read(given);
-      if (!coerced) return null;
-      const variables = coerced.variables ?? NO_VARIABLES;
-      return (context, note) =>
-        isObject(context) ? resolved(coerced.args, { context, variables, args: [], note }) : null;
-    },
-    replay(context, variables) {
-      const outcome = typeof context === 'object' && context !== null ? unwritten.get(context) : undefined;
-      return outcome ? replay(source, outcome, { context, variables }) : null;
-    },
+  return (given) => {
+    const coerced = read(given);
+    if (!coerced) return null;
+    const variables = coerced.variables ?? NO_VARIABLES;
+    return (context, note) =>
+      isObject(context) ? resolved(coerced.args, { context, variables, args: [], note }) : null;
   };
 }
 
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
-}
+/** What the resolver of a node returned or threw. */
+type Outcome = { readonly node: FieldNode } & ({ readonly value: unknown } | { readonly error: unknown });
 
-type ReplayRequest = { readonly context: unknown; readonly variables: Readonly<Record<string, unknown>> };
+/** The outcomes of direct mutations whose answers could not be written, by their context. */
+const outcomes = new WeakMap<object, Outcome>();
+const resolvers = new WeakMap<GraphQLField<unknown, unknown>, Resolves>();
 
-function replay(
-  { schema, document, operation }: WriterSource,
-  outcome: Outcome,
-  { context: contextValue, variables: variableValues }: ReplayRequest,
-): MaybePromise<ExecutionResult> {
-  const operationName = operation.name?.value ?? null;
-  const rootValue = { outcome };
-  const args = { document, operationName, contextValue, variableValues, rootValue, hideSuggestions: true };
-  return execute({ schema: replaying(schema), ...args, options: { maxCoercionErrors: MAX_COERCION_ERRORS } });
-}
-
-const made = new WeakMap<GraphQLSchema, GraphQLSchema>();
-
-/** Returns the same schema with other resolvers of mutations: each returns or throws the outcome in the root value. */
-function replaying(schema: GraphQLSchema): GraphQLSchema {
-  const known = made.get(schema);
-  if (known) return known;
-  const config = schema.toConfig();
-  const original = schema.getMutationType();
-  const mutation = original && withoutResolvers(original);
-  const types = config.types.filter((type) => type !== original);
-  const schemaOfOutcomes = new GraphQLSchema({ ...config, types, mutation, assumeValid: true });
-  made.set(schema, schemaOfOutcomes);
-  return schemaOfOutcomes;
-}
-
-function withoutResolvers(type: GraphQLObjectType): GraphQLObjectType {
-  const { fields, ...config } = type.toConfig();
-  const resolve = ({ outcome }: { readonly outcome: Outcome }): unknown => {
+/**
+ * Lets graphql-js take a field's outcome from `outcomes` where there is one, without calling the resolver again. Returns
+ * the field's own resolver; null if it has none.
+ */
+function rememberOutcomes(field: GraphQLField<unknown, unknown>): Resolves | null {
+  const known = resolvers.get(field);
+  if (known || !field.resolve) return known ?? null;
+  const { resolve } = field;
+  field.resolve = (parent, args, context, info) => {
+    const outcome = isObject(context) ? outcomes.get(context) : undefined;
+    if (!outcome || outcome.node !== info.fieldNodes[0]) return resolve(parent, args, context, info);
     if ('error' in outcome) throw outcome.error;
     return outcome.value;
   };
-  const replayed = Object.entries(fields).map(([name, field]) => [name, { ...field, resolve }] as const);
-  return new GraphQLObjectType({ ...config, fields: Object.fromEntries(replayed) });
+  const own: Resolves = { resolve };
+  resolvers.set(field, own);
+  return own;
 }
 
 // Reads the arguments of a direct mutation. The values must equal those of graphql-js.

@@ -2,11 +2,15 @@
 import {
   GraphQLID,
   GraphQLString,
+  defaultFieldResolver,
+  getArgumentValues,
   getNullableType,
   isEnumType,
   isLeafType,
   isListType,
   isNonNullType,
+  type FieldNode,
+  type GraphQLField,
   type GraphQLLeafType,
   type GraphQLOutputType,
   type VariableValues,
@@ -15,6 +19,7 @@ import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { Clock } from '../../core/ports.ts';
 import { insertMark } from '../../web/reply.ts';
 import { isJsonScalar } from '../schema/builder-json.ts';
+import type { JsonCache, JsonCaches } from './cache-hints.ts';
 
 /**
  * One member of an object. `pure`: depends on the object alone. `derived`: depends on the object and the time, and is
@@ -33,12 +38,18 @@ type Part = {
   readonly texts: boolean;
 };
 
+/** Creates the writer of an object with these members, as `membersWriter` does. An error is no object. */
+export function objectWriter(members: readonly Member[], keeping: Keeping | null): ObjectWriter {
+  const { write, kept } = membersWriter(members, keeping);
+  return { kept, write: (value, run) => (value instanceof Error ? null : write(value, run)) };
+}
+
 /**
  * Creates the writer of an object with these members. For an entity without live members, the whole text is cached, and
  * so are lists of the entity. With live members, only adjacent pure members are cached. `keeping` null: nothing is
  * cached.
  */
-export function objectWriter(members: readonly Member[], keeping: Keeping | null): ObjectWriter {
+function membersWriter(members: readonly Member[], keeping: Keeping | null): ObjectWriter {
   if (!keeping) return { write: joinedWriter(members, BRACES), kept: null };
   const { stores } = keeping;
   if (members.length === 0 || members.some(({ cacheHint }) => cacheHint === 'live'))
@@ -270,53 +281,88 @@ function isTimed(context: unknown): context is { readonly core: { readonly clock
   return typeof core === 'object' && core !== null && 'clock' in core;
 }
 
-// Keeps the JSON texts of entities, so that an unchanged entity is written once.
-
-/** A cache of the texts of entities; each lives as long as its entity. */
-type JsonCache<T> = {
-  get(entity: object): T | undefined;
-  /** Caches the text of an entity. `chars`: the length of the texts in `kept`. */
-  set(entity: object, kept: T, chars: number): void;
-};
-
-/** Creates caches that share one bound. */
-export type JsonCaches = { create<T>(): JsonCache<T> };
-
-/** The cost of an entry besides its text, in characters. */
-const OVERHEAD = 200;
+// Resolves fields and starts the execution of an operation.
 
 /**
- * Creates caches of the texts of entities. An entity is immutable, so its text is valid while the entity lives and is
- * freed with it. At most `chars` characters are cached in all; when they are used up, every cache is cleared at once.
- * Text that was freed with its entity still counts until then.
+ * Executes an operation and returns its data as JSON text, identical to what JSON.stringify gives for graphql-js's
+ * data. Null when the answer would contain an error or something that cannot be written here; the operation must then
+ * be executed by graphql-js with the same context. Never throws and never rejects. `note` receives what is known of the
+ * text.
  */
-export function createJsonCaches(chars: number): JsonCaches {
-  let generation = 0;
-  let used = 0;
-  const pay = (cost: number): void => {
-    used += cost + OVERHEAD;
-    if (used <= chars) return;
-    generation++;
-    used = 0;
-  };
-  return {
-    create<T>(): JsonCache<T> {
-      let kept = new WeakMap<object, T>();
-      let ofGeneration = generation;
-      const renew = (): void => {
-        kept = new WeakMap();
-        ofGeneration = generation;
-      };
-      return {
-        get: (entity) => (ofGeneration === generation ? kept.get(entity) : undefined),
-        set(entity, value, cost) {
-          pay(cost);
-          if (ofGeneration !== generation) renew();
-          kept.set(entity, value);
-        },
-      };
+export type Prepared = (context: unknown, note: TextInfo) => MaybePromise<Text>;
+
+/**
+ * Prepares the execution of an operation with these variables. Null: graphql-js must execute it, because it refuses the
+ * variables or because they select something that cannot be written here.
+ */
+export type Prepare = (variables: Readonly<Record<string, unknown>>) => Prepared | null;
+
+/** Prepares one execution of an operation with these variables. `object` writes its root type. */
+export function preparedWriter(object: ObjectWriter, variables: VariableValues): Prepared {
+  const args: unknown[] = [];
+  return (context, note) => object.write(undefined, { context, variables, args, note });
+}
+
+/**
+ * A resolver. Declared with method syntax because a resolver's `info` parameter has a narrower type than the value
+ * passed here.
+ */
+export interface Resolves {
+  resolve(parent: unknown, args: unknown, context: unknown, info: unknown): unknown;
+}
+
+/**
+ * The value that is passed to resolvers as `info`. A resolver that reads it throws; graphql-js then executes the query,
+ * and there `info` is available.
+ */
+export const NO_INFO = new Proxy(
+  {},
+  {
+    get() {
+      throw new Error('`info` is unavailable on the fast path.');
     },
+  },
+);
+const NO_ARGUMENTS = Object.freeze({});
+export const NO_VARIABLES: VariableValues = { sources: {}, coerced: {} };
+
+/**
+ * Creates the function that resolves a field. `number`: the place of its arguments in `Run.args`; null when they use no
+ * variables.
+ */
+export function resolverOf(
+  field: GraphQLField<unknown, unknown>,
+  node: FieldNode,
+  number: number | null,
+): Member['peek'] {
+  if (!field.resolve || field.resolve === defaultFieldResolver) return propertyOf(field.name);
+  const resolver: Resolves = { resolve: field.resolve };
+  const { resolve } = resolver;
+  if (field.args.length === 0) return (parent, { context }) => resolve(parent, NO_ARGUMENTS, context, NO_INFO);
+  if (number === null) {
+    let fixed: Readonly<Record<string, unknown>> | null = null;
+    return (parent, { context }) => {
+      fixed ??= Object.freeze(getArgumentValues(field, node));
+      return resolve(parent, fixed, context, NO_INFO);
+    };
+  }
+  return (parent, { context, args, variables }) => {
+    const fieldArgs = (args[number] ??= getArgumentValues(field, node, variables));
+    return resolve(parent, fieldArgs, context, NO_INFO);
   };
+}
+
+/** Returns the default resolver. A property that is a function is called, as graphql-js does. */
+function propertyOf(name: string): Member['peek'] {
+  return (parent, { context }) => {
+    if (!isObject(parent)) return undefined;
+    const value = parent[name];
+    return typeof value === 'function' ? value.call(parent, NO_ARGUMENTS, context, NO_INFO) : value;
+  };
+}
+
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
 }
 
 // Writes resolved values as JSON text. A writer must not throw or reject.
@@ -383,17 +429,16 @@ function nullableWriter(
       if (object && getNullableType(type.ofType) === below) kept = object.kept;
       return object;
     });
-    return item && listWriter(item, kept);
+    return item && keptOr(listWriter(item), kept);
   }
   return isLeafType(type) ? leafWriter(type) : (ofObject(type)?.write ?? null);
 }
 
-function listWriter(writeItem: WriteValue, kept: ObjectWriter['kept']): WriteValue {
-  const write = plainListWriter(writeItem);
+function keptOr(write: WriteValue, kept: ObjectWriter['kept']): WriteValue {
   return kept ? kept(write) : write;
 }
 
-function plainListWriter(writeItem: WriteValue): WriteValue {
+function listWriter(writeItem: WriteValue): WriteValue {
   return (value, run) => {
     if (!Array.isArray(value)) return null;
     const pieces: MaybePromise<Text>[] = [];

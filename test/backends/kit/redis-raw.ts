@@ -1,7 +1,7 @@
 /** Reads and changes a Redis namespace directly, for tests of the backend. */
 import { Cluster } from 'ioredis';
 import { inject } from 'vitest';
-import { connectCommands } from '../../kit/redis-client.ts';
+import { connectCommands } from '../../kit/redis.ts';
 import type { Store } from '../../../src/backends/redis/store.ts';
 import type { RedisBench } from '../../contract/kit/redis-bench.ts';
 

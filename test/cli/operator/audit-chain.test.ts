@@ -8,7 +8,7 @@ import type { Client } from '../../../src/backends/redis/types.ts';
 import { openCallboard, type Callboard } from '../../../src/callboard.ts';
 import { createRuntime, type Runtime } from '../../../src/clients/runtime/index.ts';
 import { signToken } from '../../../src/http/tokens.ts';
-import { connectCommands } from '../../kit/redis-client.ts';
+import { connectCommands } from '../../kit/redis.ts';
 import { operatorOf, type Ended } from './kit/operator.ts';
 
 const SECRET = 'a secret of the tests, long enough for HS256';

@@ -1,8 +1,21 @@
 /** Defines the contract tests of CommandStore about the admission of commands. */
 import { describe, expect, it } from 'vitest';
+import type { AdmitRequest } from '../../../src/core/commands/stores.ts';
 import { toJson } from '../../../src/core/json.ts';
-import { BOUND, countWaits, dispatched, ending, keyFor, kinds, openNode, read, type Bench } from '../kit/bench.ts';
-import { commandActs } from './acts.ts';
+import {
+  admission,
+  ALICE,
+  type Bench,
+  BOUND,
+  commandActs,
+  countWaits,
+  dispatched,
+  ending,
+  keyFor,
+  kinds,
+  openNode,
+  read,
+} from '../kit/bench.ts';
 
 /** Defines the tests of what an admission answers, writes and reserves. */
 export function admissions(bench: () => Bench): void {
@@ -145,6 +158,94 @@ export function admissions(bench: () => Bench): void {
       expect(
         await admit('c1', { waiter: { rpcId: 'r8', callerNodeId: 'n1', waitFor: 'completed', withinMs: null } }),
       ).toEqual({ kind: 'refused', code: 'capacity_exceeded' });
+    });
+  });
+}
+
+// Defines the contract tests of CommandStore about previews of an admission.
+
+/** Defines the tests that a preview predicts the answer to the admission after it, and writes nothing. */
+export function previews(bench: () => Bench): void {
+  const { admit, bind } = commandActs(bench);
+  const both = async (id: string, over: Partial<AdmitRequest> = {}) => {
+    const { answer, ...state } = await bench().backend.commands.preview(admission(id, over));
+    const admitted = await admit(id, over);
+    expect(answer.kind).toBe(admitted.kind);
+    if (answer.kind === 'refused') expect(answer).toEqual(admitted);
+    if (answer.kind === 'attached' && admitted.kind === 'attached') expect(answer.command).toEqual(admitted.command);
+    return { kind: answer.kind, code: answer.kind === 'refused' ? answer.code : null, ...state };
+  };
+  const empty = { known: false, boundInstanceId: null, reserved: 0, queued: 0 };
+
+  describe('a preview of an admission', () => {
+    it('refuses as the admission does: an absent target, another instance, a full scope', async () => {
+      expect(await both('c1')).toEqual({ kind: 'refused', code: 'not_connected', ...empty });
+      await bind();
+      const bound = { ...empty, boundInstanceId: 'i1' };
+      expect(await both('c1', { namedInstanceId: 'i9' })).toMatchObject({ code: 'instance_mismatch', ...bound });
+      expect(await both('c1', { scopeLimit: 1 })).toEqual({ kind: 'admitted', code: null, ...bound });
+      const full = { code: 'capacity_exceeded', ...bound, reserved: 1, queued: 1 };
+      expect(await both('c2', { scopeLimit: 1 })).toMatchObject(full);
+    });
+
+    it('attaches to a known id and replays an ended one, and refuses another digest and a ninth wait', async () => {
+      await bind();
+      for (let i = 0; i < 7; i++)
+        await admit('c1', { waiter: { rpcId: `r${i}`, callerNodeId: 'n1', waitFor: 'completed', withinMs: null } });
+      expect(await both('c1')).toMatchObject({ code: null, kind: 'attached', known: true });
+      const ninth = { rpcId: 'r9', callerNodeId: 'n1', waitFor: 'completed', withinMs: null } as const;
+      expect(await both('c1', { waiter: ninth })).toMatchObject({ code: 'capacity_exceeded', known: true });
+      expect(await both('c1', { digest: 'd2' })).toMatchObject({ code: 'command_conflict', known: true });
+      await dispatched(bench(), 'c2');
+      await bench().backend.commands.finish(keyFor('c2'), ending());
+      expect(await both('c2')).toMatchObject({ kind: 'attached', known: true });
+    });
+
+    it('admits, registers, reserves and retains nothing', async () => {
+      await bind();
+      const { commands, waiters, inspector } = bench().backend;
+      for (let i = 0; i < 3; i++) expect((await commands.preview(admission('c1'))).answer.kind).toBe('admitted');
+      expect(await commands.get([keyFor('c1')])).toEqual([null]);
+      expect(await kinds(bench(), 'c1')).toEqual([]);
+      const filter = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
+      expect(await countWaits(waiters, filter)).toEqual({ count: 0, complete: true });
+      expect((await inspector.scopes({ first: 10, after: null })).rows).toEqual([]);
+      expect(await commands.live(ALICE)).toEqual([]);
+      expect((await commands.dispatch(keyFor('c1'), BOUND)).kind).toBe('skip');
+    });
+  });
+}
+
+// Defines the contract tests of CommandStore about the dispatch of commands.
+
+/** Defines the tests that a command is dispatched once, to the bound link. */
+export function dispatch(bench: () => Bench): void {
+  const { admit, bind } = commandActs(bench);
+  describe('dispatch', () => {
+    it('marks the command once, binds the instance and returns the params', async () => {
+      await bind();
+      await admit('c1');
+      expect(await bench().backend.commands.dispatch(keyFor('c1'), BOUND)).toMatchObject({
+        kind: 'dispatch',
+        params: toJson({ n: 1 }),
+        remainingMs: 30_000,
+        command: { stage: 'dispatched', attempts: 1, boundInstanceId: 'i1', execution: 'may_have_run' },
+      });
+      expect(await bench().backend.commands.dispatch(keyFor('c1'), BOUND)).toEqual({ kind: 'skip' });
+    });
+
+    it('skips for a link that is no longer bound, for a due command and for an ended one', async () => {
+      await bind();
+      for (const id of ['c1', 'c2', 'c3']) await admit(id);
+      expect(await bench().backend.commands.dispatch(keyFor('c1'), { ...BOUND, epoch: 7 })).toEqual({ kind: 'skip' });
+      expect(await bench().backend.commands.dispatch(keyFor('c1'), { ...BOUND, nodeId: 'n9' })).toEqual({
+        kind: 'skip',
+      });
+      await bench().backend.commands.settle(keyFor('c2'), { kind: 'cancel', reason: null, by: 'test' });
+      expect(await bench().backend.commands.dispatch(keyFor('c2'), BOUND)).toEqual({ kind: 'skip' });
+      await bench().advance(30_000);
+      expect(await bench().backend.commands.dispatch(keyFor('c3'), BOUND)).toEqual({ kind: 'skip' });
+      expect(await bench().backend.commands.dispatch(keyFor('none'), BOUND)).toEqual({ kind: 'skip' });
     });
   });
 }

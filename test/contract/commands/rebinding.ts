@@ -1,7 +1,6 @@
 /** Defines the contract tests of CommandStore about links that open, close or move. */
 import { describe, expect, it } from 'vitest';
-import { ALICE, BOUND, dispatched, keyFor, openNode, read, type Bench } from '../kit/bench.ts';
-import { commandActs } from './acts.ts';
+import { ALICE, type Bench, BOUND, commandActs, dispatched, keyFor, openNode, read } from '../kit/bench.ts';
 
 /** Defines the tests of the commands of a client whose link opens, closes or moves. */
 export function rebinding(bench: () => Bench): void {

@@ -124,3 +124,13 @@ export async function countWaits(
   const { counts, complete } = await waiters.countByNode(filter);
   return { count: [...counts.values()].reduce((sum, count) => sum + count, 0), complete };
 }
+
+// Offers the acts with which most contract tests of CommandStore begin.
+
+/** Returns functions for the first steps of most tests of commands. `bind` connects alice's client. */
+export function commandActs(bench: () => Bench) {
+  return {
+    admit: (id: string, over: Partial<AdmitRequest> = {}) => bench().backend.commands.admit(admission(id, over)),
+    bind: () => bench().backend.commands.rebind(ALICE, BOUND, 'up'),
+  };
+}

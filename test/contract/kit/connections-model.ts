@@ -1,13 +1,16 @@
 /** Models connections in a simple way, and draws random acts to compare a ConnectionStore with the model. */
-import {
-  ANY_CONNECTION,
-  connectionStatus,
-  type Connection,
-  type ConnectionStatus,
-} from '../../../src/core/connections/connection.ts';
 import * as fc from 'fast-check';
 import { expect } from 'vitest';
+import {
+  ANY_CONNECTION,
+  type Connection,
+  type ConnectionFilter,
+  connectionStatus,
+  type ConnectionStatus,
+  type ConnectRequest,
+} from '../../../src/core/connections/connection.ts';
 import { DEAD_MS, FORGET_MS } from '../../../src/core/limits.ts';
+import type { Position } from '../../../src/core/page.ts';
 import type { Bench } from './bench.ts';
 
 type Act =
@@ -163,4 +166,40 @@ export class ConnectionModel {
     );
     expect(await listed(null, 'a')).toEqual(ofUser('a'));
   }
+}
+
+// Offers helpers to the contract tests of connections: hellos, filters, and reading all pages.
+
+export const ALL = ANY_CONNECTION;
+
+export function hello(userId: string, clientId: string, over: Partial<ConnectRequest> = {}): ConnectRequest {
+  return {
+    userId,
+    clientId,
+    instanceId: 'i1',
+    nodeId: 'n1',
+    clientType: 'browser',
+    host: true,
+    metadata: null,
+    actions: [],
+    ...over,
+  };
+}
+
+/** Returns `user/client` of the first thousand rows. */
+export async function ids({ backend }: Bench, filter: ConnectionFilter): Promise<string[]> {
+  const { rows } = await backend.connections.list(filter, { first: 1000, after: null });
+  return rows.map(({ row }) => `${row.userId}/${row.clientId}`);
+}
+
+/** Returns `user/client` of all rows, read page by page. */
+export async function paged({ backend }: Bench, filter: ConnectionFilter, first: number): Promise<string[]> {
+  const found: string[] = [];
+  let after: Position | null = null;
+  do {
+    const scan = await backend.connections.list(filter, { first, after });
+    found.push(...scan.rows.map(({ row }) => `${row.userId}/${row.clientId}`));
+    after = scan.next;
+  } while (after !== null);
+  return found;
 }

@@ -4,7 +4,7 @@ import { Cluster } from 'ioredis';
 import { inject } from 'vitest';
 import { createRedisRooms } from '../../../src/backends/redis/open.ts';
 import type { RedisParts } from '../../../src/backends/redis/parts.ts';
-import { connectCommands } from '../../kit/redis-client.ts';
+import { connectCommands } from '../../kit/redis.ts';
 import { loadPrograms } from '../../../src/backends/redis/program/program.ts';
 import { createStore, type Store, type StoreOptions } from '../../../src/backends/redis/store.ts';
 import type { Client } from '../../../src/backends/redis/types.ts';
@@ -17,6 +17,7 @@ import { FakeClock, settle } from '../../kit/clock.ts';
 import type { Bench } from './bench.ts';
 
 const programs = loadPrograms();
+const { sha256: relaySha256 } = createCrypto('test');
 
 export type RedisBench = Bench & {
   readonly store: Store;
@@ -35,6 +36,8 @@ export type RedisBenchOptions = Partial<
   >
 > & {
   readonly partitions?: number;
+  /** The digest of the backend's keys and revisions. Absent: that of the relay. */
+  readonly sha256?: (text: string) => string;
   /** A clock with real timers, in place of `system`. Tests that break a connection need it. */
   readonly timers?: Clock;
   /**
@@ -50,12 +53,18 @@ export type RedisBenchOptions = Partial<
  * default.
  */
 export async function redisBench(options: RedisBenchOptions = {}): Promise<RedisBench> {
-  const { partitions = 2, beside, connect = beside?.connect ?? ofTheRun, timers, ...limits } = options;
+  const {
+    partitions = 2,
+    beside,
+    connect = beside?.connect ?? ofTheRun,
+    timers,
+    sha256 = relaySha256,
+    ...limits
+  } = options;
   const clock = beside?.clock ?? new FakeClock();
   const system = new FakeClock();
   const client = connect();
   await client.connect();
-  const { sha256 } = createCrypto('test');
   const traffic = { pending: 0 };
   const store = counting(traffic, {
     client,

@@ -1,14 +1,16 @@
 /** Runs the examples of the documentation with a relay. */
 import { spawn } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { dirname, join } from 'node:path';
-import { createRuntime, type Runtime } from '../../../src/clients/runtime/index.ts';
+import type { Browser } from 'playwright-core';
 import { openCallboard } from '../../../src/callboard.ts';
+import { createRuntime, type Runtime } from '../../../src/clients/runtime/index.ts';
 import { signToken } from '../../../src/http/tokens.ts';
 import { parsePolicyFile } from '../../../src/policy.ts';
+import { launchChromium } from '../../browser/kit/chromium.ts';
 import { freePort } from '../../kit/free-port.ts';
-import { ROOT, type Example } from './examples.ts';
-import { createPages } from './pages.ts';
+import { type Example, ROOT } from './examples.ts';
 
 const SECRET = 'a secret of more than thirty-two bytes';
 const ADMIN = 'an-administrator-of-the-documentation';
@@ -24,7 +26,7 @@ callboard() { node '${ROOT}/src/bin.ts' "$@"; }
 curl() { case " $* " in *" -m "*) command curl -sS "$@" || [ $? = 28 ];; *) command curl -sS --fail-with-body "$@";; esac; }
 `;
 
-export type Runner = AsyncDisposable & {
+type Runner = AsyncDisposable & {
   /**
    * Runs one example. The examples of a page run one after the other. Rejects if the example fails, with the output in
    * the message.
@@ -140,4 +142,43 @@ function stopGroup(leader: number): void {
   } catch {
     // The process group has already ended.
   }
+}
+
+// Opens pages of the documentation in a real browser, from an origin of their own.
+
+export type Pages = AsyncDisposable & {
+  /**
+   * Serves the page at `http://127.0.0.1:<port>/<name>` and opens it with this fragment. Rejects if its script fails.
+   */
+  open(name: string, html: string, fragment: string): Promise<void>;
+};
+
+/** Creates the pages of one origin. The browser starts with the first page. */
+function createPages(port: number): Pages {
+  const opened = new AsyncDisposableStack();
+  const files = new Map<string, string>();
+  let browser: Browser | null = null;
+  const start = async (): Promise<Browser> => {
+    const server = createServer(({ url = '/' }, response) => {
+      const html = files.get(url);
+      response.writeHead(html === undefined ? 404 : 200, { 'content-type': 'text/html; charset=utf-8' }).end(html);
+    });
+    await new Promise<void>((done) => server.listen(port, '127.0.0.1', done));
+    opened.defer(() => void server.close());
+    opened.defer(() => server.closeAllConnections());
+    const started = await launchChromium();
+    opened.defer(() => started.close());
+    return started;
+  };
+  return {
+    async open(name, html, fragment) {
+      files.set(`/${name}`, html);
+      browser ??= await start();
+      const page = await browser.newPage();
+      const failed = Promise.withResolvers<never>();
+      page.on('pageerror', failed.reject);
+      await Promise.race([page.goto(`http://127.0.0.1:${port}/${name}#${fragment}`), failed.promise]);
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
 }

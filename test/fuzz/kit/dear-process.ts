@@ -2,8 +2,7 @@
 import { createServer } from 'node:http';
 import { z } from 'zod';
 import { serveActs } from '../../../faults/lib/acts.ts';
-import { createCostProbe } from '../../../faults/lib/cost-probe.ts';
-import { threadMicros } from '../../../faults/lib/turns.ts';
+import { createCostProbe, threadMicros } from '../../../faults/lib/cost-probe.ts';
 
 const probe = createCostProbe();
 const server = createServer((request, response) => {

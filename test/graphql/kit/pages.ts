@@ -33,7 +33,9 @@ export function paged<T>(
   const { after } = request;
   const rest = rows.filter((row) => after === null || comparePositions(position(row), after) > 0);
   const scan = scanSorted(rest, request, position);
-  return cursors.page(listing, scan, { source: name, nodeId: 'n1', asOf: T0 }, (row) => row);
+  const page = cursors.page(listing, scan, [name, T0], (row) => row);
+  const sources = page.completeness.sources.map((source) => ({ ...source, nodeId: 'n1' }));
+  return { ...page, completeness: { ...page.completeness, sources } };
 }
 
 /** Returns the first page, and the total number of rows. */

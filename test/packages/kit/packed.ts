@@ -1,9 +1,14 @@
 /** Builds both packages from the sources in a separate folder, so that no other test sees a half-built dist/. */
-import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import type { Browser } from 'playwright-core';
+import { build } from 'vite';
+import { examplesOf } from '../../docs/kit/examples.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const FILES = [
@@ -84,4 +89,111 @@ export async function packAndInstall(): Promise<Packed> {
   }
   const built = starting.move();
   return { ...packed, [Symbol.asyncDispose]: () => built.disposeAsync() };
+}
+
+// Runs the examples of docs/clients.md unchanged, in a folder where the package is installed.
+
+const PAGE = 'docs/clients.md';
+
+/** Writes each example of the page into the folder. Resolves with their names. */
+export async function writeExamples(folder: string): Promise<readonly string[]> {
+  const named = examplesOf(PAGE).flatMap(({ info, text }) => {
+    const name = /^packages: (\S+)$/.exec(info)?.[1];
+    return name === undefined ? [] : [{ name, text }];
+  });
+  for (const { name, text } of named) await writeFile(join(folder, name), text);
+  return named.map(({ name }) => name);
+}
+
+export type Example = {
+  /** Resolves with all output so far, once it contains the text. Rejects when the program ends without it. */
+  shows(text: string): Promise<string>;
+  /** Ends the program as a service manager does. Resolves with the program's exit code. */
+  stop(): Promise<number | null>;
+};
+
+/** Starts an example with these environment variables. */
+export function startExample(folder: string, name: string, env: Readonly<Record<string, string>>): Example {
+  const child = spawn(process.execPath, [name], { cwd: folder, env: { ...process.env, ...env } });
+  const ended = exitOf(child);
+  let output = '';
+  const heard = new EventTarget();
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+      heard.dispatchEvent(new Event('output'));
+    });
+  }
+  return {
+    async shows(text) {
+      const failed = ended.then(() => Promise.reject(new Error(`${name} ended without ${text}: ${output}`)));
+      failed.catch(() => undefined);
+      while (!output.includes(text)) {
+        await Promise.race([new Promise((done) => heard.addEventListener('output', done, { once: true })), failed]);
+      }
+      return output;
+    },
+    async stop() {
+      child.kill('SIGTERM');
+      return ended;
+    },
+  };
+}
+
+/** Resolves when the program has ended and its output is read. */
+async function exitOf(child: ChildProcess): Promise<number | null> {
+  await once(child, 'close');
+  return child.exitCode;
+}
+
+// Bundles a module as a web page's project would, and loads it in a page that allows only its own origin.
+
+/** Writes `<name>.js` in the folder, bundles it, and resolves with the code. */
+export async function bundle(folder: string, name: string, code: string): Promise<Buffer> {
+  const entry = join(folder, `${name}.js`);
+  const outDir = join(folder, 'out');
+  await writeFile(entry, code);
+  await build({
+    configFile: false,
+    publicDir: false,
+    logLevel: 'error',
+    root: folder,
+    build: {
+      outDir,
+      emptyOutDir: false,
+      target: 'es2022',
+      lib: { entry, formats: ['es'], fileName: () => `${name}.js` },
+      rolldownOptions: { output: { codeSplitting: false, minify: true } },
+    },
+  });
+  return readFile(join(outDir, `${name}.js`));
+}
+
+/**
+ * Loads a script in a page with the policy `default-src 'self'`. Resolves with the title that the script sets, or with
+ * its error.
+ */
+export async function titleOf(browser: Browser, script: Buffer): Promise<string> {
+  const server = createServer(({ url }, response) => {
+    response.setHeader('content-security-policy', "default-src 'self'");
+    const isScript = url === '/page.js';
+    response.setHeader('content-type', isScript ? 'text/javascript' : 'text/html');
+    response.end(isScript ? script : '<!doctype html><title></title><script type="module" src="/page.js"></script>');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (typeof address !== 'object' || address === null) throw new Error('no address');
+  const page = await browser.newPage();
+  try {
+    const failed = page.waitForEvent('pageerror').then(({ message }) => message);
+    await page.goto(`http://127.0.0.1:${address.port}/`);
+    const done = page.waitForFunction('document.title !== ""').then(() => page.title());
+    failed.catch(() => undefined);
+    return await Promise.race([done, failed]);
+  } finally {
+    await page.close();
+    server.closeAllConnections();
+    server.close();
+  }
 }

@@ -1,6 +1,137 @@
-/** Lists who may call which GraphQL field, and with which answer. The fields of sites are in access-fields-sites.ts. */
-import { SITE_FIELDS } from './access-fields-sites.ts';
-import type { FieldAccess } from './access-field.ts';
+/** Lists who may call which GraphQL field, and with which answer. */
+
+// Defines a row in the access table of GraphQL fields: a call, and the answer that each requester must get.
+
+/**
+ * The expected answer. `shows`: it contains the owner's rows. `empty`: it contains none of them. `null`: the field is
+ * null. `count <n>`: it has this number of rows. Any other text is the code of an error, or `refused: <code>` for a
+ * typed refusal.
+ */
+export type Verdict = string;
+
+/**
+ * A call of a field, who may make it, and the expected answers. `admin`: only administrators. `owned`: the call names
+ * an owner, and other users get the answer for absent rows. `mine`: the call names no user, and each user sees their
+ * own rows. `session`: the call names a session, which its owner and the holders of its grants may use.
+ */
+export type FieldAccess = {
+  readonly rule: 'admin' | 'owned' | 'mine' | 'session';
+  readonly call: string;
+  /** The answer for the owner, or for `admin` the answer for an administrator. */
+  readonly found: Verdict;
+  /** The scope that a user needs; by default `invoke`. */
+  readonly scope?: 'host';
+  /** The answer for another user. For `owned` and `session`, also the answer for absent rows. */
+  readonly other?: Verdict;
+  /** The answer for an administrator, if it differs from the owner's. */
+  readonly admin?: Verdict;
+  /** The answer for an administrator about absent rows, if it differs from `other`. */
+  readonly absent?: Verdict;
+  /** The answer for the holder of a grant, if it differs from the owner's. */
+  readonly viewer?: Verdict;
+  /** Whether the requester gets the same answer for an absent row of their own as for a row of another user. */
+  readonly alikeAtHome?: true;
+  /** Whether the call would remove what later rows need. If so, only requesters without permission send it. */
+  readonly harmful?: true;
+};
+
+// Lists who may call which GraphQL field of sites, and with which answer.
+
+/** The root fields of sites and of their sessions, with example calls. */
+const SITE_FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
+  'Query.sites': [
+    { rule: 'mine', call: 'sites', found: 'shows', other: 'empty' },
+    { rule: 'owned', call: 'sites(userId: $user)', found: 'shows', other: 'not_found', absent: 'empty' },
+  ],
+  'Query.site': [
+    { rule: 'owned', call: 'site(owner: $user, siteId: $site)', found: 'shows', other: 'null', alikeAtHome: true },
+    { rule: 'mine', call: 'site(siteId: $site)', found: 'shows', admin: 'invalid_argument', other: 'null' },
+  ],
+  'Query.siteSession': [{ rule: 'session', call: 'siteSession(sessionId: $session)', found: 'shows', other: 'null' }],
+  'Mutation.registerSite': [
+    {
+      rule: 'mine',
+      scope: 'host',
+      call: 'registerSite(input: { siteId: "fresh", clientId: "loose" })',
+      found: 'shows',
+      admin: 'forbidden',
+      other: 'empty',
+    },
+  ],
+  'Mutation.removeSite': [
+    {
+      rule: 'mine',
+      scope: 'host',
+      call: 'removeSite(siteId: $site)',
+      found: '',
+      admin: 'forbidden',
+      other: 'not_found',
+      harmful: true,
+    },
+  ],
+  'Mutation.openSiteSession': [
+    {
+      rule: 'mine',
+      scope: 'host',
+      call: 'openSiteSession(input: { siteId: $site })',
+      found: 'shows',
+      admin: 'forbidden',
+      other: 'not_found',
+    },
+  ],
+  'Mutation.closeSiteSession': [
+    {
+      rule: 'session',
+      scope: 'host',
+      call: 'closeSiteSession(sessionId: $session)',
+      found: '',
+      admin: 'forbidden',
+      viewer: 'forbidden',
+      other: 'not_found',
+      harmful: true,
+    },
+  ],
+  'Mutation.shareSiteSession': [
+    {
+      rule: 'session',
+      scope: 'host',
+      call: 'shareSiteSession(input: { sessionId: $session })',
+      found: 'shows',
+      admin: 'forbidden',
+      other: 'not_found',
+    },
+  ],
+  'Mutation.revokeGrant': [
+    {
+      rule: 'session',
+      scope: 'host',
+      call: 'revokeGrant(sessionId: $session, grantId: $grant)',
+      found: '',
+      admin: 'forbidden',
+      other: 'not_found',
+      harmful: true,
+    },
+  ],
+  'Mutation.createSiteTicket': [
+    {
+      rule: 'session',
+      call: 'createSiteTicket(sessionId: $session)',
+      found: 'empty',
+      admin: 'forbidden',
+      other: 'not_found',
+    },
+  ],
+  'Mutation.invokeSiteAction': [
+    {
+      rule: 'session',
+      // The site does not offer this action, so the owner's call runs nothing.
+      call: 'invokeSiteAction(input: { sessionId: $session, action: "none.such" })',
+      found: 'refused: site_action_denied',
+      admin: 'forbidden',
+      other: 'not_found',
+    },
+  ],
+};
 
 /** The root fields of queries and mutations, each with example arguments. */
 export const FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {

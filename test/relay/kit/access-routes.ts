@@ -1,8 +1,95 @@
-/** Lists who may use which REST route, and with which answer, and which paths have no document. */
+/** Lists who may use which REST route, and with which answer. */
 import { CLIENT_FILES } from '../../../src/http/file-reply.ts';
-import { SITE_ROUTES } from './access-routes-sites.ts';
-import type { Route } from './access-route.ts';
 import type { Ids } from './planted.ts';
+
+// Defines a row in the access table of REST: a request, who may send it, and the answers.
+
+/**
+ * A row of the access table of REST. `access`: who may send the request. A `grant` opens the session for which it was
+ * issued; the session's owner needs the scope `invoke`, or `host` for changes. `found` and `absent`: the answers for a
+ * permitted requester about present and absent rows.
+ */
+export type Route = {
+  readonly access: 'admin' | 'invoke' | 'host' | 'grant';
+  readonly target: (ids: Ids) => string;
+  readonly body?: (ids: Ids) => object;
+  readonly found: number;
+  readonly absent: number;
+  /** Whether the answer contains no data of any single user. Such an answer must not contain the word `planted`. */
+  readonly plain?: true;
+  /** The scope that the session's owner needs, if `access` is `grant` and the request changes the session. */
+  readonly scope?: 'host';
+  /** Whether the request names no user, so that another user gets their own rows, which may exist. */
+  readonly mine?: true;
+  /** Whether the request would remove what later rows need. If so, only requesters without permission send it. */
+  readonly harmful?: true;
+};
+
+// Lists who may use which REST route of sites, and with which answer.
+
+const site = ({ site: id }: Ids): string => `/sites/${id}`;
+const session = ({ session: id }: Ids): string => `/site-sessions/${id}`;
+
+/** The documented operations of sites and of their sessions, with example requests. */
+const SITE_ROUTES: Readonly<Record<string, readonly Route[]>> = {
+  'GET /sites': [
+    { access: 'invoke', target: () => '/sites', found: 200, absent: 200, mine: true },
+    { access: 'invoke', target: ({ user }) => `/sites?owner=${user}`, found: 200, absent: 200 },
+  ],
+  'GET /sites/{site_id}': [
+    { access: 'invoke', target: (ids) => `${site(ids)}?owner=${ids.user}`, found: 200, absent: 404 },
+  ],
+  'PUT /sites/{site_id}': [
+    {
+      access: 'host',
+      target: () => '/sites/fresh',
+      body: () => ({ client_id: 'loose' }),
+      found: 200,
+      absent: 200,
+      mine: true,
+    },
+  ],
+  'DELETE /sites/{site_id}': [{ access: 'host', target: site, found: 200, absent: 404, harmful: true }],
+  'POST /sites/{site_id}/sessions': [
+    { access: 'host', target: (ids) => `${site(ids)}/sessions`, found: 200, absent: 404, plain: true },
+  ],
+  'GET /site-sessions/{session_id}': [{ access: 'grant', target: session, found: 200, absent: 404 }],
+  'DELETE /site-sessions/{session_id}': [{ access: 'host', target: session, found: 200, absent: 404, harmful: true }],
+  'POST /site-sessions/{session_id}/grants': [
+    {
+      access: 'grant',
+      scope: 'host',
+      target: (ids) => `${session(ids)}/grants`,
+      found: 200,
+      absent: 404,
+      plain: true,
+    },
+  ],
+  'DELETE /site-sessions/{session_id}/grants/{grant_id}': [
+    {
+      access: 'grant',
+      scope: 'host',
+      target: (ids) => `${session(ids)}/grants/${ids.grant}`,
+      found: 200,
+      absent: 404,
+      harmful: true,
+    },
+  ],
+  'POST /site-sessions/{session_id}/ticket': [
+    { access: 'grant', target: (ids) => `${session(ids)}/ticket`, found: 200, absent: 404, plain: true },
+  ],
+  'POST /site-sessions/{session_id}/actions/{action}': [
+    // The site does not offer this action, so the owner's call runs nothing.
+    {
+      access: 'grant',
+      target: (ids) => `${session(ids)}/actions/none.such`,
+      body: () => ({}),
+      found: 403,
+      absent: 404,
+      plain: true,
+    },
+  ],
+};
 
 const command = ({ user, client, command }: Ids): string => `/commands/${user}/${client}/${command}`;
 

@@ -1,6 +1,8 @@
 /** Checks a REST answer against the OpenAPI document. */
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { SITE_EVENTS_DESCRIPTION } from '../../../src/http/app.ts';
+import { BUILTIN_DESCRIPTIONS } from '../../../src/http/routes.ts';
 import type { RestHandler } from '../../../src/rest/serve.ts';
 
 type Response = { readonly content?: Record<string, { readonly schema: object }>; readonly $ref?: string };
@@ -22,7 +24,7 @@ export type Given = {
  * Checks answers. `check` returns the parts of an answer that its OpenAPI description does not allow. `seen` collects
  * the answered operations with their statuses: `GET /users 200`.
  */
-export type Conformance = { readonly seen: Set<string>; check(given: Given): readonly string[] };
+type Conformance = { readonly seen: Set<string>; check(given: Given): readonly string[] };
 
 /**
  * Creates the check. `free` lists paths whose problem documents may have statuses that the OpenAPI document does not
@@ -76,3 +78,10 @@ function templateOf(templates: readonly string[], path: string): string | undefi
 function pointer(...parts: readonly string[]): string {
   return parts.map((part) => `/${encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))}`).join('');
 }
+
+// Lists the operations of the OpenAPI document that no REST document (src/rest/operations) serves.
+
+/** The operations of the OpenAPI document that no REST document serves, such as `GET /healthz`. */
+export const OTHER_OPERATIONS: readonly string[] = [SITE_EVENTS_DESCRIPTION, ...BUILTIN_DESCRIPTIONS].map(
+  ({ method, path }) => `${method} ${path}`,
+);

@@ -4,7 +4,7 @@ import { DocumentReading } from '../../../src/core/reading.ts';
 import { CallboardError } from '../../../src/core/errors.ts';
 import { silentLog, type Log } from '../../../src/core/ports.ts';
 import { createMask } from '../../../src/graphql/execute/mask.ts';
-import { createPlans } from '../../../src/graphql/execute/plan.ts';
+import { createPlans } from '../../../src/graphql/execute/executor.ts';
 import { createRestHandler } from '../../../src/rest/serve.ts';
 import type { HangUpSignal } from '../../../src/web/reply.ts';
 import { startRestServer, type RestServer } from './rest-server.ts';

@@ -14,7 +14,7 @@ import { clientStream } from '../../../core/history/message.ts';
 import { utf8Length } from '../../../core/json.ts';
 import { QUEUE_PER_CLIENT, WAITERS_PER_COMMAND } from '../../../core/limits.ts';
 import { type RefusedShare, paramsAreSmall } from '../../../core/shares/shares.ts';
-import { revisionOf } from '../connections.ts';
+import { revisionOf } from '../connections-rows.ts';
 import type { RedisParts } from '../parts.ts';
 import { dispatch, finish, readResult, rebind, report, settle } from './acts.ts';
 import { getCommands, getLive, getLoads } from './get.ts';

@@ -1,0 +1,53 @@
+/** Runs the cost mode of the fuzzer: searches the dearest inputs of all kinds in each mode, and judges them. */
+import type { Family } from './cost.ts';
+import { documentKinds } from './document-kinds.ts';
+import { frameKinds } from './frame-kinds.ts';
+import { requestKinds } from './request-kinds.ts';
+import { searchDearest, type Finalist } from './search.ts';
+import { AMOUNTS, openCostTarget, type Amounts, type CostTarget, type Mode } from './cost-target.ts';
+
+type CostRunOptions = {
+  readonly seed: number;
+  readonly mode: Mode;
+  readonly families: readonly Family[];
+  /** Only kinds whose name contains this text. */
+  readonly match: string;
+  /** How long the search lasts, in seconds, besides storing and warming up before it and the repetitions after it. */
+  readonly seconds: number;
+  readonly amounts?: Amounts;
+  readonly source?: string | undefined;
+  readonly onProgress?: (line: string) => void;
+  readonly onFinalist?: (finalist: Finalist) => void;
+};
+
+type CostRun = {
+  /** The dearest inputs of the kinds that came near a bound, dearest first. */
+  readonly finalists: readonly Finalist[];
+  readonly measured: number;
+  /** The lines that the relay logged as errors. */
+  readonly errors: readonly string[];
+};
+
+export async function runCost(options: CostRunOptions): Promise<CostRun> {
+  const { seed, mode, families, match, seconds, amounts = AMOUNTS, source, onProgress, onFinalist } = options;
+  await using target = await openCostTarget({ mode, amounts, source, ...(onProgress && { onProgress }) });
+  const kinds = kindsOf(target, families).filter(({ name }) => name.includes(match));
+  onProgress?.(`${kinds.length} kinds`);
+  let began: number | null = null;
+  let measured = 0;
+  const finalists = await searchDearest({
+    ...{ seed, kinds },
+    async measure(input) {
+      measured++;
+      return target.measure(input);
+    },
+    progress: () => (performance.now() - (began ??= performance.now())) / (seconds * 1000),
+    ...(onFinalist && { onFinalist }),
+  });
+  return { finalists, measured, errors: await target.errors() };
+}
+
+function kindsOf(target: CostTarget, families: readonly Family[]) {
+  const all = [...requestKinds(target), ...frameKinds(target), ...documentKinds(target)];
+  return all.filter(({ family }) => families.includes(family));
+}

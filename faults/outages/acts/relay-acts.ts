@@ -1,0 +1,110 @@
+/** Carries out the faults of relays: kills, pauses, drains, and a second process of the same node. */
+import { type Act, given, sleep, until } from './act.ts';
+import type { FaultLog } from '../log/log.ts';
+import type { Proc } from '../processes/processes.ts';
+import type { Relay } from '../processes/relays.ts';
+import type { Fault } from '../plan/plan.ts';
+import type { World } from '../world.ts';
+
+/** The number of attempts to start a relay again. */
+const RESTARTS = 5;
+/** The time between two attempts to start a relay, in milliseconds. */
+const RETRY_MS = 2_000;
+/**
+ * The time within which a second process takes over the node of a paused relay, in milliseconds. It is a lease, plus
+ * the time that a loaded machine needs to start a process.
+ */
+const TAKEN_OVER_MS = 30_000;
+/** The time for which the second process with the same node id runs, in milliseconds. */
+const TWIN_RUNS_MS = 3_000;
+/** The time that a relay may take to be ready again, in milliseconds. */
+const READY_MS = 30_000;
+
+export const ACTS_OF_RELAYS = {
+  async 'relay-kill'(world, fault) {
+    const relay = relayOf(world, fault);
+    await relay.proc.kill();
+    await restart(relay);
+  },
+  async 'relay-pause'(world, fault) {
+    const { proc } = relayOf(world, fault);
+    proc.pause();
+    await sleep(fault.holdMs);
+    proc.resume();
+  },
+  async 'relay-drain'(world, fault) {
+    const relay = relayOf(world, fault);
+    await relay.proc.stop();
+    await restart(relay);
+  },
+  async 'relay-break'(world, fault) {
+    const relay = relayOf(world, fault);
+    const redis = given(world.proxied);
+    await relay.proc.stop();
+    redis.breakAt(({ connection, number }) => {
+      const reached = connection === 'callboard-commands' && number === fault.id;
+      if (reached) redis.breakAt(null);
+      return reached;
+    });
+    // A start that the break ended is repeated.
+    await restart(relay);
+    redis.breakAt(null);
+  },
+  async 'relay-twin'(world, fault, log) {
+    const relay = relayOf(world, fault);
+    const twin = await startTwin(relay, log, { first: 'live', since: performance.now() });
+    if (!twin) return;
+    await sleep(TWIN_RUNS_MS);
+    await twin.kill();
+  },
+  async 'relay-swap'(world, fault, log) {
+    const relay = relayOf(world, fault);
+    const since = performance.now();
+    relay.proc.pause();
+    let twin: Proc | null = null;
+    while (!twin && performance.now() - since < TAKEN_OVER_MS) {
+      twin = await startTwin(relay, log, { first: 'paused', since });
+    }
+    relay.proc.resume();
+    await sleep(TWIN_RUNS_MS);
+    await twin?.kill();
+    if (!(await until(() => isReady(relay), READY_MS))) throw new Error(`${relay.name} never came back`);
+  },
+} as const satisfies Record<string, Act>;
+
+type Beside = { readonly first: 'live' | 'paused'; readonly since: number };
+
+async function startTwin(relay: Relay, log: FaultLog, { first, since }: Beside): Promise<Proc | null> {
+  const twin = await relay.twin().catch(() => null);
+  const afterMs = Math.round(performance.now() - since);
+  log.write({ event: 'twin', of: relay.name, first, afterMs, came: twin ? 'in' : 'refused' });
+  return twin;
+}
+
+async function isReady({ url }: Relay): Promise<boolean> {
+  const answer = await fetch(`${url}/readyz`, {
+    headers: { connection: 'close' },
+    signal: AbortSignal.timeout(RETRY_MS),
+  });
+  await answer.body?.cancel();
+  return answer.ok;
+}
+
+/**
+ * Tries repeatedly to start the relay again. The lease of the previous boot may still be valid, and a second process of
+ * a node is refused until the lease ends.
+ */
+async function restart(relay: Relay): Promise<void> {
+  for (let turn = 1; ; turn++) {
+    try {
+      return await relay.restart();
+    } catch (error) {
+      if (turn === RESTARTS) throw error;
+      await sleep(RETRY_MS);
+    }
+  }
+}
+
+function relayOf({ relays }: World, { target }: Fault): Relay {
+  return given(relays[target % relays.length]);
+}

@@ -1,0 +1,196 @@
+/** Carries out the faults of Redis: kills, power cuts, pauses, failovers and the like. */
+import {
+  closeSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  unlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import type { RedisServer } from '../../../test/kit/redis.ts';
+import { between, pick, seeded } from '../../lib/random.ts';
+import { fillerOf } from '../log/events.ts';
+import type { World } from '../world.ts';
+import { type Act, given, sleep, until } from './act.ts';
+
+/** The time during which Redis accepts writes that are then lost, in milliseconds. */
+const LOST_WRITES_MS = 1_000;
+/** The time that a new replica may take to copy all data of its master, in milliseconds. */
+const REPLICA_FOLLOWS_MS = 60_000;
+
+/** The purposes of a relay's connections to Redis. */
+const PURPOSES = ['commands', 'mailbox', 'bus'] as const;
+/** How often the next connection of a purpose breaks. */
+const BREAKS = 2;
+/** The time within which a connection must be made again and reach the command at which it breaks, in milliseconds. */
+const REACHED_MS = 3_000;
+/** The time between two breaks of `redis-flap` and two kills of `redis-kills`, in milliseconds. */
+const FLAP_MS = 200;
+const KILLS_MS = 1_000;
+
+export const ACTS_OF_REDIS = {
+  async 'redis-break'(world, { id }) {
+    const redis = given(world.proxied);
+    for (const purpose of id === 1 ? (['bus'] as const) : PURPOSES) {
+      let left = BREAKS;
+      redis.breakAt(({ connection, name, number }) => {
+        if (left === 0 || !connection.endsWith(`callboard-${purpose}`)) return false;
+        const reached = id === 1 ? name === 'SUBSCRIBE' : number === id - 1;
+        if (reached) left--;
+        return reached;
+      });
+      redis.reset();
+      // A connection may send fewer commands than this.
+      await until(async () => left === 0, REACHED_MS, 20);
+      redis.breakAt(null);
+    }
+  },
+  async 'redis-flap'(world, { target, holdMs }) {
+    const proxy = given(world.redisProxies[target % world.redisProxies.length]);
+    for (let at = 0; at < holdMs; at += FLAP_MS) {
+      proxy.reset();
+      await sleep(FLAP_MS);
+    }
+  },
+  async 'redis-kills'(world, { holdMs }) {
+    const redis = given(world.redis);
+    const end = performance.now() + holdMs;
+    for (let next = performance.now(); next < end; next += KILLS_MS) {
+      await sleep(next - performance.now());
+      await redis.kill();
+      await redis.restart();
+    }
+  },
+  async 'redis-kill'(world) {
+    const redis = given(world.redis);
+    await redis.kill();
+    await redis.restart();
+  },
+  async 'redis-cut'(world) {
+    const redis = given(world.redis);
+    const end = endOfLog(redis.folder);
+    await sleep(LOST_WRITES_MS);
+    await redis.kill();
+    // Cuts the log as a power cut does: the writes of the last second never reached the disk, although they were
+    // confirmed.
+    truncateSync(end.path, end.bytes);
+    await redis.restart();
+  },
+  async 'redis-pause'(world, { holdMs }) {
+    const { process } = given(world.redis);
+    process.kill('SIGSTOP');
+    await sleep(holdMs);
+    process.kill('SIGCONT');
+  },
+  async 'redis-failover'(world) {
+    const sentinel = given(world.sentinel);
+    const from = await sentinel.master();
+    const master = given(sentinel.servers.find(({ port }) => port === from));
+    await master.kill();
+    await sentinel.movedFrom(from);
+    await master.restart();
+    // A failover needs a replica, so this waits until the replica follows the new master.
+    if (!(await until(() => follows(master), REPLICA_FOLLOWS_MS)))
+      throw new Error('the old master does not follow the new one');
+  },
+} as const satisfies Record<string, Act>;
+
+function endOfLog(folder: string): { readonly path: string; readonly bytes: number } {
+  const logs = join(folder, 'appendonlydir');
+  const names = readdirSync(logs).filter((name) => name.endsWith('.incr.aof'));
+  const path = join(logs, given(names.sort().at(-1)));
+  return { path, bytes: statSync(path).size };
+}
+
+async function follows({ url }: RedisServer): Promise<boolean> {
+  const hand = new Redis(url, { lazyConnect: true, retryStrategy: () => null });
+  hand.on('error', () => {});
+  try {
+    await hand.connect();
+    return (await hand.info('replication')).includes('master_link_status:up');
+  } finally {
+    hand.disconnect();
+  }
+}
+
+// Carries out the faults of the folder of large payloads: files that are removed, damaged or replaced by symbolic
+// links, and a folder that cannot be written.
+
+/** The number of files that a fault of single files affects. */
+const FILES = 20;
+/** The bytes that are written repeatedly to fill the disk. */
+const CHUNK = Buffer.alloc(64 * 1024);
+
+export const ACTS_OF_SPILL = {
+  async 'spill-remove'(world, { id }) {
+    for (const path of someOf(world, id)) unlinkSync(path);
+  },
+  async 'spill-flip'(world, { id }) {
+    const random = seeded(id);
+    for (const path of someOf(world, id)) {
+      const bytes = readFileSync(path);
+      const at = between(random, 0, bytes.length - 1);
+      bytes[at] = (bytes[at] ?? 0) ^ (1 << between(random, 0, 7));
+      writeAside(path, bytes);
+    }
+  },
+  /**
+   * Replaces payload files by links. A relay that follows such a link reads a file outside the folder. The file has the
+   * expected size and the data of another user.
+   */
+  async 'spill-link'(world, { id }) {
+    for (const path of someOf(world, id)) {
+      const target = join(world.folder, `planted-${id}-${path.slice(-32)}`);
+      writeFileSync(target, fillerOf({ user: 'nobody', command: 'planted' }, statSync(path).size));
+      unlinkSync(path);
+      symlinkSync(target, path);
+    }
+  },
+  async 'spill-shut'(world, { holdMs }) {
+    const spill = given(world.spill);
+    if (!spill.setWritable(false)) return `${tmpdir()} can be made read-only neither by mounting nor by rights`;
+    await sleep(holdMs);
+    if (!spill.setWritable(true)) throw new Error('the directory stays read-only');
+    return undefined;
+  },
+  async 'spill-full'(world, { holdMs }) {
+    const spill = given(world.spill);
+    if (!spill.mounted) return 'a small file system cannot be mounted';
+    const ballast = join(spill.path, 'ballast');
+    fill(ballast);
+    await sleep(holdMs);
+    rmSync(ballast);
+    return undefined;
+  },
+} as const satisfies Record<string, Act>;
+
+function someOf({ spill }: World, seed: number): readonly string[] {
+  const random = seeded(seed);
+  const files = given(spill).files();
+  return files.length === 0 ? [] : [...new Set(Array.from({ length: FILES }, () => pick(random, files)))];
+}
+
+function writeAside(path: string, bytes: Buffer): void {
+  writeFileSync(`${path}.aside`, bytes);
+  renameSync(`${path}.aside`, path);
+}
+
+function fill(path: string): void {
+  const file = openSync(path, 'w');
+  try {
+    for (;;) writeSync(file, CHUNK);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error;
+  } finally {
+    closeSync(file);
+  }
+}

@@ -1,0 +1,221 @@
+/** Holds the sentence about each setting in docs/settings.md. */
+import { type SettingName, SETTINGS_OF_SHARE } from '../../src/settings.ts';
+
+/**
+ * The text of each limit of core/limits.ts in docs/limits.md, in the order of that page. Limits that only tune the
+ * relay are left out.
+ */
+export const LIMIT_TEXTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'Pages and answers': {
+    PAGE_DEFAULT: 'rows of a page, by default',
+    PAGE_MAX: 'rows of a page, at most',
+    ANSWER_PAGE_BYTES: 'one page; beyond, it ends early with a cursor and `limit_reached`',
+    ANSWER_BYTES: 'all lists of one answer; beyond, they end early too',
+    ANSWER_SPILL_BYTES: 'large payloads that one answer fetches; beyond, they stay redacted',
+    ACTION_SAMPLE: 'advertisements in `/actions`',
+    ACTION_SAMPLE_CONNECTIONS: 'connections that `/actions` reads',
+    ACTION_SAMPLE_BYTES: 'the answer of `/actions`',
+    RAW_SAMPLE: 'messages in the raw sample of history',
+    RAW_SAMPLE_BYTES: 'the raw sample of history',
+    COUNT_SCAN: 'rows that a count scans; beyond, it is reported as incomplete',
+    WORKER_LIST: 'rows of each list of workers',
+    FLAPPING_MAX: 'clients that `flapping` lists',
+    RECONNECT_CLIENTS: 'clients whose reconnects are counted in five minutes',
+    COMMAND_EVENTS_PER_SECOND: 'events of one `commandEvents` in a second; beyond, they are counted in `missed`',
+    LABELS_PER_FILTER: 'labels in one filter',
+    LABEL_MAX_CHARS: 'characters of one label, `key=value`',
+    LABELS_PER_CLIENT: 'labels of one client that filters see',
+    FILTER_TEXT_CHARS: 'characters of the text that a filter looks for',
+  },
+  Metrics: {
+    SERIES_LINES: 'series in one answer',
+    SERIES_POINTS: 'points of one series',
+    SERIES_WINDOW_SECONDS: 'how far `series` looks back',
+    SERIES_ASK_MS: 'time for another node to answer for `series`; after it, the node is named as silent',
+    SHOWN_SCOPES: 'admission scopes that `/metrics` names',
+  },
+  Names: {
+    USER_MAX_CHARS: 'characters of a user id',
+    ID_MAX_CHARS: 'characters of any other id',
+    STREAM_SUFFIX_SEGMENTS: 'segments of the suffix of a stream',
+    TRACE_MAX_CHARS: 'characters of a trace id',
+    MAX_REASON: 'characters of the reason of a cancellation or a disconnect',
+    REVEAL_REASON_MIN: 'characters of the reason for revealing a payload, at least',
+    REVEALS_PER_HOUR: 'payloads that one administrator reveals with a reason in an hour',
+    AUDIT_ROWS: 'rows of the audit (AUDIT_MAX_ROWS)',
+    AUDIT_KEEP_MS: 'a row of the audit is kept (AUDIT_DAYS)',
+  },
+  Sizes: {
+    MAX_FRAME_BYTES: 'one frame of a link',
+    MAX_BODY_BYTES: 'one HTTP body (MAX_BODY_BYTES)',
+    INLINE_PAYLOAD_BYTES: 'a payload that is larger is kept in the spill store',
+    CLIENT_ACTIONS: 'actions that one client advertises',
+    ACTION_BYTES: 'one advertised action',
+    METADATA_BYTES: 'the metadata of one client',
+    JSON_DEPTH: 'levels of nested JSON',
+    ENVELOPE_PARTS: 'members and items of one request or frame besides its payloads',
+  },
+  Links: {
+    HELLO_MS: 'from the opening of a link to its `hello`',
+    PING_MS: 'between two pings',
+    STALE_MS: 'without a sign of life: the connection is stale',
+    DEAD_MS: 'without a sign of life: the link is closed',
+    FORGET_MS: 'a disconnected connection stays listed',
+    IN_FLIGHT: 'dispatched commands of one link that have not ended',
+    QUEUE_PER_CLIENT: 'commands that wait for one client',
+    CALLER_UNANSWERED: "unanswered requests of one caller's link",
+    FRAME_RATE: 'unsolicited frames of one link in a second',
+    FRAME_BURST: 'unsolicited frames of one link at once',
+    BAD_FRAMES: 'malformed frames within a minute; then the link is closed',
+    BACK_PRESSURE_BYTES: 'unread bytes of a link; beyond, nothing is dispatched on it',
+    BACK_PRESSURE_CLOSE_BYTES: 'unread bytes of a link; beyond, it is closed',
+    INBOUND_BYTES_PER_SECOND:
+      'what one user sends in a second; beyond, links are read more slowly and requests are answered 429',
+    CLIENT_CONTEXTS: 'contexts that one client reports',
+    CLIENT_WINDOWS: 'windows that one client reports',
+  },
+  Commands: {
+    CONNECT_WITHIN_MS: '`connect_within_ms`',
+    RESPOND_WITHIN_MS: '`respond_within_ms`',
+    AWAIT_WITHIN_MS: '`within_ms` of an await',
+    RESERVATIONS_PER_SCOPE: 'live commands of one admission scope, unless a policy file says otherwise',
+    WAITERS_PER_COMMAND: 'callers that wait for one command',
+    SIGHTINGS_PER_COMMAND: 'sightings that are kept of one command',
+    TERMINAL_MS: 'the id of an ended command is known (IDEMPOTENCY_WINDOW_MS)',
+    REPLACED_GRACE_MS: 'a replaced instance may still answer',
+    DRAIN_WITHIN_MS: '`within_ms` of a drain',
+  },
+  'Retained history': {
+    STREAM_MESSAGES: 'messages of one stream (STREAM_MAX_MESSAGES)',
+    STREAMS_PER_USER: 'streams of one user, besides the link history',
+    LINK_MESSAGES: 'rows of the link history of one user (`<user>/links`); beyond, the oldest are removed',
+    LINK_BYTES:
+      'link histories of all users in direct mode; beyond, rows of the user who is most over their guarantee are removed',
+    LINK_BYTES_GUARANTEE: 'of these, the guarantee of each user',
+    RETENTION_MS: 'messages and results are kept (RETENTION_MS)',
+    PROGRESS_ROW_MS: 'one row of progress of a command in this time',
+    INGEST_BATCH: 'messages in one request to `/ingest`',
+    DEDUP_TTL_MS: 'a message id is known, so that a repeated one is a duplicate',
+    DEDUP_WINDOW_SECONDS: 'the window of `/dedup/stats`',
+  },
+  'Nodes of shared mode': {
+    NODE_LEASE_MS: 'the lease of a node',
+    NODE_SILENT_MS: 'without a heartbeat: the node is reported as silent',
+    NODE_GONE_MS: 'a lost node stays listed',
+    RETRY_QUEUE_ENTRIES: 'writes that a node keeps while Redis is unavailable',
+    RETRY_QUEUE_BYTES: 'their bytes',
+  },
+  Sites: {
+    SITES_PER_USER: 'sites of one user',
+    SESSIONS_PER_SITE: 'sessions of one site',
+    GRANTS_PER_SESSION: 'grants of one session',
+    SITE_NAMES: 'event names, and actions, of a site or a grant',
+    SESSION_TTL_SECONDS: 'the life of a session',
+    TICKET_MS: 'from a ticket to its first use',
+    SESSION_TICKETS: 'unused tickets of one session',
+    SESSION_TICKETS_REDEEMED: 'used tickets of one session that can still be used to reconnect',
+  },
+  'GraphQL documents': {
+    QUERY_DEPTH: 'depth',
+    QUERY_CHARS: 'characters',
+    QUERY_TOKENS: 'tokens',
+    QUERY_NESTING: 'nested braces, brackets and parentheses',
+    QUERY_ALIASES: 'aliases',
+    QUERY_ROOT_FIELDS: 'root fields',
+    QUERY_DIRECTIVES: 'directives',
+    QUERY_FRAGMENTS: 'fragments',
+    QUERY_OPERATIONS: 'operations',
+    QUERY_MERGES: 'steps of merging fields',
+    QUERY_COST_USER: 'cost, for a user',
+    QUERY_COST_ADMIN: 'cost, for an administrator',
+    DOCUMENT_TURN_COST: 'cost of the documents that begin in one turn of the event loop; a dearer one begins alone',
+    DOCUMENT_SMALL_COST: 'cost up to which documents in progress are bounded only by the share `documents`',
+    READING_BYTES: 'what one document remembers of its reads; beyond, rows are read again for each field',
+    QUERY_MS: 'time to the answer; after it, nothing more is read',
+    SUBSCRIPTION_QUEUE: 'events that the queue of a subscription holds; the oldest is dropped and counted',
+    SSE_PER_PRINCIPAL: 'event streams of one user',
+    SSE_PER_ADMIN: 'event streams of one administrator',
+    SSE_OPERATIONS: 'operations on one stream',
+  },
+  'Connections without a token': {
+    UNAUTHENTICATED_SOCKETS_PER_ADDRESS: 'of one address (IPv6: of a /64)',
+    UNAUTHENTICATED_SOCKETS: 'in all, or what the limit of open files leaves for them ([shares](shares.md))',
+    READ_NOTHING_MS: 'nothing of an answer is read: the connection is cut',
+    ANONYMOUS_RATE: 'GraphQL requests of one address in a second',
+    ANONYMOUS_BURST: 'GraphQL requests of one address at once',
+    ANONYMOUS_BODY_BYTES: 'the body of a GraphQL request',
+    ANONYMOUS_QUERY_CHARS: 'characters of a GraphQL document; only `__typename` is answered',
+  },
+};
+
+type OwnSetting = Exclude<SettingName, (typeof SETTINGS_OF_SHARE)[keyof typeof SETTINGS_OF_SHARE][number]>;
+
+/**
+ * The sentences by group and setting, in the order of docs/settings.md. The settings of a share are described with the
+ * share.
+ */
+export const SETTING_TEXTS: Readonly<Record<string, Partial<Readonly<Record<OwnSetting, string>>>>> = {
+  Listening: {
+    HOST: 'the address to listen on; credentials are required for every address except loopback',
+    PORT: 'the port to listen on; 0 takes a free one',
+    BASE_PATH: 'the path under which everything is served, such as `/callboard`',
+    ALLOWED_ORIGINS: 'origins of pages that may use the relay besides its own, comma-separated and exact',
+    TRUST_PROXY: 'take the forwarded headers of a proxy in front',
+    TLS_CERT:
+      'a file with the certificate and its chain (PEM), if the relay itself speaks TLS; read again when it changes',
+    TLS_KEY: 'the file with its key (PEM)',
+    NODE_ID: 'the name of this node, unique in a deployment',
+    CONSOLE: 'serves the console, a page for operators and users, at `/console/`',
+    LABEL: 'a name of the deployment for people, such as `staging`; tools show it',
+    LOG_LEVEL: 'the least level of the lines on standard error',
+  },
+  Credentials: {
+    ADMIN_TOKEN:
+      'tokens of administrators, comma-separated; `name=token` (16 characters or more) puts the name into logs',
+    SECRET:
+      'signs and checks tokens of users (HS256); at least 32 bytes; a second line is [the secret before it](tokens.md#replace-a-secret)',
+    METRICS_TOKEN: 'reads `/metrics` and nothing else, for Prometheus; at least 32 characters',
+    JWKS_URL: 'the published keys of an identity provider; ISSUER and AUDIENCE are then required',
+    ISSUER: 'the `iss` that every JWT must have',
+    AUDIENCE: 'the `aud` that every JWT must have',
+    USER_CLAIM: 'for tokens of JWKS_URL: the claim that names the user ([tokens](tokens.md))',
+    SCOPE_CLAIM: 'for tokens of JWKS_URL: the only claim with scopes',
+    SCOPE_PREFIX: 'for tokens of JWKS_URL: what the names of scopes begin with',
+    AUDIT_FILE:
+      'the file of [the audit](security.md#audit) in direct mode; needs AUDIT_KEY or SECRET; without it the audit is kept in memory',
+    AUDIT_KEY:
+      'signs the rows of the audit; at least 32 bytes; further lines are [earlier keys](security.md#audit); else derived from SECRET',
+    AUDIT_DAYS: 'days that a row of the audit is kept',
+    AUDIT_MAX_ROWS: 'rows of the audit that are kept; 100,000 take about 40 MB of memory in direct mode',
+    REVEAL:
+      'how administrators read payloads: `argument` (by arguments of listings, too), `mutation` (by `revealPayload` alone, with a reason) or `off`',
+    POLICY_FILE: 'a file of rules and capacities ([security](security.md#policy))',
+    INTROSPECTION: 'who may read the GraphQL schema from the relay',
+    TRACE_IDS: 'lets [spans](tracing.md) name users and clients, which are personal data',
+    RAW_MESSAGES: 'lets administrators read the raw sample of history',
+  },
+  'What is kept': {
+    RETENTION_MS: 'how long history and the results of commands are kept',
+    STREAM_MAX_MESSAGES: 'messages of one stream; older ones are evicted',
+    IDEMPOTENCY_WINDOW_MS: 'how long after its end the id of a command is known, and runs at most once',
+    SPILL_DIR: 'the directory of payloads over 16 KiB; without it they are kept in memory, or in Redis in shared mode',
+  },
+  'What one requester may send': {
+    MAX_BODY_BYTES: 'the body of one HTTP request',
+    INBOUND_BYTES_PER_SECOND:
+      'what one user may send in a second, over links and HTTP bodies together; administrators are not limited',
+    UNAUTHENTICATED_SOCKETS_PER_ADDRESS:
+      'open connections of one address without a valid token; not applied with TRUST_PROXY',
+    FAST_PATH: '`--no-fast-path`: graphql-js runs every request; the answers have the same bytes',
+  },
+  'Shared mode': {
+    REDIS_URL:
+      '`redis://` or `rediss://`; `redis+sentinel://host:port,host:port/master`; `redis+cluster://host:port,host:port`',
+    NAMESPACE: 'separates deployments in one Redis',
+    PARTITIONS: 'fixed for a namespace; spreads it over the masters of a cluster by admission scope',
+    DURABILITY: 'the least durability that Redis must have; unset: what Redis reports, except `memory`',
+    STRICT_MIGRATION: 'refuses to start while the legacy keys hold anything',
+    LEGACY_COMMAND_STREAM: 'a key of an earlier system, which is only read: `/delivery/summary` shows its depth',
+    LEGACY_PENDING: 'another such key',
+  },
+};

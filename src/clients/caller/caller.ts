@@ -1,0 +1,389 @@
+/** The public interface of `callboard/caller`, what both kinds of caller share, and the caller over HTTP. */
+import type { WireWaitStage } from '../../protocol/fields.ts';
+import { CLIENT, type TraceApi } from '../../protocol/trace.ts';
+import { systemClock, timeOrderedId, type Clock } from '../link/platform.ts';
+import {
+  LibraryError,
+  SCOPE,
+  badAnswer,
+  endSpan,
+  refusalIn,
+  requestRelay,
+  spanAttributes,
+  textOf,
+  type AnswerRefusal,
+  type LibraryErrorDetails,
+  type HttpAnswer,
+  type RelayRequest,
+  type RelayRequestOptions,
+  type WireTrace,
+} from '../link/relay-request.ts';
+
+export type Target = {
+  readonly userId: string;
+  readonly clientId: string;
+  readonly action: string;
+  /** Invoke only if this instance of the client is live. */
+  readonly instanceId?: string;
+};
+
+/**
+ * Identifies one command. Any process can await and cancel the command by its handle until the idempotency window (one
+ * hour by default) is over.
+ */
+export type Handle = { readonly userId: string; readonly clientId: string; readonly commandId: string };
+
+export type InvokeOptions = {
+  /** The id of the command; generated when absent. The same id with the same action and params never runs twice. */
+  readonly commandId?: string;
+  /** The stage to wait for. Default `completed`. */
+  readonly waitFor?: WireWaitStage;
+  /** How long to wait for the client to connect, in milliseconds: 0 to 300000, default 0. */
+  readonly connectWithinMs?: number;
+  /**
+   * How long the client has to respond, in milliseconds: 1000 to 300000, default 30000. The command's deadline is after
+   * `connectWithinMs` plus this time.
+   */
+  readonly respondWithinMs?: number;
+  /** The trace that the call belongs to. A call with a given trace records no span of its own, even with `tracing`. */
+  readonly traceId?: string;
+  readonly parentSpanId?: string;
+  /** Receives `admitted`, `queued`, `dispatched` and `acknowledged` in order; some may be skipped. Only over a link. */
+  readonly onStage?: (stage: string) => void;
+  /** A signal that ends the wait, never the command. The promise then rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+};
+
+export type AwaitOptions = Pick<InvokeOptions, 'waitFor' | 'onStage' | 'signal'> & {
+  /** How long to wait, in milliseconds: 0 to 600000, default 30000. 0 returns the recorded state at once. */
+  readonly withinMs?: number;
+};
+
+export type Failure = { readonly code: string; readonly message: string };
+
+export type Evidence = {
+  readonly handle: Handle;
+  readonly rpcId: string | null;
+  readonly stage: string;
+  /** What is proven about execution: `not_written`, `refused_by_client`, `may_have_run` or `reported_by_client`. */
+  readonly execution: string;
+};
+
+/**
+ * The result of a wait for a command, discriminated by `outcome`. `T` is the caller's assumption about the result;
+ * nothing checks it.
+ *
+ * - `completed`: the handler returned `result`. With `code` `result_expired`, the relay no longer retains the result,
+ *   and `result` is null.
+ * - `failed`: the handler failed, or the client refused the command (then `execution` is `refused_by_client`).
+ * - `cancelled`: with `execution` `not_written`, nothing ran. Otherwise the handler stopped, and `partial` is its
+ *   partial result, if it gave one.
+ * - `expired`: the command was never written to a client.
+ * - `outcome_unknown`: the command may have run, and nothing more is known.
+ * - `pending`: the command has not ended. The wait reached its stage or its time limit, or, over HTTP, the relay that
+ *   held the wait shut down. Await the handle to continue waiting.
+ */
+export type Invocation<T = unknown> = Evidence & Outcome<T>;
+
+export type Outcome<T = unknown> =
+  | { readonly outcome: 'completed'; readonly result: T; readonly code?: 'result_expired' }
+  | { readonly outcome: 'failed'; readonly error: Failure }
+  | { readonly outcome: 'cancelled'; readonly partial: unknown; readonly code?: 'result_expired' }
+  | { readonly outcome: 'expired'; readonly error: Failure }
+  | { readonly outcome: 'outcome_unknown'; readonly error: Failure }
+  | { readonly outcome: 'pending' };
+
+/**
+ * The result of a cancel. `cancelled`: the command was not written to its client and never will be. `requested`: the
+ * client was asked to stop it. `too_late`: the command had already ended.
+ */
+export type Receipt = { readonly handle: Handle; readonly state: 'cancelled' | 'requested' | 'too_late' };
+
+/**
+ * Invokes actions on clients. Every end of an admitted command is returned as an Invocation, never thrown. Methods
+ * reject with a CallerError (the relay refused the request or could not be reached), or with the reason of the aborted
+ * signal.
+ */
+export interface Caller extends AsyncDisposable {
+  /**
+   * Invokes an action and waits. `params` is an object or `rawJson(text)` of one; default `{}`. When a connection
+   * breaks, the request is sent again under the same command id.
+   */
+  invoke<T = unknown>(target: Target, params?: object, options?: InvokeOptions): Promise<Invocation<T>>;
+  await<T = unknown>(handle: Handle, options?: AwaitOptions): Promise<Invocation<T>>;
+  cancel(handle: Handle, reason?: string): Promise<Receipt>;
+  /** Ends every wait with CallerError `closed`. The commands continue. */
+  close(): Promise<void>;
+}
+
+export type CallerErrorDetails = LibraryErrorDetails & {
+  readonly handle?: Handle | null;
+  readonly by?: string | null;
+  readonly share?: string | null;
+};
+
+/**
+ * The error with which a Caller's methods reject when they give no Invocation or Receipt. `code` is one of callboard's
+ * codes (`not_connected`, `policy_denied`, ...) when the relay refused the request. A refused invocation leaves no
+ * record. Otherwise `code` is one of the caller's own codes:
+ *
+ * - `unreachable`: the relay could not be reached, or its answer did not arrive. The command may have been admitted:
+ *   await `handle`.
+ * - `bad_answer`: the response does not come from a relay.
+ * - `overloaded`: too many waits are queued in this caller already; nothing was sent.
+ * - `closed`: the caller was closed.
+ *
+ * If the relay closed the link permanently, `code` is the name of the close code.
+ */
+export class CallerError extends LibraryError {
+  /** The command that the error concerns; null when it concerns none. */
+  readonly handle: Handle | null;
+  /** The check that refused the invocation, if the relay names it: `policy`, `target`, `capacity`, ... */
+  readonly by: string | null;
+  /** The name of the share that is used up, for `share_exceeded` and `store_full`: `links`, `queued_bytes`, ... */
+  readonly share: string | null;
+
+  constructor(code: string, message: string, details: CallerErrorDetails = {}) {
+    super('CallerError', code, message, details);
+    this.handle = details.handle ?? null;
+    this.by = details.by ?? null;
+    this.share = details.share ?? null;
+  }
+}
+
+// Reads the answers of the relay, and checks their form.
+
+/** An outcome as received, over HTTP or over a link. `outcome` is null while the command has not ended. */
+type RawOutcome<T> = Omit<Evidence, 'handle'> & {
+  readonly outcome: string | null;
+  readonly result: T;
+  readonly error: Failure | null;
+};
+
+export type Ended<T> = Omit<Evidence, 'handle'> & Outcome<T>;
+
+/** Reads an outcome; null if it is unknown. */
+export function readOutcome<T>({ outcome, result, error, ...evidence }: RawOutcome<T>): Ended<T> | null {
+  const failure = error ?? { code: outcome ?? 'internal', message: 'The relay gave no reason.' };
+  const expired: { code?: 'result_expired' } = error?.code === 'result_expired' ? { code: error.code } : {};
+  switch (outcome) {
+    case null:
+      return { ...evidence, outcome: 'pending' };
+    case 'completed':
+      return { ...evidence, outcome, result, ...expired };
+    case 'cancelled':
+      return { ...evidence, outcome, partial: result, ...expired };
+    case 'failed':
+    case 'expired':
+    case 'outcome_unknown':
+      return { ...evidence, outcome, error: failure };
+    default:
+      return null;
+  }
+}
+
+/**
+ * Reads the outcome from a response of any status, such as 504. Throws the error that `errorOf` makes of a refusal, or
+ * of `bad_answer` for a response that does not come from a relay.
+ */
+export function readHttpOutcome<T>(answer: HttpAnswer, errorOf: (refusal: AnswerRefusal) => Error): Ended<T> {
+  const { status, body } = answer;
+  const outcome = textOf(body['outcome']);
+  if (status >= 300 && outcome === null) throw errorOf(refusalIn(answer));
+  const stage = textOf(body['stage']);
+  const execution = textOf(body['execution']);
+  if (stage === null || execution === null) throw errorOf(badAnswer(status));
+  // The type is the caller's assumption. Nothing checks it.
+  const result = (body['result'] ?? null) as T;
+  const raw = { rpcId: textOf(body['rpc_id']), stage, execution, outcome, result, error: failureOf(body) };
+  const read = readOutcome(raw);
+  if (read === null) throw errorOf(badAnswer(status));
+  return read;
+}
+
+function failureOf(body: HttpAnswer['body']): Failure | null {
+  const error = body['error'];
+  const inner = typeof error === 'object' && error !== null ? { ...error } : body;
+  const code: unknown = 'code' in inner ? inner.code : undefined;
+  const message: unknown = 'message' in inner ? inner.message : body['detail'];
+  return typeof code === 'string' ? { code, message: textOf(message) ?? code } : null;
+}
+
+/** Creates a Receipt with the state of an answer. Throws CallerError `bad_answer` for an unknown state. */
+export function toReceipt(handle: Handle, state: unknown): Receipt {
+  if (state === 'cancelled' || state === 'requested' || state === 'too_late') return { handle, state };
+  throw new CallerError('bad_answer', 'The relay gave no receipt.', { handle });
+}
+
+// What both kinds of caller do alike.
+
+/** Returns the total time of an invocation, in milliseconds: its connect budget plus its response budget. */
+export function budgetOf({ connectWithinMs = 0, respondWithinMs = 30_000 }: InvokeOptions): number {
+  return connectWithinMs + respondWithinMs;
+}
+
+export const AWAIT_WITHIN_MS = 30_000;
+
+export type InvokeCall = {
+  readonly handle: Handle;
+  readonly target: Target;
+  readonly params: object;
+  readonly options: InvokeOptions;
+};
+
+/** A caller that records a span for each `invoke` and each `await`, as a child of the span that is active. */
+export abstract class TracingCaller implements Caller {
+  readonly #tracing: TraceApi | undefined;
+  protected readonly clock: Clock;
+
+  constructor({ tracing, clock = systemClock }: { readonly tracing?: TraceApi; readonly clock?: Clock }) {
+    this.#tracing = tracing;
+    this.clock = clock;
+  }
+
+  async invoke<T>(target: Target, params: object = {}, options: InvokeOptions = {}): Promise<Invocation<T>> {
+    const { userId, clientId, action } = target;
+    const { traceId, parentSpanId, commandId = timeOrderedId('c-', this.clock.now()) } = options;
+    const handle = { userId, clientId, commandId };
+    const run = (trace: WireTrace): Promise<Invocation<T>> =>
+      this.sendInvoke({ handle, target, params, options }, trace);
+    const tracing = (traceId ?? parentSpanId) ? undefined : this.#tracing;
+    return tracing ? traced(tracing, { handle, action, run }) : run({});
+  }
+
+  async await<T>(handle: Handle, options: AwaitOptions = {}): Promise<Invocation<T>> {
+    const run = (trace: WireTrace): Promise<Invocation<T>> => this.sendAwait(handle, options, trace);
+    return this.#tracing ? traced(this.#tracing, { handle, action: null, run }) : run({});
+  }
+
+  /** Sends an invocation as part of the trace, and waits for it. */
+  protected abstract sendInvoke<T>(call: InvokeCall, trace: WireTrace): Promise<Invocation<T>>;
+  protected abstract sendAwait<T>(handle: Handle, options: AwaitOptions, trace: WireTrace): Promise<Invocation<T>>;
+  abstract cancel(handle: Handle, reason?: string): Promise<Receipt>;
+  abstract close(): Promise<void>;
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+type TracedCall<T> = {
+  readonly handle: Handle;
+  /** The action to invoke. Null: the call awaits a command. */
+  readonly action: string | null;
+  readonly run: (trace: WireTrace) => Promise<Invocation<T>>;
+};
+
+async function traced<T>(tracing: TraceApi, { handle, action, run }: TracedCall<T>): Promise<Invocation<T>> {
+  const attributes = { ...spanAttributes(handle.commandId), ...(action && { 'rpc.method': action }) };
+  const span = tracing.getTracer(SCOPE).startSpan(action ?? 'callboard.await', { kind: CLIENT, attributes });
+  const { traceId, spanId, traceFlags, traceState } = span.spanContext();
+  const trace = {
+    trace_id: traceId,
+    parent_span_id: spanId,
+    trace_flags: `0${traceFlags & 1}`,
+    trace_state: traceState?.serialize(),
+  };
+  try {
+    // Without an SDK, a span has ids of zeros only. Such ids are not sent.
+    const answer = await run(/[^0]/.test(traceId) ? trace : {});
+    endSpan(span, answer.outcome, 'error' in answer ? answer.error.code : undefined);
+    return answer;
+  } catch (error) {
+    const code = error instanceof CallerError ? error.code : 'aborted';
+    endSpan(span, code, code);
+    throw error;
+  }
+}
+
+// The caller over HTTP.
+
+export type HttpCallerOptions = RelayRequestOptions & {
+  /** The `trace` object of `@opentelemetry/api`, to record a span for each call. */
+  readonly tracing?: TraceApi;
+};
+
+type CommandRequest = Omit<RelayRequest, 'signal' | 'fault'> & { readonly handle: Handle };
+
+/** Creates a caller over the relay's REST API. Each wait is one request. `onStage` is never called. */
+export function createHttpCaller(options: HttpCallerOptions): Caller {
+  new URL(options.url);
+  return new HttpCaller(options);
+}
+
+class HttpCaller extends TracingCaller {
+  readonly #options: HttpCallerOptions;
+  readonly #closing = new AbortController();
+
+  constructor(options: HttpCallerOptions) {
+    super(options);
+    this.#options = options;
+  }
+
+  protected async sendInvoke<T>(
+    { handle, target, params, options }: InvokeCall,
+    trace: WireTrace,
+  ): Promise<Invocation<T>> {
+    const body = {
+      params,
+      command_id: handle.commandId,
+      instance_id: target.instanceId,
+      wait_for: options.waitFor,
+      connect_within_ms: options.connectWithinMs,
+      respond_within_ms: options.respondWithinMs,
+      trace_id: options.traceId,
+      parent_span_id: options.parentSpanId,
+    };
+    const path = `/connections/${pathOf(handle.userId, handle.clientId)}/actions/${pathOf(target.action)}`;
+    const request = { method: 'POST', path, body, handle, budgetMs: budgetOf(options), trace } as const;
+    return invocationOf(handle, await this.#request(request, options.signal));
+  }
+
+  protected async sendAwait<T>(
+    handle: Handle,
+    { waitFor, withinMs = AWAIT_WITHIN_MS, signal }: AwaitOptions,
+    trace: WireTrace,
+  ): Promise<Invocation<T>> {
+    const query = new URLSearchParams({ within_ms: String(withinMs), ...(waitFor ? { wait_for: waitFor } : {}) });
+    const path = `${commandPath(handle)}?${query}`;
+    const request = { method: 'GET', path, handle, budgetMs: withinMs, trace } as const;
+    return invocationOf(handle, await this.#request(request, signal));
+  }
+
+  async cancel(handle: Handle, reason?: string): Promise<Receipt> {
+    const body = reason === undefined ? {} : { reason };
+    const path = `${commandPath(handle)}/cancel`;
+    const answer = await this.#request({ method: 'POST', path, body, handle, budgetMs: 0 }, undefined);
+    if (answer.status >= 300) throw refusalOf(handle, refusalIn(answer));
+    return toReceipt(handle, answer.body['state']);
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new CallerError('closed', 'The caller was closed.'));
+  }
+
+  #request({ handle, ...request }: CommandRequest, signal: AbortSignal | undefined): Promise<HttpAnswer> {
+    const closing = this.#closing.signal;
+    return requestRelay(this.#options, {
+      ...request,
+      signal: signal ? AbortSignal.any([closing, signal]) : closing,
+      fault: (code, message, cause) => new CallerError(code, message, { handle, cause }),
+    });
+  }
+}
+
+function pathOf(...parts: readonly string[]): string {
+  return parts.map(encodeURIComponent).join('/');
+}
+
+function commandPath({ userId, clientId, commandId }: Handle): string {
+  return `/commands/${pathOf(userId, clientId, commandId)}`;
+}
+
+function invocationOf<T>(handle: Handle, answer: HttpAnswer): Invocation<T> {
+  return { handle, ...readHttpOutcome<T>(answer, (refusal) => refusalOf(handle, refusal)) };
+}
+
+function refusalOf(handle: Handle, { code, message, details }: AnswerRefusal): CallerError {
+  return new CallerError(code, message, { handle, ...details });
+}

@@ -1,0 +1,177 @@
+/** Lists the console's pages, and shows the one of the current URL if the viewer may see it. */
+import type { ComponentType } from 'preact';
+import { Route, Router, lazy, useLocation } from 'preact-iso';
+import { pagePath } from '../base.ts';
+import { Boundary, Empty, Loading, PageHead } from '../ui/page.tsx';
+import type { IconName } from '../ui/values.tsx';
+import { isAdmin, viewer } from './facts.tsx';
+
+// Each page is loaded when it is first opened.
+const OverviewPage = lazy(() => import('../pages/overview.tsx').then((room) => room.OverviewPage));
+const CallsPage = lazy(() => import('../pages/calls.tsx').then((room) => room.CallsPage));
+const CallPage = lazy(() => import('../pages/call.tsx').then((room) => room.CallPage));
+const WaitsPage = lazy(() => import('../pages/calls.tsx').then((room) => room.WaitsPage));
+const ClientsPage = lazy(() => import('../pages/clients.tsx').then((room) => room.ClientsPage));
+const ClientPage = lazy(() => import('../pages/client.tsx').then((room) => room.ClientPage));
+const ActionsPage = lazy(() => import('../pages/actions.tsx').then((room) => room.ActionsPage));
+const HistoryPage = lazy(() => import('../pages/history.tsx').then((room) => room.HistoryPage));
+const PlacesPage = lazy(() => import('../pages/places.tsx').then((room) => room.PlacesPage));
+const UsersPage = lazy(() => import('../pages/users.tsx').then((room) => room.UsersPage));
+const UserPage = lazy(() => import('../pages/users.tsx').then((room) => room.UserPage));
+const SitesPage = lazy(() => import('../pages/sites.tsx').then((room) => room.SitesPage));
+const SitePage = lazy(() => import('../pages/sites.tsx').then((room) => room.SitePage));
+const NodesPage = lazy(() => import('../pages/nodes.tsx').then((room) => room.NodesPage));
+const CapacityPage = lazy(() => import('../pages/nodes.tsx').then((room) => room.CapacityPage));
+const DedupPage = lazy(() => import('../pages/nodes.tsx').then((room) => room.DedupPage));
+const AuditPage = lazy(() => import('../pages/audit.tsx').then((room) => room.AuditPage));
+
+type Page = typeof OverviewPage;
+type PageRoute = {
+  /** The path of the page below the console's path. A segment such as `:user` matches any id. */
+  readonly path: string;
+  readonly page: Page;
+};
+type PageEntry = PageRoute & {
+  readonly name: string;
+  readonly icon: IconName;
+  /** The second key of the page's shortcut, which follows `g`. */
+  readonly key: string;
+  /** Whether only administrators may see the page. Users get `ofUser` in its place, or a page that says who may. */
+  readonly admin?: true;
+  readonly ofUser?: Page;
+};
+
+/** The pages that the rail names, in groups. */
+const GROUPS: readonly { readonly name: string; readonly pages: readonly PageEntry[] }[] = [
+  {
+    name: 'Now',
+    pages: [
+      { path: '', name: 'Overview', icon: 'overview', key: 'o', page: OverviewPage, admin: true, ofUser: ClientsPage },
+      { path: 'calls', name: 'Calls', icon: 'calls', key: 'k', page: CallsPage, admin: true },
+      { path: 'waits', name: 'Waits', icon: 'waits', key: 'w', page: WaitsPage },
+      { path: 'clients', name: 'Clients', icon: 'clients', key: 'c', page: ClientsPage },
+      { path: 'actions', name: 'Actions', icon: 'actions', key: 'a', page: ActionsPage },
+    ],
+  },
+  {
+    name: 'Kept',
+    pages: [
+      { path: 'history', name: 'History', icon: 'history', key: 'h', page: HistoryPage },
+      { path: 'places', name: 'Workers and windows', icon: 'places', key: 'p', page: PlacesPage },
+      { path: 'users', name: 'Users', icon: 'users', key: 'u', page: UsersPage, admin: true },
+      { path: 'sites', name: 'Sites', icon: 'sites', key: 's', page: SitesPage },
+    ],
+  },
+  {
+    name: 'Relay',
+    pages: [
+      { path: 'nodes', name: 'Nodes', icon: 'nodes', key: 'n', page: NodesPage, admin: true },
+      { path: 'capacity', name: 'Capacity', icon: 'capacity', key: 'y', page: CapacityPage, admin: true },
+      { path: 'dedup', name: 'Deduplication', icon: 'dedup', key: 'd', page: DedupPage, admin: true },
+      { path: 'audit', name: 'Audit', icon: 'audit', key: 't', page: AuditPage },
+    ],
+  },
+];
+
+const PAGES = GROUPS.flatMap(({ pages }) => pages);
+
+/** The pages of single objects. */
+const OBJECTS: readonly PageRoute[] = [
+  { path: 'calls/:user/:client/:command', page: CallPage },
+  { path: 'clients/:user/:client', page: ClientPage },
+  { path: 'users/:user', page: UserPage },
+  { path: 'sites/:owner/:site', page: SitePage },
+];
+
+const isShown = ({ admin }: PageEntry): boolean => !admin || isAdmin.value;
+
+/** Returns the groups of pages that the viewer may see. A group may be empty. */
+export const shownGroups = (): typeof GROUPS =>
+  GROUPS.map(({ name, pages }) => ({ name, pages: pages.filter(isShown) }));
+export const shownPages = (): readonly PageEntry[] => PAGES.filter(isShown);
+
+export function Routes() {
+  const { url, path } = useLocation();
+  if (viewer.value === null) {
+    preloadPage(path);
+    return <Loading what="who is signed in" />;
+  }
+  return (
+    <Boundary place={url}>
+      <Router>
+        {PAGES.map((entry) => (
+          <Route key={entry.path} path={pagePath(entry.path)} component={pageOf(entry)} />
+        ))}
+        {OBJECTS.map(({ path, page }) => (
+          <Route key={path} path={pagePath(path)} component={page} />
+        ))}
+        <Route default component={NotFound} />
+      </Router>
+    </Boundary>
+  );
+}
+
+const REFUSED = new Map<string, ComponentType>();
+
+function pageOf(entry: PageEntry): ComponentType {
+  if (isShown(entry)) return entry.page;
+  if (entry.ofUser) return entry.ofUser;
+  const { name } = entry;
+  const refused = REFUSED.get(name) ?? (() => <ForAdmins name={name} />);
+  REFUSED.set(name, refused);
+  return refused;
+}
+
+function ForAdmins({ name }: { readonly name: string }) {
+  return (
+    <>
+      <PageHead title={name} />
+      <Empty
+        mark="key"
+        title={`${name === 'Capacity' || name === 'Deduplication' ? `${name} is` : `${name} are`} for administrators`}
+        acts={
+          <a class="btn" href={pagePath('clients')}>
+            My clients
+          </a>
+        }
+      >
+        <p>You are signed in as user {viewer.value?.userId}. You can see your own clients, calls and waits.</p>
+      </Empty>
+    </>
+  );
+}
+
+function NotFound() {
+  return (
+    <>
+      <PageHead title="No such page" />
+      <Empty
+        title="The console has no page at this address"
+        acts={
+          <a class="btn" href={pagePath('')}>
+            To the start
+          </a>
+        }
+      >
+        <p>The address may be cut, or an id in it may contain a character that must be percent-encoded.</p>
+      </Empty>
+    </>
+  );
+}
+
+/** Starts to load the page of an address while the relay is still being asked who is signed in. */
+function preloadPage(address: string): void {
+  const segments = segmentsOf(address);
+  const found = [...PAGES, ...OBJECTS].find(({ path }) => {
+    const wanted = segmentsOf(pagePath(path));
+    return (
+      wanted.length === segments.length && wanted.every((part, at) => part.startsWith(':') || part === segments[at])
+    );
+  });
+  // A failure to load is shown when the page itself is shown.
+  found?.page.preload().catch(() => undefined);
+}
+
+function segmentsOf(path: string): readonly string[] {
+  return path.split('/').filter((part) => part !== '');
+}
