@@ -63,7 +63,7 @@ type CoreOptions = Omit<Deps, 'readTurns' | 'events' | 'audit' | 'reveal' | 'tra
 export type Core = ReturnType<typeof createCore>;
 
 /**
- * Builds core over one backend. Nothing runs before `start`. Methods take the requester, refuse what the requester may
+ * Builds core over one backend. No loop runs before `start`. Methods take the requester, refuse what the requester may
  * not do, and bound their answers. Methods "for nested fields" rely on the authorization of the parent.
  */
 export function createCore({ audit: bounds, reveal = 'argument', tracing = null, loop, ...given }: CoreOptions) {
@@ -127,7 +127,7 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
   };
 }
 
-/** Tells the metrics how to read those sampled gauges of this node that core can compute. */
+/** Registers the sampled gauges of this node that core can compute. */
 function sampleNode({ metrics, clock }: Deps, dispatcher: Dispatcher, correlator: Correlator): void {
   metrics.sample('commands_queued', () => [[null, dispatcher.load.queued]]);
   metrics.sample('commands_in_flight', () => [[null, dispatcher.load.inFlight]]);
@@ -151,7 +151,6 @@ type LifecycleParts = {
   readonly series: Pick<Series, 'start'>;
 };
 
-/** Starts, drains and closes a node. Nothing runs before `start`. */
 function createLifecycle({ deps, correlator, dispatcher, acts, outbox, questions, series }: LifecycleParts) {
   const { backend } = deps;
   let draining = false;

@@ -99,7 +99,7 @@ export type WindowRate = { readonly most: number; readonly ms: number };
 export class SlidingWindow {
   readonly #clock: Elapsed;
   readonly #rate: WindowRate;
-  /** The times of the granted events of the current window, oldest first. */
+  /** The times of granted events, oldest first. Those before the window are removed only when the list is full. */
   #times: number[] = [];
 
   constructor(clock: Elapsed, rate: WindowRate) {
@@ -107,7 +107,9 @@ export class SlidingWindow {
     this.#rate = rate;
   }
 
-  /** Counts an event and returns 0. If the window is full, counts nothing and returns the milliseconds until it is not. */
+  /**
+   * Counts an event and returns 0. If the window is full, counts nothing and returns the milliseconds until it is not.
+   */
   take(): number {
     const wait = this.waitMs;
     if (wait === 0) this.#times.push(this.#clock.monotonic());
@@ -127,8 +129,8 @@ export class SlidingWindow {
 }
 
 /**
- * The rates of many names, such as addresses: at most `most`, beyond which the one that was not used for longest is
- * forgotten, and with it what it had counted.
+ * The rates of at most `most` names, such as addresses. Beyond that, the least recently used rate is forgotten, and
+ * with it what it had counted.
  */
 export class RateTable<R> {
   readonly #create: () => R;

@@ -1,4 +1,4 @@
-/** The type of a retained message, its kinds, and the ways in which its payload is kept and shown. */
+/** The types of a retained message and its payload, and the ports of history and of the spill store. */
 import type { LinkDetails } from '../connections/connection.ts';
 import type { CallboardError } from '../errors.ts';
 import { isId, suffixSegments } from '../ids.ts';
@@ -81,7 +81,7 @@ export function streamKey(userId: string, suffix: string): string {
 
 /**
  * The stream of a user's link history. Only the acts that bind and unbind links write it. Its bounds are its own
- * (LINK_MESSAGES, LINK_BYTES), so that a client that reconnects all the time drops no message of another stream.
+ * (LINK_MESSAGES, LINK_BYTES), so that a client that reconnects all the time evicts no message of another stream.
  */
 export const LINK_STREAM = 'links';
 
@@ -143,7 +143,7 @@ export type MessageOrder = (typeof MESSAGE_ORDERS)[number];
  */
 export type MessagePage = PageRequest & { readonly order?: MessageOrder | undefined };
 
-/** A message of a known client. Its deduplication mark is kept under user, client and message id. */
+/** A message that names its client. Its deduplication mark is kept under user, client and message id. */
 export type IngestedMessage = NewMessage & { readonly clientId: string };
 
 export type IngestResult =
