@@ -215,7 +215,10 @@ function compose(options: CallboardOptions, place: Place): Callboard {
   return assemble({ core, backend, authenticator, app, server, meter, basePath, replaceCredentials });
 }
 
-/** Removes expired payloads from a spill directory, without a relay. Returns their number. Other files stay. */
+/**
+ * Removes from a spill directory the payloads whose hour of expiry is over, without a relay. Returns their number.
+ * Other files stay.
+ */
 export async function cleanSpillDirectory(root: string, log: Log = silentLog): Promise<number> {
   return createDirectorySpill({ root, clock: systemClock, log }).clean();
 }

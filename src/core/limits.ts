@@ -229,7 +229,10 @@ export const INGEST_BATCH = 100;
  * `store_full`.
  */
 export const SPILL_BYTES = 1024 * 1024 * 1024;
-/** The least time between two searches for expired objects in a managed spill store. The searches run during writes. */
+/**
+ * How long after a search for expired objects a write to a spill store in a directory or in memory begins the next one.
+ * A full store in memory searches at each write.
+ */
 export const SPILL_CLEAN_MS = 60_000;
 
 // --- delivery --------------------------------------------------------------------------------------------------------

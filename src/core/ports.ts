@@ -22,7 +22,7 @@ export interface Clock {
 // `random*` are pure.
 
 export interface Crypto {
-  /** Returns a time-ordered UUID (version 7): ids sort by time of creation. */
+  /** Returns a time-ordered UUID (version 7): ids sort by the millisecond of their creation. */
   randomId(): string;
   /** Returns 256 random bits as base64url (43 characters). */
   randomToken(): string;

@@ -51,8 +51,8 @@ export type GatewayParts = RouterParts & {
   /** Called once for each welcomed link, with its socket and its principal. */
   readonly onWelcome: (socket: Duplex, principal: Principal) => void;
   /**
-   * Called once for each link, when its socket is gone and core has recorded its end. All links share one function, so
-   * no link holds a promise of its own.
+   * Called once for each link, when its socket is gone and core has recorded its end, or failed to. All links share one
+   * function, so no link holds a promise of its own.
    */
   readonly onDone: (link: Link) => void;
 };
@@ -353,7 +353,6 @@ export class Inbound {
     this.#parts = parts;
   }
 
-  /** Whether reading is paused. */
   get paused(): boolean {
     return this.#cancel !== null;
   }

@@ -49,7 +49,6 @@ export class Mailboxes {
 
 const NONE: readonly string[] = [];
 
-/** Creates core's NodeStore in memory. */
 export function createMemoryNodes(clock: Clock, mailboxes: Mailboxes, ledger: Ledger): NodeStore {
   const reports = new Map<string, DispatcherNode>();
   const store = (nodeId: string, report: NodeReport): void => {

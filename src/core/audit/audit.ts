@@ -183,7 +183,6 @@ const TRIM_ROWS = 1000;
 /** How often the age of the oldest row is checked, in milliseconds. */
 const TRIM_AGE_MS = 3600_000;
 
-/** Writes the audit. */
 export type AuditTrail = ReturnType<typeof createAuditTrail>;
 
 export function createAuditTrail(parts: AuditTrailParts) {

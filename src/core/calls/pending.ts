@@ -59,8 +59,8 @@ export function createPending(deps: Deps, questions: NodeQuestions) {
       return { items, completeness: completenessAt(deps, { rows: items.length, complete, gaps }) };
     },
     /**
-     * Returns for each user the page that `pending` gives for it, in one round trip. For nested fields, after the
-     * parent was authorized.
+     * Returns for each user the page that `pending` gives for it. Reads all users together. For nested fields, after
+     * the parent was authorized.
      */
     ofUsers(requester: Requester, userIds: readonly string[], first: number) {
       const filters = userIds.map((userId) => ({ ...NO_FILTER, userId }));

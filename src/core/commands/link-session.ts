@@ -180,7 +180,7 @@ class ClientSession {
   readonly clientType: ClientType;
   /** Whether the token of the hello allowed the client to host sites. */
   readonly host: boolean;
-  /** What binding the link changed; null once `begin` was called. */
+  /** The result of binding the client to the link; null once `begin` was called. */
   result: ConnectResult | null;
   /**
    * Commands that were written to an earlier link of this instance and have not ended. The client is asked for their

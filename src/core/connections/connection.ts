@@ -250,7 +250,7 @@ export interface ConnectionStore {
     cause: DisconnectCause,
     closeCode?: number | null,
   ): MaybePromise<Connection | null>;
-  /** Returns one connection per key, in the order of the keys; null where there is no row. One round trip. */
+  /** Returns one connection per key, in the order of the keys; null where there is no row. Reads all keys together. */
   get(keys: readonly ClientKey[]): MaybePromise<readonly (Connection | null)[]>;
   /**
    * Returns a live connection as this process last saw it, without asking the store; null if it knows none. It may be
@@ -263,7 +263,10 @@ export interface ConnectionStore {
    * `reading`, rows are read once for a whole document.
    */
   list(filter: ConnectionFilter, page: PageRequest, reading?: DocumentReading): MaybePromise<Scan<Connection>>;
-  /** Returns for each user, in the order given, the first connections in order and the total number. One round trip. */
+  /**
+   * Returns for each user, in the order given, the first connections in order and the total number. Reads all users
+   * together.
+   */
   ofUsers(
     userIds: readonly string[],
     first: number,

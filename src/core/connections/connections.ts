@@ -55,11 +55,11 @@ export function createConnections(deps: Deps) {
       return connection ?? null;
     },
     /**
-     * Returns one connection per key, in order; null where there is no row. One round trip. For nested fields, after
-     * the parent was authorized.
+     * Returns one connection per key, in order; null where there is no row. Reads all keys together. For nested fields,
+     * after the parent was authorized.
      */
     many: (keys: readonly ClientKey[]) => store.get(keys),
-    /** Returns how often each client reconnected in the last hour. One round trip. For nested fields. */
+    /** Returns how often each client reconnected in the last hour. Reads all clients together. For nested fields. */
     reconnects: (keys: readonly ClientKey[]) => backend.reconnects.counts(keys),
     /** Lists the clients that reconnected most in the last hour. Admin only. `first`: 1 to FLAPPING_MAX. */
     async flapping(requester: Requester, first: number): Promise<FlappingSample> {

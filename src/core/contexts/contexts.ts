@@ -121,7 +121,7 @@ export function createContexts(deps: Deps) {
     manyWindows: (keys: readonly WindowKey[]) => store.getWindows(keys),
     /**
      * Returns for each query at most `requested` workers (1 to WORKER_LIST), in order of client and context. Usually
-     * one round trip; more if a query has to scan many rows.
+     * one read of the store; more if a query has to scan many rows.
      */
     async workers(
       requester: Requester,

@@ -62,7 +62,10 @@ export function createHistories(deps: Deps) {
       const scan = await store.streams(userId, prefix, cursors.request(listing, page));
       return cursors.page(listing, scan, ['streams', clock.now()], (row) => row);
     },
-    /** Returns for each user the page that `streams` gives without a prefix. One round trip. For nested fields. */
+    /**
+     * Returns for each user the page that `streams` gives without a prefix. Reads all users together. For nested
+     * fields.
+     */
     ofUsers(requester: Requester, userIds: readonly string[], first: number) {
       const pageOf = (userId: string, found: FirstRows<StreamSummary>): Summary<StreamSummary> => {
         const listing = streams(requester, userId, null);

@@ -189,7 +189,7 @@ export interface HistoryStore {
   ingest(message: IngestedMessage): MaybePromise<IngestResult>;
   /** Lists one user's streams in order of suffix. `prefix` selects the suffixes that begin with it; null: all. */
   streams(userId: string, prefix: string | null, page: PageRequest): MaybePromise<Scan<StreamSummary>>;
-  /** Returns for each user, in the order given, the first streams and the total number. One round trip. */
+  /** Returns for each user, in the order given, the first streams and the total number. Reads all users together. */
   ofUsers(
     userIds: readonly string[],
     first: number,
@@ -254,8 +254,8 @@ export type SpillRead =
   | { readonly state: 'unavailable' };
 
 /**
- * Stores payloads that are too large for a history message. A reference is returned only once the object is durable, so
- * a crash may leave an orphaned object but never a dangling reference.
+ * Stores payloads that are too large for a history message. A reference is returned only after its object is stored, so
+ * a crash may leave an object without a reference, but no reference to an object that was never stored.
  */
 export interface SpillStore {
   /** Describes the store, without secrets. */
@@ -280,6 +280,9 @@ export interface SpillStore {
   discard(ref: SpillRef): MaybePromise<void>;
   /** Reads an object and checks its size and digest. Never throws for an invalid reference. */
   read(ref: SpillRef): Promise<SpillRead>;
-  /** Removes the expired objects of a managed store and returns their number. An unmanaged store is not touched (0). */
+  /**
+   * Removes the expired objects of a managed store and returns their number; objects that expired within the last hour
+   * may stay. An unmanaged store is not touched (0).
+   */
   clean(): MaybePromise<number>;
 }

@@ -98,7 +98,7 @@ function checkOne({ deps }: IngestParts, userId: string, message: IngestMessage)
   }
 }
 
-/** Returns the live connections of the messages' clients, by client id. One round trip. */
+/** Returns the live connections of the messages' clients, by client id. Reads them together. */
 async function liveOf(
   { deps }: IngestParts,
   messages: readonly CheckedMessage[],

@@ -44,7 +44,10 @@ export const SHARE_NAMES = [
    * is used up, ids are forgotten early, and the counters of deduplication are no longer exact. Direct mode only.
    */
   'dedup_marks',
-  /** The number of connections over which a valid token arrived last: of HTTP, and links. */
+  /**
+   * The number of connections, of HTTP and of links. Each is counted for the holder of the last valid token that
+   * arrived over it.
+   */
   'sockets',
   /** The number of HTTP requests in progress, without event streams and mutations that have begun. */
   'requests',

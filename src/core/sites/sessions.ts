@@ -311,7 +311,7 @@ export type SessionAccess = {
   readonly connector: Connection | null;
 };
 
-/** Adds to each site whether its host is connected now. One round trip. */
+/** Adds to each site whether its host is connected now. Reads all hosts together. */
 export async function hosted({ backend, clock }: Deps, sites: readonly Site[]): Promise<readonly HostedSite[]> {
   const connections = await backend.connections.get(sites);
   const now = clock.now();

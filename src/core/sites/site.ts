@@ -145,7 +145,7 @@ export interface SiteStore {
   get(keys: readonly SiteKey[]): MaybePromise<readonly (Site | null)[]>;
   /** Lists the sites of one owner or of all, ordered by (owner, site). */
   list(userId: string | null, page: PageRequest): MaybePromise<Scan<Site>>;
-  /** Returns for each user the first sites in order, and the total. One round trip. */
+  /** Returns for each user the first sites in order, and the total. Reads all users together. */
   ofUsers(
     userIds: readonly string[],
     first: number,

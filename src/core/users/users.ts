@@ -61,7 +61,7 @@ export function createUsers(deps: Deps) {
      */
     get: (requester: Requester, userId: string): MaybePromise<UserView | null> =>
       thenDo(many(requester, [userId]), ([user = null]) => user),
-    /** Does the same as `get`, for several users, in order. One round trip. */
+    /** Does the same as `get`, for several users together, in order. */
     many,
   };
 }
