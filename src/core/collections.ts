@@ -1,4 +1,7 @@
-/** Collections that core needs besides those of the language. */
+/**
+ * Collections that core needs besides those of the language: a map and a set for entries that come and go, a map by
+ * client, and the bounded map that caches use.
+ */
 import type { ClientKey } from './ids.ts';
 import type { Clock } from './ports.ts';
 

@@ -1,4 +1,7 @@
-/** Creates core from a backend and the platform's ports, and connects the parts of core with each other. */
+/**
+ * Creates core from a backend and the platform's ports, connects the parts of core with each other, and starts, drains
+ * and closes the node.
+ */
 import { createActions } from './actions/actions.ts';
 import type { AuditSign } from './audit/audit-rows.ts';
 import { createAuditTrail, createAudits, type AuditBounds } from './audit/audit.ts';
