@@ -1,4 +1,7 @@
-/** A command: its row, its stages, its outcome, and what is left of it after its end. */
+/**
+ * A command: its record, its stages, its outcome, and the mark that is left of it after its end. Also the records of
+ * waits on a command, and the events of commands.
+ */
 import type { AdminPrincipal } from '../auth/principal.ts';
 import type { ClientType } from '../connections/connection.ts';
 import type { Code } from '../errors.ts';
