@@ -52,7 +52,7 @@ describe('over real rooms', () => {
   it('a refusal is typed, and leaves no case file', async () => {
     await using relay = await openCore();
     expect(await dataOf(INVOKE, { core: relay.core, requester: alice, variables: { id: 'k1' } })).toEqual({
-      invokeAction: { __typename: 'Refusal', code: 'NOT_CONNECTED', by: 'TARGET', givenCommandId: 'k1' },
+      invokeAction: { __typename: 'Refusal', code: 'not_connected', by: 'TARGET', givenCommandId: 'k1' },
     });
     const file = '{ command(userId: "alice", clientId: "tab", commandId: "k1") { action } }';
     expect(await dataOf(file, { core: relay.core, requester: alice })).toEqual({ command: null });

@@ -129,7 +129,7 @@ describe('an administrator who reads payloads', () => {
     expect(short.code).toBe('invalid_argument');
     const limited = { variables: { subject: 'COMMAND_RESULT', reason: 'asked by the user' } };
     for (let i = 0; i < 58; i++) await relay.data(REVEAL, limited);
-    expect((await relay.data(REVEAL, limited)).revealPayload).toMatchObject({ code: 'RATE_LIMITED', by: 'CAPACITY' });
+    expect((await relay.data(REVEAL, limited)).revealPayload).toMatchObject({ code: 'rate_limited', by: 'CAPACITY' });
   });
 });
 
