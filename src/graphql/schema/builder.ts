@@ -99,7 +99,7 @@ builder.queryType({
 });
 builder.mutationType({
   description:
-    'Invoke, await and cancel commands; ingest events; manage sites and their sessions; and, for operators, disconnect clients and drain nodes.',
+    'Invoke, await and cancel commands; ingest events; manage sites and their sessions; and, for operators, disconnect clients and drain nodes. Each answers a union: its result, or a `Refusal`.',
 });
 builder.subscriptionType({
   description:

@@ -154,7 +154,7 @@ const RefusedByEnum = wireEnum<Layer>('RefusedBy', 'The layer of the relay that 
 export const FaultType = builder.objectRef<InputError>('Fault').implement({
   description: 'One invalid input.',
   fields: fieldsOf(() => ({
-    parameter: text('The name of the input, as REST spells it, such as `client_id` for `clientId`.'),
+    parameter: text('The name of the input, as the request spells it.'),
     detail: text('What is wrong with the input.'),
   })),
 });
@@ -173,7 +173,8 @@ export const Refusal = builder.objectRef<RefusalView>('Refusal').implement({
     errors: t.field({
       type: [FaultType],
       complexity: { field: 1, multiplier: 10 },
-      description: 'The invalid inputs, at most 10; empty unless the code is `invalid_argument`.',
+      description:
+        'The invalid inputs, named as in REST (`client_id`), at most 10; empty unless the code is `invalid_argument`.',
       resolve: ({ errors }) => errors ?? [],
     }),
     givenCommandId: t.id({
