@@ -125,7 +125,7 @@ export function acceptedTypes(req: IncomingMessage): readonly string[] {
 const JSON_TYPES = new Set(['application/graphql-response+json', 'application/json', 'application/*', '*/*']);
 const NOT_WANTED = /;\s*q=0(\.0*)?\s*(;|$)/i;
 
-/** Whether the `accept` header allows a JSON response, at any position and with any weight but 0. */
+/** Whether the `accept` header has a media type that permits JSON, anywhere in its list, with a weight other than 0. */
 export function acceptsJson(req: IncomingMessage): boolean {
   const texts = (req.headers.accept ?? '*/*').split(',');
   return acceptedTypes(req).some((type, at) => JSON_TYPES.has(type) && !NOT_WANTED.test(texts[at] ?? ''));
