@@ -61,7 +61,7 @@ export function createAdmin(options: AdminOptions): Admin {
     rawMessages: async (variables = {}) => (await query(documents.RawMessagesDocument, variables)).rawMessages,
     cancel: async (input) => receiptOf((await query(documents.CancelDocument, { input })).cancelCommand),
     disconnect: async (client) => receiptOf((await sendOnce(documents.DisconnectDocument, client)).disconnectClient),
-    drain: async (node) => (await query(documents.DrainDocument, node)).drainNode,
+    drain: async (node) => receiptOf((await query(documents.DrainDocument, node)).drainNode),
     delivery: () => delivery,
   };
 }
@@ -72,7 +72,7 @@ type Refusal = Extract<documents.CancelMutation['cancelCommand'], { readonly __t
 function receiptOf<Receipt extends { readonly __typename: string }>(answer: Receipt | Refusal): Receipt {
   if (!isRefusal(answer)) return answer;
   const { code, message, retryAfterMs } = answer;
-  throw new AdminError(code.toLowerCase(), message, { status: 200, retryAfterMs });
+  throw new AdminError(code, message, { status: 200, retryAfterMs });
 }
 
 function isRefusal(answer: { readonly __typename: string }): answer is Refusal {
@@ -248,7 +248,9 @@ export interface AdminActs {
    * `delivery().nodes()` shows the progress. Cannot be undone. Rejects with `not_found` if there is no such node.
    * Written to the audit log.
    */
-  drain(node: generated.DrainMutationVariables): Promise<generated.DrainMutation['drainNode']>;
+  drain(
+    node: generated.DrainMutationVariables,
+  ): Promise<Receipt<generated.DrainMutation['drainNode'], 'DispatcherNode'>>;
 }
 
 /**

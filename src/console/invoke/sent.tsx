@@ -106,7 +106,7 @@ function DocumentAnswer({ sent }: { readonly sent: Sent }) {
   if (!answer) return null;
   if (answer.__typename === 'Refusal') {
     const { by, code, message } = answer;
-    return <ActError title={`Refused by ${by.toLowerCase()}.`} error={{ code: code.toLowerCase(), message }} />;
+    return <ActError title={`Refused by ${by.toLowerCase()}.`} error={{ code, message }} />;
   }
   return (
     <>

@@ -10,7 +10,7 @@ import {
   type CancelState,
 } from '../../../generated/console.ts';
 import { useLive, useQuery, type Query } from '../api/query.ts';
-import { request, throwRefusal } from '../api/request.ts';
+import { accepted, request } from '../api/request.ts';
 import { clientHref, nodesHref, pagePath, queryPath, userHref } from '../base.ts';
 import { commandLine, curlLine } from '../invoke/command-line.ts';
 import { openInvoke } from '../invoke/open.tsx';
@@ -407,8 +407,7 @@ function CancelDialog({ call, onClose, onDone }: CancelProps) {
     const { cancelCommand: answer } = await request(CancelCallDocument, {
       input: { userId, clientId, commandId, reason },
     });
-    if (answer.__typename === 'Refusal') throwRefusal(answer);
-    onDone(answer.state);
+    onDone(accepted(answer).state);
   };
   return (
     <ReasonDialog

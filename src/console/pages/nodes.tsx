@@ -13,7 +13,7 @@ import {
   type NodesQuery,
 } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
-import { request } from '../api/request.ts';
+import { accepted, request } from '../api/request.ts';
 import { callHref } from '../base.ts';
 import { PauseButton, SilentNotice, viewer } from '../shell/facts.tsx';
 import { FormDialog, TextField } from '../ui/dialogs.tsx';
@@ -218,7 +218,7 @@ function DrainDialog({ node, onClose, onDone }: DrainProps) {
   const { nodeId, links, unfinishedCommands } = node;
   const [typed, setTyped] = useState('');
   const drain = async (): Promise<void> => {
-    await request(DrainNodeDocument, { nodeId, withinMs: WITHIN_MS });
+    accepted((await request(DrainNodeDocument, { nodeId, withinMs: WITHIN_MS })).drainNode);
     onDone();
   };
   const about = (

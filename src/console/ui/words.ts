@@ -67,7 +67,7 @@ const CANCELLED_BY = /^cancelled by (user|admin):(.+)$/;
 export function reasonText(code: string): string {
   const [, kind, name] = CANCELLED_BY.exec(code) ?? [];
   if (name !== undefined) return `Cancelled by ${kind === 'user' ? 'user' : 'administrator'} ${name}`;
-  return REASONS[code.toLowerCase()] ?? code;
+  return REASONS[code] ?? code;
 }
 
 /** Writes `OUTCOME_UNKNOWN` as `outcome unknown`. */

@@ -5,7 +5,7 @@ import { invokeChecked, withCallSpan } from '../calls/calls.ts';
 import { refused, type InvokeParts } from '../calls/preflight.ts';
 import { checkInvoke, type CheckedInvoke } from '../calls/request.ts';
 import type { Deps } from '../deps.ts';
-import { CallboardError } from '../errors.ts';
+import { CallboardError, fail } from '../errors.ts';
 import { subscribeTo, type Lifetime, type SharedSubscription } from '../live.ts';
 import type { Clock } from '../ports.ts';
 import { createRegistry } from './registry.ts';
@@ -114,6 +114,8 @@ function siteRefusal(
     operation: { kind: 'invoke', action },
   });
   if (verdict.allowed) return null;
+  // The grant ended after its token was checked.
+  if (verdict.code === 'unauthenticated') fail(verdict.code, verdict.message);
   deps.metrics.count('commands_refused', verdict.code);
   return refused(verdict.code, 'site', verdict.message, { commandId });
 }
