@@ -166,7 +166,7 @@ describe.each(LANGUAGES)('the example in $name', ({ name, missing, build, client
       await using _program = await connected(relay);
       expect(await connection(relay)).toMatchObject({
         ...{ status: 'CONNECTED', clientType: 'CONSOLE', metadata: { language: name.toLowerCase() } },
-        actions: { items: [{ name: 'lamp.set', schema: { type: 'object', required: ['on'] } }] },
+        actions: { items: [{ name: 'lamp.set', schema: { type: 'object', required: ['on'] } }, { name: 'conformance.echo' }] },
       });
     });
 
