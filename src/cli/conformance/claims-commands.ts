@@ -21,6 +21,8 @@ export type Claim = {
 
 /** The wait of an echo that is to be running while something happens, in milliseconds. */
 const RUNS_MS = 60_000;
+/** How long to wait for the `ack` of a client that may send none. */
+const START_MS = 500;
 /** The wait of an echo that runs for a while and then ends. */
 const SHORT_MS = 300;
 /** The time that a command has in the claim about its deadline. */
@@ -177,9 +179,9 @@ export const COMMAND_CLAIMS: readonly Claim[] = [
     section: 5,
     says: 'a command that is repeated while it runs does not run again',
     async check(trial) {
-      const first = await running(trial, { value: 1, wait_ms: SHORT_MS });
+      const first = await running(trial, { value: 1, wait_ms: 2 * START_MS });
       const again = trial.command({ value: 2, wait_ms: SHORT_MS }, { id: first.id });
-      await trial.endOf(first, 'a `result`', SHORT_MS);
+      await trial.endOf(first, 'a `result`', 2 * START_MS);
       // A second run would end after this echo began to wait.
       await trial.endOf(trial.command({ wait_ms: SHORT_MS }), 'a `result`', SHORT_MS);
       const ends = trial.framesOf(first).filter(isEnd);
@@ -259,7 +261,7 @@ export const COMMAND_CLAIMS: readonly Claim[] = [
     async check(trial) {
       // An unknown action, so that the client sends nothing long in return.
       const params = `{"value":"${'x'.repeat(MAX_FRAME_BYTES)}"}`;
-      await expectRefusal(trial, trial.command(params, { action: UNKNOWN_ACTION }), 'unknown_action');
+      await trial.endOf(trial.command(params, { action: UNKNOWN_ACTION }), 'an `error`');
     },
   },
   {
@@ -305,7 +307,7 @@ export function faultInActions(trial: Trial): string | null {
 /** Starts an echo, and resolves when its handler runs: with its `ack`, or soon after it was sent if none comes. */
 async function running(trial: Trial, params: object = { wait_ms: RUNS_MS }): Promise<Sent> {
   const sent = trial.command(params);
-  const [first] = (await trial.peer.until(() => some(trial.framesOf(sent)), SHORT_MS / 2)) ?? [];
+  const [first] = (await trial.peer.until(() => some(trial.framesOf(sent)), START_MS)) ?? [];
   if (first && isEnd(first)) throw new ClaimFailure('no end before the `wait_ms` of the command', shown(first));
   return sent;
 }

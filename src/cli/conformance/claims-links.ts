@@ -153,10 +153,11 @@ export function returnClaims(): readonly Claim[] {
       async check(trial) {
         const { link, options } = trial;
         // The second of the kept ends is refused for a while, so it stays in the outbox. All others are acknowledged.
-        const [, second] = known().ended;
+        const [first, second] = known().ended;
         const others = (id: string): boolean => id !== second?.id;
         link.acknowledges = others;
         if (second) refuse(link, second.id, 'store_unavailable');
+        if (first) link.acknowledge(first.id);
         for (const id of new Set(link.frames.filter(isEnd).map(({ command_id }) => command_id)))
           if (others(id)) link.acknowledge(id);
         await trial.settled();

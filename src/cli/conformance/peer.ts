@@ -28,8 +28,9 @@ export type Admission = {
   readonly holdMs?: number;
 };
 
-/** The interval of pings: short enough that no client drops the link during a claim. */
-const PING_MS = 10_000;
+/** The interval of pings: short enough that no client drops the link during a claim, whatever `dead_ms` it has. */
+const PING_MS = 1_000;
+const DEAD_MS = 60_000;
 
 /** Whether a frame is the end of a command. */
 export function isEnd(frame: UpFrame): frame is CommandEnd {
@@ -244,7 +245,7 @@ export class Peer implements AsyncDisposable {
     return {
       ...{ node_id: 'conformance', user_id: 'author', client_id: hello.client_id, epoch: this.links.length },
       resumed: before?.hello.instance_id === hello.instance_id,
-      ...{ ping_ms: 2 * PING_MS, dead_ms: 6 * PING_MS, max_frame_bytes: MAX_FRAME_BYTES, in_flight: IN_FLIGHT },
+      ...{ ping_ms: PING_MS, dead_ms: DEAD_MS, max_frame_bytes: MAX_FRAME_BYTES, in_flight: IN_FLIGHT },
       ...{ frames_per_message: FRAMES_PER_MESSAGE, idempotency_window_ms: 3_600_000 },
     };
   }

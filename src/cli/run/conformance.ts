@@ -45,8 +45,8 @@ export const conformance: RunVerb = async ({ io, clock, args, flags, lists, stop
     },
   }).catch(explain);
   const ok = came && results.every(({ verdict }) => verdict !== 'fails');
-  if (json === undefined) io.print(summary(results));
-  else io.print(`${JSON.stringify({ ok, claims: results })}\n`);
+  if (json === undefined && came) io.print(summary(results));
+  if (json !== undefined) io.print(`${JSON.stringify({ ok, claims: results })}\n`);
   if (!came) io.complain('No client connected, or its first frame was no `hello` (PROTOCOL.md, section 3).\n');
   if (!ok && tail !== '') io.complain(`The client printed last:\n${tail.trimEnd()}\n`);
   return ok ? EXIT.done : EXIT.failed;
