@@ -111,8 +111,8 @@ export function returnClaims(): readonly Claim[] {
       section: 5,
       says: 'ends without `result_ack` are sent again after `welcome`, oldest first',
       async check(trial) {
-        const { link } = trial;
         const { ended } = known();
+        const { link } = trial;
         const again = (): string[] => link.frames.filter(isEnd).flatMap(({ command_id }) => command_id);
         const ids = ended.map(({ id }) => id);
         const all = (): true | undefined => (ids.every((id) => again().includes(id)) ? true : undefined);
@@ -151,9 +151,9 @@ export function returnClaims(): readonly Claim[] {
       section: 9,
       says: 'after `bye` with `reconnect`, the client comes back, and not before `after_ms`',
       async check(trial) {
-        const { link, options } = trial;
         // The second of the kept ends is refused for a while, so it stays in the outbox. All others are acknowledged.
         const [first, second] = known().ended;
+        const { link, options } = trial;
         const others = (id: string): boolean => id !== second?.id;
         link.acknowledges = others;
         if (second) refuse(link, second.id, 'store_unavailable');
@@ -188,8 +188,8 @@ export function returnClaims(): readonly Claim[] {
       section: 5,
       says: 'an end is kept after `refused` with `store_unavailable`, and forgotten after `invalid_argument`',
       async check(trial) {
-        const { link, peer, options } = trial;
         const [, second] = known().ended;
+        const { link, peer, options } = trial;
         const id = second?.id ?? '';
         const ofSecond = (): UpFrame | undefined =>
           link.frames.filter(isEnd).find(({ command_id }) => command_id === id);

@@ -82,10 +82,10 @@ export class Trial {
     return this.#program;
   }
 
-  /** The present link. Throws NoVerdict if the client has none, as after a claim that made it leave. */
+  /** The present link. Throws ClaimFailure if the client has none. */
   get link(): PeerLink {
     const link = this.peer.links.at(-1);
-    if (!link || link.closeCode !== null) throw new NoVerdict('not_run', 'the client has no link any more');
+    if (!link || link.closeCode !== null) throw new ClaimFailure('a client with a link', 'none');
     return link;
   }
 
