@@ -46,7 +46,7 @@ function pick<T>(first: T, ...others: readonly T[]): T {
 
 const ops = callsOf('alice', 'ops-console');
 const phone = callsOf('alice', 'phone');
-/** How long a call waits for the phone, in milliseconds: longer than the phone's longest sleep. */
+/** How long a call waits for the phone: longer than the phone's longest sleep. */
 const UNTIL_AWAKE = { connectWithinMs: 30_000 };
 
 const echo: Scene = (stage) =>
@@ -93,7 +93,7 @@ const ALICE: Program = [
 
 const kiosk = callsOf('bob', 'kiosk');
 const printer = callsOf('bob', 'printer');
-/** How long a call waits for its client, in milliseconds: longer than a reconnect of the kiosk or a printer's restart. */
+/** How long a call waits for its client: longer than a reconnect of the kiosk or a restart of the printer takes. */
 const RECONNECT = { connectWithinMs: 5_000 };
 
 const today = (): string => new Date().toISOString().slice(0, 10);
@@ -145,7 +145,7 @@ function passages(id: (kind: string) => string): readonly object[] {
 
 const visitors: Scene = ({ ingest, id }) => ingest(passages(id));
 
-/** Repeats events, like a device that never received the answer. The relay counts the duplicates and keeps one of each. */
+/** Repeats events, like a device that got no answer. The relay counts the duplicates and does not retain them. */
 const visitorsTwice: Scene = async ({ ingest, id, pause, signal }) => {
   const events = passages(id);
   await ingest(events);

@@ -6,13 +6,12 @@ import { createMemoryBackend } from './backends/memory/backend.ts';
 import { createDirectorySpill } from './backends/spill/directory.ts';
 import { createMemorySpill } from './backends/spill/memory.ts';
 import type { AuditConfig, AuthConfig, Config, RedisConfig, TlsConfig } from './config.ts';
-import type { AuditSign, AuditStore } from './core/audit/audit-rows.ts';
+import type { AuditSign } from './core/audit/audit-rows.ts';
 import type { AuditBounds } from './core/audit/audit.ts';
 import { compilePolicy, defaultPolicy, type Policy } from './core/auth/policy.ts';
 import type { Authenticator } from './core/auth/principal.ts';
 import type { Backend } from './core/backend.ts';
 import { createCore, type Core } from './core/core.ts';
-import type { ServerSettings } from './core/deps.ts';
 import { fail } from './core/errors.ts';
 import type { SpillStore } from './core/history/message.ts';
 import { AUDIT_KEEP_MS, AUDIT_ROWS, DRAIN_MS, MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
@@ -114,7 +113,7 @@ export function createCallboard(options: CallboardOptions): Callboard {
       ...{ clock, log, shares, metrics: meter, sha256: crypto.sha256 },
       idempotencyWindowMs: config.idempotencyWindowMs,
       history: historyLimitsOf(config, shares),
-      audit: auditStore(config, log),
+      audit: config.audit?.file ? openAuditFile(config.audit.file, log) : undefined,
     });
   const spill = options.spill ?? spillStore(config.spillDir ?? null, { clock, log, crypto, shares });
   return compose(options, { backend, spill, crypto, clock, shares, meter });
@@ -163,7 +162,7 @@ const policyOf = ({ policy, config }: CallboardOptions): Policy =>
 function compose(options: CallboardOptions, place: Place): Callboard {
   const { backend, spill, crypto, clock, shares, meter } = place;
   const { config, log = silentLog, tracing } = options;
-  const { basePath = '', traceIds = false } = config;
+  const { basePath = '', traceIds = false, maxBodyBytes = MAX_BODY_BYTES } = config;
   const core = createCore({
     loop: systemLoop,
     nodeId: config.nodeId ?? `node-${crypto.randomToken().slice(0, 8)}`,
@@ -180,7 +179,7 @@ function compose(options: CallboardOptions, place: Place): Callboard {
     rawMessages: config.rawMessages ?? false,
     audit: auditOptions(config, { crypto, log }),
     reveal: config.reveal,
-    server: serverSettings(config),
+    server: { version: VERSION, label: config.label ?? null, maxBodyBytes },
   });
   // Tokens expire by the system clock, as their issuers expect, and not by the clock of the store.
   const wall = options.clock ?? systemClock;
@@ -194,7 +193,7 @@ function compose(options: CallboardOptions, place: Place): Callboard {
     clock: wall,
     randomId: crypto.randomId,
     basePath,
-    maxBodyBytes: config.maxBodyBytes ?? MAX_BODY_BYTES,
+    maxBodyBytes,
     unauthenticatedSockets: config.unauthenticatedSockets,
     inboundBytesPerSecond: config.inboundBytesPerSecond,
     origins: { allowedOrigins: config.allowedOrigins ?? [], trustProxy: config.trustProxy ?? false },
@@ -311,11 +310,6 @@ function historyLimitsOf({ retentionMs, streamMaxMessages }: Settings, { bounds 
   };
 }
 
-/** Returns what the relay reports about itself: its version, its label and its limit of body sizes. */
-function serverSettings({ label = null, maxBodyBytes = MAX_BODY_BYTES }: Settings): ServerSettings {
-  return { version: VERSION, label, maxBodyBytes };
-}
-
 /** Returns the folder of the built console and its label; null if the console is switched off. */
 function consoleOf({ operatorConsole = true, label = null }: Settings): { folder: URL; label: string } | null {
   return operatorConsole ? { folder: new URL('../dist/console/', import.meta.url), label: label ?? '' } : null;
@@ -334,11 +328,6 @@ function spillStore(
   return root === null
     ? createMemorySpill(parts.clock, parts.crypto, parts.shares)
     : createDirectorySpill({ root, ...parts });
-}
-
-/** Returns the store of the audit in direct mode; undefined if it is kept in memory. */
-function auditStore({ audit }: Settings, log: Log): AuditStore | undefined {
-  return audit?.file ? openAuditFile(audit.file, log) : undefined;
 }
 
 /**

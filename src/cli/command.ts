@@ -168,7 +168,7 @@ export function readAddress(address: string, parts: 2 | 3 | 'site'): readonly [s
   return [user, client, command];
 }
 
-/** Reads the params of a call from the file of `--params`, and adds arguments of the form `key:=json` and `key=text`. */
+/** Reads the params of a call from the file of `--params`, and adds arguments such as `key:=json` and `key=text`. */
 export async function readParams(file: string | undefined, pairs: readonly string[]): Promise<unknown> {
   const given = file === undefined ? undefined : parse(await contentOf(file), '--params');
   if (pairs.length === 0) return given;

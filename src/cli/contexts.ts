@@ -1,4 +1,4 @@
-/** Decides which relay a command talks to, and where its token comes from: flags, then the environment, then contexts. */
+/** Decides which relay a command talks to, and where its token comes from: flags, environment, then contexts. */
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { chmod, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
@@ -68,7 +68,7 @@ export function contextNamed({ contexts }: ContextsFile, name: string): RelayCon
   return context;
 }
 
-/** Returns the source of the token. A context named by a flag comes first: the environment's may be of another relay. */
+/** Returns the source of the token: a context named by a flag first, since the environment's may be another relay's. */
 function tokenSource(flags: RelayFlags, env: Env, context: NamedContext | null): Source | null {
   const { tokenCommand, tokenFile } = flags;
   if (tokenCommand !== undefined) return { give: () => printedBy(tokenCommand), from: '--token-command' };

@@ -58,7 +58,7 @@ type Queried<Data, Filters> = Columns & {
   readonly page: (data: Data) => ListedPage;
 };
 
-/** Returns a verb that lists what GraphQL answers: what users may read of their own data, which REST does not answer. */
+/** Returns a verb that lists what GraphQL answers, for example to users about their own data, which REST does not. */
 export function queryListing<Data, Filters extends object>(queried: Queried<Data, Filters>): RunVerb {
   const { document, variables, page } = queried;
   return (run) => {

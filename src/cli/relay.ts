@@ -45,7 +45,7 @@ export function openRelay(
   let known: Promise<RelaySettings> | undefined;
   const settings = (): Promise<RelaySettings> => (known ??= readSettings(flags, env));
 
-  /** Requests a REST route and returns its answer, whatever its status. Throws OperatorFailure if there is no answer. */
+  /** Requests a route and returns its answer, whatever its status. Throws OperatorFailure if there is no answer. */
   async function request(path: string, call: RelayCall = {}): Promise<HttpAnswer> {
     const { url, token } = await settings();
     const retries = call.repeatable === false ? 0 : RETRIES;

@@ -31,7 +31,7 @@ export async function token(argv: readonly string[], io: Io): Promise<void> {
   io.print(`${await signToken({ secret, user, scopes, ttlSeconds, now: Date.now(), issuer, audience })}\n`);
 }
 
-/** Returns the user's name in its canonical form. Notes a fault under the flag's name if there is none or it is wrong. */
+/** Returns the user's name in its canonical form. Notes a fault under the flag's name if it is missing or wrong. */
 function readUser(flag: string, text: string | undefined, faults: string[]): string {
   if (text === undefined) faults.push(`${flag}: is required`);
   try {

@@ -5,7 +5,7 @@ import type { CommandEvent, Listening } from './commands/command.ts';
 import type { CommandStore, DeliveryInspector, NodeStore, WaiterStore } from './commands/stores.ts';
 import type { Connection, ConnectionStore, DisconnectCause, ReconnectStore } from './connections/connection.ts';
 import type { ContextStore } from './contexts/context.ts';
-import type { DedupStore } from './dedup/dedup-store.ts';
+import type { DedupStore } from './dedup/dedup.ts';
 import type { HistoryStore } from './history/message.ts';
 import type { CommandKey } from './ids.ts';
 import type { JsonText } from './json.ts';

@@ -49,11 +49,13 @@ export function traceContextOf(headers: Headers): TraceContext | undefined {
   };
 }
 
-/** The trace fields of a caller's request: ids of W3C Trace Context, or any other texts. */
+/** The trace fields of a caller's request: ids of W3C Trace Context, or any other texts. Null if it gave none. */
 export type TraceFields = {
   readonly traceId: string | null;
   readonly parentSpanId: string | null;
+  /** The trace flags of W3C Trace Context, two hexadecimal digits. */
   readonly traceFlags: string | null;
+  /** The `tracestate` of W3C Trace Context, at most 512 characters. */
   readonly traceState: string | null;
 };
 

@@ -7,7 +7,8 @@ import {
   type Authenticator,
   type Principal,
 } from '../core/auth/principal.ts';
-import type { ClientLink, LinkSession } from '../core/commands/link-queues.ts';
+import type { ClientLink } from '../core/commands/link-queues.ts';
+import type { LinkSession } from '../core/commands/link-session.ts';
 import type { FinishResult } from '../core/commands/stores.ts';
 import type { ClientType, LinkEnd } from '../core/connections/connection.ts';
 import type { Core } from '../core/core.ts';
@@ -157,7 +158,12 @@ export class FrameRouter {
     const session = this.#session;
     if (!session) return;
     this.#run({}, async () => {
-      if ((await isBound(session)) === false) this.#writer.end('node_lost');
+      try {
+        if (!(await session.alive())) this.#writer.end('node_lost');
+      } catch (error) {
+        // While the store is unavailable, the link stays open.
+        if (!(error instanceof CallboardError && error.code === 'store_unavailable')) throw error;
+      }
     });
   }
 
@@ -308,16 +314,6 @@ export class FrameRouter {
     const about = 'type' in of ? aboutFrame(of) : of;
     if (error instanceof BadPayload) this.#writer.refuseBadFrame(error.message, about);
     else this.#writer.refuse(refusalOf(error, this.#parts), about);
-  }
-}
-
-/** Returns whether the client is bound to this link. Null while the store is unavailable: the link then stays open. */
-async function isBound(session: LinkSession): Promise<boolean | null> {
-  try {
-    return await session.alive();
-  } catch (error) {
-    if (error instanceof CallboardError && error.code === 'store_unavailable') return null;
-    throw error;
   }
 }
 

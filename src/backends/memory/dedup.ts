@@ -1,5 +1,5 @@
 /** Recognises repeated messages within one process, and counts the messages that were seen and repeated. */
-import type { DedupStats, DedupStore } from '../../core/dedup/dedup-store.ts';
+import type { DedupStats, DedupStore } from '../../core/dedup/dedup.ts';
 import { DEDUP_GRAIN_MS, DEDUP_TTL_MS, DEDUP_WINDOW_SECONDS } from '../../core/limits.ts';
 import { silentMetrics, type Metrics } from '../../core/metrics.ts';
 import type { Clock, Log } from '../../core/ports.ts';

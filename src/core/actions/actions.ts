@@ -21,7 +21,6 @@ import { name as checkName, type ClientKey } from '../ids.ts';
 import { ACTION_SAMPLE, ACTION_SAMPLE_BYTES, ACTION_SAMPLE_CONNECTIONS, CLIENT_ACTIONS } from '../limits.ts';
 import { thenDo } from '../maybe-promise.ts';
 
-/** The API of advertised actions. */
 export type Actions = ReturnType<typeof createActions>;
 
 /** Creates the API of advertised actions. They describe capabilities and are never an authorization. */

@@ -8,8 +8,7 @@ import type { Log } from '../ports.ts';
  * What an administrator did. `payload`: read payloads by an argument of a listing. `reveal`: read one payload and gave
  * the reason.
  */
-const OPERATOR_ACTIONS = ['disconnect', 'drain', 'cancel', 'payload', 'reveal'] as const;
-export type OperatorAction = (typeof OPERATOR_ACTIONS)[number];
+export type OperatorAction = 'disconnect' | 'drain' | 'cancel' | 'payload' | 'reveal';
 
 /** The ids of what an act concerned; never a payload or a token. `view`: `raw` for the raw sample of history. */
 export type AuditSubject = Readonly<

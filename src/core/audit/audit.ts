@@ -30,7 +30,6 @@ import {
   type OperatorAction,
 } from './audit-rows.ts';
 
-/** The API for reading the audit. */
 export type Audits = ReturnType<typeof createAudits>;
 
 type AuditsParts = { readonly store: AuditStore; readonly cursors: Cursors; readonly clock: Clock };

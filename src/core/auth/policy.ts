@@ -6,8 +6,7 @@ import type { CallingPrincipal } from './principal.ts';
  * How administrators read payloads. `argument`: by the arguments of listings and by `reveal`; `mutation`: by `reveal`
  * alone, which needs a reason; `off`: not at all.
  */
-const REVEAL_MODES = ['argument', 'mutation', 'off'] as const;
-export type RevealMode = (typeof REVEAL_MODES)[number];
+export type RevealMode = 'argument' | 'mutation' | 'off';
 
 /**
  * The invocation to decide on: this action on a client of this user. `clientType` is null while the client is not

@@ -55,7 +55,6 @@ import {
 import { checkInvoke, type CheckedInvoke } from './request.ts';
 import { Wait, type WaitParts } from './wait.ts';
 
-/** The API of calls: invoke, await and cancel commands, and observe the waits that are pending. */
 export type Rpc = ReturnType<typeof createRpc>;
 
 export function createRpc(parts: InvokeParts, questions: NodeQuestions) {

@@ -4,6 +4,7 @@ import type { DeliveryActs } from '../commands/acts.ts';
 import { END_MESSAGES, endedByMark, isTerminal, type Command, type Reply, type WaitFor } from '../commands/command.ts';
 import type { Deps } from '../deps.ts';
 import { commandKeyText } from '../ids.ts';
+import type { JsonText } from '../json.ts';
 import { RELEASE_MS } from '../limits.ts';
 import { thenDo } from '../maybe-promise.ts';
 import type { Metrics } from '../metrics.ts';
@@ -155,14 +156,24 @@ export class Wait {
 
   /** Removes the waiter, and answers with the record as it is now. */
   async #giveUp(command: Command): Promise<Invocation> {
-    const { commands, waiters } = this.#parts.deps.backend;
+    const { rpcId } = this;
     this.forget();
-    await waiters.remove(command, this.rpcId);
-    const [now] = await commands.get([command]);
-    const mark = now ? null : await commands.mark(command);
-    const present = now ?? (mark ? endedByMark(command, mark) : command);
-    return invocation(present, this.rpcId, isTerminal(present) ? await commands.result(present) : null);
+    const { command: present, result } = await readPresent(this.#parts.deps, { rpcId, command });
+    return invocation(present, rpcId, result);
   }
+}
+
+/** Removes the waiter of a command from the store, and reads the command's present state. */
+async function readPresent(
+  { backend }: Pick<Deps, 'backend'>,
+  { rpcId, command }: Pick<KnownWait, 'rpcId' | 'command'>,
+): Promise<Reply> {
+  const { commands, waiters } = backend;
+  await waiters.remove(command, rpcId);
+  const [now] = await commands.get([command]);
+  const mark = now ? null : await commands.mark(command);
+  const present = now ?? (mark ? endedByMark(command, mark) : command);
+  return { rpcId, command: present, result: isTerminal(present) ? await commands.result(present) : null };
 }
 
 // Matches replies to the callers that wait on this node.
@@ -295,16 +306,13 @@ async function reattach({ deps, correlator }: Parts, wait: KnownWait): Promise<v
   const { rpcId, command, waitFor, until } = wait;
   const now = deps.clock.now();
   const withinMs = until === null ? null : Math.max(0, until - now);
-  const attached = await deps.backend.waiters.attach(command, {
-    rpcId,
-    callerNodeId: deps.nodeId,
-    waitFor,
-    withinMs,
-  });
-  if (attached.kind === 'satisfied') correlator.resolve({ rpcId, command: attached.command, result: attached.result });
-  if (attached.kind === 'ended')
-    correlator.resolve({ rpcId, command: endedByMark(command, attached.mark), result: null });
-  if (attached.kind === 'unknown') correlator.resolve({ rpcId, command: forgotten(command, now), result: null });
+  const waiter = { rpcId, callerNodeId: deps.nodeId, waitFor, withinMs };
+  const attached = await deps.backend.waiters.attach(command, waiter);
+  const end = (present: Command, result: JsonText | null = null): void =>
+    correlator.resolve({ rpcId, command: present, result });
+  if (attached.kind === 'satisfied') end(attached.command, attached.result);
+  if (attached.kind === 'ended') end(endedByMark(command, attached.mark));
+  if (attached.kind === 'unknown') end(forgotten(command, now));
 }
 
 /**
@@ -345,23 +353,12 @@ export async function releaseWaits(parts: Parts): Promise<void> {
 }
 
 async function release({ deps, correlator }: Parts, wait: KnownWait): Promise<void> {
-  const reply = await present(deps, wait).catch((error: unknown) => {
+  const reply = await readPresent(deps, wait).catch((error: unknown) => {
     const fields = { err: error, ...commandTraceFields(wait.command) };
     deps.log.warn(fields, 'could not read a command; its caller gets the last known state');
     return lastKnown(wait);
   });
   correlator.resolve(reply);
-}
-
-async function present({ backend }: Parts['deps'], { rpcId, command }: KnownWait): Promise<Reply> {
-  const { commands, waiters } = backend;
-  await waiters.remove(command, rpcId);
-  const [now = command] = await commands.get([command]);
-  if (now === null) {
-    const mark = await commands.mark(command);
-    return { rpcId, command: mark ? endedByMark(command, mark) : command, result: null };
-  }
-  return { rpcId, command: now, result: isTerminal(now) ? await commands.result(now) : null };
 }
 
 function lastKnown({ rpcId, command }: KnownWait): Reply {

@@ -29,7 +29,6 @@ import {
   type FlappingSample,
 } from './connection.ts';
 
-/** The API for reading connections. */
 export type Connections = ReturnType<typeof createConnections>;
 
 /** Creates the API for reading connections. */

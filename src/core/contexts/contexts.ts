@@ -36,7 +36,6 @@ import type {
   WindowKey,
 } from './context.ts';
 
-/** The API of contexts, windows and workers. */
 export type Contexts = ReturnType<typeof createContexts>;
 
 /**

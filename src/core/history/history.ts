@@ -40,7 +40,6 @@ import {
 } from './message.ts';
 import { readPayloads } from './payloads.ts';
 
-/** The API for reading history. */
 export type Histories = ReturnType<typeof createHistories>;
 
 /**

@@ -207,78 +207,51 @@ export const SHARE_MESSAGE: Readonly<Record<ShareRefusal, string>> = {
   store_full: 'The relay has no room left for this resource.',
 };
 
-/**
- * The amounts of every share that one user holds. Links, queues and streams keep a reference and update it, so that no
- * call has to look up the user. Amounts are counts or bytes and never negative. The code that takes an amount releases
- * the same amount once.
- */
-export interface Holdings {
-  readonly userId: string;
-  held(share: ShareName): number;
-  /** Returns why `amount` more may not be taken; null: it may. Changes nothing. */
-  refusal(share: ShareName, amount: number): ShareRefusal | null;
-  /**
-   * Takes the amount if there is room; otherwise throws `share_exceeded` or `store_full` with the member `share` and
-   * reserves nothing.
-   */
-  claim(share: ShareName, amount: number): void;
-  /** Takes the amount without a check, for data that must be recorded. The owner of the data evicts afterwards. */
-  take(share: ShareName, amount: number): void;
-  release(share: ShareName, amount: number): void;
+export function createShares(given: Partial<ShareBounds> = {}): Shares {
+  return new Shares({ ...SHARE_BOUNDS, ...given });
 }
+
+const INDEX = Object.fromEntries(SHARE_NAMES.map((name, index) => [name, index])) as Readonly<
+  Record<ShareName, number>
+>;
 
 /** Keeps the holdings of each user of this process, and the totals. */
-export interface Shares {
-  readonly bounds: ShareBounds;
-  /** Returns the holdings of a user. Keep the reference as long as the link, queue or stream lives. */
-  of(userId: string): Holdings;
-  /** Returns the amount that all users hold together. */
-  used(share: ShareName): number;
-  /** Whether the total is reached, so that the next `claim` of any user is refused. */
-  full(share: ShareName): boolean;
-  /**
-   * Returns the users over their guarantee, in no particular order. They are at most as many as guarantees fit into the
-   * total.
-   */
-  over(share: ShareName): Iterable<Holdings>;
-  /** Returns the user who exceeds their guarantee the most; null if none does. Eviction takes from this user first. */
-  mostOver(share: ShareName): Holdings | null;
-}
-
-export function createShares(given: Partial<ShareBounds> = {}): Shares {
-  return new ShareTable({ ...SHARE_BOUNDS, ...given });
-}
-
-const INDEX: Readonly<Record<ShareName, number>> = indexes();
-
-class ShareTable implements Shares {
+export class Shares {
   readonly bounds: ShareBounds;
   /** The users that hold something. */
-  readonly #users = new Map<string, UserHoldings>();
+  readonly #users = new Map<string, Holdings>();
   readonly #used = SHARE_NAMES.map(() => 0);
-  readonly #over = SHARE_NAMES.map(() => new Set<UserHoldings>());
+  readonly #over = SHARE_NAMES.map(() => new Set<Holdings>());
 
   constructor(bounds: ShareBounds) {
     this.bounds = bounds;
   }
 
+  /** Returns the holdings of a user. Keep the reference as long as the link, queue or stream lives. */
   of(userId: string): Holdings {
-    return this.find(userId) ?? new UserHoldings(this, userId);
+    return this.find(userId) ?? new Holdings(this, userId);
   }
 
+  /** Returns the amount that all users hold together. */
   used(share: ShareName): number {
     return this.#used[INDEX[share]] ?? 0;
   }
 
+  /** Whether the total is reached, so that the next `claim` of any user is refused. */
   full(share: ShareName): boolean {
     const { total } = this.bounds[share];
     return total !== null && this.used(share) >= total;
   }
 
+  /**
+   * Returns the users over their guarantee, in no particular order. They are at most as many as guarantees fit into the
+   * total.
+   */
   over(share: ShareName): Iterable<Holdings> {
     return this.#over[INDEX[share]] ?? [];
   }
 
+  /** Returns the user who exceeds their guarantee the most; null if none does. Eviction takes from this user first. */
   mostOver(share: ShareName): Holdings | null {
     let most: Holdings | null = null;
     for (const holdings of this.over(share))
@@ -286,20 +259,22 @@ class ShareTable implements Shares {
     return most;
   }
 
-  find(userId: string): UserHoldings | undefined {
+  // Holdings alone call the methods below.
+
+  find(userId: string): Holdings | undefined {
     return this.#users.get(userId);
   }
 
-  enter(holdings: UserHoldings): void {
+  enter(holdings: Holdings): void {
     this.#users.set(holdings.userId, holdings);
   }
 
-  leave(holdings: UserHoldings): void {
+  leave(holdings: Holdings): void {
     this.#users.delete(holdings.userId);
   }
 
   /** Updates the total and the set of users over their guarantee. */
-  changed(holdings: UserHoldings, share: ShareName, by: number): void {
+  changed(holdings: Holdings, share: ShareName, by: number): void {
     const index = INDEX[share];
     this.#used[index] = (this.#used[index] ?? 0) + by;
     const { guarantee } = this.bounds[share];
@@ -312,9 +287,14 @@ class ShareTable implements Shares {
   }
 }
 
-class UserHoldings implements Holdings {
+/**
+ * The amounts of every share that one user holds. Links, queues and streams keep a reference and update it, so that no
+ * call has to look up the user. Amounts are counts or bytes and never negative. The code that takes an amount releases
+ * the same amount once.
+ */
+export class Holdings {
   readonly userId: string;
-  readonly #table: ShareTable;
+  readonly #table: Shares;
   readonly #admin: boolean;
   readonly #held = SHARE_NAMES.map(() => 0);
   /**
@@ -323,7 +303,7 @@ class UserHoldings implements Holdings {
    */
   #kinds = 0;
 
-  constructor(table: ShareTable, userId: string) {
+  constructor(table: Shares, userId: string) {
     this.#table = table;
     this.userId = userId;
     this.#admin = isAdministrator(userId);
@@ -333,17 +313,23 @@ class UserHoldings implements Holdings {
     return this.#current().#held[INDEX[share]] ?? 0;
   }
 
+  /** Returns why `amount` more may not be taken; null: it may. Changes nothing. */
   refusal(share: ShareName, amount: number): ShareRefusal | null {
     const used = this.#table.used(share);
     return shareRefusal(this.#table.bounds[share], { held: this.held(share), used, amount, admin: this.#admin });
   }
 
+  /**
+   * Takes the amount if there is room; otherwise throws `share_exceeded` or `store_full` with the member `share` and
+   * reserves nothing.
+   */
   claim(share: ShareName, amount: number): void {
     const refusal = this.refusal(share, amount);
     if (refusal) fail(refusal, SHARE_MESSAGE[refusal], { share });
     this.take(share, amount);
   }
 
+  /** Takes the amount without a check, for data that must be recorded. The owner of the data evicts afterwards. */
   take(share: ShareName, amount: number): void {
     if (amount <= 0) return;
     this.#current().#change(share, amount);
@@ -368,14 +354,10 @@ class UserHoldings implements Holdings {
    * Returns the user's registered object, or this one if none is registered. An object that holds something is
    * registered.
    */
-  #current(): UserHoldings {
+  #current(): Holdings {
     if (this.#kinds > 0) return this;
     return this.#table.find(this.userId) ?? this;
   }
-}
-
-function indexes(): Record<ShareName, number> {
-  return Object.fromEntries(SHARE_NAMES.map((name, index) => [name, index])) as Record<ShareName, number>;
 }
 
 // Finds the name under which a requester's use of bounded resources is counted.

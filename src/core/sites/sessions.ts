@@ -79,12 +79,19 @@ export function createSessions(deps: Deps, watch: SessionWatch) {
         grant: { ...given, grantId: deps.crypto.randomId(), parentId: null, ttlMs: null, tokenHash },
       });
       if (result.kind !== 'opened') return refusedCreation(result, `A site has at most ${SESSIONS_PER_SITE} sessions.`);
-      return opened(deps, watch, { session: result.session, site: descriptor, token });
+      const { session } = result;
+      const access = { session, site: descriptor, grant: ownerGrant(session), connector: null };
+      const [grant = access.grant] = session.grants;
+      return { view: sessionView(deps, watch, { access, whole: true }), grant, token };
     },
     /** Returns a session. Null: it does not exist or belongs to another user. An administrator reads any session. */
     async session(requester: Requester, sessionId: string): Promise<SessionView | null> {
       const principal = requirePrincipal(requester);
-      if (principal.kind === 'admin') return adminView(deps, watch, sessionId);
+      if (principal.kind === 'admin') {
+        const session = await findSession(deps, sessionId);
+        const seen = session && { session, grant: null, ...(await siteOf(deps, session)) };
+        return seen && sessionView(deps, watch, { access: seen, whole: true });
+      }
       const access = await sessionAccessOf(deps, principal, { sessionId, scope: 'invoke' });
       if (!access) return null;
       requireAllowed(deps, access, { kind: 'read' });
@@ -150,21 +157,6 @@ function firstGrant(
   const verdict = namesDenied({ events: null, actions: null }, site, { events, actions, share });
   if (verdict && !verdict.allowed) fail(verdict.code, verdict.message);
   return { events, actions: actions ?? site.actions, share };
-}
-
-type Opening = { readonly session: SiteSession; readonly site: HostedSite; readonly token: string };
-
-function opened(deps: Deps, watch: SessionWatch, { session, site, token }: Opening): OpenedSession {
-  const access = { session, site, grant: ownerGrant(session), connector: null };
-  const [grant = access.grant] = session.grants;
-  return { view: sessionView(deps, watch, { access, whole: true }), grant, token };
-}
-
-async function adminView(deps: Deps, watch: SessionWatch, sessionId: string): Promise<SessionView | null> {
-  const session = await findSession(deps, sessionId);
-  if (!session) return null;
-  const access = { session, grant: null, ...(await siteOf(deps, session)) };
-  return sessionView(deps, watch, { access, whole: true });
 }
 
 /**

@@ -30,7 +30,6 @@ import {
   type SiteSession,
 } from './site.ts';
 
-/** The API of cooperative sites. */
 export type Sites = ReturnType<typeof createSites>;
 
 /** Creates the API of cooperative sites: definitions, sessions with their grants, live events, and actions. */

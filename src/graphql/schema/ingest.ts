@@ -1,5 +1,5 @@
 /** The mutation that ingests events of a client. Each message gets its own verdict. */
-import type { DedupBackend, DedupStats } from '../../core/dedup/dedup-store.ts';
+import type { DedupBackend, DedupStats } from '../../core/dedup/dedup.ts';
 import type { InputError } from '../../core/errors.ts';
 import type { IngestError, IngestMessage, IngestVerdict } from '../../core/ingest/ingest.ts';
 import { trustJson, type RawJson } from '../../core/json.ts';
