@@ -73,6 +73,8 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
   },
   // Only this file may load the demo, and only when the command `callboard demo` runs.
   { of: 'cli/demo.ts', may: ['cli/', '../demo/demo.ts'] },
+  // The relay's side of links, against which own clients are checked.
+  { of: 'cli/conformance/', may: ['clients/link/platform.ts', 'core/limits.ts', 'protocol/'] },
   {
     of: 'cli/',
     may: [

@@ -73,7 +73,8 @@ export async function startRunner(): Promise<Runner> {
       const name = file ?? 'example.mjs';
       await writeFile(join(folder, name), text);
       // A named program that connects as a client is not run here, because the next shell block of the page starts it.
-      if (file === undefined || !text.includes('runtime.connect()')) await runProgram('node', [name], place);
+      if (file === undefined || !/runtime\.connect\(\)|new WebSocket\(/.test(text))
+        await runProgram('node', [name], place);
     },
     async [Symbol.asyncDispose]() {
       for (const group of groups) stopGroup(group);
