@@ -72,7 +72,7 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
     ],
   },
   // Only this file may load the demo, and only when the command `callboard demo` runs.
-  { of: 'cli/demo.ts', may: ['cli/', '../demo/demo.ts'] },
+  { of: 'cli/demo.ts', may: ['cli/', 'config.ts', '../demo/demo.ts'] },
   {
     of: 'cli/',
     may: [
