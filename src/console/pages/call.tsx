@@ -9,6 +9,7 @@ import {
   type CallPageQuery,
   type CancelState,
 } from '../../../generated/console.ts';
+import { reasonText } from '../../protocol/reason-text.ts';
 import { useLive, useQuery, type Query } from '../api/query.ts';
 import { accepted, request } from '../api/request.ts';
 import { clientHref, nodesHref, pagePath, queryPath, userHref } from '../base.ts';
@@ -41,7 +42,7 @@ import {
   Time,
   Until,
 } from '../ui/values.tsx';
-import { EXECUTION, WAIT_FOR, day, duration, plural, reasonText } from '../ui/words.ts';
+import { EXECUTION, WAIT_FOR, day, duration, plural } from '../ui/words.ts';
 import { MessagesTable, ResultReveal } from './history.tsx';
 import { CallTimeline, type CallDetails } from './timeline.tsx';
 

@@ -6,24 +6,14 @@ import type {
   Outcome,
   WaitRowFragment,
 } from '../../../generated/console.ts';
+import { reasonText } from '../../protocol/reason-text.ts';
 import { now } from '../api/request.ts';
 import { callHref } from '../base.ts';
 import { isSilent } from '../shell/facts.tsx';
 import { ClientLink, Count, Nil } from '../ui/page.tsx';
 import type { Column } from '../ui/table.tsx';
 import { Ago, CommandMark, ConnectionMark, ShortId, StageMark, Time, Until } from '../ui/values.tsx';
-import {
-  CAUSE,
-  HEARTBEAT,
-  WAIT_FOR,
-  age,
-  capitalWord,
-  duration,
-  percent,
-  plural,
-  reasonText,
-  whole,
-} from '../ui/words.ts';
+import { CAUSE, HEARTBEAT, WAIT_FOR, age, capitalWord, duration, percent, plural, whole } from '../ui/words.ts';
 
 /** A wait that is older than this, in milliseconds, is shown as a long wait. */
 export const LONG_WAIT_MS = 60_000;

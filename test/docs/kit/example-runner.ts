@@ -53,7 +53,7 @@ export async function startRunner(): Promise<Runner> {
   const token = await tokenOf('demo');
   const env = {
     PATH: `${dirname(process.execPath)}:${process.env['PATH'] ?? ''}`,
-    ...{ TOKEN: token, ADMIN, HOME: folder, NODE_OPTIONS: `--import=${HOOKS}` },
+    ...{ TOKEN: token, ADMIN, HOME: folder, XDG_STATE_HOME: folder, NODE_OPTIONS: `--import=${HOOKS}` },
   };
   const desk = createDesk(url);
   const groups: number[] = [];
