@@ -789,6 +789,7 @@ export type NodesQuery = { delivery: { nodes: { nodes: Array<{ updatedAt: string
 export type DrainNodeMutationVariables = Exact<{
   nodeId: string;
   withinMs: number;
+  reason?: string | null | undefined;
 }>;
 
 
@@ -826,7 +827,7 @@ export type ViewerQuery = { viewer: { kind: ViewerKind, userId: string | null, s
 export type ShellOfAdminQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type ShellOfAdminQuery = { pendingRpcCount: { count: number }, delivery: { nodes: { nodes: Array<{ nodeId: string, stale: boolean, updatedAt: string, links: number }> } } };
+export type ShellOfAdminQuery = { pendingRpcCount: { count: number }, delivery: { nodes: { nodes: Array<{ nodeId: string, stale: boolean, draining: boolean, updatedAt: string, links: number, connectionWaiters: number, unfinishedCommands: number }> } } };
 
 export type ShellOfUserQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -890,6 +891,14 @@ export type CallEventsSubscriptionVariables = Exact<{
 
 
 export type CallEventsSubscription = { commandEvents: { stage: CommandEventStage, missed: number, record: { userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage } } };
+
+export type FindCommandQueryVariables = Exact<{
+  filter?: DeliveryFilter | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type FindCommandQuery = { delivery: { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } } };
 
 export type WaitsQueryVariables = Exact<{
   filter?: PendingRpcFilter | null | undefined;
@@ -1754,8 +1763,8 @@ fragment NodeRow on DispatcherNode {
   }
 }`) as unknown as TypedDocumentString<NodesQuery, NodesQueryVariables>;
 export const DrainNodeDocument = new TypedDocumentString(`
-    mutation DrainNode($nodeId: ID!, $withinMs: Int!) {
-  drainNode(nodeId: $nodeId, withinMs: $withinMs) {
+    mutation DrainNode($nodeId: ID!, $withinMs: Int!, $reason: String) {
+  drainNode(nodeId: $nodeId, withinMs: $withinMs, reason: $reason) {
     nodeId
   }
 }
@@ -1887,8 +1896,11 @@ export const ShellOfAdminDocument = new TypedDocumentString(`
       nodes {
         nodeId
         stale
+        draining
         updatedAt
         links
+        connectionWaiters
+        unfinishedCommands
       }
     }
   }
@@ -2230,6 +2242,28 @@ export const CallEventsDocument = new TypedDocumentString(`
   lateResults
   lastProvenStage
 }`) as unknown as TypedDocumentString<CallEventsSubscription, CallEventsSubscriptionVariables>;
+export const FindCommandDocument = new TypedDocumentString(`
+    query FindCommand($filter: DeliveryFilter, $after: String) {
+  delivery {
+    commands(filter: $filter, order: NEWEST, first: 1000, after: $after) {
+      nodes {
+        userId
+        clientId
+        commandId
+        action
+        stage
+        outcome
+      }
+      pageInfo {
+        ...PageInfoPart
+      }
+    }
+  }
+}
+    fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}`) as unknown as TypedDocumentString<FindCommandQuery, FindCommandQueryVariables>;
 export const WaitsDocument = new TypedDocumentString(`
     query Waits($filter: PendingRpcFilter, $first: Int!, $after: String) {
   pendingRpcs(filter: $filter, first: $first, after: $after) {

@@ -10,7 +10,7 @@ import {
 import type { NodeView } from '../../core/commands/operator.ts';
 import { notFound } from '../../core/errors.ts';
 import { clientKeyText } from '../../core/ids.ts';
-import { DRAIN_WITHIN_MS, NODE_LEASE_MS } from '../../core/limits.ts';
+import { DRAIN_WITHIN_MS, MAX_REASON, NODE_LEASE_MS } from '../../core/limits.ts';
 import { thenDo } from '../../core/maybe-promise.ts';
 import { builder, ranged, wireEnum } from './builder.ts';
 import { fieldsOf, flag, float, id, int, nullable, text, time, typed } from './builder-fields.ts';
@@ -228,8 +228,11 @@ builder.mutationField('drainNode', (t) =>
         ...ranged(DRAIN_WITHIN_MS),
         description: `How long links may finish their work, in milliseconds: ${DRAIN_WITHIN_MS.min} to ${DRAIN_WITHIN_MS.max}. Links that are still busy then are closed.`,
       }),
+      reason: t.arg.string({
+        description: `The reason for the audit log, at most ${MAX_REASON} characters. Omitted: none.`,
+      }),
     },
-    resolve: async (_, { nodeId, withinMs }, { core, requester, notes }) =>
-      (await core.delivery.drainNode(requester, nodeId, withinMs, notes?.requestId)) ?? notFound(),
+    resolve: async (_, { nodeId, withinMs, reason }, { core, requester, notes }) =>
+      (await core.delivery.drainNode(requester, nodeId, withinMs, reason ?? null, notes?.requestId)) ?? notFound(),
   }),
 );
