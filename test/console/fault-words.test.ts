@@ -51,21 +51,23 @@ it.each<readonly [string, Schema, unknown, readonly string[]]>([
 });
 
 it('has a text for every fault, and none of the library', () => {
-  const part = fc.constantFrom<Schema | boolean>(
-    ...[false, { type: 'string' }, { maximum: 1 }, { const: 1 }, { oneOf: [{ const: 1 }, false] }, printer, email],
+  const parts: readonly Schema[] = [{ maximum: 1 }, { const: 1 }, { oneOf: [{ const: 1 }] }, printer, email];
+  const part = fc.constantFrom<Schema>(...parts, { type: 'string' }, { not: {} });
+  const schemas: fc.Arbitrary<Schema> = fc.record(
+    {
+      ...{ properties: fc.dictionary(fc.constantFrom('a', 'kind', 'to'), part), items: part, contains: part },
+      ...{ additionalProperties: fc.oneof(part, fc.boolean()), propertyNames: part, not: part },
+      ...{ anyOf: fc.array(part, { minLength: 1 }), oneOf: fc.array(part, { minLength: 1 }) },
+      ...{ dependentRequired: fc.constant<Record<string, string[]>>({ a: ['b'] }) },
+    },
+    { requiredKeys: [] },
   );
-  const schemas = fc.record({
-    ...{ properties: fc.dictionary(fc.constantFrom('a', 'kind', 'to'), part), additionalProperties: part },
-    ...{ anyOf: fc.array(part, { minLength: 1 }), not: part, items: part, contains: part },
-    ...{ propertyNames: part, dependentRequired: fc.constant({ a: ['b'] }) },
-  }, { requiredKeys: [] });
   fc.assert(
-    fc.property(schemas, fc.jsonValue({ maxDepth: 2 }), (given, value) => {
-      const schema = given as Schema;
+    fc.property(schemas, fc.jsonValue({ maxDepth: 2 }), (schema, value) => {
       const { valid, errors } = new Validator(schema, '2020-12', false).validate(value);
       const faults = faultsOf(errors);
-      if (!valid) expect(faults.length).toBeGreaterThan(0);
-      for (const { text } of faults) expect(text).not.toMatch(/Instance |schema\.$|Property "|boolean/);
+      expect(faults.length > 0).toBe(!valid);
+      for (const { text } of faults) expect(text).not.toMatch(/Instance |Property "|boolean/);
     }),
   );
 });

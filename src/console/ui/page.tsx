@@ -1,6 +1,7 @@
 /** Shows the parts of a page: its head, sections, notices, and what it has in place of rows. */
-import { Component, type ComponentChildren, type VNode } from 'preact';
-import { useEffect, useId } from 'preact/hooks';
+import { Component, type ComponentChildren, type ComponentType, type VNode } from 'preact';
+import { lazy } from 'preact-iso';
+import { useEffect, useId, useState } from 'preact/hooks';
 import type { CompletenessPartFragment } from '../../../generated/console.ts';
 import { visibleText } from '../../protocol/visible-text.ts';
 import type { Query } from '../api/query.ts';
@@ -268,6 +269,46 @@ export function Nil({ why }: { readonly why: string }) {
 /** Shows a count, in a quiet colour when it is 0. */
 export function Count({ value, text }: { readonly value: number; readonly text?: string }) {
   return value === 0 ? <span class="nil">0</span> : <>{text ?? value}</>;
+}
+
+/** The pause before a file that could not be loaded is requested again, in milliseconds. */
+const LOAD_AGAIN_MS = 3_000;
+
+/**
+ * Returns a component that is loaded when it is first shown. While its file cannot be loaded, `Failed` is shown in its
+ * place, and the file is requested again at intervals. Its promise never rejects, because the router would keep the
+ * former page after that.
+ */
+export function loaded<Props extends object>(load: () => Promise<ComponentType<Props>>, Failed: ComponentType<Props>) {
+  let part: ComponentType<Props> | null = null;
+  const read = async (): Promise<ComponentType<Props>> => (part = await load());
+  function Unloaded(props: Props) {
+    const [, setTries] = useState(0);
+    useEffect(() => {
+      if (part !== null) return undefined;
+      const again = (): void => setTries((was) => was + 1);
+      const timer = setInterval(() => void read().then(again, again), LOAD_AGAIN_MS);
+      return () => clearInterval(timer);
+    }, [part]);
+    const Shown = part ?? Failed;
+    return <Shown {...props} />;
+  }
+  return lazy(() => read().catch(() => Unloaded));
+}
+
+/** Says that a file of the console could not be loaded, and offers to load the console again. */
+export function LoadFault({ what }: { readonly what: string }) {
+  const act = (
+    <button class="btn btn-s" type="button" onClick={() => location.reload()}>
+      Load again
+    </button>
+  );
+  return (
+    <Notice mark="warn" look="error" act={act}>
+      <b>{what} could not be loaded.</b> The relay does not answer, or it was upgraded since this tab was opened. It is
+      tried again by itself; “Load again” loads the console of an upgraded relay.
+    </Notice>
+  );
 }
 
 type BoundaryProps = { readonly children: ComponentChildren; readonly place: string };
