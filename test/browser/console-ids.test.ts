@@ -87,7 +87,7 @@ async function unseen(): Promise<readonly string[]> {
     const texts = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
     for (let node = texts.nextNode(); node; node = texts.nextNode()) {
       const parent = node.parentElement;
-      if (!parent || (node.textContent ?? '').trim() === '' || parent.closest('.sr, svg, option, details:not([open])'))
+      if (!parent || (node.textContent ?? '').trim() === '' || parent.closest('.sr, svg, option, details:not([open]), .cards thead'))
         continue;
       const range = document.createRange();
       range.selectNodeContents(node);

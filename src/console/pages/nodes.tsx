@@ -35,7 +35,7 @@ import {
 } from '../ui/page.tsx';
 import { List, Table, pageOf, type Column } from '../ui/table.tsx';
 import { Ago, OUTCOME_ORDER, OutcomeMark, Since, StateMark, Time } from '../ui/values.tsx';
-import { age, clock, percent, plural, sentenceCase, whole } from '../ui/words.ts';
+import { age, clock, nameClass, percent, plural, sentenceCase, whole } from '../ui/words.ts';
 import { SCOPE_COLUMNS, outcomeCounter, queueFigures } from './columns.tsx';
 
 type NodeRow = NodesQuery['delivery']['nodes']['nodes'][number];
@@ -283,10 +283,11 @@ const CAPACITY_COLUMNS: readonly Column<ScopeRow>[] = [
   ...SCOPE_COLUMNS,
   {
     head: 'Earliest deadline',
-    class: 'nw',
+    class: 'nw c-4',
+    label: 'earliest deadline',
     cell: ({ oldestDeadline }) => (oldestDeadline === null ? <Nil why="none" /> : <Time at={oldestDeadline} exact />),
   },
-  { head: 'Held by', class: 'fit', cell: ({ holders }) => <Holders holders={holders} /> },
+  { head: 'Held by', class: 'c-5 c-wide', label: 'held by', cell: ({ holders }) => <Holders holders={holders} /> },
 ];
 
 export function CapacityPage() {
@@ -338,7 +339,7 @@ function Holders({ holders }: { readonly holders: ScopeRow['holders'] }) {
   if (!first) return null;
   const more = holders.length - 1;
   return (
-    <a href={callHref(first)}>
+    <a href={callHref(first)} class={nameClass(first.userId, first.clientId)}>
       {first.userId} / {first.clientId}
       {more > 0 && ` and ${more} more`}
     </a>

@@ -126,7 +126,7 @@ export const CONTEXT_COLUMNS: readonly Column<ContextRowFragment>[] = [
     names: true,
     cell: (row) => <span title={row.contextId}>{row.title ?? row.contextId}</span>,
   },
-  { head: 'Client', class: 'fit c-4 c-end', cell: (row) => <ClientLink {...row} /> },
+  { head: 'Client', class: 'nw c-4 c-end', cell: (row) => <ClientLink {...row} /> },
   { head: 'Ownership', class: 'nw c-off', cell: (row) => capitalWord(row.ownership) },
   { head: 'Window', class: 'nw c-off', cell: (row) => row.windowId ?? <Nil why="in no window" /> },
   { head: 'Task', class: 'fit c-5', label: 'task', cell: (row) => row.taskId ?? <Nil why="no task" /> },

@@ -8,7 +8,7 @@ import type { Query } from '../api/query.ts';
 import { clientHref } from '../base.ts';
 import { useKeys } from './filters.tsx';
 import { Pips, Icon, type IconName } from './values.tsx';
-import { clockAt, sentenceCase, whole } from './words.ts';
+import { clockAt, nameClass, sentenceCase, whole } from './words.ts';
 
 /** The name of the environment, which the relay writes into the page; empty if the setting CONSOLE_LABEL gives none. */
 export const label: string = document.querySelector<HTMLMetaElement>('meta[name="callboard-label"]')?.content ?? '';
@@ -346,7 +346,7 @@ export class Boundary extends Component<BoundaryProps, { readonly failed: string
 /** Shows a link such as `alice / kiosk-1`, which leads to the client. */
 export function ClientLink(id: { readonly userId: string; readonly clientId: string }) {
   return (
-    <a href={clientHref(id)} title={`${id.userId} / ${id.clientId}`}>
+    <a href={clientHref(id)} class={nameClass(id.userId, id.clientId)}>
       {id.userId}
       <span class="who-of"> / </span>
       {id.clientId}
