@@ -1018,6 +1018,15 @@ export type AwaitCallMutation = { awaitCommand:
     | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
    };
 
+export type CallStagesQueryVariables = Exact<{
+  userId: string;
+  clientId: string;
+  commandId: string;
+}>;
+
+
+export type CallStagesQuery = { command: { delivery: { admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, outcome: Outcome | null } | null } | null };
+
 export type PreflightQueryVariables = Exact<{
   input: InvokeActionInput;
 }>;
@@ -2703,6 +2712,20 @@ fragment InvocationPart on Invocation {
   }
   result
 }`) as unknown as TypedDocumentString<AwaitCallMutation, AwaitCallMutationVariables>;
+export const CallStagesDocument = new TypedDocumentString(`
+    query CallStages($userId: ID!, $clientId: ID!, $commandId: ID!) {
+  command(userId: $userId, clientId: $clientId, commandId: $commandId) {
+    delivery {
+      admittedAt
+      queuedAt
+      dispatchedAt
+      acknowledgedAt
+      terminalAt
+      outcome
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<CallStagesQuery, CallStagesQueryVariables>;
 export const PreflightDocument = new TypedDocumentString(`
     query Preflight($input: InvokeActionInput!) {
   preflightInvocation(input: $input) {

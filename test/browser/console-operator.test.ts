@@ -43,7 +43,7 @@ async function startCall(): Promise<string> {
 describe('a file that cannot be loaded', () => {
   it('is said in place of its page, which comes by itself when the file can be loaded', async () => {
     page = await fresh('clients');
-    await page.route('**/assets/audit-*.js', (route) => route.fulfill({ status: 404 }));
+    await page.route('**/assets/audit-*.js*', (route) => route.fulfill({ status: 404 }));
     await page.locator('.rail').getByText('Audit').click();
     await main().getByRole('heading', { name: 'Audit' }).waitFor();
     await main().getByText('This page could not be loaded.').waitFor();
@@ -59,7 +59,7 @@ describe('a file that cannot be loaded', () => {
 
   it('can be loaded again with the files of an upgraded relay', async () => {
     page = await fresh('clients');
-    await page.route('**/assets/users-*.js', (route) => route.fulfill({ status: 404 }), { times: 1 });
+    await page.route('**/assets/users-*.js*', (route) => route.fulfill({ status: 404 }), { times: 1 });
     await page.locator('.rail').getByText('Users').click();
     await main().getByRole('button', { name: 'Load again' }).click();
     await main().getByText('alice').first().waitFor();
@@ -67,7 +67,7 @@ describe('a file that cannot be loaded', () => {
 
   it('is said in place of the drawer, which can be closed', async () => {
     page = await fresh('clients/alice/kiosk-1');
-    await page.route('**/assets/drawer-*.js', (route) => route.abort());
+    await page.route('**/assets/drawer-*.js*', (route) => route.abort());
     await page.getByRole('button', { name: 'Invoke notes.add…' }).click();
     const dialog = page.getByRole('dialog', { name: 'Invoke an action' });
     await dialog.getByText('could not be loaded').waitFor();
@@ -80,7 +80,7 @@ describe('a file that cannot be loaded', () => {
 
   it('is said in place of the form, and the arguments can be written as JSON', async () => {
     page = await fresh('clients/alice/kiosk-1');
-    await page.route('**/assets/form-*.js', (route) => route.abort());
+    await page.route('**/assets/form-*.js*', (route) => route.abort());
     await page.getByRole('button', { name: 'Invoke notes.add…' }).click();
     await page.locator('.drawer').getByText('The form could not be loaded.').waitFor();
     await page.locator('.drawer').getByText('JSON', { exact: true }).click();

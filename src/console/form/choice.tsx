@@ -150,9 +150,11 @@ function nameOf(option: Option, at: number): string {
 }
 
 /** Shows a value that the schema fixes. If it may be left out, or the JSON has another value, it can be chosen. */
-export function ConstField({ fieldPathId, formData, name, schema, required = false, rawErrors, onChange }: FieldProps) {
+export function ConstField(props: FieldProps) {
+  const { fieldPathId, formData, name, schema, uiSchema, required = false, rawErrors, onChange } = props;
   const { const: only } = schema;
   const isSet = formData !== undefined && JSON.stringify(formData) === JSON.stringify(only);
+  if (isSet && uiSchema?.['ui:options']?.['isSaid']) return null;
   const title = schema.title ?? name;
   const errors = <Errors id={fieldPathId.$id} texts={rawErrors} />;
   if (!required || !isSet)

@@ -175,10 +175,14 @@ function choiceOf(own: FormSchema, options: readonly unknown[], place: Place): F
     const part = copyPart(option, { ...place, depth: place.depth + 1, isSent: true, isOption: true });
     if (part.uiSchema['ui:field'] === 'JsonField') return part;
     const properties = { ...base.properties, ...part.schema.properties };
+    // The choice itself says the constants of its members.
+    const said = Object.entries(part.uiSchema).map(([name, of]: [string, UiSchema]) =>
+      of['ui:field'] === 'ConstField' ? [name, { ...of, 'ui:options': { isSaid: true } }] : [name, of],
+    );
     const merged: RJSFSchema = { ...base, ...part.schema };
     if (Object.keys(properties).length > 0) merged.properties = properties;
     if (base.required && part.schema.required) merged.required = [...base.required, ...part.schema.required];
-    return { schema: merged, uiSchema: { ...own.uiSchema, ...part.uiSchema } };
+    return { schema: merged, uiSchema: { ...own.uiSchema, ...Object.fromEntries(said) } };
   });
   const schema: RJSFSchema = { $comment: 'a choice', choices: parts.map((part) => part.schema) };
   if (title !== undefined) schema.title = title;

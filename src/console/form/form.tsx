@@ -16,7 +16,7 @@ import { Icon } from '../ui/values.tsx';
 import { ChoiceField, ConstField, Errors, HiddenMembers, JsonField, Segments } from './choice.tsx';
 import { errorSchemaOf, hintOf, validator, type FormSchema } from './form-schema.ts';
 
-export type SchemaFormProps = {
+type SchemaFormProps = {
   readonly form: FormSchema;
   /** The value of the form, as JSON text. */
   readonly text: string;
@@ -140,9 +140,13 @@ function ArrayFieldTemplate(props: ArrayFieldTemplateProps) {
   const { fieldPathId, title, schema, required = false, items, canAdd, onAddClick, rawErrors = [] } = props;
   return (
     <fieldset class="field" id={fieldPathId.$id}>
-      <legend class="label">
-        {schema.title ?? title} <span class="opt">{hintOf(schema, required)}</span>
-      </legend>
+      <legend class="sr">{schema.title ?? title}</legend>
+      <div class="label-row">
+        <span class="label" aria-hidden="true">
+          {schema.title ?? title}
+        </span>
+        <span class="opt">{hintOf(schema, required)}</span>
+      </div>
       {schema.description && <p class="hint">{schema.description}</p>}
       <div class="list-in">
         {items}

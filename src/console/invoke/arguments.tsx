@@ -2,7 +2,6 @@
 import { ErrorBoundary } from 'preact-iso';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { formSchemaOf, valueFault } from '../form/form-schema.ts';
-import type { SchemaFormProps } from '../form/form.tsx';
 import { LoadFault, loaded } from '../ui/page.tsx';
 import { Icon } from '../ui/values.tsx';
 import workerUrl from './check-worker.ts?worker&url';
@@ -16,8 +15,9 @@ import {
   type ParamsFault,
 } from './checker.ts';
 
-const SchemaForm = loaded<SchemaFormProps>(
-  () => import('../form/form.tsx').then((room) => room.SchemaForm),
+const SchemaForm = loaded(
+  () => import('../form/form.tsx'),
+  (room) => room.SchemaForm,
   () => <LoadFault what="The form" />,
 );
 

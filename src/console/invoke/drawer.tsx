@@ -241,11 +241,14 @@ function CallForm({ userId, clientId, actionName, action, onLeave }: CallFormPro
           <Budgets values={budgets} onChange={setBudgets} />
         </div>
         <div class="drawer-side">
-          <Preflight input={call} params={params} faults={faults} isFit={isFit} />
-          <p class="side-acts">
-            <CopyAction text={() => curlLine({ ...call, params })}>Copy as curl</CopyAction>
-            <CopyAction text={() => commandLine({ ...call, params })}>Copy as command line</CopyAction>
-          </p>
+          <Preflight input={call} params={params} faults={faults} isFit={isFit}>
+            <CopyAction isSmall text={() => curlLine({ ...call, params })}>
+              Copy as curl
+            </CopyAction>
+            <CopyAction isSmall text={() => commandLine({ ...call, params })}>
+              Copy as command line
+            </CopyAction>
+          </Preflight>
         </div>
       </div>
       <footer class="drawer-foot">

@@ -12,9 +12,10 @@ const start = signal<InvokeStart | null>(null);
 export const openInvoke = (given: InvokeStart): void => void (start.value = given);
 const close = (): void => void (start.value = null);
 
-const Drawer = loaded<DrawerProps>(
-  () => import('./drawer.tsx').then((room) => room.Drawer),
-  ({ onClose }) => (
+const Drawer = loaded(
+  () => import('./drawer.tsx'),
+  (room) => room.Drawer,
+  ({ onClose }: DrawerProps) => (
     <Dialog title="Invoke an action" onClose={onClose}>
       <LoadFault what="The form" />
       <div class="dialog-acts">

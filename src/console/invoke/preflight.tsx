@@ -1,6 +1,7 @@
 /**
  * Shows whether the relay would admit the call: the answer of each check of the relay, and what the client will decide.
  */
+import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import {
   PreflightDocument,
@@ -12,7 +13,7 @@ import {
 import { useQuery } from '../api/query.ts';
 import { ErrorNotice, Section } from '../ui/page.tsx';
 import { Shape, type ShapeName, StateMark } from '../ui/values.tsx';
-import { capitalWord, exactClock } from '../ui/words.ts';
+import { capitalWord, clock } from '../ui/words.ts';
 import type { ParamsFault } from './checker.ts';
 import type { CallInput } from './sent.tsx';
 
@@ -37,9 +38,11 @@ type PreflightProps = {
   readonly faults: readonly ParamsFault[];
   /** Whether the params were checked here against the schema of the action, and fit it. */
   readonly isFit: boolean;
+  /** Further buttons. */
+  readonly children: ComponentChildren;
 };
 
-export function Preflight({ input, params, faults, isFit }: PreflightProps) {
+export function Preflight({ input, params, faults, isFit, children }: PreflightProps) {
   const broken = faults.some(({ syntax }) => syntax);
   const rested = useRested({ input, params }, broken);
   const query = useQuery(
@@ -51,12 +54,7 @@ export function Preflight({ input, params, faults, isFit }: PreflightProps) {
   return (
     <Section
       title="Would it be admitted?"
-      about={found && `as of ${exactClock(found.asOf)} UTC; reserves nothing`}
-      side={
-        <button class="btn btn-s" type="button" onClick={query.again}>
-          Ask again
-        </button>
-      }
+      about={found && `as of ${clock(found.asOf)} UTC; reserves nothing`}
     >
       <ErrorNotice query={query} what="whether it would be admitted" />
       <div aria-live="polite">
@@ -64,6 +62,12 @@ export function Preflight({ input, params, faults, isFit }: PreflightProps) {
         {faults.length > 0 && <StateMark shape="failed">The client would refuse its arguments.</StateMark>}
       </div>
       {found && <Checks layers={found.layers.map((layer) => withChecked(layer, faults, isFit))} />}
+      <p class="side-acts">
+        <button class="btn btn-s" type="button" onClick={query.again}>
+          Ask again
+        </button>
+        {children}
+      </p>
     </Section>
   );
 }

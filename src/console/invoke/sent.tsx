@@ -2,15 +2,17 @@
 import { useState } from 'preact/hooks';
 import {
   AwaitCallDocument,
+  CallStagesDocument,
   CallUpdatesDocument,
   CancelCallDocument,
   InvokeDocument,
+  type CallStagesQuery,
   type InvokeActionInput,
   type InvokeMutation,
   type Outcome,
   type Stage,
 } from '../../../generated/console.ts';
-import { useLive } from '../api/query.ts';
+import { useLive, useQuery } from '../api/query.ts';
 import { RequestError, errorOf, now, request, send, textAt, throwRefusal } from '../api/request.ts';
 import { callHref } from '../base.ts';
 import { ActError, Section } from '../ui/page.tsx';
@@ -59,19 +61,22 @@ export function SentCalls({ sent, onLeave }: SentCallsProps) {
 type Step = { readonly at: string; readonly stage: Stage; readonly outcome: Outcome | null };
 
 function LatestCall({ sent }: { readonly sent: Sent }) {
-  const [steps, setSteps] = useState<readonly Step[]>([]);
+  const [seen, setSeen] = useState<readonly Step[]>([]);
   const { userId, clientId, commandId, answer } = sent;
   const isRefused = answer?.__typename === 'Refusal';
   useLive(CallUpdatesDocument, {
     variables: { userId, clientId, commandId },
     onData: ({ commandUpdates: { at, stage, outcome, missed } }) => {
-      setSteps((was) => (was.some((step) => step.stage === stage) ? was : [...was, { at, stage, outcome }]));
+      setSeen((was) => (was.some((step) => step.stage === stage) ? was : [...was, { at, stage, outcome }]));
       return missed;
     },
     onStale: () => undefined,
     skip: sent.state === 'failed' || isRefused,
   });
-  const isOver = isRefused || Boolean(answer?.outcome) || steps.some(({ outcome }) => outcome !== null);
+  const isEnded = Boolean(!isRefused && answer?.outcome) || seen.some(({ outcome }) => outcome !== null);
+  const isOver = isRefused || isEnded;
+  const record = useQuery(CallStagesDocument, { userId, clientId, commandId }, { skip: !isEnded });
+  const steps = stepsOf(record.data) ?? seen;
   const [first] = steps;
   return (
     <div aria-live="polite">
@@ -100,6 +105,23 @@ function LatestCall({ sent }: { readonly sent: Sent }) {
       </ol>
     </div>
   );
+}
+
+/** Returns the stages of a call that has ended, as its record has them; null while there is no record. */
+function stepsOf(answer: CallStagesQuery | null): readonly Step[] | null {
+  const delivery = answer?.command?.delivery;
+  if (!delivery) return null;
+  const { admittedAt, queuedAt, dispatchedAt, acknowledgedAt, terminalAt, outcome } = delivery;
+  const stages: readonly (readonly [Stage, string | null])[] = [
+    ['ADMITTED', admittedAt],
+    ['QUEUED', queuedAt],
+    ['DISPATCHED', dispatchedAt],
+    ['ACKNOWLEDGED', acknowledgedAt],
+    ['TERMINAL', terminalAt],
+  ];
+  return stages.flatMap(([stage, at]) => {
+    return at === null ? [] : [{ at, stage, outcome: stage === 'TERMINAL' ? outcome : null }];
+  });
 }
 
 type CancelState = 'idle' | 'asking' | 'asked' | RequestError;

@@ -129,7 +129,7 @@ export const CONTEXT_COLUMNS: readonly Column<ContextRowFragment>[] = [
   { head: 'Client', class: 'nw c-4 c-end', cell: (row) => <ClientLink {...row} /> },
   { head: 'Ownership', class: 'nw c-off', cell: (row) => capitalWord(row.ownership) },
   { head: 'Window', class: 'nw c-off', cell: (row) => row.windowId ?? <Nil why="in no window" /> },
-  { head: 'Task', class: 'fit c-5', label: 'task', cell: (row) => row.taskId ?? <Nil why="no task" /> },
+  { head: 'Task', class: 'nw c-5', label: 'task', cell: (row) => row.taskId ?? <Nil why="no task" /> },
   {
     head: 'For',
     class: 'r nw c-6',
@@ -145,7 +145,7 @@ export const WINDOW_COLUMNS: readonly Column<WindowRowFragment>[] = [
     cell: (row) => <StateMark shape={WINDOW_SHAPES[row.status]}>{capitalWord(row.status)}</StateMark>,
   },
   { head: 'Window', class: 'c-3', names: true, cell: (row) => row.windowId },
-  { head: 'Client', class: 'fit c-4 c-end', cell: (row) => <ClientLink {...row} /> },
+  { head: 'Client', class: 'nw c-4 c-end', cell: (row) => <ClientLink {...row} /> },
   { head: 'Kind', class: 'nw c-off', cell: (row) => kindOf(row) },
   { head: 'Tabs', class: 'r c-off', cell: (row) => <Count value={row.tabCount} /> },
   { head: 'Busy', class: 'r c-5', label: 'busy', cell: (row) => <Count value={row.busyCount} /> },

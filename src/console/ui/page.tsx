@@ -279,15 +279,30 @@ const LOAD_AGAIN_MS = 3_000;
  * place, and the file is requested again at intervals. Its promise never rejects, because the router would keep the
  * former page after that.
  */
-export function loaded<Props extends object>(load: () => Promise<ComponentType<Props>>, Failed: ComponentType<Props>) {
+export function loaded<Props extends object, Room>(
+  load: () => Promise<Room>,
+  pick: (room: Room) => ComponentType<Props>,
+  Failed: ComponentType<Props>,
+) {
   let part: ComponentType<Props> | null = null;
-  const read = async (): Promise<ComponentType<Props>> => (part = await load());
+  let url: string | null = null;
+  let tries = 0;
+  const read = async (): Promise<ComponentType<Props>> => {
+    try {
+      // A browser remembers that the import of an address failed, so another address of the same file is imported.
+      const room: Room = await (url === null ? load() : import(/* @vite-ignore */ `${url}?again=${++tries}`));
+      return (part = pick(room));
+    } catch (error) {
+      url ??= /https?:\S+?\.js/.exec(String(error))?.[0] ?? null;
+      throw error;
+    }
+  };
   function Unloaded(props: Props) {
-    const [, setTries] = useState(0);
+    const [, setTurn] = useState(0);
     useEffect(() => {
       if (part !== null) return undefined;
-      const again = (): void => setTries((was) => was + 1);
-      const timer = setInterval(() => void read().then(again, again), LOAD_AGAIN_MS);
+      const draw = (): void => setTurn((was) => was + 1);
+      const timer = setInterval(() => void read().then(draw, draw), LOAD_AGAIN_MS);
       return () => clearInterval(timer);
     }, [part]);
     const Shown = part ?? Failed;
