@@ -38,7 +38,7 @@ beforeAll(async () => {
   const answers = await Promise.all(targets.map((target) => caller.invoke({ ...target, action: ACTION }, {})));
   commandId = answers[0]?.handle.commandId ?? '';
   // These calls have a waiter for as long as the tests run.
-  for (const target of targets) void caller.invoke({ ...target, action: 'wait' }, {}, { respondWithinMs: 600_000 }).catch(() => undefined);
+  for (const target of targets) void caller.invoke({ ...target, action: 'wait' }, {}, { respondWithinMs: 300_000 }).catch(() => undefined);
   ({ page } = await openConsole(browser, `${relay.url}/console/nowhere`, { token: relay.admin }));
 }, 60_000);
 afterAll(async () => {

@@ -57,6 +57,15 @@ describe('a file that cannot be loaded', () => {
     await main().getByText('No operator did anything yet').waitFor();
   });
 
+  it('comes by itself after the relay was away, with the files that it needs itself', async () => {
+    page = await fresh('clients');
+    await page.route('**/assets/*.js*', (route) => route.abort());
+    await page.locator('.rail').getByText('Users').click();
+    await main().getByText('This page could not be loaded.').waitFor();
+    await page.unrouteAll();
+    await main().getByText('alice').first().waitFor();
+  });
+
   it('can be loaded again with the files of an upgraded relay', async () => {
     page = await fresh('clients');
     await page.route('**/assets/users-*.js*', (route) => route.fulfill({ status: 404 }), { times: 1 });

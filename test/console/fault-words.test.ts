@@ -32,6 +32,7 @@ it.each<readonly [string, Schema, unknown, readonly string[]]>([
   ['a member with a fault of its own', closed({ one: { type: 'string' } }), { one: 1 }, ['one: Must be text.']],
   ['a deep fault', closed({ one: closed({ two: { const: 1 } }) }), { one: { two: 2 } }, ['one.two: Must be 1.']],
   ['a constant', { const: 'a."b".' }, 'c', ['Must be "a.\\"b\\".".']],
+  ['a choice', { enum: ['80 mm', 'A4'] }, 'A5', ['One of "80 mm", "A4".']],
   ['constants to choose from', { oneOf: [{ const: 'a' }, { const: 'b' }] }, 'c', ['One of "a", "b".']],
   ['types to choose from', { anyOf: [{ type: 'integer' }, { type: 'null' }] }, 'c', ['Must be a whole number or null.']],
   ['the alternative that was meant', { oneOf: [printer, email] }, { kind: 'email' }, ['to: Required.']],

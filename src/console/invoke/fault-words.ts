@@ -103,7 +103,7 @@ const listed = (error: string): readonly string[] => (/Expected "(.*)"\.$/s.exec
 
 /** Returns the values that the error of a constant or a choice allows. */
 function valuesIn({ keyword, error }: OutputUnit): readonly unknown[] {
-  const text = /(?:match|any of) (.*)\.$/s.exec(error)?.[1] ?? '';
+  const text = /(?:match any of|any of|match) (.*)\.$/s.exec(error)?.[1] ?? '';
   try {
     const value: unknown = JSON.parse(text);
     return keyword === 'enum' && Array.isArray(value) ? value : [value];

@@ -91,7 +91,7 @@ function LatestCall({ sent }: { readonly sent: Sent }) {
             <div class="tl-time">
               <time dateTime={step.at}>{exactClock(step.at)}</time>
             </div>
-            <div class="tl-node">
+            <div class={`tl-node ${step.outcome ? `st-${outcomeShape(step.outcome)}` : ''}`}>
               <Shape name={step.outcome ? outcomeShape(step.outcome) : 'proven'} />
             </div>
             <div class="tl-body">

@@ -2,18 +2,19 @@
 import type { ComponentType } from 'preact';
 import { Route, Router, useLocation } from 'preact-iso';
 import { pagePath } from '../base.ts';
-import { Boundary, Empty, LoadFault, Loading, PageHead, loaded } from '../ui/page.tsx';
+import { Boundary, Empty, LoadFault, Loading, PageHead, loaded, reloadOnce } from '../ui/page.tsx';
 import type { IconName } from '../ui/values.tsx';
 import { isAdmin, viewer } from './facts.tsx';
 
 /** Returns a page that is loaded when it is first opened. `title` is its heading while its file cannot be loaded. */
 function page<Room>(title: string, load: () => Promise<Room>, pick: (room: Room) => ComponentType) {
-  return loaded(load, pick, () => (
+  const Failed = () => (
     <>
       <PageHead title={title} />
       <LoadFault what="This page" />
     </>
-  ));
+  );
+  return loaded(load, pick, Failed, reloadOnce);
 }
 
 const OverviewPage = page('Overview', () => import('../pages/overview.tsx'), (room) => room.OverviewPage);

@@ -6,6 +6,7 @@ import type { CompletenessPartFragment } from '../../../generated/console.ts';
 import { visibleText } from '../../protocol/visible-text.ts';
 import type { Query } from '../api/query.ts';
 import { clientHref } from '../base.ts';
+import { keep, recall } from '../session.ts';
 import { useKeys } from './filters.tsx';
 import { Pips, Icon, type IconName } from './values.tsx';
 import { clockAt, nameClass, sentenceCase, whole } from './words.ts';
@@ -283,6 +284,8 @@ export function loaded<Props extends object, Room>(
   load: () => Promise<Room>,
   pick: (room: Room) => ComponentType<Props>,
   Failed: ComponentType<Props>,
+  /** Called when the file could not be loaded again although the relay answers. */
+  onUseless: () => void = () => undefined,
 ) {
   let part: ComponentType<Props> | null = null;
   let url: string | null = null;
@@ -302,13 +305,33 @@ export function loaded<Props extends object, Room>(
     useEffect(() => {
       if (part !== null) return undefined;
       const draw = (): void => setTurn((was) => was + 1);
-      const timer = setInterval(() => void read().then(draw, draw), LOAD_AGAIN_MS);
+      const again = (): Promise<void> =>
+        read().then(draw, async () => {
+          if (url !== null && (await fetch(url).catch(() => null)) !== null) onUseless();
+          draw();
+        });
+      const timer = setInterval(() => void again(), LOAD_AGAIN_MS);
       return () => clearInterval(timer);
     }, [part]);
     const Shown = part ?? Failed;
     return <Shown {...props} />;
   }
   return lazy(() => read().catch(() => Unloaded));
+}
+
+/** The least time between two reloads that nobody asked for, in milliseconds. */
+const RELOAD_MS = 60_000;
+const RELOADED = 'callboard:reloaded';
+
+/**
+ * Loads the console again at the address that is shown: the relay was upgraded, so its files have other names, or the
+ * browser remembers that it could not load a file. Does nothing while a dialog is open, or soon after the last time.
+ */
+export function reloadOnce(): void {
+  const last = Number(recall('session', RELOADED) ?? 0);
+  if (document.querySelector('dialog[open]') || Date.now() - last < RELOAD_MS) return;
+  keep('session', RELOADED, String(Date.now()));
+  location.reload();
 }
 
 /** Says that a file of the console could not be loaded, and offers to load the console again. */
@@ -321,7 +344,7 @@ export function LoadFault({ what }: { readonly what: string }) {
   return (
     <Notice mark="warn" look="error" act={act}>
       <b>{what} could not be loaded.</b> The relay does not answer, or it was upgraded since this tab was opened. It is
-      tried again by itself; “Load again” loads the console of an upgraded relay.
+      tried again every few seconds; “Load again” loads the console anew.
     </Notice>
   );
 }
