@@ -97,7 +97,6 @@ export class RelayLink {
     return this.#session?.send(text) ?? false;
   }
 
-  /** Sends the waiting frames at once. */
   flush(): void {
     this.#session?.flush();
   }
@@ -217,8 +216,6 @@ function verdictOf({ code, bye }: SessionEnd): 'yes' | 'renew' | 'no' {
   return bye.reconnect ? 'yes' : 'no';
 }
 
-// Runs one WebSocket from its opening to its end. Reconnecting is the job of RelayLink.
-
 type Bye = Extract<DownFrame, { type: 'bye' }>;
 /** The frames that the session passes on; it handles the others itself. */
 export type LinkFrame = Exclude<DownFrame, { type: 'welcome' | 'ping' | 'bye' }>;
@@ -247,7 +244,6 @@ class Session {
   #deadMs = OPEN_MS;
   #heardAt: number;
   #cancelWatch: () => void;
-  /** Whether the hello was sent. */
   greeted = false;
   readonly #batch = new FrameBatch((text) => this.#write(text));
 
@@ -271,7 +267,6 @@ class Session {
     return this.#phase === 'welcome' && this.#batch.send(text);
   }
 
-  /** Sends the waiting frames at once. */
   flush(): void {
     this.#batch.flush();
   }
@@ -358,8 +353,6 @@ function attempt(act: () => void): boolean {
   }
 }
 
-// Sends the frames of one turn of the event loop in as few messages as the relay allows. It knows no sockets.
-
 /** The most bytes that one UTF-16 code unit takes in UTF-8. */
 const UNIT_BYTES = 3;
 
@@ -416,7 +409,6 @@ export class FrameBatch {
     });
   }
 
-  /** Sends the waiting frames at once. */
   flush(): void {
     if (this.#texts.length === 0) return;
     const message = this.#texts.join(FRAME_SEPARATOR);
@@ -430,8 +422,6 @@ export class FrameBatch {
 export function upFrame(header: UpHeader, payload: string | null = null): string {
   return joinFrame(header, payload);
 }
-
-// Calls functions of the library's user, so that what they throw does not disturb the library.
 
 export type ErrorSink = (error: unknown) => void;
 
