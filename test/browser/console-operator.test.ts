@@ -151,7 +151,9 @@ describe('the search box', () => {
   it('says that there is no such command, and never leads to a user of that name', async () => {
     await goTo(page, 'nowhere');
     await search('0199aaaa-bbbb-7ccc-8ddd-eeeeffff0000');
-    await box().getByText(/No command with a record has this id/).waitFor();
+    await box()
+      .getByText(/No command with a record has this id/)
+      .waitFor();
     expect(await box().getByRole('link').count()).toBe(0);
     expect(await axeViolations(page)).toEqual([]);
     await page.keyboard.press('Escape');
@@ -174,6 +176,44 @@ describe('what is copied of a call', () => {
     await main()
       .getByText(/without the arguments.*in place of ARGUMENTS/)
       .waitFor();
+  });
+});
+
+describe('axe finds no fault, in either theme,', () => {
+  /** How each dialog is opened: from which page, and by what. */
+  const DIALOGS: readonly (readonly [name: string, path: string, open: () => Promise<void>])[] = [
+    ['Keyboard', 'nowhere', () => page.keyboard.press('?')],
+    ['Go to', 'nowhere', () => page.keyboard.press('Control+k')],
+    ['Disconnect kiosk-1', 'clients/alice/kiosk-1', () => page.getByRole('button', { name: 'Disconnect…' }).click()],
+    ['Choose a span', '', () => page.getByRole('button', { name: 'Choose a span…' }).click()],
+    ['Drain', 'nodes', () => page.getByRole('button', { name: /^Drain .*…$/ }).click()],
+    ['Cancel notes.wait', 'calls/COMMAND', () => page.getByRole('button', { name: 'Cancel…' }).click()],
+    ['Payload of', 'calls/COMMAND', () => page.getByRole('button', { name: 'Reveal…' }).first().click()],
+  ];
+
+  it.each(DIALOGS)('in the dialog %s', async (name, path, open) => {
+    const commandId = path.endsWith('COMMAND') ? await startCall() : '';
+    page = await fresh(path.replace('COMMAND', `alice/kiosk-1/${commandId}`));
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      await open();
+      await page.getByRole('dialog', { name: new RegExp(name, 'i') }).waitFor();
+      expect([colorScheme, await axeViolations(page)]).toEqual([colorScheme, []]);
+      await page.keyboard.press('Escape');
+      await page.locator('dialog').waitFor({ state: 'detached' });
+    }
+    if (commandId !== '') await bench.caller.cancel({ ...target, commandId });
+  });
+
+  it('in the form that asks for another token', async () => {
+    page = await fresh('clients');
+    const refusal = { errors: [{ message: 'The token has expired.', extensions: { code: 'unauthenticated' } }] };
+    await page.route('**/graphql', (route) => route.fulfill({ status: 401, json: refusal }));
+    await page.getByRole('dialog', { name: 'Sign in again to go on' }).waitFor();
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      expect([colorScheme, await axeViolations(page)]).toEqual([colorScheme, []]);
+    }
   });
 });
 
