@@ -656,6 +656,7 @@ export type DisconnectMutation = { disconnectClient:
 export type DrainMutationVariables = Exact<{
   nodeId: string;
   withinMs?: number;
+  reason?: string | null | undefined;
 }>;
 
 
@@ -1910,8 +1911,8 @@ fragment RefusalRow on Refusal {
   retryAfterMs
 }`) as unknown as TypedDocumentString<DisconnectMutation, DisconnectMutationVariables>;
 export const DrainDocument = new TypedDocumentString(`
-    mutation Drain($nodeId: ID!, $withinMs: Int! = 10000) {
-  drainNode(nodeId: $nodeId, withinMs: $withinMs) {
+    mutation Drain($nodeId: ID!, $withinMs: Int! = 10000, $reason: String) {
+  drainNode(nodeId: $nodeId, withinMs: $withinMs, reason: $reason) {
     __typename
     ... on DispatcherNode {
       nodeId

@@ -797,6 +797,7 @@ export type NodesQuery = { delivery: { nodes: { nodes: Array<{ updatedAt: string
 export type DrainNodeMutationVariables = Exact<{
   nodeId: string;
   withinMs: number;
+  reason?: string | null | undefined;
 }>;
 
 
@@ -837,7 +838,7 @@ export type ViewerQuery = { viewer: { kind: ViewerKind, userId: string | null, s
 export type ShellOfAdminQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type ShellOfAdminQuery = { pendingRpcCount: { count: number }, delivery: { nodes: { nodes: Array<{ nodeId: string, stale: boolean, updatedAt: string, links: number }> } } };
+export type ShellOfAdminQuery = { pendingRpcCount: { count: number }, delivery: { nodes: { nodes: Array<{ nodeId: string, stale: boolean, draining: boolean, updatedAt: string, links: number, connectionWaiters: number, unfinishedCommands: number }> } } };
 
 export type ShellOfUserQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -901,6 +902,14 @@ export type CallEventsSubscriptionVariables = Exact<{
 
 
 export type CallEventsSubscription = { commandEvents: { stage: CommandEventStage, missed: number, record: { userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage } } };
+
+export type FindCommandQueryVariables = Exact<{
+  filter?: DeliveryFilter | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type FindCommandQuery = { delivery: { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } } };
 
 export type WaitsQueryVariables = Exact<{
   filter?: PendingRpcFilter | null | undefined;
@@ -1019,6 +1028,15 @@ export type AwaitCallMutation = { awaitCommand:
     | { __typename: 'InvokeActionPending', outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null }
     | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
    };
+
+export type CallStagesQueryVariables = Exact<{
+  userId: string;
+  clientId: string;
+  commandId: string;
+}>;
+
+
+export type CallStagesQuery = { command: { delivery: { admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, outcome: Outcome | null } | null } | null };
 
 export type PreflightQueryVariables = Exact<{
   input: InvokeActionInput;
@@ -1775,8 +1793,8 @@ fragment NodeRow on DispatcherNode {
   }
 }`) as unknown as TypedDocumentString<NodesQuery, NodesQueryVariables>;
 export const DrainNodeDocument = new TypedDocumentString(`
-    mutation DrainNode($nodeId: ID!, $withinMs: Int!) {
-  drainNode(nodeId: $nodeId, withinMs: $withinMs) {
+    mutation DrainNode($nodeId: ID!, $withinMs: Int!, $reason: String) {
+  drainNode(nodeId: $nodeId, withinMs: $withinMs, reason: $reason) {
     __typename
     ...RefusalPart
   }
@@ -1913,8 +1931,11 @@ export const ShellOfAdminDocument = new TypedDocumentString(`
       nodes {
         nodeId
         stale
+        draining
         updatedAt
         links
+        connectionWaiters
+        unfinishedCommands
       }
     }
   }
@@ -2256,6 +2277,28 @@ export const CallEventsDocument = new TypedDocumentString(`
   lateResults
   lastProvenStage
 }`) as unknown as TypedDocumentString<CallEventsSubscription, CallEventsSubscriptionVariables>;
+export const FindCommandDocument = new TypedDocumentString(`
+    query FindCommand($filter: DeliveryFilter, $after: String) {
+  delivery {
+    commands(filter: $filter, order: NEWEST, first: 1000, after: $after) {
+      nodes {
+        userId
+        clientId
+        commandId
+        action
+        stage
+        outcome
+      }
+      pageInfo {
+        ...PageInfoPart
+      }
+    }
+  }
+}
+    fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}`) as unknown as TypedDocumentString<FindCommandQuery, FindCommandQueryVariables>;
 export const WaitsDocument = new TypedDocumentString(`
     query Waits($filter: PendingRpcFilter, $first: Int!, $after: String) {
   pendingRpcs(filter: $filter, first: $first, after: $after) {
@@ -2695,6 +2738,20 @@ fragment InvocationPart on Invocation {
   }
   result
 }`) as unknown as TypedDocumentString<AwaitCallMutation, AwaitCallMutationVariables>;
+export const CallStagesDocument = new TypedDocumentString(`
+    query CallStages($userId: ID!, $clientId: ID!, $commandId: ID!) {
+  command(userId: $userId, clientId: $clientId, commandId: $commandId) {
+    delivery {
+      admittedAt
+      queuedAt
+      dispatchedAt
+      acknowledgedAt
+      terminalAt
+      outcome
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<CallStagesQuery, CallStagesQueryVariables>;
 export const PreflightDocument = new TypedDocumentString(`
     query Preflight($input: InvokeActionInput!) {
   preflightInvocation(input: $input) {

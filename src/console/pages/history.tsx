@@ -23,7 +23,7 @@ import { FilterBar, choicesOf, oneOf, useUrlState, type Filter } from '../ui/fil
 import { ActError, AsOf, ClientLink, Empty, Nil, PageHead, Section } from '../ui/page.tsx';
 import { List, Table, pageOf, type Column } from '../ui/table.tsx';
 import { Ago, Icon, Payload, ShortId, Time, readTime } from '../ui/values.tsx';
-import { bytes, capitalWord, whole } from '../ui/words.ts';
+import { bytes, capitalWord, nameClass, whole } from '../ui/words.ts';
 import { LINK_COLUMNS, linkStream } from './columns.tsx';
 
 const FILTERS: readonly Filter[] = [
@@ -184,8 +184,14 @@ function StreamList({ userId, prefix }: { readonly userId: string; readonly pref
   );
 }
 
+const streamLink = ({ key, suffix }: StreamRowFragment) => (
+  <a href={streamHref(key)} class={nameClass(suffix)}>
+    {suffix}
+  </a>
+);
+
 export const STREAM_COLUMNS: readonly Column<StreamRowFragment>[] = [
-  { head: 'Stream', class: 'c-1', names: true, cell: (row) => <a href={streamHref(row.key)}>{row.suffix}</a> },
+  { head: 'Stream', class: 'c-1', names: true, cell: (row) => streamLink(row) },
   {
     head: 'Messages',
     class: 'r c-2',

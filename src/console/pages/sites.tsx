@@ -36,10 +36,10 @@ const COLUMNS: readonly Column<SiteRow>[] = [
   { head: 'Client', class: 'nw c-off', cell: ({ clientId }) => clientId },
   {
     head: 'Events',
-    class: 'fit c-off',
+    class: 'c-off',
     cell: ({ eventNames }) => (eventNames.length === 0 ? 'any' : eventNames.join(', ')),
   },
-  { head: 'Actions', class: 'fit c-5', label: 'actions', cell: (row) => actionsText(row) },
+  { head: 'Actions', class: 'c-5', label: 'actions', cell: (row) => actionsText(row) },
   { head: 'Sessions', class: 'r nw c-2 c-end', cell: (row) => sessionsText(row) },
 ];
 
@@ -268,14 +268,20 @@ function Grants({ session, canEnd, run }: GrantsProps) {
 }
 
 const GRANT_COLUMNS: readonly Column<Grant>[] = [
-  { head: 'Grant', names: true, cell: ({ grantId }) => <ShortId id={grantId} /> },
-  { head: 'From', cell: ({ parentId }) => (parentId === null ? 'the owner' : <ShortId id={parentId} />) },
-  { head: 'Actions', class: 'fit', cell: ({ actions }) => namesOf(actions) },
-  { head: 'Events', class: 'fit', cell: ({ events }) => namesOf(events) },
-  { head: 'May share', cell: ({ share }) => (share ? 'yes' : 'no') },
+  { head: 'Grant', class: 'c-1', names: true, cell: ({ grantId }) => <ShortId id={grantId} /> },
+  {
+    head: 'From',
+    class: 'c-3',
+    label: 'from',
+    cell: ({ parentId }) => (parentId === null ? 'the owner' : <ShortId id={parentId} />),
+  },
+  { head: 'Actions', class: 'c-5 c-wide', label: 'actions', cell: ({ actions }) => namesOf(actions) },
+  { head: 'Events', class: 'c-6 c-wide', label: 'events', cell: ({ events }) => namesOf(events) },
+  { head: 'May share', class: 'c-4', label: 'may share', cell: ({ share }) => (share ? 'yes' : 'no') },
   {
     head: 'Ends',
-    class: 'nw',
+    class: 'nw c-2',
+    label: 'ends',
     cell: ({ revokedAt, expiresAt }) =>
       revokedAt === null ? (
         <Until at={expiresAt} />

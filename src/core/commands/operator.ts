@@ -371,13 +371,15 @@ function createOperatorActions(deps: Deps) {
       requester: Requester,
       nodeIdText: string,
       withinMs: number | null,
+      reason: string | null = null,
       requestId?: string | null,
     ): Promise<NodeView | null> {
       const admin = requireAdmin(requester);
       const nodeId = id('node_id', nodeIdText);
       const ms = within('within_ms', withinMs, DRAIN_WITHIN_MS);
+      checkReason(reason);
       if (!(await nodes.get(nodeId))) return null;
-      const act = await audit.record(admin, { action: 'drain', subject: { nodeId }, requestId });
+      const act = await audit.record(admin, { action: 'drain', subject: { nodeId }, reason, requestId });
       const isPosted = await nodes.post(nodeId, { kind: 'drain', withinMs: ms });
       await act.end(isPosted ? 'requested' : 'not_found');
       if (!isPosted) return null;

@@ -263,9 +263,12 @@ builder.mutationField('drainNode', (t) =>
         ...ranged(DRAIN_WITHIN_MS),
         description: `How long links may finish their work, in milliseconds: ${DRAIN_WITHIN_MS.min} to ${DRAIN_WITHIN_MS.max}. Links that are still busy then are closed.`,
       }),
+      reason: t.arg.string({
+        description: `The reason for the audit log, at most ${MAX_REASON} characters. Omitted: none.`,
+      }),
     },
-    resolve: (_, { nodeId, withinMs }, { core, requester, notes }) =>
-      answered(() => core.delivery.drainNode(requester, nodeId, withinMs, notes?.requestId)),
+    resolve: (_, { nodeId, withinMs, reason }, { core, requester, notes }) =>
+      answered(() => core.delivery.drainNode(requester, nodeId, withinMs, reason ?? null, notes?.requestId)),
   }),
 );
 
