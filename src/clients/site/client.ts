@@ -14,7 +14,10 @@ import {
 import { createSseParser, type SseFrame } from './sse.ts';
 
 /** `token`: the grant's token, or a function that returns it. */
-export type SiteClientOptions = Omit<RelayRequestOptions, 'retries'> & { readonly sessionId: string };
+export type SiteClientOptions = Omit<RelayRequestOptions, 'retries'> & {
+  /** The session that the owner of the site opened. */
+  readonly sessionId: string;
+};
 
 /** A notification, not state: after an event, refresh the state that it concerns. */
 export type SiteEvent = {
