@@ -30,20 +30,16 @@ export type GatewayOptions = OriginRule & {
   readonly onWelcome?: (socket: Duplex, principal: Principal) => void;
 };
 
-type CloseAllOptions = {
-  /** Spreads the closes over this time, in milliseconds, so that the peers do not all reconnect at once. Default 0. */
-  readonly spreadMs?: number;
-};
-
 /** The WebSocket sessions of clients and callers. */
 export interface Gateway {
   /** Takes over an upgrade request for `/connect` and its socket. Every request gets a response. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /**
-   * Refuses new links and closes the open ones. Resolves when all sockets are gone and core has recorded the end of
-   * each link. Cannot be undone.
+   * Refuses new links and closes the open ones, spread over `spreadMs` milliseconds (default 0), so that the peers do
+   * not all reconnect at once. Resolves when all sockets are gone and core has recorded the end of each link. Cannot be
+   * undone.
    */
-  closeAll(reason: CloseReason, options?: CloseAllOptions): Promise<void>;
+  closeAll(reason: CloseReason, options?: { readonly spreadMs?: number }): Promise<void>;
   /** The number of open sockets, welcomed or not. */
   readonly size: number;
   /** The number of welcomed links, by who is at the other end. */
@@ -139,8 +135,6 @@ function refusalOf(request: IncomingMessage, rule: OriginRule): UpgradeRefusal |
   return offersSubprotocol(request) ? null : OTHER_PROTOCOL;
 }
 
-// Finds the address that a request came from, also behind a trusted proxy, and the network under which it is counted.
-
 /**
  * Returns the peer's address. With `trustProxy`, it is the last value of X-Forwarded-For, because the nearest proxy
  * appends the address that it saw; at most 64 characters of it are used.
@@ -168,8 +162,6 @@ export function networkOf(address: string): string {
   const network = all.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
   return `${network.join(':')}::/64`;
 }
-
-// Answers a refused WebSocket upgrade with an HTTP problem response, and closes its socket.
 
 export type UpgradeRefusal = {
   readonly status: number;

@@ -244,8 +244,7 @@ export class Link implements SocketHandler {
     for (const command of opened.session?.unfinished ?? []) this.#writer.expect(command);
     parts.onWelcome(this.#socket, principal);
     if (principal.kind === 'user') {
-      const { clock, metrics, inbound } = parts;
-      this.#inbound = new Inbound({ held: inbound.hold(principal.userId), socket: this.#ws, clock, metrics });
+      this.#inbound = new Inbound(parts.inbound.hold(principal.userId), this.#ws, parts);
       this.#inbound.charge(this.#uncharged);
     }
     this.#writer.send(opened.welcome);
@@ -319,15 +318,9 @@ function isHeaderTooLong(text: string): boolean {
   return (cut < 0 ? text.length : cut) > HEADER_CHARS;
 }
 
-// Limits the bytes that a user's links may send, by pausing the sockets.
-
-type InboundOptions = {
-  readonly held: HeldRate;
-  /** The reading side of the link's socket. */
-  readonly socket: { pause(): void; resume(): void };
-  readonly clock: Clock;
-  readonly metrics: Metrics;
-};
+/** The reading side of a link's socket. */
+type Readable = { pause(): void; resume(): void };
+type InboundParts = { readonly clock: Clock; readonly metrics: Metrics };
 
 /**
  * Holds a link to its user's byte rate. Above the rate, the socket is not read for as long as the rate requires, so
@@ -337,9 +330,8 @@ type InboundOptions = {
  */
 export class Inbound {
   readonly #held: HeldRate;
-  readonly #socket: InboundOptions['socket'];
-  readonly #clock: Clock;
-  readonly #metrics: Metrics;
+  readonly #socket: Readable;
+  readonly #parts: InboundParts;
   #cancel: Cancel | null = null;
   #over = false;
   /** The size of the last frame, in bytes. */
@@ -347,11 +339,10 @@ export class Inbound {
   /** The number of bytes that were charged in advance for the next frame. */
   #reserved = 0;
 
-  constructor({ held, socket, clock, metrics }: InboundOptions) {
+  constructor(held: HeldRate, socket: Readable, parts: InboundParts) {
     this.#held = held;
     this.#socket = socket;
-    this.#clock = clock;
-    this.#metrics = metrics;
+    this.#parts = parts;
   }
 
   /** Whether reading is paused. */
@@ -384,9 +375,9 @@ export class Inbound {
   }
 
   #pause(ms: number): void {
-    this.#metrics.count('inbound_limited', 'link');
+    this.#parts.metrics.count('inbound_limited', 'link');
     this.#socket.pause();
-    this.#cancel = this.#clock.after(ms, () => this.#look());
+    this.#cancel = this.#parts.clock.after(ms, () => this.#look());
   }
 
   /** Resumes reading. If other links of the user have used up the rate in the meantime, waits again instead. */
@@ -394,7 +385,7 @@ export class Inbound {
     const { rate } = this.#held;
     const wait = rate.charge(0);
     if (wait > 0) {
-      this.#cancel = this.#clock.after(wait, () => this.#look());
+      this.#cancel = this.#parts.clock.after(wait, () => this.#look());
       return;
     }
     this.#reserved = this.#last;
@@ -409,8 +400,6 @@ export class Inbound {
     this.#socket.resume();
   }
 }
-
-// Splits a WebSocket message into the texts of its frames. Does not parse them.
 
 /** The byte between two frames of a message. In UTF-8 no other character contains this byte. */
 const SEPARATOR = FRAME_SEPARATOR.charCodeAt(0);

@@ -158,7 +158,12 @@ export class FrameRouter {
     const session = this.#session;
     if (!session) return;
     this.#run({}, async () => {
-      if ((await isBound(session)) === false) this.#writer.end('node_lost');
+      try {
+        if (!(await session.alive())) this.#writer.end('node_lost');
+      } catch (error) {
+        // While the store is unavailable, the link stays open.
+        if (!(error instanceof CallboardError && error.code === 'store_unavailable')) throw error;
+      }
     });
   }
 
@@ -309,16 +314,6 @@ export class FrameRouter {
     const about = 'type' in of ? aboutFrame(of) : of;
     if (error instanceof BadPayload) this.#writer.refuseBadFrame(error.message, about);
     else this.#writer.refuse(refusalOf(error, this.#parts), about);
-  }
-}
-
-/** Returns whether the client is bound to this link. Null while the store is unavailable: the link then stays open. */
-async function isBound(session: LinkSession): Promise<boolean | null> {
-  try {
-    return await session.alive();
-  } catch (error) {
-    if (error instanceof CallboardError && error.code === 'store_unavailable') return null;
-    throw error;
   }
 }
 

@@ -17,7 +17,7 @@ const TYPES: Readonly<Record<string, readonly string[]>> = {
   'caller/link-caller.ts': ['LinkCallerOptions'],
   'host/publisher.ts': ['PublisherOptions', 'NewSiteEvent'],
   'host/control-server.ts': ['ControlServerOptions', 'ControlSitesOptions'],
-  'site/client.ts': ['SiteClientOptions', 'SubscribeOptions', 'SiteInvokeOptions'],
+  'site/index.ts': ['SiteClientOptions', 'SubscribeOptions', 'SiteInvokeOptions'],
 };
 
 type Option = { readonly type: string; readonly name: string; readonly documented: boolean };

@@ -9,6 +9,7 @@ import {
   LibraryError,
   requestRelay,
   textOf,
+  type LibraryErrorDetails,
   type HttpAnswer,
   type RelayRequestOptions,
 } from '../link/relay-request.ts';
@@ -78,8 +79,6 @@ function isRefusal(answer: { readonly __typename: string }): answer is Refusal {
   return answer.__typename === 'Refusal';
 }
 
-// Iterates over the pages of any listing.
-
 /** One page of a listing. */
 export type Page<Row = unknown> = { readonly nodes: readonly Row[]; readonly nextCursor: string | null };
 
@@ -98,8 +97,6 @@ export async function* pages<Listing extends Page>(
     after = page.nextCursor;
   } while (after !== null);
 }
-
-// Sends one GraphQL operation to the relay and turns refusals into AdminError. Knows no particular query.
 
 /** How long the relay may take to answer a query, in milliseconds. The request fails only GRACE_MS later. */
 const BUDGET_MS = 10_000;
@@ -166,11 +163,9 @@ function recordOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? { ...value } : {};
 }
 
-export type AdminErrorDetails = {
+export type AdminErrorDetails = LibraryErrorDetails & {
   /** The HTTP status; null when there was no response. */
   readonly status?: number | null;
-  readonly retryAfterMs?: number | null;
-  readonly cause?: unknown;
 };
 
 /**

@@ -11,8 +11,9 @@ import {
   requestRelay,
   spanAttributes,
   textOf,
-  type HttpAnswer,
   type AnswerRefusal,
+  type LibraryErrorDetails,
+  type HttpAnswer,
   type RelayRequest,
   type RelayRequestOptions,
   type WireTrace,
@@ -121,12 +122,10 @@ export interface Caller extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-export type CallerErrorDetails = {
+export type CallerErrorDetails = LibraryErrorDetails & {
   readonly handle?: Handle | null;
   readonly by?: string | null;
-  readonly retryAfterMs?: number | null;
   readonly share?: string | null;
-  readonly cause?: unknown;
 };
 
 /**
@@ -167,7 +166,6 @@ type RawOutcome<T> = Omit<Evidence, 'handle'> & {
   readonly error: Failure | null;
 };
 
-/** An invocation without its handle. */
 export type Ended<T> = Omit<Evidence, 'handle'> & Outcome<T>;
 
 /** Reads an outcome; null if it is unknown. */
@@ -232,7 +230,6 @@ export function budgetOf({ connectWithinMs = 0, respondWithinMs = 30_000 }: Invo
 
 export const AWAIT_WITHIN_MS = 30_000;
 
-/** A call of `invoke`. */
 export type InvokeCall = {
   readonly handle: Handle;
   readonly target: Target;

@@ -104,7 +104,6 @@ class LinkCaller extends TracingCaller {
     return promise;
   }
 
-  /** Ends the wait when its signal is aborted, or when no answer arrives within `budgetMs` + GRACE_MS. */
   #watch(ref: string, { signal, budgetMs }: WaitOptions): () => void {
     const cancelTimer = this.clock.after(budgetMs + GRACE_MS, () => this.#leave(ref, null));
     if (!signal) return cancelTimer;
@@ -210,12 +209,10 @@ type OutcomeFrame = Extract<LinkFrame, { type: 'outcome' }>;
 type RefusedFrame = Extract<LinkFrame, { type: 'refused' }>;
 type AnswerFrame = Extract<LinkFrame, { type: 'outcome' | 'receipt' }>;
 
-/** A request to the relay that has not been answered. */
 type PendingRequest = {
   readonly handle: Handle;
   readonly endsAt: number;
   readonly waitFor: WireWaitStage;
-  /** Returns the frame that sends the request. */
   frame(ref: string): string;
   /**
    * Returns the frame that is sent on a new link instead of `frame`, if the relay has confirmed that the command is
@@ -224,7 +221,6 @@ type PendingRequest = {
   again(ref: string, leftMs: number): string;
   /** Whether the relay confirmed that the command is admitted. */
   admitted: boolean;
-  /** Whether the frame of `again` was sent. */
   resumed: boolean;
   /**
    * The `outcome` frame with which the relay ended this wait too early: before the stage of `waitFor` and before

@@ -1,5 +1,6 @@
 /** Runs the control server, an HTTP server for this machine only. Through it, local programs host cooperative sites. */
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { isCode, statusOf, type Code } from '../../protocol/codes.ts';
@@ -10,13 +11,7 @@ import { LinkClosedError, systemClock } from '../link/platform.ts';
 import { SiteRefusedError } from '../runtime/ends.ts';
 import { siteMembers } from '../runtime/runtime.ts';
 import type { Runtime, SiteDefinition } from '../runtime/types.ts';
-import {
-  HostError,
-  createSiteEventPublisher,
-  requireLink,
-  type NewSiteEvent,
-  type PublisherOptions,
-} from './publisher.ts';
+import { HostError, createSiteEventPublisher, type NewSiteEvent, type PublisherOptions } from './publisher.ts';
 
 type ControlSitesOptions = Omit<PublisherOptions, 'runtime' | 'siteId'> & {
   /** The runtime that hosts the sites. Its token needs the scope `host`. */
@@ -66,8 +61,8 @@ export async function startCooperativeSiteControlServer(options: ControlServerOp
     const disconnected = new AbortController();
     response.once('close', () => disconnected.abort(new DOMException('The requester disconnected.', 'AbortError')));
     const signal = AbortSignal.any([disconnected.signal, closing.signal]);
-    const context = { options, rules: { port, token }, sendContinue, signal };
-    void answerOf(request, context).then((answer) => send({ request, response }, answer));
+    const context = { options, port, sendContinue, signal };
+    void answerOf(request, context).then((answer) => send(request, response, answer));
   };
   server.on('request', (request, response) => serve(request, response));
   // Without this listener, Node answers `Expect: 100-continue` itself, before the request is checked.
@@ -82,7 +77,7 @@ export async function startCooperativeSiteControlServer(options: ControlServerOp
 
 type RequestContext = {
   readonly options: ControlServerOptions;
-  readonly rules: Rules;
+  readonly port: number;
   /** Sends `100 Continue` to a requester that waits for it; otherwise does nothing. */
   readonly sendContinue: () => void;
   readonly signal: AbortSignal;
@@ -91,9 +86,9 @@ type RequestContext = {
 /** Returns the response to a request. Never rejects. */
 async function answerOf(
   request: IncomingMessage,
-  { options, rules, sendContinue, signal }: RequestContext,
+  { options, port, sendContinue, signal }: RequestContext,
 ): Promise<HostResponse> {
-  const refusal = refusalOf(request, rules);
+  const refusal = refusalOf(request, { port, token: options.token });
   if (refusal) return refusal;
   try {
     const route = findRoute(options, request.method ?? '', request.url ?? '');
@@ -107,9 +102,7 @@ async function answerOf(
   }
 }
 
-type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse };
-
-function send({ request, response }: Exchange, { status, body, headers }: HostResponse): void {
+function send(request: IncomingMessage, response: ServerResponse, { status, body, headers }: HostResponse): void {
   if (response.headersSent || response.destroyed) return;
   response.writeHead(status, {
     'content-type': 'application/json',
@@ -122,15 +115,11 @@ function send({ request, response }: Exchange, { status, body, headers }: HostRe
   response.end(body && JSON.stringify(body));
 }
 
-function listen(server: Server, port: number, host: string): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
-  server.once('error', reject);
-  server.listen({ port, host, exclusive: true }, () => {
-    const address = server.address();
-    server.off('error', reject);
-    resolve(typeof address === 'object' && address !== null ? address.port : port);
-  });
-  return promise;
+async function listen(server: Server, port: number, host: string): Promise<number> {
+  server.listen({ port, host, exclusive: true });
+  await once(server, 'listening');
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : port;
 }
 
 function end(server: Server): Promise<void> {
@@ -147,11 +136,8 @@ type RequestHead = Pick<IncomingMessage, 'headers' | 'rawHeaders'> & {
   readonly socket: Pick<Socket, 'remoteAddress'>;
 };
 
-type Rules = {
-  /** The port on which the server listens. The Host header must name it. */
-  readonly port: number;
-  readonly token: string;
-};
+/** `port`: the port on which the server listens, which the Host header must name. */
+type Rules = { readonly port: number; readonly token: string };
 
 /**
  * Checks a request by its peer address and headers, before its body is read. Returns the refusal, or null when the
@@ -272,11 +258,8 @@ async function confirmed({ runtime, clock = systemClock }: ControlSitesOptions, 
   const { promise: gone, reject } = Promise.withResolvers<never>();
   const late = new HostError('runtime_disconnected', `The relay did not answer in time. ${KEPT}`);
   const check = (): void => {
-    try {
-      requireLink(runtime);
-    } catch {
-      reject(new HostError('runtime_disconnected', `The runtime is not connected to the relay. ${KEPT}`));
-    }
+    if (runtime.status.state === 'connected') return;
+    reject(new HostError('runtime_disconnected', `The runtime is not connected to the relay. ${KEPT}`));
   };
   const cancelTimer = clock.after(REGISTER_MS, () => reject(late));
   const stop = runtime.onStatus(check);

@@ -104,7 +104,6 @@ export class RelayLink {
     return this.#session?.send(text) ?? false;
   }
 
-  /** Sends the waiting frames at once. */
   flush(): void {
     this.#session?.flush();
   }
@@ -224,8 +223,6 @@ function verdictOf({ code, bye }: SessionEnd): 'yes' | 'renew' | 'no' {
   return bye.reconnect ? 'yes' : 'no';
 }
 
-// Runs one WebSocket from its opening to its end. Reconnecting is the job of RelayLink.
-
 type Bye = Extract<DownFrame, { type: 'bye' }>;
 /** The frames that the session passes on; it handles the others itself. */
 export type LinkFrame = Exclude<DownFrame, { type: 'welcome' | 'ping' | 'bye' }>;
@@ -254,7 +251,6 @@ class Session {
   #deadMs = OPEN_MS;
   #heardAt: number;
   #cancelWatch: () => void;
-  /** Whether the hello was sent. */
   greeted = false;
   readonly #batch = new FrameBatch((text) => this.#write(text));
 
@@ -278,7 +274,6 @@ class Session {
     return this.#phase === 'welcome' && this.#batch.send(text);
   }
 
-  /** Sends the waiting frames at once. */
   flush(): void {
     this.#batch.flush();
   }
@@ -365,8 +360,6 @@ function attempt(act: () => void): boolean {
   }
 }
 
-// Sends the frames of one turn of the event loop in as few messages as the relay allows. It knows no sockets.
-
 /** The most bytes that one UTF-16 code unit takes in UTF-8. */
 const UNIT_BYTES = 3;
 
@@ -423,7 +416,6 @@ export class FrameBatch {
     });
   }
 
-  /** Sends the waiting frames at once. */
   flush(): void {
     if (this.#texts.length === 0) return;
     const message = this.#texts.join(FRAME_SEPARATOR);
@@ -437,8 +429,6 @@ export class FrameBatch {
 export function upFrame(header: UpHeader, payload: string | null = null): string {
   return joinFrame(header, payload);
 }
-
-// Calls functions of the library's user, so that what they throw does not disturb the library.
 
 export type ErrorSink = (error: unknown) => void;
 

@@ -55,8 +55,6 @@ function randomDigits(count: number): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-// Wraps JSON text that is sent and received unchanged, for numbers that a double cannot hold.
-
 export type { RawJson };
 
 /**
@@ -132,8 +130,6 @@ export class LinkClosedError extends Error {
   }
 }
 
-// Computes the delays between reconnects: exponential with jitter.
-
 type BackoffOptions = {
   /** The upper bound of the first delay, in milliseconds. */
   readonly baseMs: number;
@@ -167,8 +163,6 @@ export function reconnectMs(attempt: number, afterMs: number, random = Math.rand
   const jitter = backoffMs(attempt, { baseMs: BACKOFF_BASE_MS, capMs: BACKOFF_CAP_MS, random });
   return Math.min(LONGEST_AFTER_MS, Math.max(0, afterMs)) + jitter;
 }
-
-// Tokens of the client libraries: where they come from, and when they are renewed.
 
 /** A token, or a function that returns one. It is called before each connection, each renewal and each HTTP request. */
 export type TokenSource = string | (() => string | Promise<string>);

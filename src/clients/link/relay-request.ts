@@ -29,7 +29,6 @@ export type RelayRequest = {
   /** How long the relay may take to answer, in milliseconds. The request fails only GRACE_MS later. */
   readonly budgetMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** The span that the request belongs to. */
   readonly trace?: WireTrace;
   /** Creates the error to throw when there is no answer. */
   readonly fault: (code: 'unreachable' | 'unauthenticated', message: string, cause: unknown) => Error;
@@ -42,7 +41,6 @@ export type HttpAnswer = {
   readonly retryAfterMs: number | null;
 };
 
-/** The default number of retries. */
 const RETRIES = 3;
 /** The basis of the exponential pauses before retries, in milliseconds. */
 const RETRY_BASE_MS = 200;
@@ -82,7 +80,7 @@ export async function requestRelay(options: RelayRequestOptions, request: RelayR
 }
 
 /** What every error of the libraries may say besides its code and message. */
-type ErrorDetails = { readonly retryAfterMs?: number | null; readonly cause?: unknown };
+export type LibraryErrorDetails = { readonly retryAfterMs?: number | null; readonly cause?: unknown };
 
 /** The form that the errors of all libraries share. */
 export class LibraryError extends Error {
@@ -90,7 +88,7 @@ export class LibraryError extends Error {
   /** The time after which a retry may succeed, in milliseconds; null when the relay gave no time. */
   readonly retryAfterMs: number | null;
 
-  constructor(name: string, code: string, message: string, { retryAfterMs, cause }: ErrorDetails) {
+  constructor(name: string, code: string, message: string, { retryAfterMs, cause }: LibraryErrorDetails) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = name;
     this.code = code;
@@ -167,20 +165,15 @@ async function sendOnce(options: RelayRequestOptions, request: RelayRequest, tok
       signal: signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal,
       ...(body ? { body: writeJson(body) ?? '{}' } : {}),
     });
-    return read(response, await response.text());
+    const { status, headers } = response;
+    const answer = parseObject(await response.text());
+    // A server error without a JSON object may come from a proxy: the request is sent again.
+    if (answer === null && status >= 500) throw new Error(`HTTP ${status} without a relay's answer`);
+    return { status, body: answer ?? {}, retryAfterMs: retryAfterOf(headers) };
   } finally {
     cancelTimer();
   }
 }
-
-/** Reads a response. Throws for a server error without a JSON object: it may come from a proxy and is retried. */
-function read({ status, headers }: Response, text: string): HttpAnswer {
-  const body = parseObject(text);
-  if (body === null && status >= 500) throw new Error(`HTTP ${status} without a relay's answer`);
-  return { status, body: body ?? {}, retryAfterMs: retryAfterOf(headers) };
-}
-
-// Writes the trace context of a request as members of a frame and as HTTP headers.
 
 /** A trace context as the members of a frame. Empty: the request belongs to no trace. */
 export type WireTrace = {
@@ -190,7 +183,6 @@ export type WireTrace = {
   readonly trace_state?: string | undefined;
 };
 
-/** Returns the headers of W3C Trace Context for a trace context. */
 function traceHeaders({ trace_id, parent_span_id, trace_flags, trace_state }: WireTrace): Record<string, string> {
   return {
     ...(trace_id && { traceparent: `00-${trace_id}-${parent_span_id}-${trace_flags}` }),

@@ -23,11 +23,9 @@ export type Registered = {
   readonly spec: ActionSpec;
   readonly run: Handler;
   readonly validate: Validate | null;
-  /** The advertisement as JSON text. */
   readonly json: string;
 };
 
-/** The actions of one runtime. */
 export class ActionRegistry {
   readonly #actions = new Map<string, Registered>();
   readonly #changed: () => void;

@@ -61,7 +61,6 @@ class LinkRuntime implements Runtime {
   readonly #sites: HostedSites;
   readonly #reporter: Reporter;
   readonly #listeners = new Set<(status: LinkStatus) => void>();
-  /** The calls of `ready` that have not been answered. */
   readonly #unready = new Set<Waiting<Welcome>>();
   readonly #mayProgress: () => boolean;
   #advertising = false;
@@ -303,8 +302,6 @@ class LinkRuntime implements Runtime {
   }
 }
 
-// Checks and writes what the program gives.
-
 /** Returns a valid id. Throws TypeError, naming the option, for an invalid one. */
 export function checkId(option: string, id: string): string {
   if (!ID.test(id)) throw new TypeError(`${option}: 1 to 128 of A-Z a-z 0-9 . _ : @ ~ - expected`);
@@ -329,8 +326,6 @@ export function siteMembers({ title, eventNames, actions, capabilityProfile: pro
     capability_profile: { action_invocation: profile?.actionInvocation ?? false, sharing: profile?.sharing ?? false },
   };
 }
-
-// Registers and removes cooperative sites over the link, and repeats this after each reconnect.
 
 type HostedSitesOptions = {
   readonly clock: Clock;

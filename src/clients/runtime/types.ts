@@ -175,7 +175,6 @@ export interface SiteRegistration {
 }
 
 export interface Runtime extends AsyncDisposable {
-  /** The option `url`. */
   readonly url: string;
   readonly clientId: string;
   readonly instanceId: string;
