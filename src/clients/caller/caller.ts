@@ -20,8 +20,10 @@ import {
 } from '../link/relay-request.ts';
 
 export type Target = {
+  /** The user whose client is called. */
   readonly userId: string;
   readonly clientId: string;
+  /** The name of an action that the client advertises. */
   readonly action: string;
   /** Invoke only if this instance of the client is live. */
   readonly instanceId?: string;
@@ -47,8 +49,12 @@ export type InvokeOptions = {
   readonly respondWithinMs?: number;
   /** The trace that the call belongs to. A call with a given trace records no span of its own, even with `tracing`. */
   readonly traceId?: string;
+  /** The span in that trace that the call belongs to. */
   readonly parentSpanId?: string;
-  /** Receives `admitted`, `queued`, `dispatched` and `acknowledged` in order; some may be skipped. Only over a link. */
+  /**
+   * Receives `admitted`, `queued`, `dispatched` and `acknowledged` in order; some may be skipped. Only over a link.
+   * `onError` of the caller receives what this callback throws.
+   */
   readonly onStage?: (stage: string) => void;
   /** A signal that ends the wait, never the command. The promise then rejects with the signal's reason. */
   readonly signal?: AbortSignal;

@@ -13,7 +13,10 @@ import { siteMembers } from '../runtime/runtime.ts';
 import type { Runtime, SiteDefinition } from '../runtime/types.ts';
 import { HostError, createSiteEventPublisher, type NewSiteEvent, type PublisherOptions } from './publisher.ts';
 
-type ControlSitesOptions = Omit<PublisherOptions, 'runtime' | 'siteId'> & { readonly runtime: Runtime };
+type ControlSitesOptions = Omit<PublisherOptions, 'runtime' | 'siteId'> & {
+  /** The runtime that hosts the sites. Its token needs the scope `host`. */
+  readonly runtime: Runtime;
+};
 
 export type ControlServerOptions = ControlSitesOptions & {
   /** The bearer token of local applications. No white space. */
@@ -22,7 +25,7 @@ export type ControlServerOptions = ControlSitesOptions & {
   readonly port: number;
   /** The address to listen on. Default `127.0.0.1`. */
   readonly host?: '127.0.0.1' | '::1';
-  /** Receives unexpected errors; their requests are answered with `internal`. */
+  /** Receives unexpected errors; their requests are answered with `internal`. What it throws is ignored. */
   readonly onError?: ErrorSink;
 };
 

@@ -31,13 +31,20 @@ export type LinkOptions = {
   readonly url: string;
   /**
    * A token, or a function that returns one. The function is called before each connection and each renewal. A constant
-   * token that the relay refuses closes the link permanently.
+   * token that the relay refuses closes the link permanently. If the function throws, `onError` receives the error, and
+   * the link tries again later (`token_failed`).
    */
   readonly token: TokenSource;
+  /** Called at each change of the status. `onError` receives what this callback throws. */
   readonly onStatus?: (status: LinkStatus) => void;
-  /** Receives errors that no call reports: a callback or the token function threw, or the relay refused a frame. */
+  /**
+   * Receives errors that no call reports: a callback or the token function threw, or the relay refused a frame. What
+   * this callback throws is ignored.
+   */
   readonly onError?: ErrorSink;
+  /** The class of the sockets. Default: the platform's. If it throws, the link tries again (`connect_failed`). */
   readonly WebSocket?: SocketConstructor;
+  /** The source of time and timers. Default: the system's. */
   readonly clock?: Clock;
   /** A source of random numbers from 0 (included) to 1 (excluded), for jitter. Default `Math.random`. */
   readonly random?: () => number;

@@ -9,12 +9,14 @@ export type RelayRequestOptions = {
   readonly url: string;
   /**
    * A token, or a function that returns one. The function is called before each request, and once more when the relay
-   * answers 401.
+   * answers 401. If it throws, the call rejects with the code `unauthenticated`.
    */
   readonly token: TokenSource;
   /** How many times a request is sent again when its connection breaks. Default 3. */
   readonly retries?: number;
+  /** The function that sends requests. Default: the platform's. If it rejects, the request is sent again. */
   readonly fetch?: typeof globalThis.fetch;
+  /** The source of time and timers. Default: the system's. */
   readonly clock?: Clock;
   /** A source of random numbers from 0 (included) to 1 (excluded), for jitter. Default `Math.random`. */
   readonly random?: () => number;

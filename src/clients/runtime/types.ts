@@ -57,26 +57,33 @@ export type Handler = (params: Params, call: Call) => unknown;
 
 /** The advertisement of an action, and its local checks. */
 export type ActionSpec = {
+  /** One line for people and agents who choose an action. */
   readonly summary?: string;
+  /** What the summary leaves out. */
   readonly description?: string;
+  /** A version of your own. The relay compares nothing. */
   readonly version?: string;
   /**
    * The JSON Schema 2020-12 of the params. Params that do not match are refused with `arguments_invalid`, before
    * `authorize` and `approve` are called.
    */
   readonly schema?: Readonly<Record<string, unknown>> | boolean;
-  /** Further facts about the action, as any JSON value. */
+  /** Further facts about the action, as any JSON value. The whole advertisement has at most 64 KiB. */
   readonly metadata?: unknown;
-  /** Whether only one command of the action may run at a time. While it runs, others are refused (`lease_busy`). */
+  /**
+   * Whether only one command of the action may run at a time. While it runs, others are refused (`lease_busy`). Default
+   * false.
+   */
   readonly lease?: boolean;
   /**
-   * The longest time that the handler may run, in milliseconds. After it, the handler's signal is aborted. If the
-   * handler then stops, the command fails with `client_timeout`. The command's own deadline applies too.
+   * The longest time that the handler may run, in milliseconds: 1 to 2147483647. After it, the handler's signal is
+   * aborted. If the handler then stops, the command fails with `client_timeout`. The command's own deadline applies too.
+   * Absent: only the deadline applies.
    */
   readonly timeoutMs?: number;
   /**
    * Whether each command requires `approve`. Without an `approve` callback, each command is refused
-   * (`approval_denied`).
+   * (`approval_denied`). Default false.
    */
   readonly approval?: boolean;
   /**
@@ -92,6 +99,7 @@ export type ActionSpec = {
   };
 };
 
+/** An action as one value, for the option `actions`. */
 export type Action = ActionSpec & { readonly name: string; readonly run: Handler };
 
 /** The command that a Judge decides on. */
@@ -108,19 +116,31 @@ export type Judge = (request: ActionRequest) => Verdict | Promise<Verdict>;
 export type Drop = { readonly commandId: string; readonly reason: string };
 
 export type RuntimeOptions = LinkOptions & {
+  /** The id by which callers name this client: 1 to 128 of A-Z a-z 0-9 . _ : @ ~ -. */
   readonly clientId: string;
+  /** `browser`, `console`, `mobile` or `web`. */
   readonly clientType: WireClientType;
-  /** The id of one run of this client; generated when absent. Two runs must never use the same id. */
+  /**
+   * The id of one run of this client; generated when absent. Two runs must never use the same id. A new run replaces the
+   * previous run of the same client.
+   */
   readonly instanceId?: string;
+  /** Facts about this client for operators: any JSON of at most 16 KiB. Default null. */
   readonly metadata?: unknown;
+  /** The actions to begin with. `handle` adds more. */
   readonly actions?: readonly Action[];
-  /** The local authorizer. A refusal ends the command with `client_denied`. */
+  /**
+   * The local authorizer, called for every command before `approve`. A refusal ends the command with `client_denied`.
+   * If it throws, the command is refused and `onError` receives the error. Absent: every command is allowed.
+   */
   readonly authorize?: Judge;
   /**
    * Called for each command of an action with `approval`. A refusal ends the command with `approval_denied`. The
-   * callback may take until the deadline of the command.
+   * callback may take until the deadline of the command; then `request.signal` is aborted. If it throws, the command is
+   * refused and `onError` receives the error. Absent: such commands are refused.
    */
   readonly approve?: Judge;
+  /** Receives ends that the relay will never receive. `onError` receives what this callback throws. */
   readonly onDrop?: (drop: Drop) => void;
   /**
    * The `trace` object of `@opentelemetry/api`, to record a span for each command. While a handler runs, that span is
@@ -132,11 +152,13 @@ export type RuntimeOptions = LinkOptions & {
 /** A cooperative site. The defaults: no title, any event name, no actions, and viewers may only receive events. */
 export type SiteDefinition = {
   readonly siteId: string;
+  /** The title for people: at most 256 characters. */
   readonly title?: string | null;
   /** The event names that may be published; any name when empty. */
   readonly eventNames?: readonly string[];
   /** The actions of this client that viewers may invoke. */
   readonly actions?: readonly string[];
+  /** Whether viewers may invoke `actions`, and whether a session may be shared with others. Each default false. */
   readonly capabilityProfile?: { readonly actionInvocation?: boolean; readonly sharing?: boolean };
 };
 

@@ -18,7 +18,10 @@ export type { Failure, Outcome } from '../caller/caller.ts';
 export type { Clock, TokenSource } from '../link/platform.ts';
 
 /** `token`: the grant's token, or a function that returns it. */
-export type SiteClientOptions = Omit<RelayRequestOptions, 'retries'> & { readonly sessionId: string };
+export type SiteClientOptions = Omit<RelayRequestOptions, 'retries'> & {
+  /** The session that the owner of the site opened. */
+  readonly sessionId: string;
+};
 
 /** A notification, not state: after an event, refresh the state that it concerns. */
 export type SiteEvent = {
