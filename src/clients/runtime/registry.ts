@@ -9,8 +9,10 @@ import {
   type Schema,
 } from '@cfworker/json-schema';
 import { NAME } from '../../protocol/fields.ts';
+import type { ActionSchema, ActionSpec, JsonSchema, StandardIssue, StandardSchema } from '../link/actions.ts';
+import { shown } from '../link/advice.ts';
 import { boundedMessage, fits, messageOf } from './ends.ts';
-import type { ActionSpec, Handler } from './types.ts';
+import type { Handler } from './types.ts';
 
 /** The limits of actions are the relay's (PROTOCOL.md, section 10). */
 const MAX_ACTIONS = 256;
@@ -18,11 +20,17 @@ const MAX_ACTION_BYTES = 64 * 1024;
 /** The longest delay that setTimeout accepts. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
+/** A value as its schema gives it, or its first fault, at most 256 characters. */
+export type Checked = { readonly value: unknown } | { readonly fault: string };
+/** Rejects or throws only if the schema's library does. */
+export type Check = (value: unknown) => Checked | Promise<Checked>;
+
 export type Registered = {
   readonly name: string;
   readonly spec: ActionSpec;
   readonly run: Handler;
-  readonly validate: Validate | null;
+  readonly check: Check | null;
+  readonly checkResult: Check | null;
   readonly json: string;
 };
 
@@ -38,15 +46,27 @@ export class ActionRegistry {
    * Adds an action. Throws TypeError for an invalid one and then changes nothing. Returns a function that removes the
    * action; calling it twice does nothing.
    */
-  add(name: string, spec: ActionSpec, run: Handler): () => void {
+  add(name: string, spec: ActionSpec, run: Handler<never>): () => void {
     const actions = this.#actions;
+    if (typeof spec !== 'object' || spec === null)
+      throw new TypeError(`action ${name}: handle(name, spec, handler) expected: the spec is an object, such as {}`);
+    if (typeof run !== 'function') throw new TypeError(`action ${name}: ${shown(run)} given, a function expected`);
     const { timeoutMs = MAX_TIMEOUT_MS } = spec;
-    if (!NAME.test(name)) throw new TypeError(`action ${name}: invalid action name`);
+    if (typeof name !== 'string' || !NAME.test(name))
+      throw new TypeError(`action ${shown(name)}: a letter, then up to 127 of A-Z a-z 0-9 _ . : - expected`);
     if (actions.has(name)) throw new TypeError(`action ${name}: already registered`);
     if (actions.size >= MAX_ACTIONS) throw new TypeError(`action ${name}: more than ${MAX_ACTIONS} actions`);
     if (!(timeoutMs >= 1 && timeoutMs <= MAX_TIMEOUT_MS))
       throw new TypeError(`action ${name}: timeoutMs: 1 to ${MAX_TIMEOUT_MS} expected`);
-    const action = { name, spec, run, validate: validatorOf(name, spec), json: advertise(name, spec) };
+    const action = {
+      name,
+      spec,
+      // `check` makes sure that the params are of the type that the handler was given by the schema.
+      run: run as Handler,
+      check: checkOf(`action ${name}: schema`, spec.schema),
+      checkResult: checkOf(`action ${name}: result`, spec.result),
+      json: advertise(name, spec),
+    };
     actions.set(name, action);
     this.#changed();
     return () => {
@@ -64,21 +84,60 @@ export class ActionRegistry {
   }
 }
 
-function validatorOf(name: string, { schema }: ActionSpec): Validate | null {
+/** Returns the check of a schema; null without one. `where` begins the message of the TypeError for a wrong schema. */
+function checkOf(where: string, schema: ActionSchema | undefined): Check | null {
   if (schema === undefined) return null;
   try {
-    return compileSchema(schema);
+    if (isStandard(schema)) return standardCheck(schema);
+    const validate = compileSchema(schema);
+    return (value) => {
+      const fault = validate(value);
+      return fault === null ? { value } : { fault };
+    };
   } catch (error) {
-    throw new TypeError(`action ${name}: schema: ${messageOf(error)}`, { cause: error });
+    throw new TypeError(`${where}: ${messageOf(error)}`, { cause: error });
   }
 }
 
+/** A schema of a library may be a function, as those of arktype are. */
+function isStandard(schema: ActionSchema): schema is StandardSchema {
+  return (typeof schema === 'object' || typeof schema === 'function') && schema !== null && '~standard' in schema;
+}
+
+function standardCheck({ '~standard': { validate } }: StandardSchema): Check {
+  const read = (result: Awaited<ReturnType<typeof validate>>): Checked =>
+    result.issues ? { fault: issueText(result.issues[0]) } : { value: result.value };
+  return (value) => {
+    const result = validate(value);
+    return result instanceof Promise ? result.then(read) : read(result);
+  };
+}
+
+function issueText(issue: StandardIssue | undefined): string {
+  const path = issue?.path?.map((part) => `/${String(typeof part === 'object' ? part.key : part)}`).join('');
+  return boundedMessage(`${path || 'params'}: ${issue?.message ?? 'invalid'}`);
+}
+
 function advertise(name: string, spec: ActionSpec): string {
-  const { summary, description, version, schema, metadata } = spec;
-  const said = { checks_arguments: schema !== undefined, guards: guardsOf(spec), effects: effectsOf(name, spec) };
+  const { summary, description, version, metadata } = spec;
+  const schema = jsonSchemaOf(name, spec);
+  const said = { checks_arguments: spec.schema !== undefined, guards: guardsOf(spec), effects: effectsOf(name, spec) };
   const json = JSON.stringify({ name, summary, description, version, ...said, schema, metadata });
   if (!fits(json, MAX_ACTION_BYTES)) throw new TypeError(`action ${name}: larger than ${MAX_ACTION_BYTES} bytes`);
   return json;
+}
+
+/** Returns the JSON Schema to advertise. Throws TypeError for a library's schema that has none. */
+function jsonSchemaOf(name: string, { schema, jsonSchema }: ActionSpec): JsonSchema | undefined {
+  if (jsonSchema !== undefined || schema === undefined || !isStandard(schema)) return jsonSchema ?? schema;
+  const { vendor, jsonSchema: library } = schema['~standard'];
+  const help = 'give one as `jsonSchema` beside it';
+  if (!library) throw new TypeError(`action ${name}: schema: this schema of ${vendor} has no JSON Schema: ${help}`);
+  try {
+    return library.input({ target: 'draft-2020-12' });
+  } catch (cause) {
+    throw new TypeError(`action ${name}: schema: no JSON Schema (${messageOf(cause)}): ${help}`, { cause });
+  }
 }
 
 /**
@@ -126,15 +185,17 @@ const FORMS: readonly (readonly [form: object | boolean, keywords: string])[] = 
   [schemaMap, '$defs definitions properties dependentSchemas'],
   [{ ...schemaMap, propertyNames: { format: 'regex' } }, 'patternProperties'],
   [{ type: 'object', additionalProperties: names }, 'dependentRequired'],
+  [true, 'const default examples deprecated readOnly writeOnly contentEncoding contentMediaType contentSchema'],
   // Forbidden: the validator ignores `$dynamicRef`. It reads the other two, but they belong to older drafts.
   [false, '$dynamicRef $recursiveRef id'],
 ];
 
+const KEYWORDS = Object.fromEntries(
+  FORMS.flatMap(([form, keywords]) => keywords.split(' ').map((name) => [name, form])),
+);
+
 /** A JSON Schema that accepts every schema that the validator can apply. */
-const SCHEMA_FORM: Readonly<Record<string, unknown>> = {
-  type: ['object', 'boolean'],
-  properties: Object.fromEntries(FORMS.flatMap(([form, keywords]) => keywords.split(' ').map((name) => [name, form]))),
-};
+const SCHEMA_FORM: Readonly<Record<string, unknown>> = { type: ['object', 'boolean'], properties: KEYWORDS };
 
 // Checks the params of commands against the JSON Schema of their action.
 
@@ -156,14 +217,25 @@ const UNSAFE_FORMAT = 'url';
 const checkForm = interpreter(SCHEMA_FORM);
 
 /**
- * Prepares a JSON Schema 2020-12, including its formats, for checking params. Throws if the schema is invalid, refers
- * to a schema outside itself, or uses `$dynamicRef`. The schema is interpreted: no code is generated, so a page may
- * forbid `unsafe-eval`.
+ * Prepares a JSON Schema 2020-12, including its formats, for checking params. Throws if the schema is invalid, has no
+ * keyword, refers to a schema outside itself, or uses `$dynamicRef`. The schema is interpreted: no code is generated, so
+ * a page may forbid `unsafe-eval`.
  */
-export function compileSchema(schema: NonNullable<ActionSpec['schema']>): Validate {
-  const fault = checkForm(schema);
+export function compileSchema(schema: JsonSchema): Validate {
+  const copy = copySchema(schema);
+  const fault = checkForm(copy);
   if (fault !== null) throw new TypeError(fault.replace(/^params/, 'the schema'));
-  return interpreter(schema);
+  for (const part of partsOf(copy)) checkKeywords(Object.keys(part));
+  return interpreter(copy);
+}
+
+/** Throws TypeError for members none of which is a keyword: such a schema would check nothing. */
+function checkKeywords(names: readonly string[]): void {
+  const [first] = names;
+  if (first === undefined || names.some((name) => Object.hasOwn(KEYWORDS, name) || name.startsWith('x-'))) return;
+  throw new TypeError(
+    `"${first}" is no keyword of JSON Schema: { type: 'object', properties: { ${first}: ... } } was meant?`,
+  );
 }
 
 function interpreter(given: unknown): Validate {
@@ -187,9 +259,17 @@ function interpreter(given: unknown): Validate {
 }
 
 function copySchema(given: unknown): Schema | boolean {
-  const copy = bare(JSON.parse(JSON.stringify(given)));
+  const copy = bare(JSON.parse(JSON.stringify(given, plain) ?? 'null'));
   if (!isSchema(copy)) throw new TypeError('the schema is neither an object nor a boolean');
   return copy;
+}
+
+/** Returns the value if JSON can hold it. Throws TypeError for a function and for an object of a library's class. */
+function plain(name: string, value: unknown): unknown {
+  const prototype: unknown = typeof value === 'object' && value !== null ? Object.getPrototypeOf(value) : null;
+  const isPlain = prototype === null || Array.isArray(value) || Object.getPrototypeOf(prototype) === null;
+  if (typeof value !== 'function' && isPlain) return value;
+  throw new TypeError(`${name === '' ? 'it' : `"${name}"`} is no plain JSON, as all of a JSON Schema is`);
 }
 
 function isSchema(value: unknown): value is Schema | boolean {

@@ -1,4 +1,5 @@
 /** What calls are requested with and answered with: requests, invocations, receipts, preflights. */
+import type { WireCancelState } from '../../protocol/codes.ts';
 import {
   errorOfMark,
   isTerminal,
@@ -106,7 +107,7 @@ export type AwaitRequest = CommandKey &
  * was asked to stop it. `too_late`: it had ended.
  */
 export type CancelReceipt = {
-  readonly state: 'cancelled' | 'requested' | 'too_late';
+  readonly state: WireCancelState;
   readonly commandId: string;
   /** How the command ended; null while it is live. */
   readonly outcome: Outcome | null;
