@@ -85,25 +85,25 @@ function silent(options = ''): string {
 
 describe('a wrong option or spec throws at once, and says what is right', () => {
   test.each<readonly [mistake: string, code: () => string, says: string]>([
-    ['no token', () => silent('token: undefined'), 'token: nothing given, a string or a function that returns one'],
-    ['a token with Bearer', () => silent(`token: 'Bearer x'`), 'write it without "Bearer"'],
+    ['no token', () => silent('token: undefined'), 'token: undefined given, a token, or a function that returns one'],
+    ['a token with Bearer', () => silent(`token: 'Bearer x'`), 'without "Bearer"'],
     ['an http:// address', () => silent(`url: 'http://${host}'`), 'an address such as ws://HOST/connect expected'],
     ['no /connect', () => silent(`url: 'ws://${host}/'`), 'an address such as ws://HOST/connect expected'],
     ['no scheme', () => silent(`url: '${host}/connect'`), 'an address such as ws://127.0.0.1:4400/connect expected'],
     ['an unknown type', () => silent(`clientType: 'kiosk'`), 'one of browser, console, mobile, web expected'],
-    ['no client id', () => silent('clientId: undefined'), 'clientId: nothing given'],
+    ['no client id', () => silent('clientId: undefined'), 'clientId: undefined given'],
     ['a callback that is none', () => silent('onStatus: true'), 'onStatus: true given, a function expected'],
-    ['no spec', () => client({ handle: `'x', () => 1` }), 'action x: handle(name, spec, handler) expected'],
-    ['no handler', () => client({ handle: `'x', {}` }), 'action x: nothing given, a function expected'],
+    ['no spec', () => client({ handle: `'x', () => 1` }), 'action x: function given, handle(name, spec, handler)'],
+    ['no handler', () => client({ handle: `'x', {}` }), 'action x: undefined given, a function expected'],
     [
       'a schema that is none',
       () => client({ handle: `'x', { schema: { text: 'string' } }, () => 1` }),
-      'action x: schema: "text" is no keyword of JSON Schema',
+      'action x: schema: text is no keyword of JSON Schema',
     ],
     [
       'a function in a schema',
       () => client({ handle: `'x', { schema: { type: 'object', properties: { text: String } } }, () => 1` }),
-      'action x: schema: "text" is no plain JSON',
+      'action x: schema: text is no plain JSON',
     ],
   ])('%s', async (_, code, says) => {
     await using program = start(code(), token);
@@ -203,7 +203,7 @@ describe('the other libraries', () => {
     await createSiteEventPublisher({ runtime, siteId: 'board' }).publish({ name: 'n' })`;
 
   test.each<readonly [mistake: string, code: () => string, says: string]>([
-    ['a caller without a token', () => caller(`createHttpCaller({ url: 'http://${host}' })`), 'token: nothing given'],
+    ['a caller without a token', () => caller(`createHttpCaller({ url: 'http://${host}' })`), 'token: undefined given'],
     [
       'a caller with the address of a link',
       () => caller(`createHttpCaller({ url: 'ws://${host}/connect', token: 't' })`),
@@ -218,7 +218,7 @@ describe('the other libraries', () => {
     ['an admin without a token', () => admin(`url: 'http://${host}'`), 'is its environment variable set?'],
     ['an admin with a bad token', () => admin(RELAY()), 'The token is not valid.'],
     ['an admin with a path', () => admin(`url: 'http://${host}/graphql', token: 't'`), 'http://127.0.0.1'],
-    ['a viewer without a session', () => site(RELAY()), 'sessionId: nothing given'],
+    ['a viewer without a session', () => site(RELAY()), 'sessionId: undefined given'],
     ['a viewer with a bad token', () => site(`${RELAY()}, sessionId: 's'`), 'The token is not valid.'],
     ['a publisher with a bad token', () => host_(`token: 'nonsense'`), 'HostError: The runtime is not connected'],
   ])('%s ends at once and says why', async (_, code, says) => {

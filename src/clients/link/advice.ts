@@ -4,8 +4,8 @@
 export function checkLinkUrl(url: unknown): void {
   const { protocol = '', host, pathname = '' } = partsOf(url);
   if (/^wss?:$/.test(protocol) && pathname.endsWith('/connect')) return;
-  const meant = host && `${protocol.replace('http', 'ws')}//${host}${pathname.replace(/\/+$/, '')}/connect`;
-  throw wrongUrl(url, meant || 'ws://127.0.0.1:4400/connect');
+  const meant = host && `${protocol.replace('http', 'ws')}//${host}${pathname.replace(/\/*$/, '/connect')}`;
+  throw wrong('url', url, `an address such as ${meant || 'ws://127.0.0.1:4400/connect'}`);
 }
 
 /** Throws TypeError, with the address that was probably meant, unless `url` is the base address of a relay. */
@@ -13,42 +13,33 @@ export function checkBaseUrl(url: unknown): void {
   const { protocol = '', host, pathname = '' } = partsOf(url);
   const path = pathname.replace(/\/(connect|graphql)?\/*$/, '');
   if (/^https?:$/.test(protocol) && path === pathname.replace(/\/+$/, '')) return;
-  throw wrongUrl(url, host ? `${protocol.replace('ws', 'http')}//${host}${path}` : 'http://127.0.0.1:4400');
+  const meant = host ? `${protocol.replace('ws', 'http')}//${host}${path}` : 'http://127.0.0.1:4400';
+  throw wrong('url', url, `an address such as ${meant}`);
 }
 
-/** Returns the parts of an absolute URL of HTTP or of a WebSocket; nothing for any other value. */
+/** Returns the parts of an absolute URL of HTTP or of a WebSocket; none for any other value. */
 function partsOf(url: unknown): Partial<URL> {
-  const text = String(url);
-  return /^(ws|http)s?:\/\/[^/]/i.test(text) && URL.canParse(text) ? new URL(text) : {};
-}
-
-function wrongUrl(url: unknown, meant: string): TypeError {
-  return new TypeError(`url: ${shown(url)} given, an address such as ${meant} expected`);
+  return /^(ws|http)s?:\/\/[^/]/i.test(String(url)) ? new URL(String(url)) : {};
 }
 
 /** Throws TypeError unless `token` is a token or a function. */
 export function checkToken(token: unknown): void {
   if (typeof token === 'function' || (typeof token === 'string' && /^\S+$/.test(token))) return;
-  const given = typeof token === 'string' && token !== '' ? 'one with white space' : shown(token);
-  const hint = token ? 'write it without "Bearer"' : 'is its environment variable set?';
-  throw new TypeError(`token: ${given} given, a string or a function that returns one expected: ${hint}`);
+  const hint = token ? 'without "Bearer" and white space' : 'is its environment variable set?';
+  // A token is a secret, so it is not shown.
+  throw wrong('token', typeof token, `a token, or a function that returns one (${hint})`);
 }
 
 /** Throws TypeError if one of the named options is present and no function. */
 export function checkCallbacks<T extends object>(options: T, names: readonly (keyof T & string)[]): void {
-  for (const name of names) {
-    const given = options[name];
-    if (given !== undefined && typeof given !== 'function')
-      throw new TypeError(`${name}: ${shown(given)} given, a function expected`);
-  }
+  for (const name of names)
+    if (options[name] !== undefined && typeof options[name] !== 'function')
+      throw wrong(name, options[name], 'a function');
 }
 
-/** Returns a short text that tells what a value is. */
-export function shown(value: unknown): string {
-  if (typeof value === 'function') return 'a function';
-  return typeof value === 'object' && value !== null
-    ? 'an object'
-    : (JSON.stringify(value)?.slice(0, 100) ?? 'nothing');
+/** Returns the error for an option with a wrong value. */
+export function wrong(option: string, given: unknown, expected: string): TypeError {
+  return new TypeError(`${option}: ${given instanceof Object ? typeof given : given} given, ${expected} expected`);
 }
 
 // What helps when a connection fails.
@@ -56,11 +47,9 @@ export function shown(value: unknown): string {
 /** What a person does about the end of a link, by its reason. */
 const HELP: Readonly<Record<string, string | undefined>> = {
   unauthenticated:
-    'The relay refused the token. Use a new one, or a function that returns one: tokens expire, and those of a trial end with its relay.',
-  forbidden:
-    'The token is not for this link. A client needs a token of a user with the scope "connect", a caller the scope "invoke".',
-  replaced: 'Another program of this user connected with this clientId. Give each program a clientId of its own.',
-  protocol_error: 'The relay does not understand this library. Use the same version of both.',
+    'The relay refused the token. Use a new one: tokens expire, and those of a trial end with its relay.',
+  forbidden: 'The token is not for this link. A client needs a token of a user with the scope "connect".',
+  replaced: 'Another program connected with this clientId. Give each program a clientId of its own.',
   token_failed: 'The token function gave no token.',
 };
 

@@ -71,7 +71,7 @@ export class RelayLink {
   #status: LinkStatus = {
     state: 'disconnected',
     reason: 'not_connected',
-    message: 'The link was not started: call connect().',
+    message: 'Not started: call connect().',
     retryInMs: null,
   };
   #session: Session | null = null;
@@ -139,8 +139,7 @@ export class RelayLink {
       return this.#retry({ reason: 'token_failed', said: String(error) });
     }
     if (this.#status.state !== 'connecting') return;
-    if (token === this.#refusedToken)
-      return this.#retry({ reason: 'unauthenticated', said: 'The token function gave the refused token again.' });
+    if (token === this.#refusedToken) return this.#retry({ reason: 'unauthenticated', said: null });
     this.#token = token;
     this.#start();
   }

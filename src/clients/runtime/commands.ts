@@ -120,7 +120,7 @@ export class Commands {
       params = checked.value as Params;
       return true;
     };
-    const refused = await this.#refusalOf(job, judge, ['arguments_invalid', 'The params could not be checked.']);
+    const refused = await this.#refusalOf(job, judge, ['arguments_invalid', 'The schema failed.']);
     return refused ?? { ...job, request: { ...job.request, params } };
   }
 

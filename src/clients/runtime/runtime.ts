@@ -2,7 +2,7 @@
 import { ID, WORDS } from '../../protocol/fields.ts';
 import type { UpHeader } from '../../protocol/frames.ts';
 import type { ActionSpec } from '../link/actions.ts';
-import { checkCallbacks, shown } from '../link/advice.ts';
+import { checkCallbacks, wrong } from '../link/advice.ts';
 import { RelayLink, guarded, upFrame, type LinkFrame } from '../link/link.ts';
 import {
   LinkClosedError,
@@ -81,9 +81,7 @@ class LinkRuntime implements Runtime {
     this.clientId = checkId('clientId', options.clientId);
     this.instanceId = checkId('instanceId', options.instanceId ?? randomId('i-'));
     if (!WORDS.clientType.includes(options.clientType))
-      throw new TypeError(
-        `clientType: ${shown(options.clientType)} given, one of ${WORDS.clientType.join(', ')} expected`,
-      );
+      throw wrong('clientType', options.clientType, `one of ${WORDS.clientType.join(', ')}`);
     this.#metadata = metadataJson(options);
     this.#ends = new Deliverer({
       clock: this.#clock,
@@ -328,8 +326,7 @@ function failProcess(): void {
 
 /** Returns a valid id. Throws TypeError, naming the option, for an invalid one. */
 export function checkId(option: string, id: string): string {
-  if (typeof id !== 'string' || !ID.test(id))
-    throw new TypeError(`${option}: ${shown(id)} given, 1 to 128 of A-Z a-z 0-9 . _ : @ ~ - expected`);
+  if (typeof id !== 'string' || !ID.test(id)) throw wrong(option, id, '1 to 128 of A-Z a-z 0-9 . _ : @ ~ -');
   return id;
 }
 

@@ -1,6 +1,6 @@
 /** Exports `callboard/site`, the client of a viewer of a cooperative site, in a browser. Needs only `fetch`. */
 import { readHttpOutcome, type Ended } from '../caller/caller.ts';
-import { shown, unreachable, warn } from '../link/advice.ts';
+import { unreachable, warn, wrong } from '../link/advice.ts';
 import { STABLE_MS, randomId, reconnectMs, sleep, systemClock, takeToken, type Clock } from '../link/platform.ts';
 import {
   LibraryError,
@@ -109,7 +109,7 @@ export class CooperativeSiteBrowserClient {
   constructor(options: SiteClientOptions) {
     checkRequestOptions(options);
     if (typeof options.sessionId !== 'string' || options.sessionId === '')
-      throw new TypeError(`sessionId: ${shown(options.sessionId)} given, the id of a site's session expected`);
+      throw wrong('sessionId', options.sessionId, "the id of a site's session");
     this.#options = options;
   }
 
