@@ -138,7 +138,7 @@ export interface Runtime extends AsyncDisposable {
   handle<P extends object = never, R = unknown>(
     name: [P] extends [never] ? never : string,
     spec: ActionSpec,
-    run: Handler<P, R>,
+    run: Handler<NoInfer<P>, NoInfer<R>>,
   ): () => void;
   /**
    * Adds an action and advertises it. The schemas of the spec give the types of the handler's params and result. Throws
