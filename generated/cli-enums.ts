@@ -407,6 +407,19 @@ export const ENUM_WORDS = {
     "COMMAND_RESULT": "command_result",
     "MESSAGE": "message"
   },
+  "ViewerKind": {
+    "ADMIN": "admin",
+    "USER": "user"
+  },
+  "Scope": {
+    "CONNECT": "connect",
+    "INVOKE": "invoke",
+    "HOST": "host"
+  },
+  "Mode": {
+    "DIRECT": "direct",
+    "SHARED": "shared"
+  },
   "Stage": {
     "ADMITTED": "admitted",
     "QUEUED": "queued",
@@ -431,6 +444,14 @@ export const ENUM_WORDS = {
     "ADMIN": "admin",
     "USER": "user",
     "GRANT": "grant"
+  },
+  "CommandOrder": {
+    "KEY": "key",
+    "NEWEST": "newest"
+  },
+  "DisconnectState": {
+    "CLOSED": "closed",
+    "REQUESTED": "requested"
   },
   "MessageKind": {
     "COMMAND": "command",
@@ -486,26 +507,5 @@ export const ENUM_WORDS = {
   "CountsFrom": {
     "CONTEXTS": "contexts",
     "SNAPSHOT": "snapshot"
-  },
-  "ViewerKind": {
-    "ADMIN": "admin",
-    "USER": "user"
-  },
-  "Scope": {
-    "CONNECT": "connect",
-    "INVOKE": "invoke",
-    "HOST": "host"
-  },
-  "Mode": {
-    "DIRECT": "direct",
-    "SHARED": "shared"
-  },
-  "CommandOrder": {
-    "KEY": "key",
-    "NEWEST": "newest"
-  },
-  "DisconnectState": {
-    "CLOSED": "closed",
-    "REQUESTED": "requested"
   }
 } as const;

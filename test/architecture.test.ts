@@ -230,7 +230,7 @@ describe('rooms', () => {
     ).toEqual([]);
     expect(strangeName('graphql/schema/things.ts')).toBe('graphql/schema/things.ts');
     expect(strangeName('rest/operations/roomy.graphql')).toBe('rest/operations/roomy.graphql');
-    expect(strangeName('graphql/schema/invoke.ts')).toBeUndefined();
+    expect(strangeName('graphql/schema/server.ts')).toBeUndefined();
   });
 });
 

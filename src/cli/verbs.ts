@@ -1,4 +1,4 @@
-/** Joins the operators' commands in one application of Stricli. Only this folder imports that library. */
+/** The table of all operator verbs, with their options, as one application of Stricli. Only this folder imports it. */
 import { buildApplication, buildRouteMap, proposeCompletions, run, type Application } from '@stricli/core';
 import { commandOf, type OperatorContext } from './command.ts';
 import { EXIT, NOUNS, type ExitCode, type Io } from './io.ts';

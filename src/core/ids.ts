@@ -109,6 +109,11 @@ export function isCanonicalUser(text: string): boolean {
 export type ClientKey = { readonly userId: string; readonly clientId: string };
 export type CommandKey = ClientKey & { readonly commandId: string };
 
+/** Returns the key of a command, without its other members. */
+export function keyOf({ userId, clientId, commandId }: CommandKey): CommandKey {
+  return { userId, clientId, commandId };
+}
+
 /** Returns the key as one text, for maps. Unambiguous, because neither users nor ids hold a `/`. */
 export function clientKeyText(key: ClientKey): string {
   return `${key.userId}/${key.clientId}`;

@@ -119,7 +119,7 @@ const PORTS = ['waiters', 'nodes', 'inspector', 'reconnects'];
  * `commands-marks`. A file with any other name fails a test, so each new name is a deliberate decision.
  */
 export const NAMES: readonly { readonly ring: string; readonly besides: readonly string[] }[] = [
-  { ring: 'backends/memory/', besides: ['backend', 'collections', 'ledger', ...PORTS] },
+  { ring: 'backends/memory/', besides: ['backend', 'collections', 'ledger', 'listeners', ...PORTS] },
   {
     ring: 'backends/redis/',
     besides: [
@@ -142,10 +142,7 @@ export const NAMES: readonly { readonly ring: string; readonly besides: readonly
   },
   {
     ring: 'graphql/schema/',
-    besides: [
-      ...['builder', 'context', 'delivery', 'inspection', 'invoke', 'live', 'node', 'page', 'refusal', 'schema'],
-      ...['server', 'sessions'],
-    ],
+    besides: ['builder', 'context', 'delivery', 'node', 'page', 'refusal', 'schema', 'server'],
   },
   { ring: 'rest/operations/', besides: ['completeness', 'delivery', 'invoke'] },
 ];

@@ -77,7 +77,7 @@ function readData<Data>(text: string, bearer: string, response: Response): Data 
   return data;
 }
 
-/** Accepts any data as the generated type, because the relay validated the document against the schema of that type. */
+/** Whether the data is an object. Its members are not checked, because the relay validated the document. */
 function isData<Data>(data: unknown): data is Data {
   return typeof data === 'object' && data !== null;
 }

@@ -1,4 +1,4 @@
-/** Shows the list of users: those with a connection or with retained messages. */
+/** The page of all users with a connection or retained messages, and the page of one user. */
 import { useRoute } from 'preact-iso';
 import {
   ClientChangesDocument,

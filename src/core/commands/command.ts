@@ -190,6 +190,17 @@ export type Waiter = CommandKey & {
   readonly timesOutAt: number;
 };
 
+/** Returns the row of a wait that is registered now. */
+export function waiterOf(command: Command, wait: NewWaiter, now: number): Waiter {
+  const { rpcId, callerNodeId, waitFor, withinMs } = wait;
+  const { userId, clientId, commandId, action, deadline } = command;
+  const timesOutAt = withinMs === null ? deadline : Math.min(now + withinMs, deadline);
+  return { userId, clientId, commandId, action, rpcId, callerNodeId, waitFor, createdAt: now, timesOutAt };
+}
+
+/** A wait to register. `withinMs`: how long from now; null: for as long as the command may live. */
+export type NewWaiter = Pick<Waiter, 'rpcId' | 'callerNodeId' | 'waitFor'> & { readonly withinMs: number | null };
+
 /** What a waiter is resolved with: the record at that moment, and the result if it had one. */
 export type Reply = { readonly rpcId: string; readonly command: Command; readonly result: JsonText | null };
 

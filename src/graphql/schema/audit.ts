@@ -19,33 +19,20 @@ const OperatorActionEnum = wireEnum<OperatorAction>('OperatorAction', 'What an a
   reveal: 'Revealed one payload and gave the reason.',
 });
 
-const SUBJECT_TEXTS: Readonly<Record<keyof AuditSubject, string>> = {
-  userId: 'The id of the user that it concerned; null if it concerned no single user.',
-  clientId: 'The id of the client; null if there is none.',
-  instanceId: 'The id of the client instance; null if there is none.',
-  commandId: 'The id of the command; null if there is none.',
-  messageId: 'The id of the message; null if there is none.',
-  stream: 'The full key of the stream, `<user>/<suffix>`, or `*` for all streams; null if there is none.',
-  view: '`raw` for the raw sample of history; otherwise null.',
-  nodeId: 'The id of the node that it concerned; null if there is none.',
-};
-
 const AuditSubjectType = builder.objectRef<AuditSubject>('AuditSubject').implement({
   description: 'The ids of what an act concerned.',
-  fields: (t) => {
-    const idOf = (name: keyof AuditSubject) =>
-      t.id({ nullable: true, description: SUBJECT_TEXTS[name], resolve: (subject) => subject[name] ?? null });
-    return {
-      userId: idOf('userId'),
-      clientId: idOf('clientId'),
-      instanceId: idOf('instanceId'),
-      commandId: idOf('commandId'),
-      messageId: idOf('messageId'),
-      stream: idOf('stream'),
-      view: t.string({ nullable: true, description: SUBJECT_TEXTS.view, resolve: ({ view }) => view ?? null }),
-      nodeId: idOf('nodeId'),
-    };
-  },
+  fields: fieldsOf(() => ({
+    userId: nullable.id('The id of the user that it concerned; null if it concerned no single user.'),
+    clientId: nullable.id('The id of the client; null if there is none.'),
+    instanceId: nullable.id('The id of the client instance; null if there is none.'),
+    commandId: nullable.id('The id of the command; null if there is none.'),
+    messageId: nullable.id('The id of the message; null if there is none.'),
+    stream: nullable.id(
+      'The full key of the stream, `<user>/<suffix>`, or `*` for all streams; null if there is none.',
+    ),
+    view: nullable.text('`raw` for the raw sample of history; otherwise null.'),
+    nodeId: nullable.id('The id of the node that it concerned; null if there is none.'),
+  })),
 });
 
 const AuditEventType = builder.objectRef<AuditEvent>('AuditEvent').implement({
@@ -165,13 +152,7 @@ const RevealedPayloadType = builder.objectRef<RevealedPayload>('RevealedPayload'
 
 const RevealPayloadResult = orRefusal('RevealPayloadResult', RevealedPayloadType, 'The payload, or a refusal.');
 
-type Given = {
-  readonly subject: RevealTarget['kind'];
-  readonly userId: string;
-  readonly clientId?: string | null | undefined;
-  readonly commandId?: string | null | undefined;
-  readonly messageId?: string | null | undefined;
-};
+type Given = typeof RevealPayloadInput.$inferInput;
 
 function targetOf({ subject, userId, clientId, commandId, messageId }: Given): RevealTarget {
   if (subject === 'message') return messageOf({ userId, commandId }, messageId ?? invalid('messageId', 'required'));

@@ -108,8 +108,6 @@ builder.subscriptionType({
 
 // Makes enums of the schema from the words that frames and stores use.
 
-type Values<Word extends string> = Record<string, { readonly value: Word; readonly description: string }>;
-
 /** Returns the GraphQL enum name of a wire value: `user-owned` becomes USER_OWNED. */
 export function enumName(word: string): string {
   return word.toUpperCase().replaceAll('-', '_');
@@ -125,7 +123,7 @@ export function wireEnum<Word extends string>(
   description: string,
   words: Readonly<Record<Word, string>>,
 ) {
-  const values: Values<Word> = {};
+  const values: Record<string, { readonly value: Word; readonly description: string }> = {};
   for (const word of keysOf(words)) values[enumName(word)] = { value: word, description: words[word] };
   return builder.enumType(name, { description, values });
 }

@@ -2,7 +2,7 @@
 import type { Invocation, RefusedBy } from '../../core/core.ts';
 import { CODES, CallboardError, type Code } from '../../core/errors.ts';
 import type { ObjectRef } from '@pothos/core';
-import { builder, enumName, keysOf, wireEnum } from './builder.ts';
+import { builder, keysOf, wireEnum } from './builder.ts';
 import { fieldsOf, nullable, text, typed, type Types } from './builder-fields.ts';
 
 // What each error code means, for readers of the schema. The table of PROTOCOL.md has the same words.
@@ -100,21 +100,14 @@ export function refusalOf(error: unknown): RefusalView {
   return { kind: 'refused', code, message, by, retryAfterMs, commandId, share };
 }
 
-export const RefusalCodeEnum = builder.enumType('RefusalCode', {
-  description: 'The error codes of the relay. REST, GraphQL and links use the same codes.',
-  values: codeValues(),
-});
+const CODE_TEXTS = { ...CODE_MEANINGS };
+for (const code of keysOf(CODES)) CODE_TEXTS[code] = `\`${code}\`, HTTP status ${CODES[code]}. ${CODE_MEANINGS[code]}`;
 
-function codeValues(): Record<string, { readonly value: Code; readonly description: string }> {
-  const values: Record<string, { readonly value: Code; readonly description: string }> = {};
-  for (const code of keysOf(CODES)) {
-    values[enumName(code)] = {
-      value: code,
-      description: `\`${code}\`, HTTP status ${CODES[code]}. ${CODE_MEANINGS[code]}`,
-    };
-  }
-  return values;
-}
+export const RefusalCodeEnum = wireEnum<Code>(
+  'RefusalCode',
+  'The error codes of the relay. REST, GraphQL and links use the same codes.',
+  CODE_TEXTS,
+);
 
 const RefusedByEnum = wireEnum<RefusedBy>('RefusedBy', 'The layer of the relay that refused a request.', {
   address: 'The address names nothing that the requester may reach.',
@@ -135,12 +128,9 @@ export const Refusal = builder.objectRef<RefusalView>('Refusal').implement({
     message: text('The error message, for people.'),
     by: typed(RefusedByEnum, 'The layer that refused.'),
     retryAfterMs: nullable.int('After how many milliseconds a retry may succeed; null if waiting alone does not help.'),
-    share: t.string({
-      nullable: true,
-      description:
-        'Which share is used up, such as `links` or `queued_bytes`; null unless the code is `share_exceeded` or `store_full`.',
-      resolve: ({ share }) => share ?? null,
-    }),
+    share: nullable.text(
+      'Which share is used up, such as `links` or `queued_bytes`; null unless the code is `share_exceeded` or `store_full`.',
+    ),
     givenCommandId: t.id({
       nullable: true,
       description:
