@@ -44,7 +44,7 @@ const trimmed: StandardSchema<{ text: string }, { text: string; length: number }
 const jsonSchema = { type: 'object', properties: { text: { type: 'string' } } };
 
 /** Like a schema of arktype: a function. */
-const callable = Object.assign(() => {}, z.object({ n: z.number() }));
+const callable = Object.assign(() => {}, { '~standard': z.object({ n: z.number() })['~standard'] });
 
 const actions = defineActions({
   'notes.add': {

@@ -10,7 +10,7 @@ import {
 } from '../../protocol/codes.ts';
 import type { WireWaitStage } from '../../protocol/fields.ts';
 import { CLIENT, type TraceApi } from '../../protocol/trace.ts';
-import type { Actions, ParamsIn, ResultOf } from '../link/actions.ts';
+import type { ActionSpecs, ParamsIn, ResultOf } from '../link/actions.ts';
 import { systemClock, timeOrderedId, type Clock, type RawJson } from '../link/platform.ts';
 import {
   LibraryError,
@@ -132,7 +132,7 @@ export interface Caller extends AsyncDisposable {
  * A caller of known actions: the type of what `defineActions` returned gives the types of params and results.
  * `createHttpCaller<typeof actions>(options)` creates one, and so does `createLinkCaller`. Only the client checks them.
  */
-export interface ActionCaller<A extends Actions> extends Omit<Caller, 'invoke'> {
+export interface ActionCaller<A extends ActionSpecs> extends Omit<Caller, 'invoke'> {
   invoke<N extends keyof A & string>(
     target: Omit<Target, 'action'> & { readonly action: N },
     ...rest: {} extends ParamsIn<A[N]>
@@ -347,7 +347,7 @@ type CommandRequest = Omit<RelayRequest, 'signal' | 'fault'> & { readonly handle
  * an invalid URL or token.
  */
 export function createHttpCaller(options: HttpCallerOptions): Caller;
-export function createHttpCaller<A extends Actions>(options: HttpCallerOptions): ActionCaller<A>;
+export function createHttpCaller<A extends ActionSpecs>(options: HttpCallerOptions): ActionCaller<A>;
 export function createHttpCaller(options: HttpCallerOptions): Caller {
   checkRequestOptions(options);
   return new HttpCaller(options);

@@ -2,7 +2,7 @@
 import { STAGES } from '../../protocol/codes.ts';
 import type { WireWaitStage } from '../../protocol/fields.ts';
 import type { TraceApi } from '../../protocol/trace.ts';
-import type { Actions } from '../link/actions.ts';
+import type { ActionSpecs } from '../link/actions.ts';
 import { checkCallbacks } from '../link/advice.ts';
 import { RelayLink, guarded, upFrame, type LinkFrame, type LinkOptions } from '../link/link.ts';
 import { jsonOf, type LinkStatus } from '../link/platform.ts';
@@ -46,7 +46,7 @@ const EARLY_MS = 1_000;
  * again under its id. Throws TypeError for invalid options.
  */
 export function createLinkCaller(options: LinkCallerOptions): Caller;
-export function createLinkCaller<A extends Actions>(options: LinkCallerOptions): ActionCaller<A>;
+export function createLinkCaller<A extends ActionSpecs>(options: LinkCallerOptions): ActionCaller<A>;
 export function createLinkCaller(options: LinkCallerOptions): Caller {
   return new LinkCaller(options);
 }

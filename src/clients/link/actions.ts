@@ -73,13 +73,13 @@ export type ActionSpec<S extends ActionSchema = ActionSchema, R extends ActionSc
 };
 
 /** The contract of some actions, by their names. */
-export type Actions = Readonly<Record<string, ActionSpec>>;
+export type ActionSpecs = Readonly<Record<string, ActionSpec>>;
 
 /**
  * Returns the contract that it is given, with the types of its schemas. A client passes each of its actions to `handle`;
  * a caller passes the type: `createHttpCaller<typeof actions>(options)`.
  */
-export function defineActions<const A extends Actions>(actions: A): A {
+export function defineActions<const A extends ActionSpecs>(actions: A): A {
   return actions;
 }
 

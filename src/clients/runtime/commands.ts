@@ -14,7 +14,7 @@ import { guarded } from '../link/link.ts';
 import { systemClock, type Clock } from '../link/platform.ts';
 import { SCOPE, endSpan, parseObject, spanAttributes, type WireTrace } from '../link/relay-request.ts';
 import { boundedMessage, failure, returned, thrown, toJson, type EndReport, type Stop } from './ends.ts';
-import type { ActionRegistry, Check, Registered } from './registry.ts';
+import type { ActionRegistry, SchemaCheck, Registered } from './registry.ts';
 import type { ActionRequest, Call, Judge, RuntimeOptions, SiteCall } from './types.ts';
 
 /** The most commands in progress. It is above the relay's window: handlers may run on after their deadline. */
@@ -111,7 +111,7 @@ export class Commands {
   }
 
   /** Checks the params. Returns the job with the params that the schema gives, or the end of a refused command. */
-  async #check(job: Job, check: Check): Promise<Job | EndReport> {
+  async #check(job: Job, check: SchemaCheck): Promise<Job | EndReport> {
     let { params } = job.request;
     const judge: Judge = async () => {
       const checked = await check(params);

@@ -21,16 +21,16 @@ const MAX_ACTION_BYTES = 64 * 1024;
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** A value as its schema gives it, or its first fault, at most 256 characters. */
-export type Checked = { readonly value: unknown } | { readonly fault: string };
+export type CheckedValue = { readonly value: unknown } | { readonly fault: string };
 /** Rejects or throws only if the schema's library does. */
-export type Check = (value: unknown) => Checked | Promise<Checked>;
+export type SchemaCheck = (value: unknown) => CheckedValue | Promise<CheckedValue>;
 
 export type Registered = {
   readonly name: string;
   readonly spec: ActionSpec;
   readonly run: Handler;
-  readonly check: Check | null;
-  readonly checkResult: Check | null;
+  readonly check: SchemaCheck | null;
+  readonly checkResult: SchemaCheck | null;
   readonly json: string;
 };
 
@@ -85,7 +85,7 @@ export class ActionRegistry {
 }
 
 /** Returns the check of a schema; null without one. `where` begins the message of the TypeError for a wrong schema. */
-function checkOf(where: string, schema: ActionSchema | undefined): Check | null {
+function checkOf(where: string, schema: ActionSchema | undefined): SchemaCheck | null {
   if (schema === undefined) return null;
   try {
     if (isStandard(schema)) return standardCheck(schema);
@@ -104,8 +104,8 @@ function isStandard(schema: ActionSchema): schema is StandardSchema {
   return schema instanceof Object && '~standard' in schema;
 }
 
-function standardCheck({ '~standard': { validate } }: StandardSchema): Check {
-  const read = (result: Awaited<ReturnType<typeof validate>>): Checked =>
+function standardCheck({ '~standard': { validate } }: StandardSchema): SchemaCheck {
+  const read = (result: Awaited<ReturnType<typeof validate>>): CheckedValue =>
     result.issues ? { fault: issueText(result.issues[0]) } : { value: result.value };
   return (value) => {
     const result = validate(value);
