@@ -85,7 +85,11 @@ function silent(options = ''): string {
 
 describe('a wrong option or spec throws at once, and says what is right', () => {
   test.each<readonly [mistake: string, code: () => string, says: string]>([
-    ['no token', () => silent('token: undefined'), 'token: undefined given, a token, or a function that returns one'],
+    [
+      'no token',
+      () => silent('token: undefined'),
+      'token: undefined given, a token or a function that returns one expected: is its environment',
+    ],
     ['a token with Bearer', () => silent(`token: 'Bearer x'`), 'without "Bearer"'],
     ['an http:// address', () => silent(`url: 'http://${host}'`), 'an address such as ws://HOST/connect expected'],
     ['no /connect', () => silent(`url: 'ws://${host}/'`), 'an address such as ws://HOST/connect expected'],

@@ -25,9 +25,9 @@ function partsOf(url: unknown): Partial<URL> {
 /** Throws TypeError unless `token` is a token or a function. */
 export function checkToken(token: unknown): void {
   if (typeof token === 'function' || (typeof token === 'string' && /^\S+$/.test(token))) return;
-  const hint = token ? 'without "Bearer" and white space' : 'is its environment variable set?';
+  const hint = token ? 'without "Bearer"' : 'is its environment variable set?';
   // A token is a secret, so it is not shown.
-  throw wrong('token', typeof token, `a token, or a function that returns one (${hint})`);
+  throw wrong('token', typeof token, 'a token or a function that returns one', `: ${hint}`);
 }
 
 /** Throws TypeError if one of the named options is present and no function. */
@@ -38,8 +38,10 @@ export function checkCallbacks<T extends object>(options: T, names: readonly (ke
 }
 
 /** Returns the error for an option with a wrong value. */
-export function wrong(option: string, given: unknown, expected: string): TypeError {
-  return new TypeError(`${option}: ${given instanceof Object ? typeof given : given} given, ${expected} expected`);
+export function wrong(option: string, given: unknown, expected: string, hint = ''): TypeError {
+  return new TypeError(
+    `${option}: ${given instanceof Object ? typeof given : given} given, ${expected} expected${hint}`,
+  );
 }
 
 // What helps when a connection fails.
