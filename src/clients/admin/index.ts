@@ -7,6 +7,7 @@ import * as documents from '../../../generated/admin.ts';
 import type { TypedDocumentString } from '../../../generated/admin.ts';
 import {
   LibraryError,
+  checkRequestOptions,
   requestRelay,
   textOf,
   type LibraryErrorDetails,
@@ -15,13 +16,17 @@ import {
 } from '../link/relay-request.ts';
 
 export type { TokenSource } from '../link/platform.ts';
+export type { ErrorCode } from '../link/relay-request.ts';
 
 /** The user id that older deployments used when none was given. */
 const LEGACY_USER = 'default';
 
-/** Creates an administrator's access to one relay. Throws TypeError for an invalid URL. Sends nothing until a method is called. */
+/**
+ * Creates an administrator's access to one relay. Throws TypeError for an invalid URL or token. Sends nothing until a
+ * method is called.
+ */
 export function createAdmin(options: AdminOptions): Admin {
-  new URL(options.url);
+  checkRequestOptions(options);
   const query = createQueryRunner(options);
   // A repeated disconnect could close the new link of a client that has already reconnected.
   const sendOnce = createQueryRunner({ ...options, retries: 0 });

@@ -2,6 +2,7 @@
  * The types of calls: requests, invocations, receipts and preflights; and the answers that are made from records and
  * marks.
  */
+import type { WireCancelState } from '../../protocol/codes.ts';
 import {
   errorOfMark,
   isTerminal,
@@ -110,7 +111,7 @@ export type AwaitRequest = CommandKey &
  * was asked to stop it. `too_late`: it had ended.
  */
 export type CancelReceipt = {
-  readonly state: 'cancelled' | 'requested' | 'too_late';
+  readonly state: WireCancelState;
   readonly commandId: string;
   /** How the command ended; null while it is live. */
   readonly outcome: Outcome | null;
