@@ -218,7 +218,11 @@ it('a fault at a name of the prototype is shown for the whole value, and changes
 });
 
 describe('the alternative of a value', () => {
-  const one = { type: 'object', required: ['kind', 'to'], properties: { kind: { const: 'one' }, to: { type: 'string' } } };
+  const one = {
+    type: 'object',
+    required: ['kind', 'to'],
+    properties: { kind: { const: 'one' }, to: { type: 'string' } },
+  };
   const { o: choice } = formOf(object({ o: { anyOf: [one, { type: 'integer', minimum: 5 }, { const: 'x' }] } })).schema
     .properties as Record<string, object>;
 

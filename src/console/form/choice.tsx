@@ -237,9 +237,13 @@ export function HiddenMembers({ value, shown, faultsOf }: HiddenProps) {
     <div class="field">
       <p class="hint hint-icon">
         <Icon name="info" />
-        <span>The arguments also have {hidden.join(', ')}. JSON shows {hidden.length === 1 ? 'it' : 'them'}.</span>
+        <span>
+          The arguments also have {hidden.join(', ')}. JSON shows {hidden.length === 1 ? 'it' : 'them'}.
+        </span>
       </p>
-      {hidden.flatMap((name) => faultsOf(name).map((text) => <Fault key={name} text={`${name}: ${text}`} isAlert={false} />))}
+      {hidden.flatMap((name) =>
+        faultsOf(name).map((text) => <Fault key={name} text={`${name}: ${text}`} isAlert={false} />),
+      )}
     </div>
   );
 }

@@ -26,7 +26,9 @@ export function faultsOf(errors: readonly OutputUnit[]): readonly ParamsFault[] 
 function placed(errors: readonly OutputUnit[]): readonly OutputUnit[] {
   return errors.map((error, at) => {
     const before = errors[at - 1];
-    return error.keyword === 'false' && before ? { ...error, keywordLocation: `${before.keywordLocation}/false` } : error;
+    return error.keyword === 'false' && before
+      ? { ...error, keywordLocation: `${before.keywordLocation}/false` }
+      : error;
   });
 }
 
@@ -65,11 +67,18 @@ function closest(parts: readonly (readonly OutputUnit[])[], choice: OutputUnit):
     const values = kinds.flatMap((kind) => (kind ? valuesIn(kind) : []));
     return values.length > 0 && kinds.every((kind) => kind?.keyword !== 'type')
       ? [{ ...choice, keyword: 'enum', error: `any of ${JSON.stringify(values)}.` }]
-      : [joined({ ...choice, keyword: 'type' }, typesIn(kinds.map((kind, i) => here(parts[i] ?? [], ['type']) ?? kind)))];
+      : [
+          joined(
+            { ...choice, keyword: 'type' },
+            typesIn(kinds.map((kind, i) => here(parts[i] ?? [], ['type']) ?? kind)),
+          ),
+        ];
   }
   // An alternative that a constant or a choice of one of its members excludes is not what was meant.
   const isMeant = (part: readonly OutputUnit[]): boolean =>
-    !part.some(({ keyword, instanceLocation: at }) => ['const', 'enum'].includes(keyword) && isMember(at, instanceLocation));
+    !part.some(
+      ({ keyword, instanceLocation: at }) => ['const', 'enum'].includes(keyword) && isMember(at, instanceLocation),
+    );
   const meant = ofKind.filter(isMeant);
   if (meant.length > 0) return [...meant].sort((one, other) => one.length - other.length)[0] ?? [];
   const named = ofKind.flatMap((part) => part.filter((unit) => unit.keyword === 'const'));
@@ -168,7 +177,8 @@ const WORDS: Readonly<Record<string, (error: string, number: string) => string>>
   not: () => 'The schema excludes this value.',
   contains: () => 'No entry is of the kind that the schema asks for.',
   false: () => 'The schema has no such name.',
-  oneOf: (error) => (error === 'SEVERAL' ? 'Fits several alternatives, and must fit one.' : 'Fits none of the alternatives.'),
+  oneOf: (error) =>
+    error === 'SEVERAL' ? 'Fits several alternatives, and must fit one.' : 'Fits none of the alternatives.',
   anyOf: () => 'Fits none of the alternatives.',
 };
 
@@ -178,7 +188,10 @@ function textOf(unit: OutputUnit): string | null {
   // What each entry lacks to be one that a list must contain is no fault of the entry.
   if (AROUND.has(keyword) || /\/(contains|not)\//.test(keywordLocation)) return null;
   if (keyword === 'const') return `Must be ${/match (.*)\.$/s.exec(error)?.[1] ?? 'another value'}.`;
-  if (keyword === 'enum') return `One of ${valuesIn(unit).map((value) => JSON.stringify(value)).join(', ')}.`;
+  if (keyword === 'enum')
+    return `One of ${valuesIn(unit)
+      .map((value) => JSON.stringify(value))
+      .join(', ')}.`;
   if (/^depend/.test(keyword)) return `Needs “${/"([^"]*)"\.$/.exec(error)?.[1] ?? 'another member'}” as well.`;
   const number = error.match(/-?\d[\d.e+-]*(?=\D*$)/i)?.[0].replace(/\.$/, '') ?? '';
   return WORDS[keyword]?.(error, number) ?? `Does not fit the schema (${keyword}).`;

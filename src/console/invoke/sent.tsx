@@ -190,7 +190,9 @@ function Took({ sent, steps }: SentStateProps) {
   return (
     <span
       class="soft"
-      title={recorded === null ? 'From sending it to the answer, as this page measured' : 'From its admission to its end'}
+      title={
+        recorded === null ? 'From sending it to the answer, as this page measured' : 'From its admission to its end'
+      }
     >
       in {duration(ms)}
     </span>

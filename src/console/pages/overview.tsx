@@ -142,7 +142,11 @@ function figuresOf({ delivery, pendingRpcs, pendingRpcCount }: OverviewQuery) {
       about: !isEveryNodeHeard() ? 'on the nodes that answer' : isLong ? 'over the bound of 60 s' : 'the bound is 60 s',
       isOver: isLong,
     },
-    { name: 'Unfinished', value: whole(unfinished), about: recordedText('unfinishedCommands') ?? 'commands that did not end' },
+    {
+      name: 'Unfinished',
+      value: whole(unfinished),
+      about: recordedText('unfinishedCommands') ?? 'commands that did not end',
+    },
     ...queueFigures(delivery.summary),
   ];
 }

@@ -269,7 +269,12 @@ function Grants({ session, canEnd, run }: GrantsProps) {
 
 const GRANT_COLUMNS: readonly Column<Grant>[] = [
   { head: 'Grant', class: 'c-1', names: true, cell: ({ grantId }) => <ShortId id={grantId} /> },
-  { head: 'From', class: 'c-3', label: 'from', cell: ({ parentId }) => (parentId === null ? 'the owner' : <ShortId id={parentId} />) },
+  {
+    head: 'From',
+    class: 'c-3',
+    label: 'from',
+    cell: ({ parentId }) => (parentId === null ? 'the owner' : <ShortId id={parentId} />),
+  },
   { head: 'Actions', class: 'c-5 c-wide', label: 'actions', cell: ({ actions }) => namesOf(actions) },
   { head: 'Events', class: 'c-6 c-wide', label: 'events', cell: ({ events }) => namesOf(events) },
   { head: 'May share', class: 'c-4', label: 'may share', cell: ({ share }) => (share ? 'yes' : 'no') },

@@ -120,7 +120,12 @@ export function DrainNotice() {
   if (names.length === 0) return null;
   return (
     <Notice mark={<Shape name="drain" />}>
-      <b>{names.length === 1 ? `${names[0]} drains: it admits no calls` : `${names.join(', ')} drain: they admit no calls`}.</b>{' '}
+      <b>
+        {names.length === 1
+          ? `${names[0]} drains: it admits no calls`
+          : `${names.join(', ')} drain: they admit no calls`}
+        .
+      </b>{' '}
       {workingNodes.value.length === 0
         ? 'No other node takes work: clients and callers are turned away until a new process starts.'
         : `${workingNodes.value.join(', ')} ${workingNodes.value.length === 1 ? 'takes' : 'take'} new work.`}

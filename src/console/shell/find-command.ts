@@ -85,7 +85,10 @@ async function pages(wanted: string, filter: DeliveryFilter, signal: AbortSignal
       return { found: [], why: `No command with a record has this id${seen === 0 ? '' : `, of ${seen}`}. ${OLDER}` };
     after = pageInfo.endCursor;
   }
-  return { found: [], why: `None of the newest ${seen} commands has this id. Write user/client/command id, or look in the history of its user.` };
+  return {
+    found: [],
+    why: `None of the newest ${seen} commands has this id. Write user/client/command id, or look in the history of its user.`,
+  };
 }
 
 const OLDER = 'A record is kept for an hour after the end; older commands are in the history of their user.';

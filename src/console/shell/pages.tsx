@@ -17,23 +17,91 @@ function page<Room>(title: string, load: () => Promise<Room>, pick: (room: Room)
   return loaded(load, pick, Failed, reloadOnce);
 }
 
-const OverviewPage = page('Overview', () => import('../pages/overview.tsx'), (room) => room.OverviewPage);
-const CallsPage = page('Calls', () => import('../pages/calls.tsx'), (room) => room.CallsPage);
-const CallPage = page('Call', () => import('../pages/call.tsx'), (room) => room.CallPage);
-const WaitsPage = page('Waits', () => import('../pages/calls.tsx'), (room) => room.WaitsPage);
-const ClientsPage = page('Clients', () => import('../pages/clients.tsx'), (room) => room.ClientsPage);
-const ClientPage = page('Client', () => import('../pages/client.tsx'), (room) => room.ClientPage);
-const ActionsPage = page('Actions', () => import('../pages/actions.tsx'), (room) => room.ActionsPage);
-const HistoryPage = page('History', () => import('../pages/history.tsx'), (room) => room.HistoryPage);
-const PlacesPage = page('Workers and windows', () => import('../pages/places.tsx'), (room) => room.PlacesPage);
-const UsersPage = page('Users', () => import('../pages/users.tsx'), (room) => room.UsersPage);
-const UserPage = page('User', () => import('../pages/users.tsx'), (room) => room.UserPage);
-const SitesPage = page('Sites', () => import('../pages/sites.tsx'), (room) => room.SitesPage);
-const SitePage = page('Site', () => import('../pages/sites.tsx'), (room) => room.SitePage);
-const NodesPage = page('Nodes', () => import('../pages/nodes.tsx'), (room) => room.NodesPage);
-const CapacityPage = page('Capacity', () => import('../pages/nodes.tsx'), (room) => room.CapacityPage);
-const DedupPage = page('Deduplication', () => import('../pages/nodes.tsx'), (room) => room.DedupPage);
-const AuditPage = page('Audit', () => import('../pages/audit.tsx'), (room) => room.AuditPage);
+const OverviewPage = page(
+  'Overview',
+  () => import('../pages/overview.tsx'),
+  (room) => room.OverviewPage,
+);
+const CallsPage = page(
+  'Calls',
+  () => import('../pages/calls.tsx'),
+  (room) => room.CallsPage,
+);
+const CallPage = page(
+  'Call',
+  () => import('../pages/call.tsx'),
+  (room) => room.CallPage,
+);
+const WaitsPage = page(
+  'Waits',
+  () => import('../pages/calls.tsx'),
+  (room) => room.WaitsPage,
+);
+const ClientsPage = page(
+  'Clients',
+  () => import('../pages/clients.tsx'),
+  (room) => room.ClientsPage,
+);
+const ClientPage = page(
+  'Client',
+  () => import('../pages/client.tsx'),
+  (room) => room.ClientPage,
+);
+const ActionsPage = page(
+  'Actions',
+  () => import('../pages/actions.tsx'),
+  (room) => room.ActionsPage,
+);
+const HistoryPage = page(
+  'History',
+  () => import('../pages/history.tsx'),
+  (room) => room.HistoryPage,
+);
+const PlacesPage = page(
+  'Workers and windows',
+  () => import('../pages/places.tsx'),
+  (room) => room.PlacesPage,
+);
+const UsersPage = page(
+  'Users',
+  () => import('../pages/users.tsx'),
+  (room) => room.UsersPage,
+);
+const UserPage = page(
+  'User',
+  () => import('../pages/users.tsx'),
+  (room) => room.UserPage,
+);
+const SitesPage = page(
+  'Sites',
+  () => import('../pages/sites.tsx'),
+  (room) => room.SitesPage,
+);
+const SitePage = page(
+  'Site',
+  () => import('../pages/sites.tsx'),
+  (room) => room.SitePage,
+);
+const NodesPage = page(
+  'Nodes',
+  () => import('../pages/nodes.tsx'),
+  (room) => room.NodesPage,
+);
+const CapacityPage = page(
+  'Capacity',
+  () => import('../pages/nodes.tsx'),
+  (room) => room.CapacityPage,
+);
+const DedupPage = page(
+  'Deduplication',
+  () => import('../pages/nodes.tsx'),
+  (room) => room.DedupPage,
+);
+const AuditPage = page(
+  'Audit',
+  () => import('../pages/audit.tsx'),
+  (room) => room.AuditPage,
+);
 
 type Page = typeof OverviewPage;
 type PageRoute = {

@@ -117,7 +117,14 @@ type ReasonDialogProps = Omit<FormDialogProps, 'about' | 'act' | 'children'> & {
 };
 
 /** Shows the dialog that asks for a reason before an act. The children say what the act does. */
-export function ReasonDialog({ children, fields, hint, bounds = { min: 0, max: 256 }, act, ...dialog }: ReasonDialogProps) {
+export function ReasonDialog({
+  children,
+  fields,
+  hint,
+  bounds = { min: 0, max: 256 },
+  act,
+  ...dialog
+}: ReasonDialogProps) {
   const actWith = async (values: FormData): Promise<void> => {
     const reason = String(values.get('reason') ?? '').trim();
     if (reason.length < bounds.min)

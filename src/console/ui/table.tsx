@@ -46,7 +46,12 @@ type TableProps<Row> = {
   readonly none?: string;
 };
 
-const LOOKS = { mid: 'tbl tbl-mid cards', 'two-lines': 'tbl cards two-lines', small: 'tbl tbl-s cards', plain: 'tbl cards' };
+const LOOKS = {
+  mid: 'tbl tbl-mid cards',
+  'two-lines': 'tbl cards two-lines',
+  small: 'tbl tbl-s cards',
+  plain: 'tbl cards',
+};
 
 export function Table<Row>(props: TableProps<Row>) {
   const { caption, columns, rows, keyOf, hrefOf, isRecorded, look = 'plain', none } = props;
