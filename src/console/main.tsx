@@ -318,8 +318,9 @@ function SignInForm() {
         />
         {shown !== null && <Fault text={shown} />}
         <p class="hint" id="token-hint">
-          An administrator’s token, or a user’s. Or run <code>callboard console</code> and open the link that it prints.
-          The token is kept until this tab is closed.
+          An administrator’s token, or a user’s. Or run <code>npm run callboard console</code> in the relay’s clone,{' '}
+          <code>npx callboard console</code> elsewhere, and open the link that it prints. The token is kept until this
+          tab is closed.
         </p>
       </div>
       <button class="btn btn-primary" type="submit">

@@ -18,13 +18,16 @@ import type { Runtime } from '../runtime/types.ts';
 export type HostRuntime = Pick<Runtime, 'url' | 'clientId' | 'instanceId' | 'status' | 'token'>;
 
 export type PublisherOptions = Omit<RelayRequestOptions, 'url' | 'token'> & {
+  /** The connected runtime whose token and ids are used. */
   readonly runtime: HostRuntime;
+  /** The site whose events are published. */
   readonly siteId: string;
   /** The relay's base address. Defaults to that of the runtime's link. */
   readonly url?: string;
 };
 
 export type NewSiteEvent = {
+  /** The name of the event. The definition of the site may restrict the names. */
   readonly name: string;
   /** The data of the event: any JSON, or `rawJson(text)`. Default null. */
   readonly data?: unknown;
@@ -104,8 +107,8 @@ function baseOf(linkUrl: string): string {
  */
 function requireLink({ status }: HostRuntime, messageId: string): void {
   if (status.state === 'connected') return;
-  const why = 'reason' in status ? ` (${status.reason})` : '';
-  const message = `The runtime is not connected to the relay: ${status.state}${why}. Nothing was sent.`;
+  const why = 'reason' in status ? ` (${status.reason}). ${status.message}` : '.';
+  const message = `The runtime is not connected to the relay: ${status.state}${why} Nothing was sent.`;
   throw new HostError('runtime_disconnected', message, { messageId });
 }
 

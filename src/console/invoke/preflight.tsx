@@ -107,7 +107,7 @@ function Verdict({ found }: { readonly found: PreflightQuery['preflightInvocatio
     return (
       <p>
         <StateMark shape="failed">The relay would refuse it.</StateMark> {firstRefusal.message}{' '}
-        {firstRefusal.code && <code>{firstRefusal.code.toLowerCase()}</code>}
+        {firstRefusal.code && <code>{firstRefusal.code}</code>}
       </p>
     );
   return (

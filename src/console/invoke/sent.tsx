@@ -13,7 +13,7 @@ import {
   type Stage,
 } from '../../../generated/console.ts';
 import { useLive, useQuery } from '../api/query.ts';
-import { RequestError, errorOf, now, request, send, textAt, throwRefusal } from '../api/request.ts';
+import { RequestError, accepted, errorOf, now, request, send, textAt } from '../api/request.ts';
 import { callHref } from '../base.ts';
 import { ActError, Section } from '../ui/page.tsx';
 import {
@@ -133,8 +133,7 @@ function CancelButton({ sent: { userId, clientId, commandId } }: { readonly sent
     if (state === 'asking') return;
     setState('asking');
     try {
-      const { cancelCommand } = await request(CancelCallDocument, { input: { userId, clientId, commandId } });
-      if (cancelCommand.__typename === 'Refusal') throwRefusal(cancelCommand);
+      accepted((await request(CancelCallDocument, { input: { userId, clientId, commandId } })).cancelCommand);
       setState('asked');
     } catch (error) {
       setState(errorOf(error));
@@ -205,7 +204,7 @@ function DocumentAnswer({ sent }: { readonly sent: Sent }) {
   if (!answer) return null;
   if (answer.__typename === 'Refusal') {
     const { by, code, message } = answer;
-    return <ActError title={`Refused by ${by.toLowerCase()}.`} error={{ code: code.toLowerCase(), message }} />;
+    return <ActError title={`Refused by ${by.toLowerCase()}.`} error={{ code, message }} />;
   }
   return (
     <>

@@ -9,8 +9,9 @@ import {
   type CallPageQuery,
   type CancelState,
 } from '../../../generated/console.ts';
+import { reasonText } from '../../protocol/reason-text.ts';
 import { useLive, useQuery, type Query } from '../api/query.ts';
-import { request, throwRefusal } from '../api/request.ts';
+import { accepted, request } from '../api/request.ts';
 import { clientHref, nodesHref, pagePath, queryPath, userHref } from '../base.ts';
 import { commandLine, curlLine } from '../invoke/command-line.ts';
 import { openInvoke } from '../invoke/open.tsx';
@@ -41,7 +42,7 @@ import {
   Time,
   Until,
 } from '../ui/values.tsx';
-import { EXECUTION, WAIT_FOR, day, duration, plural, reasonText } from '../ui/words.ts';
+import { EXECUTION, WAIT_FOR, day, duration, plural } from '../ui/words.ts';
 import { MessagesTable, ResultReveal } from './history.tsx';
 import { CallTimeline, type CallDetails } from './timeline.tsx';
 
@@ -416,8 +417,7 @@ function CancelDialog({ call, onClose, onDone }: CancelProps) {
     const { cancelCommand: answer } = await request(CancelCallDocument, {
       input: { userId, clientId, commandId, reason },
     });
-    if (answer.__typename === 'Refusal') throwRefusal(answer);
-    onDone(answer.state);
+    onDone(accepted(answer).state);
   };
   return (
     <ReasonDialog

@@ -6,6 +6,7 @@ import type {
   Outcome,
   WaitRowFragment,
 } from '../../../generated/console.ts';
+import { reasonText } from '../../protocol/reason-text.ts';
 import { now } from '../api/request.ts';
 import { callHref } from '../base.ts';
 import { isSilent } from '../shell/facts.tsx';
@@ -22,7 +23,6 @@ import {
   nameClass,
   percent,
   plural,
-  reasonText,
   whole,
 } from '../ui/words.ts';
 

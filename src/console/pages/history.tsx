@@ -15,7 +15,7 @@ import {
   type StreamRowFragment,
 } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
-import { RequestError, errorOf, send, textAt, throwRefusal } from '../api/request.ts';
+import { RequestError, accepted, errorOf, send, textAt } from '../api/request.ts';
 import { callHref, pagePath, queryPath, streamHref } from '../base.ts';
 import { isAdmin, viewer } from '../shell/facts.tsx';
 import { Dialog, ReasonDialog } from '../ui/dialogs.tsx';
@@ -339,7 +339,7 @@ function Reveal({ title, subject, own, onClose }: RevealProps) {
   if (read !== null) return <Revealed title={title} read={read} onClose={onClose} />;
   const reveal = async (reason: string | null): Promise<void> => {
     const { data, text } = await send(RevealPayloadDocument, { input: { ...subject, reason: reason ?? '' } });
-    if (data.revealPayload.__typename === 'Refusal') throwRefusal(data.revealPayload);
+    accepted(data.revealPayload);
     const shown = textAt(text, ['data', 'revealPayload', 'value']);
     setRead(() => async () => shown);
   };

@@ -13,7 +13,7 @@ import {
   type NodesQuery,
 } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
-import { request } from '../api/request.ts';
+import { accepted, request } from '../api/request.ts';
 import { callHref } from '../base.ts';
 import { DrainNotice, PauseButton, SilentNotice, viewer } from '../shell/facts.tsx';
 import { ReasonDialog, TextField } from '../ui/dialogs.tsx';
@@ -232,7 +232,7 @@ function DrainDialog({ node, others, onClose, onDone }: DrainProps) {
   const { nodeId, links, unfinishedCommands } = node;
   const [typed, setTyped] = useState('');
   const drain = async (reason: string | null): Promise<void> => {
-    await request(DrainNodeDocument, { nodeId, withinMs: WITHIN_MS, reason });
+    accepted((await request(DrainNodeDocument, { nodeId, withinMs: WITHIN_MS, reason })).drainNode);
     onDone();
   };
   return (
