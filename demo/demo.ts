@@ -9,7 +9,7 @@ import { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openCallboard, type Callboard } from '../src/callboard.ts';
 import { createAdmin } from '../src/clients/admin/index.ts';
-import { readConfig, secretsIn, type Config } from '../src/config.ts';
+import { secretsIn, type Config } from '../src/config.ts';
 import type { Log } from '../src/core/ports.ts';
 import { createSignIn } from '../src/http/sign-in.ts';
 import { signToken } from '../src/http/tokens.ts';
@@ -33,8 +33,12 @@ import { startTraffic } from './traffic.ts';
 
 export type DemoOptions = {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The command-line flags of the relay. */
-  readonly argv: readonly string[];
+  /** The configuration of the relay, which listens on its host and port. */
+  readonly config: Config;
+  /** Returns the shell command that runs `callboard` with these words. */
+  readonly callboard: (...words: readonly string[]) => string;
+  /** Returns the shell command that prints another sign-in link for the relay at this address; null: there is none. */
+  readonly signInLine: ((url: string) => string) | null;
   readonly print: (text: string) => void;
   /** Resolves when the demo must end. */
   readonly stopped: Promise<void>;
@@ -63,12 +67,12 @@ const TOKEN_SECONDS = 3600;
 
 /**
  * Runs a relay in this process, clients in separate processes and a page in a browser, and makes calls until `stopped`
- * resolves. Everything that it started has ended when it resolves. Rejects with the error of `readConfig` or `listen`.
+ * resolves. Everything that it started has ended when it resolves. Rejects with the error of `listen`.
  */
 export async function runDemo(options: DemoOptions): Promise<void> {
-  const { env, argv, print, stopped, pace = PACE } = options;
+  const { env, print, stopped, pace = PACE } = options;
   const tempo = pace / PACE;
-  const config = demoConfig(readConfig({ CALLBOARD_LOG_LEVEL: 'warn', ...env }, argv));
+  const config = demoConfig(options.config);
   const log = createLog({ level: config.logLevel, secrets: secretsIn(config) });
   // The parts end in reverse order: calls first, the relay last.
   await using parts = new AsyncDisposableStack();
@@ -92,7 +96,9 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   const watched = boardPages.find(({ name }) => name === 'all');
   if (page.kind === 'browser' && watched)
     parts.use(new Keeper(() => startBrowser(page.program, `${watched.url}#auto`)));
-  print(greeting(relay, { page, board: boardPages, code: signIn.code, consoleCode: signIn.issue() }));
+  const codes = { code: signIn.code, consoleCode: signIn.issue() };
+  const userToken = await relay.token(SHELL_USER);
+  print(greeting(relay, { ...options, ...codes, userToken, page, board: boardPages }));
   const connected = Promise.all(clients.map(({ current }) => current.connected));
   await Promise.race([connected, stopped, sleep(CLIENTS_WAIT_MS, undefined, { ref: false })]);
   parts.use(startTraffic({ ...stage, pace }));
@@ -106,8 +112,8 @@ export async function runDemo(options: DemoOptions): Promise<void> {
 type DemoConfig = Config & { readonly adminToken: string; readonly secret: string };
 
 /**
- * Adds credentials for this run. It adds an admin token, so that no configured token is printed. It adds a secret if
- * there is none, so that the demo can sign tokens.
+ * Adds credentials for this run to configured ones: an admin token, so that no configured token is printed, and a
+ * secret if there is none, so that the demo can sign tokens.
  */
 function demoConfig(config: Config): DemoConfig {
   const made = randomBytes(24).toString('base64url');
@@ -210,16 +216,23 @@ const NESTED =
   '{ users(first: 50) { nodes { userId connections { nodes { clientId status actions { items { name summary } } } } workers { idle { contextId } assigned { contextId taskId } } browserWindows { nodes { windowId draining busyCount } } pendingRpcs { nodes { clientId action stage ageMs } } streams { nodes { suffix messageCount } } } } }';
 const EVENTS = 'subscription { connectionEvents { change cause at connection { userId clientId instanceId } } }';
 
+/** The user of the token that the greeting prints. */
+const SHELL_USER = 'bob';
+
 /** What the greeting tells the user. `code` signs in to the GraphQL editor once, and `consoleCode` to the console. */
-type Shown = {
+type Shown = Pick<DemoOptions, 'callboard' | 'signInLine'> & {
   readonly page: PagePlan;
   readonly board: readonly BoardPage[];
   readonly code: string;
   readonly consoleCode: string;
+  /** A token of SHELL_USER. */
+  readonly userToken: string;
 };
 
 /** Returns the text that the demo prints after its clients have been started. */
-function greeting({ url, adminToken }: Relay, { page, board, code, consoleCode }: Shown): string {
+function greeting({ url, adminToken }: Relay, shown: Shown): string {
+  const { page, board, code, consoleCode, userToken, callboard, signInLine } = shown;
+  const again = signInLine === null ? '' : `  sign in again ${signInLine(url)}\n`;
   return `callboard demo: a relay and its clients, kept busy until you stop it (Ctrl-C).
 
   open         ${url}/console/#code=${consoleCode}
@@ -227,10 +240,16 @@ function greeting({ url, adminToken }: Relay, { page, board, code, consoleCode }
                ${url}/         overview
                ${url}/graphql#code=${code}
                  the GraphQL editor (signed in, once, within 10 minutes)
-  admin token  ${adminToken}
+${again}  admin token  ${adminToken}
 
 Clients:
 ${[...CAST.map(({ about, ...member }) => row(member, about)), row(PAGE, aboutPage(page)), ...boardRows(board, page)].join('\n')}
+
+For the command line (docs/cli.md), paste into another terminal; TOKEN is for the user "${SHELL_USER}", ADMIN for an administrator:
+
+export CALLBOARD_URL=${url} CALLBOARD_TOKEN=${adminToken} TOKEN=${userToken} ADMIN=${adminToken}
+
+and then, for example: ${callboard('clients', 'ls')}
 
 Try, in another terminal:
 ${commands({ url, adminToken })

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -77,7 +77,9 @@ async function tryInstalled(tarball, name, check) {
 
 /** Starts the installed relay, loads its pages, and stops it. */
 async function tryServing(command) {
-  const relay = spawn(command, ['serve', '--port', '0', '--json'], { stdio: ['ignore', 'pipe', 'ignore'] });
+  // The relay keeps its credentials beside the command, in the folder that is removed afterwards.
+  const env = { ...process.env, XDG_STATE_HOME: join(dirname(command), 'state') };
+  const relay = spawn(command, ['serve', '--port', '0', '--json'], { env, stdio: ['ignore', 'pipe', 'ignore'] });
   const ended = once(relay, 'exit');
   const lines = once(createInterface({ input: relay.stdout }), 'line');
   const [line] = await Promise.race([lines, ended]);
@@ -122,7 +124,7 @@ mkdirSync(OUT);
 const relay = pack('.');
 if (!existsSync(join(ROOT, 'dist-client'))) fail('the build made no dist-client');
 const client = pack('./dist-client');
-checkContent(relay, ['LICENSE', 'README.md', 'CHANGELOG.md', 'PROTOCOL.md', 'schema.graphql', 'dist/bin.js']);
+checkContent(relay, ['LICENSE', 'README.md', 'CHANGELOG.md', 'PROTOCOL.md', 'schema.graphql', 'frames.schema.json', 'dist/bin.js']);
 checkContent(client, ['LICENSE', 'README.md', 'package.json']);
 await tryInstalled(relay, 'callboard', async (folder) => {
   const command = join(folder, 'node_modules/.bin/callboard');

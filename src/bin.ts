@@ -23,12 +23,19 @@ const { main } = await import('./cli/main.ts');
 /** The exit code after a second signal has ended a shutdown that hangs: the one that shells use for SIGINT. */
 const INTERRUPTED = 130;
 
+/**
+ * How long a repeated signal counts as the first one under npm, in milliseconds. A terminal sends Ctrl-C to npm and to
+ * this process, and npm passes it on.
+ */
+const PASSED_ON_MS = process.env['npm_lifecycle_event'] === undefined ? 0 : 500;
+
 function onStop(stop: () => void): void {
-  let stopping = false;
+  let stoppedAt: number | null = null;
   const handle = (): void => {
-    if (stopping) process.exit(INTERRUPTED);
-    stopping = true;
-    stop();
+    if (stoppedAt === null) {
+      stoppedAt = performance.now();
+      stop();
+    } else if (performance.now() - stoppedAt >= PASSED_ON_MS) process.exit(INTERRUPTED);
   };
   process.on('SIGINT', handle);
   process.on('SIGTERM', handle);

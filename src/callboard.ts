@@ -59,7 +59,10 @@ export interface Callboard extends AsyncDisposable {
   readonly authenticator: Authenticator;
   /** The URL that the relay listens on, with the base path; null before `listen`. */
   readonly url: string | null;
-  /** Starts the relay once and resolves with its URL. Default: a free port of 127.0.0.1. `fd`: a listening socket. */
+  /**
+   * Starts the relay and resolves with its URL. Call it once. Default: a free port of 127.0.0.1. `fd`: a listening
+   * socket.
+   */
   listen(at?: { readonly host?: string; readonly port?: number; readonly fd?: number }): Promise<string>;
   /** Replaces the configured credentials from the next token on. Tokens of `jwksUrl` stay valid. Closes no link. */
   replaceCredentials(credentials: ReplacedCredentials): void;
@@ -69,8 +72,8 @@ export interface Callboard extends AsyncDisposable {
    */
   replaceCertificate(tls: TlsConfig): void;
   /**
-   * Marks the node as not ready, admits no more commands, and gives running commands at most `withinMs` milliseconds
-   * (default 10 000) to end.
+   * Marks the node as not ready, admits no more commands, gives running commands at most `withinMs` milliseconds
+   * (default 10 000) to end, and closes the links.
    */
   drain(withinMs?: number): Promise<void>;
   /**
@@ -89,7 +92,8 @@ export interface Callboard extends AsyncDisposable {
 
 /**
  * Opens a relay over the Redis in `config`, or in this process' memory if `config` has none. Throws `store_unavailable`
- * if Redis cannot be reached, and `invalid_argument` if it is unsuitable. Nothing runs before `listen`.
+ * if Redis cannot be reached, and `invalid_argument` if it is unsuitable. The node takes no part in the deployment
+ * before `listen`.
  */
 export async function openCallboard(options: CallboardOptions): Promise<Callboard> {
   const { redis } = options.config;
@@ -211,7 +215,10 @@ function compose(options: CallboardOptions, place: Place): Callboard {
   return assemble({ core, backend, authenticator, app, server, meter, basePath, replaceCredentials });
 }
 
-/** Removes expired payloads from a spill directory, without a relay. Returns their number. Other files stay. */
+/**
+ * Removes from a spill directory the payloads whose hour of expiry is over, without a relay. Returns their number.
+ * Other files stay.
+ */
 export async function cleanSpillDirectory(root: string, log: Log = silentLog): Promise<number> {
   return createDirectorySpill({ root, clock: systemClock, log }).clean();
 }

@@ -222,7 +222,7 @@ type Collected = {
 
 /**
  * Collects the texts of all settings in variables, files and flags, and the faults in them. Flags take precedence over
- * variables. A setting that is given both as a text and as a file is a fault, except where a flag overrides variables.
+ * variables. A setting for which variables give both a text and a file is a fault.
  */
 function collectGiven(env: Environment, argv: readonly string[]): Collected {
   const given = new Map<SettingName, Given>();
@@ -359,7 +359,6 @@ export function secretsIn({
 
 // The settings of the Redis that the nodes of a deployment share.
 
-/** The Redis that the nodes of a deployment share. */
 export type RedisConfig = {
   /** The URL of Redis. It may contain a password, so it must never be logged or printed. */
   readonly url: string;
@@ -391,7 +390,10 @@ function redisOf(settings: SettingValues): RedisConfig | null {
 export type AuditConfig = {
   /** The file of the audit's rows in direct mode; null: they are kept in memory. */
   readonly file: string | null;
-  /** The key with which rows are signed; null: a key derived from the secret of tokens. */
+  /**
+   * The key with which rows are signed; null: a key derived from the secret of tokens, or without a secret the key of
+   * cursors.
+   */
   readonly key: string | null;
   /** The keys with which earlier rows were signed. They only verify rows. */
   readonly earlierKeys: readonly string[];

@@ -1,5 +1,6 @@
 /**
- * The public API for programs that embed a relay. Client libraries are in `callboard/runtime` and `callboard/caller`.
+ * The public API for programs that embed a relay. Client libraries are in `callboard/runtime`, `callboard/caller`,
+ * `callboard/host`, `callboard/site` and `callboard/admin`.
  */
 import './require-node.ts';
 

@@ -1,4 +1,7 @@
-/** The table of all settings of a relay, with the parser and the default of each. */
+/**
+ * The table of all settings of a relay, with the parser and the default of each. Also the bounds of shares, the ranges
+ * of numbers, and the files that contain settings.
+ */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { targetFault } from './backends/redis/target.ts';
@@ -116,11 +119,11 @@ function given(member: keyof ShareBound, value: number | undefined): Partial<Sha
   return value === undefined ? {} : { [member]: value };
 }
 
-// The range of each numeric setting, for the command line and for embedded relays alike.
+// The range of each numeric setting. Of an embedded relay, all but those of the audit are checked.
 
 type Range = { readonly min: number; readonly max: number };
 
-/** The range of each numeric setting, both ends included. The numbers are milliseconds, bytes or counts. */
+/** The range of each numeric setting, both ends included. The numbers are milliseconds, days, bytes or counts. */
 export const RANGES = {
   retentionMs: { min: 1000, max: 365 * 24 * 3600_000 },
   idempotencyWindowMs: TERMINAL_RANGE_MS,

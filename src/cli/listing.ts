@@ -7,6 +7,7 @@ import {
   readCount,
   rowText,
   type Columns,
+  type ItemColumns,
   type OperatorRun,
   type OutputRow,
   type RunVerb,
@@ -17,8 +18,8 @@ import { badAnswer, followStream, type RelayQuery } from './relay.ts';
 type Paging = { readonly cursor?: string; readonly limit?: number };
 
 /** One page of a listing, as REST answers it. */
-export type ListedPage = {
-  readonly items: readonly object[];
+export type ListedPage<Item extends object = object> = {
+  readonly items: readonly Item[];
   readonly next_cursor?: string | null;
   readonly completeness: { readonly complete: boolean; readonly sources: readonly object[] };
 };
@@ -52,14 +53,16 @@ function isPage(body: object): body is ListedPage {
   return 'items' in body && Array.isArray(body.items) && 'completeness' in body;
 }
 
-type Queried<Data, Filters> = Columns & {
+type Queried<Data, Filters, Item extends object> = ItemColumns<Item> & {
   readonly document: TypedDocumentString<Data, Filters & Paging>;
   readonly variables: (run: OperatorRun) => Filters;
-  readonly page: (data: Data) => ListedPage;
+  readonly page: (data: Data) => ListedPage<Item>;
 };
 
 /** Returns a verb that lists what GraphQL answers, for example to users about their own data, which REST does not. */
-export function queryListing<Data, Filters extends object>(queried: Queried<Data, Filters>): RunVerb {
+export function queryListing<Data, Filters extends object, Item extends object>(
+  queried: Queried<Data, Filters, Item>,
+): RunVerb {
   const { document, variables, page } = queried;
   return (run) => {
     const given = variables(run);
@@ -71,10 +74,10 @@ export function queryListing<Data, Filters extends object>(queried: Queried<Data
  * Prints the page that `--cursor` and `--limit` name, or with `--all` all pages. With `-o json`, all pages are printed
  * as one document. Standard error says what is missing, and where the next page begins.
  */
-async function printListing(
+async function printListing<Item extends object>(
   run: OperatorRun,
-  columns: Columns,
-  read: (paging: Paging) => Promise<ListedPage>,
+  columns: ItemColumns<Item>,
+  read: (paging: Paging) => Promise<ListedPage<Item>>,
 ): Promise<void> {
   const { flags, io, output } = run;
   const paging = pagingOf(run);
@@ -84,18 +87,19 @@ async function printListing(
 }
 
 /** Writes to standard error where the next page begins, and that the answer is incomplete. */
-export function sayWhatIsMissing({ io }: OperatorRun, { next_cursor, completeness }: Omit<ListedPage, 'items'>): void {
+export function sayWhatIsMissing({ io }: OperatorRun, page: Omit<ListedPage, 'items'>): void {
+  const { next_cursor, completeness } = page;
   if (typeof next_cursor === 'string')
     io.complain(`There are more rows: add --cursor ${next_cursor}, or --all for all pages.\n`);
   if (!completeness.complete) io.complain('The answer is incomplete; -o json shows what is missing and why.\n');
 }
 
 /** Reads all pages, each with ALL_ROWS rows unless a limit is given. */
-async function readAll(
+async function readAll<Item extends object>(
   { cursor, limit = ALL_ROWS }: Paging,
-  read: (paging: Paging) => Promise<ListedPage>,
-): Promise<ListedPage> {
-  const items: object[] = [];
+  read: (paging: Paging) => Promise<ListedPage<Item>>,
+): Promise<ListedPage<Item>> {
+  const items: Item[] = [];
   const sources: object[] = [];
   let complete = true;
   let from = cursor;

@@ -80,14 +80,12 @@ function report(error: unknown, io: Io): number {
     return error.exit;
   }
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  io.complain(isTaken(error) ? `${error.message}\n` : `callboard failed: ${text}\n`);
+  io.complain(isRefusedAddress(error) ? `${error.message}\n` : `callboard failed: ${text}\n`);
   return EXIT.failed;
 }
 
-function isTaken(error: unknown): error is Error {
-  return (
-    error instanceof Error && 'code' in error && ['EADDRINUSE', 'EACCES', 'EADDRNOTAVAIL'].includes(`${error.code}`)
-  );
+function isRefusedAddress(error: unknown): error is Error {
+  return error instanceof Error && 'code' in error && ['EACCES', 'EADDRNOTAVAIL'].includes(`${error.code}`);
 }
 
 /** Returns the text that `callboard help` prints. */
@@ -98,8 +96,9 @@ function helpText(): string {
   });
   return `callboard relays commands between callers and connected clients.
 
-  callboard serve [--json] [flags]    start the relay (127.0.0.1:4400)
-  callboard demo [--pace <calls per second>] [--browser <program>|none] [flags]
+  callboard serve [--json] [--fresh] [flags]
+                                      start the relay (127.0.0.1:4400); --fresh: with new credentials, if it makes its own
+  callboard demo [--pace <calls per second>] [--browser <program>|none] [--fresh] [flags]
                                       start a relay with demo clients and traffic
   callboard console [--name <operator>] [--url <address>] [flags]
                                       print a link that signs in to the console, once

@@ -16,13 +16,25 @@ export type OutputRow = Readonly<Record<string, unknown>>;
  * member of a nested object is written `outer.inner`.
  */
 export type Columns = { readonly shown: readonly string[]; readonly id: readonly string[] };
+/** The columns of items. `row`: returns the row of a table for an item; absent: the item itself. */
+export type ItemColumns<Item> = Columns & { readonly row?: (item: Item) => object };
 
 /** Returns the text of one listing. As `json` the page is written whole, even when it has no rows. */
-export function listText(page: Readonly<{ items: readonly object[] }>, output: Output, columns: Columns): string {
-  const rows = page.items.map((item): OutputRow => ({ ...item }));
+export function listText<Item extends object>(
+  page: Readonly<{ items: readonly Item[] }>,
+  output: Output,
+  columns: ItemColumns<Item>,
+): string {
+  const { shown } = columns;
+  const row = columns.row ?? ((item: Item): object => item);
   if (output === 'json') return jsonLine(page);
-  if (output === 'table') return tableText(columns.shown, rows);
-  return rows.map((row) => rowText(row, output, columns)).join('');
+  if (output === 'table')
+    return alignedText([headOf(shown), ...page.items.map((item) => cellsOf(rowOf(row(item)), shown))]);
+  return page.items.map((item) => rowText(rowOf(item), output, columns)).join('');
+}
+
+function rowOf(item: object): OutputRow {
+  return { ...item };
 }
 
 /** Returns the line of one row, for the forms other than `table`. */
@@ -34,9 +46,7 @@ export function rowText(row: OutputRow, output: Exclude<Output, 'table'>, { id }
 export function objectText(value: object, output: Output, { id }: Pick<Columns, 'id'>): string {
   const row: OutputRow = { ...value };
   if (output !== 'table') return rowText(row, output, { id });
-  const lines = linesOf(row, '');
-  const width = Math.max(0, ...lines.map(([name]) => widthOf(name)));
-  return lines.map(([name, text]) => `${name.padEnd(width)}  ${text}\n`).join('');
+  return alignedText(linesOf(row, ''));
 }
 
 /** Returns the cells of a row, in the order of the columns. */
@@ -67,10 +77,12 @@ function jsonLine(value: object): string {
 
 // Lays out columns of text for a terminal.
 
-/** Returns a table with a header. The header is there even without rows. */
-function tableText(names: readonly string[], rows: readonly OutputRow[]): string {
-  const lines = [headOf(names), ...rows.map((row) => cellsOf(row, names))];
-  const widths = names.map((_, column) => Math.max(...lines.map((line) => widthOf(line[column] ?? ''))));
+/** Returns lines of cells, each column as wide as its widest cell. */
+export function alignedText(lines: readonly (readonly string[])[]): string {
+  const columns = Math.max(0, ...lines.map(({ length }) => length));
+  const widths = Array.from({ length: columns }, (_, column) =>
+    Math.max(...lines.map((line) => widthOf(line[column] ?? ''))),
+  );
   return lines.map((line) => lineText(line, widths)).join('');
 }
 
@@ -90,7 +102,7 @@ export function growingTable(names: readonly string[]): (row: OutputRow) => stri
 }
 
 /** Returns one value as text on one line, with hidden characters as their codes. */
-function cellOf(value: unknown): string {
+export function cellOf(value: unknown): string {
   if (value === null || value === undefined) return '-';
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   return visibleLine(text);
@@ -125,6 +137,13 @@ export function readMs(text: string | undefined, preset: number, name: string): 
   const ms = durationOf(text);
   if (ms === null) throw usageFailure(`${name}: expected a duration such as 500ms, 30s, 2m or 1h`);
   return ms;
+}
+
+/** Returns a duration as text: `84 ms`, `1.3 s`, `2 m 41 s`. */
+export function durationText(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  return `${Math.floor(ms / 60_000)} m ${Math.floor((ms % 60_000) / 1000)} s`;
 }
 
 /** Returns a time in the form of ISO 8601, from a time such as `2026-01-31T12:00:00Z` or an age such as `10m`. */

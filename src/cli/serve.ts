@@ -12,15 +12,17 @@ import { signToken } from '../http/tokens.ts';
 import { createLog, type RedactingLog } from '../platform/log.ts';
 import { systemClock } from '../platform/system.ts';
 import { UsageError, allowHeapGrowth, splitFlags, type Io } from './io.ts';
+import { explainTaken, signInLine } from './tools.ts';
 import { openTraceExport } from './trace-export.ts';
+import { keepTrial } from './trial.ts';
 
 /** Runs a relay until the first stop signal, then drains and closes it. */
 export async function serve(argv: readonly string[], io: Io): Promise<void> {
-  const { own, rest } = splitFlags(argv, { switches: ['--json'] });
-  const config = readConfig(io.env, rest);
+  const { own, rest } = splitFlags(argv, { switches: ['--json', '--fresh'] });
+  const { config, keptIn } = keepTrial(readConfig(io.env, rest), own.has('--fresh'), io);
   const log = createLog({ level: config.logLevel, secrets: secretsIn(config) });
   for (const warning of config.warnings) log.warn({}, warning);
-  // A trial run with generated credentials gets no warning, because it keeps nothing anyway.
+  // A trial gets no warning, because it keeps nothing but its credentials.
   if (config.redis === null && !config.audit.file && !config.generated)
     log.warn({}, 'the audit is kept in memory and is lost when the relay ends: set AUDIT_FILE to keep it');
   const credentials = config.generated ? await trialCredentials(config) : null;
@@ -35,7 +37,8 @@ export async function serve(argv: readonly string[], io: Io): Promise<void> {
   const stopReload = reloadOnChange(config, { callboard, env: io.env, argv: rest, clock: systemClock, log });
   const url = await listen(callboard, config, activatedSocket(io.env, process.pid));
   const { mode, nodeId } = callboard.core;
-  const started = { url, mode, nodeId, credentials, code: signIn?.code ?? null, consoleCode: signIn?.issue() ?? null };
+  const codes = { code: signIn?.code ?? null, consoleCode: signIn?.issue() ?? null };
+  const started = { url, mode, nodeId, credentials, keptIn, ...codes };
   io.print(own.has('--json') ? jsonLine(started) : greeting(started));
   allowHeapGrowth();
   await stopped;
@@ -47,12 +50,13 @@ export async function serve(argv: readonly string[], io: Io): Promise<void> {
 }
 
 /** Starts to listen and returns the address. If that fails, it closes the relay again and rethrows. */
-async function listen(callboard: Callboard, { host, port }: Config, fd: number | null): Promise<string> {
+async function listen(callboard: Callboard, config: Config, fd: number | null): Promise<string> {
+  const { host, port } = config;
   try {
     return await callboard.listen(fd === null ? { host, port } : { host, fd });
   } catch (error) {
     await callboard.close();
-    throw error;
+    throw await explainTaken(error, config, 'serve');
   }
 }
 
@@ -125,6 +129,8 @@ type Started = {
   readonly mode: string;
   readonly nodeId: string;
   readonly credentials: Credentials | null;
+  /** The file that keeps the credentials; null: no file does. */
+  readonly keptIn: string | null;
   /** The one-time code that signs the user in to the GraphQL editor. Null: the editor asks for a token. */
   readonly code: string | null;
   /** The one-time code that signs the operator in to the console. Null: the console asks for a token. */
@@ -143,16 +149,16 @@ function jsonLine({ url, credentials }: Started): string {
 
 /** Returns the text for a person: the addresses to open, and commands to paste. */
 function greeting(started: Started): string {
-  const { url, mode, nodeId, credentials, code, consoleCode } = started;
+  const { url, mode, nodeId, credentials, keptIn, code, consoleCode } = started;
   const editor = code === null ? `${url}/graphql` : `${url}/graphql#code=${code}`;
   const page = consoleCode === null ? `${url}/console/` : `${url}/console/#code=${consoleCode}`;
   const once = code === null ? '' : ' (signed in, once, within 10 minutes)';
   return `callboard is listening at ${url} (${mode} mode, node ${nodeId})
-  console         ${page}${once}
+  console         ${page}${once}${keptIn === null ? '' : `\n  sign in again   ${signInLine(url)}`}
   overview        ${url}/
   GraphQL editor  ${editor}${once}
   REST reference  ${url}/reference
-${credentials ? trial(url, credentials) : configured(url)}`;
+${credentials ? trial(url, credentials, keptIn) : configured(url)}`;
 }
 
 function configured(url: string): string {
@@ -162,10 +168,11 @@ Try, with an administrator's token:
 `;
 }
 
-function trial(url: string, { adminToken, secret, userToken }: Credentials): string {
+function trial(url: string, { adminToken, secret, userToken }: Credentials, keptIn: string | null): string {
+  const kept = keptIn === null ? 'last for this run' : `are kept in ${keptIn} (--fresh makes new ones)`;
   return `
-No credentials are configured. These were generated for this run; the secret is ${secret}
-TOKEN is for the user "${TRIAL_USER}" (scopes connect invoke host, one day), ADMIN for an administrator. Paste into another terminal:
+No credentials are configured. These were generated and ${kept}; the secret is ${secret}
+TOKEN is for the user "${TRIAL_USER}" (scopes connect invoke host, ${TRIAL_DAYS} days), ADMIN for an administrator. Paste into another terminal:
 
 export TOKEN=${userToken} ADMIN=${adminToken}
 
@@ -231,10 +238,10 @@ export function activatedSocket(env: Readonly<Record<string, string | undefined>
 
 /** The user of the generated trial token. */
 const TRIAL_USER = 'demo';
-/** How long the printed token is valid, in seconds: a day. */
-const TRIAL_SECONDS = 24 * 3600;
+/** How long the printed token is valid. A trial that is started again has the same secret. */
+const TRIAL_DAYS = 30;
 
-/** Generated credentials of one run: the admin token, the secret, and a token of TRIAL_USER for one day. */
+/** Generated credentials: the admin token, the secret, and a token of TRIAL_USER for TRIAL_DAYS. */
 type Credentials = { readonly adminToken: string; readonly secret: string; readonly userToken: string };
 
 /** Returns the credentials to print; null if the configuration has no generated ones. */
@@ -245,7 +252,7 @@ async function trialCredentials({ auth }: Config): Promise<Credentials | null> {
     secret: auth.secret,
     user: TRIAL_USER,
     scopes: ['connect', 'invoke', 'host'],
-    ttlSeconds: TRIAL_SECONDS,
+    ttlSeconds: TRIAL_DAYS * 24 * 3600,
     now: Date.now(),
     issuer: auth.issuer,
     audience: auth.audience,

@@ -9,8 +9,10 @@ import { canonicalUser } from '../core/ids.ts';
 import { SIGN_IN_TICKET_SECONDS } from '../core/limits.ts';
 import { signTicket } from '../http/sign-in.ts';
 import { signToken } from '../http/tokens.ts';
+import { parseObject } from '../clients/link/relay-request.ts';
 import { createLog } from '../platform/log.ts';
 import { CommandError, UsageError, isHttpUrl, messageOf, splitFlags, type Io } from './io.ts';
+import { keptSecret, pasteable } from './trial.ts';
 
 const SCOPES: readonly string[] = ['connect', 'invoke', 'host', 'admin'];
 /** The default of `--ttl`, in seconds: an hour. */
@@ -27,7 +29,7 @@ export async function token(argv: readonly string[], io: Io): Promise<void> {
   const ttlSeconds = readTtl(own.get('--ttl'), faults);
   const config = readConfig(io.env, rest);
   const { issuer, audience } = config.auth;
-  const secret = secretFor('a token', config, faults);
+  const secret = secretFor('a token', config, faults, io);
   io.print(`${await signToken({ secret, user, scopes, ttlSeconds, now: Date.now(), issuer, audience })}\n`);
 }
 
@@ -42,8 +44,12 @@ function readUser(flag: string, text: string | undefined, faults: string[]): str
   }
 }
 
-/** Returns the secret that signs something. Throws UsageError with all faults if there is any, or no secret. */
-function secretFor(what: string, { generated, auth }: Config, faults: readonly string[]): string {
+/**
+ * Returns the secret that signs something: the configured one, or the one that a trial has kept. Throws UsageError with
+ * all faults if there is any, or no secret.
+ */
+function secretFor(what: string, { generated, auth }: Config, faults: readonly string[], { env }: Io): string {
+  if (generated && faults.length === 0) return keptSecret(env);
   const missing = `CALLBOARD_SECRET: is required to sign ${what}, and must be the secret that the relay uses`;
   const all = generated || auth.secret === null ? [...faults, missing] : faults;
   if (all.length > 0 || auth.secret === null) throw new UsageError(all.join('\n'));
@@ -72,11 +78,19 @@ export async function consoleLink(argv: readonly string[], io: Io): Promise<void
   const name = readUser('--name', own.get('--name') ?? loginName(), faults);
   const url = own.get('--url') ?? addressOf(config);
   if (!isHttpUrl(url)) faults.push('--url: expected an http or https address');
-  const secret = secretFor('the link', config, faults);
+  const secret = secretFor('the link', config, faults, io);
   const ticket = await signTicket({ secret, name, now: Date.now() });
   io.print(`${url.replace(/\/+$/, '')}/console/#code=${ticket}\n`);
   io.complain(`It signs ${name} in as an administrator, once, within ${SIGN_IN_TICKET_SECONDS} seconds.\n`);
 }
+
+/** Returns the command that prints another sign-in link for the trial at this address. */
+export function signInLine(url: string): string {
+  return pasteable('console', ...(url === DEFAULT_URL ? [] : ['--url', url]));
+}
+
+/** The address of a relay whose host, port and base path are not set. */
+const DEFAULT_URL = 'http://127.0.0.1:4400';
 
 function loginName(): string {
   try {
@@ -121,6 +135,28 @@ async function ask(url: string, within: number): Promise<{ readonly status: numb
       `${url} does not answer (${signal.aborted ? `within ${within} ms` : messageOf(error instanceof Error && error.cause instanceof Error ? error.cause : error)})`,
     );
   }
+}
+
+/** How long the program that holds a port may take to say what it is, in milliseconds. */
+const HOLDER_MS = 2_000;
+
+/**
+ * Returns an error that says which program holds the port on which the relay of this command was to listen, and what
+ * helps. Returns every other error as it is.
+ */
+export async function explainTaken(error: unknown, config: Config, verb: 'serve' | 'demo'): Promise<unknown> {
+  if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) return error;
+  const { host, port } = config;
+  const holder = await ask(`${addressOf(config)}/healthz`, HOLDER_MS).catch(() => null);
+  const { version, node_id, pid } = parseObject(holder?.body ?? '') ?? {};
+  const isRelay = typeof version === 'string' && typeof node_id === 'string' && typeof pid === 'number';
+  const who = isRelay
+    ? `the relay ${node_id} (callboard ${version}, process ${pid})`
+    : 'a program that is no callboard';
+  const stop = isRelay ? `Stop that relay (kill ${pid})` : 'Stop that program';
+  const other = pasteable(verb, '--port', String(port + 1));
+  return new CommandError(`EADDRINUSE: port ${port} of ${host} is taken by ${who}.
+${stop}, or choose another port, as with: ${other}`);
 }
 
 /** Returns the address at which this machine reaches a relay: loopback for a relay that listens on all addresses. */

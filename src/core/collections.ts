@@ -1,4 +1,7 @@
-/** Collections that core needs besides those of the language. */
+/**
+ * Collections that core needs besides those of the language: a map and a set for entries that come and go, a map by
+ * client, and the bounded map that caches use.
+ */
 import type { ClientKey } from './ids.ts';
 import type { Clock } from './ports.ts';
 
@@ -107,8 +110,6 @@ export class ChurnSet<T> {
   }
 }
 
-// A map whose keys are clients: a user and a client id.
-
 /**
  * A map keyed by client. It looks up the user and then the client id, so that no look-up builds a key string. Iterates
  * as a Map does.
@@ -155,7 +156,7 @@ export class ByClient<V> {
 type BoundedMapOptions = {
   /** The most entries, at least 1. Beyond it the oldest is evicted. */
   readonly most: number;
-  /** What makes an entry young again: only that it is set (the default), or also that it is read. */
+  /** What makes an entry the youngest: only setting it (the default), or also reading it. */
   readonly order?: 'set' | 'used';
   /** For how many milliseconds an entry lives after it was set; absent: until it is evicted or deleted. */
   readonly ttl?: { readonly ms: number; readonly clock: Pick<Clock, 'monotonic'> };
@@ -166,8 +167,8 @@ type Entry<K, V> = { readonly key: K; value: V; setAt: number; older: Entry<K, V
 
 /**
  * A map that evicts its oldest entry when it has more than `most`. An entry with a TTL is never returned `ttl.ms` or
- * more milliseconds after it was set: that time has elapsed, whatever the wall clock shows. Every method takes constant
- * time (`clear` the time of one). Entries that outlived their TTL are dropped when they are read, or evicted in order.
+ * more milliseconds after it was set: that time has elapsed, whatever the wall clock shows. Every method takes
+ * amortised constant time. Entries that outlived their TTL are dropped when they are read, or evicted in order.
  */
 export class BoundedMap<K, V> {
   readonly #options: BoundedMapOptions;

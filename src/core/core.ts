@@ -1,4 +1,7 @@
-/** Creates core from a backend and the platform's ports, and connects the parts of core with each other. */
+/**
+ * Creates core from a backend and the platform's ports, connects the parts of core with each other, and starts, drains
+ * and closes the node.
+ */
 import { createActions } from './actions/actions.ts';
 import type { AuditSign } from './audit/audit-rows.ts';
 import { createAuditTrail, createAudits, type AuditBounds } from './audit/audit.ts';
@@ -63,7 +66,7 @@ type CoreOptions = Omit<Deps, 'readTurns' | 'events' | 'audit' | 'reveal' | 'tra
 export type Core = ReturnType<typeof createCore>;
 
 /**
- * Builds core over one backend. Nothing runs before `start`. Methods take the requester, refuse what the requester may
+ * Builds core over one backend. No loop runs before `start`. Methods take the requester, refuse what the requester may
  * not do, and bound their answers. Methods "for nested fields" rely on the authorization of the parent.
  */
 export function createCore({ audit: bounds, reveal = 'argument', tracing = null, loop, ...given }: CoreOptions) {
@@ -127,7 +130,7 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
   };
 }
 
-/** Tells the metrics how to read those sampled gauges of this node that core can compute. */
+/** Registers the sampled gauges of this node that core can compute. */
 function sampleNode({ metrics, clock }: Deps, dispatcher: Dispatcher, correlator: Correlator): void {
   metrics.sample('commands_queued', () => [[null, dispatcher.load.queued]]);
   metrics.sample('commands_in_flight', () => [[null, dispatcher.load.inFlight]]);
@@ -151,7 +154,6 @@ type LifecycleParts = {
   readonly series: Pick<Series, 'start'>;
 };
 
-/** Starts, drains and closes a node. Nothing runs before `start`. */
 function createLifecycle({ deps, correlator, dispatcher, acts, outbox, questions, series }: LifecycleParts) {
   const { backend } = deps;
   let draining = false;

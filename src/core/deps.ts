@@ -1,4 +1,7 @@
-/** The dependencies that the parts of core share. Types only. */
+/**
+ * The dependencies that the parts of core share, and what a relay reports about itself: its version, label, limits and
+ * features.
+ */
 import type { AuditTrail } from './audit/audit.ts';
 import type { Policy, RevealMode } from './auth/policy.ts';
 import type { Backend } from './backend.ts';
@@ -42,7 +45,7 @@ export type Deps = {
   readonly events: CommandEvents;
 };
 
-// Describes a relay to its clients and users: its label, limits and optional features.
+// Describes a relay to its clients and users.
 
 /** The part of the relay's description that the program around core contributes. */
 export type ServerSettings = {

@@ -1,4 +1,7 @@
-/** Defines the forms of ids and names, and checks texts against them. */
+/**
+ * Defines the forms of ids and names and checks texts against them, builds the keys of clients and commands, and checks
+ * integers against ranges.
+ */
 import { fail, invalid } from './errors.ts';
 import { ID_MAX_CHARS, STREAM_SUFFIX_SEGMENTS, TRACE_MAX_CHARS, USER_GIVEN_CHARS, USER_MAX_CHARS } from './limits.ts';
 

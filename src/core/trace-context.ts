@@ -7,8 +7,8 @@ export type TraceContext = {
   /** The id of the span that the request is part of: 16 hexadecimal digits in lower case, not all zero. */
   readonly parentSpanId: string;
   /**
-   * The trace flags as two hexadecimal digits. Only the flags that version 00 defines (`sampled` and `random`) are
-   * kept.
+   * The trace flags as two hexadecimal digits. Of a header, only the flags that version 00 defines (`sampled` and
+   * `random`) are kept.
    */
   readonly traceFlags: string;
   /** The list of vendors' members, at most 512 characters; null if there is none. */

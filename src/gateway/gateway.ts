@@ -1,4 +1,7 @@
-/** The WebSocket endpoint: accepts upgrades to `/connect` and owns the open links. link.ts handles their frames. */
+/**
+ * The WebSocket endpoint: accepts or rejects upgrades to `/connect`, finds out the addresses of peers, and owns the
+ * open links. link.ts handles their frames.
+ */
 import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Authenticator, Principal } from '../core/auth/principal.ts';
@@ -206,7 +209,7 @@ export function rejectUpgrade(
   socket.resume();
 }
 
-/** Says whether the client offers the subprotocol that this relay supports. */
+/** Whether the client offers the subprotocol that this relay supports. */
 function offersSubprotocol(request: IncomingMessage): boolean {
   const offered = request.headers['sec-websocket-protocol'] ?? '';
   return offered.split(',').some((name) => name.trim() === SUBPROTOCOL);

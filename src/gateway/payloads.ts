@@ -1,4 +1,7 @@
-/** Reads the payloads of frames: what clients advertise in `hello` and `actions`, and their reports and sites. */
+/**
+ * Reads the payloads of frames: what clients advertise in `hello` and `actions`, and their reports and sites. Remembers
+ * the lists of actions that it parsed.
+ */
 import type { ActionAdvertisement, ActionEffects, ActionGuards } from '../core/connections/connection.ts';
 import { BoundedMap } from '../core/collections.ts';
 import type { ContextReport, ReportPart, ReportedContext, ReportedWindow } from '../core/contexts/context.ts';

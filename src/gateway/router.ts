@@ -1,4 +1,4 @@
-/** Opens a link with `hello`, and then passes each frame to the part of core that handles it. */
+/** Opens a link after its `hello`, and then passes each frame to the part of core that handles it. */
 import {
   requirePrincipal,
   requireScope,
@@ -341,14 +341,17 @@ type Hello = {
   readonly hello: HelloFrame;
   /** The peer's address. */
   readonly address: string;
-  /** The number of bytes received up to and including `hello`. The token's user pays them even if it is refused. */
+  /**
+   * The number of bytes received up to and including `hello`. They are charged to the token's user even if the hello is
+   * refused.
+   */
   readonly helloBytes: number;
 };
 
 /**
  * Checks the token, its scopes and the fields of the hello, in this order. Then claims the link's share, and binds a
- * client. Throws a CallboardError, also when the user or the administrator may not hold another link. The share stays
- * claimed only if the link opens.
+ * client. Throws a CallboardError if any of these refuses, or if the principal may not hold another link. The share
+ * stays claimed only if the link opens.
  */
 export async function openLink(
   { core, authenticator, inbound, actionLists }: RouterParts,

@@ -27,10 +27,14 @@ import { REASON_OF_CAUSE, byeFor, refusedFrame, type OffendingFrame, type Refusa
 
 /** How long a peer may take to answer a close frame before its socket is destroyed, in milliseconds. */
 const CLOSE_HANDSHAKE_MS = 3_000;
-/** The most fragments of a message: enough for the largest frame in fragments of 1 KiB. Honest peers use larger ones. */
+/**
+ * The most fragments of a message: enough for the largest frame in fragments of 1 KiB. Honest peers use larger ones.
+ */
 const MAX_FRAGMENTS = 1024;
 
-/** Our close reasons by the codes with which `ws` closes if received bytes violate RFC 6455 or the configured limits. */
+/**
+ * Our close reasons by the codes with which `ws` closes if received bytes violate RFC 6455 or the configured limits.
+ */
 const REASON_OF_FAULT: ReadonlyMap<number | undefined, CloseReason> = new Map([
   [1009, 'frame_too_large'],
   [1002, 'protocol_error'],

@@ -19,14 +19,15 @@ import {
   type ConsoleOptions,
 } from './file-reply.ts';
 import type { BuiltinRoute, RequestInfo } from './request-info.ts';
-import { createSignInRoute, type SignInWays } from './sign-in.ts';
+import { createSignInRoute, isLocal, type SignInWays } from './sign-in.ts';
 import type { Sockets } from './sockets.ts';
 import { bearerOf, type AuthenticateRequest } from './token-guard.ts';
 import type { MetricsToken } from './tokens.ts';
 
 export type BuiltinRoutesOptions = MetricsRouteOptions &
   SignInWays & {
-    readonly core: Pick<Core, 'ready' | 'fullShares'>;
+    readonly core: Pick<Core, 'ready' | 'fullShares' | 'nodeId'>;
+    readonly version: string;
     readonly authenticator: Pick<BearerAuthenticator, 'ready'>;
     /** Creates the OpenAPI document. Called at the first request for it. */
     readonly openapi: () => Promise<OpenApiDocument>;
@@ -54,7 +55,7 @@ export function createBuiltinRoutes(options: BuiltinRoutesOptions): ReadonlyMap<
   }));
   const routes: [string, BuiltinRoute][] = [
     ['/', file(() => welcome)],
-    ['/healthz', open(({ response }) => sendText(response, 200, JSON_TYPE, '{"status":"ok"}'))],
+    ['/healthz', open((info) => sendHealth(info, options))],
     ['/readyz', open((info) => sendReadiness(info, options))],
     ['/reference', file(reference)],
     ['/openapi.json', file(description)],
@@ -101,6 +102,12 @@ function once<T extends object>(make: () => Promise<T>): () => MaybePromise<T> {
   return () => (made ??= begin());
 }
 
+/** Answers that the process runs. A program on this machine learns which relay this is, as when its port is taken. */
+function sendHealth(info: RequestInfo, { core, version }: Pick<BuiltinRoutesOptions, 'core' | 'version'>): void {
+  const self = isLocal(info) ? { version, node_id: core.nodeId, pid: process.pid } : {};
+  sendText(info.response, 200, JSON_TYPE, JSON.stringify({ status: 'ok', ...self }));
+}
+
 /**
  * Answers with a status for load balancers: 200 while the node takes new links and commands. The body of 200 names the
  * shares that are used up; the body of 503 names the error code and what an operator must repair, if that is known.
@@ -143,6 +150,16 @@ function json(schema: object, example: unknown): JsonSchema {
   return { 'application/json': { schema, example } };
 }
 
+const HERE = 'Only for a program on the machine of the relay, and not through a proxy.';
+const RUNS = object(
+  {
+    status: { const: 'ok' },
+    version: { ...TEXT_SCHEMA, description: `The version of the relay. ${HERE}` },
+    node_id: { ...TEXT_SCHEMA, description: `The id of the node. ${HERE}` },
+    pid: { type: 'integer', description: `The process of the relay. ${HERE}` },
+  },
+  ['status'],
+);
 const FULL_SHARES = {
   type: 'array',
   items: TEXT_SCHEMA,
@@ -193,7 +210,7 @@ export const BUILTIN_DESCRIPTIONS: readonly Described[] = [
     responses: {
       '200': {
         description: 'It runs.',
-        content: json(object({ status: { const: 'ok' } }, ['status']), { status: 'ok' }),
+        content: json(RUNS, { status: 'ok' }),
       },
     },
     problems: ['400', '500'],

@@ -85,7 +85,8 @@ function codeOf(bytes: Buffer): string {
   return code;
 }
 
-function isLocal({ request }: RequestInfo): boolean {
+/** Whether the request comes from this machine, and not through a proxy that says so. */
+export function isLocal({ request }: RequestInfo): boolean {
   const { 'x-forwarded-for': forwardedFor, forwarded } = request.headers;
   const address = request.socket.remoteAddress ?? '';
   return forwardedFor === undefined && forwarded === undefined && /^(::1|(::ffff:)?127\.[\d.]+)$/.test(address);

@@ -46,6 +46,7 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
     of: 'console/',
     may: [
       ...['../generated/console.ts', 'protocol/json-scan.ts', 'protocol/visible-text.ts'],
+      'protocol/reason-text.ts',
       ...['clients/site/sse.ts', 'clients/build.ts'],
     ],
   },
@@ -72,14 +73,22 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
     ],
   },
   // Only this file may load the demo, and only when the command `callboard demo` runs.
-  { of: 'cli/demo.ts', may: ['cli/', '../demo/demo.ts'] },
+  { of: 'cli/demo.ts', may: ['cli/', 'config.ts', '../demo/demo.ts'] },
+  // The relay's side of links, against which own clients are checked.
+  { of: 'cli/conformance/', may: ['clients/link/platform.ts', 'core/limits.ts', 'protocol/'] },
   {
     of: 'cli/',
     may: [
       ...['callboard.ts', 'config.ts', 'settings.ts', 'version.ts', '../generated/cli'],
       ...['backends/memory/audit.ts', 'graphql/schema/schema.ts', 'http/tokens.ts', 'http/sign-in.ts'],
       ...['clients/link/', 'clients/site/sse.ts', 'protocol/codes.ts', 'protocol/json.ts'],
-      ...['protocol/visible-text.ts', 'platform/log.ts', 'platform/system.ts', 'platform/tracing.ts'],
+      ...[
+        'protocol/reason-text.ts',
+        'protocol/visible-text.ts',
+        'platform/log.ts',
+        'platform/system.ts',
+        'platform/tracing.ts',
+      ],
       ...['core/audit/audit-rows.ts', 'core/errors.ts', 'core/ids.ts', 'core/limits.ts', 'core/ports.ts'],
     ],
   },

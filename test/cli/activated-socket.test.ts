@@ -29,7 +29,7 @@ describe('a socket that a service manager passes', () => {
     // The shell replaces itself with the relay, so LISTEN_PID is the relay's process id.
     const script = `LISTEN_PID=$$ LISTEN_FDS=1 exec "$0" "$1" serve --json --port 1`;
     const child = spawn('/bin/sh', ['-c', script, process.execPath, BIN], {
-      env: { PATH: process.env['PATH'] },
+      env: { PATH: process.env['PATH'], XDG_STATE_HOME: process.env['XDG_STATE_HOME'] },
       stdio: ['ignore', 'pipe', 'ignore', descriptorOf(server)],
     });
     server.close();

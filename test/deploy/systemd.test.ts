@@ -64,7 +64,7 @@ describe('deploy/systemd', () => {
     'answers the connection for which systemd starts it, and stops in order',
     async () => {
       const port = await freePort();
-      const env = { PATH: process.env['PATH'] ?? '' };
+      const env = { PATH: process.env['PATH'] ?? '', XDG_STATE_HOME: ownFolder() };
       const passed = Object.entries(env).flatMap(([name, value]) => ['-E', `${name}=${value}`]);
       const args = ['-l', `127.0.0.1:${port}`, ...passed, process.execPath, BIN, 'serve', '--json', '--port', '1'];
       const relay = spawn(activate ?? '', args, { env, stdio: ['ignore', 'pipe', 'pipe'] });

@@ -5,18 +5,38 @@
  */
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parse, validate } from 'graphql';
+import { getNamedType, isUnionType, parse, validate } from 'graphql';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { schema } from '../../src/graphql/schema/schema.ts';
 import { signToken } from '../../src/http/tokens.ts';
+import { isCode } from '../../src/protocol/codes.ts';
 import { SECRET } from '../http/kit/http-relay.ts';
 import { readRecipes } from '../interop/kit/recipes.ts';
 import * as documents from '../interop/libraries/documents.ts';
 import { startTestRelay, until } from '../relay/kit/test-relay.ts';
+import { ROOT } from './kit/examples.ts';
 
 const INTEROP = join(import.meta.dirname, '../interop');
 const LIBRARIES = join(INTEROP, 'libraries');
 const recipes = readRecipes();
+
+test('docs/graphql.md lists each mutation with the types of its result, and only codes that exist', () => {
+  const page = readFileSync(join(ROOT, 'docs/graphql.md'), 'utf8');
+  const rows = [...page.matchAll(/^\| `(\w+)` +\| ([^|]+)\|([^|]*)\|$/gm)].map(([, ...cells]) => cells);
+  const listed = rows.map(([name = '', result = '']) => {
+    const types = [...result.matchAll(/`([A-Z]\w+)`/g)].map(([, type = '']) => type);
+    return [name, types.length > 0 ? types.sort() : ['InvokeActionOutcome', 'InvokeActionPending']];
+  });
+  const mutations = Object.values(schema.getMutationType()?.getFields() ?? {}).map(({ name, type }) => {
+    const answer = getNamedType(type);
+    const members = isUnionType(answer) ? answer.getTypes().map((member) => member.name) : [];
+    return [name, members.filter((member) => member !== 'Refusal').sort()];
+  });
+  expect(Object.fromEntries(listed)).toEqual(Object.fromEntries(mutations));
+  const codes = rows.flatMap(([, , further = '']) => [...further.matchAll(/`(\w+)`/g)].map(([, code]) => code));
+  expect(codes.length).toBeGreaterThan(20);
+  expect(codes.filter((code) => !isCode(code))).toEqual([]);
+});
 
 describe('the examples for other libraries', () => {
   test('are each used by a test, or by an example that is', () => {

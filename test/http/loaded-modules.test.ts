@@ -18,7 +18,7 @@ afterEach(() => running.forEach((child) => child.kill('SIGKILL')));
 /** Starts a relay in direct mode. `has` returns whether the relay has loaded a package so far. */
 async function start() {
   const child = spawn(process.execPath, ['--import', REPORTING, BIN, 'serve', '--json', '--port', '0'], {
-    env: { PATH: process.env['PATH'] },
+    env: { PATH: process.env['PATH'], XDG_STATE_HOME: process.env['XDG_STATE_HOME'] },
     stdio: 'pipe',
   });
   running.add(child);

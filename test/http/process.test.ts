@@ -10,6 +10,7 @@ import { createDirectorySpill } from '../../src/backends/spill/directory.ts';
 import { main } from '../../src/cli/main.ts';
 import { trustJson } from '../../src/core/json.ts';
 import { silentLog } from '../../src/core/ports.ts';
+import { ownFolder } from '../kit/folder.ts';
 import { ask } from './kit/http-relay.ts';
 
 const BIN = join(import.meta.dirname, '..', '..', 'src', 'bin.ts');
@@ -18,7 +19,8 @@ const running = new Set<ChildProcess>();
 afterEach(() => running.forEach((child) => child.kill('SIGKILL')));
 
 function start(argv: readonly string[], env: Record<string, string> = {}): ChildProcess {
-  const child = spawn(process.execPath, [BIN, ...argv], { env: { PATH: process.env['PATH'], ...env }, stdio: 'pipe' });
+  const { PATH, XDG_STATE_HOME } = process.env;
+  const child = spawn(process.execPath, [BIN, ...argv], { env: { PATH, XDG_STATE_HOME, ...env }, stdio: 'pipe' });
   running.add(child);
   child.on('close', () => running.delete(child));
   return child;
@@ -180,7 +182,8 @@ describe('the other commands', () => {
     [['spill-clean', '--nonsense'], 'is not a known flag'],
   ])('%j is wrong usage', async (argv, expected) => {
     let said = '';
-    const io = { env: {}, print: () => {}, complain: (text: string) => void (said += text), onStop: () => {} };
+    const env = { XDG_STATE_HOME: ownFolder() };
+    const io = { env, print: () => {}, complain: (text: string) => void (said += text), onStop: () => {} };
     expect(await main(argv, io)).toBe(2);
     expect(said).toContain(expected);
   });

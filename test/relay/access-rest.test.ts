@@ -124,7 +124,8 @@ describe('the access of REST', () => {
 describe('the access of paths without a document', () => {
   const known = [
     ...createBuiltinRoutes({
-      core: { ready: () => {}, fullShares: () => [] },
+      core: { ready: () => {}, fullShares: () => [], nodeId: 'node-a' },
+      version: '1.2.3',
       authenticator: {},
       meter: { expose: async () => ({ contentType: '', text: '' }) },
       authenticate: () => null,

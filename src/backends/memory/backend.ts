@@ -1,4 +1,7 @@
-/** Creates the stores of direct mode, and combines them into one backend. */
+/**
+ * Creates the stores of direct mode, and combines them into one backend. Defines the bus, the used sign-in tickets and
+ * the counts of reconnects.
+ */
 import type { AuditStore } from '../../core/audit/audit-rows.ts';
 import type { TicketStore } from '../../core/auth/principal.ts';
 import type { Backend, Bus } from '../../core/backend.ts';
@@ -48,8 +51,8 @@ type MemoryOptions = {
 export type MemoryBackend = Backend & { readonly history: MemoryHistory };
 
 /**
- * Creates the backend of direct mode. All its data is in this process and is lost with it. Every act completes in the
- * tick in which it was requested.
+ * Creates the backend of direct mode. All its data is in this process and is lost with it, and every act completes in
+ * the tick in which it was requested. An audit in a file is the exception.
  */
 export function createMemoryBackend({
   clock,

@@ -16,7 +16,8 @@ import { OperatorFailure, accepted, exitOfCommand, notFound, usageFailure } from
 import { EXIT, type ExitCode } from '../io.ts';
 import { printEvents, queryListing, sayWhatIsMissing } from '../listing.ts';
 import { listText, objectText, readMs, readTime, type OperatorRun, type RunVerb } from '../output.ts';
-import { bodyOf, pathOf, readWord } from '../relay.ts';
+import { bodyOf, pathOf, readWord, type OperatorRelay } from '../relay.ts';
+import { caseFileText, type CaseFile } from './case-file.ts';
 
 const RESPOND_MS = 30_000;
 const AWAIT_MS = 30_000;
@@ -153,12 +154,18 @@ export const callsLs = queryListing({
   page: ({ delivery }) => delivery.commands,
 });
 
-export const callsGet: RunVerb = async ({ relay, args, io, output }) => {
-  const [user_id, client_id, command_id] = readAddress(args[0] ?? '', 3);
-  const { command } = await relay.query(GetCallDocument, { user_id, client_id, command_id });
+export const callsGet: RunVerb = async (run) => {
+  const { relay, args, io, output } = run;
+  const command = await recordOf(relay, readAddress(args[0] ?? '', 3));
   if (command === null) throw notFound('There is no record of this command.');
-  io.print(objectText(command, output, { id: COMMAND_ID }));
+  io.print(output === 'table' ? caseFileText(command) : objectText(command, output, { id: COMMAND_ID }));
+  sayWhatIsMissing(run, { completeness: command.history.completeness });
 };
+
+async function recordOf(relay: OperatorRelay, ids: Ids): Promise<CaseFile | null> {
+  const [user_id, client_id, command_id] = ids;
+  return (await relay.query(GetCallDocument, { user_id, client_id, command_id })).command;
+}
 
 export const callsCancel: RunVerb = async ({ relay, args, io, output, flags: { reason } }) => {
   const ids = readAddress(args[0] ?? '', 3);
@@ -236,5 +243,18 @@ export const callsReveal: RunVerb = async ({ relay, args, io, output, flags }) =
   // The audit has a row for each reveal, so a request whose connection breaks is not sent again.
   const variables = { user_id, subject, reason, ...of };
   const { revealPayload } = await relay.query(RevealPayloadDocument, variables, { repeatable: false });
+  if (subject === 'command_result' && 'code' in revealPayload && revealPayload.code === 'not_found')
+    throw await withoutResult(relay, [user_id, client_id, command_id]);
   io.print(objectText(accepted(revealPayload), output, { id: ['digest'] }));
 };
+
+/** Returns the failure for a call whose result cannot be revealed, which says why there is none. */
+async function withoutResult(relay: OperatorRelay, ids: Ids): Promise<OperatorFailure> {
+  const call = await recordOf(relay, ids);
+  if (call === null) return notFound('There is no record of this command.');
+  const { outcome } = call;
+  const params = '--subject params shows what it was called with.';
+  if (outcome === 'completed') return notFound(`The result of this call is no longer kept. ${params}`);
+  const why = outcome === null ? 'it has not ended' : outcome.replace('_', ' ');
+  return notFound(`This call has no result (${why}). ${params}`);
+}

@@ -4,6 +4,7 @@ import {
   ListAuditDocument,
   ListMessagesDocument,
   ListStreamsDocument,
+  type ListAuditQuery,
 } from '../../../generated/cli.ts';
 import { sleep } from '../../clients/link/platform.ts';
 import { countedPrinter, queryListing } from '../listing.ts';
@@ -76,11 +77,25 @@ function kindsOf({ lists }: OperatorRun) {
   return lists['kind']?.map((word) => readWord('MessageKind', word));
 }
 
-const SUBJECT = ['subject.user_id', 'subject.client_id', 'subject.command_id', 'subject.stream', 'subject.node_id'];
+type AuditRow = ListAuditQuery['auditEvents']['items'][number];
+
+/** Says what an act concerned: what was revealed or read, who was disconnected, what was cancelled or drained. */
+function subjectOf({ action, subject }: AuditRow): string {
+  const { user_id, client_id, instance_id, command_id, message_id, stream, node_id, view } = subject;
+  const address = [user_id, client_id, command_id].filter((part) => part !== null).join('/');
+  if (action === 'drain') return `node ${node_id}`;
+  if (action === 'disconnect') return instance_id === null ? address : `${address}, instance ${instance_id}`;
+  if (action === 'reveal' && message_id === null) return `result of ${address}`;
+  if (message_id !== null)
+    return message_id === `${command_id}:command` ? `params of ${address}` : `message ${message_id} of ${address}`;
+  if (action === 'payload' && stream !== null) return `${view === null ? 'payloads' : `${view} sample`} of ${stream}`;
+  return address;
+}
 
 export const auditLs = queryListing({
-  shown: ['id', 'at', 'who', 'action', 'outcome', ...SUBJECT, 'reason'],
+  shown: ['id', 'at', 'who', 'action', 'outcome', 'subject', 'reason'],
   id: ['id'],
+  row: (item: AuditRow) => ({ ...item, subject: subjectOf(item) }),
   document: ListAuditDocument,
   variables: ({ flags, clock }) => ({
     user_id: flags['userId'],

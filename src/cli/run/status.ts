@@ -7,18 +7,30 @@ import {
   type GetStatusQuery,
 } from '../../../generated/cli.ts';
 import { sleep } from '../../clients/link/platform.ts';
+import { visibleLine } from '../../protocol/visible-text.ts';
 import { VERSION } from '../../version.ts';
 import { confirmed } from '../command.ts';
 import { contextsPath, readContexts } from '../contexts.ts';
 import { OperatorFailure, usageFailure } from '../failure.ts';
 import { EXIT, type ExitCode } from '../io.ts';
 import { listing, wholePage } from '../listing.ts';
-import { listText, objectText, readCount, readMs, type OperatorRun, type OutputRow, type RunVerb } from '../output.ts';
+import {
+  alignedText,
+  cellOf,
+  durationText,
+  listText,
+  objectText,
+  readCount,
+  readMs,
+  type OperatorRun,
+  type OutputRow,
+  type RunVerb,
+} from '../output.ts';
 import { pathOf, type OperatorRelay } from '../relay.ts';
 
 export const status: RunVerb = async ({ relay, io, output }) => {
   const report = await readReport(relay);
-  io.print(objectText(report, output, { id: ['node_id'] }));
+  io.print(output === 'table' ? statusText(report) : objectText(report, output, { id: ['node_id'] }));
   if (report.needs_attention.length === 0) return EXIT.done;
   for (const fault of report.needs_attention) io.complain(`Needs attention: ${fault}.\n`);
   return EXIT.failed;
@@ -58,17 +70,54 @@ function reportOf(status: GetStatusQuery) {
     p99_ms: quantileOf(series.items, 'command_p99'),
     waits: waits.count,
     oldest_wait_ms: oldest?.age_ms ?? null,
-    oldest_wait: oldest ? `${oldest.user_id}/${oldest.client_id}/${oldest.command_id}` : null,
+    oldest_wait: oldest ? addressOf(oldest) : null,
     /** What a person should look at; empty if all is well. */
     needs_attention: [...nodeFaults(status), ...deliveryFaults(status)],
   };
 }
 
+type CallIds = Readonly<Record<'user_id' | 'client_id' | 'command_id', string>>;
+
+function addressOf({ user_id, client_id, command_id }: CallIds): string {
+  return `${user_id}/${client_id}/${command_id}`;
+}
+
+/** Returns the report as lines for a person. What needs attention is said on standard error. */
+function statusText(report: DeploymentReport): string {
+  const { label, version, mode, node_id, needs_attention: faults } = report;
+  const lines = [
+    ['relay', `callboard ${version}${label === null ? '' : ` (${label})`}, ${mode} mode; ${node_id} answered`],
+    ['nodes', `${report.nodes}`],
+    ['links', `${report.links}`],
+    ['calls', `in progress ${report.unfinished_commands}, ended per second ${report.calls_per_second}`],
+    ['last minute', endsText(report)],
+    ['duration', quantilesText(report)],
+    ['callers waiting', waitsText(report)],
+    ['needs attention', faults.length === 0 ? 'nothing' : `${faults.length}, named below`],
+  ];
+  return alignedText(lines.map((line) => line.map(cellOf)));
+}
+
+function endsText({ ended_last_minute }: DeploymentReport): string {
+  const ends = Object.entries(ended_last_minute).map(([outcome, count]) => `${outcome.replace('_', ' ')} ${count}`);
+  return ends.join(', ') || 'none ended';
+}
+
+function quantilesText({ p50_ms, p99_ms }: DeploymentReport): string {
+  return p50_ms === null ? 'none ended in the last minute' : `p50 ${p50_ms} ms, p99 ${p99_ms ?? '-'} ms`;
+}
+
+function waitsText({ waits, oldest_wait_ms, oldest_wait }: DeploymentReport): string {
+  return oldest_wait_ms === null
+    ? `${waits}`
+    : `${waits}, the oldest for ${durationText(oldest_wait_ms)}: ${oldest_wait}`;
+}
+
 function nodeFaults({ delivery }: GetStatusQuery): readonly string[] {
   return delivery.nodes.items.flatMap(({ node_id, stale, mailbox_listener_alive, reconciliation_alive }) => [
-    ...(stale ? [`node ${node_id} is silent`] : []),
-    ...(!stale && !mailbox_listener_alive ? [`node ${node_id} does not read its mailbox`] : []),
-    ...(!stale && !reconciliation_alive ? [`node ${node_id} does not end overdue commands`] : []),
+    ...(stale ? [`node ${node_id} is silent: it has stopped, or cannot reach the store`] : []),
+    ...(!stale && !mailbox_listener_alive ? [`node ${node_id} takes no work from other nodes: restart it`] : []),
+    ...(!stale && !reconciliation_alive ? [`node ${node_id} no longer ends overdue calls: restart it`] : []),
   ]);
 }
 
@@ -79,10 +128,14 @@ function deliveryFaults({ delivery, oldest_wait, series, waits }: GetStatusQuery
   const [oldest] = oldest_wait.items;
   const seen = [delivery.nodes.completeness, waits.completeness, series.completeness];
   return [
-    ...full.map(({ scope_id, limit }) => `the admission scope ${scope_id} is full (${limit})`),
-    ...(delivery.summary.due_commands > 0 ? [`${delivery.summary.due_commands} commands are overdue`] : []),
-    ...(oldest && oldest.age_ms >= LONG_WAIT_MS ? [`a caller has waited ${Math.round(oldest.age_ms / 1000)} s`] : []),
-    ...(seen.every(({ complete }) => complete) ? [] : ['a part of the deployment did not answer']),
+    ...full.map(({ scope_id, limit }) => `the scope ${scope_id} has ${limit} live calls, and more are refused`),
+    ...(delivery.summary.due_commands > 0
+      ? [`calls past their deadline that have not ended: ${delivery.summary.due_commands}`]
+      : []),
+    ...(oldest && oldest.age_ms >= LONG_WAIT_MS
+      ? [`a caller has waited ${durationText(oldest.age_ms)} for ${addressOf(oldest)}`]
+      : []),
+    ...(seen.every(({ complete }) => complete) ? [] : ['a part of the deployment did not answer, and is not counted']),
   ];
 }
 
@@ -139,16 +192,8 @@ function print({ io, output }: OperatorRun, report: DeploymentReport, clients: r
 }
 
 function headText(report: DeploymentReport): string {
-  const { label, version, mode, nodes, links, unfinished_commands, calls_per_second, p50_ms, p99_ms } = report;
-  const ends = Object.entries(report.ended_last_minute).map(([outcome, count]) => `${outcome} ${count}`);
-  const wait = report.oldest_wait === null ? '' : `, oldest ${report.oldest_wait_ms} ms: ${report.oldest_wait}`;
-  return [
-    `callboard ${version}${label === null ? '' : ` (${label})`}, ${mode}: nodes ${nodes}, links ${links}, unfinished ${unfinished_commands}`,
-    `calls/s ${calls_per_second}, p50 ${p50_ms ?? '-'} ms, p99 ${p99_ms ?? '-'} ms; last minute: ${ends.join(', ') || 'none ended'}`,
-    `waits ${report.waits}${wait}`,
-    ...report.needs_attention.map((fault) => `needs attention: ${fault}`),
-    '',
-  ].join('\n');
+  const faults = report.needs_attention.map((fault) => `${visibleLine(`needs attention: ${fault}`)}\n`);
+  return `${statusText(report)}${faults.join('')}`;
 }
 
 /** Returns the clients with most work, at most ROWS. */

@@ -6,6 +6,7 @@ import type { Socket } from 'node:net';
 import { isCode, statusOf, type Code } from '../../protocol/codes.ts';
 import { ID, type Check } from '../../protocol/fields.ts';
 import { RawJson, isRecord, readMembers } from '../../protocol/json.ts';
+import { wrong } from '../link/advice.ts';
 import { guarded, type ErrorSink } from '../link/link.ts';
 import { LinkClosedError, systemClock } from '../link/platform.ts';
 import { SiteRefusedError } from '../runtime/ends.ts';
@@ -53,7 +54,9 @@ const TIMES = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout
 export async function startCooperativeSiteControlServer(options: ControlServerOptions): Promise<ControlServer> {
   const { token, host = '127.0.0.1' } = options;
   if (!LOOPBACK.has(host)) throw new TypeError('host: 127.0.0.1 or ::1 expected');
-  if (!/^\S+$/.test(token)) throw new TypeError('token: a string without white space expected');
+  if (typeof token !== 'string' || !/^\S+$/.test(token)) throw wrong('token', token, 'a string without white space');
+  if (typeof options.runtime?.onStatus !== 'function')
+    throw wrong('runtime', options.runtime, 'what createRuntime returns');
   const closing = new AbortController();
   const server = createServer(TIMES);
   const port = await listen(server, options.port, host);

@@ -107,8 +107,8 @@ function baseOf(linkUrl: string): string {
  */
 function requireLink({ status }: HostRuntime, messageId: string): void {
   if (status.state === 'connected') return;
-  const why = 'reason' in status ? ` (${status.reason})` : '';
-  const message = `The runtime is not connected to the relay: ${status.state}${why}. Nothing was sent.`;
+  const why = 'reason' in status ? ` (${status.reason}). ${status.message}` : '.';
+  const message = `The runtime is not connected to the relay: ${status.state}${why} Nothing was sent.`;
   throw new HostError('runtime_disconnected', message, { messageId });
 }
 

@@ -111,20 +111,26 @@ export type Welcome = Extract<DownFrame, { type: 'welcome' }>;
  *   says not to reconnect.
  *
  * `reason` is the name of the close code if there was one, otherwise `connection_lost`, `connect_timeout`,
- * `connect_failed`, `heartbeat_lost`, `token_failed`, or `not_connected` before the first attempt.
+ * `connect_failed`, `heartbeat_lost`, `token_failed`, or `not_connected` before the first attempt. `message` tells a
+ * person what happened and what helps.
  */
 export type LinkStatus =
   | { readonly state: 'connecting'; readonly attempt: number }
   | { readonly state: 'connected'; readonly welcome: Welcome }
-  | { readonly state: 'disconnected'; readonly reason: string; readonly retryInMs: number | null }
-  | { readonly state: 'closed'; readonly reason: string };
+  | {
+      readonly state: 'disconnected';
+      readonly reason: string;
+      readonly message: string;
+      readonly retryInMs: number | null;
+    }
+  | { readonly state: 'closed'; readonly reason: string; readonly message: string };
 
 /** The error with which `ready()` and every pending wait reject when the link is closed permanently. */
 export class LinkClosedError extends Error {
   readonly reason: string;
 
-  constructor(reason: string) {
-    super(`The link is closed: ${reason}.`);
+  constructor({ reason, message }: { readonly reason: string; readonly message: string }) {
+    super(`The link is closed: ${reason}. ${message}`);
     this.name = 'LinkClosedError';
     this.reason = reason;
   }
@@ -181,8 +187,8 @@ export function renewInMs(expiresAt: number, now: number): number {
 }
 
 /** Returns a token from the source. Rejects with what the token function throws, or with TypeError without a token. */
-export async function takeToken(source: TokenSource): Promise<string> {
-  const token = typeof source === 'string' ? source : await source();
+export async function takeToken(source: TokenSource | undefined): Promise<string> {
+  const token = typeof source === 'function' ? await source() : source;
   if (typeof token !== 'string' || token === '') throw new TypeError('The token function gave no token.');
   return token;
 }

@@ -1,6 +1,8 @@
 /** Sends one HTTP request to the relay, with token, timeout and retries. All client libraries use it. */
+import type { CloseReason, Code } from '../../protocol/codes.ts';
 import { writeJson } from '../../protocol/json.ts';
 import { STATUS_ERROR, type SpanLike, type SpanValues } from '../../protocol/trace.ts';
+import { checkBaseUrl, checkToken, unreachable } from './advice.ts';
 import { BACKOFF_CAP_MS, backoffMs, sleep, systemClock, takeToken, type Clock, type TokenSource } from './platform.ts';
 
 /** The options of every library that sends HTTP requests. */
@@ -9,9 +11,10 @@ export type RelayRequestOptions = {
   readonly url: string;
   /**
    * A token, or a function that returns one. The function is called before each request, and once more when the relay
-   * answers 401. If it throws, the call rejects with the code `unauthenticated`.
+   * answers 401. If it throws, the call rejects with the code `unauthenticated`. Undefined, such as an environment
+   * variable that is not set, is refused at once.
    */
-  readonly token: TokenSource;
+  readonly token: TokenSource | undefined;
   /** How many times a request is sent again when its connection breaks. Default 3. */
   readonly retries?: number;
   /** The function that sends requests. Default: the platform's. If it rejects, the request is sent again. */
@@ -21,6 +24,12 @@ export type RelayRequestOptions = {
   /** A source of random numbers from 0 (included) to 1 (excluded), for jitter. Default `Math.random`. */
   readonly random?: () => number;
 };
+
+/** Throws TypeError for an address or a token with which no request can succeed. */
+export function checkRequestOptions({ url, token }: RelayRequestOptions): void {
+  checkBaseUrl(url);
+  checkToken(token);
+}
 
 export type RelayRequest = {
   readonly method: 'GET' | 'POST';
@@ -72,7 +81,7 @@ export async function requestRelay(options: RelayRequestOptions, request: RelayR
       continue;
     }
     if (attempt >= (options.retries ?? RETRIES)) {
-      throw request.fault('unreachable', 'The relay could not be reached.', answer);
+      throw request.fault('unreachable', unreachable(options.url), answer);
     }
     const ms = backoffMs(attempt, { baseMs: RETRY_BASE_MS, capMs: BACKOFF_CAP_MS, random });
     await sleep(clock, ms, request.signal);
@@ -82,16 +91,23 @@ export async function requestRelay(options: RelayRequestOptions, request: RelayR
 /** What every error of the libraries may say besides its code and message. */
 export type LibraryErrorDetails = { readonly retryAfterMs?: number | null; readonly cause?: unknown };
 
+/**
+ * The code of a library's error: one of callboard's codes, the name of a close code, or one of the libraries' own. A
+ * newer relay may send one that this version does not name.
+ */
+export type ErrorCode = Code | CloseReason | 'unreachable' | 'bad_answer' | 'overloaded' | 'closed';
+
 /** The form that the errors of all libraries share. */
 export class LibraryError extends Error {
-  readonly code: string;
+  readonly code: ErrorCode;
   /** The time after which a retry may succeed, in milliseconds; null when the relay gave no time. */
   readonly retryAfterMs: number | null;
 
   constructor(name: string, code: string, message: string, { retryAfterMs, cause }: LibraryErrorDetails) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = name;
-    this.code = code;
+    // Most codes come from the relay, as texts.
+    this.code = code as ErrorCode;
     this.retryAfterMs = retryAfterMs ?? null;
   }
 }

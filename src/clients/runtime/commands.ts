@@ -1,5 +1,6 @@
 /** Runs commands: local checks, authorization, approval, the handler, its deadline and its end. */
 import type { DownFrame } from '../../protocol/frames.ts';
+import { RawJson } from '../../protocol/json.ts';
 import {
   NO_PARENT,
   SERVER,
@@ -8,12 +9,13 @@ import {
   type ContextLike,
   type TraceApi,
 } from '../../protocol/trace.ts';
+import type { Params } from '../link/actions.ts';
 import { guarded } from '../link/link.ts';
 import { systemClock, type Clock } from '../link/platform.ts';
 import { SCOPE, endSpan, parseObject, spanAttributes, type WireTrace } from '../link/relay-request.ts';
 import { boundedMessage, failure, returned, thrown, toJson, type EndReport, type Stop } from './ends.ts';
-import type { ActionRegistry, Registered } from './registry.ts';
-import type { ActionRequest, Call, Judge, Params, RuntimeOptions, SiteCall } from './types.ts';
+import type { ActionRegistry, SchemaCheck, Registered } from './registry.ts';
+import type { ActionRequest, Call, Judge, RuntimeOptions, SiteCall } from './types.ts';
 
 /** The most commands in progress. It is above the relay's window: handlers may run on after their deadline. */
 const MAX_RUNNING = 256;
@@ -105,8 +107,21 @@ export class Commands {
     if (!action) return failure('unknown_action', boundedMessage(`This client has no action ${frame.action}.`));
     const parsed = parseParams(frame.payload);
     if (!parsed) return failure('arguments_invalid', 'The params are not an object.');
-    const wrong = action.validate?.(parsed.params) ?? null;
-    return wrong === null ? { action, parsed } : failure('arguments_invalid', wrong);
+    return { action, parsed };
+  }
+
+  /** Checks the params. Returns the job with the params that the schema gives, or the end of a refused command. */
+  async #check(job: Job, check: SchemaCheck): Promise<Job | EndReport> {
+    let { params } = job.request;
+    const judge: Judge = async () => {
+      const checked = await check(params);
+      if ('fault' in checked) return { allow: false, message: checked.fault };
+      // The type of the handler follows from the schema.
+      params = checked.value as Params;
+      return true;
+    };
+    const refused = await this.#refusalOf(job, judge, ['arguments_invalid', 'The schema failed.']);
+    return refused ?? { ...job, request: { ...job.request, params } };
   }
 
   /** Asks the local authorizer, then the approver. Returns the end of a refused command; null if it may run. */
@@ -147,7 +162,9 @@ export class Commands {
   }
 
   /** Runs a command to its end. Never rejects. */
-  async #run(job: Job): Promise<EndReport> {
+  async #run(given: Job): Promise<EndReport> {
+    const job = given.action.check ? await this.#check(given, given.action.check) : given;
+    if ('type' in job) return job;
     const refused = await this.#judge(job);
     if (refused) return refused;
     const { action, request, running } = job;
@@ -165,7 +182,7 @@ export class Commands {
     const tooLong = () => stop(running, 'timeout', 'The time limit of the action has passed.');
     const cancelTimer = timeoutMs === undefined ? () => {} : this.#clock.after(timeoutMs, tooLong);
     try {
-      return returned(await action.run(request.params, this.#callOf(job)));
+      return await resultOf(action, await action.run(request.params, this.#callOf(job)));
     } catch (error) {
       return thrown(error, running.abort.signal, running.stop);
     } finally {
@@ -187,6 +204,16 @@ export class Commands {
       },
     };
   }
+}
+
+/** Returns the end of a command whose handler returned. */
+async function resultOf({ checkResult }: Registered, value: unknown): Promise<EndReport> {
+  const end = returned(value);
+  if (!checkResult || end.type === 'error') return end;
+  const checked = await checkResult(JSON.parse(end.payload ?? 'null'));
+  if ('fault' in checked)
+    return failure('result_unavailable', boundedMessage(`The result does not match its schema: ${checked.fault}`));
+  return value instanceof RawJson ? end : returned(checked.value);
 }
 
 function stop(running: Running, why: Stop, message: string): void {

@@ -1,12 +1,10 @@
 /** Defines the public interface of `callboard/runtime`. Contains types only. */
 import type { WireClientType } from '../../protocol/fields.ts';
+import type { ActionSchema, ActionSpec, InputOf, JsonSchema, OutputOf, Params, ParamsOr } from '../link/actions.ts';
 import type { LinkOptions } from '../link/link.ts';
 import type { LinkStatus, Welcome } from '../link/platform.ts';
 import type { TraceApi } from '../link/relay-request.ts';
 import type { ReportedContext, ReportedWindow, ReportChanges } from './reports.ts';
-
-/** The params of a command. They already match the action's schema, if it has one. */
-export type Params = Readonly<Record<string, unknown>>;
 
 /** The cooperative site and session through which a command was invoked. */
 export type SiteCall = { readonly sessionId: string; readonly siteId: string };
@@ -49,55 +47,14 @@ export type Call = {
 };
 
 /**
- * Runs a command. The value that it returns or resolves to is the command's result, as JSON; undefined counts as null,
- * and `rawJson(text)` is sent unchanged. An error that it throws fails the command: see ActionError and
- * ActionCancelled. If a handler returns after a cancel, its command has completed.
+ * Runs a command. `params` already match the action's schema, if it has one. The value that the handler returns or
+ * resolves to is the command's result, as JSON; undefined counts as null, and `rawJson(text)` is sent unchanged. An
+ * error that it throws fails the command: see ActionError and ActionCancelled. If a handler returns after a cancel, its
+ * command has completed.
  */
-export type Handler = (params: Params, call: Call) => unknown;
-
-/** The advertisement of an action, and its local checks. */
-export type ActionSpec = {
-  /** One line for people and agents who choose an action. */
-  readonly summary?: string;
-  /** What the summary leaves out. */
-  readonly description?: string;
-  /** A version of your own. The relay compares nothing. */
-  readonly version?: string;
-  /**
-   * The JSON Schema 2020-12 of the params. Params that do not match are refused with `arguments_invalid`, before
-   * `authorize` and `approve` are called.
-   */
-  readonly schema?: Readonly<Record<string, unknown>> | boolean;
-  /** Further facts about the action, as any JSON value. The whole advertisement has at most 64 KiB. */
-  readonly metadata?: unknown;
-  /**
-   * Whether only one command of the action may run at a time. While it runs, others are refused (`lease_busy`). Default
-   * false.
-   */
-  readonly lease?: boolean;
-  /**
-   * The longest time that the handler may run, in milliseconds: 1 to 2147483647. After it, the handler's signal is
-   * aborted. If the handler then stops, the command fails with `client_timeout`. The command's own deadline applies too.
-   * Absent: only the deadline applies.
-   */
-  readonly timeoutMs?: number;
-  /**
-   * Whether each command requires `approve`. Without an `approve` callback, each command is refused
-   * (`approval_denied`). Default false.
-   */
-  readonly approval?: boolean;
-  /**
-   * What the action does, for people and tools; it changes nothing about how the action runs. An absent member says
-   * nothing. `idempotent`: running the action again with the same params changes nothing more. `openWorld`: it acts on
-   * something outside the client.
-   */
-  readonly effects?: {
-    readonly readOnly?: boolean;
-    readonly destructive?: boolean;
-    readonly idempotent?: boolean;
-    readonly openWorld?: boolean;
-  };
-};
+export type Handler<P = Params, R = unknown> = (params: P, call: Call) => Returned<R>;
+/** An unknown result says nothing about what a handler may return. */
+type Returned<R> = unknown extends R ? unknown : R | Promise<R>;
 
 /** An action as one value, for the option `actions`. */
 export type Action = ActionSpec & { readonly name: string; readonly run: Handler };
@@ -190,11 +147,25 @@ export interface Runtime extends AsyncDisposable {
   /** Calls the listener for each later status change. Returns a function that removes the listener. */
   onStatus(listener: (status: LinkStatus) => void): () => void;
   /**
-   * Adds an action and advertises it. Throws TypeError for a name that is invalid or in use, a schema that does not
-   * compile, an invalid `timeoutMs`, an advertisement that is too large, or too many actions. Returns a function that
-   * removes the action; its running commands continue.
+   * Adds an action and advertises it, with types by hand: `handle<P, R>(...)`. Only a schema makes sure that the params
+   * are of type `P`.
    */
-  handle(name: string, spec: ActionSpec, run: Handler): () => void;
+  handle<P extends object = never, R = unknown>(
+    name: [P] extends [never] ? never : string,
+    spec: ActionSpec,
+    run: Handler<NoInfer<P>, NoInfer<R>>,
+  ): () => void;
+  /**
+   * Adds an action and advertises it. The schemas of the spec give the types of the handler's params and result. Throws
+   * TypeError for a name that is invalid or in use, a schema that cannot be applied, an invalid `timeoutMs`, an
+   * advertisement that is too large, or too many actions. Returns a function that removes the action; its running
+   * commands continue.
+   */
+  handle<const S extends ActionSchema = JsonSchema, const R extends ActionSchema = JsonSchema>(
+    name: string,
+    spec: ActionSpec<S, R>,
+    run: Handler<ParamsOr<OutputOf<S>>, InputOf<R>>,
+  ): () => void;
   /**
    * Hosts a cooperative site: registers it now and again after each `welcome`. A second call for the same site replaces
    * its definition. If the relay refuses a definition, the previous one stays in force. The token needs the scope

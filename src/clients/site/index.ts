@@ -1,8 +1,10 @@
 /** Exports `callboard/site`, the client of a viewer of a cooperative site, in a browser. Needs only `fetch`. */
 import { readHttpOutcome, type Ended } from '../caller/caller.ts';
+import { unreachable, warn, wrong } from '../link/advice.ts';
 import { STABLE_MS, randomId, reconnectMs, sleep, systemClock, takeToken, type Clock } from '../link/platform.ts';
 import {
   LibraryError,
+  checkRequestOptions,
   parseObject,
   refusalIn,
   requestRelay,
@@ -16,6 +18,7 @@ import { createSseParser, type SseFrame } from './sse.ts';
 
 export type { Failure, Outcome } from '../caller/caller.ts';
 export type { Clock, TokenSource } from '../link/platform.ts';
+export type { ErrorCode } from '../link/relay-request.ts';
 
 /** `token`: the grant's token, or a function that returns it. */
 export type SiteClientOptions = Omit<RelayRequestOptions, 'retries'> & {
@@ -59,7 +62,8 @@ export type SubscribeOptions = {
   readonly signal?: AbortSignal;
   /**
    * Receives the status of the stream. `live`: events published from now on are received. The subscription throws what
-   * this callback throws.
+   * this callback throws. Without it, the library warns on the console of an attempt that failed, once until the stream
+   * is live.
    */
   readonly onStatus?: (status: StreamStatus) => void;
 };
@@ -104,9 +108,11 @@ const TIMEOUT_MS = 30_000;
 export class CooperativeSiteBrowserClient {
   readonly #options: SiteClientOptions;
 
-  /** Throws TypeError for an invalid URL. */
+  /** Throws TypeError for an invalid URL, token or session id. */
   constructor(options: SiteClientOptions) {
-    new URL(options.url);
+    checkRequestOptions(options);
+    if (typeof options.sessionId !== 'string' || options.sessionId === '')
+      throw wrong('sessionId', options.sessionId, "the id of a site's session");
     this.#options = options;
   }
 
@@ -209,6 +215,8 @@ class Subscription {
   #token = '';
   /** The last token that the relay refused. It is not tried again. */
   #refused: string | null = null;
+  /** Whether a failed attempt was printed since the stream was last live. */
+  #warned = false;
 
   constructor(options: SiteClientOptions, given: SubscribeOptions & { readonly signal: AbortSignal }) {
     this.#options = options;
@@ -244,6 +252,7 @@ class Subscription {
         if (frame.event === 'callboard.ready') {
           this.#live = { since: this.#clock.now(), heardAt: this.#clock.now() };
           this.#refused = null;
+          this.#warned = false;
           onStatus?.('live');
           if (this.#lastLive !== null) yield { type: 'gap', since: this.#lastLive };
         } else if (frame.event === 'callboard.closed') throw endOf(frame);
@@ -254,7 +263,13 @@ class Subscription {
       }
       return 0;
     } catch (error) {
-      if (error instanceof Interrupted) return error.afterMs;
+      if (error instanceof Interrupted) {
+        if (!onStatus && !this.#live && !this.#warned) {
+          this.#warned = true;
+          warn(`viewer of ${this.#options.sessionId}`, `${error.message} It tries again.`);
+        }
+        return error.afterMs;
+      }
       const refused = error instanceof SiteError && error.code === 'unauthenticated' && this.#token !== this.#refused;
       if (!refused || typeof this.#options.token === 'string') throw error;
       // Another token may be accepted: the next connection asks the token function again.
@@ -299,7 +314,7 @@ class Subscription {
     } catch (error) {
       this.#signal.throwIfAborted();
       if (error instanceof SiteError || error instanceof Interrupted) throw error;
-      throw new Interrupted('The connection broke.', retryMs, error);
+      throw new Interrupted(unreachable(this.#options.url), retryMs, error);
     } finally {
       cancelWatch();
       own.abort();
@@ -321,9 +336,14 @@ class Subscription {
     throw await refusalOf(response);
   }
 
-  /** Takes a token from the source. Throws SiteError `unauthenticated` when the source gives the refused token again. */
+  /**
+   * Takes a token from the source. Throws SiteError `unauthenticated` when the source gives the refused token again, and
+   * Interrupted when it gives none.
+   */
   async #freshToken(): Promise<string> {
-    this.#token = await takeToken(this.#options.token);
+    this.#token = await takeToken(this.#options.token).catch((cause: unknown) => {
+      throw new Interrupted(`The token function gave no token (${String(cause)}).`, 0, cause);
+    });
     if (this.#token === this.#refused) throw new SiteError('unauthenticated', 'The relay refused the token.');
     return this.#token;
   }

@@ -37,39 +37,6 @@ export const WAIT_FOR: Readonly<Record<WaitStage, string>> = {
   COMPLETED: 'the end',
 };
 
-const REASONS: Readonly<Record<string, string>> = {
-  action_not_advertised: 'The client does not offer this action',
-  approval_denied: 'Client refused: approval denied',
-  arguments_invalid: 'Client refused: the arguments do not fit its schema',
-  cancelled: 'Cancelled by its caller or an operator',
-  capacity_exceeded: 'The scope had no room',
-  client_denied: 'Client refused: its own rules deny it',
-  client_timeout: 'The client gave up within its own time',
-  connect_timeout: 'Client did not connect in time',
-  draining: 'The node was being drained',
-  handler_failed: 'The handler of the client failed',
-  instance_mismatch: 'Another instance of the client was connected',
-  instance_replaced: 'Another instance of the client took over',
-  lease_busy: 'Client refused: the place is in use',
-  node_lost: 'The node that held it was lost',
-  not_connected: 'The client was not connected',
-  queue_timeout: 'It waited in the queue until its deadline',
-  response_timeout: 'No answer came before the deadline',
-  result_unavailable: 'The result could not be kept',
-  runtime_disconnected: 'The client disconnected while it ran',
-  unknown_action: 'The client does not know the action',
-};
-
-/** Matches the reason that the relay writes for a cancellation: `cancelled by user:alice`. */
-const CANCELLED_BY = /^cancelled by (user|admin):(.+)$/;
-
-/** Returns a sentence for a reason; the text itself for a reason that the console does not know. */
-export function reasonText(code: string): string {
-  const [, kind, name] = CANCELLED_BY.exec(code) ?? [];
-  if (name !== undefined) return `Cancelled by ${kind === 'user' ? 'user' : 'administrator'} ${name}`;
-  return REASONS[code.toLowerCase()] ?? code;
-}
-
 /** Writes `OUTCOME_UNKNOWN` as `outcome unknown`. */
 export function plainWord(name: string): string {
   return name.toLowerCase().replaceAll('_', ' ');
@@ -166,6 +133,14 @@ export function shortDay(iso: string): string {
 /** Returns the last eight characters of an id after an ellipsis, or a short id whole. */
 export function shortId(id: string): string {
   return id.length <= 10 ? id : `…${id.slice(-8)}`;
+}
+
+/** The length up to which a name stays on one line of a table, in characters. */
+const ONE_LINE = 28;
+
+/** Returns the class of a name in a table. A long one takes several lines, because a cut name could be another's. */
+export function nameClass(...names: readonly string[]): string | undefined {
+  return names.join(' / ').length > ONE_LINE ? 'long' : undefined;
 }
 
 /** Returns a count with its noun: `1 client`, `2 clients`. */

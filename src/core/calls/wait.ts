@@ -1,4 +1,7 @@
-/** One caller's wait on a command, from the admission to the answer. */
+/**
+ * One caller's wait on a command, from the admission to the answer, and the correlator of all waits on this node: it
+ * matches replies to them, registers them again after a loss, and answers them when the node closes.
+ */
 import { ChurnMap } from '../collections.ts';
 import type { DeliveryActs } from '../commands/acts.ts';
 import { END_MESSAGES, endedByMark, isTerminal, type Command, type Reply, type WaitFor } from '../commands/command.ts';
@@ -32,8 +35,9 @@ const ONCE = { once: true } as const;
 
 /**
  * One caller's wait. It ends with the reply, at the end of the caller's own budget, when the caller hangs up, or at the
- * command's deadline, whichever comes first. Each of these removes the waiter; only the deadline touches the command.
- * The object exists from before the store is asked until the caller is answered.
+ * command's deadline, whichever comes first. Each of these removes the waiter. Only the command's deadlines touch the
+ * command: at the connect deadline and at the deadline it is settled. The object exists from before the store is asked
+ * until the caller is answered.
  */
 export class Wait {
   readonly rpcId: string;
@@ -78,7 +82,7 @@ export class Wait {
     this.#parts.correlator.forget(this.rpcId);
   }
 
-  /** Begins to wait; the waiter is registered in the store. Call it once. */
+  /** Begins to wait, after the store has registered the waiter. Call it once. */
   begin(command: Command): Promise<Invocation> {
     this.#command = command;
     if (this.#parts.correlator.released) return this.#giveUp(command);
@@ -289,7 +293,7 @@ type Parts = Pick<WaitParts, 'deps' | 'correlator'>;
 /**
  * Registers the waits of this node's callers again, because the store may have lost them. A wait whose stage has been
  * reached since is resolved. If the store no longer knows the command, the caller is answered that its outcome is
- * unknown. Never rejects: a wait that cannot be registered now ends at its deadline.
+ * unknown. Never rejects: a wait that cannot be registered now ends at the deadline of its command.
  */
 export async function reattachWaits(parts: Parts): Promise<void> {
   await Promise.all(
@@ -335,10 +339,9 @@ function forgotten(command: Command, now: number): Command {
 // Answers all callers that wait on this node when it closes. Their commands continue.
 
 /**
- * Ends all waits on this node, because it shuts down while the commands live on. Each caller is answered with the
- * present state of its command (`pending` if it has not ended), and its waiter is removed. Later callers are answered
- * in the same way at once. If the store does not answer within RELEASE_MS, callers get the last known state. Never
- * rejects.
+ * Ends all waits on this node, which shuts down while the commands live on. Each caller is answered with the present
+ * state of its command (`pending` if it has not ended), and its waiter is removed. Later callers are answered in the
+ * same way at once. If the store does not answer within RELEASE_MS, callers get the last known state. Never rejects.
  */
 export async function releaseWaits(parts: Parts): Promise<void> {
   const { deps, correlator } = parts;

@@ -1,4 +1,8 @@
-/** A command: its row, its stages, its outcome, and what is left of it after its end. */
+/**
+ * A command: its record, its stages, its outcome, and the mark that is left of it after its end. Also the records of
+ * waits on a command, and the events of commands.
+ */
+import type { WireExecution, WireOutcome, WireStage } from '../../protocol/codes.ts';
 import type { AdminPrincipal } from '../auth/principal.ts';
 import type { ClientType } from '../connections/connection.ts';
 import type { Code } from '../errors.ts';
@@ -7,14 +11,14 @@ import type { CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import type { TraceFields } from '../trace-context.ts';
 
-export type Stage = 'admitted' | 'queued' | 'dispatched' | 'acknowledged' | 'terminal';
+export type Stage = WireStage;
 export type ProvenStage = Exclude<Stage, 'terminal'>;
 /**
  * How a command ended. `outcome_unknown`: the command may have run and nothing more is known; see `lastProvenStage`.
  */
-export type Outcome = 'completed' | 'failed' | 'cancelled' | 'expired' | 'outcome_unknown';
+export type Outcome = WireOutcome;
 /** What is proven about execution in the client. It proves nothing about effects outside the client. */
-export type ExecutionEvidence = 'not_written' | 'refused_by_client' | 'may_have_run' | 'reported_by_client';
+export type ExecutionEvidence = WireExecution;
 
 /**
  * The first evidence of an end that was reported after the command had ended, or by an instance that the command was

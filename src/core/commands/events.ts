@@ -39,8 +39,8 @@ export class CommandEvents {
   readonly #feeds = new Map<string, Feed>();
   #announcing: Cancel | null = null;
   /**
-   * Until then, a node that announces a filter may have announced it before, while this node did not hear it and so did
-   * not publish what the filter matches.
+   * Until this time, this node may have missed an earlier announcement of a filter, and so not have published what the
+   * filter matches.
    */
   #lapsedUntil = -Infinity;
 
@@ -57,7 +57,10 @@ export class CommandEvents {
       );
   }
 
-  /** Publishes the event if anybody listens; otherwise it costs one comparison. `command`: the record after the event. */
+  /**
+   * Publishes the event to the feeds that it matches. Without feeds it costs one comparison. `command`: the record
+   * after the event.
+   */
   emit(stage: CommandEventStage, command: Command): void {
     if (this.#feeds.size === 0) return;
     const at = this.#parts.clock.now();
@@ -113,7 +116,7 @@ export class CommandEvents {
     };
   }
 
-  /** Stops the background work. */
+  /** Stops the announcements. */
   close(): void {
     this.#announcing?.();
     this.#announcing = null;

@@ -1,4 +1,7 @@
-/** Keeps the queue of commands of each link of this node, in memory. Writes nothing to sockets. */
+/**
+ * Keeps the queue of commands of each link of this node, in memory, and defines the interface of a link's socket.
+ * Writes nothing to sockets.
+ */
 import { ByClient, ChurnMap, ChurnSet } from '../collections.ts';
 import type { ActionAdvertisement, ClientType, DisconnectCause } from '../connections/connection.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';

@@ -1,4 +1,7 @@
-/** Binds clients to their links, and handles what the client of each link reports, and the end of the link. */
+/**
+ * Binds clients to their links, and handles what the client of each link reports and the end of the link. Also builds
+ * the rows of link histories.
+ */
 import { requireUser, type UserPrincipal } from '../auth/principal.ts';
 import type { ConnectionChange } from '../backend.ts';
 import {
@@ -49,7 +52,10 @@ export function createLinks(given: LinkParts) {
   const parts = { ...given, advertised };
   answerLeaving(given);
   return {
-    /** Binds the client to this link. Throws `forbidden`, `draining` or `store_unavailable`. */
+    /**
+     * Binds the client to this link. Throws `forbidden`, `draining`, `invalid_argument`, `share_exceeded`, `store_full`
+     * or `store_unavailable`.
+     */
     async open(requester: UserPrincipal, hello: HelloRequest, link: ClientLink): Promise<LinkSession> {
       if (parts.isDraining()) fail('draining', 'This node takes no new links.');
       const { userId, scopes } = requireUser(requester, 'connect');
@@ -118,9 +124,9 @@ function kickElsewhere({ deps }: LinkParts, { previous, connection }: ConnectRes
 }
 
 /**
- * Gives up commands of a replaced instance after the grace period. Until then its results may still arrive over the
- * closing socket. A command that still runs on a leaving link, on this node or on another one, gets another grace
- * period.
+ * Gives up commands of a replaced instance after the grace period. Until then the instance's results may still arrive
+ * over the closing socket. A command that still runs on a leaving link, on this node or on another one, gets another
+ * grace period.
  */
 function giveUpLater(parts: LinkParts, orphaned: readonly Command[]): void {
   if (orphaned.length === 0) return;
@@ -174,7 +180,7 @@ class ClientSession {
   readonly clientType: ClientType;
   /** Whether the token of the hello allowed the client to host sites. */
   readonly host: boolean;
-  /** What binding the link changed; null once `begin` was called. */
+  /** The result of binding the client to the link; null once `begin` was called. */
   result: ConnectResult | null;
   /**
    * Commands that were written to an earlier link of this instance and have not ended. The client is asked for their
@@ -265,8 +271,8 @@ class ClientSession {
   }
 
   /**
-   * Records a sign of life. Resolves to false if the client is no longer bound to this link; the gateway then closes the
-   * link. Always true once the client is leaving.
+   * Records a sign of life. Resolves to false if the client is no longer bound to this link; the gateway then closes
+   * the link. Always true once the client is leaving.
    */
   async alive(): Promise<boolean> {
     if (this.#left) return true;
@@ -318,7 +324,7 @@ class ClientSession {
     dispatcher.detach(this.#linkQueue);
     const { client, binding } = this.#linkQueue;
     advertised.closed(client);
-    // For a client that left, the disconnect is already recorded: it announced the end that its socket now has.
+    // For a client that left, `leave` records the disconnect, with the cause that the client announced.
     const end: LinkEnd = { cause: this.#left ? 'client_closed' : cause, closeCode };
     linkClosed(deps, { ...client, ...binding, connectedAt: this.#connectedAt }, end);
     if (this.#left) await this.#left;
@@ -326,8 +332,8 @@ class ClientSession {
   }
 
   /**
-   * Unbinds once the store has answered every dispatch. If an answer is lost, only the bound link can ask whether the
-   * dispatch was recorded.
+   * Unbinds the client once the store has answered every dispatch: if an answer is lost, only the bound link can ask
+   * whether the dispatch was recorded.
    */
   async #leave(): Promise<void> {
     const { dispatcher } = this.#parts;

@@ -1,4 +1,7 @@
-/** Lets a node ask other nodes a question through their mailboxes. It does not know the topics of the questions. */
+/**
+ * Lets a node ask other nodes questions through their mailboxes, lists the nodes to ask, and asks which commands still
+ * run on leaving links.
+ */
 import type { Deps } from '../deps.ts';
 import { isStoreUnavailable } from '../errors.ts';
 import { PAGE_MAX } from '../limits.ts';

@@ -1,4 +1,4 @@
-/** Reads the payloads of messages, including those in the spill store. */
+/** Reads the payloads of messages, and stores large payloads in the spill store. */
 import type { Principal } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError } from '../errors.ts';
@@ -9,7 +9,7 @@ import { holderOf } from '../shares/shares.ts';
 import { NO_PAYLOAD, type Message, type ShownPayload, type SpillRead, type StoredPayload } from './message.ts';
 
 /**
- * How many objects of the spill store one answer reads at the same time, and how many bytes they may have in all. A
+ * How many payloads one answer reads at the same time, and how many bytes those in the spill store may have together. A
  * single object may have more bytes.
  */
 const AT_ONCE = { objects: 16, bytes: 1024 * 1024 } as const;
@@ -23,7 +23,8 @@ const SHOWN: Readonly<Record<SpillRead['state'], ShownPayload['state']>> = {
 /**
  * Returns one payload per message, in the order given. A large payload is read from the spill store, and is `expired`
  * once its time is over. Between groups of reads the loop does other work. All reads of one answer take one turn of
- * `ReadTurns` together. With a turn for each read, an answer would hold its first payloads in memory until the last turn.
+ * `ReadTurns` together. If each read took a turn, an answer would hold its first payloads in memory until the last
+ * turn.
  */
 export async function readPayloads(
   deps: Deps,

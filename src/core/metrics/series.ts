@@ -40,7 +40,10 @@ import {
 } from '../metrics.ts';
 
 export type SeriesQuery = {
-  /** The names of counters, of sampled gauges, and of quantiles of histograms: see `../metrics.ts`. At most SERIES_LINES. */
+  /**
+   * The names of counters, of sampled gauges, and of quantiles of histograms: see `../metrics.ts`. At most
+   * SERIES_LINES.
+   */
   readonly names: readonly string[];
   readonly windowSeconds: number;
   readonly stepSeconds?: number | null | undefined;
@@ -71,8 +74,8 @@ export function createSeries(deps: Deps, questions: NodeQuestions) {
     start: () => closeSlots(deps),
     /**
      * Shows how counters, gauges and quantiles changed in the time window that ends now. Admin only. The completeness
-     * lists each node; a node that did not answer has the reason `node_silent`. Throws `invalid_argument` for an unknown
-     * name and for a window out of range.
+     * lists each node; a node that did not answer has the reason `node_silent`. Throws `invalid_argument` for an
+     * unknown name and for a window out of range.
      */
     async read(requester: Requester, query: SeriesQuery): Promise<SeriesAnswer> {
       requireAdmin(requester);

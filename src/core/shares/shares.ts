@@ -1,4 +1,7 @@
-/** Counts what each holder has of each share, and refuses what exceeds it. */
+/**
+ * The shares: lists the resources that users share, counts what each holder has of each, and refuses what exceeds the
+ * bounds.
+ */
 import type { Principal } from '../auth/principal.ts';
 import { fail, refuseInputs, type Code, type InputError } from '../errors.ts';
 import type { JsonText } from '../json.ts';
@@ -41,7 +44,10 @@ export const SHARE_NAMES = [
    * is used up, ids are forgotten early, and the counters of deduplication are no longer exact. Direct mode only.
    */
   'dedup_marks',
-  /** The number of connections over which a valid token arrived last: of HTTP, and links. */
+  /**
+   * The number of connections, of HTTP and of links. Each is counted for the holder of the last valid token that
+   * arrived over it.
+   */
   'sockets',
   /** The number of HTTP requests in progress, without event streams and mutations that have begun. */
   'requests',
@@ -53,7 +59,7 @@ export const SHARE_NAMES = [
 
 export type ShareName = (typeof SHARE_NAMES)[number];
 
-/** What a refusal names for a member's part of an admission scope, whose bounds are in the policy. */
+/** The share that a refusal names if a member's part of an admission scope is used up. Its bounds are in the policy. */
 export const SCOPE_SHARE = 'scope';
 export type RefusedShare = ShareName | typeof SCOPE_SHARE;
 
@@ -124,8 +130,8 @@ type ShareClaim = {
  *
  * Up to three quarters of the total nobody is refused. Above that, a user may hold up to the guarantee. Once the total
  * is used up, a reserve is left for users who hold little: with the claim, a user may hold at most free² / reserve,
- * where `free` is what is then left of the reserve, but always 1. Each holder can take only a part of what is left, so another user
- * always finds room, with any number of users who hold as much as they can (`guaranteeBeside`).
+ * where `free` is what the claim leaves of the reserve, or 1 as long as the reserve has room. Each holder can take only
+ * a part of what is left, so that another user finds room too (`guaranteeBeside` computes how much).
  */
 function shareRefusal({ guarantee, total }: ShareBound, claim: ShareClaim): ShareRefusal | null {
   const { held, used, amount, admin } = claim;
@@ -237,15 +243,15 @@ export class Shares {
     return this.#used[INDEX[share]] ?? 0;
   }
 
-  /** Whether the total is reached, so that the next `claim` of any user is refused. */
+  /** Whether the total is reached, so that only the reserve is left. */
   full(share: ShareName): boolean {
     const { total } = this.bounds[share];
     return total !== null && this.used(share) >= total;
   }
 
   /**
-   * Returns the users over their guarantee, in no particular order. They are at most as many as guarantees fit into the
-   * total.
+   * Returns the users over their guarantee, in no particular order. They are few, because each of them holds more than
+   * a guarantee.
    */
   over(share: ShareName): Iterable<Holdings> {
     return this.#over[INDEX[share]] ?? [];
@@ -259,7 +265,7 @@ export class Shares {
     return most;
   }
 
-  // Holdings alone call the methods below.
+  // Only Holdings uses the methods below.
 
   find(userId: string): Holdings | undefined {
     return this.#users.get(userId);
@@ -351,8 +357,7 @@ export class Holdings {
   }
 
   /**
-   * Returns the user's registered object, or this one if none is registered. An object that holds something is
-   * registered.
+   * Returns the user's registered object, or this one if none is registered. An object with a holding is registered.
    */
   #current(): Holdings {
     if (this.#kinds > 0) return this;
@@ -424,7 +429,7 @@ export function paramsAreSmall(params: JsonText | null): boolean {
 // Finds the shares whose total is used up, which refuse new links or commands of users who hold much.
 
 /**
- * The shares that every new link or command needs. The others do not refuse new work: their data is evicted (results,
+ * The shares that new links or commands need. The others do not refuse new work: their data is evicted (results,
  * history), or their room is free again within moments.
  */
 const NEEDED: readonly ShareName[] = ['links', 'advertised_bytes', 'queued_bytes', 'spilled_bytes', 'marks', 'sockets'];

@@ -1,4 +1,7 @@
-/** Lets users take turns: with large reads, with documents, and with the bytes that they send. */
+/**
+ * Bounds what users do at the same time: the bytes per second that they send, and their large reads and documents, with
+ * which they take turns.
+ */
 import type { Principal, Requester } from '../auth/principal.ts';
 import { fail } from '../errors.ts';
 import { DOCUMENT_SMALL_COST, DOCUMENT_TURN_COST, READ_TURNS } from '../limits.ts';
@@ -244,13 +247,16 @@ export class ReadTurns {
 
 // Runs the documents that requesters read with: bounds how many a user has in progress, and lets users take turns.
 
-/** The estimated cost of a document (graphql/execution/cost.ts), and its reads. */
+/** The estimated cost of a document (graphql/execute/cost.ts), and its reads. */
 type DocumentRun = { readonly cost: number; readonly reading: DocumentReading };
 
 /** How long a requester with too many documents in progress should wait before the next one. */
 const RETRY_AFTER_MS = 1000;
 
-/** Runs queries and REST reads. Mutations are not run by it, because they wait and have the share `waits`. */
+/**
+ * Creates the runner of queries and REST reads. It does not run mutations, because they wait and have the share
+ * `waits`.
+ */
 export function createDocumentTurns({ shares, loop }: { readonly shares: Shares; readonly loop: EventLoop }) {
   const paced = { loop, costPerTurn: DOCUMENT_TURN_COST, small: DOCUMENT_SMALL_COST };
   const turns = new ReadTurns({ ...READ_TURNS, paced });
@@ -265,9 +271,10 @@ export function createDocumentTurns({ shares, loop }: { readonly shares: Shares;
   };
   return {
     /**
-     * Runs `work`, at once if the document is cheap or no other was run in this turn of the event loop; otherwise when it
-     * is the user's turn. Its value and its error are passed on. Throws `share_exceeded` if the user has too many
-     * documents in progress. Rejects with `store_unavailable` if the answer was given up before its turn.
+     * Runs `work`: at once if no other document of the user waits and there is room in this turn of the event loop and
+     * in READ_TURNS, otherwise when it is the user's turn. Its value and its error are passed on. Throws
+     * `share_exceeded` if the user has too many documents in progress. Rejects with `store_unavailable` if the answer
+     * was given up before its turn.
      */
     run<T>(requester: Requester, { cost, reading }: DocumentRun, work: () => MaybePromise<T>): MaybePromise<T> {
       const holdings = holdingsOf(requester);

@@ -56,12 +56,12 @@ export function createUsers(deps: Deps) {
       return { ...page, completeness: completenessOf(sourcesOf(totals(page.nodes), scan.gaps, asOf)) };
     },
     /**
-     * Returns the summary of a user, for an administrator or the user itself. Null if the requester is another user. For
-     * an administrator null also means that nothing is known of the user.
+     * Returns the summary of a user, for an administrator or the user itself. Null if the requester is another user.
+     * For an administrator null also means that nothing is known of the user.
      */
     get: (requester: Requester, userId: string): MaybePromise<UserView | null> =>
       thenDo(many(requester, [userId]), ([user = null]) => user),
-    /** Does the same as `get`, for several users, in order. One round trip. */
+    /** Does the same as `get`, for several users together, in order. */
     many,
   };
 }

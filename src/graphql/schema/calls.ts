@@ -9,7 +9,6 @@ import {
 } from '../../core/calls/call.ts';
 import type { WaitFor } from '../../core/commands/command.ts';
 import type { CancelReceipt, InstanceMismatch, Invocation, PendingRpc, PendingRpcAlert } from '../../core/core.ts';
-import { notFound } from '../../core/errors.ts';
 import { clientKeyText, commandKeyText } from '../../core/ids.ts';
 import {
   AWAIT_WITHIN_MS,
@@ -45,7 +44,7 @@ import {
   scannedBy,
   scannedPageCost,
 } from './page.ts';
-import { Refusal, RefusalCodeEnum, orRefusal, refusalOf, type RefusalView } from './refusal.ts';
+import { Refusal, RefusalCodeEnum, answered, orRefusal, type RefusalView } from './refusal.ts';
 
 export const WaitStageEnum = wireEnum<WaitFor>(
   'WaitStage',
@@ -256,7 +255,7 @@ builder.subscriptionField('pendingRpcAlerts', (t) =>
  * An answered invocation. `reread`: the command was awaited by its ids, so the answer shows a stored record and not the
  * response to the caller's own call.
  */
-type InvocationView = Exclude<Invocation, RefusalView> & { readonly reread: boolean };
+type InvocationView = Exclude<Invocation, { readonly kind: 'refused' }> & { readonly reread: boolean };
 
 const InvocationType = builder.interfaceRef<InvocationView>('Invocation').implement({
   description: 'An admitted invocation, as its caller sees it. With its ids the command can be awaited again.',
@@ -383,7 +382,10 @@ builder.mutationField('invokeAction', (t) =>
     resolve: (_, { input }, { core, requester, signal, notes, trace }) => {
       const onSpan = spanNoter(notes);
       const request = { ...input, params: textOfJson(input.params), signal, trace, onSpan };
-      return core.rpc.invoke(requester, request).then((invocation) => view(noteCommand(notes, invocation), false));
+      return answered(
+        () => core.rpc.invoke(requester, request),
+        (invocation) => view(noteCommand(notes, invocation), false),
+      );
     },
   }),
 );
@@ -392,7 +394,7 @@ builder.mutationField('awaitCommand', (t) =>
   t.field({
     type: InvokeActionResult,
     description:
-      'Waits for a command by its ids, on any node. Answers `not_found` if there is no such command or it belongs to another user.',
+      'Waits for a command by its ids, on any node. Refuses with `not_found` if there is no such command or it belongs to another user.',
     args: {
       ...commandArguments,
       waitFor: t.arg(waitFor),
@@ -402,15 +404,17 @@ builder.mutationField('awaitCommand', (t) =>
       }),
     },
     extensions: DIRECT_MUTATION,
-    resolve: async (_, args, { core, requester, signal, notes, trace }) => {
+    resolve: (_, args, { core, requester, signal, notes, trace }) => {
       const request = { ...args, signal, trace, onSpan: spanNoter(notes) };
-      const answer = await core.rpc.await(requester, request).catch(refusalOf);
-      return view(noteCommand(notes, answer ?? notFound()), true);
+      return answered(
+        () => core.rpc.await(requester, request),
+        (invocation) => view(noteCommand(notes, invocation), true),
+      );
     },
   }),
 );
 
-export function view(invocation: Invocation, reread: boolean): InvocationView | RefusalView {
+export function view(invocation: Invocation | RefusalView, reread: boolean): InvocationView | RefusalView {
   return invocation.kind === 'refused' ? invocation : { ...invocation, reread };
 }
 
@@ -454,12 +458,13 @@ const CancelCommandInput = builder.inputType('CancelCommandInput', {
 builder.mutationField('cancelCommand', (t) =>
   t.field({
     type: CancelCommandResult,
-    description: 'Cancels a command. Answers `not_found` if there is no such command or it belongs to another user.',
+    description:
+      'Cancels a command. Refuses with `not_found` if there is no such command or it belongs to another user.',
     args: { input: t.arg({ type: CancelCommandInput, required: true, description: 'The command to cancel.' }) },
-    resolve: async (_, { input: { reason, ...key } }, { core, requester, notes }) =>
-      noteCommand(
-        notes,
-        (await core.rpc.cancel(requester, key, reason ?? null, notes?.requestId).catch(refusalOf)) ?? notFound(),
+    resolve: (_, { input: { reason, ...key } }, { core, requester, notes }) =>
+      answered(
+        () => core.rpc.cancel(requester, key, reason ?? null, notes?.requestId),
+        (receipt) => noteCommand(notes, receipt),
       ),
   }),
 );

@@ -10,7 +10,6 @@ import {
 } from '../../core/commands/command.ts';
 import type { DeliverySummaryView, Disconnection, NodeView, ScopeView } from '../../core/commands/operator.ts';
 import type { CommandOrder } from '../../core/commands/stores.ts';
-import { notFound } from '../../core/errors.ts';
 import { clientKeyText } from '../../core/ids.ts';
 import {
   DELIVERY_SAMPLE,
@@ -39,7 +38,7 @@ import {
   scannedBy,
   scannedPageCost,
 } from './page.ts';
-import { orRefusal, refusalOf } from './refusal.ts';
+import { answered, orRefusal } from './refusal.ts';
 import { ModeEnum } from './server.ts';
 
 /** The arguments that name one command. */
@@ -247,20 +246,29 @@ const DispatcherNode = builder.objectRef<NodeView>('DispatcherNode').implement({
 
 export const DispatcherNodeConnection = connectionOf('DispatcherNode', DispatcherNode, { rows: 'dispatcher nodes' });
 
+const DrainNodeResult = orRefusal(
+  'DrainNodeResult',
+  DispatcherNode,
+  'The node’s report after the request, or a refusal.',
+);
+
 builder.mutationField('drainNode', (t) =>
   t.field({
-    type: DispatcherNode,
+    type: DrainNodeResult,
     description:
-      'Drains a node. Administrators only. The node admits no new commands and closes its links one after another, each when nothing is queued or in flight on it. Answers at once with the work that is left; `delivery.nodes` shows the progress. A drain cannot be undone: start a new process instead. Answers `not_found` if there is no such node. The audit log records the request.',
+      'Drains a node. Administrators only. The node admits no new commands and closes its links one after another, each when nothing is queued or in flight on it. Answers at once with the work that is left; `delivery.nodes` shows the progress. A drain cannot be undone: start a new process instead. Refuses with `not_found` if there is no such node. The audit log records the request.',
     args: {
       nodeId: t.arg.id({ required: true, description: 'The node’s id.' }),
       withinMs: t.arg.int({
         ...ranged(DRAIN_WITHIN_MS),
         description: `How long links may finish their work, in milliseconds: ${DRAIN_WITHIN_MS.min} to ${DRAIN_WITHIN_MS.max}. Links that are still busy then are closed.`,
       }),
+      reason: t.arg.string({
+        description: `The reason for the audit log, at most ${MAX_REASON} characters. Omitted: none.`,
+      }),
     },
-    resolve: async (_, { nodeId, withinMs }, { core, requester, notes }) =>
-      (await core.delivery.drainNode(requester, nodeId, withinMs, notes?.requestId)) ?? notFound(),
+    resolve: (_, { nodeId, withinMs, reason }, { core, requester, notes }) =>
+      answered(() => core.delivery.drainNode(requester, nodeId, withinMs, reason ?? null, notes?.requestId)),
   }),
 );
 
@@ -424,7 +432,7 @@ builder.mutationField('disconnectClient', (t) =>
   t.field({
     type: DisconnectResult,
     description:
-      'Closes a client’s link with close code 4451. Administrators only. The client may connect again at once: to keep it away, its token must no longer be accepted. Answers `not_found` if the client has no recent connection; refuses if its link is down. The audit log records the request.',
+      'Closes a client’s link with close code 4451. Administrators only. The client may connect again at once: to keep it away, its token must no longer be accepted. Refuses with `not_found` if the client has no recent connection, and with `not_connected` if its link is down. The audit log records the request.',
     args: {
       userId: t.arg.id({ required: true, description: 'The user’s id.' }),
       clientId: t.arg.id({ required: true, description: 'The client’s id.' }),
@@ -432,9 +440,8 @@ builder.mutationField('disconnectClient', (t) =>
         description: `The reason for the audit log, at most ${MAX_REASON} characters. Omitted: none.`,
       }),
     },
-    resolve: async (_, { reason, ...key }, { core, requester, notes }) =>
-      (await core.delivery.disconnectClient(requester, key, reason ?? null, notes?.requestId).catch(refusalOf)) ??
-      notFound(),
+    resolve: (_, { reason, ...key }, { core, requester, notes }) =>
+      answered(() => core.delivery.disconnectClient(requester, key, reason ?? null, notes?.requestId)),
   }),
 );
 

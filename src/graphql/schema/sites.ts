@@ -21,7 +21,7 @@ import { InvokeActionResult, PARENT_SPAN_ID, TRACE_ID, view, waitFor } from './c
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import type { RowSize } from './page-budget.ts';
 import { CompletenessType, PAGED, ROWS_OF_USER, connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
-import { orRefusal, refusalOf } from './refusal.ts';
+import { answered, orRefusal } from './refusal.ts';
 import { User } from './users.ts';
 
 // Estimates the size of a site or a session in an answer, for the answer's budget of bytes.
@@ -195,8 +195,8 @@ const RegisterSiteInput = builder.inputType('RegisterSiteInput', {
 
 const RegisterSiteResult = orRefusal('RegisterSiteResult', SiteType, 'The site after the change, or a refusal.');
 
-const RemoveSiteResult = builder
-  .objectRef<{ readonly siteId: string; readonly closedSessions: number }>('RemoveSiteResult')
+const RemovedSite = builder
+  .objectRef<{ readonly siteId: string; readonly closedSessions: number }>('RemovedSite')
   .implement({
     description: 'A removed site.',
     fields: fieldsOf(() => ({
@@ -205,18 +205,20 @@ const RemoveSiteResult = builder
     })),
   });
 
+const RemoveSiteResult = orRefusal('RemoveSiteResult', RemovedSite, 'The removed site, or a refusal.');
+
 builder.mutationFields((t) => ({
   registerSite: t.field({
     type: RegisterSiteResult,
     description: `Creates a site of the requester, or replaces the definition of one. Needs the scope \`host\`; a user may have at most ${SITES_PER_USER} sites.`,
     args: { input: t.arg({ type: RegisterSiteInput, required: true, description: 'The definition.' }) },
-    resolve: (_, { input }, { core, requester }) => core.sites.register(requester, input).catch(refusalOf),
+    resolve: (_, { input }, { core, requester }) => answered(() => core.sites.register(requester, input)),
   }),
   removeSite: t.field({
     type: RemoveSiteResult,
     description: 'Removes a site of the requester and closes its sessions. Needs the scope `host`.',
     args: { siteId: t.arg.id({ required: true, description: 'The site’s id.' }) },
-    resolve: async (_, { siteId }, { core, requester }) => (await core.sites.remove(requester, siteId)) ?? notFound(),
+    resolve: (_, { siteId }, { core, requester }) => answered(() => core.sites.remove(requester, siteId)),
   }),
 }));
 
@@ -401,7 +403,13 @@ const OpenSiteSessionResult = orRefusal('OpenSiteSessionResult', OpenedSiteSessi
 
 const ShareSiteSessionResult = orRefusal('ShareSiteSessionResult', SharedGrant, 'The new grant, or a refusal.');
 
-const RevokeGrantResult = builder.objectRef<readonly string[]>('RevokeGrantResult').implement({
+const CloseSiteSessionResult = orRefusal(
+  'CloseSiteSessionResult',
+  SiteSessionType,
+  'The closed session, or a refusal.',
+);
+
+const RevokedGrants = builder.objectRef<readonly string[]>('RevokedGrants').implement({
   description: 'The revoked grants.',
   fields: (t) => ({
     revoked: t.idList({
@@ -422,6 +430,10 @@ const SiteTicket = builder.objectRef<{ readonly ticket: string; readonly expires
   })),
 });
 
+const RevokeGrantResult = orRefusal('RevokeGrantResult', RevokedGrants, 'The revoked grants, or a refusal.');
+
+const CreateSiteTicketResult = orRefusal('CreateSiteTicketResult', SiteTicket, 'The ticket, or a refusal.');
+
 const sessionId = { required: true, description: 'The session’s id.' } as const;
 
 builder.mutationFields((t) => ({
@@ -429,39 +441,39 @@ builder.mutationFields((t) => ({
     type: OpenSiteSessionResult,
     description: 'Opens a session of a site of the requester. Needs the scope `host`.',
     args: { input: t.arg({ type: OpenSiteSessionInput, required: true, description: 'The session to open.' }) },
-    resolve: async (_, { input: { siteId, ...request } }, { core, requester }) =>
-      (await core.sites.open(requester, siteId, request).catch(refusalOf)) ?? notFound(),
+    resolve: (_, { input: { siteId, ...request } }, { core, requester }) =>
+      answered(() => core.sites.open(requester, siteId, request)),
   }),
   closeSiteSession: t.field({
-    type: SiteSessionType,
+    type: CloseSiteSessionResult,
     description: 'Closes a session; its event streams end within a second. Only for its owner, with the scope `host`.',
     args: { sessionId: t.arg.id(sessionId) },
-    resolve: async (_, { sessionId: id }, { core, requester }) => (await core.sites.close(requester, id)) ?? notFound(),
+    resolve: (_, { sessionId: id }, { core, requester }) => answered(() => core.sites.close(requester, id)),
   }),
   shareSiteSession: t.field({
     type: ShareSiteSessionResult,
     description:
       'Gives another grant of a session. Only for its owner, and for the holder of a grant that may be shared.',
     args: { input: t.arg({ type: ShareSiteSessionInput, required: true, description: 'The grant to give.' }) },
-    resolve: async (_, { input: { sessionId: id, ...request } }, { core, requester }) => {
-      const given = (await core.sites.share(requester, id, request).catch(refusalOf)) ?? notFound();
-      return 'kind' in given ? given : { ...given, sessionId: id };
-    },
+    resolve: (_, { input: { sessionId: id, ...request } }, { core, requester }) =>
+      answered(
+        () => core.sites.share(requester, id, request),
+        (given) => ('kind' in given ? given : { ...given, sessionId: id }),
+      ),
   }),
   revokeGrant: t.field({
     type: RevokeGrantResult,
     description:
       'Revokes a grant and all grants shared from it; their event streams end within a second. Only for the session’s owner, and for the holder of the grant or of one that it was shared from.',
     args: { sessionId: t.arg.id(sessionId), grantId: t.arg.id({ required: true, description: 'The grant’s id.' }) },
-    resolve: async (_, { sessionId: id, grantId }, { core, requester }) =>
-      (await core.sites.revoke(requester, id, grantId)) ?? notFound(),
+    resolve: (_, { sessionId: id, grantId }, { core, requester }) =>
+      answered(() => core.sites.revoke(requester, id, grantId)),
   }),
   createSiteTicket: t.field({
-    type: SiteTicket,
+    type: CreateSiteTicketResult,
     description: `Creates a ticket for one event stream. It must be redeemed within ${TICKET_MS / 1000} seconds; the stream may then reconnect with it while the session and the grant last. Only for the session’s owner and the holders of its grants.`,
     args: { sessionId: t.arg.id(sessionId) },
-    resolve: async (_, { sessionId: id }, { core, requester }) =>
-      (await core.sites.ticket(requester, id)) ?? notFound(),
+    resolve: (_, { sessionId: id }, { core, requester }) => answered(() => core.sites.ticket(requester, id)),
   }),
 }));
 
@@ -544,11 +556,13 @@ builder.mutationField('invokeSiteAction', (t) =>
     description:
       'Invokes an allowed action on the host of a session’s site, and waits for what `waitFor` names. Once admitted, it is a command like any other, for the owner’s client.',
     args: { input: t.arg({ type: InvokeSiteActionInput, required: true, description: 'The invocation.' }) },
-    resolve: async (_, { input: { sessionId, ...request } }, { core, requester, signal, notes, trace }) => {
+    resolve: (_, { input: { sessionId, ...request } }, { core, requester, signal, notes, trace }) => {
       const params = textOfJson(request.params);
       const traced = { trace, onSpan: spanNoter(notes) };
-      const invocation = await core.sites.invoke(requester, sessionId, { ...request, params, signal, ...traced });
-      return view(noteCommand(notes, invocation ?? notFound()), false);
+      return answered(
+        () => core.sites.invoke(requester, sessionId, { ...request, params, signal, ...traced }),
+        (invocation) => view(noteCommand(notes, invocation), false),
+      );
     },
   }),
 );

@@ -13,7 +13,8 @@ registerHooks({ load(url, context, next) { process.stderr.write('LOADED ' + url 
 
 /** Returns the modules that a command loads. The command is stopped when it has printed something. */
 async function loadedBy(...argv: string[]): Promise<readonly string[]> {
-  const env = { PATH: process.env['PATH'] ?? '', XDG_CONFIG_HOME: '/nonexistent', CALLBOARD_PORT: '0' };
+  const { PATH, XDG_STATE_HOME } = process.env;
+  const env = { PATH, XDG_STATE_HOME, XDG_CONFIG_HOME: '/nonexistent', CALLBOARD_PORT: '0' };
   const child = spawn(process.execPath, ['--import', HOOK, 'src/bin.ts', ...argv], {
     cwd: ROOT,
     env,

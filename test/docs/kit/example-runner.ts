@@ -63,7 +63,7 @@ export async function startRunner({ ownRelays = false } = {}): Promise<Runner> {
   const token = await tokenOf('demo');
   const env = {
     PATH: `${dirname(process.execPath)}:${process.env['PATH'] ?? ''}`,
-    ...{ TOKEN: token, ADMIN, HOME: folder, NODE_OPTIONS: `--import=${HOOKS}` },
+    ...{ TOKEN: token, ADMIN, HOME: folder, XDG_STATE_HOME: folder, NODE_OPTIONS: `--import=${HOOKS}` },
   };
   const desk = createDesk(url);
   const groups: number[] = [];
@@ -90,7 +90,8 @@ export async function startRunner({ ownRelays = false } = {}): Promise<Runner> {
       const name = file ?? 'example.mjs';
       await writeFile(join(folder, name), text);
       // A named program that connects as a client is not run here, because the next shell block of the page starts it.
-      if (file === undefined || !text.includes('runtime.connect()')) await runProgram('node', [name], place);
+      if (file === undefined || !/runtime\.connect\(\)|new WebSocket\(/.test(text))
+        await runProgram('node', [name], place);
     },
     async [Symbol.asyncDispose]() {
       for (const group of groups) stopGroup(group);

@@ -1,0 +1,168 @@
+/** Keeps the credentials of a trial: a relay for which none are configured, so that it makes its own. */
+import { createHash, randomUUID } from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, isAbsolute, join } from 'node:path';
+import type { Config } from '../config.ts';
+import { isRecord } from '../protocol/json.ts';
+import { VERSION } from '../version.ts';
+import { UsageError, messageOf, type Io } from './io.ts';
+
+type Env = Io['env'];
+/** The administrator's token of a trial, and the secret that signs its tokens. */
+type TrialCredentials = { readonly adminToken: string; readonly secret: string };
+
+export type Trial = {
+  /** The configuration of the relay, with the credentials of the trial. */
+  readonly config: Config;
+  /** The file that keeps the credentials; null if they are configured, or last for this run only. */
+  readonly keptIn: string | null;
+};
+
+/**
+ * Replaces generated credentials by those that the trial before has kept, or keeps the generated ones. `fresh`: replaces
+ * the kept ones. If the file cannot be used, complains in one line and leaves the generated credentials, which then
+ * last for this run only. Throws UsageError for `fresh` with configured credentials.
+ */
+export function keepTrial(config: Config, fresh: boolean, { env, complain }: Pick<Io, 'env' | 'complain'>): Trial {
+  const { generated, auth } = config;
+  if (!generated && fresh) throw new UsageError('--fresh: makes new credentials of a trial, and yours are configured');
+  const [adminToken] = auth.adminTokens;
+  if (!generated || adminToken === undefined || auth.secret === null) return { config, keptIn: null };
+  const path = credentialsPath(env);
+  const made = { adminToken, secret: auth.secret };
+  try {
+    const kept = (fresh ? null : readKept(path)) ?? keep(path, made, fresh);
+    return {
+      config: { ...config, auth: { ...auth, adminTokens: [kept.adminToken], secret: kept.secret } },
+      keptIn: path,
+    };
+  } catch (error) {
+    complain(`The credentials of this trial last for this run only: ${faultOf(path, error)}\n`);
+    return { config, keptIn: null };
+  }
+}
+
+/** Returns the secret of the trial that ran last. Throws UsageError with what helps if none is kept. */
+export function keptSecret(env: Env): string {
+  const path = credentialsPath(env);
+  try {
+    const kept = readKept(path);
+    if (kept) return kept.secret;
+  } catch (error) {
+    throw new UsageError(faultOf(path, error));
+  }
+  throw new UsageError('CALLBOARD_SECRET: is required, unless a relay that makes its own credentials has run here');
+}
+
+function faultOf(path: string, error: unknown): string {
+  return `${path} cannot be used: ${messageOf(error)}.`;
+}
+
+/** Returns the command that runs `callboard` with these words in the folder where this program was started. */
+export function pasteable(...words: readonly string[]): string {
+  if (!IN_CHECKOUT) return ['npx callboard', ...words].join(' ');
+  return ['npm run callboard', ...(words.some((word) => word.startsWith('-')) ? ['--'] : []), ...words].join(' ');
+}
+
+// Finds, reads and writes the file. Its directory belongs to one trial, and may hold more than the credentials.
+
+const IN_CHECKOUT = import.meta.filename.endsWith('.ts');
+const OWNER_ONLY = 0o600;
+const FOLDER_OF_OWNER = 0o700;
+const OTHERS = 0o077;
+
+/**
+ * Returns the path of the credentials below the user's directory for state: one for each checkout, and for each version
+ * of the package.
+ */
+function credentialsPath(env: Env): string {
+  const root = join(import.meta.dirname, '..', '..');
+  const checkout = createHash('sha256').update(root).digest('hex').slice(0, 12);
+  const trial = IN_CHECKOUT ? `checkout-${checkout}` : `package-${VERSION}`;
+  return join(stateHome(env), 'callboard', trial, 'credentials.json');
+}
+
+/** Returns `XDG_STATE_HOME`, which must be absolute to count, or else where programs of this platform keep state. */
+function stateHome(env: Env): string {
+  const given = env['XDG_STATE_HOME'] ?? '';
+  if (isAbsolute(given)) return given;
+  const home = env['HOME'] || homedir();
+  if (process.platform === 'win32') return env['LOCALAPPDATA'] || join(home, 'AppData', 'Local');
+  return process.platform === 'darwin' ? join(home, 'Library', 'Application Support') : join(home, '.local', 'state');
+}
+
+/** Reads the credentials; null if there is no file. Throws for a file that is not this user's alone, or is damaged. */
+function readKept(path: string): TrialCredentials | null {
+  let file: number;
+  try {
+    // A link is not followed, and a pipe does not block.
+    file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    throw error;
+  }
+  try {
+    const fault = faultOfOwner(file);
+    if (fault !== null) throw new Error(fault);
+    const credentials = parsed(readFileSync(file, 'utf8'));
+    if (!credentials) throw new Error('it does not hold the credentials of a trial; --fresh writes it again');
+    return credentials;
+  } finally {
+    closeSync(file);
+  }
+}
+
+function faultOfOwner(file: number): string | null {
+  const stats = fstatSync(file);
+  if (!stats.isFile()) return 'it is not a file';
+  const user = process.getuid?.();
+  // Windows has neither owners nor modes of this kind.
+  if (user === undefined) return null;
+  if (stats.uid !== user) return 'it belongs to another user';
+  return (stats.mode & OTHERS) === 0 ? null : 'others may read it; --fresh writes it again';
+}
+
+function parsed(text: string): TrialCredentials | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (!isRecord(value)) return null;
+    const { admin_token: adminToken, secret } = value;
+    return isKey(adminToken) && isKey(secret) ? { adminToken, secret } : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Whether the value may be a key that a trial has made: 24 or 32 random bytes in base64url. */
+function isKey(value: unknown): value is string {
+  return typeof value === 'string' && /^[\w-]{32,43}$/.test(value);
+}
+
+/** Writes the file whole and returns what it holds: if another trial has written it first, that trial's credentials. */
+function keep(path: string, { adminToken, secret }: TrialCredentials, replace: boolean): TrialCredentials {
+  mkdirSync(dirname(path), { recursive: true, mode: FOLDER_OF_OWNER });
+  const written = `${path}.${randomUUID()}`;
+  const text = `${JSON.stringify({ admin_token: adminToken, secret }, null, 2)}\n`;
+  writeFileSync(written, text, { mode: OWNER_ONLY, flag: 'wx' });
+  try {
+    if (replace) renameSync(written, path);
+    else linkSync(written, path);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  } finally {
+    rmSync(written, { force: true });
+  }
+  return readKept(path) ?? { adminToken, secret };
+}
