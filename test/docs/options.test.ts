@@ -12,7 +12,8 @@ const programs = examplesOf(PAGE).filter((example) => example.language === 'js' 
 const TYPES: Readonly<Record<string, readonly string[]>> = {
   'link/link.ts': ['LinkOptions'],
   'link/relay-request.ts': ['RelayRequestOptions'],
-  'runtime/types.ts': ['RuntimeOptions', 'ActionSpec', 'SiteDefinition'],
+  'link/actions.ts': ['ActionSpec'],
+  'runtime/types.ts': ['RuntimeOptions', 'SiteDefinition'],
   'caller/caller.ts': ['InvokeOptions', 'AwaitOptions', 'HttpCallerOptions'],
   'caller/link-caller.ts': ['LinkCallerOptions'],
   'host/publisher.ts': ['PublisherOptions', 'NewSiteEvent'],
@@ -25,7 +26,7 @@ type Option = { readonly type: string; readonly name: string; readonly documente
 /** Returns the members that a type declares itself. A docstring ends on the line before its member. */
 function optionsOf(file: string, type: string): readonly Option[] {
   const text = readFileSync(join(ROOT, 'src/clients', file), 'utf8');
-  const start = text.search(new RegExp(`^(export )?type ${type} =`, 'm'));
+  const start = text.search(new RegExp(`^(export )?type ${type}\\b`, 'm'));
   const body = text.slice(start, text.indexOf('\n};', start));
   const lines = body.split('\n');
   return lines.flatMap((line, i) => {
