@@ -41,7 +41,7 @@ export const ONE_RELAY: readonly string[] = [
 /** The tests that run in direct mode only. */
 export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly reason: string }[] = [
   {
-    files: ['test/browser/console-pages.test.ts'],
+    files: ['test/browser/console-pages.test.ts', 'test/browser/console-ids.test.ts'],
     reason:
       'looks at each page for faults of layout and access, which no store changes; the other tests of the console run shared',
   },
@@ -105,6 +105,7 @@ export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly 
   },
   { files: ['test/http/key-set.test.ts'], reason: 'tries keys, which do not depend on the store' },
   { files: ['test/browser/console-silent.test.ts'], reason: 'opens nodes over Redis itself, whatever the topology' },
+  { files: ['test/browser/console-operator.test.ts'], reason: 'drains the only node of a deployment' },
   { files: ['test/browser/console-build.test.ts'], reason: 'builds files: no relay is opened' },
   { files: ['test/browser/graphiql.test.ts'], reason: 'loads a page, which asks no store' },
   { files: ['test/browser/console-advertised.test.ts'], reason: 'replaces what the relay answers about actions' },

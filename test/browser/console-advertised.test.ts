@@ -174,7 +174,7 @@ it('a default beside an expression that never ends is checked until its time is 
     .waitFor();
   await drawer().getByLabel('word').fill('b');
   await drawer().getByText('The client would refuse its arguments.').waitFor();
-  await expectAnswers(/does not match pattern/);
+  await expectAnswers(/Does not fit the pattern/);
 });
 
 it('arguments with too many entries for a form are written as JSON', async () => {

@@ -11,7 +11,10 @@ vi.setConfig({ testTimeout: 90_000 });
 
 /** Ids of 100 characters: as a tenant, an address and a place make them, and without a place for a line break. */
 const USER = `depot-07.${'some-rather-long-tenant-name-'.repeat(3)}`.slice(0, 88) + '@example.com';
-const CLIENTS = [`scanner-04-${'in-the-back-of-the-warehouse-hall-b-'.repeat(3)}`.slice(0, 100), 'X'.repeat(100)] as const;
+const CLIENTS = [
+  `scanner-04-${'in-the-back-of-the-warehouse-hall-b-'.repeat(3)}`.slice(0, 100),
+  'X'.repeat(100),
+] as const;
 const ACTION = `receipt.${'print-again-'.repeat(9)}`.slice(0, 100);
 
 let browser: Browser;
@@ -38,7 +41,8 @@ beforeAll(async () => {
   const answers = await Promise.all(targets.map((target) => caller.invoke({ ...target, action: ACTION }, {})));
   commandId = answers[0]?.handle.commandId ?? '';
   // These calls have a waiter for as long as the tests run.
-  for (const target of targets) void caller.invoke({ ...target, action: 'wait' }, {}, { respondWithinMs: 300_000 }).catch(() => undefined);
+  for (const target of targets)
+    void caller.invoke({ ...target, action: 'wait' }, {}, { respondWithinMs: 300_000 }).catch(() => undefined);
   ({ page } = await openConsole(browser, `${relay.url}/console/nowhere`, { token: relay.admin }));
 }, 60_000);
 afterAll(async () => {
@@ -85,12 +89,12 @@ async function unseen(): Promise<readonly string[]> {
     const about = (element: Element): string =>
       `${element.tagName.toLowerCase()}.${element.className}: ${(element.textContent ?? '').slice(0, 60)}`;
     for (const place of main.querySelectorAll('.scroll'))
-      if (!place.closest('details:not([open])') && place.scrollWidth > place.clientWidth + 1) faults.push(`wider than its place: ${about(place)}`);
+      if (!place.closest('details:not([open])') && place.scrollWidth > place.clientWidth + 1)
+        faults.push(`wider than its place: ${about(place)}`);
     const texts = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
     for (let node = texts.nextNode(); node; node = texts.nextNode()) {
       const parent = node.parentElement;
-      if (!parent || (node.textContent ?? '').trim() === '' || parent.closest(HIDDEN))
-        continue;
+      if (!parent || (node.textContent ?? '').trim() === '' || parent.closest(HIDDEN)) continue;
       const range = document.createRange();
       range.selectNodeContents(node);
       const box = range.getBoundingClientRect();
@@ -139,7 +143,10 @@ describe.each([
 });
 
 it('the drawer shows whole which client it invokes', async () => {
-  for (const [width, height] of [[1280, 800], [390, 844]] as const) {
+  for (const [width, height] of [
+    [1280, 800],
+    [390, 844],
+  ] as const) {
     await page.setViewportSize({ width, height });
     await page.goto(`${relay.url}/console/clients/${client}`);
     await page.getByRole('button', { name: `Invoke ${ACTION}…` }).click();

@@ -152,7 +152,9 @@ describe('the result', () => {
     await field('Tray').waitFor({ state: 'detached' });
     await drawer().getByText('The client would refuse its arguments.').waitFor({ state: 'detached' });
     await invoke().click();
-    await drawer().getByText(/^in \d+ ms|^in [\d.]+ s/).waitFor();
+    await drawer()
+      .getByText(/^in \d+ ms|^in [\d.]+ s/)
+      .waitFor();
     expect(await isInView('Completed')).toBe(true);
     expect(await isInView(/^in [\d.]+ m?s/)).toBe(true);
     expect(await isInView(/"printed":\d/)).toBe(true);

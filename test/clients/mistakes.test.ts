@@ -161,6 +161,12 @@ describe('a client that is refused for good warns once and exits with 1', () => 
     expect(await program.exit).toBe(7);
   });
 
+  test('leaves the exit code to a program that waits for ready()', async () => {
+    await using program = start(`${silent()}await runtime.ready().catch(({ reason }) => console.log(reason));`, 'bad');
+    expect(await program.exit).toBe(0);
+    expect(await program.shows('')).toBe('unauthenticated\n');
+  });
+
   test('prints nothing when the program listens', async () => {
     await using program = start(silent('onStatus: () => {}'), 'nonsense');
     expect(await program.exit).toBe(1);

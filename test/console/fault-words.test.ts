@@ -34,11 +34,21 @@ it.each<readonly [string, Schema, unknown, readonly string[]]>([
   ['a constant', { const: 'a."b".' }, 'c', ['Must be "a.\\"b\\".".']],
   ['a choice', { enum: ['80 mm', 'A4'] }, 'A5', ['One of "80 mm", "A4".']],
   ['constants to choose from', { oneOf: [{ const: 'a' }, { const: 'b' }] }, 'c', ['One of "a", "b".']],
-  ['types to choose from', { anyOf: [{ type: 'integer' }, { type: 'null' }] }, 'c', ['Must be a whole number or null.']],
+  [
+    'types to choose from',
+    { anyOf: [{ type: 'integer' }, { type: 'null' }] },
+    'c',
+    ['Must be a whole number or null.'],
+  ],
   ['the alternative that was meant', { oneOf: [printer, email] }, { kind: 'email' }, ['to: Required.']],
   ['a member of the alternative', { oneOf: [printer, email] }, { kind: 'printer', tray: 1 }, ['tray: Must be text.']],
   ['no alternative', { oneOf: [printer, email] }, { kind: 'fax' }, ['kind: One of "printer", "email".']],
-  ['two alternatives', { oneOf: [{ type: 'number' }, { minimum: 1 }] }, 5, ['Fits several alternatives, and must fit one.']],
+  [
+    'two alternatives',
+    { oneOf: [{ type: 'number' }, { minimum: 1 }] },
+    5,
+    ['Fits several alternatives, and must fit one.'],
+  ],
   [
     'an alternative in an entry',
     { items: { anyOf: [printer, email] } },
@@ -46,7 +56,12 @@ it.each<readonly [string, Schema, unknown, readonly string[]]>([
     ['1.to: Must be text.'],
   ],
   ['what a list must contain', { contains: { const: 3 } }, [1], ['No entry is of the kind that the schema asks for.']],
-  ['a reference', { $defs: { n: { maximum: 2 } }, properties: { n: { $ref: '#/$defs/n' } } }, { n: 3 }, ['n: At most 2.']],
+  [
+    'a reference',
+    { $defs: { n: { maximum: 2 } }, properties: { n: { $ref: '#/$defs/n' } } },
+    { n: 3 },
+    ['n: At most 2.'],
+  ],
 ])('%s', (_, schema, value, texts) => {
   expect(said(schema, value)).toEqual(texts);
 });

@@ -165,15 +165,18 @@ describe('the form keeps', () => {
 
   it('choices, ranges, defaults and alternatives; it cuts long texts', () => {
     const kept = {
-      ...object({
+      type: 'object',
+      properties: {
         n: { type: 'integer', minimum: 1, maximum: 20, default: 3 },
         e: { enum: ['a', 'b'] },
         l: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 3, default: ['x'] },
-      }),
+      },
       required: ['n'],
       additionalProperties: false,
     };
-    expect(formOf(kept).schema).toEqual(kept);
+    // A new entry of the list is an empty text, not null.
+    const l = { ...kept.properties.l, items: { type: 'string', default: '' } };
+    expect(formOf(kept).schema).toEqual({ ...kept, properties: { ...kept.properties, l } });
     const alternatives = [{ type: 'string' }, { type: 'object', properties: { k: { const: 'x' } } }];
     const { o = {} } = formOf(object({ o: { title: 'O', minLength: 1, oneOf: alternatives } })).schema.properties ?? {};
     // The forms library does not see the alternatives, and each has what the schema has itself.
@@ -218,7 +221,11 @@ it('a fault at a name of the prototype is shown for the whole value, and changes
 });
 
 describe('the alternative of a value', () => {
-  const one = { type: 'object', required: ['kind', 'to'], properties: { kind: { const: 'one' }, to: { type: 'string' } } };
+  const one = {
+    type: 'object',
+    required: ['kind', 'to'],
+    properties: { kind: { const: 'one' }, to: { type: 'string' } },
+  };
   const { o: choice } = formOf(object({ o: { anyOf: [one, { type: 'integer', minimum: 5 }, { const: 'x' }] } })).schema
     .properties as Record<string, object>;
 

@@ -45,7 +45,7 @@ const CLOSE_MS = 10_000;
  * Creates a client of the relay. It advertises actions, runs each command at most once, and keeps each end until the
  * relay acknowledges it. Throws TypeError for invalid options. Background work never throws and leaves no promise
  * rejection unhandled. When the relay refuses the client permanently, a Node process gets the exit code 1, unless the
- * program has set one.
+ * program has set one, or waits for `ready()`, which then rejects.
  */
 export function createRuntime(options: RuntimeOptions): Runtime {
   return new LinkRuntime(options);
@@ -262,8 +262,9 @@ class LinkRuntime implements Runtime {
     }
     const { onStatus = () => {}, onError } = this.#options;
     for (const listener of [onStatus, ...this.#listeners]) guarded(() => listener(status), onError);
+    // A rejected ready() tells the program, which then decides how it ends.
+    if (status.state === 'closed' && this.#leaving === 'no' && this.#unready.size === 0) failProcess();
     this.#answerReady(status);
-    if (status.state === 'closed' && this.#leaving === 'no') failProcess();
   }
 
   #answerReady(status: LinkStatus): void {

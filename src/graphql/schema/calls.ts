@@ -44,7 +44,7 @@ import {
   scannedBy,
   scannedPageCost,
 } from './page.ts';
-import { Refusal, RefusalCodeEnum, answered, orRefusal, type RefusalView } from './refusal.ts';
+import { Refusal, RefusalCodeEnum, answered, orRefusal, refusalOf, type RefusalView } from './refusal.ts';
 
 export const WaitStageEnum = wireEnum<WaitFor>(
   'WaitStage',
@@ -382,9 +382,9 @@ builder.mutationField('invokeAction', (t) =>
     resolve: (_, { input }, { core, requester, signal, notes, trace }) => {
       const onSpan = spanNoter(notes);
       const request = { ...input, params: textOfJson(input.params), signal, trace, onSpan };
-      return answered(
-        () => core.rpc.invoke(requester, request),
+      return core.rpc.invoke(requester, request).then(
         (invocation) => view(noteCommand(notes, invocation), false),
+        (error: unknown) => noteCommand(notes, refusalOf(error)),
       );
     },
   }),

@@ -7,7 +7,7 @@ import type { ProjectionRefusal } from '../../core/sites/registry.ts';
 import { DIRECT_MUTATION } from '../writer/cache-hints.ts';
 import { builder, ranged, wireEnum } from './builder.ts';
 import { fieldsOf, flag, int, list, nullable, text, typed } from './builder-fields.ts';
-import { FaultType, RefusalCodeEnum, answered, orRefusal } from './refusal.ts';
+import { FaultType, RefusalCodeEnum, orRefusal, refusalOf } from './refusal.ts';
 
 const ProjectionRefusalEnum = wireEnum<ProjectionRefusal>(
   'ProjectionRefusal',
@@ -113,7 +113,7 @@ builder.mutationField('ingestMessages', (t) =>
     },
     extensions: DIRECT_MUTATION,
     resolve: (_, { messages }, { core, requester }) =>
-      answered(() => core.ingest.ingest(requester, messages.map(messageOf))),
+      core.ingest.ingest(requester, messages.map(messageOf)).catch(refusalOf),
   }),
 );
 
