@@ -26,7 +26,7 @@ type Option = { readonly type: string; readonly name: string; readonly documente
 /** Returns the members that a type declares itself. A docstring ends on the line before its member. */
 function optionsOf(file: string, type: string): readonly Option[] {
   const text = readFileSync(join(ROOT, 'src/clients', file), 'utf8');
-  const start = text.search(new RegExp(`^(export )?type ${type}(<.+>)? =`, 'm'));
+  const start = text.search(new RegExp(`^(export )?type ${type}\\b`, 'm'));
   const body = text.slice(start, text.indexOf('\n};', start));
   const lines = body.split('\n');
   return lines.flatMap((line, i) => {
