@@ -15,9 +15,9 @@ import { openRelay, type OperatorRelay } from './relay.ts';
 /** How long each request to the relay may take, in milliseconds: a person waits at the keyboard. */
 const WITHIN_MS = 1_000;
 const ONCE = { repeatable: false, budgetMs: WITHIN_MS };
-/** The most rows that are read. A person who knows more of the word gets the others. */
-const ROWS = 1000;
-const CALLS = 200;
+/** The most users that are read, and the most clients and calls: those that the relay finds for the part of the word. */
+const USERS = 1000;
+const ROWS = 200;
 
 /** The words of the line that is completed, the last one in part. */
 type Line = { readonly words: readonly string[]; readonly io: Io };
@@ -46,15 +46,16 @@ type Find = (relay: OperatorRelay, words: readonly string[]) => Promise<readonly
 const FOUND: Readonly<Record<string, Find>> = {
   user: usersOf,
   client: async (relay, words) => {
-    const user_id = valueOf('--user-id', words);
-    return [...new Set((await connectionsOf(relay, { user_id })).map(({ client_id }) => client_id))];
+    const rows = await connectionsOf(relay, valueOf('--user-id', words), words.at(-1));
+    return [...new Set(rows.map(({ client_id }) => client_id))];
   },
   'user/client': async (relay, words) => {
-    const rows = await connectionsOf(relay, { user_id: userIn(words) });
+    const user = userIn(words);
+    const rows = await connectionsOf(relay, user, words.at(-1)?.slice(user === undefined ? 0 : user.length + 1));
     return rows.map(({ user_id, client_id }) => `${user_id}/${client_id}`);
   },
   'user/client/command': async (relay, words) => {
-    const filter = { user_id: userIn(words), order: 'newest', limit: CALLS } as const;
+    const filter = { user_id: userIn(words), order: 'newest', limit: ROWS } as const;
     const { delivery } = await relay.query(ListDeliveryCommandsDocument, filter, ONCE);
     return delivery.commands.items.map((call) => `${call.user_id}/${call.client_id}/${call.command_id}`);
   },
@@ -69,13 +70,14 @@ const FOUND: Readonly<Record<string, Find>> = {
 async function usersOf(relay: OperatorRelay): Promise<readonly string[]> {
   const { viewer } = await relay.query(GetServerDocument, {}, ONCE);
   if (viewer.kind !== 'admin') return viewer.user_id === null ? [] : [viewer.user_id];
-  const { items } = await relay.read('/users', { query: { limit: String(ROWS) }, ...ONCE });
+  const { items } = await relay.read('/users', { query: { limit: String(USERS) }, ...ONCE });
   const rows: readonly unknown[] = Array.isArray(items) ? items : [];
   return rows.flatMap((row) => (isRecord(row) && typeof row['user_id'] === 'string' ? [row['user_id']] : []));
 }
 
-async function connectionsOf(relay: OperatorRelay, filter: { readonly user_id: string | undefined }) {
-  const { connections } = await relay.query(ListConnectionsDocument, { ...filter, limit: ROWS }, ONCE);
+async function connectionsOf(relay: OperatorRelay, user_id: string | undefined, part: string | undefined) {
+  const filter = { user_id, text: part || undefined, limit: ROWS };
+  const { connections } = await relay.query(ListConnectionsDocument, filter, ONCE);
   return connections.items;
 }
 
