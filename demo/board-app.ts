@@ -4,7 +4,7 @@ import { createTasks, startBoardServer } from './board-server.ts';
 import { SITE_ID } from './pages.ts';
 import { joinDemo, type Open, type Viewers } from './parts.ts';
 
-/** The control server as any local program uses it: plain HTTP and a token, without a callboard library. */
+/** The address and token of the host library's local HTTP server, which this program uses without that library. */
 type Control = { readonly url: string; readonly token: string };
 
 /** The site's definition: the events that viewers may receive and the actions that they may invoke. */

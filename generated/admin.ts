@@ -301,113 +301,113 @@ export type PendingRpcFilter = {
 /** The error codes of the relay. REST, GraphQL and links use the same codes. */
 export type RefusalCode =
   /** `action_not_advertised`, HTTP status 404. The client is connected and does not advertise this action. */
-  | 'ACTION_NOT_ADVERTISED'
+  | 'action_not_advertised'
   /** `ambiguous`, HTTP status 409. Several rows fit the request; the message names the parameter that selects one. */
-  | 'AMBIGUOUS'
+  | 'ambiguous'
   /** `approval_denied`, HTTP status 200. Refused: the command was not approved. */
-  | 'APPROVAL_DENIED'
+  | 'approval_denied'
   /** `arguments_invalid`, HTTP status 200. Refused: the params do not match the action’s schema. */
-  | 'ARGUMENTS_INVALID'
+  | 'arguments_invalid'
   /** `audit_unavailable`, HTTP status 503. The audit cannot be written, so what an administrator asked for was not done. */
-  | 'AUDIT_UNAVAILABLE'
+  | 'audit_unavailable'
   /** `cancelled`, HTTP status 200. The reason in history of a command that was cancelled before it was dispatched. No answer carries it as an error. */
-  | 'CANCELLED'
+  | 'cancelled'
   /** `capacity_exceeded`, HTTP status 429. A limit is reached: live commands of the scope, waits on the command, rows of a listing. */
-  | 'CAPACITY_EXCEEDED'
+  | 'capacity_exceeded'
   /** `client_denied`, HTTP status 200. Refused: the client’s authorizer does not allow it, or the client takes no more commands. */
-  | 'CLIENT_DENIED'
+  | 'client_denied'
   /** `client_timeout`, HTTP status 200. The handler was stopped: it took longer than the client allows, or its deadline passed by the client’s clock. */
-  | 'CLIENT_TIMEOUT'
+  | 'client_timeout'
   /** `command_conflict`, HTTP status 409. The command id is in use for another action, other params or another instance. */
-  | 'COMMAND_CONFLICT'
+  | 'command_conflict'
   /** `connect_timeout`, HTTP status 504. `expired`: the client did not connect in time. */
-  | 'CONNECT_TIMEOUT'
+  | 'connect_timeout'
   /** `draining`, HTTP status 503. This node shuts down and admits nothing new. */
-  | 'DRAINING'
+  | 'draining'
   /** `forbidden`, HTTP status 403. The token does not allow this. */
-  | 'FORBIDDEN'
+  | 'forbidden'
   /** `graphql_parse_failed`, HTTP status 400. The text is not a GraphQL document. */
-  | 'GRAPHQL_PARSE_FAILED'
+  | 'graphql_parse_failed'
   /** `graphql_validation_failed`, HTTP status 400. The GraphQL document does not fit the schema. */
-  | 'GRAPHQL_VALIDATION_FAILED'
+  | 'graphql_validation_failed'
   /** `handler_failed`, HTTP status 200. The handler failed. */
-  | 'HANDLER_FAILED'
+  | 'handler_failed'
   /** `instance_mismatch`, HTTP status 409. Another instance of the client is connected than the one named. */
-  | 'INSTANCE_MISMATCH'
+  | 'instance_mismatch'
   /** `instance_replaced`, HTTP status 504. Another instance of the client took over. `outcome_unknown` where the command had been dispatched, else `expired`. */
-  | 'INSTANCE_REPLACED'
+  | 'instance_replaced'
   /** `internal`, HTTP status 500. An error of the relay; the message has the id under which it is logged. */
-  | 'INTERNAL'
+  | 'internal'
   /** `invalid_argument`, HTTP status 400. A parameter, member or frame is missing or wrong; the message names it. */
-  | 'INVALID_ARGUMENT'
+  | 'invalid_argument'
   /** `invalid_cursor`, HTTP status 400. The cursor does not belong to this listing, filter or user. Begin again without one. */
-  | 'INVALID_CURSOR'
+  | 'invalid_cursor'
   /** `invalid_user`, HTTP status 400. A user id is not valid. 401 where it is the subject of the token. */
-  | 'INVALID_USER'
+  | 'invalid_user'
   /** `lease_busy`, HTTP status 200. Refused: the action runs one command at a time, and one is running. */
-  | 'LEASE_BUSY'
+  | 'lease_busy'
   /** `method_not_allowed`, HTTP status 405. The path does not take this HTTP method. */
-  | 'METHOD_NOT_ALLOWED'
+  | 'method_not_allowed'
   /** `node_lost`, HTTP status 504. The node that held the link stopped. `outcome_unknown` where the command had been dispatched, else `expired`. */
-  | 'NODE_LOST'
+  | 'node_lost'
   /** `not_acceptable`, HTTP status 406. The answer has no form that `accept` allows. */
-  | 'NOT_ACCEPTABLE'
+  | 'not_acceptable'
   /** `not_connected`, HTTP status 409. The client is not connected, or is closing; the call allows no time to connect. */
-  | 'NOT_CONNECTED'
+  | 'not_connected'
   /** `not_found`, HTTP status 404. It does not exist, or the token may not know of it. */
-  | 'NOT_FOUND'
+  | 'not_found'
   /** `payload_too_large`, HTTP status 413. The body or the payload is too large. */
-  | 'PAYLOAD_TOO_LARGE'
+  | 'payload_too_large'
   /** `persisted_query_not_supported`, HTTP status 400. The request names a GraphQL document by its hash only. Send the document. 200 if the answer is `application/json`. */
-  | 'PERSISTED_QUERY_NOT_SUPPORTED'
+  | 'persisted_query_not_supported'
   /** `policy_denied`, HTTP status 403. A rule of the relay’s policy refuses this call; the message names the rule. */
-  | 'POLICY_DENIED'
+  | 'policy_denied'
   /** `queue_full`, HTTP status 429. 1000 commands wait for this client. */
-  | 'QUEUE_FULL'
+  | 'queue_full'
   /** `queue_timeout`, HTTP status 504. `expired`: the client was connected, but the command was not dispatched before its deadline. */
-  | 'QUEUE_TIMEOUT'
+  | 'queue_timeout'
   /** `rate_limited`, HTTP status 429. Too many requests or frames, or too many bad tokens. */
-  | 'RATE_LIMITED'
+  | 'rate_limited'
   /** `raw_history_disabled`, HTTP status 403. The relay runs without the raw sample of history. */
-  | 'RAW_HISTORY_DISABLED'
+  | 'raw_history_disabled'
   /** `reserved_parameter`, HTTP status 400. The params have a member whose name begins with `__cooperative_site_`. */
-  | 'RESERVED_PARAMETER'
+  | 'reserved_parameter'
   /** `reserved_stream`, HTTP status 400. Only links write the streams below `clients/` and the stream `links`. */
-  | 'RESERVED_STREAM'
+  | 'reserved_stream'
   /** `response_timeout`, HTTP status 504. `outcome_unknown`: dispatched, and no end was reported before the deadline. */
-  | 'RESPONSE_TIMEOUT'
+  | 'response_timeout'
   /** `result_expired`, HTTP status 200. The command ended as its outcome says; its result is no longer retained. */
-  | 'RESULT_EXPIRED'
+  | 'result_expired'
   /** `result_unavailable`, HTTP status 200. The command ran to its end, and its result cannot be had any more. */
-  | 'RESULT_UNAVAILABLE'
+  | 'result_unavailable'
   /** `runtime_disconnected`, HTTP status 503. The host’s runtime has no link to the relay. */
-  | 'RUNTIME_DISCONNECTED'
+  | 'runtime_disconnected'
   /** `session_inactive`, HTTP status 409. The site session is over, or suspended while its host is away. */
-  | 'SESSION_INACTIVE'
+  | 'session_inactive'
   /** `share_exceeded`, HTTP status 429. The user has more than their guaranteed share of something that is scarce now; `share` names it. */
-  | 'SHARE_EXCEEDED'
+  | 'share_exceeded'
   /** `site_action_denied`, HTTP status 403. The site or the grant does not allow this action. */
-  | 'SITE_ACTION_DENIED'
+  | 'site_action_denied'
   /** `site_capability_denied`, HTTP status 403. The site does not allow invoking actions, or sharing. */
-  | 'SITE_CAPABILITY_DENIED'
+  | 'site_capability_denied'
   /** `site_mode_denied`, HTTP status 403. The site is not a cooperative one. */
-  | 'SITE_MODE_DENIED'
+  | 'site_mode_denied'
   /** `stale_instance`, HTTP status 409. Events were reported for an instance that is not the client’s present one. */
-  | 'STALE_INSTANCE'
+  | 'stale_instance'
   /** `store_full`, HTTP status 503. A total of the whole relay is used up; `share` names which. */
-  | 'STORE_FULL'
+  | 'store_full'
   /** `store_lost`, HTTP status 504. The store lost records, so nothing is proven about the command. */
-  | 'STORE_LOST'
+  | 'store_lost'
   /** `store_unavailable`, HTTP status 503. The store does not answer. */
-  | 'STORE_UNAVAILABLE'
+  | 'store_unavailable'
   /** `too_complex`, HTTP status 400. The GraphQL document costs more than is allowed. */
-  | 'TOO_COMPLEX'
+  | 'too_complex'
   /** `unauthenticated`, HTTP status 401. The token is missing, wrong or expired. Another token may help. */
-  | 'UNAUTHENTICATED'
+  | 'unauthenticated'
   /** `unknown_action`, HTTP status 200. Refused: the client has no such action. */
-  | 'UNKNOWN_ACTION'
+  | 'unknown_action'
   /** `unsupported_media_type`, HTTP status 415. The body is not JSON by its `content-type`. */
-  | 'UNSUPPORTED_MEDIA_TYPE';
+  | 'unsupported_media_type';
 
 /** How far a command has come. */
 export type Stage =
@@ -656,10 +656,14 @@ export type DisconnectMutation = { disconnectClient:
 export type DrainMutationVariables = Exact<{
   nodeId: string;
   withinMs?: number;
+  reason?: string | null | undefined;
 }>;
 
 
-export type DrainMutation = { drainNode: { nodeId: string, draining: boolean, links: number, unfinishedCommands: number, connectionWaiters: number, updatedAt: string } };
+export type DrainMutation = { drainNode:
+    | { __typename: 'DispatcherNode', nodeId: string, draining: boolean, links: number, unfinishedCommands: number, connectionWaiters: number, updatedAt: string }
+    | { __typename: 'Refusal', code: RefusalCode, message: string, retryAfterMs: number | null }
+   };
 
 export type RefusalRowFragment = { code: RefusalCode, message: string, retryAfterMs: number | null };
 
@@ -1907,17 +1911,27 @@ fragment RefusalRow on Refusal {
   retryAfterMs
 }`) as unknown as TypedDocumentString<DisconnectMutation, DisconnectMutationVariables>;
 export const DrainDocument = new TypedDocumentString(`
-    mutation Drain($nodeId: ID!, $withinMs: Int! = 10000) {
-  drainNode(nodeId: $nodeId, withinMs: $withinMs) {
-    nodeId
-    draining
-    links
-    unfinishedCommands
-    connectionWaiters
-    updatedAt
+    mutation Drain($nodeId: ID!, $withinMs: Int! = 10000, $reason: String) {
+  drainNode(nodeId: $nodeId, withinMs: $withinMs, reason: $reason) {
+    __typename
+    ... on DispatcherNode {
+      nodeId
+      draining
+      links
+      unfinishedCommands
+      connectionWaiters
+      updatedAt
+    }
+    ... on Refusal {
+      ...RefusalRow
+    }
   }
 }
-    `) as unknown as TypedDocumentString<DrainMutation, DrainMutationVariables>;
+    fragment RefusalRow on Refusal {
+  code
+  message
+  retryAfterMs
+}`) as unknown as TypedDocumentString<DrainMutation, DrainMutationVariables>;
 export const StreamsDocument = new TypedDocumentString(`
     query Streams($userId: ID!, $prefix: String, $after: String, $first: Int! = 100) {
   streams(userId: $userId, prefix: $prefix, after: $after, first: $first) {

@@ -330,62 +330,63 @@ export const ENUM_WORDS = {
     "ACTIONS_CHANGED": "actions_changed"
   },
   "RefusalCode": {
-    "INVALID_ARGUMENT": "invalid_argument",
-    "INVALID_CURSOR": "invalid_cursor",
-    "INVALID_USER": "invalid_user",
-    "RESERVED_PARAMETER": "reserved_parameter",
-    "RESERVED_STREAM": "reserved_stream",
-    "TOO_COMPLEX": "too_complex",
-    "GRAPHQL_PARSE_FAILED": "graphql_parse_failed",
-    "GRAPHQL_VALIDATION_FAILED": "graphql_validation_failed",
-    "PERSISTED_QUERY_NOT_SUPPORTED": "persisted_query_not_supported",
-    "UNAUTHENTICATED": "unauthenticated",
-    "FORBIDDEN": "forbidden",
-    "POLICY_DENIED": "policy_denied",
-    "RAW_HISTORY_DISABLED": "raw_history_disabled",
-    "SITE_ACTION_DENIED": "site_action_denied",
-    "SITE_MODE_DENIED": "site_mode_denied",
-    "SITE_CAPABILITY_DENIED": "site_capability_denied",
-    "NOT_FOUND": "not_found",
-    "ACTION_NOT_ADVERTISED": "action_not_advertised",
-    "METHOD_NOT_ALLOWED": "method_not_allowed",
-    "NOT_ACCEPTABLE": "not_acceptable",
-    "AMBIGUOUS": "ambiguous",
-    "COMMAND_CONFLICT": "command_conflict",
-    "STALE_INSTANCE": "stale_instance",
-    "INSTANCE_MISMATCH": "instance_mismatch",
-    "NOT_CONNECTED": "not_connected",
-    "SESSION_INACTIVE": "session_inactive",
-    "PAYLOAD_TOO_LARGE": "payload_too_large",
-    "UNSUPPORTED_MEDIA_TYPE": "unsupported_media_type",
-    "CAPACITY_EXCEEDED": "capacity_exceeded",
-    "QUEUE_FULL": "queue_full",
-    "RATE_LIMITED": "rate_limited",
-    "SHARE_EXCEEDED": "share_exceeded",
-    "INTERNAL": "internal",
-    "STORE_UNAVAILABLE": "store_unavailable",
-    "DRAINING": "draining",
-    "AUDIT_UNAVAILABLE": "audit_unavailable",
-    "STORE_FULL": "store_full",
-    "RUNTIME_DISCONNECTED": "runtime_disconnected",
-    "CONNECT_TIMEOUT": "connect_timeout",
-    "QUEUE_TIMEOUT": "queue_timeout",
-    "RESPONSE_TIMEOUT": "response_timeout",
-    "INSTANCE_REPLACED": "instance_replaced",
-    "NODE_LOST": "node_lost",
-    "STORE_LOST": "store_lost",
-    "CLIENT_DENIED": "client_denied",
-    "APPROVAL_DENIED": "approval_denied",
-    "ARGUMENTS_INVALID": "arguments_invalid",
-    "LEASE_BUSY": "lease_busy",
-    "UNKNOWN_ACTION": "unknown_action",
-    "HANDLER_FAILED": "handler_failed",
-    "RESULT_UNAVAILABLE": "result_unavailable",
-    "CLIENT_TIMEOUT": "client_timeout",
-    "RESULT_EXPIRED": "result_expired",
-    "CANCELLED": "cancelled"
+    "invalid_argument": "invalid_argument",
+    "invalid_cursor": "invalid_cursor",
+    "invalid_user": "invalid_user",
+    "reserved_parameter": "reserved_parameter",
+    "reserved_stream": "reserved_stream",
+    "too_complex": "too_complex",
+    "graphql_parse_failed": "graphql_parse_failed",
+    "graphql_validation_failed": "graphql_validation_failed",
+    "persisted_query_not_supported": "persisted_query_not_supported",
+    "unauthenticated": "unauthenticated",
+    "forbidden": "forbidden",
+    "policy_denied": "policy_denied",
+    "raw_history_disabled": "raw_history_disabled",
+    "site_action_denied": "site_action_denied",
+    "site_mode_denied": "site_mode_denied",
+    "site_capability_denied": "site_capability_denied",
+    "not_found": "not_found",
+    "action_not_advertised": "action_not_advertised",
+    "method_not_allowed": "method_not_allowed",
+    "not_acceptable": "not_acceptable",
+    "ambiguous": "ambiguous",
+    "command_conflict": "command_conflict",
+    "stale_instance": "stale_instance",
+    "instance_mismatch": "instance_mismatch",
+    "not_connected": "not_connected",
+    "session_inactive": "session_inactive",
+    "payload_too_large": "payload_too_large",
+    "unsupported_media_type": "unsupported_media_type",
+    "capacity_exceeded": "capacity_exceeded",
+    "queue_full": "queue_full",
+    "rate_limited": "rate_limited",
+    "share_exceeded": "share_exceeded",
+    "internal": "internal",
+    "store_unavailable": "store_unavailable",
+    "draining": "draining",
+    "audit_unavailable": "audit_unavailable",
+    "store_full": "store_full",
+    "runtime_disconnected": "runtime_disconnected",
+    "connect_timeout": "connect_timeout",
+    "queue_timeout": "queue_timeout",
+    "response_timeout": "response_timeout",
+    "instance_replaced": "instance_replaced",
+    "node_lost": "node_lost",
+    "store_lost": "store_lost",
+    "client_denied": "client_denied",
+    "approval_denied": "approval_denied",
+    "arguments_invalid": "arguments_invalid",
+    "lease_busy": "lease_busy",
+    "unknown_action": "unknown_action",
+    "handler_failed": "handler_failed",
+    "result_unavailable": "result_unavailable",
+    "client_timeout": "client_timeout",
+    "result_expired": "result_expired",
+    "cancelled": "cancelled"
   },
   "RefusedBy": {
+    "TOKEN": "token",
     "ADDRESS": "address",
     "POLICY": "policy",
     "ARGUMENTS": "arguments",
@@ -406,6 +407,19 @@ export const ENUM_WORDS = {
     "COMMAND_PARAMS": "command_params",
     "COMMAND_RESULT": "command_result",
     "MESSAGE": "message"
+  },
+  "ViewerKind": {
+    "ADMIN": "admin",
+    "USER": "user"
+  },
+  "Scope": {
+    "CONNECT": "connect",
+    "INVOKE": "invoke",
+    "HOST": "host"
+  },
+  "Mode": {
+    "DIRECT": "direct",
+    "SHARED": "shared"
   },
   "Stage": {
     "ADMITTED": "admitted",
@@ -431,6 +445,14 @@ export const ENUM_WORDS = {
     "ADMIN": "admin",
     "USER": "user",
     "GRANT": "grant"
+  },
+  "CommandOrder": {
+    "KEY": "key",
+    "NEWEST": "newest"
+  },
+  "DisconnectState": {
+    "CLOSED": "closed",
+    "REQUESTED": "requested"
   },
   "MessageKind": {
     "COMMAND": "command",
@@ -486,26 +508,5 @@ export const ENUM_WORDS = {
   "CountsFrom": {
     "CONTEXTS": "contexts",
     "SNAPSHOT": "snapshot"
-  },
-  "ViewerKind": {
-    "ADMIN": "admin",
-    "USER": "user"
-  },
-  "Scope": {
-    "CONNECT": "connect",
-    "INVOKE": "invoke",
-    "HOST": "host"
-  },
-  "Mode": {
-    "DIRECT": "direct",
-    "SHARED": "shared"
-  },
-  "CommandOrder": {
-    "KEY": "key",
-    "NEWEST": "newest"
-  },
-  "DisconnectState": {
-    "CLOSED": "closed",
-    "REQUESTED": "requested"
   }
 } as const;

@@ -385,12 +385,14 @@ export type RefusedBy =
   | 'conflict'
   /** The central policy denies the invocation. */
   | 'policy'
-  /** This node admits no commands now. */
+  /** This node does not do it now, or at all. */
   | 'relay'
   /** The rules of the site deny the request. */
   | 'site'
   /** The target client is not connected, has another instance than the requested one, or does not advertise the action. */
-  | 'target';
+  | 'target'
+  /** The token does not allow it. */
+  | 'token';
 
 /** What to reveal. */
 export type RevealSubject =
@@ -538,7 +540,7 @@ export type RevealPayloadMutationVariables = Exact<{
 
 
 export type RevealPayloadMutation = { revealPayload:
-    | { code: RefusalCode, message: string, by: RefusedBy, share: string | null, retry_after_ms: number | null }
+    | { by: RefusedBy, code: RefusalCode, message: string, share: string | null, retry_after_ms: number | null, errors: Array<{ parameter: string, detail: string }> }
     | { value: unknown, digest: string, expires_at: string }
    };
 
@@ -665,7 +667,7 @@ export type DisconnectClientMutationVariables = Exact<{
 
 export type DisconnectClientMutation = { disconnectClient:
     | { state: DisconnectState, connection: { status: ConnectionStatus, metadata: unknown, heartbeat: HeartbeatIndicator, user_id: string, client_id: string, instance_id: string, node_id: string, client_type: ClientType, connected_at: string, last_seen_at: string, disconnected_at: string | null, disconnect_cause: DisconnectCause | null, close_code: number | null, recently_replaced: boolean, replaced_instance_id: string | null, action_names: Array<string>, predecessors: Array<{ cause: DisconnectCause, instance_id: string, node_id: string, replaced_at: string }> } }
-    | { code: RefusalCode, message: string, by: RefusedBy, share: string | null, retry_after_ms: number | null }
+    | { by: RefusedBy, code: RefusalCode, message: string, share: string | null, retry_after_ms: number | null, errors: Array<{ parameter: string, detail: string }> }
    };
 
 export type DispatcherNodeReportFragment = { links: number, stale: boolean, draining: boolean, node_id: string, mailbox_listener_alive: boolean, reconciliation_alive: boolean, active_drainers: number, connection_waiters: number, unfinished_commands: number, updated_at: string, counters: Array<{ name: string, value: number }> };
@@ -734,7 +736,9 @@ export type InvokedFragment =
   | Invoked_InvokeActionPending_Fragment
 ;
 
-export type RefusedFragment = { code: RefusalCode, message: string, by: RefusedBy, share: string | null, retry_after_ms: number | null };
+export type RefusedFragment = { by: RefusedBy, code: RefusalCode, message: string, share: string | null, retry_after_ms: number | null, errors: Array<{ parameter: string, detail: string }> };
+
+export type DeniedFragment = { code: RefusalCode, message: string, share: string | null, retry_after_ms: number | null, errors: Array<{ parameter: string, detail: string }> };
 
 export type SiteDefinitionFragment = { owner: string | null, mode: string, title: string | null, actions: Array<string>, site_id: string, event_names: Array<string>, client_id: string | null, host_connected: boolean, registered_at: string | null, capability_profile: { sharing: boolean, action_invocation: boolean } };
 
@@ -971,15 +975,33 @@ export const InvokedFragmentDoc = new TypedDocumentString(`
   }
 }
     `, {"fragmentName":"Invoked"}) as unknown as TypedDocumentString<InvokedFragment, unknown>;
-export const RefusedFragmentDoc = new TypedDocumentString(`
-    fragment Refused on Refusal {
+export const DeniedFragmentDoc = new TypedDocumentString(`
+    fragment Denied on Refusal {
   code
   message
-  by
   retry_after_ms: retryAfterMs
   share
+  errors {
+    parameter
+    detail
+  }
 }
-    `, {"fragmentName":"Refused"}) as unknown as TypedDocumentString<RefusedFragment, unknown>;
+    `, {"fragmentName":"Denied"}) as unknown as TypedDocumentString<DeniedFragment, unknown>;
+export const RefusedFragmentDoc = new TypedDocumentString(`
+    fragment Refused on Refusal {
+  ...Denied
+  by
+}
+    fragment Denied on Refusal {
+  code
+  message
+  retry_after_ms: retryAfterMs
+  share
+  errors {
+    parameter
+    detail
+  }
+}`, {"fragmentName":"Refused"}) as unknown as TypedDocumentString<RefusedFragment, unknown>;
 export const SiteDefinitionFragmentDoc = new TypedDocumentString(`
     fragment SiteDefinition on Site {
   site_id: siteId
@@ -1461,11 +1483,18 @@ export const RevealPayloadDocument = new TypedDocumentString(`
   }
 }
     fragment Refused on Refusal {
+  ...Denied
+  by
+}
+fragment Denied on Refusal {
   code
   message
-  by
   retry_after_ms: retryAfterMs
   share
+  errors {
+    parameter
+    detail
+  }
 }`) as unknown as TypedDocumentString<RevealPayloadMutation, RevealPayloadMutationVariables>;
 export const WatchWaitsDocument = new TypedDocumentString(`
     subscription WatchWaits($older_than_ms: Int!, $user_id: ID) {
@@ -1899,11 +1928,18 @@ export const DisconnectClientDocument = new TypedDocumentString(`
   action_names: actionNames
 }
 fragment Refused on Refusal {
+  ...Denied
+  by
+}
+fragment Denied on Refusal {
   code
   message
-  by
   retry_after_ms: retryAfterMs
   share
+  errors {
+    parameter
+    detail
+  }
 }`) as unknown as TypedDocumentString<DisconnectClientMutation, DisconnectClientMutationVariables>;
 export const ListStreamsDocument = new TypedDocumentString(`
     query ListStreams($user_id: ID!, $prefix: String, $cursor: String, $limit: Int! = 100) {

@@ -419,113 +419,113 @@ export type PreflightVerdict =
 /** The error codes of the relay. REST, GraphQL and links use the same codes. */
 export type RefusalCode =
   /** `action_not_advertised`, HTTP status 404. The client is connected and does not advertise this action. */
-  | 'ACTION_NOT_ADVERTISED'
+  | 'action_not_advertised'
   /** `ambiguous`, HTTP status 409. Several rows fit the request; the message names the parameter that selects one. */
-  | 'AMBIGUOUS'
+  | 'ambiguous'
   /** `approval_denied`, HTTP status 200. Refused: the command was not approved. */
-  | 'APPROVAL_DENIED'
+  | 'approval_denied'
   /** `arguments_invalid`, HTTP status 200. Refused: the params do not match the action’s schema. */
-  | 'ARGUMENTS_INVALID'
+  | 'arguments_invalid'
   /** `audit_unavailable`, HTTP status 503. The audit cannot be written, so what an administrator asked for was not done. */
-  | 'AUDIT_UNAVAILABLE'
+  | 'audit_unavailable'
   /** `cancelled`, HTTP status 200. The reason in history of a command that was cancelled before it was dispatched. No answer carries it as an error. */
-  | 'CANCELLED'
+  | 'cancelled'
   /** `capacity_exceeded`, HTTP status 429. A limit is reached: live commands of the scope, waits on the command, rows of a listing. */
-  | 'CAPACITY_EXCEEDED'
+  | 'capacity_exceeded'
   /** `client_denied`, HTTP status 200. Refused: the client’s authorizer does not allow it, or the client takes no more commands. */
-  | 'CLIENT_DENIED'
+  | 'client_denied'
   /** `client_timeout`, HTTP status 200. The handler was stopped: it took longer than the client allows, or its deadline passed by the client’s clock. */
-  | 'CLIENT_TIMEOUT'
+  | 'client_timeout'
   /** `command_conflict`, HTTP status 409. The command id is in use for another action, other params or another instance. */
-  | 'COMMAND_CONFLICT'
+  | 'command_conflict'
   /** `connect_timeout`, HTTP status 504. `expired`: the client did not connect in time. */
-  | 'CONNECT_TIMEOUT'
+  | 'connect_timeout'
   /** `draining`, HTTP status 503. This node shuts down and admits nothing new. */
-  | 'DRAINING'
+  | 'draining'
   /** `forbidden`, HTTP status 403. The token does not allow this. */
-  | 'FORBIDDEN'
+  | 'forbidden'
   /** `graphql_parse_failed`, HTTP status 400. The text is not a GraphQL document. */
-  | 'GRAPHQL_PARSE_FAILED'
+  | 'graphql_parse_failed'
   /** `graphql_validation_failed`, HTTP status 400. The GraphQL document does not fit the schema. */
-  | 'GRAPHQL_VALIDATION_FAILED'
+  | 'graphql_validation_failed'
   /** `handler_failed`, HTTP status 200. The handler failed. */
-  | 'HANDLER_FAILED'
+  | 'handler_failed'
   /** `instance_mismatch`, HTTP status 409. Another instance of the client is connected than the one named. */
-  | 'INSTANCE_MISMATCH'
+  | 'instance_mismatch'
   /** `instance_replaced`, HTTP status 504. Another instance of the client took over. `outcome_unknown` where the command had been dispatched, else `expired`. */
-  | 'INSTANCE_REPLACED'
+  | 'instance_replaced'
   /** `internal`, HTTP status 500. An error of the relay; the message has the id under which it is logged. */
-  | 'INTERNAL'
+  | 'internal'
   /** `invalid_argument`, HTTP status 400. A parameter, member or frame is missing or wrong; the message names it. */
-  | 'INVALID_ARGUMENT'
+  | 'invalid_argument'
   /** `invalid_cursor`, HTTP status 400. The cursor does not belong to this listing, filter or user. Begin again without one. */
-  | 'INVALID_CURSOR'
+  | 'invalid_cursor'
   /** `invalid_user`, HTTP status 400. A user id is not valid. 401 where it is the subject of the token. */
-  | 'INVALID_USER'
+  | 'invalid_user'
   /** `lease_busy`, HTTP status 200. Refused: the action runs one command at a time, and one is running. */
-  | 'LEASE_BUSY'
+  | 'lease_busy'
   /** `method_not_allowed`, HTTP status 405. The path does not take this HTTP method. */
-  | 'METHOD_NOT_ALLOWED'
+  | 'method_not_allowed'
   /** `node_lost`, HTTP status 504. The node that held the link stopped. `outcome_unknown` where the command had been dispatched, else `expired`. */
-  | 'NODE_LOST'
+  | 'node_lost'
   /** `not_acceptable`, HTTP status 406. The answer has no form that `accept` allows. */
-  | 'NOT_ACCEPTABLE'
+  | 'not_acceptable'
   /** `not_connected`, HTTP status 409. The client is not connected, or is closing; the call allows no time to connect. */
-  | 'NOT_CONNECTED'
+  | 'not_connected'
   /** `not_found`, HTTP status 404. It does not exist, or the token may not know of it. */
-  | 'NOT_FOUND'
+  | 'not_found'
   /** `payload_too_large`, HTTP status 413. The body or the payload is too large. */
-  | 'PAYLOAD_TOO_LARGE'
+  | 'payload_too_large'
   /** `persisted_query_not_supported`, HTTP status 400. The request names a GraphQL document by its hash only. Send the document. 200 if the answer is `application/json`. */
-  | 'PERSISTED_QUERY_NOT_SUPPORTED'
+  | 'persisted_query_not_supported'
   /** `policy_denied`, HTTP status 403. A rule of the relay’s policy refuses this call; the message names the rule. */
-  | 'POLICY_DENIED'
+  | 'policy_denied'
   /** `queue_full`, HTTP status 429. 1000 commands wait for this client. */
-  | 'QUEUE_FULL'
+  | 'queue_full'
   /** `queue_timeout`, HTTP status 504. `expired`: the client was connected, but the command was not dispatched before its deadline. */
-  | 'QUEUE_TIMEOUT'
+  | 'queue_timeout'
   /** `rate_limited`, HTTP status 429. Too many requests or frames, or too many bad tokens. */
-  | 'RATE_LIMITED'
+  | 'rate_limited'
   /** `raw_history_disabled`, HTTP status 403. The relay runs without the raw sample of history. */
-  | 'RAW_HISTORY_DISABLED'
+  | 'raw_history_disabled'
   /** `reserved_parameter`, HTTP status 400. The params have a member whose name begins with `__cooperative_site_`. */
-  | 'RESERVED_PARAMETER'
+  | 'reserved_parameter'
   /** `reserved_stream`, HTTP status 400. Only links write the streams below `clients/` and the stream `links`. */
-  | 'RESERVED_STREAM'
+  | 'reserved_stream'
   /** `response_timeout`, HTTP status 504. `outcome_unknown`: dispatched, and no end was reported before the deadline. */
-  | 'RESPONSE_TIMEOUT'
+  | 'response_timeout'
   /** `result_expired`, HTTP status 200. The command ended as its outcome says; its result is no longer retained. */
-  | 'RESULT_EXPIRED'
+  | 'result_expired'
   /** `result_unavailable`, HTTP status 200. The command ran to its end, and its result cannot be had any more. */
-  | 'RESULT_UNAVAILABLE'
+  | 'result_unavailable'
   /** `runtime_disconnected`, HTTP status 503. The host’s runtime has no link to the relay. */
-  | 'RUNTIME_DISCONNECTED'
+  | 'runtime_disconnected'
   /** `session_inactive`, HTTP status 409. The site session is over, or suspended while its host is away. */
-  | 'SESSION_INACTIVE'
+  | 'session_inactive'
   /** `share_exceeded`, HTTP status 429. The user has more than their guaranteed share of something that is scarce now; `share` names it. */
-  | 'SHARE_EXCEEDED'
+  | 'share_exceeded'
   /** `site_action_denied`, HTTP status 403. The site or the grant does not allow this action. */
-  | 'SITE_ACTION_DENIED'
+  | 'site_action_denied'
   /** `site_capability_denied`, HTTP status 403. The site does not allow invoking actions, or sharing. */
-  | 'SITE_CAPABILITY_DENIED'
+  | 'site_capability_denied'
   /** `site_mode_denied`, HTTP status 403. The site is not a cooperative one. */
-  | 'SITE_MODE_DENIED'
+  | 'site_mode_denied'
   /** `stale_instance`, HTTP status 409. Events were reported for an instance that is not the client’s present one. */
-  | 'STALE_INSTANCE'
+  | 'stale_instance'
   /** `store_full`, HTTP status 503. A total of the whole relay is used up; `share` names which. */
-  | 'STORE_FULL'
+  | 'store_full'
   /** `store_lost`, HTTP status 504. The store lost records, so nothing is proven about the command. */
-  | 'STORE_LOST'
+  | 'store_lost'
   /** `store_unavailable`, HTTP status 503. The store does not answer. */
-  | 'STORE_UNAVAILABLE'
+  | 'store_unavailable'
   /** `too_complex`, HTTP status 400. The GraphQL document costs more than is allowed. */
-  | 'TOO_COMPLEX'
+  | 'too_complex'
   /** `unauthenticated`, HTTP status 401. The token is missing, wrong or expired. Another token may help. */
-  | 'UNAUTHENTICATED'
+  | 'unauthenticated'
   /** `unknown_action`, HTTP status 200. Refused: the client has no such action. */
-  | 'UNKNOWN_ACTION'
+  | 'unknown_action'
   /** `unsupported_media_type`, HTTP status 415. The body is not JSON by its `content-type`. */
-  | 'UNSUPPORTED_MEDIA_TYPE';
+  | 'unsupported_media_type';
 
 /** The layer of the relay that refused a request. */
 export type RefusedBy =
@@ -539,12 +539,14 @@ export type RefusedBy =
   | 'CONFLICT'
   /** The central policy denies the invocation. */
   | 'POLICY'
-  /** This node admits no commands now. */
+  /** This node does not do it now, or at all. */
   | 'RELAY'
   /** The rules of the site deny the request. */
   | 'SITE'
   /** The target client is not connected, has another instance than the requested one, or does not advertise the action. */
-  | 'TARGET';
+  | 'TARGET'
+  /** The token does not allow it. */
+  | 'TOKEN';
 
 /** Which payload to reveal, and why. */
 export type RevealPayloadInput = {
@@ -771,7 +773,10 @@ export type CloseSessionMutationVariables = Exact<{
 }>;
 
 
-export type CloseSessionMutation = { closeSiteSession: { sessionId: string } };
+export type CloseSessionMutation = { closeSiteSession:
+    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
+    | { __typename: 'SiteSession' }
+   };
 
 export type RevokeGrantMutationVariables = Exact<{
   sessionId: string;
@@ -779,7 +784,10 @@ export type RevokeGrantMutationVariables = Exact<{
 }>;
 
 
-export type RevokeGrantMutation = { revokeGrant: { __typename: 'RevokeGrantResult' } };
+export type RevokeGrantMutation = { revokeGrant:
+    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
+    | { __typename: 'RevokedGrants' }
+   };
 
 export type NodesQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -789,10 +797,14 @@ export type NodesQuery = { delivery: { nodes: { nodes: Array<{ updatedAt: string
 export type DrainNodeMutationVariables = Exact<{
   nodeId: string;
   withinMs: number;
+  reason?: string | null | undefined;
 }>;
 
 
-export type DrainNodeMutation = { drainNode: { nodeId: string } };
+export type DrainNodeMutation = { drainNode:
+    | { __typename: 'DispatcherNode' }
+    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
+   };
 
 export type CapacityQueryVariables = Exact<{
   first: number;
@@ -826,7 +838,7 @@ export type ViewerQuery = { viewer: { kind: ViewerKind, userId: string | null, s
 export type ShellOfAdminQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type ShellOfAdminQuery = { pendingRpcCount: { count: number }, delivery: { nodes: { nodes: Array<{ nodeId: string, stale: boolean, updatedAt: string, links: number }> } } };
+export type ShellOfAdminQuery = { pendingRpcCount: { count: number }, delivery: { nodes: { nodes: Array<{ nodeId: string, stale: boolean, draining: boolean, updatedAt: string, links: number, connectionWaiters: number, unfinishedCommands: number }> } } };
 
 export type ShellOfUserQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -890,6 +902,14 @@ export type CallEventsSubscriptionVariables = Exact<{
 
 
 export type CallEventsSubscription = { commandEvents: { stage: CommandEventStage, missed: number, record: { userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage } } };
+
+export type FindCommandQueryVariables = Exact<{
+  filter?: DeliveryFilter | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type FindCommandQuery = { delivery: { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } } };
 
 export type WaitsQueryVariables = Exact<{
   filter?: PendingRpcFilter | null | undefined;
@@ -1008,6 +1028,15 @@ export type AwaitCallMutation = { awaitCommand:
     | { __typename: 'InvokeActionPending', outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null }
     | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
    };
+
+export type CallStagesQueryVariables = Exact<{
+  userId: string;
+  clientId: string;
+  commandId: string;
+}>;
+
+
+export type CallStagesQuery = { command: { delivery: { admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, outcome: Outcome | null } | null } | null };
 
 export type PreflightQueryVariables = Exact<{
   input: InvokeActionInput;
@@ -1704,17 +1733,27 @@ export const SitePageDocument = new TypedDocumentString(`
 export const CloseSessionDocument = new TypedDocumentString(`
     mutation CloseSession($sessionId: ID!) {
   closeSiteSession(sessionId: $sessionId) {
-    sessionId
+    __typename
+    ...RefusalPart
   }
 }
-    `) as unknown as TypedDocumentString<CloseSessionMutation, CloseSessionMutationVariables>;
+    fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}`) as unknown as TypedDocumentString<CloseSessionMutation, CloseSessionMutationVariables>;
 export const RevokeGrantDocument = new TypedDocumentString(`
     mutation RevokeGrant($sessionId: ID!, $grantId: ID!) {
   revokeGrant(sessionId: $sessionId, grantId: $grantId) {
     __typename
+    ...RefusalPart
   }
 }
-    `) as unknown as TypedDocumentString<RevokeGrantMutation, RevokeGrantMutationVariables>;
+    fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}`) as unknown as TypedDocumentString<RevokeGrantMutation, RevokeGrantMutationVariables>;
 export const NodesDocument = new TypedDocumentString(`
     query Nodes {
   delivery {
@@ -1754,12 +1793,17 @@ fragment NodeRow on DispatcherNode {
   }
 }`) as unknown as TypedDocumentString<NodesQuery, NodesQueryVariables>;
 export const DrainNodeDocument = new TypedDocumentString(`
-    mutation DrainNode($nodeId: ID!, $withinMs: Int!) {
-  drainNode(nodeId: $nodeId, withinMs: $withinMs) {
-    nodeId
+    mutation DrainNode($nodeId: ID!, $withinMs: Int!, $reason: String) {
+  drainNode(nodeId: $nodeId, withinMs: $withinMs, reason: $reason) {
+    __typename
+    ...RefusalPart
   }
 }
-    `) as unknown as TypedDocumentString<DrainNodeMutation, DrainNodeMutationVariables>;
+    fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}`) as unknown as TypedDocumentString<DrainNodeMutation, DrainNodeMutationVariables>;
 export const CapacityDocument = new TypedDocumentString(`
     query Capacity($first: Int!, $after: String) {
   delivery {
@@ -1887,8 +1931,11 @@ export const ShellOfAdminDocument = new TypedDocumentString(`
       nodes {
         nodeId
         stale
+        draining
         updatedAt
         links
+        connectionWaiters
+        unfinishedCommands
       }
     }
   }
@@ -2230,6 +2277,28 @@ export const CallEventsDocument = new TypedDocumentString(`
   lateResults
   lastProvenStage
 }`) as unknown as TypedDocumentString<CallEventsSubscription, CallEventsSubscriptionVariables>;
+export const FindCommandDocument = new TypedDocumentString(`
+    query FindCommand($filter: DeliveryFilter, $after: String) {
+  delivery {
+    commands(filter: $filter, order: NEWEST, first: 1000, after: $after) {
+      nodes {
+        userId
+        clientId
+        commandId
+        action
+        stage
+        outcome
+      }
+      pageInfo {
+        ...PageInfoPart
+      }
+    }
+  }
+}
+    fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}`) as unknown as TypedDocumentString<FindCommandQuery, FindCommandQueryVariables>;
 export const WaitsDocument = new TypedDocumentString(`
     query Waits($filter: PendingRpcFilter, $first: Int!, $after: String) {
   pendingRpcs(filter: $filter, first: $first, after: $after) {
@@ -2669,6 +2738,20 @@ fragment InvocationPart on Invocation {
   }
   result
 }`) as unknown as TypedDocumentString<AwaitCallMutation, AwaitCallMutationVariables>;
+export const CallStagesDocument = new TypedDocumentString(`
+    query CallStages($userId: ID!, $clientId: ID!, $commandId: ID!) {
+  command(userId: $userId, clientId: $clientId, commandId: $commandId) {
+    delivery {
+      admittedAt
+      queuedAt
+      dispatchedAt
+      acknowledgedAt
+      terminalAt
+      outcome
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<CallStagesQuery, CallStagesQueryVariables>;
 export const PreflightDocument = new TypedDocumentString(`
     query Preflight($input: InvokeActionInput!) {
   preflightInvocation(input: $input) {

@@ -38,7 +38,8 @@ cpSync(at('src/backends/redis'), at('dist/backends/redis'), {
 });
 chmodSync(at('dist/bin.js'), 0o755);
 cpSync(at('src/clients/THIRD-PARTY-LICENSES.md'), at('dist/THIRD-PARTY-LICENSES.md'));
-runScript('src/clients/inline-validator.ts');
+const { inlineValidator } = await import('../src/clients/build.ts');
+await inlineValidator();
 runScript('src/clients/build.ts');
 runScript('src/console/build.ts');
 runScript('scripts/client-package.mjs');

@@ -6,13 +6,12 @@ import { createMemoryBackend } from './backends/memory/backend.ts';
 import { createDirectorySpill } from './backends/spill/directory.ts';
 import { createMemorySpill } from './backends/spill/memory.ts';
 import type { AuditConfig, AuthConfig, Config, RedisConfig, TlsConfig } from './config.ts';
-import type { AuditSign, AuditStore } from './core/audit/audit-rows.ts';
+import type { AuditSign } from './core/audit/audit-rows.ts';
 import type { AuditBounds } from './core/audit/audit.ts';
 import { compilePolicy, defaultPolicy, type Policy } from './core/auth/policy.ts';
 import type { Authenticator } from './core/auth/principal.ts';
 import type { Backend } from './core/backend.ts';
 import { createCore, type Core } from './core/core.ts';
-import type { ServerSettings } from './core/deps.ts';
 import { fail } from './core/errors.ts';
 import type { SpillStore } from './core/history/message.ts';
 import { AUDIT_KEEP_MS, AUDIT_ROWS, DRAIN_MS, MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
@@ -60,7 +59,10 @@ export interface Callboard extends AsyncDisposable {
   readonly authenticator: Authenticator;
   /** The URL that the relay listens on, with the base path; null before `listen`. */
   readonly url: string | null;
-  /** Starts the relay once and resolves with its URL. Default: a free port of 127.0.0.1. `fd`: a listening socket. */
+  /**
+   * Starts the relay and resolves with its URL. Call it once. Default: a free port of 127.0.0.1. `fd`: a listening
+   * socket.
+   */
   listen(at?: { readonly host?: string; readonly port?: number; readonly fd?: number }): Promise<string>;
   /** Replaces the configured credentials from the next token on. Tokens of `jwksUrl` stay valid. Closes no link. */
   replaceCredentials(credentials: ReplacedCredentials): void;
@@ -70,8 +72,8 @@ export interface Callboard extends AsyncDisposable {
    */
   replaceCertificate(tls: TlsConfig): void;
   /**
-   * Marks the node as not ready, admits no more commands, and gives running commands at most `withinMs` milliseconds
-   * (default 10 000) to end.
+   * Marks the node as not ready, admits no more commands, gives running commands at most `withinMs` milliseconds
+   * (default 10 000) to end, and closes the links.
    */
   drain(withinMs?: number): Promise<void>;
   /**
@@ -90,7 +92,8 @@ export interface Callboard extends AsyncDisposable {
 
 /**
  * Opens a relay over the Redis in `config`, or in this process' memory if `config` has none. Throws `store_unavailable`
- * if Redis cannot be reached, and `invalid_argument` if it is unsuitable. Nothing runs before `listen`.
+ * if Redis cannot be reached, and `invalid_argument` if it is unsuitable. The node takes no part in the deployment
+ * before `listen`.
  */
 export async function openCallboard(options: CallboardOptions): Promise<Callboard> {
   const { redis } = options.config;
@@ -114,7 +117,7 @@ export function createCallboard(options: CallboardOptions): Callboard {
       ...{ clock, log, shares, metrics: meter, sha256: crypto.sha256 },
       idempotencyWindowMs: config.idempotencyWindowMs,
       history: historyLimitsOf(config, shares),
-      audit: auditStore(config, log),
+      audit: config.audit?.file ? openAuditFile(config.audit.file, log) : undefined,
     });
   const spill = options.spill ?? spillStore(config.spillDir ?? null, { clock, log, crypto, shares });
   return compose(options, { backend, spill, crypto, clock, shares, meter });
@@ -163,7 +166,7 @@ const policyOf = ({ policy, config }: CallboardOptions): Policy =>
 function compose(options: CallboardOptions, place: Place): Callboard {
   const { backend, spill, crypto, clock, shares, meter } = place;
   const { config, log = silentLog, tracing } = options;
-  const { basePath = '', traceIds = false } = config;
+  const { basePath = '', traceIds = false, maxBodyBytes = MAX_BODY_BYTES } = config;
   const core = createCore({
     loop: systemLoop,
     nodeId: config.nodeId ?? `node-${crypto.randomToken().slice(0, 8)}`,
@@ -180,7 +183,7 @@ function compose(options: CallboardOptions, place: Place): Callboard {
     rawMessages: config.rawMessages ?? false,
     audit: auditOptions(config, { crypto, log }),
     reveal: config.reveal,
-    server: serverSettings(config),
+    server: { version: VERSION, label: config.label ?? null, maxBodyBytes },
   });
   // Tokens expire by the system clock, as their issuers expect, and not by the clock of the store.
   const wall = options.clock ?? systemClock;
@@ -194,7 +197,7 @@ function compose(options: CallboardOptions, place: Place): Callboard {
     clock: wall,
     randomId: crypto.randomId,
     basePath,
-    maxBodyBytes: config.maxBodyBytes ?? MAX_BODY_BYTES,
+    maxBodyBytes,
     unauthenticatedSockets: config.unauthenticatedSockets,
     inboundBytesPerSecond: config.inboundBytesPerSecond,
     origins: { allowedOrigins: config.allowedOrigins ?? [], trustProxy: config.trustProxy ?? false },
@@ -212,7 +215,10 @@ function compose(options: CallboardOptions, place: Place): Callboard {
   return assemble({ core, backend, authenticator, app, server, meter, basePath, replaceCredentials });
 }
 
-/** Removes expired payloads from a spill directory, without a relay. Returns their number. Other files stay. */
+/**
+ * Removes from a spill directory the payloads whose hour of expiry is over, without a relay. Returns their number.
+ * Other files stay.
+ */
 export async function cleanSpillDirectory(root: string, log: Log = silentLog): Promise<number> {
   return createDirectorySpill({ root, clock: systemClock, log }).clean();
 }
@@ -311,11 +317,6 @@ function historyLimitsOf({ retentionMs, streamMaxMessages }: Settings, { bounds 
   };
 }
 
-/** Returns what the relay reports about itself: its version, its label and its limit of body sizes. */
-function serverSettings({ label = null, maxBodyBytes = MAX_BODY_BYTES }: Settings): ServerSettings {
-  return { version: VERSION, label, maxBodyBytes };
-}
-
 /** Returns the folder of the built console and its label; null if the console is switched off. */
 function consoleOf({ operatorConsole = true, label = null }: Settings): { folder: URL; label: string } | null {
   return operatorConsole ? { folder: new URL('../dist/console/', import.meta.url), label: label ?? '' } : null;
@@ -334,11 +335,6 @@ function spillStore(
   return root === null
     ? createMemorySpill(parts.clock, parts.crypto, parts.shares)
     : createDirectorySpill({ root, ...parts });
-}
-
-/** Returns the store of the audit in direct mode; undefined if it is kept in memory. */
-function auditStore({ audit }: Settings, log: Log): AuditStore | undefined {
-  return audit?.file ? openAuditFile(audit.file, log) : undefined;
 }
 
 /**

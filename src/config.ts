@@ -122,37 +122,32 @@ function isLoopback(host: string): boolean {
  * reported together with the faults of single settings.
  */
 function togetherFaults(given: ReadonlyMap<SettingName, Given>, shownAs: (name: SettingName) => string): InputError[] {
-  const faults: InputError[] = [...auditFaults(given, shownAs)];
+  const faults: InputError[] = [];
+  const add = (name: SettingName, detail: string): void => void faults.push({ parameter: shownAs(name), detail });
+  // Rows in a file outlive the process, so the key that signs them must be configured too.
+  if (given.has('AUDIT_FILE') && !given.has('AUDIT_KEY') && !given.has('SECRET'))
+    add('AUDIT_FILE', 'needs AUDIT_KEY or SECRET, which sign the rows');
   if (given.has('JWKS_URL')) {
-    for (const name of ['ISSUER', 'AUDIENCE'] as const) {
-      if (!given.has(name)) faults.push({ parameter: shownAs(name), detail: 'is required with JWKS_URL' });
-    }
+    for (const name of ['ISSUER', 'AUDIENCE'] as const) if (!given.has(name)) add(name, 'is required with JWKS_URL');
   }
-  if (adminTokensOf(given).some(({ name, token }) => name !== null && token.length < NAMED_TOKEN_MIN)) {
-    faults.push({
-      parameter: shownAs('ADMIN_TOKEN'),
-      detail: 'expected at least 16 characters in a token with a name',
-    });
-  }
-  if (adminTokensOf(given).some(({ token }) => token === given.get('METRICS_TOKEN')?.text))
-    faults.push({ parameter: shownAs('METRICS_TOKEN'), detail: 'must not be the token of an administrator' });
+  const adminTokens = adminTokensOf(given);
+  if (adminTokens.some(({ name, token }) => name !== null && token.length < NAMED_TOKEN_MIN))
+    add('ADMIN_TOKEN', 'expected at least 16 characters in a token with a name');
+  if (adminTokens.some(({ token }) => token === given.get('METRICS_TOKEN')?.text))
+    add('METRICS_TOKEN', 'must not be the token of an administrator');
   const host = given.get('HOST')?.text ?? '127.0.0.1';
   const shared = given.has('REDIS_URL');
-  if (shared && !hasCredentials(given)) {
-    const detail = `all nodes of a deployment need the same credentials, so none are generated: set ${PREFIX}ADMIN_TOKEN and ${PREFIX}SECRET (or ${PREFIX}JWKS_URL) to the same values on each node`;
-    faults.push({ parameter: shownAs('REDIS_URL'), detail });
-  }
+  const hasCredentials = adminTokens.length > 0 || given.has('SECRET') || given.has('JWKS_URL');
+  if (shared && !hasCredentials)
+    add(
+      'REDIS_URL',
+      `all nodes of a deployment need the same credentials, so none are generated: set ${PREFIX}ADMIN_TOKEN and ${PREFIX}SECRET (or ${PREFIX}JWKS_URL) to the same values on each node`,
+    );
   if (isLoopback(host)) return faults;
-  if (!shared && !hasCredentials(given)) {
-    const detail = `${host} is reachable from other machines: set ADMIN_TOKEN, SECRET or JWKS_URL before listening on it`;
-    faults.push({ parameter: shownAs('HOST'), detail });
-  }
-  if (adminTokensOf(given).some(({ token }) => token.length < NAMED_TOKEN_MIN)) {
-    faults.push({
-      parameter: shownAs('ADMIN_TOKEN'),
-      detail: `expected at least 16 characters in each token when listening on ${host}`,
-    });
-  }
+  if (!shared && !hasCredentials)
+    add('HOST', `${host} is reachable from other machines: set ADMIN_TOKEN, SECRET or JWKS_URL before listening on it`);
+  if (adminTokens.some(({ token }) => token.length < NAMED_TOKEN_MIN))
+    add('ADMIN_TOKEN', `expected at least 16 characters in each token when listening on ${host}`);
   return faults;
 }
 
@@ -161,18 +156,11 @@ function adminTokensOf(given: ReadonlyMap<SettingName, Given>): readonly AdminTo
   return texts.filter((text) => text !== '').map(parseAdminToken);
 }
 
-function hasCredentials(given: ReadonlyMap<SettingName, Given>): boolean {
-  return adminTokensOf(given).length > 0 || given.has('SECRET') || given.has('JWKS_URL');
-}
-
 function readPolicy(given: Given | undefined, faults: InputError[]): PolicyFile | null {
   if (!given) return null;
-  const file = readSettingFile(given.text, given.shownAs);
-  if (!('text' in file)) {
-    faults.push(file);
-    return null;
-  }
-  const read = parsePolicyFile(file.text);
+  const text = textOf(given, faults);
+  if (text === null) return null;
+  const read = parsePolicyFile(text);
   for (const fault of read.faults) {
     faults.push({ parameter: `${given.shownAs} ${fault.parameter}`.trim(), detail: fault.detail });
   }
@@ -225,18 +213,18 @@ function toConfig(
 type Environment = Readonly<Record<string, string | undefined>>;
 /** The text of a setting, and the name of the variable or flag that gives it. */
 type Given = { readonly text: string; readonly shownAs: string };
-type Read = {
-  readonly given: ReadonlyMap<SettingName, Given>;
+type Collected = {
+  readonly given: Map<SettingName, Given>;
   /** The files that were read. */
-  readonly files: readonly string[];
+  readonly files: string[];
   readonly faults: InputError[];
 };
 
 /**
  * Collects the texts of all settings in variables, files and flags, and the faults in them. Flags take precedence over
- * variables. A setting that is given both as a text and as a file is a fault, except where a flag overrides variables.
+ * variables. A setting for which variables give both a text and a file is a fault.
  */
-function collectGiven(env: Environment, argv: readonly string[]): Read {
+function collectGiven(env: Environment, argv: readonly string[]): Collected {
   const given = new Map<SettingName, Given>();
   const files: string[] = [];
   const faults: InputError[] = [];
@@ -249,31 +237,20 @@ function collectGiven(env: Environment, argv: readonly string[]): Read {
     if (path === undefined || path === '') continue;
     const shownAs = PREFIX + name + FILE_SUFFIX;
     if (given.has(name)) faults.push({ parameter: shownAs, detail: `is not allowed together with ${PREFIX + name}` });
-    else addFile(name, { path, shownAs }, { given, files, faults });
+    else addFile(name, { text: path, shownAs }, { given, files, faults });
   }
-  faults.push(...collectFlags(argv, given, files));
+  collectFlags(argv, { given, files, faults });
   return { given, files, faults };
 }
 
-type Collected = {
-  readonly given: Map<SettingName, Given>;
-  readonly files: string[];
-  readonly faults: InputError[];
-};
-
-function addFile(
-  name: SettingName,
-  { path, shownAs }: { readonly path: string; readonly shownAs: string },
-  { given, files, faults }: Collected,
-): void {
-  files.push(path);
-  const read = readSettingFile(path, shownAs);
-  if ('text' in read) given.set(name, { text: read.text, shownAs });
-  else faults.push(read);
+function addFile(name: SettingName, at: Given, { given, files, faults }: Collected): void {
+  files.push(at.text);
+  const text = textOf(at, faults);
+  if (text !== null) given.set(name, { text, shownAs: at.shownAs });
 }
 
-function collectFlags(argv: readonly string[], given: Map<SettingName, Given>, files: string[]): InputError[] {
-  const faults: InputError[] = [];
+function collectFlags(argv: readonly string[], collected: Collected): void {
+  const { given, faults } = collected;
   const options = Object.fromEntries([
     ...SETTING_NAMES.map((name) => [flagOf(name), { type: SWITCHES.has(name) ? 'boolean' : 'string' } as const]),
     ...FILE_SETTINGS.map((name) => [flagOf(name + FILE_SUFFIX), { type: 'string' } as const]),
@@ -291,10 +268,9 @@ function collectFlags(argv: readonly string[], given: Map<SettingName, Given>, f
     const text = token.value ?? flag.alone;
     if (text === undefined || text === '') faults.push({ parameter: shownAs, detail: 'needs a value' });
     else if (flag.off && token.value !== undefined) faults.push({ parameter: shownAs, detail: 'takes no value' });
-    else if (flag.file) addFile(flag.name, { path: text, shownAs }, { given, files, faults });
+    else if (flag.file) addFile(flag.name, { text, shownAs }, collected);
     else given.set(flag.name, { text, shownAs });
   }
-  return faults;
 }
 
 /**
@@ -383,7 +359,6 @@ export function secretsIn({
 
 // The settings of the Redis that the nodes of a deployment share.
 
-/** The Redis that the nodes of a deployment share. */
 export type RedisConfig = {
   /** The URL of Redis. It may contain a password, so it must never be logged or printed. */
   readonly url: string;
@@ -415,7 +390,10 @@ function redisOf(settings: SettingValues): RedisConfig | null {
 export type AuditConfig = {
   /** The file of the audit's rows in direct mode; null: they are kept in memory. */
   readonly file: string | null;
-  /** The key with which rows are signed; null: a key derived from the secret of tokens. */
+  /**
+   * The key with which rows are signed; null: a key derived from the secret of tokens, or without a secret the key of
+   * cursors.
+   */
   readonly key: string | null;
   /** The keys with which earlier rows were signed. They only verify rows. */
   readonly earlierKeys: readonly string[];
@@ -427,18 +405,6 @@ function auditOf(settings: SettingValues): AuditConfig {
   const { AUDIT_FILE: file = null, AUDIT_KEY: keys = [], AUDIT_DAYS: days, AUDIT_MAX_ROWS: maxRows } = settings;
   const [key = null, ...earlierKeys] = keys;
   return { file, key, earlierKeys, days, maxRows };
-}
-
-/**
- * Returns a fault if an audit file is set without a key. Rows in a file outlive the process, so the key that signs them
- * must be configured too.
- */
-function auditFaults(
-  given: ReadonlyMap<SettingName, Given>,
-  shownAs: (name: SettingName) => string,
-): readonly InputError[] {
-  if (!given.has('AUDIT_FILE') || given.has('AUDIT_KEY') || given.has('SECRET')) return [];
-  return [{ parameter: shownAs('AUDIT_FILE'), detail: 'needs AUDIT_KEY or SECRET, which sign the rows' }];
 }
 
 // Reads the certificate and the key with which the relay itself speaks TLS.
@@ -474,6 +440,7 @@ function tlsOf(given: ReadonlyMap<SettingName, Given>, faults: InputError[]): Tl
   }
 }
 
+/** Returns the text of the file that a setting names. If it cannot be read, adds a fault and returns null. */
 function textOf({ text: path, shownAs }: Given, faults: InputError[]): string | null {
   const read = readSettingFile(path, shownAs);
   if ('text' in read) return read.text;

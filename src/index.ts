@@ -1,5 +1,6 @@
 /**
- * The public API for programs that embed a relay. Client libraries are in `callboard/runtime` and `callboard/caller`.
+ * The public API for programs that embed a relay. Client libraries are in `callboard/runtime`, `callboard/caller`,
+ * `callboard/host`, `callboard/site` and `callboard/admin`.
  */
 import './require-node.ts';
 
@@ -19,10 +20,9 @@ export type { AdmissionScope, InvocationTarget, Policy, PolicyDecision } from '.
 export type { AdminPrincipal, Authenticator, Principal, Scope, UserPrincipal } from './core/auth/principal.ts';
 export type { PolicyFile, PolicyRule, PolicyScope } from './core/auth/policy.ts';
 export type { Backend, Capabilities } from './core/backend.ts';
-export type { Clock } from './core/ports.ts';
+export type { Clock, Log } from './core/ports.ts';
 export type { Core } from './core/core.ts';
 export type { SpillRead, SpillRef, SpillStore } from './core/history/message.ts';
 export type { GivenBounds, ShareBound, ShareBounds, ShareName } from './core/shares/shares.ts';
-export type { Log } from './core/ports.ts';
 export type { TraceApi } from './platform/tracing.ts';
 export { VERSION } from './version.ts';

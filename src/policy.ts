@@ -31,9 +31,9 @@ const FILE = z.strictObject({
 type PolicyRead = { readonly policy: PolicyFile | null; readonly faults: readonly InputError[] };
 
 /**
- * Parses the text of a policy file: `rules` in order, each `allow` or `deny` with globs on `user`, `caller` (a
- * scope of the caller's token), `client_type` and `action`; `scopes` with `members`, `capacity` and `member_capacity`; `user_capacity` for
- * users who are in no scope.
+ * Parses the text of a policy file: `rules` in order, each `allow` or `deny` with globs on `user`, `caller` (a scope of
+ * the caller's token), `client_type` and `action`; `scopes` with `members`, `capacity` and `member_capacity`;
+ * `user_capacity` for users who are in no scope.
  */
 export function parsePolicyFile(text: string): PolicyRead {
   const value = parsedJson(text);

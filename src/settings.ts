@@ -1,4 +1,7 @@
-/** The table of all settings of a relay, with the parser and the default of each. */
+/**
+ * The table of all settings of a relay, with the parser and the default of each. Also the bounds of shares, the ranges
+ * of numbers, and the files that contain settings.
+ */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { targetFault } from './backends/redis/target.ts';
@@ -116,11 +119,11 @@ function given(member: keyof ShareBound, value: number | undefined): Partial<Sha
   return value === undefined ? {} : { [member]: value };
 }
 
-// The range of each numeric setting, for the command line and for embedded relays alike.
+// The range of each numeric setting. Of an embedded relay, all but those of the audit are checked.
 
 type Range = { readonly min: number; readonly max: number };
 
-/** The range of each numeric setting, both ends included. The numbers are milliseconds, bytes or counts. */
+/** The range of each numeric setting, both ends included. The numbers are milliseconds, days, bytes or counts. */
 export const RANGES = {
   retentionMs: { min: 1000, max: 365 * 24 * 3600_000 },
   idempotencyWindowMs: TERMINAL_RANGE_MS,
@@ -162,6 +165,13 @@ const list = z.string().transform((text) =>
     .map((item) => item.trim())
     .filter((item) => item !== ''),
 );
+/** Keys, one a line, of at least 32 bytes each: the present one, then those before it. */
+const keys = (tooShort: string, most: number, tooMany: string) =>
+  z
+    .string()
+    .transform((text) => text.split(/\r?\n/))
+    .pipe(z.array(z.string().refine((key) => Buffer.byteLength(key) >= 32, tooShort)).max(most, tooMany));
+const visible = z.string().regex(/^[\x21-\x7e]+$/, 'expected visible ASCII characters without spaces');
 const id = z.string().regex(/^[A-Za-z0-9_.:@~-]{1,128}$/, 'expected 1 to 128 of A-Z a-z 0-9 . _ : @ ~ -');
 const url = z.string().refine(isHttpUrl, 'expected an http or https address');
 const redisUrl = z.string().superRefine((text, context) => {
@@ -181,23 +191,13 @@ export const SETTINGS = z.object({
     .regex(/^(\/[A-Za-z0-9._~-]+)*\/?$/, 'expected a path such as /callboard')
     .transform((path) => path.replace(/\/$/, ''))
     .default(''),
-  ADMIN_TOKEN: list
-    .pipe(z.array(z.string().regex(/^[\x21-\x7e]+$/, 'expected visible ASCII characters without spaces')))
-    .default([]),
-  SECRET: z
-    .string()
-    .transform((text) => text.split(/\r?\n/))
-    .pipe(
-      z
-        .array(z.string().refine((secret) => Buffer.byteLength(secret) >= 32, 'expected at least 32 bytes'))
-        .max(2, 'expected at most two lines: the secret, and the one before it'),
-    )
-    .optional(),
-  METRICS_TOKEN: z
-    .string()
-    .regex(/^[\x21-\x7e]+$/, 'expected visible ASCII characters without spaces')
-    .refine((text) => text.length >= 32, 'expected at least 32 characters')
-    .optional(),
+  ADMIN_TOKEN: list.pipe(z.array(visible)).default([]),
+  SECRET: keys(
+    'expected at least 32 bytes',
+    2,
+    'expected at most two lines: the secret, and the one before it',
+  ).optional(),
+  METRICS_TOKEN: visible.refine((text) => text.length >= 32, 'expected at least 32 characters').optional(),
   TLS_CERT: z.string().optional(),
   TLS_KEY: z.string().optional(),
   JWKS_URL: url.optional(),
@@ -218,15 +218,11 @@ export const SETTINGS = z.object({
   CONSOLE: flag.default(true),
   RAW_MESSAGES: flag.default(false),
   AUDIT_FILE: z.string().min(1).optional(),
-  AUDIT_KEY: z
-    .string()
-    .transform((text) => text.split(/\r?\n/))
-    .pipe(
-      z
-        .array(z.string().refine((key) => Buffer.byteLength(key) >= 32, 'expected at least 32 bytes in each line'))
-        .max(AUDIT_KEYS, `expected at most ${AUDIT_KEYS} lines: the key, and the ones before it`),
-    )
-    .optional(),
+  AUDIT_KEY: keys(
+    'expected at least 32 bytes in each line',
+    AUDIT_KEYS,
+    `expected at most ${AUDIT_KEYS} lines: the key, and the ones before it`,
+  ).optional(),
   AUDIT_DAYS: ranged(RANGES.auditDays).default(AUDIT_KEEP_MS / DAY_MS),
   AUDIT_MAX_ROWS: ranged(RANGES.auditMaxRows).default(AUDIT_ROWS),
   REVEAL: z.enum(['argument', 'mutation', 'off'], 'expected argument, mutation or off').default('argument'),

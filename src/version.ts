@@ -1,4 +1,4 @@
-/** Reads the version of this package. */
+/** Reads the version of this package, and checks the version of Node. */
 import { readFileSync } from 'node:fs';
 
 /** The version of the package, from package.json; `0.0.0` if it has none. */

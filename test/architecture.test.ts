@@ -63,9 +63,9 @@ describe('the sources', () => {
     expect(readers.filter((path) => path !== 'bin.ts')).toEqual([]);
   });
 
-  it('never write to the console', () => {
+  it('never write to the console, except where a client library warns of what no program listens to', () => {
     const writers = files.filter(({ text }) => /\bconsole\s*\.\s*(log|info|warn|error|debug|trace)\b/.test(text));
-    expect(writers.map(({ path }) => path)).toEqual([]);
+    expect(writers.map(({ path }) => path)).toEqual(['clients/link/advice.ts']);
   });
 
   it(`have no file longer than ${LINES_MAX} lines`, () => {
@@ -230,7 +230,7 @@ describe('rooms', () => {
     ).toEqual([]);
     expect(strangeName('graphql/schema/things.ts')).toBe('graphql/schema/things.ts');
     expect(strangeName('rest/operations/roomy.graphql')).toBe('rest/operations/roomy.graphql');
-    expect(strangeName('graphql/schema/invoke.ts')).toBeUndefined();
+    expect(strangeName('graphql/schema/server.ts')).toBeUndefined();
   });
 });
 

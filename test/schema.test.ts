@@ -10,6 +10,7 @@ import {
   isNonNullType,
   isObjectType,
   isSpecifiedScalarType,
+  isUnionType,
   validateSchema,
   type GraphQLNamedType,
   type GraphQLObjectType,
@@ -119,6 +120,17 @@ describe('the schema', () => {
       'workers',
     ]);
   });
+});
+
+it('every mutation answers a union with Refusal', () => {
+  const mutations = Object.values(schema.getMutationType()?.getFields() ?? {});
+  expect(mutations.length).toBeGreaterThan(14);
+  for (const { name, type } of mutations) {
+    const answer = getNamedType(type);
+    const members = isUnionType(answer) ? answer.getTypes().map((member) => member.name) : [];
+    expect([name, members]).toEqual([name, expect.arrayContaining(['Refusal'])]);
+    expect(members.length, name).toBeGreaterThan(1);
+  }
 });
 
 describe('semantics of the interface, in the descriptions of their types', () => {
@@ -234,11 +246,12 @@ describe('every listing', () => {
 });
 
 describe('enums', () => {
-  it('have the REST word as their internal value', () => {
+  it('have the REST word as their internal value, and error codes as their name too', () => {
     const enums = types.filter(isEnumType);
     expect(enums.length).toBeGreaterThan(15);
     for (const type of enums) {
-      for (const { name, value } of type.getValues()) expect(name, type.name).toBe(enumName(String(value)));
+      const nameOf = type.name === 'RefusalCode' ? String : enumName;
+      for (const { name, value } of type.getValues()) expect(name, type.name).toBe(nameOf(String(value)));
     }
     expect(enumName('user-owned')).toBe('USER_OWNED');
     expect(enumName('outcome_unknown')).toBe('OUTCOME_UNKNOWN');

@@ -6,12 +6,8 @@ import { rootRatioOf, samplerOf, samplingOf, type TraceSampling } from '../../sr
 import type { UserPrincipal } from '../../src/core/auth/principal.ts';
 import type { Core } from '../../src/core/core.ts';
 import { beginDispatchSpan } from '../../src/core/commands/spans.ts';
-import {
-  createLinkQueue,
-  type LinkQueue,
-  type ClientLink,
-  type LinkSession,
-} from '../../src/core/commands/link-queues.ts';
+import { createLinkQueue, type LinkQueue, type ClientLink } from '../../src/core/commands/link-queues.ts';
+import type { LinkSession } from '../../src/core/commands/link-session.ts';
 import type { Command } from '../../src/core/commands/command.ts';
 import { trustJson } from '../../src/core/json.ts';
 import { decideRoots } from '../../src/platform/tracing.ts';

@@ -73,7 +73,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'leaving-elsewhere-unasked',
     says: 'the commands of a client that leaves another node are given up after five seconds',
-    file: 'core/commands/links.ts',
+    file: 'core/commands/link-session.ts',
     find: "return command.nodeId === null || command.nodeId === parts.deps.nodeId ? 'gone' : 'elsewhere';",
     replace: "return 'gone';",
     judge: { test: 'test/core/leaving-nodes.test.ts' },
@@ -105,7 +105,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'silence-unseen',
     says: 'a node without beats is never silent',
-    file: 'backends/memory/nodes.ts',
+    file: 'backends/memory/commands.ts',
     find: 'if (updatedAt <= since)',
     replace: 'if (updatedAt < 0 && updatedAt <= since)',
     judge: { test: 'test/contract/delivery.memory.test.ts' },

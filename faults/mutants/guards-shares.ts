@@ -25,8 +25,8 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'params-uncounted',
     says: 'params of commands that wait are not counted',
-    file: 'backends/memory/commands-params.ts',
-    find: "entry.client.holdings.take('queued_bytes', entry.paramsBytes);",
+    file: 'backends/memory/ledger-entry.ts',
+    find: "this.client.holdings.take('queued_bytes', this.paramsBytes);",
     replace: '',
     judge: { test: 'test/contract/shares.memory.test.ts' },
   },
@@ -217,9 +217,9 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'members-unbounded',
     says: 'one member may use up a scope',
-    file: 'backends/memory/commands-admission.ts',
-    find: 'ledger.reservedBy(scopeId, userId) < memberLimit',
-    replace: 'ledger.reservedBy(scopeId, userId) < memberLimit * 1e9',
+    file: 'core/commands/rules.ts',
+    find: 'most: memberLimit }',
+    replace: 'most: memberLimit * 1e9 }',
     judge: { test: 'test/contract/shares.memory.test.ts' },
   },
   {

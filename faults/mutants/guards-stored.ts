@@ -41,9 +41,9 @@ export const STORED_GUARDS: readonly GuardMutant[] = [
   {
     name: 'mark-room-unchecked',
     says: 'an id that a caller chose is admitted without room for its mark',
-    file: 'backends/memory/commands-admission.ts',
-    find: 'return question.chosenId ? ledger.refuseChosen(client, question.commandId) : null;',
-    replace: 'return null;',
+    file: 'core/commands/rules.ts',
+    find: 'const noMark = question.chosenId ? this.tx.noMark(client, question.commandId) : null;',
+    replace: 'const noMark = null;',
     judge: { test: 'test/backends/ended-shares.test.ts' },
   },
   {

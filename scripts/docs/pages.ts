@@ -17,6 +17,7 @@ import {
   SETTINGS_OF_SHARE,
   SWITCHES,
 } from '../../src/settings.ts';
+import { framesSchema } from './frames-schema.ts';
 import { LIMIT_TEXTS, SETTING_TEXTS } from './texts.ts';
 
 // Writes the generated part of docs/cli.md: every verb of operators, from the table of verbs.
@@ -206,14 +207,20 @@ type GeneratedPage = {
   readonly now: string;
 };
 
-/** Returns each page with a generated part: its path, its text as the code would have it, and its text now. */
+/** Returns each generated file and each page with a generated part: its path, and its text as it should be and is. */
 export function generatedPages(): readonly GeneratedPage[] {
-  return PARTS.map(({ page, part }) => {
-    const file = fileURLToPath(new URL(`../../${page}`, import.meta.url));
-    const now = readFileSync(file, 'utf8');
+  const pages = PARTS.map(({ page, part }) => {
+    const { file, now } = fileOf(page);
     const [before, after] = splitAt(now, page);
     return { page, file, now, text: `${before}${BEGIN}\n\n${part()}\n\n${END}${after}` };
   });
+  const page = 'frames.schema.json';
+  return [...pages, { page, ...fileOf(page), text: `${JSON.stringify(framesSchema(), null, 2)}\n` }];
+}
+
+function fileOf(page: string): Pick<GeneratedPage, 'file' | 'now'> {
+  const file = fileURLToPath(new URL(`../../${page}`, import.meta.url));
+  return { file, now: readFileSync(file, 'utf8') };
 }
 
 function splitAt(text: string, page: string): readonly [string, string] {

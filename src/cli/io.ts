@@ -156,5 +156,6 @@ export const NOUNS: Readonly<Record<string, string>> = {
   capacity: 'Admission scopes',
   context: 'Relays, and where their tokens come from',
   doctor: 'Checks of settings, token and relay',
+  conformance: 'Checks of an own client against PROTOCOL.md',
   completion: 'Completion for shells',
 };

@@ -1,4 +1,4 @@
-/** Joins the operators' commands in one application of Stricli. Only this folder imports that library. */
+/** The table of all operator verbs, with their options, as one application of Stricli. Only this folder imports it. */
 import { buildApplication, buildRouteMap, proposeCompletions, run, type Application } from '@stricli/core';
 import { commandOf, type OperatorContext } from './command.ts';
 import { EXIT, NOUNS, type ExitCode, type Io } from './io.ts';
@@ -9,7 +9,8 @@ function applicationOf(): Application<OperatorContext> {
   const routes = Object.fromEntries(Object.entries(NOUNS).map(([noun, brief]) => [noun, routeOf(noun, brief)]));
   return buildApplication(buildRouteMap({ docs: { brief: 'Commands for operators of a relay' }, routes }), {
     name: 'callboard',
-    scanner: { caseStyle: 'allow-kebab-for-camel' },
+    // After `--` come the words of another command, such as that of `conformance`.
+    scanner: { caseStyle: 'allow-kebab-for-camel', allowArgumentEscapeSequence: true },
     documentation: { caseStyle: 'convert-camel-to-kebab', disableAnsiColor: true },
   });
 }
@@ -365,7 +366,7 @@ export const VERBS: readonly Verb[] = [
     examples: ['audit ls --user-id alice --action reveal'],
     load: async () => (await import('./run/history.ts')).auditLs,
   },
-  // About what needs no relay: contexts, and completion for shells.
+  // About what needs no relay: contexts, own clients, and completion for shells.
   {
     name: 'context add',
     brief: 'Add or replace a context: a relay, and where its token comes from',
@@ -411,6 +412,23 @@ export const VERBS: readonly Verb[] = [
     shared: [],
     output: false,
     load: async () => (await import('./run/local.ts')).contextRm,
+  },
+  {
+    name: 'conformance',
+    brief: 'Check an own client, in any language, against each demand of PROTOCOL.md',
+    args: ['command...'],
+    flags: {
+      action: "Name of the client's echo action (default conformance.echo)",
+      within: 'How long each answer of the client may take (default 5s)',
+      port: 'Port of 127.0.0.1 that the client connects to (default a free one)',
+      except: { help: 'Claims that do not count, as --list names them; may be repeated', many: true },
+      list: { help: 'Print the claims and check nothing', on: true },
+      json: { help: 'Print one JSON document', on: true },
+    },
+    shared: [],
+    output: false,
+    examples: ['conformance -- python3 client.py', 'conformance --port 4500', 'conformance --list'],
+    load: async () => (await import('./run/conformance.ts')).conformance,
   },
   {
     name: 'completion',

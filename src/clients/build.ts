@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import { build } from 'vite';
+import { build, type BuildEnvironmentOptions } from 'vite';
 
 export type Built = { readonly file: string; readonly bytes: number; readonly gzipBytes: number };
 
@@ -30,6 +30,32 @@ export async function buildClients(folder: string): Promise<readonly Built[]> {
 }
 
 async function bundle(library: string, folder: string): Promise<void> {
+  const entry = fileURLToPath(new URL(`./${library}/index.ts`, import.meta.url));
+  // `minify` is set on the bundler itself, because vite keeps white space in library mode.
+  const output = { codeSplitting: false, minify: true } as const;
+  await buildModule({ entry, folder, name: library, target: 'es2022', rolldownOptions: { output } });
+}
+
+/**
+ * Puts the JSON Schema validator into the compiled runtime, so that the published packages do not depend on the
+ * validator: rewrites dist/clients/runtime/registry.js. The other files of the runtime are not bundled into it.
+ */
+export async function inlineValidator(): Promise<void> {
+  const folder = fileURLToPath(new URL('../../dist/clients/runtime/', import.meta.url));
+  const entry = `${folder}registry.js`;
+  const external = (name: string, importer?: string): boolean => importer === entry && name.startsWith('.');
+  await buildModule({ entry, folder, name: 'registry', target: 'es2024', rolldownOptions: { external } });
+}
+
+type Module = Pick<BuildEnvironmentOptions, 'rolldownOptions'> & {
+  readonly entry: string;
+  readonly folder: string;
+  readonly name: string;
+  readonly target: string;
+};
+
+/** Writes `<name>.js` to a folder that also holds other files. */
+async function buildModule({ entry, folder, name, target, rolldownOptions = {} }: Module): Promise<void> {
   await build({
     configFile: false,
     publicDir: false,
@@ -37,17 +63,12 @@ async function bundle(library: string, folder: string): Promise<void> {
     define: WITHOUT_ADDRESS,
     build: {
       outDir: folder,
-      // The folder also holds the other libraries.
       emptyOutDir: false,
-      target: 'es2022',
+      target,
+      minify: false,
       sourcemap: false,
-      lib: {
-        entry: fileURLToPath(new URL(`./${library}/index.ts`, import.meta.url)),
-        formats: ['es'],
-        fileName: () => `${library}.js`,
-      },
-      // `minify` is set on the bundler itself, because vite keeps white space in library mode.
-      rolldownOptions: { output: { codeSplitting: false, minify: true } },
+      lib: { entry, formats: ['es'], fileName: () => `${name}.js` },
+      rolldownOptions,
     },
   });
 }

@@ -28,6 +28,15 @@ const SHARED =
   /src\/console\/(api|base|pages\/columns|session|shell|ui)|node_modules\/(@preact|preact\/(dist|hooks|jsx-runtime)|preact-iso)\//;
 
 /**
+ * What is bundled as one file: the shared modules, and what the drawer and the form both need, so that neither file
+ * needs the other: a browser remembers a file that it could not load, and then none that needs it can be loaded.
+ */
+const GROUPS = [
+  { name: 'shared', test: SHARED, priority: 2 },
+  { name: 'schema', test: /src\/console\/form\/form-schema/, priority: 1 },
+];
+
+/**
  * Leaves out a validator that only the tests of the forms library need. The library's main code imports it all the
  * same.
  */
@@ -60,7 +69,7 @@ export async function buildConsole(folder: string): Promise<readonly BuiltFile[]
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
       reportCompressedSize: false,
-      rolldownOptions: { output: { codeSplitting: { groups: [{ name: 'shared', test: SHARED }] } } },
+      rolldownOptions: { output: { codeSplitting: { groups: GROUPS } } },
     },
   });
   const names = (await readdir(folder, { recursive: true, withFileTypes: true }))

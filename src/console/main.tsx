@@ -11,7 +11,7 @@ import { RequestError, errorOf, now } from './api/request.ts';
 import { CONSOLE_PATH, RELAY_PATH, pagePath } from './base.ts';
 import { InvokeDrawer } from './invoke/open.tsx';
 import { keep, recall, redeemTicketOfUrl, signIn, signOut, signedOut, token } from './session.ts';
-import { ShellFacts, silentNodes, viewer, waitCount } from './shell/facts.tsx';
+import { ShellFacts, drainingCount, isAdmin, silentNodes, viewer, waitCount } from './shell/facts.tsx';
 import { Help, Palette, openPalette } from './shell/palette.tsx';
 import { Routes, shownGroups, shownPages } from './shell/pages.tsx';
 import { Dialog } from './ui/dialogs.tsx';
@@ -122,9 +122,10 @@ function RailItem({ page, current }: RailItemProps) {
 
 /** Returns the figure beside the name of a page; null if there is none. */
 function countOf(path: string): string | null {
-  const silent = silentNodes.value.length;
   if (path === 'waits') return waitCount.value ? String(waitCount.value) : null;
-  return path === 'nodes' && silent > 0 ? `${silent} silent` : null;
+  if (path !== 'nodes') return null;
+  if (silentNodes.value.length > 0) return `${silentNodes.value.length} silent`;
+  return drainingCount.value > 0 ? `${drainingCount.value} draining` : null;
 }
 
 function Who() {
@@ -176,7 +177,7 @@ function Top() {
       </p>
       <button class="goto" type="button" onClick={openPalette}>
         <Icon name="search" />
-        <span>Go to a user, client or command id</span>
+        <span>{isAdmin.value ? 'Go to a user, client or command id' : 'Go to a page or client'}</span>
         <kbd aria-hidden="true">Ctrl K</kbd>
       </button>
       <p class="live" role="status">

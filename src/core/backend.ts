@@ -1,11 +1,11 @@
-/** What a backend consists of: one port for each kind of state. Types only. */
+/** What a backend consists of: one port for each kind of state, and the bus, whose port is here. Types only. */
 import type { AuditStore } from './audit/audit-rows.ts';
 import type { TicketStore } from './auth/principal.ts';
 import type { CommandEvent, Listening } from './commands/command.ts';
 import type { CommandStore, DeliveryInspector, NodeStore, WaiterStore } from './commands/stores.ts';
 import type { Connection, ConnectionStore, DisconnectCause, ReconnectStore } from './connections/connection.ts';
 import type { ContextStore } from './contexts/context.ts';
-import type { DedupStore } from './dedup/dedup-store.ts';
+import type { DedupStore } from './dedup/dedup.ts';
 import type { HistoryStore } from './history/message.ts';
 import type { CommandKey } from './ids.ts';
 import type { JsonText } from './json.ts';
@@ -49,7 +49,7 @@ export interface Backend {
   close(): MaybePromise<void>;
 }
 
-// * The port for live hints: publish and subscribe. A hint arrives at most once, and nothing may depend on its arrival.
+// The port for live hints: publish and subscribe. A hint arrives at most once, and nothing may depend on its arrival.
 
 export type ConnectionChange = 'connected' | 'resumed' | 'replaced' | 'stale' | 'disconnected' | 'actions_changed';
 export type ConnectionEvent = {
@@ -85,17 +85,17 @@ export type Topics = {
 
 /**
  * Live publish/subscribe. Each event is delivered at most once, in the order in which one node published, without
- * replay. A listener that throws does not affect the others. Publishing to a topic without listeners costs one look-up.
- * In shared mode events of other nodes are lost while a connection that carries them is broken.
+ * replay. A listener that throws does not affect the others. In direct mode, publishing to a topic without listeners
+ * costs one look-up. In shared mode, events of other nodes are lost while a connection that carries them is broken.
  */
 export interface Bus {
-  /** Returns false if no topic of this kind has a listener now, so the caller may skip publishing. */
+  /** Returns false only if no topic of this kind has a listener now: then the caller may skip publishing. */
   hasSubscribers(kind: 'command'): boolean;
   publish<T extends keyof Topics & string>(topic: T, event: Topics[T]): void;
   /**
-   * Calls `listener` with each event of the topic from now on. `interrupted`: called each time when events of other nodes
-   * may have been lost, after the connection works again and before the next event of another node. How many were lost,
-   * and whether any of them belonged to this topic, is unknown.
+   * Calls `listener` with each event of the topic from now on. `interrupted`: called each time when events of other
+   * nodes may have been lost, after the connection works again and before the next event of another node. How many were
+   * lost, and whether any of them belonged to this topic, is unknown.
    */
   subscribe<T extends keyof Topics & string>(
     topic: T,

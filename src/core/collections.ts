@@ -1,4 +1,7 @@
-/** Collections that core needs besides those of the language. */
+/**
+ * Collections that core needs besides those of the language: a map and a set for entries that come and go, a map by
+ * client, and the bounded map that caches use.
+ */
 import type { ClientKey } from './ids.ts';
 import type { Clock } from './ports.ts';
 
@@ -12,44 +15,51 @@ const RENEW_AFTER = 128;
  * A Map for entries that come and go with every command. When a V8 table is full of deleted entries, V8 replaces it,
  * and the old table keeps a pointer to its successor. An old table that was promoted to the old generation therefore
  * keeps all later tables and their objects alive until the next full collection. A new Map after RENEW_AFTER deletes
- * ends that chain. Iterates as a Map does, also while entries are added and deleted.
+ * ends that chain. Iterates as a Map does, also while entries are added and deleted. The inner Map is created with the
+ * first entry, because each of thousands of idle clients has maps that often stay empty.
  */
 export class ChurnMap<K, V> {
-  #entries = new Map<K, V>();
+  #entries: Map<K, V> | null = null;
   #deleted = 0;
   #readers = 0;
 
   get size(): number {
-    return this.#entries.size;
+    return this.#entries?.size ?? 0;
   }
 
   has(key: K): boolean {
-    return this.#entries.has(key);
+    return this.#entries !== null && this.#entries.has(key);
   }
 
   get(key: K): V | undefined {
-    return this.#entries.get(key);
+    return this.#entries?.get(key);
   }
 
   set(key: K, value: V): this {
-    if (this.#deleted >= RENEW_AFTER && this.#deleted >= this.#entries.size && this.#readers === 0) this.#renew();
-    this.#entries.set(key, value);
+    if (this.#deleted >= RENEW_AFTER && this.#deleted >= this.size && this.#readers === 0) this.#renew();
+    (this.#entries ??= new Map()).set(key, value);
     return this;
   }
 
   delete(key: K): boolean {
-    const found = this.#entries.delete(key);
+    const found = this.#entries !== null && this.#entries.delete(key);
     if (found) this.#deleted++;
     return found;
   }
 
+  clear(): void {
+    this.#entries = null;
+    this.#deleted = 0;
+  }
+
   /** Returns the entry that was added first. */
   first(): [K, V] | undefined {
-    for (const entry of this.#entries) return entry;
+    for (const entry of this.#entries ?? []) return entry;
     return undefined;
   }
 
   *[Symbol.iterator](): Generator<[K, V]> {
+    if (this.#entries === null) return;
     // An iterator of the inner Map sees later changes only while that Map is in use, so the table is not renewed during
     // an iteration.
     this.#readers++;
@@ -76,38 +86,7 @@ export class ChurnMap<K, V> {
 
 /** Like ChurnMap, for a Set. */
 export class ChurnSet<T> {
-  readonly #items = new ChurnMap<T, T>();
-
-  get size(): number {
-    return this.#items.size;
-  }
-
-  has(item: T): boolean {
-    return this.#items.has(item);
-  }
-
-  add(item: T): this {
-    this.#items.set(item, item);
-    return this;
-  }
-
-  delete(item: T): boolean {
-    return this.#items.delete(item);
-  }
-
-  [Symbol.iterator](): Generator<T> {
-    return this.#items.keys();
-  }
-}
-
-// A Set and a Map that take almost no memory while they are empty.
-
-/**
- * A Set that creates its inner Set with the first item. It has only the methods that core needs. Each client has
- * several sets that often stay empty, so this saves memory with thousands of idle clients.
- */
-export class LazySet<T> {
-  #items: ChurnSet<T> | null = null;
+  #items: ChurnMap<T, T> | null = null;
 
   get size(): number {
     return this.#items?.size ?? 0;
@@ -117,64 +96,19 @@ export class LazySet<T> {
     return this.#items !== null && this.#items.has(item);
   }
 
-  add(item: T): void {
-    (this.#items ??= new ChurnSet()).add(item);
+  add(item: T): this {
+    (this.#items ??= new ChurnMap()).set(item, item);
+    return this;
   }
 
-  delete(item: T): void {
-    this.#items?.delete(item);
+  delete(item: T): boolean {
+    return this.#items !== null && this.#items.delete(item);
   }
 
-  /**
-   * Iterates over the items in the order in which they were added. As with a Set, items may be added and deleted during
-   * the iteration.
-   */
-  [Symbol.iterator](): IterableIterator<T> {
-    return this.#items ? this.#items[Symbol.iterator]() : NOTHING;
+  *[Symbol.iterator](): Generator<T> {
+    if (this.#items) yield* this.#items.keys();
   }
 }
-
-/** Like LazySet, for a Map. */
-export class LazyMap<K, V> {
-  #items: ChurnMap<K, V> | null = null;
-
-  get size(): number {
-    return this.#items?.size ?? 0;
-  }
-
-  get(key: K): V | undefined {
-    return this.#items?.get(key);
-  }
-
-  set(key: K, value: V): void {
-    (this.#items ??= new ChurnMap()).set(key, value);
-  }
-
-  delete(key: K): void {
-    this.#items?.delete(key);
-  }
-
-  /** Returns the entry that was added first. */
-  first(): [K, V] | undefined {
-    return this.#items?.first();
-  }
-
-  clear(): void {
-    this.#items = null;
-  }
-
-  values(): IterableIterator<V> {
-    return this.#items ? this.#items.values() : NOTHING;
-  }
-
-  [Symbol.iterator](): IterableIterator<[K, V]> {
-    return this.#items ? this.#items[Symbol.iterator]() : NOTHING;
-  }
-}
-
-const NOTHING: IterableIterator<never> = ([] as never[]).values();
-
-// A map whose keys are clients: a user and a client id.
 
 /**
  * A map keyed by client. It looks up the user and then the client id, so that no look-up builds a key string. Iterates
@@ -222,7 +156,7 @@ export class ByClient<V> {
 type BoundedMapOptions = {
   /** The most entries, at least 1. Beyond it the oldest is evicted. */
   readonly most: number;
-  /** What makes an entry young again: only that it is set (the default), or also that it is read. */
+  /** What makes an entry the youngest: only setting it (the default), or also reading it. */
   readonly order?: 'set' | 'used';
   /** For how many milliseconds an entry lives after it was set; absent: until it is evicted or deleted. */
   readonly ttl?: { readonly ms: number; readonly clock: Pick<Clock, 'monotonic'> };
@@ -233,8 +167,8 @@ type Entry<K, V> = { readonly key: K; value: V; setAt: number; older: Entry<K, V
 
 /**
  * A map that evicts its oldest entry when it has more than `most`. An entry with a TTL is never returned `ttl.ms` or
- * more milliseconds after it was set: that time has elapsed, whatever the wall clock shows. Every method takes constant
- * time (`clear` the time of one). Entries that outlived their TTL are dropped when they are read, or evicted in order.
+ * more milliseconds after it was set: that time has elapsed, whatever the wall clock shows. Every method takes
+ * amortised constant time. Entries that outlived their TTL are dropped when they are read, or evicted in order.
  */
 export class BoundedMap<K, V> {
   readonly #options: BoundedMapOptions;

@@ -1,4 +1,7 @@
-/** Creates core from a backend and the platform's ports, and connects the parts of core with each other. */
+/**
+ * Creates core from a backend and the platform's ports, connects the parts of core with each other, and starts, drains
+ * and closes the node.
+ */
 import { createActions } from './actions/actions.ts';
 import type { AuditSign } from './audit/audit-rows.ts';
 import { createAuditTrail, createAudits, type AuditBounds } from './audit/audit.ts';
@@ -8,8 +11,8 @@ import { Correlator, reattachWaits, releaseWaits } from './calls/wait.ts';
 import { createActs, createStoreRetryQueue, type DeliveryActs, type StoreRetryQueue } from './commands/acts.ts';
 import { Dispatcher } from './commands/dispatcher.ts';
 import { CommandEvents } from './commands/events.ts';
-import { createLinks } from './commands/links.ts';
-import { drainLinks, endWaits, handleNodeLoss, startLoops, type LoopParts } from './commands/loops.ts';
+import { createLinks } from './commands/link-session.ts';
+import { drainLinks, endWaits, handleNodeLoss, startLoops } from './commands/loops.ts';
 import { NodeQuestions } from './commands/nodes.ts';
 import { createDeliveries } from './commands/operator.ts';
 import { createConnections } from './connections/connections.ts';
@@ -22,7 +25,7 @@ import { createPayloadStorage } from './history/payloads.ts';
 import { createIngest } from './ingest/ingest.ts';
 import { AUDIT_KEEP_MS, AUDIT_ROWS, READ_TURNS } from './limits.ts';
 import { thenDo, type MaybePromise } from './maybe-promise.ts';
-import { createSeries, sampleNode, type Series } from './metrics/series.ts';
+import { createSeries, type Series } from './metrics/series.ts';
 import type { Cancel, EventLoop } from './ports.ts';
 import { createReveals } from './reveal/reveal.ts';
 import { fullShares, sharesInUse, type ShareName, type SharesInUse } from './shares/shares.ts';
@@ -39,6 +42,7 @@ export type { Summary } from './page.ts';
 export type * from './actions/actions.ts';
 export type * from './calls/call.ts';
 export type * from './commands/link-queues.ts';
+export type * from './commands/link-session.ts';
 export type * from './commands/operator.ts';
 export type * from './connections/connections.ts';
 export type * from './history/history.ts';
@@ -62,7 +66,7 @@ type CoreOptions = Omit<Deps, 'readTurns' | 'events' | 'audit' | 'reveal' | 'tra
 export type Core = ReturnType<typeof createCore>;
 
 /**
- * Builds core over one backend. Nothing runs before `start`. Methods take the requester, refuse what the requester may
+ * Builds core over one backend. No loop runs before `start`. Methods take the requester, refuse what the requester may
  * not do, and bound their answers. Methods "for nested fields" rely on the authorization of the parent.
  */
 export function createCore({ audit: bounds, reveal = 'argument', tracing = null, loop, ...given }: CoreOptions) {
@@ -73,16 +77,13 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
   const { backend, clock, nodeId, shares } = deps;
   const { capabilities } = backend;
   const correlator = new Correlator(deps.metrics);
-  const keeper = createPayloadStorage({ ...deps, retentionMs: backend.history.retentionMs });
+  const keeper = createPayloadStorage(deps);
   const acts = createActs(deps, keeper);
   const outbox = createStoreRetryQueue(deps);
   const dispatcher = new Dispatcher(deps, outbox);
   const questions = new NodeQuestions(deps);
   const series = createSeries(deps, questions);
-  sampleNode(deps, {
-    load: () => dispatcher.load,
-    waits: () => ({ count: correlator.size, oldestSince: correlator.oldestSince }),
-  });
+  sampleNode(deps, dispatcher, correlator);
   const { isDraining, ...life } = createLifecycle({ deps, correlator, dispatcher, acts, outbox, questions, series });
   const calls = { deps, correlator, acts, keeper, dispatcher, isDraining };
   const inUse = (): MaybePromise<SharesInUse> => sharesInUse(shares, backend.sharesInUse);
@@ -129,6 +130,17 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
   };
 }
 
+/** Registers the sampled gauges of this node that core can compute. */
+function sampleNode({ metrics, clock }: Deps, dispatcher: Dispatcher, correlator: Correlator): void {
+  metrics.sample('commands_queued', () => [[null, dispatcher.load.queued]]);
+  metrics.sample('commands_in_flight', () => [[null, dispatcher.load.inFlight]]);
+  metrics.sample('waiters', () => [[null, correlator.size]]);
+  metrics.sample('oldest_wait_seconds', () => {
+    const { oldestSince } = correlator;
+    return [[null, oldestSince === null ? 0 : clock.now() - oldestSince]];
+  });
+}
+
 // Starts core, drains it and closes it. Each step handles the parts of core in the order in which they depend on each
 // other.
 
@@ -142,13 +154,12 @@ type LifecycleParts = {
   readonly series: Pick<Series, 'start'>;
 };
 
-/** Starts, drains and closes a node. Nothing runs before `start`. */
-function createLifecycle(parts: LifecycleParts) {
-  const { deps, correlator, dispatcher, acts, outbox, series } = parts;
+function createLifecycle({ deps, correlator, dispatcher, acts, outbox, questions, series }: LifecycleParts) {
   const { backend } = deps;
   let draining = false;
   let cancels: Cancel[] = [];
   const isDraining = (): boolean => draining;
+  const reattach = (): Promise<void> => reattachWaits({ deps, correlator });
   const drain = async (withinMs: number): Promise<void> => {
     draining = true;
     await drainLinks({ deps, dispatcher, withinMs });
@@ -157,7 +168,19 @@ function createLifecycle(parts: LifecycleParts) {
     isDraining,
     /** Attaches to this node's mailbox and starts the background loops. */
     async start(): Promise<void> {
-      const loops = await startLoops(loopsOf(parts, { drain, isDraining }));
+      const loops = await startLoops({
+        deps,
+        dispatcher,
+        acts,
+        questions,
+        isDraining,
+        onDrain(withinMs) {
+          drain(withinMs).catch((error: unknown) => deps.log.error({ err: error }, 'draining failed'));
+        },
+        waiters: () => correlator.size,
+        onLost: (cause) => handleNodeLoss({ deps, dispatcher, acts, reattach }, cause),
+        onReply: correlator.resolve.bind(correlator),
+      });
       cancels = [loops, series.start(), () => deps.events.close()];
     },
     /** Stops admitting (`draining`), waits at most `withinMs` for the commands in flight, then closes the links. */
@@ -174,25 +197,5 @@ function createLifecycle(parts: LifecycleParts) {
       if (draining) fail('draining', 'This node is draining.');
       return backend.ready();
     },
-  };
-}
-
-type Drain = { readonly drain: (withinMs: number) => Promise<void>; readonly isDraining: () => boolean };
-
-function loopsOf(parts: LifecycleParts, { drain, isDraining }: Drain): LoopParts {
-  const { deps, correlator, dispatcher, acts, questions } = parts;
-  const reattach = (): Promise<void> => reattachWaits({ deps, correlator });
-  return {
-    deps,
-    dispatcher,
-    acts,
-    questions,
-    isDraining,
-    onDrain(withinMs) {
-      drain(withinMs).catch((error: unknown) => deps.log.error({ err: error }, 'draining failed'));
-    },
-    waiters: () => correlator.size,
-    onLost: (cause) => handleNodeLoss({ deps, dispatcher, acts, reattach }, cause),
-    onReply: correlator.resolve.bind(correlator),
   };
 }

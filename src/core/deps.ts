@@ -1,4 +1,7 @@
-/** The dependencies that the parts of core share. Types only. */
+/**
+ * The dependencies that the parts of core share, and what a relay reports about itself: its version, label, limits and
+ * features.
+ */
 import type { AuditTrail } from './audit/audit.ts';
 import type { Policy, RevealMode } from './auth/policy.ts';
 import type { Backend } from './backend.ts';
@@ -42,7 +45,7 @@ export type Deps = {
   readonly events: CommandEvents;
 };
 
-// Describes a relay to its clients and users: its label, limits and optional features.
+// Describes a relay to its clients and users.
 
 /** The part of the relay's description that the program around core contributes. */
 export type ServerSettings = {
@@ -61,21 +64,11 @@ export type ServerFeature = 'raw_messages' | 'exact_dedup_counters' | 'cheap_str
  */
 export type ServerInfo = ServerSettings & { readonly startedAt: number; readonly features: readonly ServerFeature[] };
 
-type Described = {
-  readonly server: ServerSettings;
-  readonly backend: Backend;
-  readonly clock: Clock;
-  readonly rawMessages: boolean;
-};
-
 /** Describes a relay that starts now. */
-export function serverInfo({ server, backend, clock, rawMessages }: Described): ServerInfo {
-  const { exactDedupCounters, cheapStreamSummaries } = backend.capabilities;
-  const available: Readonly<Record<ServerFeature, boolean>> = {
-    raw_messages: rawMessages,
-    exact_dedup_counters: exactDedupCounters,
-    cheap_stream_summaries: cheapStreamSummaries,
-  };
-  const names = Object.keys(available) as readonly ServerFeature[];
-  return { ...server, startedAt: clock.now(), features: names.filter((name) => available[name]) };
+export function serverInfo({ server, backend, clock, rawMessages }: Deps): ServerInfo {
+  const features: ServerFeature[] = [];
+  if (rawMessages) features.push('raw_messages');
+  if (backend.capabilities.exactDedupCounters) features.push('exact_dedup_counters');
+  if (backend.capabilities.cheapStreamSummaries) features.push('cheap_stream_summaries');
+  return { ...server, startedAt: clock.now(), features };
 }

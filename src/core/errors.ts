@@ -104,7 +104,9 @@ export function isStoreUnavailable(error: unknown): boolean {
 
 // Collects the faults of a request's inputs, so that one error names all of them.
 
-/** Throws one `invalid_argument` that names every fault, if there is any. `separator`: what stands between their texts. */
+/**
+ * Throws one `invalid_argument` that names every fault, if there is any. `separator`: what stands between their texts.
+ */
 export function refuseInputs(errors: readonly InputError[], separator = '; '): void {
   if (errors.length === 0) return;
   const texts = errors.map(({ parameter, detail }) => `${parameter}: ${detail}`);

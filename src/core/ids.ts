@@ -1,4 +1,7 @@
-/** Defines the forms of ids and names, and checks texts against them. */
+/**
+ * Defines the forms of ids and names and checks texts against them, builds the keys of clients and commands, and checks
+ * integers against ranges.
+ */
 import { fail, invalid } from './errors.ts';
 import { ID_MAX_CHARS, STREAM_SUFFIX_SEGMENTS, TRACE_MAX_CHARS, USER_GIVEN_CHARS, USER_MAX_CHARS } from './limits.ts';
 
@@ -108,6 +111,11 @@ export function isCanonicalUser(text: string): boolean {
 /** Identifies a client of a user: the target of a command and the key of a connection. */
 export type ClientKey = { readonly userId: string; readonly clientId: string };
 export type CommandKey = ClientKey & { readonly commandId: string };
+
+/** Returns the key of a command, without its other members. */
+export function keyOf({ userId, clientId, commandId }: CommandKey): CommandKey {
+  return { userId, clientId, commandId };
+}
 
 /** Returns the key as one text, for maps. Unambiguous, because neither users nor ids hold a `/`. */
 export function clientKeyText(key: ClientKey): string {

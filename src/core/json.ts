@@ -19,25 +19,7 @@ import {
  * The JSON tools of `src/protocol`, for core. `JsonText` is JSON text that the relay retains, forwards and answers
  * without parsing and serializing it again.
  */
-export {
-  checkedJson,
-  countParts,
-  forEachName,
-  isArrayText,
-  isEmptyObject,
-  isObjectText,
-  itemsOf,
-  jsonFault,
-  memberOf,
-  membersOf,
-  ownSlice,
-  readMembers,
-  trustJson,
-  type JsonFault,
-  type JsonText,
-  type Members,
-} from '../protocol/json.ts';
-export { inOneLine, isRecord, RawJson, writeJson } from '../protocol/json.ts';
+export * from '../protocol/json.ts';
 
 /** A parsed JSON value. */
 type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue };

@@ -39,7 +39,7 @@ export const MAX_REASON = 256;
 export const REVEAL_REASON_MIN = 8;
 /** How many payloads one administrator may reveal with a reason in an hour. */
 export const REVEALS_PER_HOUR = 60;
-/** How many rows the audit keeps, and for how long, in milliseconds. */
+/** How many rows the audit keeps, and for how long. */
 export const AUDIT_ROWS = 100_000;
 export const AUDIT_KEEP_MS = 90 * 24 * 3600_000;
 export const MAX_FRAME_BYTES = 1024 * 1024;
@@ -229,7 +229,10 @@ export const INGEST_BATCH = 100;
  * `store_full`.
  */
 export const SPILL_BYTES = 1024 * 1024 * 1024;
-/** The least time between two searches for expired objects in a managed spill store. The searches run during writes. */
+/**
+ * How long after a search for expired objects a write to a spill store in a directory or in memory begins the next one.
+ * A full store in memory searches at each write.
+ */
 export const SPILL_CLEAN_MS = 60_000;
 
 // --- delivery --------------------------------------------------------------------------------------------------------
@@ -254,10 +257,7 @@ export const SERIES_POINTS = 1000;
 export const SERIES_POINTS_DEFAULT = 720;
 /** The range of the time window of series, in seconds: from one slot to all that is kept. */
 export const SERIES_WINDOW_SECONDS = { default: 3600, min: 5, max: 24 * 3600 } as const;
-/**
- * How long a node waits for what other nodes recorded, in milliseconds, and the most characters of the answer that a
- * node sends.
- */
+/** How long a node waits for what other nodes recorded, and the most characters of the answer that a node sends. */
 export const SERIES_ASK_MS = 1_000;
 export const SERIES_ANSWER_CHARS = 1024 * 1024;
 /** The most admission scopes of the policy that `/metrics` names: those with the most reservations. */
@@ -277,12 +277,12 @@ export const FILTER_TEXT_CHARS = 128;
 /** The most events per second of one `commandEvents` subscription; further ones are left out and counted. */
 export const COMMAND_EVENTS_PER_SECOND = 100;
 /**
- * The interval, in milliseconds, at which a node tells the others that it listens to events of their commands. An
- * announcement is valid for LISTENING_MS, so two of them may be lost.
+ * The interval at which a node tells the others that it listens to events of their commands. An announcement is valid
+ * for LISTENING_MS, so two of them may be lost.
  */
 export const LISTENING_ANNOUNCE_MS = 5_000;
 export const LISTENING_MS = 16_000;
-/** The length of one slot in which reconnects are counted, in milliseconds. A count covers the slots of one hour. */
+/** The length of one slot in which reconnects are counted. A count covers the slots of one hour. */
 export const RECONNECT_SLOT_MS = 5 * 60_000;
 export const RECONNECT_SLOTS = 12;
 /** The most clients whose reconnects are counted in one slot of one partition. */
@@ -290,7 +290,7 @@ export const RECONNECT_CLIENTS = 20_000;
 /** The most clients that `flapping` lists. */
 export const FLAPPING_MAX = 100;
 
-// The bounds of GraphQL documents and subscriptions. Times are milliseconds, sizes are bytes.
+// The bounds of GraphQL documents and subscriptions.
 
 // --- subscriptions ---------------------------------------------------------------------------------------------------
 /** The most events in the queue of a subscription (documented: 100). A full queue drops its oldest event. */
@@ -330,9 +330,8 @@ export const NODE_ID_CHARS = 4096;
 /** The most errors that validation reports for one document. */
 export const QUERY_FAULTS = 10;
 /**
- * The bounds of requests without a token. The first two are the most characters of a document, the second of them where
- * introspection is open to all. Then follow the most bytes of the body, and the token bucket of an address: requests
- * per second, and size of the bucket.
+ * The bounds of requests without a token: the most characters of a document, the same where introspection is open to
+ * all, the most bytes of the body, and the token bucket of an address (requests per second, and its size).
  */
 export const ANONYMOUS_QUERY_CHARS = 256;
 export const ANONYMOUS_INTROSPECTION_CHARS = 4 * 1024;
@@ -388,12 +387,12 @@ export const ROWS_LOADED_TOGETHER = 1_000;
 /** The minimum age of the waits that a listing of pending RPCs shows. */
 export const MIN_AGE_MS = { default: 0, min: 0, max: 86_400_000 } as const;
 
-/** How long a node waits for the answer of another node about the waits of its callers, in milliseconds. */
+/** How long a node waits for the answer of another node about the waits of that node's callers. */
 export const WAITS_ASK_MS = 1_000;
-/** The most characters of the answer of another node about the waits of its callers. */
+/** The most characters of that answer. */
 export const WAITS_ANSWER_CHARS = 4 * 1024 * 1024;
 
-// The bounds of sites, their sessions and grants. Times are milliseconds, unless a name says otherwise.
+// The bounds of sites, their sessions and grants.
 
 export const SITES_PER_USER = 100;
 export const SESSIONS_PER_SITE = 1000;

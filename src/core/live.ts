@@ -4,8 +4,9 @@ import type { CallboardError } from './errors.ts';
 import { SUBSCRIPTION_QUEUE } from './limits.ts';
 
 /**
- * One event of a subscription. `missed`: the number of events that the subscriber did not get since the previous one. An
- * interruption between nodes counts as one, because nobody knows how many events it cost, so it is the least number.
+ * One event of a subscription. `missed`: the number of events that the subscriber did not get since the previous one.
+ * An interruption between nodes counts as one, because nobody knows how many events were lost in it, so `missed` is a
+ * lower bound.
  */
 export type LiveEvent<T> = { readonly event: T; readonly missed: number };
 

@@ -1,6 +1,7 @@
 /**
- * The list of all metrics, and the port through which the relay counts and measures. The values in the lists are help
- * texts. Each metric has at most one label, with values from a closed set, so the number of series stays small.
+ * The list of all metrics, the port through which the relay counts and measures, the series and the buckets of
+ * histograms, and the form in which nodes send each other what they recorded. Each metric has at most one label, whose
+ * values are bounded, so the number of series stays small.
  */
 
 /** The counters, each with its help text. The listing of nodes shows some of them for each node. */
@@ -325,8 +326,8 @@ export function bucketOf(ms: number): number {
 }
 
 /**
- * Returns the duration in milliseconds that represents a bucket: no duration in the bucket differs from it by more than
- * 6 %.
+ * Returns the duration in milliseconds that represents a bucket. Durations from 1 ms to LONGEST_MS differ from it by at
+ * most 6 %.
  */
 export function durationOf(bucket: number): number {
   const upper = BOUNDS_MS[bucket] ?? LONGEST_MS;

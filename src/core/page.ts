@@ -1,6 +1,7 @@
 /**
- * Paging by position. A row's position is its sort tuple, and a page starts after a position, not at an offset. So rows
- * that are added or removed between two pages neither repeat nor hide other rows.
+ * Paging by position, signed cursors, and the completeness of answers. A row's position is its sort tuple, and a page
+ * starts after a position, not at an offset. So rows that are added or removed between two pages neither repeat nor
+ * hide other rows.
  */
 import { requirePrincipal, subjectOf, type Requester } from './auth/principal.ts';
 import { BoundedMap } from './collections.ts';
@@ -286,7 +287,10 @@ function macPrefix({ name, requester, filter }: Listing): string {
 /** The source of an answer's rows, and when it was read, in epoch milliseconds. */
 type SourceRead = readonly [source: EvidenceSource, asOf: number];
 
-/** Describes a source that belongs to no node. `limit`: the bound at which reading it stopped; null: it was read whole. */
+/**
+ * Describes a source that belongs to no node. `limit`: the bound at which reading stopped; null: the source was read
+ * whole.
+ */
 export function observed(
   source: EvidenceSource,
   asOf: number,
@@ -328,9 +332,9 @@ type CachedNodes = { readonly at: number; nodes: MaybePromise<readonly string[]>
 const cache = new WeakMap<SilentNodes, CachedNodes>();
 
 /**
- * Returns the gaps that silent nodes cause in an answer: one source for each silent node. Its `observed` is 0. `nodeId`
- * selects one node; null: all. Empty while no node is silent. The answer is at most CACHE_MS old. Throws as the store
- * does.
+ * Returns the gaps that silent nodes cause in an answer: one source for each silent node, with `observed` 0. `nodeId`
+ * selects one node; null: all. Empty while no node is silent. The answer is at most CACHE_MS old. Throws what the store
+ * throws.
  */
 export function silentSources(
   { backend, clock }: { readonly backend: { readonly nodes: SilentNodes }; readonly clock: Clock },

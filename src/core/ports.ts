@@ -1,4 +1,4 @@
-/** The ports through which core reaches the platform: clock, digests and signatures, log, and spans. Types only. */
+/** The ports through which core reaches the platform: clock, random ids and digests, log, spans, and the event loop. */
 import type { TraceContext } from './trace-context.ts';
 
 /** Cancels the timer or the listener that it was returned for. Idempotent. */
@@ -22,7 +22,7 @@ export interface Clock {
 // `random*` are pure.
 
 export interface Crypto {
-  /** Returns a time-ordered UUID (version 7): ids sort by time of creation. */
+  /** Returns a time-ordered UUID (version 7): ids sort by the millisecond of their creation. */
   randomId(): string;
   /** Returns 256 random bits as base64url (43 characters). */
   randomToken(): string;
@@ -97,6 +97,8 @@ export interface Tracing {
 
 /** Lets work that may take long step back for other work. Tests implement it to decide when the loop goes on. */
 export interface EventLoop {
-  /** Calls `run` once, after the loop has handled the input and the timers that are ready now. Never in the same tick. */
+  /**
+   * Calls `run` once, after the loop has handled the input and the timers that are ready now. Never in the same tick.
+   */
   afterOthers(run: () => void): void;
 }

@@ -7,7 +7,7 @@ import type { Clock } from './ports.ts';
 
 type Elapsed = Pick<Clock, 'monotonic'>;
 
-/** What the rounding of fractions may add up to, in tokens and in milliseconds. It counts as nothing. */
+/** The greatest error that the rounding of fractions may cause, in tokens and in milliseconds. It is ignored. */
 const ROUNDING = 1e-6;
 
 /** The rate of a token bucket. `burst`: the most tokens that it holds; it starts full. */
@@ -44,8 +44,9 @@ export class TokenBucket {
 
   /**
    * Takes tokens for what has happened already, also more than there are: the balance may become negative. Returns the
-   * milliseconds until it no longer is; 0: it is not. A negative number gives tokens back. The clock is read only while
-   * the balance is negative, so that in `t` seconds up to `2 * burst + t * perSecond` tokens pass without a wait.
+   * milliseconds until the balance is not negative any more; 0: it is not negative. A negative number gives tokens
+   * back. The clock is read only while the balance is negative, so that in `t` seconds up to
+   * `2 * burst + t * perSecond` tokens pass without a wait.
    */
   charge(tokens: number): number {
     this.#tokens -= tokens;
@@ -53,8 +54,8 @@ export class TokenBucket {
   }
 
   /**
-   * Takes tokens as `charge` does, and returns 0, unless the balance is negative already: then it takes nothing and
-   * returns the milliseconds until it no longer is.
+   * Takes tokens as `charge` does, and returns 0, unless the balance is negative already: then it takes nothing, and
+   * returns the milliseconds until the balance is not negative any more.
    */
   admit(tokens: number): number {
     const wait = this.#tokens >= 0 ? 0 : this.#debtMs();
@@ -99,7 +100,7 @@ export type WindowRate = { readonly most: number; readonly ms: number };
 export class SlidingWindow {
   readonly #clock: Elapsed;
   readonly #rate: WindowRate;
-  /** The times of the granted events of the current window, oldest first. */
+  /** The times of granted events, oldest first. Those before the window are removed only when the list is full. */
   #times: number[] = [];
 
   constructor(clock: Elapsed, rate: WindowRate) {
@@ -107,7 +108,9 @@ export class SlidingWindow {
     this.#rate = rate;
   }
 
-  /** Counts an event and returns 0. If the window is full, counts nothing and returns the milliseconds until it is not. */
+  /**
+   * Counts an event and returns 0. If the window is full, counts nothing and returns the milliseconds until it is not.
+   */
   take(): number {
     const wait = this.waitMs;
     if (wait === 0) this.#times.push(this.#clock.monotonic());
@@ -127,8 +130,8 @@ export class SlidingWindow {
 }
 
 /**
- * The rates of many names, such as addresses: at most `most`, beyond which the one that was not used for longest is
- * forgotten, and with it what it had counted.
+ * The rates of at most `most` names, such as addresses. Beyond that, the least recently used rate is forgotten, and
+ * with it what it had counted.
  */
 export class RateTable<R> {
   readonly #create: () => R;

@@ -1,4 +1,7 @@
-/** What one document reads of a store: it is remembered for the other fields, and ends when the answer is given up. */
+/**
+ * Remembers what one document reads of a store for its other fields, bounds its loads, and stops them once the answer
+ * is given up.
+ */
 import { CallboardError } from './errors.ts';
 import { READING_BYTES, ROWS_LOADED_TOGETHER } from './limits.ts';
 
@@ -36,15 +39,15 @@ export class DocumentReading {
     if (this.aborted) throw new CallboardError('store_unavailable', 'The answer is no longer awaited.');
   }
 
-  /** Returns a reading that ends with this one and remembers apart from it, for as long as it is used. */
+  /** Returns a reading that ends with this one and shares its bound of loads, but has a memory of its own. */
   unremembered(): DocumentReading {
     return new DocumentReading(this, this.#loads);
   }
 
   /**
    * Calls `load`, which reads about `rows` rows of the store. The loads that are in progress at the same time have at
-   * most ROWS_LOADED_TOGETHER rows, so that their answers are not decoded in one turn of the event loop; a larger one is
-   * alone. Loads of few rows begin in the tick of their call, and so share a round trip.
+   * most ROWS_LOADED_TOGETHER rows, so that their answers are not decoded in one turn of the event loop; a larger one
+   * is alone. Loads of few rows begin in the tick of their call, and so share a round trip.
    */
   load<T>(rows: number, load: () => Promise<T>): Promise<T> {
     return this.#loads.run(rows, () => {
@@ -60,8 +63,8 @@ export class DocumentReading {
   }
 
   /**
-   * Returns what `read` returned for this key before. Otherwise reads it, and remembers it if there is room. A read that
-   * fails is not remembered. Reads that begin before the first one is done share its result.
+   * Returns what `read` returned for this key before. Otherwise reads it, and remembers it if there is room. A read
+   * that fails is not remembered. Reads that begin before the first one is done share its result.
    */
   once<T>(key: string, read: () => Promise<Sized<T>>): Promise<T> {
     const known = this.#known;

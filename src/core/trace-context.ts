@@ -7,8 +7,8 @@ export type TraceContext = {
   /** The id of the span that the request is part of: 16 hexadecimal digits in lower case, not all zero. */
   readonly parentSpanId: string;
   /**
-   * The trace flags as two hexadecimal digits. Only the flags that version 00 defines (`sampled` and `random`) are
-   * kept.
+   * The trace flags as two hexadecimal digits. Of a header, only the flags that version 00 defines (`sampled` and
+   * `random`) are kept.
    */
   readonly traceFlags: string;
   /** The list of vendors' members, at most 512 characters; null if there is none. */
@@ -49,11 +49,13 @@ export function traceContextOf(headers: Headers): TraceContext | undefined {
   };
 }
 
-/** The trace fields of a caller's request: ids of W3C Trace Context, or any other texts. */
+/** The trace fields of a caller's request: ids of W3C Trace Context, or any other texts. Null if it gave none. */
 export type TraceFields = {
   readonly traceId: string | null;
   readonly parentSpanId: string | null;
+  /** The trace flags of W3C Trace Context, two hexadecimal digits. */
   readonly traceFlags: string | null;
+  /** The `tracestate` of W3C Trace Context, at most 512 characters. */
   readonly traceState: string | null;
 };
 

@@ -53,7 +53,7 @@ export class Callers {
     this.#writer = writer;
   }
 
-  /** Returns whether the frame may be handled. False: the frame was refused, and the peer has been sent the refusal. */
+  /** Whether the frame may be handled. False: the frame was refused, and the peer has been sent the refusal. */
   allows(frame: CallerFrame): boolean {
     const writer = this.#writer;
     const unanswered = this.#unanswered;
@@ -71,7 +71,7 @@ export class Callers {
     return false;
   }
 
-  /** Handles a request. Calls `failed` with a CallboardError or BadPayload, unless the caller left. Never throws. */
+  /** Handles a request. If it fails, calls `failed` with the error, unless the caller left. Never throws. */
   take(frame: CallerFrame, requester: Principal, failed: (error: unknown) => void): void {
     const signal = new AbortFlag();
     this.#unanswered.set(frame.ref, signal);
@@ -211,8 +211,8 @@ export class Callers {
 }
 
 /**
- * Waits for the result of an administrator's `await`. If the call is another user's, first records in the audit that
- * the administrator reads the result.
+ * Waits for the result of an administrator's `await`. If another requester made the call, first records in the audit
+ * that the administrator reads the result; throws `forbidden` if administrators may not read payloads in this way.
  */
 async function recorded(
   core: Core,

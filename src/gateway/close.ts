@@ -71,7 +71,7 @@ const RECONNECT_DELAY_MS: Readonly<Partial<Record<CloseReason, () => number>>> =
   draining: () => Math.floor(Math.random() * 1_000),
 };
 
-/** The errors with which a socket fails because its peer, or a machine between, has reset the connection. */
+/** The codes of errors with which a socket fails because its peer, or a machine between, has reset the connection. */
 const RESETS: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED']);
 
 /** Returns why a socket that ended without a close frame is gone. `error`: what it failed with; null: it only ended. */

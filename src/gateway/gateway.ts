@@ -1,4 +1,7 @@
-/** The WebSocket endpoint: accepts upgrades to `/connect` and owns the open links. link.ts handles their frames. */
+/**
+ * The WebSocket endpoint: accepts or rejects upgrades to `/connect`, finds out the addresses of peers, and owns the
+ * open links. link.ts handles their frames.
+ */
 import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Authenticator, Principal } from '../core/auth/principal.ts';
@@ -30,20 +33,16 @@ export type GatewayOptions = OriginRule & {
   readonly onWelcome?: (socket: Duplex, principal: Principal) => void;
 };
 
-type CloseAllOptions = {
-  /** Spreads the closes over this time, in milliseconds, so that the peers do not all reconnect at once. Default 0. */
-  readonly spreadMs?: number;
-};
-
 /** The WebSocket sessions of clients and callers. */
 export interface Gateway {
   /** Takes over an upgrade request for `/connect` and its socket. Every request gets a response. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /**
-   * Refuses new links and closes the open ones. Resolves when all sockets are gone and core has recorded the end of
-   * each link. Cannot be undone.
+   * Refuses new links and closes the open ones, spread over `spreadMs` milliseconds (default 0), so that the peers do
+   * not all reconnect at once. Resolves when all sockets are gone and core has recorded the end of each link. Cannot be
+   * undone.
    */
-  closeAll(reason: CloseReason, options?: CloseAllOptions): Promise<void>;
+  closeAll(reason: CloseReason, options?: { readonly spreadMs?: number }): Promise<void>;
   /** The number of open sockets, welcomed or not. */
   readonly size: number;
   /** The number of welcomed links, by who is at the other end. */
@@ -139,8 +138,6 @@ function refusalOf(request: IncomingMessage, rule: OriginRule): UpgradeRefusal |
   return offersSubprotocol(request) ? null : OTHER_PROTOCOL;
 }
 
-// Finds the address that a request came from, also behind a trusted proxy, and the network under which it is counted.
-
 /**
  * Returns the peer's address. With `trustProxy`, it is the last value of X-Forwarded-For, because the nearest proxy
  * appends the address that it saw; at most 64 characters of it are used.
@@ -168,8 +165,6 @@ export function networkOf(address: string): string {
   const network = all.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
   return `${network.join(':')}::/64`;
 }
-
-// Answers a refused WebSocket upgrade with an HTTP problem response, and closes its socket.
 
 export type UpgradeRefusal = {
   readonly status: number;
@@ -214,7 +209,7 @@ export function rejectUpgrade(
   socket.resume();
 }
 
-/** Says whether the client offers the subprotocol that this relay supports. */
+/** Whether the client offers the subprotocol that this relay supports. */
 function offersSubprotocol(request: IncomingMessage): boolean {
   const offered = request.headers['sec-websocket-protocol'] ?? '';
   return offered.split(',').some((name) => name.trim() === SUBPROTOCOL);

@@ -1,4 +1,7 @@
-/** Runs one WebSocket from its upgrade to its end: timers, phases, order of events. router.ts handles frames. */
+/**
+ * Runs one WebSocket from its upgrade to its end: timers, phases, order of events, and the byte rate of its user.
+ * router.ts handles the frames.
+ */
 import { Buffer } from 'node:buffer';
 import type { Duplex } from 'node:stream';
 import type { RawData } from 'ws';
@@ -36,8 +39,8 @@ const PING = PING_MS / BEAT_MS;
 const DEAD = DEAD_MS / BEAT_MS;
 const BEHIND = BACK_PRESSURE_MS / BEAT_MS;
 /**
- * The number of beats after which a peer counts as silent. The last frame arrived during its beat, and the store has
- * its time a little later, so the connection is shown as stale at this beat and not before.
+ * The number of beats after which a peer counts as silent. The last frame arrived during a beat, and the store recorded
+ * it a little later; two more beats make sure that the store shows the connection as stale.
  */
 const SILENT = STALE_MS / BEAT_MS + 2;
 
@@ -48,8 +51,8 @@ export type GatewayParts = RouterParts & {
   /** Called once for each welcomed link, with its socket and its principal. */
   readonly onWelcome: (socket: Duplex, principal: Principal) => void;
   /**
-   * Called once for each link, when its socket is gone and core has recorded its end. All links share one function, so
-   * no link holds a promise of its own.
+   * Called once for each link, when its socket is gone and core has recorded its end, or failed to. All links share one
+   * function, so no link holds a promise of its own.
    */
   readonly onDone: (link: Link) => void;
 };
@@ -106,7 +109,9 @@ export class Link implements SocketHandler {
     return this.#router?.peer ?? null;
   }
 
-  /** Runs once per gateway beat. Sends pings. Closes a silent link, one too long behind, and one whose token expired. */
+  /**
+   * Runs once per gateway beat. Sends pings. Closes a silent link, one too long behind, and one whose token expired.
+   */
   onBeat(): void {
     if (!this.#writer.open || this.#expired()) return;
     const beat = this.#parts.beat();
@@ -244,8 +249,7 @@ export class Link implements SocketHandler {
     for (const command of opened.session?.unfinished ?? []) this.#writer.expect(command);
     parts.onWelcome(this.#socket, principal);
     if (principal.kind === 'user') {
-      const { clock, metrics, inbound } = parts;
-      this.#inbound = new Inbound({ held: inbound.hold(principal.userId), socket: this.#ws, clock, metrics });
+      this.#inbound = new Inbound(parts.inbound.hold(principal.userId), this.#ws, parts);
       this.#inbound.charge(this.#uncharged);
     }
     this.#writer.send(opened.welcome);
@@ -260,7 +264,10 @@ export class Link implements SocketHandler {
     this.#writer.end(reasonOfRefusal(refusal.code));
   }
 
-  /** Called when the peer, or the network between, has ended the link. Changes nothing if the relay was first. */
+  /**
+   * Called when the peer, or the network between, has ended the link. If the relay ended it first, the relay's cause
+   * stays.
+   */
   #leave(cause: DisconnectCause, closeCode: number | null): void {
     this.#writer.lost();
     this.#inbound?.readOn();
@@ -313,53 +320,44 @@ export class Link implements SocketHandler {
   }
 }
 
-/** Says whether the first line of a frame is longer than HEADER_CHARS. */
+/** Whether the first line of a frame is longer than HEADER_CHARS. */
 function isHeaderTooLong(text: string): boolean {
   const cut = text.indexOf('\n');
   return (cut < 0 ? text.length : cut) > HEADER_CHARS;
 }
 
-// Limits the bytes that a user's links may send, by pausing the sockets.
-
-type InboundOptions = {
-  readonly held: HeldRate;
-  /** The reading side of the link's socket. */
-  readonly socket: { pause(): void; resume(): void };
-  readonly clock: Clock;
-  readonly metrics: Metrics;
-};
+/** The reading side of a link's socket. */
+type Readable = { pause(): void; resume(): void };
+type InboundParts = { readonly clock: Clock; readonly metrics: Metrics };
 
 /**
  * Holds a link to its user's byte rate. Above the rate, the socket is not read for as long as the rate requires, so
  * back pressure on the connection slows the peer and no frame is lost. Frames that were read before the pause are still
  * handled. The paused links of a user resume one after the other: a link that resumes charges the size of its last
- * frame in advance. If all of them resumed together, their frames would arrive together and stall the event loop.
+ * message in advance. If all of them resumed together, their messages would arrive together and stall the event loop.
  */
 export class Inbound {
   readonly #held: HeldRate;
-  readonly #socket: InboundOptions['socket'];
-  readonly #clock: Clock;
-  readonly #metrics: Metrics;
+  readonly #socket: Readable;
+  readonly #parts: InboundParts;
   #cancel: Cancel | null = null;
   #over = false;
-  /** The size of the last frame, in bytes. */
+  /** The size of the last message, in bytes. */
   #last = 0;
-  /** The number of bytes that were charged in advance for the next frame. */
+  /** The number of bytes that were charged in advance for the next message. */
   #reserved = 0;
 
-  constructor({ held, socket, clock, metrics }: InboundOptions) {
+  constructor(held: HeldRate, socket: Readable, parts: InboundParts) {
     this.#held = held;
     this.#socket = socket;
-    this.#clock = clock;
-    this.#metrics = metrics;
+    this.#parts = parts;
   }
 
-  /** Whether reading is paused. */
   get paused(): boolean {
     return this.#cancel !== null;
   }
 
-  /** Charges a received frame, in bytes, and pauses reading if the rate is exceeded. */
+  /** Charges a received message, in bytes, and pauses reading if the rate is exceeded. */
   charge(bytes: number): void {
     const wait = this.#held.rate.charge(bytes - this.#reserved);
     this.#last = bytes;
@@ -384,9 +382,9 @@ export class Inbound {
   }
 
   #pause(ms: number): void {
-    this.#metrics.count('inbound_limited', 'link');
+    this.#parts.metrics.count('inbound_limited', 'link');
     this.#socket.pause();
-    this.#cancel = this.#clock.after(ms, () => this.#look());
+    this.#cancel = this.#parts.clock.after(ms, () => this.#look());
   }
 
   /** Resumes reading. If other links of the user have used up the rate in the meantime, waits again instead. */
@@ -394,7 +392,7 @@ export class Inbound {
     const { rate } = this.#held;
     const wait = rate.charge(0);
     if (wait > 0) {
-      this.#cancel = this.#clock.after(wait, () => this.#look());
+      this.#cancel = this.#parts.clock.after(wait, () => this.#look());
       return;
     }
     this.#reserved = this.#last;
@@ -409,8 +407,6 @@ export class Inbound {
     this.#socket.resume();
   }
 }
-
-// Splits a WebSocket message into the texts of its frames. Does not parse them.
 
 /** The byte between two frames of a message. In UTF-8 no other character contains this byte. */
 const SEPARATOR = FRAME_SEPARATOR.charCodeAt(0);

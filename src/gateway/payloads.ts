@@ -1,4 +1,7 @@
-/** Reads the payloads of frames: what clients advertise in `hello` and `actions`, and their reports and sites. */
+/**
+ * Reads the payloads of frames: what clients advertise in `hello` and `actions`, and their reports and sites. Remembers
+ * the lists of actions that it parsed.
+ */
 import type { ActionAdvertisement, ActionEffects, ActionGuards } from '../core/connections/connection.ts';
 import { BoundedMap } from '../core/collections.ts';
 import type { ContextReport, ReportPart, ReportedContext, ReportedWindow } from '../core/contexts/context.ts';
@@ -43,11 +46,10 @@ function readActions(json: JsonText): readonly ActionAdvertisement[] {
   const items =
     itemsOf(json, CLIENT_ACTIONS) ?? invalid('actions', `at most ${CLIENT_ACTIONS} actions can be advertised`);
   const actions = items.map((item, index) => readAction(`actions[${index}]`, item));
-  const names = new Set<string>();
-  for (const { name } of actions) {
-    if (names.has(name)) invalid('actions', `${name} appears twice`);
-    names.add(name);
-  }
+  checkOnce(
+    'actions',
+    actions.map(({ name }) => name),
+  );
   return actions;
 }
 
@@ -209,8 +211,6 @@ function readId(where: string, item: JsonText): string {
   return typeof value === 'string' ? id(where, value) : invalid(where, 'a string was expected');
 }
 
-// Reads the payload of a `site` frame.
-
 /** Reads a site definition. Unknown members are ignored. */
 export function readDefinition(payload: JsonText | null): Omit<SiteDefinition, 'siteId' | 'clientId'> {
   const given = payload === null || payload.trim() === 'null' ? trustJson('{}') : payload;
@@ -235,8 +235,6 @@ function readNames(where: string, json: JsonText | null): readonly string[] | nu
     (item, i) => textIn(`${where}[${i}]`, item) ?? invalid(`${where}[${i}]`, 'a string was expected'),
   );
 }
-
-// Keeps the lists of actions that clients advertised most recently, so that equal lists are one object.
 
 /** The greatest number of lists that are kept. Each version of each application that connects needs one. */
 const LISTS = 64;

@@ -1,4 +1,4 @@
-/** Opens a link with `hello`, and then passes each frame to the part of core that handles it. */
+/** Opens a link after its `hello`, and then passes each frame to the part of core that handles it. */
 import {
   requirePrincipal,
   requireScope,
@@ -7,7 +7,8 @@ import {
   type Authenticator,
   type Principal,
 } from '../core/auth/principal.ts';
-import type { ClientLink, LinkSession } from '../core/commands/link-queues.ts';
+import type { ClientLink } from '../core/commands/link-queues.ts';
+import type { LinkSession } from '../core/commands/link-session.ts';
 import type { FinishResult } from '../core/commands/stores.ts';
 import type { ClientType, LinkEnd } from '../core/connections/connection.ts';
 import type { Core } from '../core/core.ts';
@@ -157,7 +158,12 @@ export class FrameRouter {
     const session = this.#session;
     if (!session) return;
     this.#run({}, async () => {
-      if ((await isBound(session)) === false) this.#writer.end('node_lost');
+      try {
+        if (!(await session.alive())) this.#writer.end('node_lost');
+      } catch (error) {
+        // While the store is unavailable, the link stays open.
+        if (!(error instanceof CallboardError && error.code === 'store_unavailable')) throw error;
+      }
     });
   }
 
@@ -311,16 +317,6 @@ export class FrameRouter {
   }
 }
 
-/** Returns whether the client is bound to this link. Null while the store is unavailable: the link then stays open. */
-async function isBound(session: LinkSession): Promise<boolean | null> {
-  try {
-    return await session.alive();
-  } catch (error) {
-    if (error instanceof CallboardError && error.code === 'store_unavailable') return null;
-    throw error;
-  }
-}
-
 function errorOf(code: string, message: string | undefined): TerminalError {
   const known = OWN_CODES.has(code);
   return { code: known ? code : 'handler_failed', message: clip(message ?? '', MAX_ERROR_MESSAGE) };
@@ -345,14 +341,17 @@ type Hello = {
   readonly hello: HelloFrame;
   /** The peer's address. */
   readonly address: string;
-  /** The number of bytes received up to and including `hello`. The token's user pays them even if it is refused. */
+  /**
+   * The number of bytes received up to and including `hello`. They are charged to the token's user even if the hello is
+   * refused.
+   */
   readonly helloBytes: number;
 };
 
 /**
  * Checks the token, its scopes and the fields of the hello, in this order. Then claims the link's share, and binds a
- * client. Throws a CallboardError, also when the user or the administrator may not hold another link. The share stays
- * claimed only if the link opens.
+ * client. Throws a CallboardError if any of these refuses, or if the principal may not hold another link. The share
+ * stays claimed only if the link opens.
  */
 export async function openLink(
   { core, authenticator, inbound, actionLists }: RouterParts,

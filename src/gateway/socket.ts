@@ -27,10 +27,14 @@ import { REASON_OF_CAUSE, byeFor, refusedFrame, type OffendingFrame, type Refusa
 
 /** How long a peer may take to answer a close frame before its socket is destroyed, in milliseconds. */
 const CLOSE_HANDSHAKE_MS = 3_000;
-/** The most fragments of a message: enough for the largest frame in fragments of 1 KiB. Honest peers use larger ones. */
+/**
+ * The most fragments of a message: enough for the largest frame in fragments of 1 KiB. Honest peers use larger ones.
+ */
 const MAX_FRAGMENTS = 1024;
 
-/** Our close reasons by the codes with which `ws` closes if received bytes violate RFC 6455 or the configured limits. */
+/**
+ * Our close reasons by the codes with which `ws` closes if received bytes violate RFC 6455 or the configured limits.
+ */
 const REASON_OF_FAULT: ReadonlyMap<number | undefined, CloseReason> = new Map([
   [1009, 'frame_too_large'],
   [1002, 'protocol_error'],
@@ -40,8 +44,8 @@ const REASON_OF_FAULT: ReadonlyMap<number | undefined, CloseReason> = new Map([
 ]);
 
 /**
- * A server-side socket. When received bytes cannot be read, its link closes it, so that `bye` and our close codes are
- * sent.
+ * A server-side socket. If received bytes are no WebSocket messages, `ws` would close the socket at once. Here the link
+ * closes it, so that `bye` and our close codes are sent.
  */
 export class LinkSocket extends WebSocket {
   #handler: SocketHandler | null = null;
@@ -117,8 +121,6 @@ export function createSocketServer(): Server<typeof LinkSocket> {
   return new WebSocketServer(options);
 }
 
-// Writes the frames, refusals and `bye` of one link, and closes it.
-
 const UNSOLICITED: BucketRate = { perSecond: FRAME_RATE, burst: FRAME_BURST };
 /**
  * The allowance of progress frames of one link: as much as UNSOLICITED, for each of the IN_FLIGHT commands. Further
@@ -150,7 +152,7 @@ export class FrameWriter implements ClientLink {
   readonly #handler: SocketHandler;
   readonly #parts: WriterParts;
   /** The waiting frames, as `FrameParts`; null if there are none. */
-  #waiting: (string | null)[] | null = null;
+  #waiting: string[] | null = null;
   #chars = 0;
   #open = true;
   #closing = false;
@@ -289,23 +291,24 @@ export class FrameWriter implements ClientLink {
   }
 
   #push(header: string, payload: string | null): void {
-    this.#chars += header.length + (payload === null ? 0 : payload.length + 1);
-    if (this.#waiting) return void this.#waiting.push(header, payload);
-    this.#waiting = [header, payload];
+    const text = payload === null ? header : `${header}\n${payload}`;
+    this.#chars += text.length;
+    if (this.#waiting) return void this.#waiting.push(text);
+    this.#waiting = [text];
     this.#parts.turnEnd.add(this);
   }
 
   /** Writes all frames now. Drops them if the socket is closing or closed: its close event tells the link. */
   flush(): void {
-    const parts = this.#waiting;
+    const texts = this.#waiting;
     this.#waiting = null;
     this.#chars = 0;
-    if (!parts || this.#ws.readyState !== WebSocket.OPEN || !this.#socket.writable) return;
+    if (!texts || this.#ws.readyState !== WebSocket.OPEN || !this.#socket.writable) return;
     // Bypasses `ws`, which would create two chunks and a callback for each frame. Compression is off, so `ws` itself
     // queues nothing. Corked, because otherwise a large write that the kernel accepts at once emits no `drain`, for
     // which the link waits.
     this.#socket.cork();
-    this.#socket.write(encodeFrames(parts));
+    this.#socket.write(encodeFrames(texts));
     this.#socket.uncork();
   }
 }
@@ -339,79 +342,42 @@ const FINAL_TEXT = 0x81;
  */
 const SHORT = 125;
 const MEDIUM = 0xffff;
-const NEWLINE = 0x0a;
 /**
  * The number of spare bytes behind the frames. A text that is not ASCII takes more bytes than it has characters. With
  * the spare bytes, `write` reports more bytes than characters for such a text, even if its end is cut off.
  */
 const SLACK = 4;
 
-/** The two parts of each frame, one after another: its header line, and its payload or null. */
-type FrameParts = readonly (string | null)[];
-
 /**
- * Encodes frames as consecutive WebSocket messages in one buffer. So all frames of one turn of the event loop take one
- * write, without an object for each message and without joining header and payload first. Only for connections without
- * extensions. A lone surrogate becomes U+FFFD, as in any UTF-8.
+ * Encodes texts as consecutive WebSocket messages in one buffer. So all frames of one turn of the event loop take one
+ * write, without an object for each message. Only for connections without extensions. A lone surrogate becomes U+FFFD,
+ * as in any UTF-8.
  */
-export function encodeFrames(parts: FrameParts): Buffer {
-  return encodeAscii(parts) ?? encodeAny(parts);
+export function encodeFrames(texts: readonly string[]): Buffer {
+  // Nearly all texts are ASCII, whose characters need not be counted in bytes first.
+  const ascii = texts.map((text) => text.length);
+  return (
+    encode(texts, ascii) ??
+    encode(
+      texts,
+      texts.map((text) => Buffer.byteLength(text)),
+    ) ??
+    Buffer.alloc(0)
+  );
 }
 
-/** Encodes frames of ASCII text, whose lengths in bytes and characters are equal; null if other characters occur. */
-function encodeAscii(parts: FrameParts): Buffer | null {
-  let total = 0;
-  for (let i = 0; i < parts.length; i += 2) {
-    const length = lengthOf(parts[i] ?? '', parts[i + 1] ?? null, charsOf);
-    total += headLength(length) + length;
-  }
+/** `lengths`: the lengths of the texts in bytes; returns null if one of them is not. */
+function encode(texts: readonly string[], lengths: readonly number[]): Buffer | null {
+  const total = lengths.reduce((sum, length) => sum + headLength(length) + length, 0);
   const bytes = Buffer.allocUnsafe(total + SLACK);
   let at = 0;
-  for (let i = 0; i < parts.length; i += 2) {
-    const header = parts[i] ?? '';
-    const payload = parts[i + 1] ?? null;
-    at = writeHead(bytes, at, lengthOf(header, payload, charsOf));
-    if (bytes.write(header, at, 'utf8') !== header.length) return null;
-    at += header.length;
-    if (payload === null) continue;
-    bytes[at++] = NEWLINE;
-    if (bytes.write(payload, at, 'utf8') !== payload.length) return null;
-    at += payload.length;
+  for (let i = 0; i < texts.length; i++) {
+    const length = lengths[i] ?? 0;
+    at = writeHead(bytes, at, length);
+    if (bytes.write(texts[i] ?? '', at, 'utf8') !== length) return null;
+    at += length;
   }
   return bytes.subarray(0, total);
-}
-
-function encodeAny(parts: FrameParts): Buffer {
-  const lengths: number[] = [];
-  let total = 0;
-  for (let i = 0; i < parts.length; i += 2) {
-    const length = lengthOf(parts[i] ?? '', parts[i + 1] ?? null, bytesOf);
-    lengths.push(length);
-    total += headLength(length) + length;
-  }
-  const bytes = Buffer.allocUnsafe(total);
-  let at = 0;
-  for (let i = 0; i < parts.length; i += 2) {
-    const payload = parts[i + 1] ?? null;
-    at = writeHead(bytes, at, lengths[i >> 1] ?? 0);
-    at += bytes.write(parts[i] ?? '', at, 'utf8');
-    if (payload === null) continue;
-    bytes[at++] = NEWLINE;
-    at += bytes.write(payload, at, 'utf8');
-  }
-  return bytes;
-}
-
-function lengthOf(header: string, payload: string | null, measure: (text: string) => number): number {
-  return measure(header) + (payload === null ? 0 : 1 + measure(payload));
-}
-
-function charsOf(text: string): number {
-  return text.length;
-}
-
-function bytesOf(text: string): number {
-  return Buffer.byteLength(text);
 }
 
 function headLength(length: number): number {

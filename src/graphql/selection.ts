@@ -78,7 +78,7 @@ export function rootFields(document: DocumentNode, root: SelectionSetNode): Read
 type Collecting = {
   /** The fragments of each name: a document that was not validated may have several. */
   readonly fragments: ReadonlyMap<string, readonly FragmentDefinitionNode[]>;
-  /** Whether a node of a selection set, or the fragment that it names, is part of what is selected. */
+  /** Whether to collect from a node. Called for a fragment spread, and then for the fragment that the spread names. */
   readonly enters: (node: SelectionNode | FragmentDefinitionNode) => boolean;
   readonly add: (node: FieldNode) => void;
 };

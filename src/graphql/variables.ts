@@ -20,7 +20,7 @@ import { isRecord, readShaped, type JsonText, type ObjectShape, type Shape } fro
 import { ENVELOPE_PARTS } from '../core/limits.ts';
 import { isJsonScalar } from './schema/builder-json.ts';
 
-export type RawVariables = Readonly<Record<string, unknown>>;
+export type Variables = Readonly<Record<string, unknown>>;
 
 type CoercedVariables =
   | { readonly values: VariableValues; readonly errors?: never }
@@ -33,7 +33,7 @@ type CoercedVariables =
 export const MAX_COERCION_ERRORS = 1;
 
 type Refused = { readonly operation: OperationDefinitionNode; readonly errors: readonly GraphQLError[] };
-const refused = new WeakMap<RawVariables, Refused>();
+const refused = new WeakMap<Variables, Refused>();
 
 /**
  * Coerces the variables of an operation with graphql-js, or returns the first error. The work is linear in the size of
@@ -42,7 +42,7 @@ const refused = new WeakMap<RawVariables, Refused>();
 export function coerceVariables(
   schema: GraphQLSchema,
   operation: OperationDefinitionNode,
-  given: RawVariables,
+  given: Variables,
 ): CoercedVariables {
   const wrong = refusedVariables(schema, operation, given);
   if (wrong) return { errors: wrong };
@@ -57,11 +57,7 @@ export function coerceVariables(
   return { errors: first };
 }
 
-function firstMisfit(
-  schema: GraphQLSchema,
-  operation: OperationDefinitionNode,
-  given: RawVariables,
-): GraphQLError | null {
+function firstMisfit(schema: GraphQLSchema, operation: OperationDefinitionNode, given: Variables): GraphQLError | null {
   for (const node of operation.variableDefinitions ?? []) {
     const type = typeFromAST(schema, node.type);
     const name = node.variable.name.value;
@@ -80,7 +76,7 @@ function firstMisfit(
 export function refusedVariables(
   schema: GraphQLSchema,
   operation: OperationDefinitionNode,
-  given: RawVariables,
+  given: Variables,
 ): readonly GraphQLError[] | null {
   const known = refused.get(given);
   if (known?.operation === operation) return known.errors;
@@ -180,14 +176,16 @@ export class VariablesText {
   }
 }
 
-export type Variables = Readonly<Record<string, unknown>>;
 export type GivenVariables = Variables | VariablesText | null | undefined;
 
-/** Parses variables into the form that graphql-js takes. Throws `invalid_argument`. */
-type ReadVariables = (given: GivenVariables) => Variables;
-
-/** Creates the reader of one operation. Variables that the operation does not declare are not parsed. */
-export function createVariablesReader(schema: GraphQLSchema, operation: OperationDefinitionNode): ReadVariables {
+/**
+ * Creates the function that parses the variables of one operation into the form that graphql-js takes. It throws
+ * `invalid_argument`. Variables that the operation does not declare are not parsed.
+ */
+export function createVariablesReader(
+  schema: GraphQLSchema,
+  operation: OperationDefinitionNode,
+): (given: GivenVariables) => Variables {
   let shape: ObjectShape | null = null;
   return (given) => {
     if (!(given instanceof VariablesText)) return given ?? NONE;

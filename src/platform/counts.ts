@@ -72,7 +72,7 @@ export class Counts {
     return [...(this.#families.get(name)?.cells.values() ?? [])];
   }
 
-  /** Returns the total at this index of the array since the process started. */
+  /** Returns what was counted at this place since the process started. */
   total(place: number): number {
     return (this.#before[place] ?? 0) + (this.#fresh[place] ?? 0);
   }

@@ -94,6 +94,24 @@ export const CLIENT_REFUSALS = [
   'unknown_action',
 ] as const satisfies readonly Code[];
 
+// The words in which the relay tells what became of a command.
+
+/** How far a command has come. */
+export const STAGES = ['admitted', 'queued', 'dispatched', 'acknowledged', 'terminal'] as const;
+export type WireStage = (typeof STAGES)[number];
+
+/** What is proven about execution in the client. It proves nothing about effects outside the client. */
+export const EXECUTIONS = ['not_written', 'refused_by_client', 'may_have_run', 'reported_by_client'] as const;
+export type WireExecution = (typeof EXECUTIONS)[number];
+
+/** How a command ended. `outcome_unknown`: it may have run and nothing more is known. */
+export const OUTCOMES = ['completed', 'failed', 'cancelled', 'expired', 'outcome_unknown'] as const;
+export type WireOutcome = (typeof OUTCOMES)[number];
+
+/** What a cancel did. */
+export const CANCEL_STATES = ['cancelled', 'requested', 'too_late'] as const;
+export type WireCancelState = (typeof CANCEL_STATES)[number];
+
 /** The longest error message, in characters. Longer messages are truncated. */
 export const MAX_ERROR_MESSAGE = 256;
 

@@ -169,8 +169,8 @@ const RECORDED = ['recorded', 'duplicate', 'late', 'fenced', 'unknown'] as const
 export type Recorded = (typeof RECORDED)[number];
 
 /** The frames that may have a payload; on any other frame, a payload is a fault. */
-const UP_WITH_PAYLOAD = ['hello', 'progress', 'result', 'cancelled', 'actions', 'report', 'site', 'invoke'];
-const DOWN_WITH_PAYLOAD = ['command', 'closed', 'outcome'];
+export const UP_WITH_PAYLOAD = ['hello', 'progress', 'result', 'cancelled', 'actions', 'report', 'site', 'invoke'];
+export const DOWN_WITH_PAYLOAD = ['command', 'closed', 'outcome'];
 
 // Marked as pure, so that a client library, which reads frames in one direction only, is built without the other table.
 const UP_FORMS = /* @__PURE__ */ formsOf(UP, CHECKS, UP_WITH_PAYLOAD);

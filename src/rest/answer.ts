@@ -68,23 +68,27 @@ function gravestOf(first: GraphQLError, errors: readonly GraphQLError[], explain
   return all.find(({ code }) => code === 'internal') ?? explain(first);
 }
 
-function variantAnswer({ body, reads }: Answering, value: Readonly<Record<string, unknown>>): Answer {
+function variantAnswer({ body, inputs, reads }: Answering, value: Readonly<Record<string, unknown>>): Answer {
   const { __typename, ...members } = value;
   const kind = body.variants.find(({ name }) => name === __typename)?.kind ?? 'plain';
-  if (kind === 'refusal') return refusalAnswer(members);
+  if (kind === 'refusal') return problem(inWireNames(inputs, explainRefusal(members)));
   return kind === 'invocation' ? invocationAnswer(members, reads) : { status: 200, body: members };
 }
 
-/** Turns a refusal into a problem, which keeps the members that name the refused command and who refused it. */
-function refusalAnswer(members: Readonly<Record<string, unknown>>): Answer {
-  const { code, message, retry_after_ms, share, ...command } = members;
-  return problem({
+/** The layers that refuse any request alike. A problem does not name them, because its code does. */
+const LAYERS_OF_REQUESTS: ReadonlySet<unknown> = new Set(['token', 'address', 'arguments']);
+
+/** Explains a refusal. The problem keeps the members that say more about the refused command, such as `by`. */
+function explainRefusal(members: Readonly<Record<string, unknown>>): Explained {
+  const { code, message, retry_after_ms, share, errors, by, ...command } = members;
+  return {
     code: isCode(code) ? code : 'internal',
     detail: String(message),
+    ...(Array.isArray(errors) && { errors }),
     ...(typeof retry_after_ms === 'number' && { retryAfterMs: retry_after_ms }),
     ...(typeof share === 'string' && { share }),
-    command,
-  });
+    command: { ...command, ...(by !== undefined && !LAYERS_OF_REQUESTS.has(by) && { by }) },
+  };
 }
 
 type Unproven = { readonly code: Code; readonly detail: string };
@@ -184,20 +188,23 @@ export function findBody(source: OperationSource, report: ReportFault): Body | n
 
 type Place = Pick<Body, 'type' | 'nodes' | 'nullable'>;
 
-/** Follows response names from the root, through objects and, if `inLists`, items. Null if one is not selected. */
+/**
+ * Follows response names from the root, through objects, the types of a union and, if `inLists`, items. Null if one is
+ * not selected.
+ */
 function findPlace(scope: SelectionScope, path: readonly string[], inLists = false): Place | null {
-  let owner: unknown = scope.schema.getRootType(scope.operation.operation);
+  let type: unknown = scope.schema.getRootType(scope.operation.operation);
   let sets: readonly (SelectionSetNode | undefined)[] = [scope.operation.selectionSet];
   let place: Place | null = null;
   let nullable = false;
   for (const name of path) {
-    if (!isObjectType(owner)) return null;
-    const nodes = fieldsOf(scope, owner, sets).get(name);
-    const field = owner.getFields()[nodes?.[0]?.name.value ?? ''];
+    const owner = possibleTypes(scope.schema, type).find((one) => fieldsOf(scope, one, sets).has(name));
+    const nodes = owner && fieldsOf(scope, owner, sets).get(name);
+    const field = owner?.getFields()[nodes?.[0]?.name.value ?? ''];
     if (nodes === undefined || field === undefined) return null;
     nullable ||= !isNonNullType(field.type);
     place = { type: field.type, nodes, nullable };
-    owner = inLists ? getNamedType(field.type) : getNullableType(field.type);
+    type = inLists ? getNamedType(field.type) : getNullableType(field.type);
     sets = nodes.map(({ selectionSet }) => selectionSet);
   }
   return place;

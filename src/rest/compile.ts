@@ -180,7 +180,10 @@ const CHECKS: Readonly<Record<Access, (requester: Principal | null) => void>> = 
 /** Who may use a route, and the GraphQL field that answers users instead. */
 type RouteAccess = Pick<RestDirective, 'access' | 'forUsers'>;
 
-/** Throws `unauthenticated` or `forbidden`; a user then learns which GraphQL field answers them. */
+/**
+ * Throws `unauthenticated` or `forbidden` if the requester may not use the route. For a user on a route of administrators,
+ * the message names the GraphQL field that answers users, if there is one.
+ */
 export function checkAccess({ access, forUsers }: RouteAccess, requester: Principal | null): void {
   if (access === 'ADMIN' && requester?.kind === 'user') fail('forbidden', accessWords({ access, forUsers }));
   CHECKS[access](requester);

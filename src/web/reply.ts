@@ -284,8 +284,11 @@ export function spanNoter(notes: RequestNotes | undefined): ((span: TraceContext
   };
 }
 
+type Refused = Extract<Invocation, { readonly kind: 'refused' }>;
+type Noted = Invocation | Pick<Refused, 'kind' | 'code' | 'commandId'> | CancelReceipt;
+
 /** Notes the state of a command and returns `answer`. Only the first command of a request is noted. */
-export function noteCommand<T extends Invocation | CancelReceipt>(notes: RequestNotes | undefined, answer: T): T {
+export function noteCommand<T extends Noted>(notes: RequestNotes | undefined, answer: T): T {
   if (!notes || notes.commandId !== null || notes.code !== null) return answer;
   if ('state' in answer) {
     const { commandId, outcome, command } = answer;

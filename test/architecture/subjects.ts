@@ -15,9 +15,6 @@ export const SPLINTERS: Readonly<Record<string, string>> = {
   'backends/redis/audit.ts': 'Implements a port of core.',
   'backends/redis/reconnects.ts': 'Implements a port of core.',
   'backends/redis/program/lua-file.ts': 'The format of Lua files, which the tests of the acts read too.',
-  'backends/memory/commands-admission.ts': ROOM_IN_PARTS,
-  'backends/memory/commands-finish.ts': ROOM_IN_PARTS,
-  'backends/memory/commands-rebind.ts': ROOM_IN_PARTS,
   'backends/memory/ledger-map.ts': ROOM_IN_PARTS,
 };
 

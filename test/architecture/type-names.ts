@@ -8,6 +8,7 @@ import type { SourceFile } from './imports.ts';
 export const SHARED_NAMES: Readonly<Record<string, string>> = {
   Clock: 'The client libraries run in browsers and cannot import core; both declare what they need of a clock.',
   Invocation: 'The public type of callboard/caller: the same thing as in core, as a program outside sees it.',
+  JsonSchema: 'The public type of callboard/runtime, which may also be true or false; OpenAPI text has only objects.',
   Outcome: 'The public type of callboard/caller: the same thing as in core, with its result.',
   Page: 'The public type of callboard/admin: the same thing as in core, as GraphQL answers it.',
   ReportedContext:

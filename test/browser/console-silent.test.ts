@@ -81,4 +81,23 @@ it('every open page names the node that fell silent', { timeout: 180_000 }, asyn
   await Promise.all(
     PAGES.map(async ([, sentence], at) => pages[at]?.locator('#main p', { hasText: sentence }).first().waitFor()),
   );
+  const [overview] = pages;
+  if (!overview) throw new Error('The overview is not open.');
+  await overview
+    .getByText(/Without dies, which did not answer: what it did is not known\./)
+    .first()
+    .waitFor();
+  // Each plot says so, because a sentence such as "Nothing was admitted" would otherwise be about all nodes.
+  const sentences = await overview.locator('.plot-sum').allInnerTexts();
+  expect(sentences.length).toBeGreaterThan(5);
+  for (const sentence of sentences) expect(sentence).toContain('Without dies');
+  for (const name of ['Links', 'Callers waiting', 'Unfinished'])
+    await overview
+      .locator('.readouts > div', { hasText: name })
+      .getByText(/^and \d+ as last recorded$/)
+      .waitFor();
+  for (const path of ['', 'waits']) {
+    const page = pages[PAGES.findIndex(([of]) => of === path)];
+    expect(await page?.locator('#main').innerText()).not.toContain('Every caller has its answer');
+  }
 });

@@ -73,7 +73,7 @@ describe('an operator', () => {
   });
 
   test('turns a refusal into an error with its code and hint', async () => {
-    const refusal = { __typename: 'Refusal', code: 'CLIENT_OFFLINE', message: 'Its link is down.', retryAfterMs: 5 };
+    const refusal = { __typename: 'Refusal', code: 'client_offline', message: 'Its link is down.', retryAfterMs: 5 };
     const fetch: typeof globalThis.fetch = async () => Response.json({ data: { disconnectClient: refusal } });
     const admin = createAdmin({ url: 'http://relay.test', token: 't', fetch });
     await expect(admin.disconnect(target)).rejects.toMatchObject({

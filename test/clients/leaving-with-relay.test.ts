@@ -91,7 +91,7 @@ test('a command that runs while its client closes completes, and close resolves 
   expect(runtime.status.state).toBe('connected');
   go.open();
   await closed;
-  expect(runtime.status).toEqual({ state: 'closed', reason: 'client_closed' });
+  expect(runtime.status).toMatchObject({ state: 'closed', reason: 'client_closed' });
   const record = await relay.callboard.core.delivery.command(admin, { ...KEY, commandId: 'c1' });
   expect(record).toMatchObject({ outcome: 'completed', attempts: 1 });
   expect(await call).toMatchObject({ kind: 'outcome', result: '"kept"' });

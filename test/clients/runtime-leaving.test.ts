@@ -22,7 +22,7 @@ async function slowBench() {
   return { ...bench, bench, link, go };
 }
 
-const closedByClient = { state: 'closed', reason: 'client_closed' };
+const closedByClient = { state: 'closed', reason: 'client_closed', message: 'This program closed the link.' };
 
 describe('a runtime that closes', () => {
   test('runs what was dispatched before the relay’s answer, and closes once its ends were acknowledged', async () => {

@@ -125,7 +125,11 @@ test('a new instance replaces the old one, which does not reconnect', async () =
   await using old = await client(relay, { instanceId: 'i-1' });
   const closed = untilState(old, 'closed');
   await using next = await client(relay, { instanceId: 'i-2' });
-  expect(await closed).toEqual({ state: 'closed', reason: 'replaced' });
+  expect(await closed).toMatchObject({
+    state: 'closed',
+    reason: 'replaced',
+    message: expect.stringContaining('clientId of its own'),
+  });
   expect(next.status).toMatchObject({ state: 'connected', welcome: { replaced_instance_id: 'i-1' } });
 });
 

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import {
   FORM_FIELDS,
   FORM_PARTS,
+  choiceIn,
   formSchemaOf,
   valueFault,
   errorSchemaOf,
@@ -19,10 +20,10 @@ function formOf(schema: unknown) {
 function partsOf(schema: unknown): number {
   if (typeof schema !== 'object' || schema === null) return 0;
   expect(Object.keys(schema)).not.toEqual(expect.arrayContaining(['$ref']));
-  for (const name of ['$ref', 'allOf', 'if', 'patternProperties', 'dependencies', '$defs'])
+  for (const name of ['$ref', 'allOf', 'oneOf', 'anyOf', 'if', 'patternProperties', 'dependencies', '$defs'])
     expect(Object.hasOwn(schema, name)).toBe(false);
-  const { properties = {}, items, additionalProperties, oneOf = [], anyOf = [] } = schema as Record<string, never>;
-  const below = [...Object.values(properties), items, additionalProperties, ...[oneOf, anyOf].flat()];
+  const { properties = {}, items, additionalProperties, choices = [] } = schema as Record<string, never>;
+  const below = [...Object.values(properties), items, additionalProperties, ...choices];
   return below.reduce<number>((sum, part) => sum + partsOf(part), 1);
 }
 
@@ -167,13 +168,23 @@ describe('the form keeps', () => {
       ...object({
         n: { type: 'integer', minimum: 1, maximum: 20, default: 3 },
         e: { enum: ['a', 'b'] },
-        o: { oneOf: [{ type: 'string' }, { type: 'object', properties: { k: { const: 'x' } } }] },
         l: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 3, default: ['x'] },
       }),
       required: ['n'],
       additionalProperties: false,
     };
     expect(formOf(kept).schema).toEqual(kept);
+    const alternatives = [{ type: 'string' }, { type: 'object', properties: { k: { const: 'x' } } }];
+    const { o = {} } = formOf(object({ o: { title: 'O', minLength: 1, oneOf: alternatives } })).schema.properties ?? {};
+    // The forms library does not see the alternatives, and each has what the schema has itself.
+    expect(o).toEqual({
+      title: 'O',
+      $comment: 'a choice',
+      choices: [
+        { type: 'string', minLength: 1 },
+        { type: 'object', minLength: 1, properties: { k: { const: 'x', default: 'x' } } },
+      ],
+    });
     expect(formOf(object({ t: { type: 'string', title: 'T'.repeat(1e6) } })).schema.properties).toMatchObject({
       t: { title: `${'T'.repeat(120)}…` },
     });
@@ -204,4 +215,19 @@ it('a fault at a name of the prototype is shown for the whole value, and changes
     a: { 0: { __errors: ['a.0'] } },
   });
   expect(Reflect.get({}, 'polluted')).toBeUndefined();
+});
+
+describe('the alternative of a value', () => {
+  const one = { type: 'object', required: ['kind', 'to'], properties: { kind: { const: 'one' }, to: { type: 'string' } } };
+  const { o: choice } = formOf(object({ o: { anyOf: [one, { type: 'integer', minimum: 5 }, { const: 'x' }] } })).schema
+    .properties as Record<string, object>;
+
+  it.each([
+    [{ kind: 'one', to: 'bob' }, 0],
+    [{ kind: 'one' }, 0],
+    [3, 1],
+    ['x', 2],
+    [{ kind: 'two' }, -1],
+    [null, -1],
+  ])('%j is the one at %i', (value, at) => expect(choiceIn(choice ?? {}, value)).toBe(at));
 });

@@ -4,7 +4,7 @@
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
-import type { DedupStore } from '../../src/core/dedup/dedup-store.ts';
+import type { DedupStore } from '../../src/core/dedup/dedup.ts';
 import type { HistoryStore, IngestedMessage } from '../../src/core/history/message.ts';
 import { DEDUP_TTL_MS } from '../../src/core/limits.ts';
 import { BOUND, dispatched, ending, keyFor, type Bench, type MakeBench } from './kit/bench.ts';

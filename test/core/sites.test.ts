@@ -251,6 +251,8 @@ describe('sharing', () => {
     ]);
     expect(await code(sites.holder(second.token))).toBe('unauthenticated');
     expect(await code(sites.session(first.holder, at.sessionId))).toBe('unauthenticated');
+    const add = { action: 'add', params: null };
+    expect(await code(sites.invoke(first.holder, at.sessionId, add))).toBe('unauthenticated');
     expect(await code(sites.holder(at.opened.token))).toBe('done');
   });
 

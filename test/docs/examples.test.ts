@@ -27,9 +27,11 @@ describe.each(PAGES)('%s', (page) => {
   const run = examples.filter((example) => reasonNotRun(example) === null);
   if (run.length === 0) return;
   test('its examples work as written', async () => {
-    await using runner = await startRunner();
-    for (const example of run) {
-      await runner.run(example).catch((error: unknown) => {
+    const ownRelays = run.some(({ text }) => /\bnpm start\b/.test(text));
+    await using runner = await startRunner({ ownRelays });
+    for (const [i, example] of run.entries()) {
+      const isShown = run[i + 1]?.info === 'shows';
+      await runner.run(example, { isShown }).catch((error: unknown) => {
         throw new Error(`${page}:${example.line}`, { cause: error });
       });
     }

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { CallboardError, internalMessage } from '../../src/core/errors.ts';
 import type { Core } from '../../src/core/core.ts';
-import type { LinkSession } from '../../src/core/commands/link-queues.ts';
+import type { LinkSession } from '../../src/core/commands/link-session.ts';
 import { trustJson } from '../../src/core/json.ts';
 import { changed } from '../kit/changed.ts';
 import { admin, user } from '../kit/core.ts';

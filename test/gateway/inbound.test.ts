@@ -16,7 +16,7 @@ function reading() {
   const calls: string[] = [];
   const open = (user: string): Inbound => {
     const socket = { pause: () => void calls.push('pause'), resume: () => void calls.push('resume') };
-    return new Inbound({ held: rates.hold(user), socket, clock, metrics: createMetrics() });
+    return new Inbound(rates.hold(user), socket, { clock, metrics: createMetrics() });
   };
   return { clock, rates, calls, open };
 }

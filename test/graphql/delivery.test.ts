@@ -196,14 +196,19 @@ describe('operator actions', () => {
       ... on Refusal { code by }
     }
   }`;
+  const refusal = (code: string, by: string) => ({ __typename: 'Refusal', code, by });
   const drain = (nodeId: string) =>
-    `mutation { drainNode(nodeId: "${nodeId}", withinMs: 0) { nodeId draining links } }`;
+    `mutation { drainNode(nodeId: "${nodeId}", withinMs: 0) { __typename ... on DispatcherNode { nodeId draining links } ... on Refusal { code by } } }`;
 
   it('disconnect a client: the receipt, the refusal of a link that is down, and not_found', async () => {
     await using relay = await openCore();
-    expect(await codeOf(disconnect, { core: relay.core })).toBe('not_found');
+    expect(await dataOf(disconnect, { core: relay.core })).toEqual({
+      disconnectClient: refusal('not_found', 'ADDRESS'),
+    });
     const client = await connect(relay.core, alice);
-    expect(await codeOf(disconnect, { core: relay.core, requester: alice })).toBe('forbidden');
+    expect(await dataOf(disconnect, { core: relay.core, requester: alice })).toEqual({
+      disconnectClient: refusal('forbidden', 'TOKEN'),
+    });
     expect(client.closes).toEqual([]);
     const requested = { core: relay.core, variables: { reason: 'misbehaves' } };
     expect(await meanwhile(relay.clock, dataOf(disconnect, requested))).toEqual({
@@ -214,14 +219,16 @@ describe('operator actions', () => {
       },
     });
     expect(await dataOf(disconnect, { core: relay.core })).toEqual({
-      disconnectClient: { __typename: 'Refusal', code: 'NOT_CONNECTED', by: 'TARGET' },
+      disconnectClient: refusal('not_connected', 'TARGET'),
     });
   });
 
   it('drain a node: its remaining work, and not_found', async () => {
     await using relay = await openCore();
-    expect(await codeOf(drain('n9'), { core: relay.core })).toBe('not_found');
-    expect(await codeOf(drain('n1'), { core: relay.core, requester: alice })).toBe('forbidden');
+    expect(await dataOf(drain('n9'), { core: relay.core })).toEqual({ drainNode: refusal('not_found', 'ADDRESS') });
+    expect(await dataOf(drain('n1'), { core: relay.core, requester: alice })).toEqual({
+      drainNode: refusal('forbidden', 'TOKEN'),
+    });
     expect(relay.core.draining).toBe(false);
     await connect(relay.core, alice);
     expect(await meanwhile(relay.clock, dataOf(drain('n1'), { core: relay.core, requester: admin }))).toMatchObject({

@@ -78,7 +78,7 @@ describe('invokeAction', () => {
     expect(await answers(refused)).toEqual({
       invokeAction: {
         __typename: 'Refusal',
-        code: 'CAPACITY_EXCEEDED',
+        code: 'capacity_exceeded',
         message: 'Full.',
         by: 'CAPACITY',
         retryAfterMs: 250,
@@ -98,7 +98,33 @@ describe('invokeAction', () => {
     expect(audit).toEqual([]);
   });
 
-  it('throws for a requester without permission, because that is not a typed refusal', async () => {
+  it('refuses what core throws in the same form, with the layer and every invalid input', async () => {
+    const errors = [{ parameter: 'client_id', detail: 'not an id' }];
+    const refusals = [
+      ['forbidden', 'TOKEN'],
+      ['not_found', 'ADDRESS'],
+      ['invalid_argument', 'ARGUMENTS'],
+      ['reserved_parameter', 'ARGUMENTS'],
+      ['share_exceeded', 'CAPACITY'],
+      ['ambiguous', 'RELAY'],
+    ] as const;
+    const query = INVOKE.replace('givenCommandId', 'share errors { parameter detail } givenCommandId');
+    for (const [code, by] of refusals) {
+      const { core } = fakeCore({ invoke: () => fail(code, 'No.', { errors, share: 'waits', retryAfterMs: 5 }) });
+      expect(await dataOf(query, { core, variables: { input } })).toEqual({
+        invokeAction: {
+          ...{ __typename: 'Refusal', code, by, message: 'No.' },
+          ...{ share: 'waits', retryAfterMs: 5, errors, givenCommandId: null },
+        },
+      });
+    }
+  });
+
+  it('fails with an error, and no refusal, where nobody asks or nothing is proven', async () => {
+    for (const code of ['unauthenticated', 'internal', 'store_unavailable'] as const) {
+      const { core } = fakeCore({ invoke: () => fail(code, 'No.') });
+      expect(await codeOf(INVOKE, { core, variables: { input } })).toBe(code);
+    }
     const { core } = fakeCore({ invoke: () => outcome });
     expect(await codeOf(INVOKE, { core, variables: { input }, requester: null })).toBe('unauthenticated');
   });
@@ -126,11 +152,13 @@ describe('awaitCommand', () => {
     expect(audit).toEqual([expect.objectContaining({ audit: 'payload', commandId: 'k1' })]);
   });
 
-  it('of an absent command is not_found', async () => {
-    expect(await codeOf(AWAIT, { core: fakeCore({}).core, variables: { id: 'absent' } })).toBe('not_found');
+  it('of an absent command is refused with not_found', async () => {
+    expect(await dataOf(AWAIT, { core: fakeCore({}).core, variables: { id: 'absent' } })).toMatchObject({
+      awaitCommand: { __typename: 'Refusal', code: 'not_found', by: 'ADDRESS' },
+    });
   });
 
-  it('answers a thrown expected refusal as a typed one, and passes others on', async () => {
+  it('answers a thrown refusal as a typed one, and passes errors on', async () => {
     const full = fakeCore({ invoke: () => fail('capacity_exceeded', 'Too many wait.', { retryAfterMs: 1000 }) });
     expect(await dataOf(AWAIT, { core: full.core, variables: { id: 'k1' }, schema: restSchema })).toMatchObject({
       awaitCommand: { code: 'capacity_exceeded', by: 'capacity', retryAfterMs: 1000, givenCommandId: null },
@@ -162,12 +190,14 @@ describe('cancelCommand', () => {
     });
   });
 
-  it('answers a refusal by type, and an absent command as not_found', async () => {
+  it('answers a refusal by type, an absent command too', async () => {
     const { core } = fakeCore({ cancel: () => fail('policy_denied', 'Rule 3.') });
     expect(await dataOf(CANCEL, { core, variables: { id: 'k1' } })).toEqual({
-      cancelCommand: { __typename: 'Refusal', code: 'POLICY_DENIED', by: 'POLICY' },
+      cancelCommand: { __typename: 'Refusal', code: 'policy_denied', by: 'POLICY' },
     });
-    expect(await codeOf(CANCEL, { core, variables: { id: 'absent' } })).toBe('not_found');
+    expect(await dataOf(CANCEL, { core, variables: { id: 'absent' } })).toEqual({
+      cancelCommand: { __typename: 'Refusal', code: 'not_found', by: 'ADDRESS' },
+    });
   });
 });
 

@@ -86,7 +86,7 @@ it.each([
 });
 
 it('a mutation whose resolver fails is resolved once, and answered as graphql-js answers it', async () => {
-  await using test = await invoking(() => Promise.reject(new CallboardError('invalid_argument', 'Not so.')));
+  await using test = await invoking(() => Promise.reject(new CallboardError('store_unavailable', 'Not now.')));
   const { expected, text, run } = await both(test, CALL);
   expect([text, test.counted.calls]).toEqual([null, 2]);
   expect(shown((await run()) ?? {})).toEqual(shown(expected));

@@ -52,7 +52,7 @@ describe('over real rooms', () => {
   it('a refusal is typed, and leaves no case file', async () => {
     await using relay = await openCore();
     expect(await dataOf(INVOKE, { core: relay.core, requester: alice, variables: { id: 'k1' } })).toEqual({
-      invokeAction: { __typename: 'Refusal', code: 'NOT_CONNECTED', by: 'TARGET', givenCommandId: 'k1' },
+      invokeAction: { __typename: 'Refusal', code: 'not_connected', by: 'TARGET', givenCommandId: 'k1' },
     });
     const file = '{ command(userId: "alice", clientId: "tab", commandId: "k1") { action } }';
     expect(await dataOf(file, { core: relay.core, requester: alice })).toEqual({ command: null });
@@ -82,12 +82,12 @@ describe('over real rooms', () => {
   it('params that are not an object are refused', async () => {
     await using relay = await openCore();
     const document = `mutation ($params: JSON) {
-      invokeAction(input: { userId: "alice", clientId: "tab", action: "open", params: $params }) { __typename }
+      invokeAction(input: { userId: "alice", clientId: "tab", action: "open", params: $params }) { ... on Refusal { code errors { parameter } } }
     }`;
     for (const params of [[], 'text', 1, true])
-      expect(await codeOf(document, { core: relay.core, requester: alice, variables: { params } })).toBe(
-        'invalid_argument',
-      );
+      expect(await dataOf(document, { core: relay.core, requester: alice, variables: { params } })).toEqual({
+        invokeAction: { code: 'invalid_argument', errors: [{ parameter: 'params' }] },
+      });
   });
 });
 

@@ -5,6 +5,8 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { checkClient, type ClaimResult } from '../../src/cli/conformance/check.ts';
+import { systemClock } from '../../src/clients/link/platform.ts';
 import { type FakeLink, startFakeRelay } from '../kit/fake-relay.ts';
 import { startTcpProxy } from '../kit/tcp-proxy.ts';
 import { startTestRelay, type TestRelay } from '../relay/kit/test-relay.ts';
@@ -166,7 +168,7 @@ describe.each(LANGUAGES)('the example in $name', ({ name, missing, build, client
       await using _program = await connected(relay);
       expect(await connection(relay)).toMatchObject({
         ...{ status: 'CONNECTED', clientType: 'CONSOLE', metadata: { language: name.toLowerCase() } },
-        actions: { items: [{ name: 'lamp.set', schema: { type: 'object', required: ['on'] } }] },
+        actions: { items: [{ name: 'lamp.set', schema: { type: 'object', required: ['on'] } }, { name: 'conformance.echo' }] },
       });
     });
 
@@ -344,6 +346,31 @@ describe.each(LANGUAGES)('the example in $name', ({ name, missing, build, client
       expect([await program.ended(), relay.connections]).toEqual([1, 1]);
     });
   });
+
+  runs(title('passes `callboard conformance`'), async () => {
+    const results: ClaimResult[] = [];
+    let url = '';
+    const came = await checkClient({
+      ...{ clock: systemClock, port: 0, token: 'a-token', action: 'conformance.echo', leftOut: [] },
+      ...{ withinMs: 20_000, connectWithinMs: 60_000, stopped: new AbortController().signal },
+      start(changed) {
+        const program = client(url, 'a-token', 'lamp');
+        let ended = false;
+        void program.ended().then(() => ((ended = true), changed()));
+        return {
+          get ended() {
+            return ended;
+          },
+          leave: () => program.terminate(),
+          kill: () => program[Symbol.asyncDispose](),
+        };
+      },
+      onListening: (address) => (url = address),
+      onResult: (result) => void results.push(result),
+    });
+    expect(came).toBe(true);
+    expect(results.filter(({ verdict, remark }) => verdict !== 'ok' || remark?.includes('deadline'))).toEqual([]);
+  }, 240_000);
 
   describe('of a caller', () => {
     runs(title('calls, and prints the stages and the outcome'), async () => {

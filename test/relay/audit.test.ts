@@ -125,11 +125,13 @@ describe('an administrator who reads payloads', () => {
       const document = `mutation { revealPayload(input: { subject: MESSAGE, userId: "alice"${commandId}, messageId: "${messageId}", reason: "asked by the user" }) { ... on RevealedPayload { value } } }`;
       expect((await relay.data(document)).revealPayload.value).toEqual({ text: VALUE });
     }
-    const short = await relay.graphql(REVEAL, { variables: { subject: 'COMMAND_RESULT', reason: 'why' } });
-    expect(short.code).toBe('invalid_argument');
+    const short = await relay.data(REVEAL, { variables: { subject: 'COMMAND_RESULT', reason: 'why' } });
+    expect(short.revealPayload).toMatchObject({ code: 'invalid_argument', by: 'ARGUMENTS' });
+    const nameless = await relay.data(REVEAL, { variables: { subject: 'MESSAGE', reason: 'asked by the user' } });
+    expect(nameless.revealPayload).toMatchObject({ code: 'invalid_argument', by: 'ARGUMENTS' });
     const limited = { variables: { subject: 'COMMAND_RESULT', reason: 'asked by the user' } };
     for (let i = 0; i < 58; i++) await relay.data(REVEAL, limited);
-    expect((await relay.data(REVEAL, limited)).revealPayload).toMatchObject({ code: 'RATE_LIMITED', by: 'CAPACITY' });
+    expect((await relay.data(REVEAL, limited)).revealPayload).toMatchObject({ code: 'rate_limited', by: 'CAPACITY' });
   });
 });
 

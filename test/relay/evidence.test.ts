@@ -48,13 +48,13 @@ describe('ingestion over REST and GraphQL', () => {
     ]`;
     const { ingestMessages } = await relay.data(
       `mutation { ingestMessages(messages: ${messages}) {
-        items { messageId stream retained duplicate published refusedBy error { code message errors { parameter } } }
+        ... on IngestResult { items { messageId stream retained duplicate published refusedBy error { code message errors { parameter } } } }
       } }`,
       { requester: 'alice:host' },
     );
     expect(ingestMessages.items).toMatchObject([
       { messageId: 'm1', stream: 'alice/notes', retained: false, duplicate: true, error: null },
-      { messageId: 'm2', retained: false, duplicate: false, error: { code: 'RESERVED_STREAM', errors: [] } },
+      { messageId: 'm2', retained: false, duplicate: false, error: { code: 'reserved_stream', errors: [] } },
       { stream: 'alice/sites/a/events', retained: true, published: false, error: null },
     ]);
   });

@@ -13,7 +13,7 @@ const PARAMS = `mutation ($params: JSON, $id: ID) {
 const AWAIT = `mutation ($id: ID!) { awaitCommand(userId: "alice", clientId: "tab", commandId: $id, withinMs: 0) ${INVOKED} }`;
 const RESULT = `query ($id: ID!) { command(userId: "alice", clientId: "tab", commandId: $id) { result(reveal: true) } }`;
 const HISTORY = `query ($id: ID!) { commandHistory(userId: "alice", commandId: $id) { nodes { kind payload(include: true) } } }`;
-const INGEST = `mutation ($messages: [IngestMessageInput!]!) { ingestMessages(messages: $messages) { items { retained error { code } } } }`;
+const INGEST = `mutation ($messages: [IngestMessageInput!]!) { ingestMessages(messages: $messages) { ... on IngestResult { items { retained error { code } } } } }`;
 const STREAM = `query ($stream: String!) { messages(stream: $stream) { nodes { id payload(include: true) } } }`;
 const UPDATES = `subscription ($id: ID!) { commandUpdates(userId: "alice", clientId: "tab", commandId: $id) { stage progress } }`;
 

@@ -44,7 +44,7 @@ describe('a share that is used up', () => {
     const input = '{ userId: "alice", clientId: "tab", action: "open" }';
     const query = `mutation { invokeAction(input: ${input}) { ... on Refusal { code by share retryAfterMs } } }`;
     const typed = await at.ask('/graphql', postJson({ query }, { token }));
-    const refusal = { code: 'SHARE_EXCEEDED', by: 'CAPACITY', share: 'waits', retryAfterMs: 1000 };
+    const refusal = { code: 'share_exceeded', by: 'CAPACITY', share: 'waits', retryAfterMs: 1000 };
     expect(typed.json).toEqual({ data: { invokeAction: refusal } });
 
     const error = { code: 'share_exceeded', share: 'waits', by: 'capacity' };

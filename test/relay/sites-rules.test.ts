@@ -233,7 +233,7 @@ type Verdict = { readonly published: boolean; readonly refused_by: string | null
 type Publish = (at: BoardRelay, payload: unknown, suffix: string) => Promise<Verdict>;
 
 const INGEST = `mutation ($messages: [IngestMessageInput!]!) {
-  ingestMessages(messages: $messages) { items { published retained refused_by: refusedBy } }
+  ingestMessages(messages: $messages) { ... on IngestResult { items { published retained refused_by: refusedBy } } }
 }`;
 const PUBLISHERS: readonly (readonly [string, Publish])[] = [
   [

@@ -1,4 +1,4 @@
-// The client with the action `lamp.set`.
+// The client with the actions `lamp.set` and, for `callboard conformance`, `conformance.echo`.
 package main
 
 import (
@@ -57,6 +57,37 @@ func (l *lamp) set(ctx context.Context, params map[string]json.RawMessage, progr
 	return map[string]any{"was": was, "is": l.on, "note": params["note"]}, nil
 }
 
+var echoAdvertisement = json.RawMessage(`{"name":"conformance.echo","checks_arguments":true,"schema":{"type":"object",` +
+	`"properties":{"progress":{},"wait_ms":{"type":"integer","minimum":0},"fail":{"type":"string"}}}}`)
+
+func checkEcho(params map[string]json.RawMessage) error {
+	var wait uint32
+	if text, given := params["wait_ms"]; given && json.Unmarshal(text, &wait) != nil {
+		return errors.New("/wait_ms must be an integer of at least 0")
+	}
+	return nil
+}
+
+// echo is the action by which `callboard conformance` checks a client. It returns its params, after it did what they
+// ask for.
+func echo(ctx context.Context, params map[string]json.RawMessage, progress func(any)) (any, error) {
+	if value, given := params["progress"]; given {
+		progress(value)
+	}
+	var waitMs int64
+	_ = json.Unmarshal(params["wait_ms"], &waitMs)
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(time.Duration(waitMs) * time.Millisecond):
+	}
+	var reason string
+	if json.Unmarshal(params["fail"], &reason) == nil {
+		return nil, errors.New(reason)
+	}
+	return params, nil
+}
+
 // client is a link, the commands that arrive over it, and an orderly end.
 type client struct {
 	link     *Link
@@ -74,11 +105,15 @@ func runClient(url string, token func() string, clientID string) error {
 	own.link = &Link{URL: url, Token: token, Opened: own.opened, Received: own.received, Report: report}
 	own.link.Hello = func(token string) Frame {
 		header := Header{Type: "hello", Token: token, ClientID: clientID, InstanceID: instanceID, ClientType: "console"}
-		payload := `{"metadata":{"language":"go"},"actions":[` + string(lampAdvertisement) + `]}`
+		payload := `{"metadata":{"language":"go"},"actions":[` + string(lampAdvertisement) + `,` +
+			string(echoAdvertisement) + `]}`
 		return Frame{Header: header, Payload: json.RawMessage(payload)}
 	}
 	light := &lamp{}
-	actions := map[string]Action{"lamp.set": {Advertisement: lampAdvertisement, Check: checkLamp, Run: light.set}}
+	actions := map[string]Action{
+		"lamp.set":         {Advertisement: lampAdvertisement, Check: checkLamp, Run: light.set},
+		"conformance.echo": {Advertisement: echoAdvertisement, Check: checkEcho, Run: echo},
+	}
 	own.commands = NewCommands(own.link, actions, report)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM)

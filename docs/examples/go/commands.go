@@ -129,7 +129,9 @@ func (c *Commands) command(frame Frame) {
 	if len(c.seen) > remembered {
 		c.seen = c.seen[1:]
 	}
-	ctx, stop := context.WithTimeout(context.Background(), time.Duration(frame.Header.RemainingMs)*time.Millisecond)
+	// A little early, so that the relay has the end before the deadline, at which it records one itself.
+	within := time.Duration(frame.Header.RemainingMs) * time.Millisecond * 9 / 10
+	ctx, stop := context.WithTimeout(context.Background(), within)
 	c.running[id] = stop
 	go func() {
 		end := c.run(ctx, frame)

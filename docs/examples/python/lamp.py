@@ -1,4 +1,4 @@
-"""A client of callboard with one action, `lamp.set`.
+"""A client of callboard with the action `lamp.set`, and with the one by which `callboard conformance` checks a client.
 
     RELAY=ws://127.0.0.1:4400/connect TOKEN=... python3 lamp.py [client-id]
 
@@ -60,12 +60,40 @@ class Lamp:
         return {"was": was, "is": self.on, "note": params.get("note")}
 
 
+class Echo:
+    """The action of `callboard conformance`: it returns its params, after it did what they ask for."""
+
+    ADVERTISEMENT = {
+        "name": "conformance.echo",
+        "checks_arguments": True,
+        "schema": {
+            "type": "object",
+            "properties": {"progress": {}, "wait_ms": {"type": "integer", "minimum": 0}, "fail": {"type": "string"}},
+        },
+    }
+
+    @staticmethod
+    def check(params: dict) -> None:
+        if not isinstance(params.get("wait_ms", 0), int):
+            raise ActionError("arguments_invalid", "/wait_ms must be an integer")
+
+    @staticmethod
+    async def run(params: dict, progress: Callable[[Any], Awaitable[Any]]) -> Any:
+        if "progress" in params:
+            await progress(params["progress"])
+        await asyncio.sleep(params.get("wait_ms", 0) / 1000)
+        if "fail" in params:
+            raise RuntimeError(params["fail"])
+        return params
+
+
 class Client:
     """A link, the commands that arrive over it, and an orderly end."""
 
     def __init__(self, url: str, token: Callable[[], str], client_id: str):
         lamp = Lamp()
-        self._actions = {"lamp.set": Action(Lamp.ADVERTISEMENT, lamp.check, lamp.set)}
+        offered = [Action(Lamp.ADVERTISEMENT, lamp.check, lamp.set), Action(Echo.ADVERTISEMENT, Echo.check, Echo.run)]
+        self._actions = {action.name: action for action in offered}
         self._client_id = client_id
         # New for each start of the program, and the same whenever this run reconnects.
         self._instance_id = str(uuid.uuid4())

@@ -18,9 +18,9 @@ const DIRECT_MUTANTS: readonly Mistake[] = [
   {
     name: 'early-release',
     says: 'some ends do not remove what only live commands have',
-    file: 'backends/memory/commands-acts.ts',
-    find: 'acts.ledger.end(entry, end.at);',
-    replace: 'if (command.commandId.endsWith("7")) acts.ledger.end(entry, end.at);',
+    file: 'backends/memory/commands.ts',
+    find: 'this.#ledger.end(entry, this.now);',
+    replace: 'if (command.commandId.endsWith("7")) this.#ledger.end(entry, this.now);',
     plan: 'F0',
     caughtBy: ['I6'],
   },
@@ -55,7 +55,7 @@ const DIRECT_MUTANTS: readonly Mistake[] = [
   {
     name: 'false-proof',
     says: 'a command that was written is reported as expired',
-    file: 'backends/memory/commands-settle.ts',
+    file: 'core/commands/rules.ts',
     find: "execution: unknown ? 'may_have_run' : 'not_written',",
     replace: "execution: 'not_written',",
     plan: 'F13',
@@ -64,20 +64,19 @@ const DIRECT_MUTANTS: readonly Mistake[] = [
   {
     name: 'run-again',
     says: 'commands that another instance got are sent to the new one too',
-    file: 'backends/memory/commands-rebind.ts',
+    file: 'core/commands/rules.ts',
     find: 'else orphaned.push(entry.command);',
-    replace:
-      "else { move(entry, { stage: 'queued' }); client.running.delete(entry); client.waiting.add(entry); acts.mailboxes.post(told.nodeId, { kind: 'command', key: keyOf(entry.command) }); }",
+    replace: "else { this.#move(entry, { stage: 'queued' }); this.tx.offer(entry, reported.nodeId); }",
     plan: 'F13',
     caughtBy: ['I5', 'I9'],
   },
   {
     name: 'two-ends',
     says: 'the end that a client reports is retained twice',
-    file: 'backends/memory/commands-finish.ts',
-    find: 'const command = conclude(',
+    file: 'core/commands/rules.ts',
+    find: 'const recorded: EndOfRecord = {',
     replace:
-      'acts.keep(entry, { id: `${commandId}:end`, kind: ROW_KIND[end.kind], instanceId, kept, error }, now);\n  const command = conclude(',
+      'this.tx.retain(entry, { id: `${before.commandId}:end`, kind: ROW_KIND[end.kind], instanceId, kept, error });\n    const recorded: EndOfRecord = {',
     plan: 'F0',
     caughtBy: ['I3'],
   },

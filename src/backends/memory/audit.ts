@@ -1,4 +1,4 @@
-/** Keeps the audit of administrators' acts in the memory of one process. */
+/** Keeps the audit of administrators' acts in the memory of one process, and in a file if one is configured. */
 import { createHash } from 'node:crypto';
 import { closeSync, fstatSync, ftruncateSync, openSync, readFileSync } from 'node:fs';
 import { open, rename, type FileHandle } from 'node:fs/promises';
@@ -98,7 +98,8 @@ export class MemoryAudit implements AuditStore {
   }
 }
 
-// * Keeps the audit of administrators' acts in a file, one row on each line. The row of an act is on disk before the act begins.
+// Keeps the audit of administrators' acts in a file, one row on each line. The row of an act is on disk before the act
+// begins.
 
 const OWNER_ONLY = 0o600;
 

@@ -1,4 +1,7 @@
-/** Creates the stores of direct mode, and combines them into one backend. */
+/**
+ * Creates the stores of direct mode, and combines them into one backend. Defines the bus, the used sign-in tickets and
+ * the counts of reconnects.
+ */
 import type { AuditStore } from '../../core/audit/audit-rows.ts';
 import type { TicketStore } from '../../core/auth/principal.ts';
 import type { Backend, Bus } from '../../core/backend.ts';
@@ -10,7 +13,13 @@ import { silentMetrics, type Metrics } from '../../core/metrics.ts';
 import type { Clock, Log } from '../../core/ports.ts';
 import { createShares, type Holdings, type Shares } from '../../core/shares/shares.ts';
 import { MemoryAudit } from './audit.ts';
-import { createMemoryCommands } from './commands.ts';
+import {
+  Mailboxes,
+  MemoryTransaction,
+  createMemoryCommands,
+  createMemoryNodes,
+  createMemoryWaiters,
+} from './commands.ts';
 import { createMemoryConnections } from './connections.ts';
 import { createMemoryContexts, createReportingInstances } from './contexts.ts';
 import { createMemoryDedup } from './dedup.ts';
@@ -18,9 +27,8 @@ import { createMemoryHistory, type MemoryHistory, type TableLimits } from './his
 import { createMemoryInspector } from './inspector.ts';
 import { Ledger } from './ledger.ts';
 import { createListeners } from './listeners.ts';
-import { Mailboxes, createMemoryNodes } from './nodes.ts';
 import { createMemorySites } from './sites.ts';
-import { WaiterIndex, createMemoryWaiters } from './waiters.ts';
+import { WaiterIndex, createWaitReads } from './waiters.ts';
 
 type MemoryOptions = {
   readonly clock: Clock;
@@ -43,8 +51,8 @@ type MemoryOptions = {
 export type MemoryBackend = Backend & { readonly history: MemoryHistory };
 
 /**
- * Creates the backend of direct mode. All its data is in this process and is lost with it. Every act completes in the
- * tick in which it was requested.
+ * Creates the backend of direct mode. All its data is in this process and is lost with it, and every act completes in
+ * the tick in which it was requested. An audit in a file is the exception.
  */
 export function createMemoryBackend({
   clock,
@@ -64,6 +72,16 @@ export function createMemoryBackend({
   const history = createMemoryHistory({ clock, limits, dedup, shares });
   const reports = createReportingInstances();
   const holdingsOf = (userId: string): Holdings => shares.of(userId);
+  const tx = new MemoryTransaction({
+    clock,
+    ledger,
+    waiters,
+    mailboxes,
+    keep: history.keep,
+    dedup,
+    sha256,
+    holdingsOf,
+  });
   const connections = createMemoryConnections({ clock, onGone: reports.drop, retain: history.keepLink });
   return {
     tickets: createMemoryTickets(clock),
@@ -71,17 +89,8 @@ export function createMemoryBackend({
     connections,
     reconnects: createMemoryReconnects(clock),
     contexts: createMemoryContexts({ clock, instances: reports, peek: connections.peek }),
-    commands: createMemoryCommands({
-      clock,
-      ledger,
-      waiters,
-      mailboxes,
-      keep: history.keep,
-      dedup,
-      sha256,
-      holdingsOf,
-    }),
-    waiters: createMemoryWaiters(clock, ledger, waiters),
+    commands: createMemoryCommands(tx, ledger),
+    waiters: createMemoryWaiters(tx, createWaitReads(clock, ledger, waiters)),
     nodes: createMemoryNodes(clock, mailboxes, ledger),
     inspector: createMemoryInspector({ clock, ledger, peek: connections.peek }),
     history,
@@ -107,7 +116,7 @@ export function createMemoryBus(log: Log): Bus {
   });
   return {
     hasSubscribers: () => commands.size > 0,
-    publish: (topic, event) => listeners.deliver(topic, event),
+    publish: listeners.deliver,
     subscribe: (topic, listener) => listeners.add(topic, listener),
   };
 }

@@ -1,4 +1,7 @@
-/** Collections of the memory backend: lists with removals, sorted tables, and what is due by time. */
+/**
+ * Collections of the memory backend: lists and queues with removals, sorted maps, packed times, and an index of items
+ * by the time at which they are due.
+ */
 import { ChurnMap } from '../../core/collections.ts';
 
 /** The node of a value in a list. Its links belong to the list: use the node only as the argument of `remove`. */
@@ -148,8 +151,8 @@ type RangeStart = { readonly after?: string | null; readonly from?: string | nul
 
 /**
  * A map whose keys are kept in order of UTF-16 code units. `get` and `size` cost one look-up. `set` of a new key and
- * `delete` cost a binary search and a shift of at most CHUNK keys. The cost of reading on from a key depends on how
- * much is read, not on the size of the map. While `values` is being read, values may be replaced, but no key may be
+ * `delete` cost a binary search and a shift of at most SORTED_CHUNK keys. The cost of reading on from a key depends on
+ * how much is read, not on the size of the map. While `values` is being read, values may be replaced, but no key may be
  * added or removed.
  */
 export interface SortedMap<V> {

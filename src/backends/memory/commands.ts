@@ -1,83 +1,240 @@
 /**
- * Core's CommandStore in memory: admits, dispatches and ends commands. Each method is one synchronous act. The larger
- * acts are in the files commands-*.ts.
+ * Core's stores of commands, waiters and nodes in memory: the rules of commands over a transaction that applies each
+ * verb at once, and the mailboxes of nodes.
  */
-import { isTerminal, type Command, satisfied } from '../../core/commands/command.ts';
-import type { AdmitRequest, AdmitResult, Binding, CommandStore, Report } from '../../core/commands/stores.ts';
-import { PROGRESS_ROW_MS } from '../../core/limits.ts';
-import { move, type Acts } from './commands-acts.ts';
-import { previewAdmission, refuseAttach, refuseNew } from './commands-admission.ts';
-import { createFinish } from './commands-finish.ts';
-import { giveUpParams, holdParams } from './commands-params.ts';
-import { rebind } from './commands-rebind.ts';
-import { settle } from './commands-settle.ts';
+import type { Command, CommandMark, NewWaiter } from '../../core/commands/command.ts';
+import { CommandRules } from '../../core/commands/rules.ts';
+import type {
+  AdmitQuestion,
+  AdmitRequest,
+  Binding,
+  CommandStore,
+  DispatcherNode,
+  MailboxRow,
+  NodeReport,
+  NodeStore,
+  WaiterStore,
+} from '../../core/commands/stores.ts';
+import type {
+  ClientView,
+  CommandMessage,
+  MemberLimits,
+  Progress,
+  RefusedAdmission,
+  Transaction,
+} from '../../core/commands/transaction.ts';
+import { CallboardError } from '../../core/errors.ts';
+import { keyOf, type ClientKey, type CommandKey } from '../../core/ids.ts';
+import { utf8Length, type JsonText } from '../../core/json.ts';
+import { NODE_SILENT_MS } from '../../core/limits.ts';
+import { scanSorted } from '../../core/page.ts';
+import type { Clock } from '../../core/ports.ts';
+import { paramsAreSmall, paramsBytesAtMost, type Holdings, type ShareRefusal } from '../../core/shares/shares.ts';
 import { DECLINED } from '../../core/trace-context.ts';
-import { NO_TRACE, type TraceIds } from './history-rows.ts';
-import { Entry, keyOf } from './ledger.ts';
+import type { MemoryDedup } from './dedup.ts';
+import { NO_TRACE, type About, type TraceIds } from './history-rows.ts';
+import { ClientQueue, Entry, type Ledger, type UserLedger } from './ledger.ts';
+import type { WaiterIndex } from './waiters.ts';
 
-/** Creates core's CommandStore in memory. */
-export function createMemoryCommands(acts: Acts): CommandStore {
-  const { ledger } = acts;
-  return {
-    windowMs: ledger.windowMs,
-    admit: (request) => admit(acts, request),
-    preview: (question) => previewAdmission(acts, question),
-    dispatch: (key, binding) => dispatch(acts, ledger.find(key), binding),
-    report: (key, report) => {
-      const entry = ledger.find(key);
-      return entry && reports(acts, entry, report)
-        ? { kind: 'recorded', command: entry.command }
-        : { kind: 'ignored', command: entry?.command ?? null };
-    },
-    finish: createFinish(acts),
-    settle: (key, settlement) => settle(acts, ledger.find(key), settlement),
-    rebind: (client, binding, link) => rebind(acts, client, { binding, link }),
-    live(client) {
-      const { waiting, running } = ledger.peekClient(client) ?? { waiting: [], running: [] };
-      return [...waiting, ...running].map(keyOf);
-    },
-    loads: (clients) =>
-      clients.map((client) => {
-        const { waiting, running } = ledger.peekClient(client) ?? NO_COMMANDS;
-        return { inFlight: running.size, queued: waiting.size };
-      }),
-    get: (keys) => keys.map((key) => ledger.find(key)?.command ?? null),
-    mark(key) {
-      const mark = ledger.find(key) ? null : ledger.mark(key, null);
-      return mark === 'conflict' ? null : mark;
-    },
-    result: (key) => ledger.find(key)?.result ?? null,
-  };
-}
+/** The dependencies of all acts on commands. */
+type Acts = {
+  readonly clock: Clock;
+  readonly ledger: Ledger;
+  readonly waiters: WaiterIndex;
+  readonly mailboxes: Mailboxes;
+  /** Retains a message about a command in history. */
+  readonly keep: (about: About, row: CommandMessage, now: number) => void;
+  readonly dedup: Pick<MemoryDedup, 'see'>;
+  readonly sha256: (text: string) => string;
+  /** Returns the holdings of a user, without creating an object in the ledger. */
+  readonly holdingsOf: (userId: string) => Holdings;
+};
 
-/** The queues of a client that has none in the ledger: no commands wait, and none run. */
-const NO_COMMANDS = { waiting: { size: 0 }, running: { size: 0 } };
+/** A client with an object in the ledger, or one without: it has no link and no command. */
+type Client = ClientView<Entry> & {
+  readonly holdings: Holdings;
+  readonly user: Pick<UserLedger, 'holdings' | 'unmarkedId'>;
+};
 
-function admit(acts: Acts, request: AdmitRequest): AdmitResult {
-  // If the caller chose no id, the relay has just made one, so no command can have it.
-  const known = request.chosenId ? acts.ledger.find(request) : undefined;
-  if (known) return attach(acts, known, request);
-  const mark = request.chosenId ? acts.ledger.mark(request, request.digest) : null;
-  if (mark !== null)
-    return mark === 'conflict' ? { kind: 'refused', code: 'command_conflict' } : { kind: 'ended', mark };
-  const client = acts.ledger.client(request);
-  const refusal = refuseNew(acts, request, client);
-  if (refusal) {
-    acts.ledger.dropIdle(request);
-    return refusal;
+/**
+ * The transaction of every act in memory. An act is one synchronous function, so nothing runs between its verbs, and
+ * each is applied at once. All changes to the commands of the ledger are made here.
+ */
+export class MemoryTransaction implements Transaction<Entry, Client> {
+  now = 0;
+  readonly #acts: Acts;
+  readonly #ledger: Ledger;
+  readonly #rules: CommandRules<Entry, Client>;
+
+  constructor(acts: Acts) {
+    this.#acts = acts;
+    this.#ledger = acts.ledger;
+    this.#rules = new CommandRules(this);
   }
-  const { binding } = client;
-  const now = acts.clock.now();
-  const command = newCommand(request, binding, now);
-  const entry = new Entry({ command, trace: traceOf(request), client, params: request.params });
-  holdParams(entry);
-  acts.keep(entry, { kind: 'command', kept: request.kept, instanceId: command.expectedInstanceId }, now);
-  acts.ledger.reserveMark(entry, request.chosenId);
-  acts.ledger.add(entry, binding ? command.deadline : command.connectDeadline);
-  if (!satisfied(request.waiter.waitFor, command)) acts.waiters.add(entry, request.waiter, now);
-  if (binding) acts.mailboxes.post(binding.nodeId, { kind: 'command', key: keyOf(command) });
-  return { kind: 'admitted', command };
+
+  /** Begins an act: reads the clock once, and returns the rules. */
+  begin(): CommandRules<Entry, Client> {
+    this.now = this.#acts.clock.now();
+    return this.#rules;
+  }
+
+  find(key: CommandKey): Entry | null {
+    return this.#ledger.find(key) ?? null;
+  }
+
+  markOf(key: CommandKey, digest: string | null): CommandMark | 'conflict' | null {
+    return this.#ledger.mark(key, digest);
+  }
+
+  /** Creates no object for a user or client that has none. */
+  client(key: ClientKey): Client {
+    return this.#ledger.peekClient(key) ?? this.#idleClient(key);
+  }
+
+  /** What was seen cannot be outdated: core reads it in the same tick. */
+  isOutdated(): boolean {
+    return false;
+  }
+
+  isOver(deadline: number): boolean {
+    return this.now >= deadline;
+  }
+
+  params({ params }: Entry): JsonText | null {
+    return params;
+  }
+
+  result({ result }: Entry): JsonText | null {
+    return result;
+  }
+
+  reserved(scopeId: string): number {
+    return this.#ledger.reserved(scopeId);
+  }
+
+  scopeFull(scopeId: string, most: number, refusal: RefusedAdmission): RefusedAdmission | null {
+    return this.#ledger.reserved(scopeId) >= most ? refusal : null;
+  }
+
+  memberFull(
+    { scopeId, userId }: AdmitQuestion,
+    { above, most }: MemberLimits,
+    refusal: RefusedAdmission,
+  ): RefusedAdmission | null {
+    const isShort = this.#ledger.reserved(scopeId) > above;
+    return isShort && this.#ledger.reservedBy(scopeId, userId) >= most ? refusal : null;
+  }
+
+  queueFull({ waiting }: Client, most: number, refusal: RefusedAdmission): RefusedAdmission | null {
+    return waiting.size >= most ? refusal : null;
+  }
+
+  noMark(client: Client, commandId: string): ShareRefusal | null {
+    return this.#ledger.refuseChosen(client, commandId);
+  }
+
+  /** Small params for a connected client with an empty queue are never refused: they are about to be dispatched. */
+  noRoom({ binding, waiting, holdings }: Client, params: JsonText): ShareRefusal | null {
+    if (binding && waiting.size === 0 && paramsAreSmall(params)) return null;
+    if (holdings.refusal('queued_bytes', paramsBytesAtMost(params)) === null) return null;
+    return holdings.refusal('queued_bytes', utf8Length(params));
+  }
+
+  canWait({ waiters }: Entry, _waiter: object, most: number): boolean {
+    return waiters.length < most;
+  }
+
+  add(client: Client, request: AdmitRequest, command: Command): Entry {
+    const queue = client instanceof ClientQueue ? client : this.#ledger.client(request);
+    const entry = new Entry({ command, trace: traceOf(request), client: queue, params: request.params });
+    if (command.dispatchedAt === null) entry.holdParams();
+    else entry.giveUpParams();
+    this.#ledger.reserveMark(entry, request.chosenId);
+    this.#ledger.add(entry, command.queuedAt === null ? command.connectDeadline : command.deadline);
+    return entry;
+  }
+
+  reserveMark(entry: Entry): void {
+    this.#ledger.reserveMark(entry, false);
+  }
+
+  wait(entry: Entry, waiter: NewWaiter): void {
+    this.#acts.waiters.add(entry, waiter, this.now);
+  }
+
+  unwait(key: CommandKey, rpcId: string): void {
+    const { waiters } = this.#acts;
+    const row = this.find(key)?.waiters.find(({ request }) => request.rpcId === rpcId);
+    if (row) waiters.remove(row);
+  }
+
+  retain(entry: Entry, row: CommandMessage): void {
+    this.#acts.keep(entry, row, this.now);
+  }
+
+  offer(entry: Entry, nodeId: string): void {
+    this.#acts.mailboxes.post(nodeId, { kind: 'command', key: keyOf(entry) });
+  }
+
+  post(nodeId: string, row: MailboxRow): void {
+    this.#acts.mailboxes.post(nodeId, row);
+  }
+
+  move(entry: Entry, command: Command): void {
+    entry.command = command;
+  }
+
+  queue(entry: Entry, command: Command): void {
+    entry.command = command;
+    entry.queuedOn = command.nodeId;
+    this.#ledger.setDue(entry, command.deadline);
+  }
+
+  run(entry: Entry, command: Command): JsonText | null {
+    entry.command = command;
+    this.#ledger.run(entry);
+    return entry.giveUpParams();
+  }
+
+  noteProgress(entry: Entry, progress: Progress): void {
+    entry.progress = progress;
+  }
+
+  see({ userId, clientId }: Entry, messageId: string): void {
+    this.#acts.dedup.see({ userId, clientId, messageId }, this.now);
+  }
+
+  reply(entry: Entry): void {
+    this.#acts.waiters.reply(entry);
+  }
+
+  end(entry: Entry, command: Command, result: JsonText | null): void {
+    entry.result = result;
+    entry.command = command;
+    this.#ledger.end(entry, this.now);
+    this.#acts.waiters.reply(entry);
+    entry.pack();
+    this.#ledger.keepWithin(this.now);
+  }
+
+  bind(key: ClientKey, binding: Binding | null): void {
+    const client = binding ? this.#ledger.client(key) : this.#ledger.peekClient(key);
+    if (!client) return;
+    client.binding = binding;
+    if (!binding) this.#ledger.dropIdle(key);
+  }
+
+  sha256(text: string): string {
+    return this.#acts.sha256(text);
+  }
+
+  #idleClient({ userId }: ClientKey): Client {
+    const user = this.#ledger.peekUser(userId) ?? { holdings: this.#acts.holdingsOf(userId), unmarkedId: '' };
+    return { binding: null, idle: true, holdings: user.holdings, waiting: NONE, running: NONE, user };
+  }
 }
+
+const NONE: readonly Entry[] & { readonly size: number } = Object.assign([], { size: 0 });
 
 /**
  * Returns the trace of a new command. Most commands have no trace, or one that the tracer declined to record. All of
@@ -92,97 +249,121 @@ function traceOf({ traceId, parentSpanId, traceFlags, traceState, callSpan }: Tr
 
 const DECLINED_TRACE: TraceIds = { ...NO_TRACE, callSpan: DECLINED };
 
-function attach(acts: Acts, entry: Entry, request: AdmitRequest): AdmitResult {
-  const refusal = refuseAttach(entry, request);
-  if (refusal) return refusal;
-  const { command, result } = entry;
-  if (request.chosenId && !entry.marked) acts.ledger.reserveMark(entry, false);
-  if (!satisfied(request.waiter.waitFor, command)) acts.waiters.add(entry, request.waiter, acts.clock.now());
-  return { kind: 'attached', command, result };
-}
-
-function newCommand(request: AdmitRequest, binding: Binding | null, now: number): Command {
-  const { userId, clientId, commandId, action, digest, scopeId, namedInstanceId } = request;
-  const { clientType, caller, traceId, parentSpanId, traceFlags, traceState, callSpan } = request;
-  const connectDeadline = now + request.connectWithinMs;
+/** Creates core's CommandStore in memory. */
+export function createMemoryCommands(tx: MemoryTransaction, ledger: Ledger): CommandStore {
   return {
-    userId,
-    clientId,
-    commandId,
-    action,
-    digest,
-    scopeId,
-    namedInstanceId,
-    clientType,
-    caller,
-    traceId,
-    parentSpanId,
-    traceFlags,
-    traceState,
-    callSpan,
-    version: 1,
-    stage: binding ? 'queued' : 'admitted',
-    lastProvenStage: binding ? 'queued' : 'admitted',
-    outcome: null,
-    execution: 'not_written',
-    error: null,
-    reason: null,
-    attempts: 0,
-    expectedInstanceId: namedInstanceId ?? binding?.instanceId ?? null,
-    boundInstanceId: null,
-    nodeId: binding?.nodeId ?? null,
-    recoveredFromNodeId: null,
-    admittedAt: now,
-    queuedAt: binding ? now : null,
-    dispatchedAt: null,
-    acknowledgedAt: null,
-    terminalAt: null,
-    cancelRequestedAt: null,
-    connectDeadline,
-    deadline: connectDeadline + request.respondWithinMs,
-    lateResults: 0,
-    firstLate: null,
-    resultExpired: false,
-    sightings: [],
+    windowMs: ledger.windowMs,
+    admit: (request) => tx.begin().admit(request),
+    preview: (question) => tx.begin().preview(question),
+    dispatch: (key, binding) => tx.begin().dispatch(key, { binding, attempt: null }),
+    report: (key, report) => tx.begin().report(key, report),
+    finish: (key, end) => tx.begin().finish(key, end),
+    settle: (key, settlement) => tx.begin().settle(key, settlement),
+    rebind: (client, binding, link) => tx.begin().rebind(client, { binding, link }),
+    live(client) {
+      const { waiting, running } = ledger.peekClient(client) ?? { waiting: NONE, running: NONE };
+      return [...waiting, ...running].map(keyOf);
+    },
+    loads: (clients) =>
+      clients.map((client) => {
+        const { waiting, running } = ledger.peekClient(client) ?? { waiting: NONE, running: NONE };
+        return { inFlight: running.size, queued: waiting.size };
+      }),
+    get: (keys) => keys.map((key) => ledger.find(key)?.command ?? null),
+    mark(key) {
+      const mark = ledger.find(key) ? null : ledger.mark(key, null);
+      return mark === 'conflict' ? null : mark;
+    },
+    result: (key) => ledger.find(key)?.result ?? null,
   };
 }
 
-function dispatch(acts: Acts, entry: Entry | undefined, binding: Binding): ReturnType<CommandStore['dispatch']> {
-  const now = acts.clock.now();
-  const bound = entry?.client.binding;
-  const mine = bound?.nodeId === binding.nodeId && bound.epoch === binding.epoch;
-  if (!entry || !mine || entry.command.stage !== 'queued' || now >= entry.command.deadline) return { kind: 'skip' };
-  const before = entry.command;
-  // This does what `move` does, but writes one literal, because every command is dispatched and a literal is faster.
-  const command: Command = {
-    ...before,
-    version: before.version + 1,
-    stage: 'dispatched',
-    lastProvenStage: 'dispatched',
-    execution: 'may_have_run',
-    attempts: before.attempts + 1,
-    boundInstanceId: binding.instanceId,
-    dispatchedAt: now,
+/** Creates core's WaiterStore in memory. */
+export function createMemoryWaiters(tx: MemoryTransaction, reads: Omit<WaiterStore, 'attach' | 'remove'>): WaiterStore {
+  return {
+    ...reads,
+    attach: (key, waiter) => tx.begin().attach(key, waiter),
+    remove: (key, rpcId) => tx.unwait(key, rpcId),
   };
-  entry.command = command;
-  acts.ledger.run(entry);
-  return { kind: 'dispatch', command, params: giveUpParams(entry), remainingMs: command.deadline - now };
 }
 
-const NO_PROGRESS = { rows: 0, at: -Infinity } as const;
+// The mailboxes of nodes, and what nodes report.
 
-function reports(acts: Acts, entry: Entry, { instanceId, kind, kept }: Report): boolean {
-  const { command } = entry;
-  const now = acts.clock.now();
-  if (isTerminal(command) || command.boundInstanceId !== instanceId) return false;
-  if (command.stage === 'dispatched') {
-    move(entry, { stage: 'acknowledged', lastProvenStage: 'acknowledged', acknowledgedAt: now });
-    acts.waiters.reply(entry);
-  } else if (kind === 'ack') return false;
-  const { rows, at } = entry.progress ?? NO_PROGRESS;
-  if (kind === 'progress' && kept && now - at >= PROGRESS_ROW_MS) {
-    entry.progress = { rows: rows + 1, at: now };
-    acts.keep(entry, { id: `${command.commandId}:progress:${rows + 1}`, kind: 'progress', instanceId, kept }, now);
+type Box = { readonly deliver: (row: MailboxRow) => void; rows: MailboxRow[]; scheduled: boolean };
+
+/**
+ * The mailboxes of the nodes in one process. Messages are delivered in order, in a microtask, after the act that posted
+ * them is complete.
+ */
+export class Mailboxes {
+  readonly #boxes = new Map<string, Box>();
+
+  open(nodeId: string, deliver: (row: MailboxRow) => void): () => void {
+    if (this.#boxes.has(nodeId)) throw new CallboardError('internal', `Another live node is called "${nodeId}".`);
+    const box: Box = { deliver, rows: [], scheduled: false };
+    this.#boxes.set(nodeId, box);
+    return () => {
+      if (this.#boxes.get(nodeId) === box) this.#boxes.delete(nodeId);
+    };
   }
-  return true;
+
+  post(nodeId: string, row: MailboxRow): boolean {
+    const box = this.#boxes.get(nodeId);
+    if (!box) return false;
+    box.rows.push(row);
+    if (!box.scheduled) {
+      box.scheduled = true;
+      queueMicrotask(() => this.#flush(nodeId, box));
+    }
+    return true;
+  }
+
+  has(nodeId: string): boolean {
+    return this.#boxes.has(nodeId);
+  }
+
+  #flush(nodeId: string, box: Box): void {
+    const rows = box.rows;
+    box.rows = [];
+    box.scheduled = false;
+    for (const row of rows) if (this.#boxes.get(nodeId) === box) box.deliver(row);
+  }
+}
+
+const NO_NODES: readonly string[] = [];
+
+/** Creates core's NodeStore in memory. */
+export function createMemoryNodes(clock: Clock, mailboxes: Mailboxes, ledger: Ledger): NodeStore {
+  const reports = new Map<string, DispatcherNode>();
+  const store = (nodeId: string, report: NodeReport): void => {
+    reports.set(nodeId, { ...report, nodeId, updatedAt: clock.now() });
+  };
+  return {
+    attach(nodeId, listener) {
+      const close = mailboxes.open(nodeId, (row) => listener.deliver(row));
+      return () => {
+        close();
+        reports.delete(nodeId);
+      };
+    },
+    beat(nodeId, report) {
+      if (mailboxes.has(nodeId)) store(nodeId, report);
+    },
+    post: (nodeId, row) => mailboxes.post(nodeId, row),
+    due: (limit) => ledger.due(limit),
+    get: (nodeId) => reports.get(nodeId) ?? null,
+    silent() {
+      const since = clock.now() - NODE_SILENT_MS;
+      let late: string[] | null = null;
+      for (const { nodeId, updatedAt } of reports.values()) if (updatedAt <= since) (late ??= []).push(nodeId);
+      return late?.sort() ?? NO_NODES;
+    },
+    list(page) {
+      const after = page.after?.[0] ?? '';
+      const rows = [...reports.values()]
+        .filter(({ nodeId }) => nodeId > after)
+        .sort((a, b) => (a.nodeId < b.nodeId ? -1 : 1));
+      return scanSorted(rows, page, ({ nodeId }) => [nodeId]);
+    },
+  };
 }

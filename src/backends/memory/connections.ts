@@ -52,8 +52,8 @@ interface MemoryConnections extends ConnectionStore {
 
 /**
  * Creates the store of connections for one process. Rows are kept by user and client, in order, so that the cost of a
- * page depends on its length. Every method but `peek` first forgets the rows that have expired, so that no answer shows
- * or counts them.
+ * page depends on the rows that it reads. Every method but `peek` first forgets the rows that have expired, so that no
+ * answer shows or counts them.
  */
 export function createMemoryConnections({
   clock,
@@ -141,9 +141,8 @@ function positionOf({ userId, clientId }: Connection): Position {
 // Holds the connection rows of direct mode in order, drops expired ones, and reads pages of them.
 
 /**
- * A connection and its node in a list. While the link is up, `lostAt` is null, and `place` is a node of the list of
- * live rows, ordered by last sign of life. Otherwise it is a node of the list of lost rows, ordered by the time of
- * loss.
+ * A connection and its place in a list. While the link is up, `lostAt` is null, and `place` is in the list of live
+ * rows, ordered by last sign of life. Otherwise it is in the list of lost rows, ordered by the time of loss.
  */
 type ConnectionRow = {
   readonly user: User;
@@ -179,8 +178,8 @@ function createRows({ clock, nodeAlive, onForgotten, onEnded }: RowsOptions) {
   const lost = new List<ConnectionRow>();
 
   /**
-   * Marks the link as down. A link that was silent for too long counts as down from DEAD_MS after its last sign of
-   * life.
+   * Marks the link as down: from now on, or for a link that was silent for too long, from DEAD_MS after its last sign
+   * of life.
    */
   const lose = (row: ConnectionRow, end: LinkEnd): Connection => {
     const lostAt = row.lostAt ?? clock.now();
@@ -243,8 +242,8 @@ function createRows({ clock, nodeAlive, onForgotten, onEnded }: RowsOptions) {
       }
     },
     /**
-     * Returns the first `most` connections of one user, and how many there are. Returns the same array as the last call,
-     * unless one of the user's rows changed.
+     * Returns the first `most` connections of one user, and how many there are. Returns the same array as the last call
+     * with the same `most`, unless a row of the user changed or a node of these rows died.
      */
     first(userId: string, most: number): { readonly total: number; readonly rows: readonly Connection[] } {
       forget();

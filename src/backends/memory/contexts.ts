@@ -122,8 +122,8 @@ function shown<T, U>(scan: Scan<T>, show: (row: T) => U): Scan<U> {
 }
 
 /**
- * Reads the contexts of a client that may match a filter. If the filter names the client and a window, only those in the
- * window are read, because a document may ask for each window of a client.
+ * Reads the contexts of a client that may match a filter. If the filter names the client and a window, only those in
+ * the window are read, because a document may ask for each window of a client.
  */
 function contextsOf(
   instance: ReportingInstance,
@@ -135,7 +135,7 @@ function contextsOf(
   return after === null ? inWindow : inWindow.filter(({ contextId }) => contextId > after);
 }
 
-/** Returns one row of a client, or null if the client has no connection row. */
+/** Returns one row of a client, or null if the client has no such row or no connection row. */
 function rowOf<T extends Held>(
   { clock, instances, peek }: MemoryContextsOptions,
   key: ClientKey,

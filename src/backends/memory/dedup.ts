@@ -1,5 +1,5 @@
 /** Recognises repeated messages within one process, and counts the messages that were seen and repeated. */
-import type { DedupStats, DedupStore } from '../../core/dedup/dedup-store.ts';
+import type { DedupStats, DedupStore } from '../../core/dedup/dedup.ts';
 import { DEDUP_GRAIN_MS, DEDUP_TTL_MS, DEDUP_WINDOW_SECONDS } from '../../core/limits.ts';
 import { silentMetrics, type Metrics } from '../../core/metrics.ts';
 import type { Clock, Log } from '../../core/ports.ts';
@@ -56,7 +56,9 @@ function createCounters() {
       bucket.seen++;
       if (first) bucket.unique++;
     },
-    /** Sums the counters of the window. `from`: when the oldest time slot of the window began, in epoch milliseconds. */
+    /**
+     * Sums the counters of the window. `from`: when the oldest time slot of the window began, in epoch milliseconds.
+     */
     sum(now: number, windowSeconds: number): Counted & { readonly from: number } {
       const first = bucketOf(now) - bucketsOf(windowSeconds) + 1;
       let seen = 0;
@@ -93,7 +95,8 @@ type ClientMarks = { readonly clientId: string; readonly ids: Set<string> };
 /**
  * The remembered message ids, called marks, in the order in which they were set. A mark lives for DEDUP_TTL_MS. If the
  * total of the share `dedup_marks` is exceeded, marks are evicted earlier: the oldest one of the user who is most over
- * their guarantee, or the oldest of all if no user is over. Each method takes amortized constant time.
+ * their guarantee, or the oldest of all if no user is over. Setting and dropping a mark takes amortised constant time,
+ * besides the choice of the user to evict from.
  */
 export class DedupMarks {
   readonly #options: DedupMarksOptions;

@@ -5,9 +5,9 @@ import {
   type MessageKind,
   type NewMessage,
   type PayloadRef,
-  type StoredPayload,
   type TerminalError,
 } from '../../core/history/message.ts';
+import type { CommandMessage } from '../../core/commands/transaction.ts';
 import type { ClientKey } from '../../core/ids.ts';
 import type { JsonText } from '../../core/json.ts';
 import { HISTORY_BYTES, RETENTION_MS, STREAMS_PER_USER, STREAM_MESSAGES } from '../../core/limits.ts';
@@ -53,7 +53,7 @@ export interface Rows {
    */
   add(message: NewMessage, at: number): Row;
   /** Adds a message about a command to the stream of the command's client, like `add`. */
-  addOfCommand(about: About, part: MessagePart, at: number): void;
+  addOfCommand(about: About, part: CommandMessage, at: number): void;
   /** Drops the messages that were retained at `before` or earlier. */
   expire(before: number): void;
 }
@@ -323,17 +323,6 @@ export const NO_TRACE: TraceIds = {
 export type About = { readonly commandId: string; readonly trace: TraceIds; readonly head: StreamHead };
 
 /**
- * The members of a message about a command, except those in `About`. If no id is given, the id is `<command>:<kind>`.
- */
-export type MessagePart = {
-  readonly kind: MessageKind;
-  readonly instanceId: string | null;
-  readonly id?: string;
-  readonly kept?: StoredPayload;
-  readonly error?: TerminalError | null;
-};
-
-/**
  * A row that is also its message. It is one object, because each call retains two of these rows and hardly any is ever
  * read.
  */
@@ -348,7 +337,7 @@ class CommandRow extends Row implements NewMessage {
   readonly #trace: TraceIds;
   readonly #id: string | null;
 
-  constructor(placed: Placed, { commandId, trace, head }: About, part: MessagePart) {
+  constructor(placed: Placed, { commandId, trace, head }: About, part: CommandMessage) {
     const { kind, instanceId, id, kept = NO_PAYLOAD, error } = part;
     super(placed, kept);
     this.kind = kind;

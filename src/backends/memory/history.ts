@@ -1,4 +1,5 @@
 /** Core's HistoryStore in memory: retains messages, and reads pages and samples of them. */
+import type { CommandMessage } from '../../core/commands/transaction.ts';
 import { Sampling } from '../../core/history/history.ts';
 import {
   LINK_STREAM,
@@ -36,7 +37,6 @@ import {
   rowAt,
   rowsOfCommand,
   type About,
-  type MessagePart,
   type RowLimits,
   type Rows,
   type Stream,
@@ -66,7 +66,7 @@ export interface MemoryHistory extends HistoryStore {
    * Retains a message about a command and returns nothing. The Message object is created only when the message is first
    * read.
    */
-  keep(about: About, part: MessagePart, now: number): void;
+  keep(about: About, part: CommandMessage, now: number): void;
   /** Retains a row of a link history. Like `keep`, it creates no Message object. */
   keepLink(row: NewMessage): void;
   ingest(message: IngestedMessage): IngestResult;

@@ -21,8 +21,8 @@ import {
   type PageRequest,
   type Scan,
 } from '../../core/page.ts';
-import { commandKeyText as keyText, type ClientKey } from '../../core/ids.ts';
-import { keyOf, type Entry, type Ledger, type Scope } from './ledger.ts';
+import { commandKeyText as keyText, keyOf, type ClientKey } from '../../core/ids.ts';
+import type { Entry, Ledger, Scope } from './ledger.ts';
 
 type PeekConnection = (key: ClientKey) => Connection | null;
 type InspectorParts = { readonly clock: Clock; readonly ledger: Ledger; readonly peek: PeekConnection };

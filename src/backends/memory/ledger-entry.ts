@@ -1,9 +1,10 @@
 /** One command of the ledger, with its waiters and its positions in the indexes. Only acts may change it. */
-import type { Command, Waiter } from '../../core/commands/command.ts';
-import type { Binding, NewWaiter } from '../../core/commands/stores.ts';
+import { waiterOf, type Command, type NewWaiter, type Waiter } from '../../core/commands/command.ts';
+import type { Binding } from '../../core/commands/stores.ts';
+import type { HeldCommand, Progress } from '../../core/commands/transaction.ts';
 import { clientStream } from '../../core/history/message.ts';
 import type { ClientKey } from '../../core/ids.ts';
-import type { JsonText } from '../../core/json.ts';
+import { utf8Length, type JsonText } from '../../core/json.ts';
 import type { Holdings } from '../../core/shares/shares.ts';
 import type { StreamHead, TraceIds } from './history-rows.ts';
 import { PackedCommand } from './commands-packed.ts';
@@ -22,7 +23,7 @@ export type NewEntry = {
  * A command with everything that belongs to it. An act replaces the record as a whole. Only acts change the other
  * members.
  */
-export class Entry extends DueItem {
+export class Entry extends DueItem implements HeldCommand {
   readonly commandId: string;
   readonly trace: TraceIds;
   readonly client: ClientQueue;
@@ -33,8 +34,7 @@ export class Entry extends DueItem {
   /** The number of bytes that `params` counts for. */
   paramsBytes = 0;
   result: JsonText | null = null;
-  /** The number of progress messages that were retained, and when the last one was; null before the first. */
-  progress: { readonly rows: number; readonly at: number } | null = null;
+  progress: Progress | null = null;
   /** The number of bytes that the result of an ended command counts for. */
   resultBytes = 0;
   /** True if room for a mark is reserved. Always true if a caller chose the command's id. */
@@ -59,6 +59,11 @@ export class Entry extends DueItem {
     this.queuedOn = command.nodeId;
     this.params = params;
     this.#record = command;
+  }
+
+  /** Nothing asks for an attempt again, because every act in memory is answered. */
+  get markedBy(): null {
+    return null;
   }
 
   get userId(): string {
@@ -101,6 +106,22 @@ export class Entry extends DueItem {
       this.#record = PackedCommand.of(this.#record, this.client.binding) ?? this.#record;
   }
 
+  /** Counts the params in the share `queued_bytes` of their user, until `giveUpParams` returns them. */
+  holdParams(): void {
+    if (this.params === null) return;
+    this.paramsBytes = utf8Length(this.params);
+    this.client.holdings.take('queued_bytes', this.paramsBytes);
+  }
+
+  /** Returns the params of a command that was dispatched or has ended, and stops counting them. */
+  giveUpParams(): JsonText | null {
+    const { params, paramsBytes } = this;
+    this.params = null;
+    this.paramsBytes = 0;
+    this.client.holdings.release('queued_bytes', paramsBytes);
+    return params;
+  }
+
   /** Records that the result is no longer retained. */
   expireResult(): void {
     if (this.#record instanceof PackedCommand) this.#record.resultExpired = true;
@@ -134,11 +155,7 @@ export class WaiterRow {
   }
 
   get waiter(): Waiter {
-    const { createdAt, entry } = this;
-    const { rpcId, callerNodeId, waitFor, withinMs } = this.request;
-    const { userId, clientId, commandId, action, deadline } = entry.command;
-    const timesOutAt = withinMs === null ? deadline : Math.min(createdAt + withinMs, deadline);
-    return { userId, clientId, commandId, action, rpcId, callerNodeId, waitFor, createdAt, timesOutAt };
+    return waiterOf(this.entry.command, this.request, this.createdAt);
   }
 }
 

@@ -4,19 +4,18 @@
 import { ByClient } from '../../core/collections.ts';
 import type { Clock } from '../../core/ports.ts';
 import { wasDispatched, type CommandMark } from '../../core/commands/command.ts';
-import type { ClientKey, CommandKey } from '../../core/ids.ts';
+import { keyOf, type ClientKey, type CommandKey } from '../../core/ids.ts';
 import { RECONCILE_BATCH } from '../../core/limits.ts';
 import type { Position } from '../../core/page.ts';
 import type { ShareRefusal } from '../../core/shares/shares.ts';
 import { isRelayId } from './commands-marks.ts';
-import { giveUpParams } from './commands-params.ts';
 import { DueIndex, List, createSortedMap } from './collections.ts';
 import { ClientQueue, type Entry, type UserLedger } from './ledger-entry.ts';
 import { EndedCommands, type EndedOptions } from './ledger-ended.ts';
 import { CommandMap, type Whose } from './ledger-map.ts';
 import type { Newest } from './ledger-newest.ts';
 import { hasNoRecord } from './ledger-users.ts';
-export { ClientQueue, Entry, WaiterRow } from './ledger-entry.ts';
+export { ClientQueue, Entry, WaiterRow, type UserLedger } from './ledger-entry.ts';
 
 /** The commands that hold a reservation in one admission scope, and how many of them each user has. */
 export type Scope = { readonly scopeId: string; readonly holders: List<Entry>; readonly members: Map<string, number> };
@@ -83,7 +82,7 @@ export class Ledger {
     const scope = this.#scope(scopeId);
     entry.scopePlace = scope.holders.push(entry);
     countMember(scope, command.userId, 1);
-    entry.place = entry.client.waiting.push(entry);
+    entry.place = (wasDispatched(command) ? entry.client.running : entry.client.waiting).push(entry);
     this.#due.set(entry, dueAt);
   }
 
@@ -115,7 +114,7 @@ export class Ledger {
     if (scope?.holders.size === 0) this.#scopes.delete(command.scopeId);
     entry.place = null;
     entry.scopePlace = null;
-    giveUpParams(entry);
+    entry.giveUpParams();
   }
 
   /**
@@ -238,10 +237,6 @@ export class Ledger {
   #expire(): void {
     this.#ended.expire(this.#clock.now());
   }
-}
-
-export function keyOf({ userId, clientId, commandId }: CommandKey): CommandKey {
-  return { userId, clientId, commandId };
 }
 
 /** Counts a reservation of a user. The own scope of a user needs no such count. */

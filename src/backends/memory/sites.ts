@@ -1,7 +1,4 @@
-/**
- * Core's SiteStore in memory: the registered sites. It also creates the store of their sessions, which
- * the second part of this file defines.
- */
+/** Core's SiteStore and SessionStore in memory: the registered sites, and their sessions with grants and tickets. */
 import {
   GRANTS_PER_SESSION,
   SESSIONS_PER_SITE,

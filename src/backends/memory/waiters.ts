@@ -1,22 +1,17 @@
-/** Core's WaiterStore in memory: the callers that wait for commands. */
+/** The callers that wait for commands in memory, and the listings of them. */
 import type { Clock } from '../../core/ports.ts';
-import { type Command, satisfied } from '../../core/commands/command.ts';
-import type {
-  NewWaiter,
-  AttachResult,
-  CountedScan,
-  PendingWait,
-  WaiterFilter,
-  WaiterStore,
-} from '../../core/commands/stores.ts';
-import type { ClientKey, CommandKey } from '../../core/ids.ts';
-import { COUNT_SCAN, WAITERS_PER_COMMAND } from '../../core/limits.ts';
+import { type Command, type NewWaiter, satisfied } from '../../core/commands/command.ts';
+import type { CountedScan, MailboxRow, PendingWait, WaiterFilter, WaiterStore } from '../../core/commands/stores.ts';
+import type { ClientKey } from '../../core/ids.ts';
+import { COUNT_SCAN } from '../../core/limits.ts';
 import { scanSorted, sortable, type PageRequest, type Scan } from '../../core/page.ts';
 import { WaiterRow, type Entry, type Ledger } from './ledger.ts';
 import { List } from './collections.ts';
-import type { Mailboxes } from './nodes.ts';
 
 type Rows = List<WaiterRow>;
+
+/** Posts rows to the mailboxes of nodes. */
+type Poster = { post(nodeId: string, row: MailboxRow): void };
 
 /**
  * The waiters that are not resolved, in the order of registration. Besides the list of all waiters, the ledger's
@@ -24,19 +19,18 @@ type Rows = List<WaiterRow>;
  */
 export class WaiterIndex {
   readonly all: Rows = new List();
-  readonly #mailboxes: Mailboxes;
+  readonly #mailboxes: Poster;
   #seq = 0;
 
-  constructor(mailboxes: Mailboxes) {
+  constructor(mailboxes: Poster) {
     this.#mailboxes = mailboxes;
   }
 
-  add(entry: Entry, request: NewWaiter, createdAt: number): WaiterRow {
+  add(entry: Entry, request: NewWaiter, createdAt: number): void {
     const { client } = entry;
     const row = new WaiterRow(entry, request, { seq: ++this.#seq, createdAt });
     entry.waiters = [...entry.waiters, row];
     row.places = { all: this.all.push(row), user: client.user.waiters.push(row), client: client.waiters.push(row) };
-    return row;
   }
 
   remove(row: WaiterRow): void {
@@ -67,8 +61,12 @@ export class WaiterIndex {
   }
 }
 
-/** Creates core's WaiterStore over the ledger. */
-export function createMemoryWaiters(clock: Clock, ledger: Ledger, index: WaiterIndex): WaiterStore {
+/** Creates the reading part of core's WaiterStore over the ledger. */
+export function createWaitReads(
+  clock: Clock,
+  ledger: Ledger,
+  index: WaiterIndex,
+): Omit<WaiterStore, 'attach' | 'remove'> {
   const ofUser = (userId: string): Rows => ledger.peekUser(userId)?.waiters ?? NONE;
   const ofClient = (key: ClientKey): Rows => ledger.peekClient(key)?.waiters ?? NONE;
   const candidates = (filter: WaiterFilter): Iterable<WaiterRow> => {
@@ -94,18 +92,6 @@ export function createMemoryWaiters(clock: Clock, ledger: Ledger, index: WaiterI
     return true;
   };
   return {
-    attach(key, request) {
-      const entry = ledger.find(key);
-      if (!entry) return attachToMark(ledger, key);
-      const { command, result } = entry;
-      if (satisfied(request.waitFor, command)) return { kind: 'satisfied', command, result };
-      if (entry.waiters.length >= WAITERS_PER_COMMAND) return { kind: 'full' };
-      return { kind: 'waiting', waiter: index.add(entry, request, clock.now()).waiter, command };
-    },
-    remove(key, rpcId) {
-      const row = ledger.find(key)?.waiters.find(({ request }) => request.rpcId === rpcId);
-      if (row) index.remove(row);
-    },
     list: (filter, page) => scan(candidates(filter), page, matching(filter)),
     countByNode(filter) {
       const counts = new Map<string | null, number>();
@@ -116,11 +102,6 @@ export function createMemoryWaiters(clock: Clock, ledger: Ledger, index: WaiterI
     ofClients: (keys, first) => keys.map((key) => summary(ofClient(key), first)),
     ofCommands: (keys) => keys.map((key) => (ledger.find(key)?.waiters ?? []).map(view)),
   };
-}
-
-function attachToMark(ledger: Ledger, key: CommandKey): AttachResult {
-  const mark = ledger.mark(key, null);
-  return mark === null || mark === 'conflict' ? { kind: 'unknown' } : { kind: 'ended', mark };
 }
 
 const NONE: Rows = new List();

@@ -7,7 +7,7 @@ import type { KeyKind } from './keys.ts';
 import { inByteOrder, type Store } from './store.ts';
 import { fieldsOf, jsonOr, listOf, numberOr, numbersOf, type Fields, type ReadCommand, type Reply } from './types.ts';
 
-/** The fields of a row that change while its link is up or down. */
+/** The fields of a row that say whether and where the link is up, when it was last seen, and when and why it ended. */
 type Stamps = Pick<Connection, 'nodeId' | 'lastSeenAt' | 'disconnectedAt' | 'disconnectCause' | 'closeCode'>;
 
 /** Decodes the HASH of a connection; null for an empty one. */

@@ -1,4 +1,4 @@
-/** The types and errors that the files of the Redis backend share. */
+/** The types of Redis clients and replies, the error of a failed call, and the readers of replies. */
 import type { Cluster, Redis, RedisOptions } from 'ioredis';
 import { CallboardError } from '../../core/errors.ts';
 import { trustJson, type JsonText } from '../../core/json.ts';

@@ -111,7 +111,7 @@ type Room = {
  */
 function createRoom(root: string, shares: Shares): Room {
   let measured: Promise<void> | null = null;
-  // Makes a name for a user whose id is unknown. No user id has this prefix.
+  // The holder stands for a user whose id is unknown. No user id has this prefix.
   const holdingsOf = (owner: string): Holdings => shares.of(`/spill/${owner}`);
   const measure = async (): Promise<void> => {
     for (const [owner, bytes] of await measureObjects(root)) holdingsOf(owner).take('spilled_bytes', bytes);
@@ -149,7 +149,10 @@ function refusedRoom(refusal: ShareRefusal): CallboardError {
   return new CallboardError(refusal, SHARE_MESSAGE[refusal], { share: 'spilled_bytes' });
 }
 
-/** Throws `store_full`, whatever prevented the write. No reference to the object exists then. */
+/**
+ * Throws a CallboardError as it is, and any other error of a write as `store_full`. No reference to the object exists
+ * then.
+ */
 function refuse(cause: unknown): never {
   throw asFull(cause);
 }
@@ -370,8 +373,6 @@ async function sizeOf(path: string): Promise<number> {
 function isAbsent(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
-
-// The error that a spill store reports when it has no room.
 
 /**
  * Creates the error for a payload that did not fit or could not be written. No reference to the payload exists. The

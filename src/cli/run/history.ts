@@ -41,7 +41,10 @@ export const messagesLs = queryListing({
   page: ({ messages }) => messages,
 });
 
-/** Prints new messages. Messages have no subscription, so it reads every second from where the last page ended. */
+/**
+ * Prints the last messages, and then each new one. There is no subscription to messages, so it reads again from the end
+ * of the last page, once a second when it has read all.
+ */
 export const messagesTail: RunVerb = async (run) => {
   const { flags, relay, stopped } = run;
   const [stream = ''] = run.args;

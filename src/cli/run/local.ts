@@ -1,4 +1,7 @@
-/** Runs the verbs `context add`, `use`, `previous`, `ls`, `show` and `rm`, which manage the relays of an operator. */
+/**
+ * Runs the verbs that ask no relay: those of `context`, which manage the relays of an operator, and `completion`, which
+ * prints the completion script of a shell.
+ */
 import { contextNamed, readContexts, writeContexts, type ContextsFile, type RelayContext } from '../contexts.ts';
 import { usageFailure } from '../failure.ts';
 import { isHttpUrl } from '../io.ts';

@@ -7,20 +7,26 @@ import * as documents from '../../../generated/admin.ts';
 import type { TypedDocumentString } from '../../../generated/admin.ts';
 import {
   LibraryError,
+  checkRequestOptions,
   requestRelay,
   textOf,
+  type LibraryErrorDetails,
   type HttpAnswer,
   type RelayRequestOptions,
 } from '../link/relay-request.ts';
 
 export type { TokenSource } from '../link/platform.ts';
+export type { ErrorCode } from '../link/relay-request.ts';
 
 /** The user id that older deployments used when none was given. */
 const LEGACY_USER = 'default';
 
-/** Creates an administrator's access to one relay. Throws TypeError for an invalid URL. Sends nothing until a method is called. */
+/**
+ * Creates an administrator's access to one relay. Throws TypeError for an invalid URL or token. Sends nothing until a
+ * method is called.
+ */
 export function createAdmin(options: AdminOptions): Admin {
-  new URL(options.url);
+  checkRequestOptions(options);
   const query = createQueryRunner(options);
   // A repeated disconnect could close the new link of a client that has already reconnected.
   const sendOnce = createQueryRunner({ ...options, retries: 0 });
@@ -60,7 +66,7 @@ export function createAdmin(options: AdminOptions): Admin {
     rawMessages: async (variables = {}) => (await query(documents.RawMessagesDocument, variables)).rawMessages,
     cancel: async (input) => receiptOf((await query(documents.CancelDocument, { input })).cancelCommand),
     disconnect: async (client) => receiptOf((await sendOnce(documents.DisconnectDocument, client)).disconnectClient),
-    drain: async (node) => (await query(documents.DrainDocument, node)).drainNode,
+    drain: async (node) => receiptOf((await query(documents.DrainDocument, node)).drainNode),
     delivery: () => delivery,
   };
 }
@@ -71,14 +77,12 @@ type Refusal = Extract<documents.CancelMutation['cancelCommand'], { readonly __t
 function receiptOf<Receipt extends { readonly __typename: string }>(answer: Receipt | Refusal): Receipt {
   if (!isRefusal(answer)) return answer;
   const { code, message, retryAfterMs } = answer;
-  throw new AdminError(code.toLowerCase(), message, { status: 200, retryAfterMs });
+  throw new AdminError(code, message, { status: 200, retryAfterMs });
 }
 
 function isRefusal(answer: { readonly __typename: string }): answer is Refusal {
   return answer.__typename === 'Refusal';
 }
-
-// Iterates over the pages of any listing.
 
 /** One page of a listing. */
 export type Page<Row = unknown> = { readonly nodes: readonly Row[]; readonly nextCursor: string | null };
@@ -98,8 +102,6 @@ export async function* pages<Listing extends Page>(
     after = page.nextCursor;
   } while (after !== null);
 }
-
-// Sends one GraphQL operation to the relay and turns refusals into AdminError. Knows no particular query.
 
 /** How long the relay may take to answer a query, in milliseconds. The request fails only GRACE_MS later. */
 const BUDGET_MS = 10_000;
@@ -166,11 +168,9 @@ function recordOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? { ...value } : {};
 }
 
-export type AdminErrorDetails = {
+export type AdminErrorDetails = LibraryErrorDetails & {
   /** The HTTP status; null when there was no response. */
   readonly status?: number | null;
-  readonly retryAfterMs?: number | null;
-  readonly cause?: unknown;
 };
 
 /**
@@ -253,7 +253,9 @@ export interface AdminActs {
    * `delivery().nodes()` shows the progress. Cannot be undone. Rejects with `not_found` if there is no such node.
    * Written to the audit log.
    */
-  drain(node: generated.DrainMutationVariables): Promise<generated.DrainMutation['drainNode']>;
+  drain(
+    node: generated.DrainMutationVariables,
+  ): Promise<Receipt<generated.DrainMutation['drainNode'], 'DispatcherNode'>>;
 }
 
 /**

@@ -1,26 +1,40 @@
 /** The public interface of `callboard/caller`, what both kinds of caller share, and the caller over HTTP. */
+import {
+  CANCEL_STATES,
+  EXECUTIONS,
+  STAGES,
+  type Code,
+  type WireCancelState,
+  type WireExecution,
+  type WireStage,
+} from '../../protocol/codes.ts';
 import type { WireWaitStage } from '../../protocol/fields.ts';
 import { CLIENT, type TraceApi } from '../../protocol/trace.ts';
-import { systemClock, timeOrderedId, type Clock } from '../link/platform.ts';
+import type { ActionSpecs, ParamsIn, ResultOf } from '../link/actions.ts';
+import { systemClock, timeOrderedId, type Clock, type RawJson } from '../link/platform.ts';
 import {
   LibraryError,
   SCOPE,
   badAnswer,
+  checkRequestOptions,
   endSpan,
   refusalIn,
   requestRelay,
   spanAttributes,
   textOf,
-  type HttpAnswer,
   type AnswerRefusal,
+  type LibraryErrorDetails,
+  type HttpAnswer,
   type RelayRequest,
   type RelayRequestOptions,
   type WireTrace,
 } from '../link/relay-request.ts';
 
 export type Target = {
+  /** The user whose client is called. */
   readonly userId: string;
   readonly clientId: string;
+  /** The name of an action that the client advertises. */
   readonly action: string;
   /** Invoke only if this instance of the client is live. */
   readonly instanceId?: string;
@@ -46,9 +60,13 @@ export type InvokeOptions = {
   readonly respondWithinMs?: number;
   /** The trace that the call belongs to. A call with a given trace records no span of its own, even with `tracing`. */
   readonly traceId?: string;
+  /** The span in that trace that the call belongs to. */
   readonly parentSpanId?: string;
-  /** Receives `admitted`, `queued`, `dispatched` and `acknowledged` in order; some may be skipped. Only over a link. */
-  readonly onStage?: (stage: string) => void;
+  /**
+   * Receives `admitted`, `queued`, `dispatched` and `acknowledged` in order; some may be skipped. Only over a link.
+   * `onError` of the caller receives what this callback throws.
+   */
+  readonly onStage?: (stage: WireStage) => void;
   /** A signal that ends the wait, never the command. The promise then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 };
@@ -58,14 +76,15 @@ export type AwaitOptions = Pick<InvokeOptions, 'waitFor' | 'onStage' | 'signal'>
   readonly withinMs?: number;
 };
 
-export type Failure = { readonly code: string; readonly message: string };
+/** Why a command did not complete. A newer relay may send a code that this version does not name. */
+export type Failure = { readonly code: Code; readonly message: string };
 
 export type Evidence = {
   readonly handle: Handle;
   readonly rpcId: string | null;
-  readonly stage: string;
-  /** What is proven about execution: `not_written`, `refused_by_client`, `may_have_run` or `reported_by_client`. */
-  readonly execution: string;
+  readonly stage: WireStage;
+  /** What is proven about execution in the client. */
+  readonly execution: WireExecution;
 };
 
 /**
@@ -96,7 +115,7 @@ export type Outcome<T = unknown> =
  * The result of a cancel. `cancelled`: the command was not written to its client and never will be. `requested`: the
  * client was asked to stop it. `too_late`: the command had already ended.
  */
-export type Receipt = { readonly handle: Handle; readonly state: 'cancelled' | 'requested' | 'too_late' };
+export type Receipt = { readonly handle: Handle; readonly state: WireCancelState };
 
 /**
  * Invokes actions on clients. Every end of an admitted command is returned as an Invocation, never thrown. Methods
@@ -115,12 +134,23 @@ export interface Caller extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-export type CallerErrorDetails = {
+/**
+ * A caller of known actions: the type of what `defineActions` returned gives the types of params and results.
+ * `createHttpCaller<typeof actions>(options)` creates one, and so does `createLinkCaller`. Only the client checks them.
+ */
+export interface ActionCaller<A extends ActionSpecs> extends Omit<Caller, 'invoke'> {
+  invoke<N extends keyof A & string>(
+    target: Omit<Target, 'action'> & { readonly action: N },
+    ...rest: {} extends ParamsIn<A[N]>
+      ? [params?: ParamsIn<A[N]> | RawJson, options?: InvokeOptions]
+      : [params: ParamsIn<A[N]> | RawJson, options?: InvokeOptions]
+  ): Promise<Invocation<ResultOf<A[N]>>>;
+}
+
+export type CallerErrorDetails = LibraryErrorDetails & {
   readonly handle?: Handle | null;
   readonly by?: string | null;
-  readonly retryAfterMs?: number | null;
   readonly share?: string | null;
-  readonly cause?: unknown;
 };
 
 /**
@@ -155,19 +185,27 @@ export class CallerError extends LibraryError {
 // Reads the answers of the relay, and checks their form.
 
 /** An outcome as received, over HTTP or over a link. `outcome` is null while the command has not ended. */
-type RawOutcome<T> = Omit<Evidence, 'handle'> & {
+type RawOutcome<T> = {
+  readonly rpcId: string | null;
+  readonly stage: unknown;
+  readonly execution: unknown;
   readonly outcome: string | null;
   readonly result: T;
-  readonly error: Failure | null;
+  readonly error: { readonly code: string; readonly message: string } | null;
 };
 
-/** An invocation without its handle. */
 export type Ended<T> = Omit<Evidence, 'handle'> & Outcome<T>;
 
-/** Reads an outcome; null if it is unknown. */
-export function readOutcome<T>({ outcome, result, error, ...evidence }: RawOutcome<T>): Ended<T> | null {
-  const failure = error ?? { code: outcome ?? 'internal', message: 'The relay gave no reason.' };
-  const expired: { code?: 'result_expired' } = error?.code === 'result_expired' ? { code: error.code } : {};
+/** Reads an outcome; null if it has an unknown word. */
+export function readOutcome<T>({ outcome, result, error, ...given }: RawOutcome<T>): Ended<T> | null {
+  const stage = wordOf(STAGES, given.stage);
+  const execution = wordOf(EXECUTIONS, given.execution);
+  if (stage === undefined || execution === undefined) return null;
+  const evidence = { rpcId: given.rpcId, stage, execution };
+  // A newer relay may send a code that this version does not name.
+  const code = (error?.code ?? outcome ?? 'internal') as Code;
+  const failure = { code, message: error?.message ?? 'The relay gave no reason.' };
+  const expired: { code?: 'result_expired' } = code === 'result_expired' ? { code } : {};
   switch (outcome) {
     case null:
       return { ...evidence, outcome: 'pending' };
@@ -192,18 +230,20 @@ export function readHttpOutcome<T>(answer: HttpAnswer, errorOf: (refusal: Answer
   const { status, body } = answer;
   const outcome = textOf(body['outcome']);
   if (status >= 300 && outcome === null) throw errorOf(refusalIn(answer));
-  const stage = textOf(body['stage']);
-  const execution = textOf(body['execution']);
-  if (stage === null || execution === null) throw errorOf(badAnswer(status));
   // The type is the caller's assumption. Nothing checks it.
   const result = (body['result'] ?? null) as T;
-  const raw = { rpcId: textOf(body['rpc_id']), stage, execution, outcome, result, error: failureOf(body) };
-  const read = readOutcome(raw);
+  const evidence = { rpcId: textOf(body['rpc_id']), stage: body['stage'], execution: body['execution'] };
+  const read = readOutcome({ ...evidence, outcome, result, error: failureOf(body) });
   if (read === null) throw errorOf(badAnswer(status));
   return read;
 }
 
-function failureOf(body: HttpAnswer['body']): Failure | null {
+/** Returns the value if it is one of the words. */
+export function wordOf<T extends string>(words: readonly T[], value: unknown): T | undefined {
+  return words.find((word) => word === value);
+}
+
+function failureOf(body: HttpAnswer['body']): { readonly code: string; readonly message: string } | null {
   const error = body['error'];
   const inner = typeof error === 'object' && error !== null ? { ...error } : body;
   const code: unknown = 'code' in inner ? inner.code : undefined;
@@ -213,7 +253,8 @@ function failureOf(body: HttpAnswer['body']): Failure | null {
 
 /** Creates a Receipt with the state of an answer. Throws CallerError `bad_answer` for an unknown state. */
 export function toReceipt(handle: Handle, state: unknown): Receipt {
-  if (state === 'cancelled' || state === 'requested' || state === 'too_late') return { handle, state };
+  const word = wordOf(CANCEL_STATES, state);
+  if (word !== undefined) return { handle, state: word };
   throw new CallerError('bad_answer', 'The relay gave no receipt.', { handle });
 }
 
@@ -226,7 +267,6 @@ export function budgetOf({ connectWithinMs = 0, respondWithinMs = 30_000 }: Invo
 
 export const AWAIT_WITHIN_MS = 30_000;
 
-/** A call of `invoke`. */
 export type InvokeCall = {
   readonly handle: Handle;
   readonly target: Target;
@@ -308,9 +348,14 @@ export type HttpCallerOptions = RelayRequestOptions & {
 
 type CommandRequest = Omit<RelayRequest, 'signal' | 'fault'> & { readonly handle: Handle };
 
-/** Creates a caller over the relay's REST API. Each wait is one request. `onStage` is never called. */
+/**
+ * Creates a caller over the relay's REST API. Each wait is one request. `onStage` is never called. Throws TypeError for
+ * an invalid URL or token.
+ */
+export function createHttpCaller(options: HttpCallerOptions): Caller;
+export function createHttpCaller<A extends ActionSpecs>(options: HttpCallerOptions): ActionCaller<A>;
 export function createHttpCaller(options: HttpCallerOptions): Caller {
-  new URL(options.url);
+  checkRequestOptions(options);
   return new HttpCaller(options);
 }
 

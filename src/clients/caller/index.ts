@@ -1,7 +1,10 @@
 /** Exports `callboard/caller`, which invokes, awaits and cancels commands, over HTTP or over one link. */
 export { createHttpCaller, CallerError, type CallerErrorDetails, type HttpCallerOptions } from './caller.ts';
 export { createLinkCaller, type LinkCallerOptions } from './link-caller.ts';
+export { defineActions } from '../link/actions.ts';
+export type * from '../link/actions.ts';
 export type {
+  ActionCaller,
   AwaitOptions,
   Caller,
   Evidence,
@@ -15,4 +18,4 @@ export type {
 } from './caller.ts';
 export { rawJson, type Clock, type LinkStatus, type RawJson, type Welcome } from '../link/platform.ts';
 export type { SocketConstructor, SocketLike, TokenSource } from '../link/platform.ts';
-export type { TraceApi } from '../link/relay-request.ts';
+export type { ErrorCode, TraceApi } from '../link/relay-request.ts';

@@ -1,6 +1,9 @@
 /** Implements a Caller over one WebSocket, which is shared by all requests and replaced when it breaks. */
+import { STAGES } from '../../protocol/codes.ts';
 import type { WireWaitStage } from '../../protocol/fields.ts';
 import type { TraceApi } from '../../protocol/trace.ts';
+import type { ActionSpecs } from '../link/actions.ts';
+import { checkCallbacks } from '../link/advice.ts';
 import { RelayLink, guarded, upFrame, type LinkFrame, type LinkOptions } from '../link/link.ts';
 import { jsonOf, type LinkStatus } from '../link/platform.ts';
 import { GRACE_MS, type WireTrace } from '../link/relay-request.ts';
@@ -11,11 +14,14 @@ import {
   budgetOf,
   readOutcome,
   toReceipt,
+  wordOf,
+  type ActionCaller,
   type AwaitOptions,
   type Caller,
   type Handle,
   type Invocation,
   type InvokeCall,
+  type InvokeOptions,
   type Receipt,
 } from './caller.ts';
 
@@ -37,8 +43,10 @@ const EARLY_MS = 1_000;
 /**
  * Creates a caller over one link, which opens with the first request and stays open. When the link breaks, waits
  * continue over the next link. A command that is known to be admitted is then awaited. Any other command is invoked
- * again under its id.
+ * again under its id. Throws TypeError for invalid options.
  */
+export function createLinkCaller(options: LinkCallerOptions): Caller;
+export function createLinkCaller<A extends ActionSpecs>(options: LinkCallerOptions): ActionCaller<A>;
 export function createLinkCaller(options: LinkCallerOptions): Caller {
   return new LinkCaller(options);
 }
@@ -53,9 +61,12 @@ class LinkCaller extends TracingCaller {
 
   constructor(options: LinkCallerOptions) {
     super(options);
+    checkCallbacks(options, ['onStatus', 'onError']);
     this.#options = options;
     this.#link = new RelayLink({
       ...options,
+      who: 'caller',
+      isHeard: ({ state }) => options.onStatus !== undefined || (state === 'closed' && this.#sent.size > 0),
       hello: (token) => upFrame({ type: 'hello', token }),
       onFrame: (frame) => this.#frame(frame),
       onStatus: (status) => this.#statusChanged(status),
@@ -90,7 +101,7 @@ class LinkCaller extends TracingCaller {
   #request(handle: Handle, frames: Frames, wait: WaitOptions): Promise<AnswerFrame> {
     const { signal, onStage, budgetMs, waitFor = 'completed' } = wait;
     if (signal?.aborted) return Promise.reject(signal.reason);
-    if (this.#link.status.state === 'closed') return Promise.reject(closedError(this.#link.status.reason, handle));
+    if (this.#link.status.state === 'closed') return Promise.reject(closedError(this.#link.status, handle));
     if (this.#queue.size >= QUEUED) {
       return Promise.reject(new CallerError('overloaded', 'Too many waits are queued.', { handle }));
     }
@@ -104,7 +115,6 @@ class LinkCaller extends TracingCaller {
     return promise;
   }
 
-  /** Ends the wait when its signal is aborted, or when no answer arrives within `budgetMs` + GRACE_MS. */
   #watch(ref: string, { signal, budgetMs }: WaitOptions): () => void {
     const cancelTimer = this.clock.after(budgetMs + GRACE_MS, () => this.#leave(ref, null));
     if (!signal) return cancelTimer;
@@ -144,7 +154,7 @@ class LinkCaller extends TracingCaller {
 
   #statusChanged(status: LinkStatus): void {
     if (status.state === 'connected') this.#resume();
-    if (status.state === 'closed') this.#closed(status.reason);
+    if (status.state === 'closed') this.#closed(status);
     guarded(() => this.#options.onStatus?.(status), this.#options.onError);
   }
 
@@ -157,13 +167,13 @@ class LinkCaller extends TracingCaller {
     }
   }
 
-  #closed(reason: string): void {
+  #closed(status: Closed): void {
     const left = [...this.#sent.values(), ...this.#queue.values()];
     this.#sent.clear();
     this.#queue.clear();
     for (const { handle, reject, stopWatching } of left) {
       stopWatching();
-      reject(closedError(reason, handle));
+      reject(closedError(status, handle));
     }
   }
 
@@ -173,7 +183,8 @@ class LinkCaller extends TracingCaller {
     if (!request) return;
     if (frame.type === 'stage') {
       request.admitted = true;
-      return guarded(() => request.onStage?.(frame.stage), this.#options.onError);
+      const stage = wordOf(STAGES, frame.stage);
+      return guarded(() => stage && request.onStage?.(stage), this.#options.onError);
     }
     if (frame.type === 'outcome' && isEarly(request, frame, this.clock.now())) return this.#hold(request, frame);
     this.#drop(frame.ref, request);
@@ -199,9 +210,10 @@ class LinkCaller extends TracingCaller {
 
 type WaitOptions = Pick<AwaitOptions, 'signal' | 'onStage' | 'waitFor'> & { readonly budgetMs: number };
 
-function closedError(reason: string, handle: Handle): CallerError {
-  const message = reason === 'closed' ? 'The caller was closed.' : 'The relay closed the link permanently.';
-  return new CallerError(reason, message, { handle });
+type Closed = Extract<LinkStatus, { state: 'closed' }>;
+
+function closedError({ reason, message }: Closed, handle: Handle): CallerError {
+  return new CallerError(reason, reason === 'closed' ? 'The caller was closed.' : message, { handle });
 }
 
 // Builds the requests that a caller sends over its link, and reads the answers. Does no I/O.
@@ -210,12 +222,10 @@ type OutcomeFrame = Extract<LinkFrame, { type: 'outcome' }>;
 type RefusedFrame = Extract<LinkFrame, { type: 'refused' }>;
 type AnswerFrame = Extract<LinkFrame, { type: 'outcome' | 'receipt' }>;
 
-/** A request to the relay that has not been answered. */
 type PendingRequest = {
   readonly handle: Handle;
   readonly endsAt: number;
   readonly waitFor: WireWaitStage;
-  /** Returns the frame that sends the request. */
   frame(ref: string): string;
   /**
    * Returns the frame that is sent on a new link instead of `frame`, if the relay has confirmed that the command is
@@ -224,7 +234,6 @@ type PendingRequest = {
   again(ref: string, leftMs: number): string;
   /** Whether the relay confirmed that the command is admitted. */
   admitted: boolean;
-  /** Whether the frame of `again` was sent. */
   resumed: boolean;
   /**
    * The `outcome` frame with which the relay ended this wait too early: before the stage of `waitFor` and before
@@ -232,7 +241,7 @@ type PendingRequest = {
    * link stays up for EARLY_MS, this frame is the answer.
    */
   early: OutcomeFrame | null;
-  readonly onStage: ((stage: string) => void) | undefined;
+  readonly onStage: InvokeOptions['onStage'] | undefined;
   /** Cancels the wait's timer and removes its abort listener. Called when the wait is over. */
   readonly stopWatching: () => void;
   readonly resolve: (frame: AnswerFrame) => void;

@@ -1,24 +1,23 @@
 /** Runs the control server, an HTTP server for this machine only. Through it, local programs host cooperative sites. */
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { isCode, statusOf, type Code } from '../../protocol/codes.ts';
 import { ID, type Check } from '../../protocol/fields.ts';
 import { RawJson, isRecord, readMembers } from '../../protocol/json.ts';
+import { wrong } from '../link/advice.ts';
 import { guarded, type ErrorSink } from '../link/link.ts';
 import { LinkClosedError, systemClock } from '../link/platform.ts';
 import { SiteRefusedError } from '../runtime/ends.ts';
 import { siteMembers } from '../runtime/runtime.ts';
 import type { Runtime, SiteDefinition } from '../runtime/types.ts';
-import {
-  HostError,
-  createSiteEventPublisher,
-  requireLink,
-  type NewSiteEvent,
-  type PublisherOptions,
-} from './publisher.ts';
+import { HostError, createSiteEventPublisher, type NewSiteEvent, type PublisherOptions } from './publisher.ts';
 
-type ControlSitesOptions = Omit<PublisherOptions, 'runtime' | 'siteId'> & { readonly runtime: Runtime };
+type ControlSitesOptions = Omit<PublisherOptions, 'runtime' | 'siteId'> & {
+  /** The runtime that hosts the sites. Its token needs the scope `host`. */
+  readonly runtime: Runtime;
+};
 
 export type ControlServerOptions = ControlSitesOptions & {
   /** The bearer token of local applications. No white space. */
@@ -27,7 +26,7 @@ export type ControlServerOptions = ControlSitesOptions & {
   readonly port: number;
   /** The address to listen on. Default `127.0.0.1`. */
   readonly host?: '127.0.0.1' | '::1';
-  /** Receives unexpected errors; their requests are answered with `internal`. */
+  /** Receives unexpected errors; their requests are answered with `internal`. What it throws is ignored. */
   readonly onError?: ErrorSink;
 };
 
@@ -55,7 +54,9 @@ const TIMES = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout
 export async function startCooperativeSiteControlServer(options: ControlServerOptions): Promise<ControlServer> {
   const { token, host = '127.0.0.1' } = options;
   if (!LOOPBACK.has(host)) throw new TypeError('host: 127.0.0.1 or ::1 expected');
-  if (!/^\S+$/.test(token)) throw new TypeError('token: a string without white space expected');
+  if (typeof token !== 'string' || !/^\S+$/.test(token)) throw wrong('token', token, 'a string without white space');
+  if (typeof options.runtime?.onStatus !== 'function')
+    throw wrong('runtime', options.runtime, 'what createRuntime returns');
   const closing = new AbortController();
   const server = createServer(TIMES);
   const port = await listen(server, options.port, host);
@@ -63,8 +64,8 @@ export async function startCooperativeSiteControlServer(options: ControlServerOp
     const disconnected = new AbortController();
     response.once('close', () => disconnected.abort(new DOMException('The requester disconnected.', 'AbortError')));
     const signal = AbortSignal.any([disconnected.signal, closing.signal]);
-    const context = { options, rules: { port, token }, sendContinue, signal };
-    void answerOf(request, context).then((answer) => send({ request, response }, answer));
+    const context = { options, port, sendContinue, signal };
+    void answerOf(request, context).then((answer) => send(request, response, answer));
   };
   server.on('request', (request, response) => serve(request, response));
   // Without this listener, Node answers `Expect: 100-continue` itself, before the request is checked.
@@ -79,7 +80,7 @@ export async function startCooperativeSiteControlServer(options: ControlServerOp
 
 type RequestContext = {
   readonly options: ControlServerOptions;
-  readonly rules: Rules;
+  readonly port: number;
   /** Sends `100 Continue` to a requester that waits for it; otherwise does nothing. */
   readonly sendContinue: () => void;
   readonly signal: AbortSignal;
@@ -88,9 +89,9 @@ type RequestContext = {
 /** Returns the response to a request. Never rejects. */
 async function answerOf(
   request: IncomingMessage,
-  { options, rules, sendContinue, signal }: RequestContext,
+  { options, port, sendContinue, signal }: RequestContext,
 ): Promise<HostResponse> {
-  const refusal = refusalOf(request, rules);
+  const refusal = refusalOf(request, { port, token: options.token });
   if (refusal) return refusal;
   try {
     const route = findRoute(options, request.method ?? '', request.url ?? '');
@@ -104,9 +105,7 @@ async function answerOf(
   }
 }
 
-type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse };
-
-function send({ request, response }: Exchange, { status, body, headers }: HostResponse): void {
+function send(request: IncomingMessage, response: ServerResponse, { status, body, headers }: HostResponse): void {
   if (response.headersSent || response.destroyed) return;
   response.writeHead(status, {
     'content-type': 'application/json',
@@ -119,15 +118,11 @@ function send({ request, response }: Exchange, { status, body, headers }: HostRe
   response.end(body && JSON.stringify(body));
 }
 
-function listen(server: Server, port: number, host: string): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
-  server.once('error', reject);
-  server.listen({ port, host, exclusive: true }, () => {
-    const address = server.address();
-    server.off('error', reject);
-    resolve(typeof address === 'object' && address !== null ? address.port : port);
-  });
-  return promise;
+async function listen(server: Server, port: number, host: string): Promise<number> {
+  server.listen({ port, host, exclusive: true });
+  await once(server, 'listening');
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : port;
 }
 
 function end(server: Server): Promise<void> {
@@ -144,11 +139,8 @@ type RequestHead = Pick<IncomingMessage, 'headers' | 'rawHeaders'> & {
   readonly socket: Pick<Socket, 'remoteAddress'>;
 };
 
-type Rules = {
-  /** The port on which the server listens. The Host header must name it. */
-  readonly port: number;
-  readonly token: string;
-};
+/** `port`: the port on which the server listens, which the Host header must name. */
+type Rules = { readonly port: number; readonly token: string };
 
 /**
  * Checks a request by its peer address and headers, before its body is read. Returns the refusal, or null when the
@@ -269,11 +261,8 @@ async function confirmed({ runtime, clock = systemClock }: ControlSitesOptions, 
   const { promise: gone, reject } = Promise.withResolvers<never>();
   const late = new HostError('runtime_disconnected', `The relay did not answer in time. ${KEPT}`);
   const check = (): void => {
-    try {
-      requireLink(runtime);
-    } catch {
-      reject(new HostError('runtime_disconnected', `The runtime is not connected to the relay. ${KEPT}`));
-    }
+    if (runtime.status.state === 'connected') return;
+    reject(new HostError('runtime_disconnected', `The runtime is not connected to the relay. ${KEPT}`));
   };
   const cancelTimer = clock.after(REGISTER_MS, () => reject(late));
   const stop = runtime.onStatus(check);

@@ -8,3 +8,4 @@ export { startCooperativeSiteControlServer, type ControlServer, type ControlServ
 export { SiteRefusedError } from '../runtime/ends.ts';
 export type { Runtime, SiteDefinition, SiteRegistration } from '../runtime/types.ts';
 export { rawJson, type Clock, type RawJson } from '../link/platform.ts';
+export type { ErrorCode } from '../link/relay-request.ts';

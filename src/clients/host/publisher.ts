@@ -1,4 +1,5 @@
 /** Publishes events of one cooperative site over HTTP, with the runtime's token. */
+import { isRecord } from '../../protocol/json.ts';
 import { jsonOf, randomId } from '../link/platform.ts';
 import {
   LibraryError,
@@ -6,6 +7,7 @@ import {
   refusalIn,
   requestRelay,
   textOf,
+  type LibraryErrorDetails,
   type HttpAnswer,
   type RelayRequestOptions,
 } from '../link/relay-request.ts';
@@ -16,13 +18,16 @@ import type { Runtime } from '../runtime/types.ts';
 export type HostRuntime = Pick<Runtime, 'url' | 'clientId' | 'instanceId' | 'status' | 'token'>;
 
 export type PublisherOptions = Omit<RelayRequestOptions, 'url' | 'token'> & {
+  /** The connected runtime whose token and ids are used. */
   readonly runtime: HostRuntime;
+  /** The site whose events are published. */
   readonly siteId: string;
   /** The relay's base address. Defaults to that of the runtime's link. */
   readonly url?: string;
 };
 
 export type NewSiteEvent = {
+  /** The name of the event. The definition of the site may restrict the names. */
   readonly name: string;
   /** The data of the event: any JSON, or `rawJson(text)`. Default null. */
   readonly data?: unknown;
@@ -100,16 +105,17 @@ function baseOf(linkUrl: string): string {
  * Throws HostError `runtime_disconnected` if there is no link. Another instance of the client may have replaced the
  * runtime's instance since the link was lost.
  */
-export function requireLink({ status }: Pick<HostRuntime, 'status'>, messageId?: string): void {
+function requireLink({ status }: HostRuntime, messageId: string): void {
   if (status.state === 'connected') return;
-  const why = 'reason' in status ? ` (${status.reason})` : '';
-  const message = `The runtime is not connected to the relay: ${status.state}${why}. Nothing was sent.`;
-  throw new HostError('runtime_disconnected', message, messageId === undefined ? {} : { messageId });
+  const why = 'reason' in status ? ` (${status.reason}). ${status.message}` : '.';
+  const message = `The runtime is not connected to the relay: ${status.state}${why} Nothing was sent.`;
+  throw new HostError('runtime_disconnected', message, { messageId });
 }
 
 function receiptOf(messageId: string, answer: HttpAnswer): PublishReceipt {
   const { status, body } = answer;
-  const row = firstOf(body['items']);
+  const first: unknown = Array.isArray(body['items']) ? body['items'][0] : null;
+  const row = isRecord(first) ? first : null;
   const kept = textOf(row?.['message_id']);
   if (status >= 300 || !row || kept === null) {
     const { code, message, details } = status >= 300 ? refusalIn(answer) : badAnswer(status);
@@ -122,11 +128,6 @@ function receiptOf(messageId: string, answer: HttpAnswer): PublishReceipt {
     published: row['published'] === true,
     refusedBy: textOf(row['refused_by']),
   };
-}
-
-function firstOf(items: unknown): Readonly<Record<string, unknown>> | null {
-  const first: unknown = Array.isArray(items) ? items[0] : null;
-  return typeof first === 'object' && first !== null ? { ...first } : null;
 }
 
 /**
@@ -148,8 +149,4 @@ export class HostError extends LibraryError {
   }
 }
 
-export type HostErrorDetails = {
-  readonly messageId?: string;
-  readonly retryAfterMs?: number | null;
-  readonly cause?: unknown;
-};
+export type HostErrorDetails = LibraryErrorDetails & { readonly messageId?: string };

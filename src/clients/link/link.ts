@@ -9,6 +9,7 @@ import {
   type DownFrame,
   type UpHeader,
 } from '../../protocol/frames.ts';
+import { checkLinkUrl, checkToken, linkAdvice, warn } from './advice.ts';
 import {
   STABLE_MS,
   reconnectMs,
@@ -31,19 +32,35 @@ export type LinkOptions = {
   readonly url: string;
   /**
    * A token, or a function that returns one. The function is called before each connection and each renewal. A constant
-   * token that the relay refuses closes the link permanently.
+   * token that the relay refuses closes the link permanently. If the function throws, `onError` receives the error, and
+   * the link tries again later (`token_failed`). Undefined, such as an environment variable that is not set, is refused
+   * at once.
    */
-  readonly token: TokenSource;
+  readonly token: TokenSource | undefined;
+  /**
+   * Called at each change of the status. `onError` receives what this callback throws. Where nothing receives the status,
+   * the library warns on the console of an attempt that failed, once until the next link, and of an end that nobody
+   * asked for.
+   */
   readonly onStatus?: (status: LinkStatus) => void;
-  /** Receives errors that no call reports: a callback or the token function threw, or the relay refused a frame. */
+  /**
+   * Receives errors that no call reports: a callback or the token function threw, or the relay refused a frame. What
+   * this callback throws is ignored.
+   */
   readonly onError?: ErrorSink;
+  /** The class of the sockets. Default: the platform's. If it throws, the link tries again (`connect_failed`). */
   readonly WebSocket?: SocketConstructor;
+  /** The source of time and timers. Default: the system's. */
   readonly clock?: Clock;
   /** A source of random numbers from 0 (included) to 1 (excluded), for jitter. Default `Math.random`. */
   readonly random?: () => number;
 };
 
 type LinkUser = {
+  /** What has the link, for a warning. */
+  readonly who: string;
+  /** Whether the program learns of this status by itself, or asked for it. Then nothing is printed. */
+  isHeard(status: LinkStatus): boolean;
   /** Returns the text of the hello frame for a new connection. */
   hello(token: string): string;
   onFrame(frame: LinkFrame): void;
@@ -52,23 +69,31 @@ type LinkUser = {
 
 /**
  * A link that reconnects by itself, one socket at a time, until it is closed permanently. Only the constructor throws:
- * TypeError for a wrong URL, or when there is no WebSocket.
+ * TypeError for wrong options, or when there is no WebSocket.
  */
 export class RelayLink {
   readonly #options: LinkOptions & LinkUser;
   readonly #Socket: SocketConstructor;
   readonly #clock: Clock;
-  #status: LinkStatus = { state: 'disconnected', reason: 'not_connected', retryInMs: null };
+  #status: LinkStatus = {
+    state: 'disconnected',
+    reason: 'not_connected',
+    message: 'Not started: call connect().',
+    retryInMs: null,
+  };
   #session: Session | null = null;
   #attempt = 0;
   #upSince = 0;
   #token = '';
   /** The last token that the relay refused. It is not tried again. */
   #refusedToken: string | null = null;
+  /** Whether a failed attempt was printed since the last link. */
+  #warned = false;
   #cancelTimer = (): void => {};
 
   constructor(options: LinkOptions & LinkUser) {
-    if (!/^(ws|http)s?:$/.test(new URL(options.url).protocol)) throw new TypeError('url: ws:// or wss:// expected');
+    checkLinkUrl(options.url);
+    checkToken(options.token);
     this.#options = options;
     this.#Socket = socketConstructor(options.WebSocket);
     this.#clock = options.clock ?? systemClock;
@@ -97,7 +122,6 @@ export class RelayLink {
     return this.#session?.send(text) ?? false;
   }
 
-  /** Sends the waiting frames at once. */
   flush(): void {
     this.#session?.flush();
   }
@@ -109,7 +133,7 @@ export class RelayLink {
 
   close(reason = 'client_closed'): void {
     this.#session?.close(1000, reason);
-    this.#shut(reason);
+    this.#shut(reason, 'This program closed the link.');
   }
 
   async #open(): Promise<void> {
@@ -119,10 +143,10 @@ export class RelayLink {
       token = await takeToken(this.#options.token);
     } catch (error) {
       this.#report(error);
-      return this.#retry('token_failed', 0);
+      return this.#retry({ reason: 'token_failed', said: String(error) });
     }
     if (this.#status.state !== 'connecting') return;
-    if (token === this.#refusedToken) return this.#retry('unauthenticated', 0);
+    if (token === this.#refusedToken) return this.#retry({ reason: 'unauthenticated', said: null });
     this.#token = token;
     this.#start();
   }
@@ -139,13 +163,14 @@ export class RelayLink {
       });
     } catch (error) {
       this.#report(error);
-      this.#retry('connect_failed', 0);
+      this.#retry({ reason: 'connect_failed', said: String(error) });
     }
   }
 
   #up(welcome: Welcome): void {
     this.#upSince = this.#clock.now();
     this.#refusedToken = null;
+    this.#warned = false;
     this.#renewBefore(welcome.token_expires_at);
     this.#set({ state: 'connected', welcome });
   }
@@ -160,17 +185,32 @@ export class RelayLink {
     this.#cancelTimer();
     if (this.#status.state === 'connected' && this.#clock.now() - this.#upSince >= STABLE_MS) this.#attempt = 0;
     const verdict = verdictOf(end);
-    if (verdict === 'no') return this.#shut(end.reason);
-    if (verdict === 'renew' && typeof this.#options.token === 'string') return this.#shut(end.reason);
+    if (verdict === 'no' || (verdict === 'renew' && typeof this.#options.token === 'string')) {
+      const message = this.#advice(end);
+      this.#warn({ state: 'closed', reason: end.reason, message });
+      return this.#shut(end.reason, message);
+    }
     if (verdict === 'renew') this.#refusedToken = this.#token;
-    this.#retry(end.reason, end.bye?.after_ms ?? 0);
+    this.#retry(end, end.bye?.after_ms ?? 0);
   }
 
-  #retry(reason: string, afterMs: number): void {
+  #retry(end: Why, afterMs = 0): void {
     if (this.#status.state === 'closed') return;
     const retryInMs = reconnectMs(this.#attempt++, afterMs, this.#options.random);
     this.#cancelTimer = this.#clock.after(retryInMs, () => void this.#open());
-    this.#set({ state: 'disconnected', reason, retryInMs });
+    const status = { state: 'disconnected', reason: end.reason, message: this.#advice(end), retryInMs } as const;
+    if (this.#status.state === 'connecting' && !this.#warned) this.#warn(status);
+    this.#set(status);
+  }
+
+  #advice({ reason, said }: Why): string {
+    return linkAdvice({ url: this.#options.url, reason, said, accepted: this.#status.state === 'connected' });
+  }
+
+  #warn(status: Exclude<LinkStatus, { state: 'connecting' | 'connected' }>): void {
+    this.#warned = true;
+    const then = status.state === 'disconnected' ? ' It tries again.' : '';
+    if (!this.#options.isHeard(status)) warn(this.#options.who, status.message + then);
   }
 
   #renewBefore(expiresAt: number | undefined): void {
@@ -189,11 +229,11 @@ export class RelayLink {
     this.send({ type: 'auth', token });
   }
 
-  #shut(reason: string): void {
+  #shut(reason: string, message: string): void {
     if (this.#status.state === 'closed') return;
     this.#session = null;
     this.#cancelTimer();
-    this.#set({ state: 'closed', reason });
+    this.#set({ state: 'closed', reason, message });
   }
 
   #set(status: LinkStatus): void {
@@ -217,14 +257,15 @@ function verdictOf({ code, bye }: SessionEnd): 'yes' | 'renew' | 'no' {
   return bye.reconnect ? 'yes' : 'no';
 }
 
-// Runs one WebSocket from its opening to its end. Reconnecting is the job of RelayLink.
-
 type Bye = Extract<DownFrame, { type: 'bye' }>;
 /** The frames that the session passes on; it handles the others itself. */
 export type LinkFrame = Exclude<DownFrame, { type: 'welcome' | 'ping' | 'bye' }>;
 
-/** The end of a session and its reason. `code` is that of `bye`, otherwise the socket's close code, otherwise null. */
-type SessionEnd = { readonly code: number | null; readonly reason: string; readonly bye: Bye | null };
+/** Why a link is down. `said`: what the relay or the token function said about it; null if nothing. */
+type Why = { readonly reason: string; readonly said: string | null };
+
+/** The end of a session. `code` is that of `bye`, otherwise the socket's close code, otherwise null. */
+type SessionEnd = Why & { readonly code: number | null; readonly bye: Bye | null };
 
 type SessionOptions = {
   readonly socket: SocketLike;
@@ -247,8 +288,9 @@ class Session {
   #deadMs = OPEN_MS;
   #heardAt: number;
   #cancelWatch: () => void;
-  /** Whether the hello was sent. */
   greeted = false;
+  /** Why the relay refuses the hello. */
+  #said: string | null = null;
   readonly #batch = new FrameBatch((text) => this.#write(text));
 
   constructor(options: SessionOptions) {
@@ -271,7 +313,6 @@ class Session {
     return this.#phase === 'welcome' && this.#batch.send(text);
   }
 
-  /** Sends the waiting frames at once. */
   flush(): void {
     this.#batch.flush();
   }
@@ -306,8 +347,8 @@ class Session {
     return true;
   }
 
-  #over(end: SessionEnd): void {
-    if (this.#stop(1000, '')) this.#options.onEnd(end);
+  #over(end: Omit<SessionEnd, 'said'>): void {
+    if (this.#stop(1000, '')) this.#options.onEnd({ ...end, said: this.#said });
   }
 
   #write(text: string): boolean {
@@ -327,6 +368,7 @@ class Session {
     else if (frame.type === 'ping') this.#write(upFrame({ type: 'pong' }));
     else if (frame.type === 'welcome') this.#welcome(frame);
     else if (this.#phase === 'welcome') this.#options.onFrame(frame);
+    else if (frame.type === 'refused') this.#said = frame.message;
   }
 
   #welcome(frame: Welcome): void {
@@ -340,7 +382,7 @@ class Session {
   }
 }
 
-function endOf({ code }: SocketEvent): SessionEnd {
+function endOf({ code }: SocketEvent): Omit<SessionEnd, 'said'> {
   const reason = code === undefined ? undefined : closeReasonOf(code);
   return { code: code ?? null, reason: reason ?? 'connection_lost', bye: null };
 }
@@ -357,8 +399,6 @@ function attempt(act: () => void): boolean {
     return false;
   }
 }
-
-// Sends the frames of one turn of the event loop in as few messages as the relay allows. It knows no sockets.
 
 /** The most bytes that one UTF-16 code unit takes in UTF-8. */
 const UNIT_BYTES = 3;
@@ -416,7 +456,6 @@ export class FrameBatch {
     });
   }
 
-  /** Sends the waiting frames at once. */
   flush(): void {
     if (this.#texts.length === 0) return;
     const message = this.#texts.join(FRAME_SEPARATOR);
@@ -430,8 +469,6 @@ export class FrameBatch {
 export function upFrame(header: UpHeader, payload: string | null = null): string {
   return joinFrame(header, payload);
 }
-
-// Calls functions of the library's user, so that what they throw does not disturb the library.
 
 export type ErrorSink = (error: unknown) => void;
 

@@ -55,8 +55,6 @@ function randomDigits(count: number): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-// Wraps JSON text that is sent and received unchanged, for numbers that a double cannot hold.
-
 export type { RawJson };
 
 /**
@@ -113,26 +111,30 @@ export type Welcome = Extract<DownFrame, { type: 'welcome' }>;
  *   says not to reconnect.
  *
  * `reason` is the name of the close code if there was one, otherwise `connection_lost`, `connect_timeout`,
- * `connect_failed`, `heartbeat_lost`, `token_failed`, or `not_connected` before the first attempt.
+ * `connect_failed`, `heartbeat_lost`, `token_failed`, or `not_connected` before the first attempt. `message` tells a
+ * person what happened and what helps.
  */
 export type LinkStatus =
   | { readonly state: 'connecting'; readonly attempt: number }
   | { readonly state: 'connected'; readonly welcome: Welcome }
-  | { readonly state: 'disconnected'; readonly reason: string; readonly retryInMs: number | null }
-  | { readonly state: 'closed'; readonly reason: string };
+  | {
+      readonly state: 'disconnected';
+      readonly reason: string;
+      readonly message: string;
+      readonly retryInMs: number | null;
+    }
+  | { readonly state: 'closed'; readonly reason: string; readonly message: string };
 
 /** The error with which `ready()` and every pending wait reject when the link is closed permanently. */
 export class LinkClosedError extends Error {
   readonly reason: string;
 
-  constructor(reason: string) {
-    super(`The link is closed: ${reason}.`);
+  constructor({ reason, message }: { readonly reason: string; readonly message: string }) {
+    super(`The link is closed: ${reason}. ${message}`);
     this.name = 'LinkClosedError';
     this.reason = reason;
   }
 }
-
-// Computes the delays between reconnects: exponential with jitter.
 
 type BackoffOptions = {
   /** The upper bound of the first delay, in milliseconds. */
@@ -168,8 +170,6 @@ export function reconnectMs(attempt: number, afterMs: number, random = Math.rand
   return Math.min(LONGEST_AFTER_MS, Math.max(0, afterMs)) + jitter;
 }
 
-// Tokens of the client libraries: where they come from, and when they are renewed.
-
 /** A token, or a function that returns one. It is called before each connection, each renewal and each HTTP request. */
 export type TokenSource = string | (() => string | Promise<string>);
 
@@ -187,8 +187,8 @@ export function renewInMs(expiresAt: number, now: number): number {
 }
 
 /** Returns a token from the source. Rejects with what the token function throws, or with TypeError without a token. */
-export async function takeToken(source: TokenSource): Promise<string> {
-  const token = typeof source === 'string' ? source : await source();
+export async function takeToken(source: TokenSource | undefined): Promise<string> {
+  const token = typeof source === 'function' ? await source() : source;
   if (typeof token !== 'string' || token === '') throw new TypeError('The token function gave no token.');
   return token;
 }

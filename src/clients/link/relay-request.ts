@@ -1,6 +1,8 @@
 /** Sends one HTTP request to the relay, with token, timeout and retries. All client libraries use it. */
+import type { CloseReason, Code } from '../../protocol/codes.ts';
 import { writeJson } from '../../protocol/json.ts';
 import { STATUS_ERROR, type SpanLike, type SpanValues } from '../../protocol/trace.ts';
+import { checkBaseUrl, checkToken, unreachable } from './advice.ts';
 import { BACKOFF_CAP_MS, backoffMs, sleep, systemClock, takeToken, type Clock, type TokenSource } from './platform.ts';
 
 /** The options of every library that sends HTTP requests. */
@@ -9,16 +11,25 @@ export type RelayRequestOptions = {
   readonly url: string;
   /**
    * A token, or a function that returns one. The function is called before each request, and once more when the relay
-   * answers 401.
+   * answers 401. If it throws, the call rejects with the code `unauthenticated`. Undefined, such as an environment
+   * variable that is not set, is refused at once.
    */
-  readonly token: TokenSource;
+  readonly token: TokenSource | undefined;
   /** How many times a request is sent again when its connection breaks. Default 3. */
   readonly retries?: number;
+  /** The function that sends requests. Default: the platform's. If it rejects, the request is sent again. */
   readonly fetch?: typeof globalThis.fetch;
+  /** The source of time and timers. Default: the system's. */
   readonly clock?: Clock;
   /** A source of random numbers from 0 (included) to 1 (excluded), for jitter. Default `Math.random`. */
   readonly random?: () => number;
 };
+
+/** Throws TypeError for an address or a token with which no request can succeed. */
+export function checkRequestOptions({ url, token }: RelayRequestOptions): void {
+  checkBaseUrl(url);
+  checkToken(token);
+}
 
 export type RelayRequest = {
   readonly method: 'GET' | 'POST';
@@ -27,7 +38,6 @@ export type RelayRequest = {
   /** How long the relay may take to answer, in milliseconds. The request fails only GRACE_MS later. */
   readonly budgetMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** The span that the request belongs to. */
   readonly trace?: WireTrace;
   /** Creates the error to throw when there is no answer. */
   readonly fault: (code: 'unreachable' | 'unauthenticated', message: string, cause: unknown) => Error;
@@ -40,7 +50,6 @@ export type HttpAnswer = {
   readonly retryAfterMs: number | null;
 };
 
-/** The default number of retries. */
 const RETRIES = 3;
 /** The basis of the exponential pauses before retries, in milliseconds. */
 const RETRY_BASE_MS = 200;
@@ -72,7 +81,7 @@ export async function requestRelay(options: RelayRequestOptions, request: RelayR
       continue;
     }
     if (attempt >= (options.retries ?? RETRIES)) {
-      throw request.fault('unreachable', 'The relay could not be reached.', answer);
+      throw request.fault('unreachable', unreachable(options.url), answer);
     }
     const ms = backoffMs(attempt, { baseMs: RETRY_BASE_MS, capMs: BACKOFF_CAP_MS, random });
     await sleep(clock, ms, request.signal);
@@ -80,18 +89,25 @@ export async function requestRelay(options: RelayRequestOptions, request: RelayR
 }
 
 /** What every error of the libraries may say besides its code and message. */
-type ErrorDetails = { readonly retryAfterMs?: number | null; readonly cause?: unknown };
+export type LibraryErrorDetails = { readonly retryAfterMs?: number | null; readonly cause?: unknown };
+
+/**
+ * The code of a library's error: one of callboard's codes, the name of a close code, or one of the libraries' own. A
+ * newer relay may send one that this version does not name.
+ */
+export type ErrorCode = Code | CloseReason | 'unreachable' | 'bad_answer' | 'overloaded' | 'closed';
 
 /** The form that the errors of all libraries share. */
 export class LibraryError extends Error {
-  readonly code: string;
+  readonly code: ErrorCode;
   /** The time after which a retry may succeed, in milliseconds; null when the relay gave no time. */
   readonly retryAfterMs: number | null;
 
-  constructor(name: string, code: string, message: string, { retryAfterMs, cause }: ErrorDetails) {
+  constructor(name: string, code: string, message: string, { retryAfterMs, cause }: LibraryErrorDetails) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = name;
-    this.code = code;
+    // Most codes come from the relay, as texts.
+    this.code = code as ErrorCode;
     this.retryAfterMs = retryAfterMs ?? null;
   }
 }
@@ -165,20 +181,15 @@ async function sendOnce(options: RelayRequestOptions, request: RelayRequest, tok
       signal: signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal,
       ...(body ? { body: writeJson(body) ?? '{}' } : {}),
     });
-    return read(response, await response.text());
+    const { status, headers } = response;
+    const answer = parseObject(await response.text());
+    // A server error without a JSON object may come from a proxy: the request is sent again.
+    if (answer === null && status >= 500) throw new Error(`HTTP ${status} without a relay's answer`);
+    return { status, body: answer ?? {}, retryAfterMs: retryAfterOf(headers) };
   } finally {
     cancelTimer();
   }
 }
-
-/** Reads a response. Throws for a server error without a JSON object: it may come from a proxy and is retried. */
-function read({ status, headers }: Response, text: string): HttpAnswer {
-  const body = parseObject(text);
-  if (body === null && status >= 500) throw new Error(`HTTP ${status} without a relay's answer`);
-  return { status, body: body ?? {}, retryAfterMs: retryAfterOf(headers) };
-}
-
-// Writes the trace context of a request as members of a frame and as HTTP headers.
 
 /** A trace context as the members of a frame. Empty: the request belongs to no trace. */
 export type WireTrace = {
@@ -188,7 +199,6 @@ export type WireTrace = {
   readonly trace_state?: string | undefined;
 };
 
-/** Returns the headers of W3C Trace Context for a trace context. */
 function traceHeaders({ trace_id, parent_span_id, trace_flags, trace_state }: WireTrace): Record<string, string> {
   return {
     ...(trace_id && { traceparent: `00-${trace_id}-${parent_span_id}-${trace_flags}` }),

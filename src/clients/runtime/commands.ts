@@ -1,5 +1,6 @@
 /** Runs commands: local checks, authorization, approval, the handler, its deadline and its end. */
 import type { DownFrame } from '../../protocol/frames.ts';
+import { RawJson } from '../../protocol/json.ts';
 import {
   NO_PARENT,
   SERVER,
@@ -8,12 +9,13 @@ import {
   type ContextLike,
   type TraceApi,
 } from '../../protocol/trace.ts';
-import { guarded, type ErrorSink } from '../link/link.ts';
+import type { Params } from '../link/actions.ts';
+import { guarded } from '../link/link.ts';
 import { systemClock, type Clock } from '../link/platform.ts';
-import { SCOPE, endSpan, spanAttributes, type WireTrace } from '../link/relay-request.ts';
+import { SCOPE, endSpan, parseObject, spanAttributes, type WireTrace } from '../link/relay-request.ts';
 import { boundedMessage, failure, returned, thrown, toJson, type EndReport, type Stop } from './ends.ts';
-import type { ActionRegistry, Registered } from './registry.ts';
-import type { ActionRequest, Call, Judge, Params, RuntimeOptions, SiteCall } from './types.ts';
+import type { ActionRegistry, SchemaCheck, Registered } from './registry.ts';
+import type { ActionRequest, Call, Judge, RuntimeOptions, SiteCall } from './types.ts';
 
 /** The most commands in progress. It is above the relay's window: handlers may run on after their deadline. */
 const MAX_RUNNING = 256;
@@ -34,7 +36,6 @@ type CommandsOptions = Pick<RuntimeOptions, 'authorize' | 'approve' | 'onError' 
 type Running = { readonly abort: AbortController; stop: Stop | null; started: boolean };
 type Job = { readonly action: Registered; readonly request: ActionRequest; readonly running: Running };
 
-/** The commands in progress at this client. */
 export class Commands {
   readonly #options: CommandsOptions;
   readonly #clock: Clock;
@@ -106,25 +107,64 @@ export class Commands {
     if (!action) return failure('unknown_action', boundedMessage(`This client has no action ${frame.action}.`));
     const parsed = parseParams(frame.payload);
     if (!parsed) return failure('arguments_invalid', 'The params are not an object.');
-    const wrong = action.validate?.(parsed.params) ?? null;
-    return wrong === null ? { action, parsed } : failure('arguments_invalid', wrong);
+    return { action, parsed };
   }
 
-  async #judge({ action, request, running }: Job): Promise<EndReport | null> {
-    const { authorize, approve, onError } = this.#options;
-    if (authorize) {
-      const no = await refusalOf({ judge: authorize, request, no: 'The client does not allow this command.', onError });
-      if (no !== null) return refusedAs('client_denied', no, running);
+  /** Checks the params. Returns the job with the params that the schema gives, or the end of a refused command. */
+  async #check(job: Job, check: SchemaCheck): Promise<Job | EndReport> {
+    let { params } = job.request;
+    const judge: Judge = async () => {
+      const checked = await check(params);
+      if ('fault' in checked) return { allow: false, message: checked.fault };
+      // The type of the handler follows from the schema.
+      params = checked.value as Params;
+      return true;
+    };
+    const refused = await this.#refusalOf(job, judge, ['arguments_invalid', 'The schema failed.']);
+    return refused ?? { ...job, request: { ...job.request, params } };
+  }
+
+  /** Asks the local authorizer, then the approver. Returns the end of a refused command; null if it may run. */
+  async #judge(job: Job): Promise<EndReport | null> {
+    const { authorize, approve } = this.#options;
+    const refused = authorize
+      ? await this.#refusalOf(job, authorize, ['client_denied', 'The client does not allow this command.'])
+      : null;
+    if (refused || !job.action.spec.approval) return refused;
+    return this.#refusalOf(job, approve, ['approval_denied', 'The command was not approved.']);
+  }
+
+  /**
+   * Returns null when the judge allows the command, otherwise its end. The command is also refused if the judge throws,
+   * answers anything but a yes, or has not answered when the signal is aborted. `onError` receives what the judge
+   * throws; the caller does not see it. A command that was cancelled meanwhile ends as cancelled.
+   */
+  async #refusalOf(
+    { request, running }: Job,
+    judge: Judge | undefined,
+    [code, no]: readonly [code: string, message: string],
+  ): Promise<EndReport | null> {
+    const decided = new AbortController();
+    let message = no;
+    try {
+      const verdict = await Promise.race([judge?.(request), abortOf(request.signal, decided.signal)]);
+      if (verdict === true) return null;
+      if (typeof verdict === 'object' && verdict !== null) {
+        if (verdict.allow === true) return null;
+        message = boundedMessage(verdict.message ?? no);
+      }
+    } catch (error) {
+      guarded(() => this.#options.onError?.(error), undefined);
+    } finally {
+      decided.abort();
     }
-    if (action.spec.approval) {
-      const no = await refusalOf({ judge: approve, request, no: 'The command was not approved.', onError });
-      if (no !== null) return refusedAs('approval_denied', no, running);
-    }
-    return null;
+    return running.stop === 'cancelled' ? { type: 'cancelled', payload: null } : failure(code, message);
   }
 
   /** Runs a command to its end. Never rejects. */
-  async #run(job: Job): Promise<EndReport> {
+  async #run(given: Job): Promise<EndReport> {
+    const job = given.action.check ? await this.#check(given, given.action.check) : given;
+    if ('type' in job) return job;
     const refused = await this.#judge(job);
     if (refused) return refused;
     const { action, request, running } = job;
@@ -142,7 +182,7 @@ export class Commands {
     const tooLong = () => stop(running, 'timeout', 'The time limit of the action has passed.');
     const cancelTimer = timeoutMs === undefined ? () => {} : this.#clock.after(timeoutMs, tooLong);
     try {
-      return returned(await action.run(request.params, this.#callOf(job)));
+      return await resultOf(action, await action.run(request.params, this.#callOf(job)));
     } catch (error) {
       return thrown(error, running.abort.signal, running.stop);
     } finally {
@@ -166,18 +206,20 @@ export class Commands {
   }
 }
 
+/** Returns the end of a command whose handler returned. */
+async function resultOf({ checkResult }: Registered, value: unknown): Promise<EndReport> {
+  const end = returned(value);
+  if (!checkResult || end.type === 'error') return end;
+  const checked = await checkResult(JSON.parse(end.payload ?? 'null'));
+  if ('fault' in checked)
+    return failure('result_unavailable', boundedMessage(`The result does not match its schema: ${checked.fault}`));
+  return value instanceof RawJson ? end : returned(checked.value);
+}
+
 function stop(running: Running, why: Stop, message: string): void {
   if (running.stop !== null) return;
   running.stop = why;
   running.abort.abort(new DOMException(message, 'AbortError'));
-}
-
-/**
- * Returns the end of a command whose handler did not run. A command that was cancelled ends as cancelled, any other as
- * refused.
- */
-function refusedAs(code: 'client_denied' | 'approval_denied', message: string, { stop }: Running): EndReport {
-  return stop === 'cancelled' ? { type: 'cancelled', payload: null } : failure(code, message);
 }
 
 function requestOf(
@@ -200,37 +242,6 @@ function requestOf(
   };
 }
 
-// Asks the local authorizer, or the approver, whether a command may run.
-
-type Judgement = {
-  readonly judge: Judge | undefined;
-  readonly request: ActionRequest;
-  /** The message of the refusal if the judge gives no message. */
-  readonly no: string;
-  readonly onError: ErrorSink | undefined;
-};
-
-/**
- * Returns null when the judge allows the command, otherwise the reason. The command is also refused if the judge
- * throws, answers anything but a yes, or has not answered when the signal is aborted. `onError` receives what the judge
- * throws; the caller does not see it.
- */
-async function refusalOf({ judge, request, no, onError }: Judgement): Promise<string | null> {
-  if (!judge) return no;
-  const aborted = new AbortController();
-  try {
-    const verdict = await Promise.race([judge(request), abortOf(request.signal, aborted.signal)]);
-    if (verdict === true) return null;
-    if (typeof verdict !== 'object' || verdict === null) return no;
-    return verdict.allow === true ? null : boundedMessage(verdict.message ?? no);
-  } catch (error) {
-    guarded(() => onError?.(error), undefined);
-    return no;
-  } finally {
-    aborted.abort();
-  }
-}
-
 /** Resolves with false as soon as `signal` is aborted. Removes its listener when `done` is aborted. */
 function abortOf(signal: AbortSignal, done: AbortSignal): Promise<false> {
   return new Promise((resolve) => {
@@ -238,8 +249,6 @@ function abortOf(signal: AbortSignal, done: AbortSignal): Promise<false> {
     else signal.addEventListener('abort', () => resolve(false), { once: true, signal: done });
   });
 }
-
-// Parses the params of a command, and separates the site context that the relay adds to them.
 
 const RESERVED = '__cooperative_site_';
 
@@ -250,8 +259,8 @@ type ParsedParams = { readonly params: Params; readonly site: SiteCall | null };
  * params to `site`.
  */
 function parseParams(payload: string | null): ParsedParams | null {
-  const value = payload === null ? {} : parse(payload);
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
+  const value = payload === null ? {} : parseObject(payload);
+  if (value === null) return null;
   const members = Object.entries(value);
   const reserved = new Map(members.filter(([name]) => name.startsWith(RESERVED)));
   if (reserved.size === 0) return { params: Object.fromEntries(members), site: null };
@@ -264,14 +273,6 @@ function siteOf(reserved: ReadonlyMap<string, unknown>): SiteCall | null {
   return typeof sessionId === 'string' && typeof siteId === 'string' ? { sessionId, siteId } : null;
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 // Records the spans of commands, from their arrival to their end at this client.
 
 /**
@@ -282,15 +283,13 @@ const OTHER_METHOD = '_OTHER';
 const SAMPLED = '01';
 const NOT_SAMPLED = '00';
 
-type Command = WireTrace & { readonly command_id: string; readonly action: string };
-
 /**
  * Runs a command within a span, which is active while the command runs. Its parent is the span that the relay's frame
  * names. `isKnown`: this client has the action.
  */
 function traced(
   tracing: TraceApi,
-  frame: Command,
+  frame: CommandFrame,
   { isKnown, run }: { readonly isKnown: boolean; readonly run: () => EndReport | Promise<EndReport> },
 ): Promise<EndReport> {
   const { action, command_id } = frame;

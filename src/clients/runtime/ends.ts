@@ -2,6 +2,7 @@
 import { MAX_ERROR_MESSAGE } from '../../protocol/codes.ts';
 import { upFrame, type LinkFrame } from '../link/link.ts';
 import { jsonOf, type Clock } from '../link/platform.ts';
+import type { ErrorCode } from '../link/relay-request.ts';
 
 /** The reason why a command's signal was aborted. */
 export type Stop = 'cancelled' | 'deadline' | 'timeout' | 'closed';
@@ -102,14 +103,15 @@ export class ActionCancelled extends Error {
   }
 }
 
-/** The relay refused a site's definition or removal. `code` is one of callboard's codes. */
+/** The relay refused a site's definition or removal. */
 export class SiteRefusedError extends Error {
-  readonly code: string;
+  readonly code: ErrorCode;
 
   constructor(code: string, message: string) {
     super(message);
     this.name = 'SiteRefusedError';
-    this.code = code;
+    // The code comes from the relay, as a text.
+    this.code = code as ErrorCode;
   }
 }
 

@@ -1,23 +1,10 @@
 /** Exports `callboard/runtime`, a client that advertises actions and runs commands, in Node and browsers. */
 export { createRuntime } from './runtime.ts';
 export { ActionCancelled, ActionError, SiteRefusedError, type ActionErrorCode } from './ends.ts';
-export type {
-  Action,
-  ActionRequest,
-  ActionSpec,
-  Call,
-  Drop,
-  Handler,
-  Judge,
-  Params,
-  Runtime,
-  RuntimeOptions,
-  SiteCall,
-  SiteDefinition,
-  SiteRegistration,
-  Verdict,
-} from './types.ts';
+export { defineActions } from '../link/actions.ts';
+export type * from '../link/actions.ts';
+export type * from './types.ts';
 export type { ReportChanges, ReportedContext, ReportedWindow } from './reports.ts';
 export { LinkClosedError, rawJson, type Clock, type LinkStatus, type RawJson, type Welcome } from '../link/platform.ts';
 export type { SocketConstructor, SocketLike, TokenSource } from '../link/platform.ts';
-export type { TraceApi } from '../link/relay-request.ts';
+export type { ErrorCode, TraceApi } from '../link/relay-request.ts';

@@ -9,8 +9,10 @@ import {
   type Schema,
 } from '@cfworker/json-schema';
 import { NAME } from '../../protocol/fields.ts';
+import type { ActionSchema, ActionSpec, JsonSchema, StandardIssue, StandardSchema } from '../link/actions.ts';
+import { wrong } from '../link/advice.ts';
 import { boundedMessage, fits, messageOf } from './ends.ts';
-import type { ActionSpec, Handler } from './types.ts';
+import type { Handler } from './types.ts';
 
 /** The limits of actions are the relay's (PROTOCOL.md, section 10). */
 const MAX_ACTIONS = 256;
@@ -18,16 +20,20 @@ const MAX_ACTION_BYTES = 64 * 1024;
 /** The longest delay that setTimeout accepts. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
+/** A value as its schema gives it, or its first fault, at most 256 characters. */
+export type CheckedValue = { readonly value: unknown } | { readonly fault: string };
+/** Rejects or throws only if the schema's library does. */
+export type SchemaCheck = (value: unknown) => CheckedValue | Promise<CheckedValue>;
+
 export type Registered = {
   readonly name: string;
   readonly spec: ActionSpec;
   readonly run: Handler;
-  readonly validate: Validate | null;
-  /** The advertisement as JSON text. */
+  readonly check: SchemaCheck | null;
+  readonly checkResult: SchemaCheck | null;
   readonly json: string;
 };
 
-/** The actions of one runtime. */
 export class ActionRegistry {
   readonly #actions = new Map<string, Registered>();
   readonly #changed: () => void;
@@ -40,15 +46,27 @@ export class ActionRegistry {
    * Adds an action. Throws TypeError for an invalid one and then changes nothing. Returns a function that removes the
    * action; calling it twice does nothing.
    */
-  add(name: string, spec: ActionSpec, run: Handler): () => void {
+  add(name: string, spec: ActionSpec, run: Handler<never>): () => void {
     const actions = this.#actions;
+    if (typeof spec !== 'object' || spec === null)
+      throw wrong(`action ${name}`, spec, 'handle(name, spec, handler) with a spec such as {}');
+    if (typeof run !== 'function') throw wrong(`action ${name}`, run, 'a function');
     const { timeoutMs = MAX_TIMEOUT_MS } = spec;
-    if (!NAME.test(name)) throw new TypeError(`action ${name}: invalid action name`);
+    if (typeof name !== 'string' || !NAME.test(name))
+      throw wrong('action', name, 'a letter, then up to 127 of A-Z a-z 0-9 _ . : -');
     if (actions.has(name)) throw new TypeError(`action ${name}: already registered`);
     if (actions.size >= MAX_ACTIONS) throw new TypeError(`action ${name}: more than ${MAX_ACTIONS} actions`);
     if (!(timeoutMs >= 1 && timeoutMs <= MAX_TIMEOUT_MS))
-      throw new TypeError(`action ${name}: timeoutMs: 1 to ${MAX_TIMEOUT_MS} expected`);
-    const action = { name, spec, run, validate: validatorOf(name, spec), json: advertise(name, spec) };
+      throw wrong(`action ${name}: timeoutMs`, timeoutMs, `1 to ${MAX_TIMEOUT_MS}`);
+    const action = {
+      name,
+      spec,
+      // `check` makes sure that the params are of the type that the handler was given by the schema.
+      run: run as Handler,
+      check: checkOf(`action ${name}: schema`, spec.schema),
+      checkResult: checkOf(`action ${name}: result`, spec.result),
+      json: advertise(name, spec),
+    };
     actions.set(name, action);
     this.#changed();
     return () => {
@@ -66,21 +84,60 @@ export class ActionRegistry {
   }
 }
 
-function validatorOf(name: string, { schema }: ActionSpec): Validate | null {
+/** Returns the check of a schema; null without one. `where` begins the message of the TypeError for a wrong schema. */
+function checkOf(where: string, schema: ActionSchema | undefined): SchemaCheck | null {
   if (schema === undefined) return null;
   try {
-    return compileSchema(schema);
+    if (isStandard(schema)) return standardCheck(schema);
+    const validate = compileSchema(schema);
+    return (value) => {
+      const fault = validate(value);
+      return fault === null ? { value } : { fault };
+    };
   } catch (error) {
-    throw new TypeError(`action ${name}: schema: ${messageOf(error)}`, { cause: error });
+    throw new TypeError(`${where}: ${messageOf(error)}`, { cause: error });
   }
 }
 
+/** A schema of a library may be a function, as those of arktype are. */
+function isStandard(schema: ActionSchema): schema is StandardSchema {
+  return schema instanceof Object && '~standard' in schema;
+}
+
+function standardCheck({ '~standard': { validate } }: StandardSchema): SchemaCheck {
+  const read = (result: Awaited<ReturnType<typeof validate>>): CheckedValue =>
+    result.issues ? { fault: issueText(result.issues[0]) } : { value: result.value };
+  return (value) => {
+    const result = validate(value);
+    return result instanceof Promise ? result.then(read) : read(result);
+  };
+}
+
+function issueText(issue: StandardIssue | undefined): string {
+  const path = issue?.path?.map((part) => `/${String(typeof part === 'object' ? part.key : part)}`).join('');
+  return boundedMessage(`${path || 'params'}: ${issue?.message ?? 'invalid'}`);
+}
+
 function advertise(name: string, spec: ActionSpec): string {
-  const { summary, description, version, schema, metadata } = spec;
-  const said = { checks_arguments: schema !== undefined, guards: guardsOf(spec), effects: effectsOf(name, spec) };
+  const { summary, description, version, metadata } = spec;
+  const schema = jsonSchemaOf(name, spec);
+  const said = { checks_arguments: spec.schema !== undefined, guards: guardsOf(spec), effects: effectsOf(name, spec) };
   const json = JSON.stringify({ name, summary, description, version, ...said, schema, metadata });
   if (!fits(json, MAX_ACTION_BYTES)) throw new TypeError(`action ${name}: larger than ${MAX_ACTION_BYTES} bytes`);
   return json;
+}
+
+/** Returns the JSON Schema to advertise. Throws TypeError for a library's schema that has none. */
+function jsonSchemaOf(name: string, { schema, jsonSchema }: ActionSpec): JsonSchema | undefined {
+  if (jsonSchema !== undefined || schema === undefined || !isStandard(schema)) return jsonSchema ?? schema;
+  const library = schema['~standard'].jsonSchema;
+  let cause: unknown;
+  try {
+    if (library) return library.input({ target: 'draft-2020-12' });
+  } catch (error) {
+    cause = error;
+  }
+  throw new TypeError(`action ${name}: schema: it has no JSON Schema: give one as jsonSchema beside it`, { cause });
 }
 
 /**
@@ -94,9 +151,8 @@ function effectsOf(name: string, { effects }: ActionSpec): object | undefined {
   if (effects === undefined) return undefined;
   const { readOnly: read_only, destructive, idempotent, openWorld: open_world } = effects;
   const flags = { read_only, destructive, idempotent, open_world };
-  const wrong = Object.values(flags).some((flag) => flag !== undefined && typeof flag !== 'boolean');
-  if (wrong) throw new TypeError(`action ${name}: effects: true or false expected`);
-  return flags;
+  if (Object.values(flags).every((flag) => flag === undefined || typeof flag === 'boolean')) return flags;
+  throw new TypeError(`action ${name}: effects: true or false expected`);
 }
 
 // A JSON Schema that checks other JSON Schemas (draft 2020-12): each keyword that the validator reads has a valid value.
@@ -128,15 +184,17 @@ const FORMS: readonly (readonly [form: object | boolean, keywords: string])[] = 
   [schemaMap, '$defs definitions properties dependentSchemas'],
   [{ ...schemaMap, propertyNames: { format: 'regex' } }, 'patternProperties'],
   [{ type: 'object', additionalProperties: names }, 'dependentRequired'],
+  [true, 'const default examples deprecated readOnly writeOnly'],
   // Forbidden: the validator ignores `$dynamicRef`. It reads the other two, but they belong to older drafts.
   [false, '$dynamicRef $recursiveRef id'],
 ];
 
+const KEYWORDS = Object.fromEntries(
+  FORMS.flatMap(([form, keywords]) => keywords.split(' ').map((name) => [name, form])),
+);
+
 /** A JSON Schema that accepts every schema that the validator can apply. */
-const SCHEMA_FORM: Readonly<Record<string, unknown>> = {
-  type: ['object', 'boolean'],
-  properties: Object.fromEntries(FORMS.flatMap(([form, keywords]) => keywords.split(' ').map((name) => [name, form]))),
-};
+const SCHEMA_FORM: Readonly<Record<string, unknown>> = { type: ['object', 'boolean'], properties: KEYWORDS };
 
 // Checks the params of commands against the JSON Schema of their action.
 
@@ -158,14 +216,22 @@ const UNSAFE_FORMAT = 'url';
 const checkForm = interpreter(SCHEMA_FORM);
 
 /**
- * Prepares a JSON Schema 2020-12, including its formats, for checking params. Throws if the schema is invalid, refers
- * to a schema outside itself, or uses `$dynamicRef`. The schema is interpreted: no code is generated, so a page may
- * forbid `unsafe-eval`.
+ * Prepares a JSON Schema 2020-12, including its formats, for checking params. Throws if the schema is invalid, has no
+ * keyword, refers to a schema outside itself, or uses `$dynamicRef`. The schema is interpreted: no code is generated, so
+ * a page may forbid `unsafe-eval`.
  */
-export function compileSchema(schema: NonNullable<ActionSpec['schema']>): Validate {
-  const fault = checkForm(schema);
+export function compileSchema(schema: JsonSchema): Validate {
+  const copy = copySchema(schema);
+  const fault = checkForm(copy);
   if (fault !== null) throw new TypeError(fault.replace(/^params/, 'the schema'));
-  return interpreter(schema);
+  return interpreter(copy);
+}
+
+/** Throws TypeError for members none of which is a keyword: such a schema would check nothing. */
+function checkKeywords(names: readonly string[]): void {
+  const [first] = names;
+  if (first === undefined || names.some((name) => Object.hasOwn(KEYWORDS, name))) return;
+  throw new TypeError(`${first} is no keyword of JSON Schema: put it into properties`);
 }
 
 function interpreter(given: unknown): Validate {
@@ -173,6 +239,7 @@ function interpreter(given: unknown): Validate {
   const schema = copySchema(given);
   const lookup = dereference(schema);
   for (const part of partsOf(schema)) {
+    checkKeywords(Object.keys(part));
     if (part.$ref !== undefined && lookup[part.__absolute_ref__ ?? ''] === undefined) {
       throw new TypeError(`no schema for $ref ${part.$ref}`);
     }
@@ -189,9 +256,16 @@ function interpreter(given: unknown): Validate {
 }
 
 function copySchema(given: unknown): Schema | boolean {
-  const copy = bare(JSON.parse(JSON.stringify(given)));
+  const copy = bare(JSON.parse(JSON.stringify(given, plain) ?? 'null'));
   if (!isSchema(copy)) throw new TypeError('the schema is neither an object nor a boolean');
   return copy;
+}
+
+/** Returns the value if JSON can hold it. Throws TypeError for a function and for an object of a library's class. */
+function plain(name: string, value: unknown): unknown {
+  const prototype: unknown = value instanceof Object ? Object.getPrototypeOf(value) : null;
+  if (prototype === null || Array.isArray(value) || Object.getPrototypeOf(prototype) === null) return value;
+  throw new TypeError(`${name || 'it'} is no plain JSON`);
 }
 
 function isSchema(value: unknown): value is Schema | boolean {

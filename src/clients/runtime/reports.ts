@@ -108,8 +108,6 @@ function isList<T>(update: RowsUpdate<T>): update is readonly T[] {
   return Array.isArray(update);
 }
 
-// Splits a report of contexts and windows into payloads that fit into frames.
-
 type ReportKind = 'contexts' | 'windows';
 type Parts = Readonly<Partial<Record<ReportKind, Part | null>>>;
 
@@ -166,8 +164,6 @@ function listOf(pieces: readonly Piece[], list: Piece['list']): string[] {
   return json.length === 0 ? [] : [`"${list}":[${json.join(',')}]`];
 }
 
-// Limits how many times per second something may happen.
-
 /**
  * Creates a token bucket that holds `perSecond` tokens at most and gains as many each second. The returned function
  * takes a token; it returns false when there is none.
@@ -202,7 +198,6 @@ export type ReportedContext = Camelized<WireContext> & { readonly metadata?: unk
  */
 export type ReportedWindow = Camelized<WireWindow>;
 
-/** One row as JSON text for the relay. */
 type ReportRow = { readonly id: string; readonly json: string };
 
 /**
@@ -255,8 +250,6 @@ function nesting(json: string): number {
 function camel(name: string): string {
   return name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
-
-// Keeps the reported rows of one kind, and which changes the relay does not have yet. Sends nothing.
 
 /**
  * A change of the reported rows of one kind. `set` adds or replaces rows and `removed` removes rows by id. All other

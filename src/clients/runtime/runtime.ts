@@ -1,6 +1,8 @@
 /** Creates the client of the relay that runs commands. It joins the link, the actions, the commands and the reports. */
-import { ID } from '../../protocol/fields.ts';
+import { ID, WORDS } from '../../protocol/fields.ts';
 import type { UpHeader } from '../../protocol/frames.ts';
+import type { ActionSpec } from '../link/actions.ts';
+import { checkCallbacks, wrong } from '../link/advice.ts';
 import { RelayLink, guarded, upFrame, type LinkFrame } from '../link/link.ts';
 import {
   LinkClosedError,
@@ -25,7 +27,7 @@ import {
 } from './ends.ts';
 import { ActionRegistry } from './registry.ts';
 import { Reporter, createThrottle, type ReportedContext, type ReportedWindow, type RowsUpdate } from './reports.ts';
-import type { ActionSpec, Handler, Runtime, RuntimeOptions, SiteDefinition, SiteRegistration } from './types.ts';
+import type { Handler, Runtime, RuntimeOptions, SiteDefinition, SiteRegistration } from './types.ts';
 
 // Sizes are bytes of UTF-8, times are milliseconds. The limit of metadata is the relay's (PROTOCOL.md, section 10).
 
@@ -42,7 +44,8 @@ const CLOSE_MS = 10_000;
 /**
  * Creates a client of the relay. It advertises actions, runs each command at most once, and keeps each end until the
  * relay acknowledges it. Throws TypeError for invalid options. Background work never throws and leaves no promise
- * rejection unhandled.
+ * rejection unhandled. When the relay refuses the client permanently, a Node process gets the exit code 1, unless the
+ * program has set one.
  */
 export function createRuntime(options: RuntimeOptions): Runtime {
   return new LinkRuntime(options);
@@ -61,7 +64,6 @@ class LinkRuntime implements Runtime {
   readonly #sites: HostedSites;
   readonly #reporter: Reporter;
   readonly #listeners = new Set<(status: LinkStatus) => void>();
-  /** The calls of `ready` that have not been answered. */
   readonly #unready = new Set<Waiting<Welcome>>();
   readonly #mayProgress: () => boolean;
   #advertising = false;
@@ -72,11 +74,14 @@ class LinkRuntime implements Runtime {
   readonly #left = Promise.withResolvers<void>();
 
   constructor(options: RuntimeOptions) {
+    checkCallbacks(options, ['onStatus', 'onError', 'authorize', 'approve', 'onDrop']);
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#mayProgress = createThrottle(this.#clock, PROGRESS_RATE);
     this.clientId = checkId('clientId', options.clientId);
     this.instanceId = checkId('instanceId', options.instanceId ?? randomId('i-'));
+    if (!WORDS.clientType.includes(options.clientType))
+      throw wrong('clientType', options.clientType, `one of ${WORDS.clientType.join(', ')}`);
     this.#metadata = metadataJson(options);
     this.#ends = new Deliverer({
       clock: this.#clock,
@@ -101,6 +106,8 @@ class LinkRuntime implements Runtime {
     });
     this.#link = new RelayLink({
       ...options,
+      who: `client ${this.clientId}`,
+      isHeard: (status) => this.#isHeard(status),
       hello: (token) => this.#hello(token),
       onFrame: (frame) => this.#frame(frame),
       onStatus: (status) => this.#statusChanged(status),
@@ -140,7 +147,7 @@ class LinkRuntime implements Runtime {
     return () => void this.#listeners.delete(listener);
   }
 
-  handle(name: string, spec: ActionSpec, run: Handler): () => void {
+  handle(name: string, spec: ActionSpec, run: Handler<never>): () => void {
     return this.#registry.add(name, spec, run);
   }
 
@@ -231,6 +238,11 @@ class LinkRuntime implements Runtime {
     });
   }
 
+  #isHeard({ state }: LinkStatus): boolean {
+    if (this.#leaving !== 'no' || (state === 'closed' && this.#unready.size > 0)) return true;
+    return this.#options.onStatus !== undefined || this.#listeners.size > 0;
+  }
+
   #statusChanged(status: LinkStatus): void {
     if (status.state === 'connected') {
       if (this.#leaving === 'asking') this.#link.send({ type: 'closing' });
@@ -245,19 +257,20 @@ class LinkRuntime implements Runtime {
     if (status.state === 'closed') {
       this.#commands.abort();
       this.#ends.close();
-      this.#sites.close(new LinkClosedError(status.reason));
+      this.#sites.close(new LinkClosedError(status));
       this.#left.resolve();
     }
     const { onStatus = () => {}, onError } = this.#options;
     for (const listener of [onStatus, ...this.#listeners]) guarded(() => listener(status), onError);
     this.#answerReady(status);
+    if (status.state === 'closed' && this.#leaving === 'no') failProcess();
   }
 
   #answerReady(status: LinkStatus): void {
     if (status.state !== 'connected' && status.state !== 'closed') return;
     for (const { resolve, reject } of this.#unready) {
       if (status.state === 'connected') resolve(status.welcome);
-      else reject(new LinkClosedError(status.reason));
+      else reject(new LinkClosedError(status));
     }
     this.#unready.clear();
   }
@@ -303,11 +316,17 @@ class LinkRuntime implements Runtime {
   }
 }
 
-// Checks and writes what the program gives.
+/**
+ * Makes a Node process that nothing keeps alive any more end with code 1, unless the program has set a code: its client
+ * was refused permanently.
+ */
+function failProcess(): void {
+  if (typeof process === 'object' && process.versions?.node) process.exitCode ??= 1;
+}
 
 /** Returns a valid id. Throws TypeError, naming the option, for an invalid one. */
 export function checkId(option: string, id: string): string {
-  if (!ID.test(id)) throw new TypeError(`${option}: 1 to 128 of A-Z a-z 0-9 . _ : @ ~ - expected`);
+  if (typeof id !== 'string' || !ID.test(id)) throw wrong(option, id, '1 to 128 of A-Z a-z 0-9 . _ : @ ~ -');
   return id;
 }
 
@@ -329,8 +348,6 @@ export function siteMembers({ title, eventNames, actions, capabilityProfile: pro
     capability_profile: { action_invocation: profile?.actionInvocation ?? false, sharing: profile?.sharing ?? false },
   };
 }
-
-// Registers and removes cooperative sites over the link, and repeats this after each reconnect.
 
 type HostedSitesOptions = {
   readonly clock: Clock;

@@ -1,12 +1,10 @@
 /** Defines the public interface of `callboard/runtime`. Contains types only. */
 import type { WireClientType } from '../../protocol/fields.ts';
+import type { ActionSchema, ActionSpec, InputOf, JsonSchema, OutputOf, Params, ParamsOr } from '../link/actions.ts';
 import type { LinkOptions } from '../link/link.ts';
 import type { LinkStatus, Welcome } from '../link/platform.ts';
 import type { TraceApi } from '../link/relay-request.ts';
 import type { ReportedContext, ReportedWindow, ReportChanges } from './reports.ts';
-
-/** The params of a command. They already match the action's schema, if it has one. */
-export type Params = Readonly<Record<string, unknown>>;
 
 /** The cooperative site and session through which a command was invoked. */
 export type SiteCall = { readonly sessionId: string; readonly siteId: string };
@@ -49,49 +47,16 @@ export type Call = {
 };
 
 /**
- * Runs a command. The value that it returns or resolves to is the command's result, as JSON; undefined counts as null,
- * and `rawJson(text)` is sent unchanged. An error that it throws fails the command: see ActionError and
- * ActionCancelled. If a handler returns after a cancel, its command has completed.
+ * Runs a command. `params` already match the action's schema, if it has one. The value that the handler returns or
+ * resolves to is the command's result, as JSON; undefined counts as null, and `rawJson(text)` is sent unchanged. An
+ * error that it throws fails the command: see ActionError and ActionCancelled. If a handler returns after a cancel, its
+ * command has completed.
  */
-export type Handler = (params: Params, call: Call) => unknown;
+export type Handler<P = Params, R = unknown> = (params: P, call: Call) => Returned<R>;
+/** An unknown result says nothing about what a handler may return. */
+type Returned<R> = unknown extends R ? unknown : R | Promise<R>;
 
-/** The advertisement of an action, and its local checks. */
-export type ActionSpec = {
-  readonly summary?: string;
-  readonly description?: string;
-  readonly version?: string;
-  /**
-   * The JSON Schema 2020-12 of the params. Params that do not match are refused with `arguments_invalid`, before
-   * `authorize` and `approve` are called.
-   */
-  readonly schema?: Readonly<Record<string, unknown>> | boolean;
-  /** Further facts about the action, as any JSON value. */
-  readonly metadata?: unknown;
-  /** Whether only one command of the action may run at a time. While it runs, others are refused (`lease_busy`). */
-  readonly lease?: boolean;
-  /**
-   * The longest time that the handler may run, in milliseconds. After it, the handler's signal is aborted. If the
-   * handler then stops, the command fails with `client_timeout`. The command's own deadline applies too.
-   */
-  readonly timeoutMs?: number;
-  /**
-   * Whether each command requires `approve`. Without an `approve` callback, each command is refused
-   * (`approval_denied`).
-   */
-  readonly approval?: boolean;
-  /**
-   * What the action does, for people and tools; it changes nothing about how the action runs. An absent member says
-   * nothing. `idempotent`: running the action again with the same params changes nothing more. `openWorld`: it acts on
-   * something outside the client.
-   */
-  readonly effects?: {
-    readonly readOnly?: boolean;
-    readonly destructive?: boolean;
-    readonly idempotent?: boolean;
-    readonly openWorld?: boolean;
-  };
-};
-
+/** An action as one value, for the option `actions`. */
 export type Action = ActionSpec & { readonly name: string; readonly run: Handler };
 
 /** The command that a Judge decides on. */
@@ -108,19 +73,31 @@ export type Judge = (request: ActionRequest) => Verdict | Promise<Verdict>;
 export type Drop = { readonly commandId: string; readonly reason: string };
 
 export type RuntimeOptions = LinkOptions & {
+  /** The id by which callers name this client: 1 to 128 of A-Z a-z 0-9 . _ : @ ~ -. */
   readonly clientId: string;
+  /** `browser`, `console`, `mobile` or `web`. */
   readonly clientType: WireClientType;
-  /** The id of one run of this client; generated when absent. Two runs must never use the same id. */
+  /**
+   * The id of one run of this client; generated when absent. Two runs must never use the same id. A new run replaces the
+   * previous run of the same client.
+   */
   readonly instanceId?: string;
+  /** Facts about this client for operators: any JSON of at most 16 KiB. Default null. */
   readonly metadata?: unknown;
+  /** The actions to begin with. `handle` adds more. */
   readonly actions?: readonly Action[];
-  /** The local authorizer. A refusal ends the command with `client_denied`. */
+  /**
+   * The local authorizer, called for every command before `approve`. A refusal ends the command with `client_denied`.
+   * If it throws, the command is refused and `onError` receives the error. Absent: every command is allowed.
+   */
   readonly authorize?: Judge;
   /**
    * Called for each command of an action with `approval`. A refusal ends the command with `approval_denied`. The
-   * callback may take until the deadline of the command.
+   * callback may take until the deadline of the command; then `request.signal` is aborted. If it throws, the command is
+   * refused and `onError` receives the error. Absent: such commands are refused.
    */
   readonly approve?: Judge;
+  /** Receives ends that the relay will never receive. `onError` receives what this callback throws. */
   readonly onDrop?: (drop: Drop) => void;
   /**
    * The `trace` object of `@opentelemetry/api`, to record a span for each command. While a handler runs, that span is
@@ -132,11 +109,13 @@ export type RuntimeOptions = LinkOptions & {
 /** A cooperative site. The defaults: no title, any event name, no actions, and viewers may only receive events. */
 export type SiteDefinition = {
   readonly siteId: string;
+  /** The title for people: at most 256 characters. */
   readonly title?: string | null;
   /** The event names that may be published; any name when empty. */
   readonly eventNames?: readonly string[];
   /** The actions of this client that viewers may invoke. */
   readonly actions?: readonly string[];
+  /** Whether viewers may invoke `actions`, and whether a session may be shared with others. Each default false. */
   readonly capabilityProfile?: { readonly actionInvocation?: boolean; readonly sharing?: boolean };
 };
 
@@ -153,7 +132,6 @@ export interface SiteRegistration {
 }
 
 export interface Runtime extends AsyncDisposable {
-  /** The option `url`. */
   readonly url: string;
   readonly clientId: string;
   readonly instanceId: string;
@@ -169,11 +147,25 @@ export interface Runtime extends AsyncDisposable {
   /** Calls the listener for each later status change. Returns a function that removes the listener. */
   onStatus(listener: (status: LinkStatus) => void): () => void;
   /**
-   * Adds an action and advertises it. Throws TypeError for a name that is invalid or in use, a schema that does not
-   * compile, an invalid `timeoutMs`, an advertisement that is too large, or too many actions. Returns a function that
-   * removes the action; its running commands continue.
+   * Adds an action and advertises it, with types by hand: `handle<P, R>(...)`. Only a schema makes sure that the params
+   * are of type `P`.
    */
-  handle(name: string, spec: ActionSpec, run: Handler): () => void;
+  handle<P extends object = never, R = unknown>(
+    name: [P] extends [never] ? never : string,
+    spec: ActionSpec,
+    run: Handler<NoInfer<P>, NoInfer<R>>,
+  ): () => void;
+  /**
+   * Adds an action and advertises it. The schemas of the spec give the types of the handler's params and result. Throws
+   * TypeError for a name that is invalid or in use, a schema that cannot be applied, an invalid `timeoutMs`, an
+   * advertisement that is too large, or too many actions. Returns a function that removes the action; its running
+   * commands continue.
+   */
+  handle<const S extends ActionSchema = JsonSchema, const R extends ActionSchema = JsonSchema>(
+    name: string,
+    spec: ActionSpec<S, R>,
+    run: Handler<ParamsOr<OutputOf<S>>, InputOf<R>>,
+  ): () => void;
   /**
    * Hosts a cooperative site: registers it now and again after each `welcome`. A second call for the same site replaces
    * its definition. If the relay refuses a definition, the previous one stays in force. The token needs the scope

@@ -1,13 +1,390 @@
 /** Exports `callboard/site`, the client of a viewer of a cooperative site, in a browser. Needs only `fetch`. */
-export { CooperativeSiteBrowserClient, SiteError, type SiteErrorDetails } from './client.ts';
-export type {
-  SiteClientOptions,
-  SiteEvent,
-  SiteGap,
-  SiteInvocation,
-  SiteInvokeOptions,
-  StreamStatus,
-  SubscribeOptions,
-} from './client.ts';
+import { readHttpOutcome, type Ended } from '../caller/caller.ts';
+import { unreachable, warn, wrong } from '../link/advice.ts';
+import { STABLE_MS, randomId, reconnectMs, sleep, systemClock, takeToken, type Clock } from '../link/platform.ts';
+import {
+  LibraryError,
+  checkRequestOptions,
+  parseObject,
+  refusalIn,
+  requestRelay,
+  retryAfterOf,
+  textOf,
+  trimUrl,
+  type LibraryErrorDetails,
+  type RelayRequestOptions,
+} from '../link/relay-request.ts';
+import { createSseParser, type SseFrame } from './sse.ts';
+
 export type { Failure, Outcome } from '../caller/caller.ts';
 export type { Clock, TokenSource } from '../link/platform.ts';
+export type { ErrorCode } from '../link/relay-request.ts';
+
+/** `token`: the grant's token, or a function that returns it. */
+export type SiteClientOptions = Omit<RelayRequestOptions, 'retries'> & {
+  /** The session that the owner of the site opened. */
+  readonly sessionId: string;
+};
+
+/** A notification, not state: after an event, refresh the state that it concerns. */
+export type SiteEvent = {
+  readonly type: 'event';
+  readonly name: string;
+  /** The data of the event: any JSON. Nothing checks what a site publishes. */
+  readonly data: unknown;
+  /** The id of the message that the relay retained in history. */
+  readonly messageId: string;
+  /** The time of publication in epoch milliseconds, by the relay's clock. */
+  readonly publishedAt: number;
+  /**
+   * At least the number of events that were lost since the previous one: those that were not read fast enough, and one for
+   * each interruption between relays.
+   */
+  readonly missed: number;
+};
+
+/**
+ * The stream broke and is live again. Events published in between are lost, because the relay replays nothing: refresh
+ * all state. A gap is yielded when the new stream is already live, so no later change is missed.
+ */
+export type SiteGap = {
+  readonly type: 'gap';
+  /** The time at which the stream was last known to be live, in epoch milliseconds of the local clock. */
+  readonly since: number;
+};
+
+export type StreamStatus = 'connecting' | 'live' | 'waiting';
+
+export type SubscribeOptions = {
+  /** The names of the events to receive. Absent: all events that the session may read. */
+  readonly names?: readonly string[];
+  /** A signal that ends the subscription without an error. */
+  readonly signal?: AbortSignal;
+  /**
+   * Receives the status of the stream. `live`: events published from now on are received. The subscription throws what
+   * this callback throws. Without it, the library warns on the console of an attempt that failed, once until the stream
+   * is live.
+   */
+  readonly onStatus?: (status: StreamStatus) => void;
+};
+
+export type SiteInvokeOptions = {
+  /** How long the action may take, in milliseconds: 1000 to 300000, default 30000. */
+  readonly timeoutMs?: number;
+  /** A signal that ends the wait, never the action. The promise then rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+  /** The id of the command; generated when absent. The same id with the same action and params never runs twice. */
+  readonly commandId?: string;
+};
+
+/** The result of an action, discriminated by `outcome` as in callboard/caller. */
+export type SiteInvocation<T = unknown> = Ended<T> & { readonly commandId: string };
+
+/**
+ * The error that ends a subscription or rejects an invocation. `code` is one of callboard's codes (`session_inactive`,
+ * `unauthenticated`, `not_found`, `site_action_denied`, ...), or one of two others:
+ *
+ * - `unreachable`: no response from the relay. An action may have run: invoke it again with the same command id.
+ * - `bad_answer`: the response does not come from a relay.
+ *
+ * `message` is meant for people, not for programs.
+ */
+export class SiteError extends LibraryError {
+  /** The invocation that the error concerns; null for a subscription. */
+  readonly commandId: string | null;
+
+  constructor(code: string, message: string, details: SiteErrorDetails = {}) {
+    super('SiteError', code, message, details);
+    this.commandId = details.commandId ?? null;
+  }
+}
+
+export type SiteErrorDetails = LibraryErrorDetails & { readonly commandId?: string };
+
+/** How long an invocation may take by default, in milliseconds. */
+const TIMEOUT_MS = 30_000;
+
+/** A viewer of one session of a cooperative site, in a browser: receives the site's events and invokes its actions. */
+export class CooperativeSiteBrowserClient {
+  readonly #options: SiteClientOptions;
+
+  /** Throws TypeError for an invalid URL, token or session id. */
+  constructor(options: SiteClientOptions) {
+    checkRequestOptions(options);
+    if (typeof options.sessionId !== 'string' || options.sessionId === '')
+      throw wrong('sessionId', options.sessionId, "the id of a site's session");
+    this.#options = options;
+  }
+
+  /**
+   * Subscribes to the site's events from now on. The connection opens at the first `next` and reconnects by itself with
+   * jitter; each reconnect yields a gap. Each call is a separate subscription. The relay queues up to 100 unread
+   * events; beyond that it drops the oldest and counts them in `missed`. The iteration ends without an error when
+   * aborted. It throws SiteError when the session or the grant has ended or never existed.
+   */
+  subscribe(options: SubscribeOptions = {}): AsyncIterable<SiteEvent | SiteGap> {
+    return { [Symbol.asyncIterator]: () => leavable(this.#options, options) };
+  }
+
+  /**
+   * Invokes an action that the site allows and waits for its outcome. When the connection breaks, the request is sent
+   * again under the same command id. Every end of an admitted action is returned. Rejects with SiteError when the relay
+   * refused the request or could not be reached.
+   */
+  async invoke<T = unknown>(
+    action: string,
+    params: object = {},
+    { timeoutMs = TIMEOUT_MS, signal, commandId = randomId('c-') }: SiteInvokeOptions = {},
+  ): Promise<SiteInvocation<T>> {
+    const answer = await requestRelay(this.#options, {
+      method: 'POST',
+      path: `/site-sessions/${encodeURIComponent(this.#options.sessionId)}/actions/${encodeURIComponent(action)}`,
+      body: { params, command_id: commandId, respond_within_ms: timeoutMs },
+      budgetMs: timeoutMs,
+      signal,
+      fault: (code, message, cause) => new SiteError(code, message, { commandId, cause }),
+    });
+    const ended = readHttpOutcome<T>(
+      answer,
+      ({ code, message, details }) => new SiteError(code, message, { commandId, ...details }),
+    );
+    return { commandId, ...ended };
+  }
+}
+
+/**
+ * Returns an iterator whose `return` ends it even while a `next` is pending. A plain generator would return only after
+ * the next event.
+ */
+function leavable(options: SiteClientOptions, given: SubscribeOptions): AsyncIterator<SiteEvent | SiteGap> {
+  const left = new AbortController();
+  const signal = given.signal ? AbortSignal.any([given.signal, left.signal]) : left.signal;
+  const events = new Subscription(options, { ...given, signal }).events();
+  return {
+    next: () => events.next(),
+    return() {
+      left.abort();
+      return events.return();
+    },
+  };
+}
+
+// Reads a site's event stream, connects again when it breaks, and yields a gap after each reconnect.
+
+/** The silence, in milliseconds, after which a connection counts as dead: three ping intervals of the relay. */
+const SILENCE_MS = 60_000;
+/** The most characters of one event. An event is at most 1 MiB of JSON; the rest is for the SSE fields around it. */
+const MAX_EVENT_CHARS = 2 * 1024 * 1024;
+
+/** The error of a connection that ended and may be opened again, at the earliest after `afterMs` milliseconds. */
+class Interrupted extends Error {
+  readonly afterMs: number;
+
+  constructor(message: string, afterMs: number, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'Interrupted';
+    this.afterMs = afterMs;
+  }
+}
+
+/** Codes with which the relay ends a stream that may be opened again. */
+const TEMPORARY_CODES: ReadonlySet<string> = new Set([
+  'draining',
+  'store_unavailable',
+  'node_lost',
+  'rate_limited',
+  'internal',
+]);
+
+const MESSAGES: Readonly<Record<string, string | undefined>> = {
+  session_inactive: 'The session is over.',
+  unauthenticated: 'The grant is over.',
+};
+
+/** One subscription: one connection at a time, until its signal is aborted. */
+class Subscription {
+  readonly #options: SiteClientOptions;
+  readonly #given: SubscribeOptions;
+  readonly #signal: AbortSignal;
+  readonly #clock: Clock;
+  /** The time at which the last live connection last received something; null when there was none. */
+  #lastLive: number | null = null;
+  /** When the current connection became live, and when it last received something; null while it is not live. */
+  #live: { readonly since: number; heardAt: number } | null = null;
+  #attempt = 0;
+  #token = '';
+  /** The last token that the relay refused. It is not tried again. */
+  #refused: string | null = null;
+  /** Whether a failed attempt was printed since the stream was last live. */
+  #warned = false;
+
+  constructor(options: SiteClientOptions, given: SubscribeOptions & { readonly signal: AbortSignal }) {
+    this.#options = options;
+    this.#given = given;
+    this.#signal = given.signal;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /** Yields live events until the session or the grant ends, and a gap after each reconnect. */
+  async *events(): AsyncGenerator<SiteEvent | SiteGap, void> {
+    const { onStatus } = this.#given;
+    try {
+      for (;;) {
+        onStatus?.('connecting');
+        const afterMs = yield* this.#untilBroken();
+        onStatus?.('waiting');
+        await sleep(this.#clock, reconnectMs(this.#attempt++, afterMs, this.#options.random), this.#signal);
+      }
+    } catch (error) {
+      // An abort ends the iteration without an error.
+      if (!this.#signal.aborted) throw error;
+    }
+  }
+
+  /**
+   * Yields what one connection receives until it ends. Then returns the minimum delay before reconnecting, in
+   * milliseconds, or throws SiteError when reconnecting is of no use.
+   */
+  async *#untilBroken(): AsyncGenerator<SiteEvent | SiteGap, number> {
+    const { onStatus } = this.#given;
+    try {
+      for await (const frame of this.#frames()) {
+        if (frame.event === 'callboard.ready') {
+          this.#live = { since: this.#clock.now(), heardAt: this.#clock.now() };
+          this.#refused = null;
+          this.#warned = false;
+          onStatus?.('live');
+          if (this.#lastLive !== null) yield { type: 'gap', since: this.#lastLive };
+        } else if (frame.event === 'callboard.closed') throw endOf(frame);
+        else {
+          const event = eventOf(frame);
+          if (event) yield event;
+        }
+      }
+      return 0;
+    } catch (error) {
+      if (error instanceof Interrupted) {
+        if (!onStatus && !this.#live && !this.#warned) {
+          this.#warned = true;
+          warn(`viewer of ${this.#options.sessionId}`, `${error.message} It tries again.`);
+        }
+        return error.afterMs;
+      }
+      const refused = error instanceof SiteError && error.code === 'unauthenticated' && this.#token !== this.#refused;
+      if (!refused || typeof this.#options.token === 'string') throw error;
+      // Another token may be accepted: the next connection asks the token function again.
+      this.#refused = this.#token;
+      return 0;
+    } finally {
+      if (this.#live) {
+        if (this.#clock.now() - this.#live.since >= STABLE_MS) this.#attempt = 0;
+        this.#lastLive = this.#live.heardAt;
+        this.#live = null;
+      }
+    }
+  }
+
+  /**
+   * Yields the frames of one connection. It never returns. It throws Interrupted if the connection may be opened again,
+   * SiteError if that is of no use, and the reason of the signal if it is aborted.
+   */
+  async *#frames(): AsyncGenerator<SseFrame, never> {
+    const own = new AbortController();
+    const watch = (): (() => void) =>
+      this.#clock.after(SILENCE_MS, () => own.abort(new Interrupted('The relay fell silent.', 0)));
+    let cancelWatch = watch();
+    let retryMs = 0;
+    try {
+      const response = await this.#request(AbortSignal.any([this.#signal, own.signal]));
+      const parser = createSseParser(MAX_EVENT_CHARS);
+      const reader = response.body?.getReader();
+      for (;;) {
+        // The timer runs only while a read is pending, so a slow consumer does not count as silence of the relay.
+        cancelWatch();
+        cancelWatch = watch();
+        const chunk = await reader?.read();
+        cancelWatch();
+        if (!chunk || chunk.done) throw new Interrupted('The stream ended.', retryMs);
+        // Every chunk is a sign of life, pings included.
+        if (this.#live) this.#live.heardAt = this.#clock.now();
+        const frames = parser.push(chunk.value);
+        retryMs = parser.retryMs ?? 0;
+        yield* frames;
+      }
+    } catch (error) {
+      this.#signal.throwIfAborted();
+      if (error instanceof SiteError || error instanceof Interrupted) throw error;
+      throw new Interrupted(unreachable(this.#options.url), retryMs, error);
+    } finally {
+      cancelWatch();
+      own.abort();
+    }
+  }
+
+  async #request(signal: AbortSignal): Promise<Response> {
+    const { url, sessionId, fetch = globalThis.fetch } = this.#options;
+    const { names } = this.#given;
+    const query = names ? `?names=${names.map(encodeURIComponent).join(',')}` : '';
+    const path = `/site-sessions/${encodeURIComponent(sessionId)}/events${query}`;
+    const authorization = `Bearer ${await this.#freshToken()}`;
+    const headers = { authorization, accept: 'text/event-stream' };
+    const response = await fetch(trimUrl(url) + path, { headers, cache: 'no-store', signal });
+    const type = response.headers.get('content-type') ?? '';
+    // The relay answers 204 for a session that is over, because 204 tells an EventSource not to reconnect.
+    if (response.status === 204) throw new SiteError('session_inactive', 'The session is over.');
+    if (response.status === 200 && type.startsWith('text/event-stream')) return response;
+    throw await refusalOf(response);
+  }
+
+  /**
+   * Takes a token from the source. Throws SiteError `unauthenticated` when the source gives the refused token again, and
+   * Interrupted when it gives none.
+   */
+  async #freshToken(): Promise<string> {
+    this.#token = await takeToken(this.#options.token).catch((cause: unknown) => {
+      throw new Interrupted(`The token function gave no token (${String(cause)}).`, 0, cause);
+    });
+    if (this.#token === this.#refused) throw new SiteError('unauthenticated', 'The relay refused the token.');
+    return this.#token;
+  }
+}
+
+/** Returns SiteError for a permanent refusal, Interrupted for a status that may pass, be it of the relay or of a proxy. */
+async function refusalOf(response: Response): Promise<SiteError | Interrupted> {
+  const { status, headers } = response;
+  const body = parseObject(await response.text()) ?? {};
+  const passing = status >= 500 || status === 408 || status === 425 || status === 429;
+  if (passing) return new Interrupted(`HTTP ${status}`, retryAfterOf(headers) ?? 0);
+  const { code, message } = refusalIn({ status, body, retryAfterMs: null });
+  return new SiteError(code, message);
+}
+
+function endOf({ data }: SseFrame): Error {
+  const members = parseObject(data);
+  const code = textOf(members?.['code']) ?? 'session_inactive';
+  const message =
+    textOf(members?.['detail']) ?? textOf(members?.['message']) ?? MESSAGES[code] ?? 'The relay ended the stream.';
+  return TEMPORARY_CODES.has(code) ? new Interrupted(message, 0) : new SiteError(code, message);
+}
+
+/** Reads an event; null if the frame is not an event of a relay. */
+function eventOf({ data }: SseFrame): SiteEvent | null {
+  const members = parseObject(data);
+  const name = textOf(members?.['name']);
+  const messageId = textOf(members?.['message_id']);
+  if (!members || name === null || messageId === null) return null;
+  const missed = Number(members['missed']);
+  return {
+    type: 'event',
+    name,
+    data: members['data'] ?? null,
+    messageId,
+    publishedAt: timeOf(members['published_at']),
+    missed: Number.isSafeInteger(missed) && missed > 0 ? missed : 0,
+  };
+}
+
+/** Returns a time in epoch milliseconds. The given time is an RFC 3339 text, or epoch milliseconds already. */
+function timeOf(value: unknown): number {
+  return typeof value === 'number' ? value : Date.parse(String(value));
+}

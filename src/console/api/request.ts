@@ -1,6 +1,6 @@
 /** Sends one GraphQL operation to the relay. No other file reads the token to send requests. */
 import { effect, signal } from '@preact/signals';
-import type { TypedDocumentString } from '../../../generated/console.ts';
+import type { CancelCallMutation, TypedDocumentString } from '../../../generated/console.ts';
 import { endOfObject, endOfValue } from '../../protocol/json-scan.ts';
 import { RELAY_PATH } from '../base.ts';
 import { signOutOf, token } from '../session.ts';
@@ -77,7 +77,7 @@ function readData<Data>(text: string, bearer: string, response: Response): Data 
   return data;
 }
 
-/** Accepts any data as the generated type, because the relay validated the document against the schema of that type. */
+/** Whether the data is an object. Its members are not checked, because the relay validated the document. */
 function isData<Data>(data: unknown): data is Data {
   return typeof data === 'object' && data !== null;
 }
@@ -136,9 +136,17 @@ export function errorOf(error: unknown): RequestError {
   return error instanceof RequestError ? error : new RequestError('internal', String(error));
 }
 
-/** Throws the error for a refusal that the relay answered with status 200. */
-export function throwRefusal(refusal: { readonly code: string; readonly message: string }): never {
-  throw new RequestError(refusal.code.toLowerCase(), refusal.message);
+type Answer = { readonly __typename: string };
+type Refusal = Extract<CancelCallMutation['cancelCommand'], { readonly __typename: 'Refusal' }>;
+
+/** Returns the answer of a mutation. Throws a RequestError if the relay refused it. */
+export function accepted<Done extends Answer>(answer: Done | Refusal): Done {
+  if (!isRefusal(answer)) return answer;
+  throw new RequestError(answer.code, answer.message);
+}
+
+function isRefusal(answer: Answer): answer is Refusal {
+  return answer.__typename === 'Refusal';
 }
 
 // Tracks whether the tab is visible, and the current time while it is.

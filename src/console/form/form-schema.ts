@@ -35,7 +35,7 @@ type FormOrReason = (FormSchema & { readonly why: null }) | { readonly why: stri
 export function formSchemaOf(schema: unknown): FormOrReason {
   const left: Budget = { parts: FORM_PARTS, steps: FORM_STEPS, chars: FORM_VALUE_CHARS };
   try {
-    const form = copyPart(schema, { root: schema, depth: 0, left });
+    const form = copyPart(schema, { root: schema, depth: 0, left, isSent: true });
     return fieldsOf(form.schema, {}) > FORM_FIELDS ? { why: TOO_MANY_FIELDS } : { ...form, why: null };
   } catch (error) {
     if (error instanceof TooLarge) return { why: error.message };
@@ -56,7 +56,15 @@ class TooLarge extends Error {
 }
 
 type Budget = { parts: number; steps: number; chars: number };
-type Place = { readonly root: unknown; readonly depth: number; readonly left: Budget };
+type Place = {
+  readonly root: unknown;
+  readonly depth: number;
+  readonly left: Budget;
+  /** Whether the arguments always have this part: it and all parts around it are required. */
+  readonly isSent: boolean;
+  /** Whether the part is an alternative. Its constants say which one was chosen, so they are sent with it. */
+  readonly isOption?: boolean;
+};
 type Schema = Readonly<Record<string, unknown>>;
 
 function spend({ left }: Place, steps: number): void {
@@ -99,7 +107,10 @@ function copyPart(given: unknown, place: Place): FormSchema {
     return { schema: copy, uiSchema: { 'ui:field': 'JsonField' } };
   }
   copyPlain(schema, copy, place);
-  return { schema: copy, uiSchema: copyParts(schema, copy, { ...place, depth: depth + 1 }) };
+  const uiSchema = copyParts(schema, copy, { ...place, depth: depth + 1 });
+  if (copy.const !== undefined) return { schema: copy, uiSchema: { ...uiSchema, 'ui:field': 'ConstField' } };
+  const options = OPTIONS.map((keyword) => schema[keyword]).find((list) => Array.isArray(list));
+  return options ? choiceOf({ schema: copy, uiSchema }, options, place) : { schema: copy, uiSchema };
 }
 
 /** Copies the keywords that hold no schemas. */
@@ -114,6 +125,7 @@ function copyPlain(schema: Schema, copy: RJSFSchema, place: Place): void {
     if (typeof text === 'string' && !isReserved(text)) copy[name] = cut(text, TEXTS[name]);
   }
   for (const name of VALUES) if (schema[name] !== undefined) copy[name] = copyValue(schema[name], place);
+  if (copy.const !== undefined && copy.default === undefined && place.isSent) copy.default = copy.const;
   if (Array.isArray(choices)) {
     spend(place, choices.length);
     copy.enum = choices.map((choice) => copyValue(choice, place));
@@ -129,29 +141,73 @@ function copyParts(schema: Schema, copy: RJSFSchema, below: Place): UiSchema {
   const uiSchema: UiSchema = {};
   const { properties, items, additionalProperties } = schema;
   if (isRecord(properties)) {
-    const parts = namesOf(properties, below).map((name) => [name, copyPart(properties[name], below)] as const);
+    const { isOption = false, ...others } = below;
+    const parts = namesOf(properties, below).map((name) => {
+      const isSent = below.isSent && (isOption || copy.required?.includes(name) === true);
+      return [name, copyPart(properties[name], { ...others, isSent })] as const;
+    });
     copy.properties = Object.fromEntries(parts.map(([name, part]) => [name, part.schema]));
     for (const [name, part] of parts) uiSchema[name] = part.uiSchema;
   }
   if (items !== undefined) {
-    const part = copyPart(items, below);
+    const part = copyPart(items, { ...below, isSent: true, isOption: false });
+    // A new entry that is a text is empty. Without a default it would be null.
+    if (part.schema.type === 'string') part.schema.default ??= part.schema.enum ? undefined : '';
     copy.items = part.schema;
     uiSchema['items'] = part.uiSchema;
   }
   if (typeof additionalProperties === 'boolean') copy.additionalProperties = additionalProperties;
   else if (additionalProperties !== undefined) {
-    const part = copyPart(additionalProperties, below);
+    const part = copyPart(additionalProperties, { ...below, isOption: false });
     copy.additionalProperties = part.schema;
     uiSchema['additionalProperties'] = part.uiSchema;
   }
-  for (const keyword of OPTIONS) {
-    const options = schema[keyword];
-    if (!Array.isArray(options)) continue;
-    const parts = options.map((option) => copyPart(option, below));
-    copy[keyword] = parts.map((part) => part.schema);
-    uiSchema[keyword] = parts.map((part) => part.uiSchema);
-  }
   return uiSchema;
+}
+
+/**
+ * Returns a schema with alternatives as the field of a choice. The forms library does not see the alternatives: it would
+ * choose the first one and send its defaults, although nobody chose it. Each alternative has what the schema has itself.
+ */
+function choiceOf(own: FormSchema, options: readonly unknown[], place: Place): FormSchema {
+  const { title, description, default: preset, ...base } = own.schema;
+  const parts = options.map((option) => {
+    const part = copyPart(option, { ...place, depth: place.depth + 1, isSent: true, isOption: true });
+    if (part.uiSchema['ui:field'] === 'JsonField') return part;
+    const properties = { ...base.properties, ...part.schema.properties };
+    // The choice itself says the constants of its members.
+    const said = Object.entries(part.uiSchema).map(([name, of]: [string, UiSchema]) =>
+      of['ui:field'] === 'ConstField' ? [name, { ...of, 'ui:options': { isSaid: true } }] : [name, of],
+    );
+    const merged: RJSFSchema = { ...base, ...part.schema };
+    if (Object.keys(properties).length > 0) merged.properties = properties;
+    if (base.required && part.schema.required) merged.required = [...base.required, ...part.schema.required];
+    return { schema: merged, uiSchema: { ...own.uiSchema, ...Object.fromEntries(said) } };
+  });
+  const schema: RJSFSchema = { $comment: 'a choice', choices: parts.map((part) => part.schema) };
+  if (title !== undefined) schema.title = title;
+  if (description !== undefined) schema.description = description;
+  if (preset !== undefined) schema.default = preset;
+  const uiSchema = { 'ui:field': 'ChoiceField', 'ui:choices': parts.map((part) => part.uiSchema) };
+  return { schema, uiSchema };
+}
+
+/** Returns the alternatives of a choice in a copy; none for any other schema. */
+export function choicesIn(schema: RJSFSchema): readonly RJSFSchema[] {
+  const choices: unknown = schema['choices'];
+  return Array.isArray(choices) ? choices : [];
+}
+
+/** Returns the index of the alternative that a value is most like; -1 if it is like none of them. */
+export function choiceIn(schema: RJSFSchema, value: unknown): number {
+  const choices = choicesIn(schema);
+  const exact = choices.findIndex((choice) => fits(choice, value));
+  return exact >= 0 ? exact : choices.findIndex((choice) => fits(choice, value, LIKE));
+}
+
+/** Whether a value may be an unfinished value of a schema: its types and constants fit. */
+export function isLike(schema: RJSFSchema, value: unknown): boolean {
+  return fits(schema, value, LIKE);
 }
 
 /** Whether the form has a control for this schema. */
@@ -159,6 +215,7 @@ function isFormable(schema: Schema, place: Place): boolean {
   if (NOT_FORMABLE.some((keyword) => schema[keyword] !== undefined)) return false;
   const { type, properties } = schema;
   if (isRecord(properties) && namesOf(properties, place).some(isReserved)) return false;
+  if (OPTIONS.every((keyword) => schema[keyword] !== undefined)) return false;
   if (schema['enum'] !== undefined || schema['const'] !== undefined) return true;
   if (schema['oneOf'] !== undefined || schema['anyOf'] !== undefined) return true;
   if (Array.isArray(type)) return type.length < 8 && type.filter((name) => name !== 'null').length === 1;
@@ -279,7 +336,7 @@ function fieldsOf(schema: RJSFSchema, value: unknown, filled?: unknown): number 
     const missing = Math.max(0, minItems - entries.length);
     if (missing > 0) fields += missing * fieldsOf(items, undefined);
   }
-  for (const option of [...(schema.oneOf ?? []), ...(schema.anyOf ?? [])]) add(option, value, filled);
+  for (const option of choicesIn(schema)) add(option, value, filled);
   return fields;
 }
 
@@ -325,22 +382,27 @@ export const validator: ValidatorType<unknown, RJSFSchema> = {
  * a part of the bounded copy of `formSchemaOf`, so each call takes at most as many steps as the copy has parts. Entries
  * of lists are not looked at, and no expression runs: clients choose the expressions.
  */
-function fits(schema: RJSFSchema | boolean, value: unknown): boolean {
+function fits(schema: RJSFSchema | boolean, value: unknown, how: Fit = {}): boolean {
   if (typeof schema === 'boolean') return schema;
-  const { type, const: only, enum: choices, required = [], properties = {}, anyOf, oneOf, allOf } = schema;
+  const { type, const: only, enum: choices, required = [], properties = {} } = schema;
+  const alternatives = choicesIn(schema);
   if (type !== undefined && ![type].flat().some((name) => isOfType(name, value))) return false;
   if (only !== undefined && !isSame(only, value)) return false;
-  if (choices && !choices.some((choice) => isSame(choice, value))) return false;
-  if (typeof value === 'number' && !isWithin(schema, value)) return false;
+  if (!how.isLoose && choices && !choices.some((choice) => isSame(choice, value))) return false;
+  if (!how.isLoose && typeof value === 'number' && !isWithin(schema, value)) return false;
   if (isRecord(value)) {
-    if (!required.every((name) => Object.hasOwn(value, name))) return false;
+    if (!how.isLoose && !required.every((name) => Object.hasOwn(value, name))) return false;
     const known = Object.entries(properties).filter(([name]) => Object.hasOwn(value, name));
-    if (!known.every(([name, part]) => fits(part, value[name]))) return false;
+    const isChecked = (part: RJSFSchema | boolean): boolean =>
+      !how.isLoose || (typeof part === 'object' && part.const !== undefined);
+    if (!known.every(([name, part]) => !isChecked(part) || fits(part, value[name], how))) return false;
   }
-  if (anyOf && !anyOf.some((option) => fits(option, value))) return false;
-  if (oneOf && !oneOf.some((option) => fits(option, value))) return false;
-  return !allOf || allOf.every((member) => fits(member, value));
+  return alternatives.length === 0 || alternatives.some((option) => fits(option, value, how));
 }
+
+/** Loosely: only types and constants are compared, so that an unfinished value keeps its alternative. */
+type Fit = { readonly isLoose?: boolean };
+const LIKE: Fit = { isLoose: true };
 
 function isOfType(type: string, value: unknown): boolean {
   if (type === 'null') return value === null;
@@ -391,6 +453,11 @@ export function hintOf(schema: Schema, required: boolean): string {
 function typeOf({ type, enum: values, const: only }: Schema): string {
   if (Array.isArray(values)) return `one of ${values.length}`;
   if (only !== undefined) return `always ${JSON.stringify(only)}`;
+  return typeWord(type);
+}
+
+/** Returns the words for the type of a schema; an empty text for a schema without one. */
+export function typeWord(type: unknown): string {
   const names = Array.isArray(type) ? type : [type];
   return names
     .map((name) => TYPES[String(name)] ?? '')

@@ -6,15 +6,14 @@ import {
   type ArrayFieldItemTemplateProps,
   type ArrayFieldTemplateProps,
   type BaseInputTemplateProps,
-  type FieldProps,
   type FieldTemplateProps,
-  type MultiSchemaFieldTemplateProps,
   type ObjectFieldTemplateProps,
   type WidgetProps,
 } from '@rjsf/utils';
 import { useMemo, useState } from 'preact/hooks';
 import type { ParamsFault } from '../invoke/checker.ts';
-import { Fault, Icon } from '../ui/values.tsx';
+import { Icon } from '../ui/values.tsx';
+import { ChoiceField, ConstField, Errors, HiddenMembers, JsonField, Segments } from './choice.tsx';
 import { errorSchemaOf, hintOf, validator, type FormSchema } from './form-schema.ts';
 
 type SchemaFormProps = {
@@ -25,7 +24,10 @@ type SchemaFormProps = {
   readonly onChange: (text: string) => void;
 };
 
-const FIELDS = { JsonField };
+const FIELDS = { ChoiceField, ConstField, JsonField };
+
+/** Nothing is sent that nobody chose, but for defaults: no constant (see `form-schema.ts`) and no empty object. */
+const DEFAULTS = { constAsDefaults: 'never', emptyObjectFields: 'skipEmptyDefaults' } as const;
 
 /** Shows the value as a form. Parts that a form cannot show become fields of JSON text, so that nothing is hidden. */
 export function SchemaForm({ form: { schema, uiSchema }, text, faults, onChange }: SchemaFormProps) {
@@ -41,6 +43,7 @@ export function SchemaForm({ form: { schema, uiSchema }, text, faults, onChange 
       widgets={WIDGETS}
       fields={FIELDS}
       extraErrors={extraErrors}
+      experimental_defaultFormStateBehavior={DEFAULTS}
       idPrefix="argument"
       tagName="div"
       showErrorList={false}
@@ -52,41 +55,6 @@ export function SchemaForm({ form: { schema, uiSchema }, text, faults, onChange 
   );
 }
 
-function JsonField({ fieldPathId, formData, name, schema, onChange, required }: FieldProps) {
-  const [text, setText] = useState(formData === undefined ? '' : JSON.stringify(formData, null, 2));
-  const [problem, setProblem] = useState<string | null>(null);
-  const id = fieldPathId.$id;
-  const write = (given: string): void => {
-    setText(given);
-    try {
-      onChange(given.trim() === '' ? undefined : JSON.parse(given), fieldPathId.path);
-      setProblem(null);
-    } catch (error) {
-      setProblem(error instanceof Error ? error.message : 'This is not JSON.');
-    }
-  };
-  return (
-    <div class="field">
-      <div class="label-row">
-        <label for={id} class="label">
-          {schema.title ?? name}
-        </label>
-        <span class="opt">JSON: the schema says more than a form can show{required ? ', required' : ''}</span>
-      </div>
-      <textarea
-        class="in code"
-        id={id}
-        rows={3}
-        spellcheck={false}
-        value={text}
-        aria-invalid={problem !== null}
-        onInput={(event) => write(event.currentTarget.value)}
-      />
-      {problem !== null && <Fault text={problem} />}
-    </div>
-  );
-}
-
 // Defines the layout of the form's fields, groups and lists.
 
 function FieldTemplate(props: FieldTemplateProps) {
@@ -94,8 +62,9 @@ function FieldTemplate(props: FieldTemplateProps) {
   if (hidden) return <div hidden>{children}</div>;
   // Groups and lists show their own title as the legend of their fields.
   if (!displayLabel) return <>{children}</>;
+  const isShort = schema.enum !== undefined || schema.type === 'integer' || schema.type === 'number';
   return (
-    <div class="field">
+    <div class={isShort ? 'field field-s' : 'field'}>
       <div class="label-row">
         <label for={id} class="label">
           {schema.title ?? label}
@@ -105,17 +74,6 @@ function FieldTemplate(props: FieldTemplateProps) {
       {children}
       <Errors id={id} texts={rawErrors} />
       {rawDescription && <p class="hint">{rawDescription}</p>}
-    </div>
-  );
-}
-
-function Errors({ id, texts }: { readonly id: string; readonly texts: readonly string[] }) {
-  if (texts.length === 0) return null;
-  return (
-    <div id={`${id}-error`}>
-      {[...new Set(texts)].map((text) => (
-        <Fault key={text} text={text} isAlert={false} />
-      ))}
     </div>
   );
 }
@@ -152,16 +110,28 @@ function BaseInputTemplate({ id, schema, value, required = false, rawErrors = []
   );
 }
 
-function ObjectFieldTemplate({ fieldPathId, title, schema, required = false, properties }: ObjectFieldTemplateProps) {
+function ObjectFieldTemplate(props: ObjectFieldTemplateProps) {
+  const { fieldPathId, title, schema, uiSchema, required = false, properties, formData, errorSchema } = props;
   const content = properties.filter(({ hidden }) => !hidden).map((property) => property.content);
-  if (fieldPathId.path.length === 0) return <div class="form">{content}</div>;
+  const fields = (
+    <>
+      {content}
+      <HiddenMembers
+        value={formData}
+        shown={properties.map(({ name }) => name)}
+        faultsOf={(name) => errorSchema?.[name]?.__errors ?? []}
+      />
+    </>
+  );
+  if (fieldPathId.path.length === 0) return <div class="form">{fields}</div>;
+  if (uiSchema?.['ui:options']?.['isBare']) return fields;
   return (
     <fieldset class="field" id={fieldPathId.$id}>
       <legend class="label">
         {schema.title ?? title} <span class="opt">{required ? 'required' : ''}</span>
       </legend>
       {schema.description && <p class="hint">{schema.description}</p>}
-      <div class="nest">{content}</div>
+      <div class="nest">{fields}</div>
     </fieldset>
   );
 }
@@ -170,9 +140,13 @@ function ArrayFieldTemplate(props: ArrayFieldTemplateProps) {
   const { fieldPathId, title, schema, required = false, items, canAdd, onAddClick, rawErrors = [] } = props;
   return (
     <fieldset class="field" id={fieldPathId.$id}>
-      <legend class="label">
-        {schema.title ?? title} <span class="opt">{hintOf(schema, required)}</span>
-      </legend>
+      <legend class="sr">{schema.title ?? title}</legend>
+      <div class="label-row">
+        <span class="label" aria-hidden="true">
+          {schema.title ?? title}
+        </span>
+        <span class="opt">{hintOf(schema, required)}</span>
+      </div>
       {schema.description && <p class="hint">{schema.description}</p>}
       <div class="list-in">
         {items}
@@ -208,15 +182,6 @@ function ArrayFieldItemTemplate({ children, index, buttonsProps }: ArrayFieldIte
   );
 }
 
-function MultiSchemaFieldTemplate({ selector, optionSchemaField }: MultiSchemaFieldTemplateProps) {
-  return (
-    <div class="alternatives">
-      {selector}
-      {optionSchemaField}
-    </div>
-  );
-}
-
 const nothing = (): null => null;
 
 const TEMPLATES = {
@@ -225,7 +190,6 @@ const TEMPLATES = {
   ObjectFieldTemplate,
   ArrayFieldTemplate,
   ArrayFieldItemTemplate,
-  MultiSchemaFieldTemplate,
   FieldErrorTemplate: nothing,
   ErrorListTemplate: nothing,
   DescriptionFieldTemplate: nothing,
@@ -241,7 +205,7 @@ function SelectWidget({ id, options, value, required, rawErrors = [], onChange }
       required={required}
       value={chosen === undefined ? '' : String(chosen)}
       aria-invalid={rawErrors.length > 0}
-      aria-describedby={`${id}-error`}
+      aria-describedby={rawErrors.length > 0 ? `${id}-error` : undefined}
       onChange={(event) => onChange(enumOptionsValueForIndex(event.currentTarget.value, enumOptions, undefined))}
     >
       {(!required || chosen === undefined) && <option value="">{required ? 'Choose one' : 'Left out'}</option>}
@@ -255,30 +219,38 @@ function SelectWidget({ id, options, value, required, rawErrors = [], onChange }
 }
 
 /** Shows a boolean. A value that is absent stays absent until the user chooses one. */
-function CheckboxWidget({ id, value, required, label, schema, onChange }: WidgetProps) {
+function CheckboxWidget({ id, value, required, label, schema, rawErrors, onChange }: WidgetProps) {
+  const title = schema.title ?? label;
   if (!required)
     return (
-      <select
-        class="in"
+      <Segments
         id={id}
-        value={value === undefined ? '' : String(value)}
-        onChange={({ currentTarget: { value: chosen } }) => onChange(chosen === '' ? undefined : chosen === 'true')}
+        title={title}
+        hint={hintOf(schema, false)}
+        description={schema.description}
+        options={['Yes', 'No']}
+        chosen={value === true ? 0 : value === false ? 1 : -1}
+        canLeaveOut
+        isLeftOut={value === undefined}
+        onChoose={(at) => onChange(at === null ? undefined : at === 0)}
       >
-        <option value="">Left out</option>
-        <option value="true">Yes</option>
-        <option value="false">No</option>
-      </select>
+        <Errors id={id} texts={rawErrors} />
+      </Segments>
     );
   return (
-    <label class="check">
-      <input
-        type="checkbox"
-        id={id}
-        checked={value === true}
-        onChange={(event) => onChange(event.currentTarget.checked)}
-      />
-      <span>{schema.title ?? label}</span>
-    </label>
+    <div class="field">
+      <label class="check">
+        <input
+          type="checkbox"
+          id={id}
+          checked={value === true}
+          onChange={(event) => onChange(event.currentTarget.checked)}
+        />
+        <span>{title}</span>
+      </label>
+      {schema.description && <p class="hint">{schema.description}</p>}
+      <Errors id={id} texts={rawErrors} />
+    </div>
   );
 }
 
@@ -291,7 +263,7 @@ function TextareaWidget({ id, value, required, rawErrors = [], onChange }: Widge
       required={required}
       value={typeof value === 'string' ? value : ''}
       aria-invalid={rawErrors.length > 0}
-      aria-describedby={`${id}-error`}
+      aria-describedby={rawErrors.length > 0 ? `${id}-error` : undefined}
       onInput={(event) =>
         onChange(event.currentTarget.value === '' && !required ? undefined : event.currentTarget.value)
       }

@@ -1,7 +1,8 @@
 /** Shows the arguments of a call as a form made from the schema, or as JSON text. Both show the same value. */
-import { ErrorBoundary, lazy } from 'preact-iso';
+import { ErrorBoundary } from 'preact-iso';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { formSchemaOf, valueFault } from '../form/form-schema.ts';
+import { LoadFault, loaded } from '../ui/page.tsx';
 import { Icon } from '../ui/values.tsx';
 import workerUrl from './check-worker.ts?worker&url';
 import {
@@ -14,7 +15,11 @@ import {
   type ParamsFault,
 } from './checker.ts';
 
-const SchemaForm = lazy(() => import('../form/form.tsx').then((room) => room.SchemaForm));
+const SchemaForm = loaded(
+  () => import('../form/form.tsx'),
+  (room) => room.SchemaForm,
+  () => <LoadFault what="The form" />,
+);
 
 type ArgumentsProps = {
   /** The schema of the action. Null: the action has none, so there is no form. */
@@ -106,7 +111,8 @@ function JsonField({ text, faults, hasSchema, onChange }: JsonFieldProps) {
   );
 }
 
-const NOTHING_FOUND: Checked = { faults: [], unchecked: null };
+/** What is known before the first check. */
+export const NOTHING_FOUND: Checked = { faults: [], unchecked: null };
 
 /**
  * Returns what is known of the arguments, given as JSON text. A text that is not JSON is known at once. What is known

@@ -15,6 +15,9 @@ type LineOf = {
   readonly connectWithinMs?: number | undefined;
 };
 
+/** What a line has in place of params that are not known. It is not JSON, so the line as it is runs nothing. */
+const ARGUMENTS = 'ARGUMENTS';
+
 export function curlLine(call: LineOf): string {
   const { userId, clientId, action } = call;
   const url = `${relayUrl()}/connections/${segments(userId, clientId)}/actions/${segments(action)}`;
@@ -26,7 +29,7 @@ export function curlLine(call: LineOf): string {
 }
 
 /** Returns the body of the request. Members that the user did not choose are absent, so the relay uses its defaults. */
-function bodyOf({ params = '{}', commandId, respondWithinMs, connectWithinMs }: LineOf): string {
+function bodyOf({ params = ARGUMENTS, commandId, respondWithinMs, connectWithinMs }: LineOf): string {
   const members = [
     `"params":${params}`,
     commandId === undefined ? null : `"command_id":${JSON.stringify(commandId)}`,
@@ -43,7 +46,7 @@ function quote(text: string): string {
 
 /** Writes the call for Callboard's own command line, which takes the token from the environment or from a context. */
 export function commandLine(call: LineOf): string {
-  const { userId, clientId, action, params = '{}', commandId, respondWithinMs, connectWithinMs } = call;
+  const { userId, clientId, action, params = ARGUMENTS, commandId, respondWithinMs, connectWithinMs } = call;
   // Other users of the machine can read arguments, so the params are passed over standard input.
   const flags = [
     commandId === undefined ? [] : ['--id', commandId],

@@ -1,13 +1,13 @@
 /** Shows the drawer that invokes an action: the form at the left, what the relay says of the call at the right. */
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { ClientsDocument, InvokeTargetDocument, type InvokeTargetQuery } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
-import { isAdmin, viewer } from '../shell/facts.tsx';
+import { DrainNotice, isAdmin, viewer } from '../shell/facts.tsx';
 import { Dialog, TextField } from '../ui/dialogs.tsx';
 import { CutNotice, ErrorNotice, Loading } from '../ui/page.tsx';
 import { ConnectionMark, CopyAction, Icon } from '../ui/values.tsx';
-import { shortId } from '../ui/words.ts';
-import { ArgumentsEditor, useCheck } from './arguments.tsx';
+import { plural, shortId } from '../ui/words.ts';
+import { ArgumentsEditor, NOTHING_FOUND, useCheck } from './arguments.tsx';
 import type { ParamsFault } from './checker.ts';
 import { commandLine, curlLine } from './command-line.ts';
 import { Budgets, DEFAULT_BUDGETS, Preflight, type BudgetValues } from './preflight.tsx';
@@ -22,7 +22,7 @@ export type InvokeStart = {
   readonly action?: string;
 };
 
-type DrawerProps = { readonly start: InvokeStart; readonly onClose: () => void };
+export type DrawerProps = { readonly start: InvokeStart; readonly onClose: () => void };
 
 export function Drawer({ start, onClose }: DrawerProps) {
   const own = viewer.value?.userId ?? '';
@@ -45,8 +45,22 @@ export function Drawer({ start, onClose }: DrawerProps) {
       <header class="drawer-head">
         <div>
           <h1>{title}</h1>
-          <p class="soft">{action?.summary ?? aboutOf({ known, away, userId, clientId })}</p>
+          {known && (
+            <p>
+              on{' '}
+              <b>
+                {userId} / {clientId}
+              </b>
+              {away && ', which is not connected. A call can wait for it.'}
+            </p>
+          )}
+          <p class="soft">{known ? action?.summary : 'First choose the client that runs it.'}</p>
         </div>
+        {known && actionName !== '' && (
+          <button class="btn btn-s" type="button" onClick={() => setActionName('')}>
+            Another action
+          </button>
+        )}
         <button class="btn btn-icon btn-quiet" type="button" aria-label="Close" onClick={onClose}>
           <Icon name="close" />
         </button>
@@ -55,10 +69,11 @@ export function Drawer({ start, onClose }: DrawerProps) {
         <CallForm
           key={`${userId}/${clientId}/${actionName}`}
           {...{ userId, clientId, actionName, action }}
-          onBack={() => setActionName('')}
+          onLeave={onClose}
         />
       ) : (
         <div class="drawer-choose">
+          <DrainNotice />
           <ErrorNotice query={query} what="this client" />
           {!known && <ChooseClient userId={userId} onChoose={chooseClient} />}
           {(target || away) && (
@@ -68,14 +83,6 @@ export function Drawer({ start, onClose }: DrawerProps) {
       )}
     </Dialog>
   );
-}
-
-type About = { readonly known: boolean; readonly away: boolean; readonly userId: string; readonly clientId: string };
-
-function aboutOf({ known, away, userId, clientId }: About): string {
-  if (!known) return 'First choose the client that runs it.';
-  if (away) return `${userId} / ${clientId} is not connected. A call can wait for it.`;
-  return `On ${userId} / ${clientId}.`;
 }
 
 // Shows the fields that choose the client and the action of a call.
@@ -188,20 +195,27 @@ type CallFormProps = {
   readonly actionName: string;
   /** The action to invoke. Null: the client does not advertise it at present. */
   readonly action: TargetAction | null;
-  readonly onBack: () => void;
+  /** Called when a link of the drawer leads to another page. */
+  readonly onLeave: () => void;
 };
 
-function CallForm({ userId, clientId, actionName, action, onBack }: CallFormProps) {
+function CallForm({ userId, clientId, actionName, action, onLeave }: CallFormProps) {
   const [params, setParams] = useState('{}');
   const [budgets, setBudgets] = useState<BudgetValues>(DEFAULT_BUDGETS);
   const [commandId, setCommandId] = useState(() => createCommandId(Date.now()));
   const [sent, setSent] = useState<readonly Sent[]>([]);
+  const body = useRef<HTMLDivElement>(null);
   const schema = action?.schema ?? null;
-  const { faults, unchecked } = useCheck(schema, params);
-  const broken = faults.some(({ syntax }) => syntax);
+  const checked = useCheck(schema, params);
+  const { faults, unchecked } = checked;
+  const isFit = schema !== null && checked !== NOTHING_FOUND && unchecked === null && faults.length === 0;
+  const isSending = sent[0]?.state === 'sending';
+  const isReady = !isSending && !faults.some(({ syntax }) => syntax);
   const call = { userId, clientId, action: actionName, commandId, ...budgets };
+  // The result is at the top, and the button may have been pressed at the end of a long form.
+  useEffect(() => body.current?.scrollTo({ top: 0 }), [sent.length]);
   const submit = (): void => {
-    if (broken) return;
+    if (!isReady) return;
     // `call` keeps the id that it was made with. The new id is for the next call.
     setCommandId(createCommandId(Date.now()));
     void sendCall(call, params, (latest) =>
@@ -215,28 +229,35 @@ function CallForm({ userId, clientId, actionName, action, onBack }: CallFormProp
   };
   return (
     <>
-      <div class="drawer-body" onKeyDown={onKeyDown}>
-        <section aria-label="Arguments">
+      <div class="drawer-body" ref={body} onKeyDown={onKeyDown}>
+        {sent.length > 0 && (
+          <div class="drawer-sent">
+            <SentCalls sent={sent} onLeave={onLeave} />
+          </div>
+        )}
+        <div class="drawer-form">
+          <DrainNotice />
           <ArgumentsEditor schema={schema} text={params} faults={faults} unchecked={unchecked} onChange={setParams} />
           <Budgets values={budgets} onChange={setBudgets} />
-        </section>
-        <section aria-label="What the relay says">
-          <Preflight input={call} params={params} faults={faults} />
-          <SentCalls sent={sent} />
-        </section>
+        </div>
+        <div class="drawer-side">
+          <Preflight input={call} params={params} faults={faults} isFit={isFit}>
+            <CopyAction isSmall text={() => curlLine({ ...call, params })}>
+              Copy as curl
+            </CopyAction>
+            <CopyAction isSmall text={() => commandLine({ ...call, params })}>
+              Copy as command line
+            </CopyAction>
+          </Preflight>
+        </div>
       </div>
       <footer class="drawer-foot">
         <p>
-          Its id will be <code>{shortId(commandId)}</code>: if the answer is lost, the command with this id is awaited
-          and not sent again.
+          {faultsText(faults)}
+          Its id will be <code>{shortId(commandId)}</code>: if the answer is lost, it is awaited, not sent again.
         </p>
-        <button class="btn" type="button" onClick={onBack}>
-          Another action
-        </button>
-        <CopyAction text={() => curlLine({ ...call, params })}>Copy as curl</CopyAction>
-        <CopyAction text={() => commandLine({ ...call, params })}>Copy as command line</CopyAction>
-        <button class="btn btn-primary" type="button" onClick={submit} aria-disabled={broken}>
-          {sendLabel(faults)}
+        <button class="btn btn-primary" type="button" onClick={submit} aria-disabled={!isReady}>
+          {isSending ? 'Waiting for the answer…' : sendLabel(faults, sent.length > 0)}
         </button>
       </footer>
     </>
@@ -247,7 +268,19 @@ function CallForm({ userId, clientId, actionName, action, onBack }: CallFormProp
  * Returns the label of the button. Arguments that do not fit the schema may be sent, because the client decides. Text
  * that is not JSON cannot be sent.
  */
-function sendLabel(faults: readonly ParamsFault[]): string {
+function sendLabel(faults: readonly ParamsFault[], wasSent: boolean): string {
   if (faults.some(({ syntax }) => syntax)) return 'Correct the JSON to invoke';
-  return faults.length === 0 ? 'Invoke' : 'Invoke anyway';
+  if (faults.length > 0) return 'Invoke anyway';
+  return wasSent ? 'Invoke again' : 'Invoke';
+}
+
+function faultsText(faults: readonly ParamsFault[]) {
+  const places = new Set(faults.map(({ at }) => at)).size;
+  if (places === 0 || faults.some(({ syntax }) => syntax)) return null;
+  return (
+    <>
+      <b>Correct {plural(places, 'field')} to invoke, or send it anyway</b>: the client decides.
+      <br />
+    </>
+  );
 }

@@ -1,8 +1,10 @@
 /** Opens the drawer that invokes an action, from any page. The drawer itself is loaded when it first opens. */
 import { signal } from '@preact/signals';
-import { ErrorBoundary, lazy } from 'preact-iso';
+import { ErrorBoundary } from 'preact-iso';
+import { Dialog } from '../ui/dialogs.tsx';
 import { useKeys } from '../ui/filters.tsx';
-import type { InvokeStart } from './drawer.tsx';
+import { LoadFault, loaded } from '../ui/page.tsx';
+import type { DrawerProps, InvokeStart } from './drawer.tsx';
 
 /** The call that the drawer starts with; null while the drawer is closed. */
 const start = signal<InvokeStart | null>(null);
@@ -10,7 +12,20 @@ const start = signal<InvokeStart | null>(null);
 export const openInvoke = (given: InvokeStart): void => void (start.value = given);
 const close = (): void => void (start.value = null);
 
-const Drawer = lazy(() => import('./drawer.tsx').then((room) => room.Drawer));
+const Drawer = loaded(
+  () => import('./drawer.tsx'),
+  (room) => room.Drawer,
+  ({ onClose }: DrawerProps) => (
+    <Dialog title="Invoke an action" onClose={onClose}>
+      <LoadFault what="The form" />
+      <div class="dialog-acts">
+        <button class="btn" type="button" onClick={onClose}>
+          Close
+        </button>
+      </div>
+    </Dialog>
+  ),
+);
 
 export function InvokeDrawer() {
   if (start.value === null) return null;

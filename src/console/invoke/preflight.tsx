@@ -1,6 +1,7 @@
 /**
  * Shows whether the relay would admit the call: the answer of each check of the relay, and what the client will decide.
  */
+import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import {
   PreflightDocument,
@@ -12,7 +13,7 @@ import {
 import { useQuery } from '../api/query.ts';
 import { ErrorNotice, Section } from '../ui/page.tsx';
 import { Shape, type ShapeName, StateMark } from '../ui/values.tsx';
-import { capitalWord, exactClock } from '../ui/words.ts';
+import { capitalWord, clock } from '../ui/words.ts';
 import type { ParamsFault } from './checker.ts';
 import type { CallInput } from './sent.tsx';
 
@@ -35,9 +36,13 @@ type PreflightProps = {
   /** The params of the call as JSON text. */
   readonly params: string;
   readonly faults: readonly ParamsFault[];
+  /** Whether the params were checked here against the schema of the action, and fit it. */
+  readonly isFit: boolean;
+  /** Further buttons. */
+  readonly children: ComponentChildren;
 };
 
-export function Preflight({ input, params, faults }: PreflightProps) {
+export function Preflight({ input, params, faults, isFit, children }: PreflightProps) {
   const broken = faults.some(({ syntax }) => syntax);
   const rested = useRested({ input, params }, broken);
   const query = useQuery(
@@ -47,30 +52,53 @@ export function Preflight({ input, params, faults }: PreflightProps) {
   );
   const found = query.data?.preflightInvocation;
   return (
-    <Section
-      title="Would it be admitted?"
-      about={found && `as of ${exactClock(found.asOf)} UTC; reserves nothing`}
-      side={
-        <button class="btn btn-s" type="button" onClick={query.again}>
-          Ask again
-        </button>
-      }
-    >
+    <Section title="Would it be admitted?" about={found && `as of ${clock(found.asOf)} UTC; reserves nothing`}>
       <ErrorNotice query={query} what="whether it would be admitted" />
       <div aria-live="polite">
         {found && <Verdict found={found} />}
         {faults.length > 0 && <StateMark shape="failed">The client would refuse its arguments.</StateMark>}
       </div>
-      {found && (
-        <>
-          <h3 class="layers-head">Asked of the relay, in this order</h3>
-          <Layers layers={found.layers.filter(({ askedOf }) => askedOf === 'RELAY')} faults={[]} />
-          <h3 class="layers-head">Asked of the client, when it gets there</h3>
-          <Layers layers={found.layers.filter(({ askedOf }) => askedOf === 'CLIENT')} faults={faults} />
-        </>
-      )}
+      {found && <Checks layers={found.layers.map((layer) => withChecked(layer, faults, isFit))} />}
+      <p class="side-acts">
+        <button class="btn btn-s" type="button" onClick={query.again}>
+          Ask again
+        </button>
+        {children}
+      </p>
     </Section>
   );
+}
+
+/** Shows all checks in one line, which opens. */
+function Checks({ layers }: { readonly layers: readonly Layer[] }) {
+  const ofRelay = layers.filter(({ askedOf }) => askedOf === 'RELAY');
+  const ofClient = layers.filter(({ askedOf }) => askedOf === 'CLIENT');
+  return (
+    <details class="checks">
+      <summary>
+        The relay: {countsOf(ofRelay)}. The client: {countsOf(ofClient)}.
+      </summary>
+      <h3 class="layers-head">Asked of the relay, in this order</h3>
+      <Layers layers={ofRelay} />
+      <h3 class="layers-head">Asked of the client, when it gets there</h3>
+      <Layers layers={ofClient} />
+    </details>
+  );
+}
+
+const COUNTED: readonly (readonly [PreflightVerdict, string])[] = [
+  ['REFUSE', 'would refuse'],
+  ['PASS', 'pass'],
+  ['UNKNOWN', 'not known'],
+  ['SKIPPED', 'skipped'],
+];
+
+/** Counts the checks by their answer: `7 pass, 1 skipped`. */
+function countsOf(layers: readonly Layer[]): string {
+  return COUNTED.flatMap(([verdict, word]) => {
+    const count = layers.filter((layer) => layer.verdict === verdict).length;
+    return count === 0 ? [] : `${count} ${count === 1 && verdict === 'PASS' ? 'passes' : word}`;
+  }).join(', ');
 }
 
 function Verdict({ found }: { readonly found: PreflightQuery['preflightInvocation'] }) {
@@ -79,7 +107,7 @@ function Verdict({ found }: { readonly found: PreflightQuery['preflightInvocatio
     return (
       <p>
         <StateMark shape="failed">The relay would refuse it.</StateMark> {firstRefusal.message}{' '}
-        {firstRefusal.code && <code>{firstRefusal.code.toLowerCase()}</code>}
+        {firstRefusal.code && <code>{firstRefusal.code}</code>}
       </p>
     );
   return (
@@ -93,11 +121,10 @@ function Verdict({ found }: { readonly found: PreflightQuery['preflightInvocatio
   );
 }
 
-function Layers({ layers, faults }: { readonly layers: readonly Layer[]; readonly faults: readonly ParamsFault[] }) {
+function Layers({ layers }: { readonly layers: readonly Layer[] }) {
   return (
     <ul class="layers">
-      {layers.map((given) => {
-        const layer = given.layer === 'CLIENT_ARGUMENTS' && faults.length > 0 ? withFaults(given, faults) : given;
+      {layers.map((layer) => {
         const { shape, name, word } = LOOKS[layer.verdict];
         return (
           <li key={layer.layer} class={`v-${name}`}>
@@ -115,10 +142,13 @@ function Layers({ layers, faults }: { readonly layers: readonly Layer[]; readonl
 }
 
 /**
- * Adds faults to the client's layer: those that the console found by checking the params against the client's schema.
- * Only the client decides whether it refuses them.
+ * Adds to the client's layer of arguments what the console found by checking them against the client's schema. Only the
+ * client decides whether it refuses them.
  */
-function withFaults(layer: Layer, faults: readonly ParamsFault[]): Layer {
+function withChecked(layer: Layer, faults: readonly ParamsFault[], isFit: boolean): Layer {
+  if (layer.layer !== 'CLIENT_ARGUMENTS') return layer;
+  if (isFit) return { ...layer, verdict: 'PASS', message: 'They fit its schema, as checked here.' };
+  if (faults.length === 0) return layer;
   const message = faults.map(({ at, text }) => (at === '' ? text : `${at}: ${text}`)).join(' ');
   return { ...layer, verdict: 'REFUSE', message: `${message} Checked here against its schema.` };
 }

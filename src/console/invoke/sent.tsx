@@ -2,15 +2,18 @@
 import { useState } from 'preact/hooks';
 import {
   AwaitCallDocument,
+  CallStagesDocument,
   CallUpdatesDocument,
+  CancelCallDocument,
   InvokeDocument,
+  type CallStagesQuery,
   type InvokeActionInput,
   type InvokeMutation,
   type Outcome,
   type Stage,
 } from '../../../generated/console.ts';
-import { useLive } from '../api/query.ts';
-import { RequestError, errorOf, now, send, textAt } from '../api/request.ts';
+import { useLive, useQuery } from '../api/query.ts';
+import { RequestError, accepted, errorOf, now, request, send, textAt } from '../api/request.ts';
 import { callHref } from '../base.ts';
 import { ActError, Section } from '../ui/page.tsx';
 import {
@@ -29,66 +32,141 @@ import { EXECUTION, bytes, duration, exactClock } from '../ui/words.ts';
 /** The size in bytes above which a result is shown only when the user asks for it. */
 const FOLDED_BYTES = 64 * 1024;
 
-export function SentCalls({ sent }: { readonly sent: readonly Sent[] }) {
+type SentCallsProps = {
+  readonly sent: readonly Sent[];
+  /** Called when a link to a call is followed. */
+  readonly onLeave: () => void;
+};
+
+export function SentCalls({ sent, onLeave }: SentCallsProps) {
   const [latest, ...earlier] = sent;
   if (!latest) return null;
+  const leave = ({ target }: MouseEvent): void => {
+    if (target instanceof Element && target.closest('a')) onLeave();
+  };
   return (
-    <Section title="Sent from here" about={sent.length === 1 ? '1 call' : `${sent.length} calls`}>
-      <LatestCall key={latest.commandId} sent={latest} />
-      {earlier.map((one) => (
-        <p key={one.commandId}>
-          <SentState sent={one} />
-        </p>
-      ))}
-    </Section>
+    <div onClick={leave}>
+      <Section title="Sent from here" about={sent.length === 1 ? '1 call' : `${sent.length} calls`}>
+        <LatestCall key={latest.commandId} sent={latest} />
+        {earlier.map((one) => (
+          <p key={one.commandId}>
+            <SentState sent={one} steps={[]} />
+          </p>
+        ))}
+      </Section>
+    </div>
   );
 }
 
 type Step = { readonly at: string; readonly stage: Stage; readonly outcome: Outcome | null };
 
 function LatestCall({ sent }: { readonly sent: Sent }) {
-  const [steps, setSteps] = useState<readonly Step[]>([]);
-  const { userId, clientId, commandId } = sent;
+  const [seen, setSeen] = useState<readonly Step[]>([]);
+  const { userId, clientId, commandId, answer } = sent;
+  const isRefused = answer?.__typename === 'Refusal';
   useLive(CallUpdatesDocument, {
     variables: { userId, clientId, commandId },
     onData: ({ commandUpdates: { at, stage, outcome, missed } }) => {
-      setSteps((was) => (was.some((step) => step.stage === stage) ? was : [...was, { at, stage, outcome }]));
+      setSeen((was) => (was.some((step) => step.stage === stage) ? was : [...was, { at, stage, outcome }]));
       return missed;
     },
     onStale: () => undefined,
-    skip: sent.state === 'failed' || sent.answer?.__typename === 'Refusal',
+    skip: sent.state === 'failed' || isRefused,
   });
+  const isEnded = Boolean(!isRefused && answer?.outcome) || seen.some(({ outcome }) => outcome !== null);
+  const isOver = isRefused || isEnded;
+  const record = useQuery(CallStagesDocument, { userId, clientId, commandId }, { skip: !isEnded });
+  const steps = stepsOf(record.data) ?? seen;
+  const [first] = steps;
   return (
     <div aria-live="polite">
-      <p>
-        <SentState sent={sent} />
+      <p class="verdict">
+        <SentState sent={sent} steps={steps} />
+        {!isOver && <CancelButton sent={sent} />}
       </p>
+      <DocumentAnswer sent={sent} />
       <ol class="tl tl-s">
         {steps.map((step) => (
           <li key={step.stage}>
             <div class="tl-time">
               <time dateTime={step.at}>{exactClock(step.at)}</time>
             </div>
-            <div class="tl-node">
+            <div class={`tl-node ${step.outcome ? `st-${outcomeShape(step.outcome)}` : ''}`}>
               <Shape name={step.outcome ? outcomeShape(step.outcome) : 'proven'} />
             </div>
-            <div class="tl-body">{step.outcome ? outcomeWord(step.outcome) : stageWord(step.stage)}</div>
+            <div class="tl-body">
+              {step.outcome ? outcomeWord(step.outcome) : stageWord(step.stage)}{' '}
+              {first && step !== first && (
+                <span class="quiet">+{duration(Date.parse(step.at) - Date.parse(first.at))}</span>
+              )}
+            </div>
           </li>
         ))}
       </ol>
-      <DocumentAnswer sent={sent} />
     </div>
   );
 }
 
-function SentState({ sent }: { readonly sent: Sent }) {
+/** Returns the stages of a call that has ended, as its record has them; null while there is no record. */
+function stepsOf(answer: CallStagesQuery | null): readonly Step[] | null {
+  const delivery = answer?.command?.delivery;
+  if (!delivery) return null;
+  const { admittedAt, queuedAt, dispatchedAt, acknowledgedAt, terminalAt, outcome } = delivery;
+  const stages: readonly (readonly [Stage, string | null])[] = [
+    ['ADMITTED', admittedAt],
+    ['QUEUED', queuedAt],
+    ['DISPATCHED', dispatchedAt],
+    ['ACKNOWLEDGED', acknowledgedAt],
+    ['TERMINAL', terminalAt],
+  ];
+  return stages.flatMap(([stage, at]) => {
+    return at === null ? [] : [{ at, stage, outcome: stage === 'TERMINAL' ? outcome : null }];
+  });
+}
+
+type CancelState = 'idle' | 'asking' | 'asked' | RequestError;
+
+/** Cancels the call without a reason: it is the viewer's own, and was sent a moment ago. */
+function CancelButton({ sent: { userId, clientId, commandId } }: { readonly sent: Sent }) {
+  const [state, setState] = useState<CancelState>('idle');
+  const cancel = async (): Promise<void> => {
+    if (state === 'asking') return;
+    setState('asking');
+    try {
+      accepted((await request(CancelCallDocument, { input: { userId, clientId, commandId } })).cancelCommand);
+      setState('asked');
+    } catch (error) {
+      setState(errorOf(error));
+    }
+  };
+  if (state === 'asked') return <span class="soft">The client was asked to stop it.</span>;
+  return (
+    <>
+      <button class="btn btn-s" type="button" onClick={() => void cancel()} aria-disabled={state === 'asking'}>
+        Cancel the call
+      </button>
+      {state instanceof RequestError && <span class="over">It was not cancelled: {state.message}</span>}
+    </>
+  );
+}
+
+type SentStateProps = { readonly sent: Sent; readonly steps: readonly Step[] };
+
+function SentState({ sent, steps }: SentStateProps) {
   const { answer, state } = sent;
   const link = <ShortId id={sent.commandId} href={callHref(sent)} />;
   if (answer?.__typename === 'Refusal') return <StateMark shape="failed">Refused</StateMark>;
+  const outcome = answer?.outcome ?? steps.find((step) => step.outcome !== null)?.outcome ?? null;
+  if (outcome)
+    return (
+      <>
+        <OutcomeMark outcome={outcome} /> <Took sent={sent} steps={steps} /> {link}
+      </>
+    );
   if (answer)
     return (
       <>
-        {answer.outcome ? <OutcomeMark outcome={answer.outcome} /> : <StageMark stage={answer.stage} />} {link}
+        <StageMark stage={steps.at(-1)?.stage ?? answer.stage} /> {link}
       </>
     );
   if (state === 'lost') return <StateMark shape="open">The answer was lost; the command is awaited {link}</StateMark>;
@@ -100,13 +178,33 @@ function SentState({ sent }: { readonly sent: Sent }) {
   );
 }
 
+/** Shows how long the call took: as the relay recorded it, or, before that is known, as this page measured it. */
+function Took({ sent, steps }: SentStateProps) {
+  const from = steps.find(({ stage }) => stage === 'ADMITTED')?.at;
+  const to = steps.find(({ outcome }) => outcome !== null)?.at;
+  const recorded = from !== undefined && to !== undefined ? Date.parse(to) - Date.parse(from) : null;
+  const measured = sent.answeredAt === null ? null : sent.answeredAt - sent.sentAt;
+  const ms = recorded ?? measured;
+  if (ms === null) return null;
+  return (
+    <span
+      class="soft"
+      title={
+        recorded === null ? 'From sending it to the answer, as this page measured' : 'From its admission to its end'
+      }
+    >
+      in {duration(ms)}
+    </span>
+  );
+}
+
 function DocumentAnswer({ sent }: { readonly sent: Sent }) {
   const { answer, error, result } = sent;
   if (error && sent.state === 'failed') return <ActError title="The relay did not answer the call." error={error} />;
   if (!answer) return null;
   if (answer.__typename === 'Refusal') {
     const { by, code, message } = answer;
-    return <ActError title={`Refused by ${by.toLowerCase()}.`} error={{ code: code.toLowerCase(), message }} />;
+    return <ActError title={`Refused by ${by.toLowerCase()}.`} error={{ code, message }} />;
   }
   return (
     <>
@@ -147,6 +245,8 @@ export type Sent = {
   readonly userId: string;
   readonly clientId: string;
   readonly sentAt: number;
+  /** When the answer arrived, in epoch milliseconds; null before. */
+  readonly answeredAt: number | null;
   /**
    * `sending`: there is no answer yet. `lost`: the answer was lost, and the command is awaited. `answered`: the relay
    * answered. `failed`: it is unknown what became of the call.
@@ -183,10 +283,13 @@ const PAUSE_MS = 1_500;
 export async function sendCall(input: CallInput, paramsText: string, onChange: (sent: Sent) => void): Promise<void> {
   const { commandId, action, userId, clientId } = input;
   let sent: Sent = {
-    ...{ commandId, action, userId, clientId, sentAt: Date.now() },
+    ...{ commandId, action, userId, clientId, sentAt: Date.now(), answeredAt: null },
     ...{ state: 'sending', answer: null, result: null, error: null },
   };
-  const show = (change: Partial<Sent>): void => onChange((sent = { ...sent, ...change }));
+  const show = (change: Partial<Sent>): void => {
+    const answeredAt = change.state === 'answered' ? Date.now() : sent.answeredAt;
+    onChange((sent = { ...sent, answeredAt, ...change }));
+  };
   show({});
   try {
     const { data, text } = await send(InvokeDocument, { input: { ...input, params: JSON.parse(paramsText) } });

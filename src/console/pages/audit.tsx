@@ -19,7 +19,7 @@ const COLUMNS: readonly Column<AuditRow>[] = [
   { head: 'When, UTC', class: 'nw c-2 c-end', cell: ({ at }) => <Time at={at} exact /> },
   { head: 'Act', class: 'c-1', names: true, cell: ({ action }) => capitalWord(action) },
   { head: 'Who', class: 'nw c-3', cell: ({ who }) => who.replace(/^admin:/, '') },
-  { head: 'Subject', class: 'fit c-4', cell: (row) => subjectText(row) },
+  { head: 'Subject', class: 'c-4', cell: (row) => subjectText(row) },
   { head: 'Reason', class: 'why c-6 c-wide', cell: ({ reason }) => reason ?? '' },
   {
     head: 'Outcome',

@@ -11,7 +11,7 @@ import {
 } from '../../../generated/console.ts';
 import { reasonText } from '../../protocol/reason-text.ts';
 import { useLive, useQuery, type Query } from '../api/query.ts';
-import { request, throwRefusal } from '../api/request.ts';
+import { accepted, request } from '../api/request.ts';
 import { clientHref, nodesHref, pagePath, queryPath, userHref } from '../base.ts';
 import { commandLine, curlLine } from '../invoke/command-line.ts';
 import { openInvoke } from '../invoke/open.tsx';
@@ -91,6 +91,9 @@ function OneCall(ids: CallIds) {
 /** The number of progress reports that the page keeps. */
 const PROGRESS_MAX = 50;
 
+const COPIED =
+  'The line was copied without the arguments, which this page does not read. Write them in place of ARGUMENTS, as JSON: “Reveal…” below shows them, for a reason. As it is, the line runs nothing.';
+
 const GONE = 'The relay keeps the record of this call no longer. This is what was last known.';
 
 type CaseProps = Part & {
@@ -103,7 +106,12 @@ type CaseProps = Part & {
 function Case({ call, isGone, query, progress }: CaseProps) {
   const [cancelling, setCancelling] = useState(false);
   const [cancelled, setCancelled] = useState<CancelState | null>(null);
+  const [copied, setCopied] = useState(false);
   const { userId, clientId, action, commandId } = call;
+  const lineOf = (write: typeof curlLine): string => {
+    setCopied(true);
+    return write({ userId, clientId, action });
+  };
   return (
     <>
       <PageHead
@@ -111,8 +119,8 @@ function Case({ call, isGone, query, progress }: CaseProps) {
         crumbs={crumbsOf(userId, clientId)}
         acts={
           <>
-            <CopyAction text={() => curlLine({ userId, clientId, action })}>Copy as curl</CopyAction>
-            <CopyAction text={() => commandLine({ userId, clientId, action })}>Copy as command line</CopyAction>
+            <CopyAction text={() => lineOf(curlLine)}>Copy as curl</CopyAction>
+            <CopyAction text={() => lineOf(commandLine)}>Copy as command line</CopyAction>
             {call.outcome === null ? (
               <button class="btn btn-danger" type="button" onClick={() => setCancelling(true)}>
                 Cancel…
@@ -130,6 +138,7 @@ function Case({ call, isGone, query, progress }: CaseProps) {
       <ErrorNotice query={query} what="this call" />
       <LiveNotice />
       {isGone && <Information>{GONE}</Information>}
+      {copied && <Information>{COPIED}</Information>}
       {cancelled && <Information>{CANCEL_WORDS[cancelled]}</Information>}
       <CutNotice completeness={call.history.completeness} />
       <CallHead call={call} />
@@ -408,8 +417,7 @@ function CancelDialog({ call, onClose, onDone }: CancelProps) {
     const { cancelCommand: answer } = await request(CancelCallDocument, {
       input: { userId, clientId, commandId, reason },
     });
-    if (answer.__typename === 'Refusal') throwRefusal(answer);
-    onDone(answer.state);
+    onDone(accepted(answer).state);
   };
   return (
     <ReasonDialog

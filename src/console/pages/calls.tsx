@@ -15,7 +15,7 @@ import {
 import { useLive, useQuery, type Query } from '../api/query.ts';
 import { callHref, pagePath } from '../base.ts';
 import { InvokeButton, openInvoke } from '../invoke/open.tsx';
-import { LiveNotice, PauseButton, isAdmin } from '../shell/facts.tsx';
+import { LiveNotice, PauseButton, isAdmin, isEveryNodeHeard } from '../shell/facts.tsx';
 import { choicesOf, oneOf, useUrlState, type Filter, type UrlState } from '../ui/filters.tsx';
 import { AsOf, Empty, Information, PageHead, Views } from '../ui/page.tsx';
 import { List, NewBar, pageOf, useLiveRows } from '../ui/table.tsx';
@@ -184,10 +184,15 @@ const WAIT_FILTERS: readonly Filter[] = [
   },
 ];
 
+/** The pause before a list of waits of an age is read again, in milliseconds. */
+const OLDER_EVERY_MS = 1_000;
+
 export function WaitsPage() {
   const { values } = useUrlState();
   const filter = waitFilterOf(values);
-  const query = useQuery(WaitsDocument, { filter, ...pageOf(values) });
+  // Time alone makes a wait older than the filter says, and no event tells of it.
+  const everyMs = filter.minAgeMs === null ? undefined : OLDER_EVERY_MS;
+  const query = useQuery(WaitsDocument, { filter, ...pageOf(values) }, { everyMs });
   const list = query.data?.pendingRpcs;
   useWaitChanges(filter, query);
   useGiveUps(list?.nodes, query);
@@ -226,7 +231,7 @@ export function WaitsPage() {
         about={`${list?.nodes.length ?? 0} shown of ${plural(count, 'wait')}.`}
         empty={
           <Empty title="No caller waits" mark="all">
-            <p>Every caller has its answer.</p>
+            <p>{isEveryNodeHeard() ? 'Every caller has its answer.' : 'Callers of a silent node are not known.'}</p>
           </Empty>
         }
         caption="Waits"

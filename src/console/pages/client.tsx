@@ -13,7 +13,7 @@ import {
   type ClientPageQuery,
 } from '../../../generated/console.ts';
 import { useLive, useQuery, type Query } from '../api/query.ts';
-import { request, throwRefusal } from '../api/request.ts';
+import { accepted, request } from '../api/request.ts';
 import { callHref, nodesHref, pagePath, queryPath, streamHref, userHref } from '../base.ts';
 import { InvokeAction, InvokeButton } from '../invoke/open.tsx';
 import { LiveNotice, isAdmin, isSilent, viewer } from '../shell/facts.tsx';
@@ -370,7 +370,7 @@ function DisconnectDialog({ client, onClose, onDone }: DisconnectProps) {
   const { userId, clientId, inFlight } = client;
   const disconnect = async (reason: string | null): Promise<void> => {
     const { disconnectClient: answer } = await request(DisconnectClientDocument, { userId, clientId, reason });
-    if (answer.__typename === 'Refusal') throwRefusal(answer);
+    accepted(answer);
     onDone();
   };
   return (

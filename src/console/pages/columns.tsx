@@ -13,21 +13,42 @@ import { isSilent } from '../shell/facts.tsx';
 import { ClientLink, Count, Nil } from '../ui/page.tsx';
 import type { Column } from '../ui/table.tsx';
 import { Ago, CommandMark, ConnectionMark, ShortId, StageMark, Time, Until } from '../ui/values.tsx';
-import { CAUSE, HEARTBEAT, WAIT_FOR, age, capitalWord, duration, percent, plural, whole } from '../ui/words.ts';
+import {
+  CAUSE,
+  HEARTBEAT,
+  WAIT_FOR,
+  age,
+  capitalWord,
+  duration,
+  nameClass,
+  percent,
+  plural,
+  whole,
+} from '../ui/words.ts';
 
 /** A wait that is older than this, in milliseconds, is shown as a long wait. */
 export const LONG_WAIT_MS = 60_000;
 
 export const WAIT_COLUMNS: readonly Column<WaitRowFragment>[] = [
   { head: 'Stage', class: 'c-1', cell: (row) => <StageMark stage={row.stage} /> },
-  { head: 'Action', class: 'c-3', names: true, cell: (row) => <a href={callHref(row)}>{row.action}</a> },
-  { head: 'Client', class: 'fit c-4 c-end', cell: (row) => <ClientLink {...row} /> },
+  { head: 'Action', class: 'c-3', names: true, cell: (row) => <ActionLink {...row} /> },
+  { head: 'Client', class: 'nw c-4 c-end', cell: (row) => <ClientLink {...row} /> },
   { head: 'Waits for', class: 'nw c-5', label: 'for', cell: (row) => WAIT_FOR[row.waitFor] },
   { head: 'Caller on', class: 'nw c-off', cell: (row) => row.callerNodeId },
   { head: 'Client on', class: 'nw c-off', cell: (row) => row.nodeId ?? 'no node' },
   { head: 'Gives up', class: 'nw c-off', cell: (row) => <Until at={row.timesOutAt} /> },
   { head: 'Waits', class: 'r nw c-2 c-end', cell: (row) => <Waited row={row} /> },
 ];
+
+type NamedCall = Parameters<typeof callHref>[0] & { readonly action: string };
+
+function ActionLink(row: NamedCall) {
+  return (
+    <a href={callHref(row)} class={nameClass(row.action)}>
+      {row.action}
+    </a>
+  );
+}
 
 function Waited({ row }: { readonly row: WaitRowFragment }) {
   const ms = now.value - Date.parse(row.createdAt);
@@ -83,8 +104,8 @@ function openFor({ link }: LinkRowFragment) {
 
 export const CALL_COLUMNS: readonly Column<CallRowFragment>[] = [
   { head: 'State', class: 'c-1', cell: (row) => <CommandMark {...row} /> },
-  { head: 'Action', class: 'c-3', names: true, cell: (row) => <a href={callHref(row)}>{row.action}</a> },
-  { head: 'Client', class: 'fit c-5 c-wide', cell: (row) => <ClientLink {...row} /> },
+  { head: 'Action', class: 'c-3', names: true, cell: (row) => <ActionLink {...row} /> },
+  { head: 'Client', class: 'nw c-5 c-wide', cell: (row) => <ClientLink {...row} /> },
   { head: 'Command', class: 'c-4 c-end nw', cell: (row) => <ShortId id={row.commandId} href={callHref(row)} /> },
   {
     head: 'Node',
@@ -121,12 +142,13 @@ type Scope = { readonly scopeId: string; readonly reservedCommands: number; read
 const NEARLY_FULL = 0.9;
 
 export const SCOPE_COLUMNS: readonly Column<Scope>[] = [
-  { head: 'Scope', names: true, cell: ({ scopeId }) => scopeId },
-  { head: 'Share', quietHead: true, class: 'bar-col', cell: (scope) => <Bar scope={scope} /> },
-  { head: 'Held', class: 'r nw', cell: (scope) => <Held scope={scope} /> },
+  { head: 'Scope', class: 'c-1', names: true, cell: ({ scopeId }) => scopeId },
+  { head: 'Share', quietHead: true, class: 'bar-col c-off', cell: (scope) => <Bar scope={scope} /> },
+  { head: 'Held', class: 'r nw c-2', label: 'held', cell: (scope) => <Held scope={scope} /> },
   {
     head: 'Limit',
-    class: 'r',
+    class: 'r c-3',
+    label: 'limit',
     cell: ({ limit }) => (limit === null ? <Nil why="no limit for this scope" /> : whole(limit)),
   },
 ];

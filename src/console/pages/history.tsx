@@ -15,7 +15,7 @@ import {
   type StreamRowFragment,
 } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
-import { RequestError, errorOf, send, textAt, throwRefusal } from '../api/request.ts';
+import { RequestError, accepted, errorOf, send, textAt } from '../api/request.ts';
 import { callHref, pagePath, queryPath, streamHref } from '../base.ts';
 import { isAdmin, viewer } from '../shell/facts.tsx';
 import { Dialog, ReasonDialog } from '../ui/dialogs.tsx';
@@ -23,7 +23,7 @@ import { FilterBar, choicesOf, oneOf, useUrlState, type Filter } from '../ui/fil
 import { ActError, AsOf, ClientLink, Empty, Nil, PageHead, Section } from '../ui/page.tsx';
 import { List, Table, pageOf, type Column } from '../ui/table.tsx';
 import { Ago, Icon, Payload, ShortId, Time, readTime } from '../ui/values.tsx';
-import { bytes, capitalWord, whole } from '../ui/words.ts';
+import { bytes, capitalWord, nameClass, whole } from '../ui/words.ts';
 import { LINK_COLUMNS, linkStream } from './columns.tsx';
 
 const FILTERS: readonly Filter[] = [
@@ -184,8 +184,14 @@ function StreamList({ userId, prefix }: { readonly userId: string; readonly pref
   );
 }
 
+const streamLink = ({ key, suffix }: StreamRowFragment) => (
+  <a href={streamHref(key)} class={nameClass(suffix)}>
+    {suffix}
+  </a>
+);
+
 export const STREAM_COLUMNS: readonly Column<StreamRowFragment>[] = [
-  { head: 'Stream', class: 'c-1', names: true, cell: (row) => <a href={streamHref(row.key)}>{row.suffix}</a> },
+  { head: 'Stream', class: 'c-1', names: true, cell: (row) => streamLink(row) },
   {
     head: 'Messages',
     class: 'r c-2',
@@ -333,7 +339,7 @@ function Reveal({ title, subject, own, onClose }: RevealProps) {
   if (read !== null) return <Revealed title={title} read={read} onClose={onClose} />;
   const reveal = async (reason: string | null): Promise<void> => {
     const { data, text } = await send(RevealPayloadDocument, { input: { ...subject, reason: reason ?? '' } });
-    if (data.revealPayload.__typename === 'Refusal') throwRefusal(data.revealPayload);
+    accepted(data.revealPayload);
     const shown = textAt(text, ['data', 'revealPayload', 'value']);
     setRead(() => async () => shown);
   };

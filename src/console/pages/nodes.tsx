@@ -13,10 +13,10 @@ import {
   type NodesQuery,
 } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
-import { request } from '../api/request.ts';
+import { accepted, request } from '../api/request.ts';
 import { callHref } from '../base.ts';
-import { PauseButton, SilentNotice, viewer } from '../shell/facts.tsx';
-import { FormDialog, TextField } from '../ui/dialogs.tsx';
+import { DrainNotice, PauseButton, SilentNotice, viewer } from '../shell/facts.tsx';
+import { ReasonDialog, TextField } from '../ui/dialogs.tsx';
 import { useUrlState } from '../ui/filters.tsx';
 import {
   AsOf,
@@ -35,7 +35,7 @@ import {
 } from '../ui/page.tsx';
 import { List, Table, pageOf, type Column } from '../ui/table.tsx';
 import { Ago, OUTCOME_ORDER, OutcomeMark, Since, StateMark, Time } from '../ui/values.tsx';
-import { age, clock, percent, plural, sentenceCase, whole } from '../ui/words.ts';
+import { age, clock, nameClass, percent, plural, sentenceCase, whole } from '../ui/words.ts';
 import { SCOPE_COLUMNS, outcomeCounter, queueFigures } from './columns.tsx';
 
 type NodeRow = NodesQuery['delivery']['nodes']['nodes'][number];
@@ -56,6 +56,7 @@ export function NodesPage() {
       </PageHead>
       <ErrorNotice query={query} what="nodes" />
       <CutNotice completeness={list?.completeness} />
+      <DrainNotice />
       {list?.nodes
         .filter(({ stale }) => stale)
         .map((node) => (
@@ -82,7 +83,14 @@ export function NodesPage() {
           <NodeCounters nodes={list.nodes} />
         </>
       )}
-      {draining && <DrainDialog node={draining} onClose={() => setDraining(null)} onDone={query.again} />}
+      {draining && (
+        <DrainDialog
+          node={draining}
+          others={list?.nodes.filter((node) => node.nodeId !== draining.nodeId && !node.stale && !node.draining).length}
+          onClose={() => setDraining(null)}
+          onDone={query.again}
+        />
+      )}
     </>
   );
 }
@@ -212,28 +220,25 @@ function nameText(name: string) {
 /** How long the node waits for running commands to end, in milliseconds. */
 const WITHIN_MS = 10_000;
 
-type DrainProps = { readonly node: NodeRow; readonly onClose: () => void; readonly onDone: () => void };
+type DrainProps = {
+  readonly node: NodeRow;
+  /** The number of other nodes that take work. Undefined while it is not known. */
+  readonly others: number | undefined;
+  readonly onClose: () => void;
+  readonly onDone: () => void;
+};
 
-function DrainDialog({ node, onClose, onDone }: DrainProps) {
+function DrainDialog({ node, others, onClose, onDone }: DrainProps) {
   const { nodeId, links, unfinishedCommands } = node;
   const [typed, setTyped] = useState('');
-  const drain = async (): Promise<void> => {
-    await request(DrainNodeDocument, { nodeId, withinMs: WITHIN_MS });
+  const drain = async (reason: string | null): Promise<void> => {
+    accepted((await request(DrainNodeDocument, { nodeId, withinMs: WITHIN_MS, reason })).drainNode);
     onDone();
   };
-  const about = (
-    <p class="soft">
-      It admits nothing more, gives commands in flight {WITHIN_MS / 1000} seconds, and closes its{' '}
-      {plural(links, 'link')}. Clients connect to another node.{' '}
-      {unfinishedCommands === 0
-        ? 'No command is unfinished.'
-        : `${plural(unfinishedCommands, 'command')} unfinished; none is cancelled by this.`}
-    </p>
-  );
   return (
-    <FormDialog
+    <ReasonDialog
       title={`Drain ${nodeId}`}
-      about={about}
+      hint="For the audit log. At most 256 characters."
       confirm={`Drain ${nodeId}`}
       busyText={`Draining ${nodeId}…`}
       keep="Keep it"
@@ -241,16 +246,31 @@ function DrainDialog({ node, onClose, onDone }: DrainProps) {
       failed="It was not drained."
       act={drain}
       onClose={onClose}
+      fields={
+        <TextField
+          label={`Type ${nodeId} to drain it`}
+          id="drain-name"
+          spellcheck={false}
+          autofocus
+          value={typed}
+          onText={setTyped}
+        />
+      }
     >
-      <TextField
-        label={`Type ${nodeId} to drain it`}
-        id="drain-name"
-        spellcheck={false}
-        autofocus
-        value={typed}
-        onText={setTyped}
-      />
-    </FormDialog>
+      <p class="soft">
+        It admits nothing more, gives commands in flight {WITHIN_MS / 1000} seconds, and closes its{' '}
+        {plural(links, 'link')}. {others === 0 ? '' : 'Clients connect to another node. '}
+        {unfinishedCommands === 0
+          ? 'No command is unfinished.'
+          : `${plural(unfinishedCommands, 'command')} unfinished; none is cancelled by this.`}
+      </p>
+      {others === 0 && (
+        <p>
+          <b>This is the only node.</b> Clients and callers find no other one: the service stops until a new process
+          starts.
+        </p>
+      )}
+    </ReasonDialog>
   );
 }
 
@@ -263,10 +283,11 @@ const CAPACITY_COLUMNS: readonly Column<ScopeRow>[] = [
   ...SCOPE_COLUMNS,
   {
     head: 'Earliest deadline',
-    class: 'nw',
+    class: 'nw c-4',
+    label: 'earliest deadline',
     cell: ({ oldestDeadline }) => (oldestDeadline === null ? <Nil why="none" /> : <Time at={oldestDeadline} exact />),
   },
-  { head: 'Held by', class: 'fit', cell: ({ holders }) => <Holders holders={holders} /> },
+  { head: 'Held by', class: 'c-5 c-wide', label: 'held by', cell: ({ holders }) => <Holders holders={holders} /> },
 ];
 
 export function CapacityPage() {
@@ -318,7 +339,7 @@ function Holders({ holders }: { readonly holders: ScopeRow['holders'] }) {
   if (!first) return null;
   const more = holders.length - 1;
   return (
-    <a href={callHref(first)}>
+    <a href={callHref(first)} class={nameClass(first.userId, first.clientId)}>
       {first.userId} / {first.clientId}
       {more > 0 && ` and ${more} more`}
     </a>

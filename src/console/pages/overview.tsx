@@ -21,7 +21,7 @@ import {
   type PlotTime,
   type TimeSpan,
 } from '../plot/plot.tsx';
-import { PauseButton, Sources, silentNodes } from '../shell/facts.tsx';
+import { PauseButton, Sources, isEveryNodeHeard, silentNodes } from '../shell/facts.tsx';
 import { useUrlState, useKeys } from '../ui/filters.tsx';
 import { CutNotice, ErrorNotice, Information, Loading, PageHead, Readouts, Section, Views } from '../ui/page.tsx';
 import { Table } from '../ui/table.tsx';
@@ -85,7 +85,11 @@ function LongestWaits({ data }: { readonly data: OverviewQuery }) {
         rows={nodes}
         keyOf={({ rpcId }) => rpcId}
         hrefOf={callHref}
-        none="No caller waits. Every caller has its answer."
+        none={
+          isEveryNodeHeard()
+            ? 'No caller waits. Every caller has its answer.'
+            : 'No caller waits on a node that answers. Those of a silent node are not known.'
+        }
       />
     </Section>
   );
@@ -117,7 +121,6 @@ function FullestScopes({ data }: { readonly data: OverviewQuery }) {
 function figuresOf({ delivery, pendingRpcs, pendingRpcCount }: OverviewQuery) {
   const live = delivery.nodes.nodes.filter(({ stale }) => !stale);
   const links = live.reduce((sum, node) => sum + node.links, 0);
-  const recorded = silentNodes.value.reduce((sum, node) => sum + node.links, 0);
   const unfinished = live.reduce((sum, node) => sum + node.unfinishedCommands, 0);
   const [oldest] = pendingRpcs.nodes;
   const waited = oldest ? now.value - Date.parse(oldest.createdAt) : 0;
@@ -126,18 +129,32 @@ function figuresOf({ delivery, pendingRpcs, pendingRpcCount }: OverviewQuery) {
     {
       name: 'Links',
       value: whole(links),
-      about: recorded > 0 ? `and ${whole(recorded)} as last recorded` : `on ${plural(live.length, 'node')}`,
+      about: recordedText('links') ?? `on ${plural(live.length, 'node')}`,
     },
-    { name: 'Callers waiting', value: whole(pendingRpcCount.count), about: 'for an answer' },
+    {
+      name: 'Callers waiting',
+      value: whole(pendingRpcCount.count),
+      about: recordedText('connectionWaiters') ?? 'for an answer',
+    },
     {
       name: 'Oldest waiter',
       value: oldest ? age(waited) : '–',
-      about: isLong ? 'over the bound of 60 s' : 'the bound is 60 s',
+      about: !isEveryNodeHeard() ? 'on the nodes that answer' : isLong ? 'over the bound of 60 s' : 'the bound is 60 s',
       isOver: isLong,
     },
-    { name: 'Unfinished', value: whole(unfinished), about: 'commands that did not end' },
+    {
+      name: 'Unfinished',
+      value: whole(unfinished),
+      about: recordedText('unfinishedCommands') ?? 'commands that did not end',
+    },
     ...queueFigures(delivery.summary),
   ];
+}
+
+/** Says what silent nodes held of this when they reported last; null if no node is silent. */
+function recordedText(name: 'links' | 'connectionWaiters' | 'unfinishedCommands'): string | null {
+  if (isEveryNodeHeard()) return null;
+  return `and ${whole(silentNodes.value.reduce((sum, node) => sum + node[name], 0))} as last recorded`;
 }
 
 function Ends({ data }: { readonly data: OverviewQuery }) {
@@ -305,10 +322,10 @@ function OverviewPlots({ series, span, isLoading }: PlotsProps) {
     at: Date.parse(updatedAt),
     text: `${nodeId} silent`,
   }));
-  const data = { items, time, marks };
+  const data = { items, time, marks, missing: missingText(series.completeness) };
   return (
     <section class="sec" aria-label="The window in plots">
-      <CutNotice completeness={series.completeness} />
+      <CutNotice completeness={series.completeness} named={silentNodes.value.map(({ nodeId }) => nodeId)} />
       <div class="plots">
         <EndsPlot {...data} />
         <DurationPlot {...data} />
@@ -324,7 +341,17 @@ type PlotData = {
   readonly items: readonly SeriesItem[];
   readonly time: PlotTime;
   readonly marks: readonly PlotMark[];
+  /** What the sentence of each plot adds about nodes whose part is missing; empty if no part is. */
+  readonly missing: string;
 };
+
+/** Says which nodes the series lack. A plot without them must not look like a plot of all nodes. */
+function missingText({ sources }: OverviewSeriesQuery['series']['completeness']): string {
+  const named = sources.flatMap(({ complete, nodeId }) => (complete || nodeId === null ? [] : nodeId));
+  const silent = silentNodes.value.map(({ nodeId }) => nodeId);
+  const names = [...new Set([...named, ...silent])];
+  return names.length === 0 ? '' : ` Without ${names.join(' and ')}, which did not answer: what it did is not known.`;
+}
 
 /** The outcomes from the bottom of the stack to its top: the normal one first, those that must not be missed last. */
 const STACK: readonly Outcome[] = ['COMPLETED', 'CANCELLED', 'FAILED', 'EXPIRED', 'OUTCOME_UNKNOWN'];
@@ -336,7 +363,7 @@ const FILLS: Readonly<Record<Outcome, string>> = {
   OUTCOME_UNKNOWN: 'f-unknown',
 };
 
-function EndsPlot({ items, time, marks }: PlotData) {
+function EndsPlot({ items, time, marks, missing }: PlotData) {
   const layers = STACK.map((outcome) => ({
     name: outcomeWord(outcome).toLowerCase(),
     points: perMinute(pointsOf(items, 'commands_ended', outcome.toLowerCase()), time),
@@ -353,20 +380,21 @@ function EndsPlot({ items, time, marks }: PlotData) {
       unit="a minute"
       {...{ time, marks, layers }}
       text={amount}
-      summary={`In this window: ${counts.join(', ')}.`}
+      summary={`In this window: ${counts.join(', ')}.${missing}`}
     />
   );
 }
 
-function DurationPlot({ items, time, marks }: PlotData) {
+function DurationPlot({ items, time, marks, missing }: PlotData) {
   const p50 = inMs(pointsOf(items, 'command_p50'));
   const p99 = inMs(pointsOf(items, 'command_p99'));
   const last = [lastOf(p50), lastOf(p99)];
   const most = mostOf(p99);
-  const summary =
+  const said =
     last[0] === null || last[1] === null || !most
       ? 'No command ended in this window.'
       : `The last p50 was ${duration(last[0] ?? 0)}, the last p99 ${duration(last[1] ?? 0)}. The highest p99 was ${duration(most.value)}, at ${timeText(most.at, time)}.`;
+  const summary = said + missing;
   return (
     <LinesPlot
       title="Admission to end"
@@ -462,11 +490,11 @@ const ONE_LINE_PLOTS: readonly OneLine[] = [
   },
 ];
 
-function OneLinePlot({ plot, items, time, marks }: PlotData & { readonly plot: OneLine }) {
+function OneLinePlot({ plot, items, time, marks, missing }: PlotData & { readonly plot: OneLine }) {
   const { title, unit, name, look, says, none } = plot;
   const points = plot.pointsOf(items, time);
   const most = mostOf(points);
-  const summary = most
+  const said = most
     ? says({
         most: look.text(most.value),
         at: timeText(most.at, time),
@@ -474,6 +502,7 @@ function OneLinePlot({ plot, items, time, marks }: PlotData & { readonly plot: O
         sum: sumOf(pointsOf(items, 'commands_admitted')),
       })
     : none;
+  const summary = said + missing;
   return <LinesPlot {...{ title, unit, time, marks, summary }} lines={[{ name, look: 'strong', points }]} {...look} />;
 }
 

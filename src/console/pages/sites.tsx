@@ -11,7 +11,7 @@ import {
   type SitesQuery,
 } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
-import { errorOf, request, type RequestError } from '../api/request.ts';
+import { accepted, errorOf, request, type RequestError } from '../api/request.ts';
 import { clientHref, pagePath, segments } from '../base.ts';
 import { isAdmin, viewer } from '../shell/facts.tsx';
 import { useUrlState, type Filter } from '../ui/filters.tsx';
@@ -36,10 +36,10 @@ const COLUMNS: readonly Column<SiteRow>[] = [
   { head: 'Client', class: 'nw c-off', cell: ({ clientId }) => clientId },
   {
     head: 'Events',
-    class: 'fit c-off',
+    class: 'c-off',
     cell: ({ eventNames }) => (eventNames.length === 0 ? 'any' : eventNames.join(', ')),
   },
-  { head: 'Actions', class: 'fit c-5', label: 'actions', cell: (row) => actionsText(row) },
+  { head: 'Actions', class: 'c-5', label: 'actions', cell: (row) => actionsText(row) },
   { head: 'Sessions', class: 'r nw c-2 c-end', cell: (row) => sessionsText(row) },
 ];
 
@@ -197,6 +197,14 @@ function SiteSessions({ site, canEnd, onChange }: SessionsProps) {
 
 type Run = (act: Promise<unknown>) => void;
 
+async function close(sessionId: string): Promise<void> {
+  accepted((await request(CloseSessionDocument, { sessionId })).closeSiteSession);
+}
+
+async function revoke(sessionId: string, grantId: string): Promise<void> {
+  accepted((await request(RevokeGrantDocument, { sessionId, grantId })).revokeGrant);
+}
+
 const SESSION_COLUMNS: readonly Column<Session>[] = [
   {
     head: 'State',
@@ -221,11 +229,7 @@ function closeColumn(run: Run): Column<Session> {
     class: 'r c-2',
     cell: ({ sessionId, state }) =>
       state === 'ACTIVE' && (
-        <button
-          class="btn btn-s btn-danger"
-          type="button"
-          onClick={() => run(request(CloseSessionDocument, { sessionId }))}
-        >
+        <button class="btn btn-s btn-danger" type="button" onClick={() => run(close(sessionId))}>
           Close
         </button>
       ),
@@ -236,17 +240,13 @@ type GrantsProps = { readonly session: Session; readonly canEnd: boolean; readon
 
 function Grants({ session, canEnd, run }: GrantsProps) {
   const { sessionId } = session;
-  const revoke: Column<Grant> = {
+  const acts: Column<Grant> = {
     head: 'Acts',
     quietHead: true,
     class: 'r',
     cell: ({ grantId, revokedAt }) =>
       revokedAt === null && (
-        <button
-          class="btn btn-s"
-          type="button"
-          onClick={() => run(request(RevokeGrantDocument, { sessionId, grantId }))}
-        >
+        <button class="btn btn-s" type="button" onClick={() => run(revoke(sessionId, grantId))}>
           Revoke
         </button>
       ),
@@ -258,7 +258,7 @@ function Grants({ session, canEnd, run }: GrantsProps) {
       </h3>
       <Table
         caption={`Grants of session ${sessionId}`}
-        columns={canEnd ? [...GRANT_COLUMNS, revoke] : GRANT_COLUMNS}
+        columns={canEnd ? [...GRANT_COLUMNS, acts] : GRANT_COLUMNS}
         rows={session.grants ?? []}
         keyOf={({ grantId }) => grantId}
         look="small"
@@ -268,14 +268,20 @@ function Grants({ session, canEnd, run }: GrantsProps) {
 }
 
 const GRANT_COLUMNS: readonly Column<Grant>[] = [
-  { head: 'Grant', names: true, cell: ({ grantId }) => <ShortId id={grantId} /> },
-  { head: 'From', cell: ({ parentId }) => (parentId === null ? 'the owner' : <ShortId id={parentId} />) },
-  { head: 'Actions', class: 'fit', cell: ({ actions }) => namesOf(actions) },
-  { head: 'Events', class: 'fit', cell: ({ events }) => namesOf(events) },
-  { head: 'May share', cell: ({ share }) => (share ? 'yes' : 'no') },
+  { head: 'Grant', class: 'c-1', names: true, cell: ({ grantId }) => <ShortId id={grantId} /> },
+  {
+    head: 'From',
+    class: 'c-3',
+    label: 'from',
+    cell: ({ parentId }) => (parentId === null ? 'the owner' : <ShortId id={parentId} />),
+  },
+  { head: 'Actions', class: 'c-5 c-wide', label: 'actions', cell: ({ actions }) => namesOf(actions) },
+  { head: 'Events', class: 'c-6 c-wide', label: 'events', cell: ({ events }) => namesOf(events) },
+  { head: 'May share', class: 'c-4', label: 'may share', cell: ({ share }) => (share ? 'yes' : 'no') },
   {
     head: 'Ends',
-    class: 'nw',
+    class: 'nw c-2',
+    label: 'ends',
     cell: ({ revokedAt, expiresAt }) =>
       revokedAt === null ? (
         <Until at={expiresAt} />

@@ -1,4 +1,4 @@
-/** Shows the list of users: those with a connection or with retained messages. */
+/** The page of all users with a connection or retained messages, and the page of one user. */
 import { useRoute } from 'preact-iso';
 import {
   ClientChangesDocument,
@@ -13,7 +13,7 @@ import { LiveNotice, PauseButton, Sources, isAdmin, isSilent, viewer } from '../
 import { useUrlState } from '../ui/filters.tsx';
 import { AsOf, Count, Empty, ErrorNotice, Loading, PageHead, Readouts, Section } from '../ui/page.tsx';
 import { List, Table, pageOf, type Column } from '../ui/table.tsx';
-import { whole } from '../ui/words.ts';
+import { nameClass, whole } from '../ui/words.ts';
 import { CLIENT_COLUMNS, WAIT_COLUMNS } from './columns.tsx';
 import { STREAM_COLUMNS } from './history.tsx';
 import { CONTEXT_COLUMNS, WINDOW_COLUMNS } from './places.tsx';
@@ -21,12 +21,17 @@ import { CONTEXT_COLUMNS, WINDOW_COLUMNS } from './places.tsx';
 type UserRow = UsersQuery['users']['nodes'][number];
 
 const COLUMNS: readonly Column<UserRow>[] = [
-  { head: 'User', class: 'c-1', names: true, cell: (row) => <a href={userHref(row.userId)}>{row.userId}</a> },
+  { head: 'User', class: 'c-1', names: true, cell: (row) => userLink(row.userId) },
   { head: 'Connections', class: 'r c-2', label: 'connections', cell: (row) => figure(row.connectionCount) },
   { head: 'Streams', class: 'r c-3', label: 'streams', cell: (row) => figure(row.streamCount) },
   { head: 'Callers waiting', class: 'r c-4', label: 'waiting', cell: (row) => figure(row.pendingRpcCount) },
 ];
 
+const userLink = (userId: string) => (
+  <a href={userHref(userId)} class={nameClass(userId)}>
+    {userId}
+  </a>
+);
 const figure = (value: number) => <Count value={value} text={whole(value)} />;
 
 export function UsersPage() {

@@ -29,7 +29,17 @@ export const isAdmin = computed(() => viewer.value?.kind === 'ADMIN');
 export const waitCount = signal<number | null>(null);
 /** The nodes that have reported recently. Empty for a user, because only administrators may see nodes. */
 const nodes = signal<readonly ShellNode[]>([]);
+/** The number of nodes that drain. */
+export const drainingCount = computed(() => drainingNodes.value.length);
 export const silentNodes = computed(() => nodes.value.filter(({ stale }) => stale));
+
+/** Whether no node is silent, so that what the relay answers covers all of them. */
+export const isEveryNodeHeard = (): boolean => silentNodes.value.length === 0;
+const drainingNodes = computed(() => nodes.value.filter(({ stale, draining }) => draining && !stale));
+/** The names of the nodes that report and take work. */
+export const workingNodes = computed(() =>
+  nodes.value.filter(({ stale, draining }) => !stale && !draining).map(({ nodeId }) => nodeId),
+);
 
 /** Whether this node is silent. The rows that it holds are then shown as last recorded. */
 export function isSilent(nodeId: string | null): boolean {
@@ -89,6 +99,7 @@ export function Sources({ completeness, held }: SourcesProps) {
   const named = silentNodes.value.map(({ nodeId }) => nodeId);
   return (
     <>
+      <DrainNotice />
       {silentNodes.value.map((node) => (
         <SilentNotice key={node.nodeId} node={node}>
           {held ?? `Its ${plural(node.links, 'link')} ${node.links === 1 ? 'is' : 'are'} shown`} as last recorded, at{' '}
@@ -100,6 +111,25 @@ export function Sources({ completeness, held }: SourcesProps) {
       ))}
       <CutNotice completeness={completeness} named={named} />
     </>
+  );
+}
+
+/** Says which nodes drain, and that no other one takes work, if that is so. */
+export function DrainNotice() {
+  const names = drainingNodes.value.map(({ nodeId }) => nodeId);
+  if (names.length === 0) return null;
+  return (
+    <Notice mark={<Shape name="drain" />}>
+      <b>
+        {names.length === 1
+          ? `${names[0]} drains: it admits no calls`
+          : `${names.join(', ')} drain: they admit no calls`}
+        .
+      </b>{' '}
+      {workingNodes.value.length === 0
+        ? 'No other node takes work: clients and callers are turned away until a new process starts.'
+        : `${workingNodes.value.join(', ')} ${workingNodes.value.length === 1 ? 'takes' : 'take'} new work.`}
+    </Notice>
   );
 }
 

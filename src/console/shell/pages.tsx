@@ -1,29 +1,107 @@
 /** Lists the console's pages, and shows the one of the current URL if the viewer may see it. */
 import type { ComponentType } from 'preact';
-import { Route, Router, lazy, useLocation } from 'preact-iso';
+import { Route, Router, useLocation } from 'preact-iso';
 import { pagePath } from '../base.ts';
-import { Boundary, Empty, Loading, PageHead } from '../ui/page.tsx';
+import { Boundary, Empty, LoadFault, Loading, PageHead, loaded, reloadOnce } from '../ui/page.tsx';
 import type { IconName } from '../ui/values.tsx';
 import { isAdmin, viewer } from './facts.tsx';
 
-// Each page is loaded when it is first opened.
-const OverviewPage = lazy(() => import('../pages/overview.tsx').then((room) => room.OverviewPage));
-const CallsPage = lazy(() => import('../pages/calls.tsx').then((room) => room.CallsPage));
-const CallPage = lazy(() => import('../pages/call.tsx').then((room) => room.CallPage));
-const WaitsPage = lazy(() => import('../pages/calls.tsx').then((room) => room.WaitsPage));
-const ClientsPage = lazy(() => import('../pages/clients.tsx').then((room) => room.ClientsPage));
-const ClientPage = lazy(() => import('../pages/client.tsx').then((room) => room.ClientPage));
-const ActionsPage = lazy(() => import('../pages/actions.tsx').then((room) => room.ActionsPage));
-const HistoryPage = lazy(() => import('../pages/history.tsx').then((room) => room.HistoryPage));
-const PlacesPage = lazy(() => import('../pages/places.tsx').then((room) => room.PlacesPage));
-const UsersPage = lazy(() => import('../pages/users.tsx').then((room) => room.UsersPage));
-const UserPage = lazy(() => import('../pages/users.tsx').then((room) => room.UserPage));
-const SitesPage = lazy(() => import('../pages/sites.tsx').then((room) => room.SitesPage));
-const SitePage = lazy(() => import('../pages/sites.tsx').then((room) => room.SitePage));
-const NodesPage = lazy(() => import('../pages/nodes.tsx').then((room) => room.NodesPage));
-const CapacityPage = lazy(() => import('../pages/nodes.tsx').then((room) => room.CapacityPage));
-const DedupPage = lazy(() => import('../pages/nodes.tsx').then((room) => room.DedupPage));
-const AuditPage = lazy(() => import('../pages/audit.tsx').then((room) => room.AuditPage));
+/** Returns a page that is loaded when it is first opened. `title` is its heading while its file cannot be loaded. */
+function page<Room>(title: string, load: () => Promise<Room>, pick: (room: Room) => ComponentType) {
+  const Failed = () => (
+    <>
+      <PageHead title={title} />
+      <LoadFault what="This page" />
+    </>
+  );
+  return loaded(load, pick, Failed, reloadOnce);
+}
+
+const OverviewPage = page(
+  'Overview',
+  () => import('../pages/overview.tsx'),
+  (room) => room.OverviewPage,
+);
+const CallsPage = page(
+  'Calls',
+  () => import('../pages/calls.tsx'),
+  (room) => room.CallsPage,
+);
+const CallPage = page(
+  'Call',
+  () => import('../pages/call.tsx'),
+  (room) => room.CallPage,
+);
+const WaitsPage = page(
+  'Waits',
+  () => import('../pages/calls.tsx'),
+  (room) => room.WaitsPage,
+);
+const ClientsPage = page(
+  'Clients',
+  () => import('../pages/clients.tsx'),
+  (room) => room.ClientsPage,
+);
+const ClientPage = page(
+  'Client',
+  () => import('../pages/client.tsx'),
+  (room) => room.ClientPage,
+);
+const ActionsPage = page(
+  'Actions',
+  () => import('../pages/actions.tsx'),
+  (room) => room.ActionsPage,
+);
+const HistoryPage = page(
+  'History',
+  () => import('../pages/history.tsx'),
+  (room) => room.HistoryPage,
+);
+const PlacesPage = page(
+  'Workers and windows',
+  () => import('../pages/places.tsx'),
+  (room) => room.PlacesPage,
+);
+const UsersPage = page(
+  'Users',
+  () => import('../pages/users.tsx'),
+  (room) => room.UsersPage,
+);
+const UserPage = page(
+  'User',
+  () => import('../pages/users.tsx'),
+  (room) => room.UserPage,
+);
+const SitesPage = page(
+  'Sites',
+  () => import('../pages/sites.tsx'),
+  (room) => room.SitesPage,
+);
+const SitePage = page(
+  'Site',
+  () => import('../pages/sites.tsx'),
+  (room) => room.SitePage,
+);
+const NodesPage = page(
+  'Nodes',
+  () => import('../pages/nodes.tsx'),
+  (room) => room.NodesPage,
+);
+const CapacityPage = page(
+  'Capacity',
+  () => import('../pages/nodes.tsx'),
+  (room) => room.CapacityPage,
+);
+const DedupPage = page(
+  'Deduplication',
+  () => import('../pages/nodes.tsx'),
+  (room) => room.DedupPage,
+);
+const AuditPage = page(
+  'Audit',
+  () => import('../pages/audit.tsx'),
+  (room) => room.AuditPage,
+);
 
 type Page = typeof OverviewPage;
 type PageRoute = {
@@ -169,7 +247,7 @@ function preloadPage(address: string): void {
     );
   });
   // A failure to load is shown when the page itself is shown.
-  found?.page.preload().catch(() => undefined);
+  void found?.page.preload();
 }
 
 function segmentsOf(path: string): readonly string[] {

@@ -1,17 +1,20 @@
-/** Shows the palette, which opens a page by its name, and a user, a client or a command by its exact id. */
+/** Shows the palette, which opens a page by its name, a user or a client by its exact id, and a command by its id. */
 import { signal } from '@preact/signals';
 import { useLocation } from 'preact-iso';
+import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import { callHref, clientHref, pagePath, queryPath, userHref } from '../base.ts';
 import { Dialog, TextField } from '../ui/dialogs.tsx';
 import { keysOn, switchKeys, useKeys } from '../ui/filters.tsx';
 import { isAdmin, viewer } from './facts.tsx';
+import { CommandMark } from '../ui/values.tsx';
+import { isCommandOnly, useCommandSearch } from './find-command.ts';
 import { shownPages } from './pages.tsx';
 
 const isOpen = signal(false);
 export const openPalette = (): void => void (isOpen.value = true);
 
-type Target = { readonly href: string; readonly text: string };
+type Target = { readonly href: string; readonly text: string; readonly mark?: VNode };
 
 export function Palette() {
   useKeys({ 'Ctrl K': openPalette });
@@ -22,7 +25,14 @@ function PaletteDialog() {
   const { route } = useLocation();
   const [text, setText] = useState('');
   const [chosen, setChosen] = useState(0);
-  const targets = targetsOf(text.trim());
+  const asked = text.trim();
+  const search = useCommandSearch(asked, !isAdmin.value);
+  const commands = search.found.map((row) => ({
+    href: callHref(row),
+    text: `${row.action} on ${row.userId} / ${row.clientId}, …${row.commandId.slice(-8)}`,
+    mark: <CommandMark {...row} />,
+  }));
+  const targets: readonly Target[] = [...commands, ...targetsOf(asked)];
   const close = (): void => void (isOpen.value = false);
   const go = (target: Target | undefined): void => {
     if (!target) return;
@@ -43,7 +53,7 @@ function PaletteDialog() {
     <Dialog title="Go to" onClose={close} class="dialog palette">
       <form onSubmit={submit}>
         <TextField
-          label="A page, a user, or user/client, or user/client/command id"
+          label={isAdmin.value ? LABEL : LABEL_OF_USER}
           id="palette-text"
           spellcheck={false}
           value={text}
@@ -55,18 +65,23 @@ function PaletteDialog() {
           {targets.map((target, at) => (
             <li key={target.href}>
               <a href={target.href} aria-current={at === chosen ? 'true' : undefined} onClick={close}>
-                {target.text}
+                {target.text} {target.mark}
               </a>
             </li>
           ))}
-          {targets.length === 0 && (
-            <li class="quiet">Nothing fits. Ids are exact: the relay has no search for them.</li>
-          )}
         </ul>
+        <p class="quiet" role="status">
+          {search.state === 'looking' && 'Looking for a command with this id…'}
+          {search.state === 'done' && search.found.length === 0 && search.why}
+          {search.state === 'off' && targets.length === 0 && 'Nothing fits. Ids of users and clients are exact.'}
+        </p>
       </form>
     </Dialog>
   );
 }
+
+const LABEL = 'A page, a user, user/client, or a command id: the whole of it, or its last eight characters';
+const LABEL_OF_USER = 'A page, a client, or client/command id';
 
 /** Returns the pages whose name contains the text, and the objects that may have the text as their id. */
 function targetsOf(text: string): readonly Target[] {
@@ -77,6 +92,7 @@ function targetsOf(text: string): readonly Target[] {
 }
 
 function idTargets(text: string): readonly Target[] {
+  if (isAdmin.value && isCommandOnly(text)) return [];
   const own = viewer.value?.userId ?? null;
   const parts = text.split('/').map((part) => part.trim());
   const [first = '', second = '', third = ''] = own === null ? parts : [own, ...parts.filter((part) => part !== own)];
@@ -90,7 +106,7 @@ function idTargets(text: string): readonly Target[] {
 
 const KEYS: readonly (readonly [string, string])[] = [
   ['?', 'Show this list'],
-  ['Ctrl K', 'Go to a page, a user, a client or a command'],
+  ['Ctrl K', 'Go to a page, a user, a client, or a command by its id'],
   ['/', 'Filter the list'],
   ['j  k', 'Move down and up in the list'],
   ['Enter', 'Open the row'],

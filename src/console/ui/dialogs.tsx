@@ -104,16 +104,27 @@ export function FormDialog(props: FormDialogProps) {
   );
 }
 
-type ReasonDialogProps = Omit<FormDialogProps, 'about' | 'act'> & {
+type ReasonDialogProps = Omit<FormDialogProps, 'about' | 'act' | 'children'> & {
+  /** What the act does. */
+  readonly children: ComponentChildren;
   readonly hint: string;
   /** The limits of the reason's length, in characters. With `min` above 0 the reason is required. */
   readonly bounds?: { readonly min: number; readonly max: number };
   /** Runs the act with the reason, which is null if the user gave none. */
   readonly act: (reason: string | null) => Promise<void>;
+  /** Fields before the reason. */
+  readonly fields?: ComponentChildren;
 };
 
 /** Shows the dialog that asks for a reason before an act. The children say what the act does. */
-export function ReasonDialog({ children, hint, bounds = { min: 0, max: 256 }, act, ...dialog }: ReasonDialogProps) {
+export function ReasonDialog({
+  children,
+  fields,
+  hint,
+  bounds = { min: 0, max: 256 },
+  act,
+  ...dialog
+}: ReasonDialogProps) {
   const actWith = async (values: FormData): Promise<void> => {
     const reason = String(values.get('reason') ?? '').trim();
     if (reason.length < bounds.min)
@@ -122,7 +133,8 @@ export function ReasonDialog({ children, hint, bounds = { min: 0, max: 256 }, ac
   };
   return (
     <FormDialog {...dialog} about={children} act={actWith}>
-      <TextField label="Reason" id="reason" name="reason" maxlength={bounds.max} autofocus hint={hint} />
+      {fields}
+      <TextField label="Reason" id="reason" name="reason" maxlength={bounds.max} autofocus={!fields} hint={hint} />
     </FormDialog>
   );
 }

@@ -1,13 +1,15 @@
 /** Shows the parts of a page: its head, sections, notices, and what it has in place of rows. */
-import { Component, type ComponentChildren, type VNode } from 'preact';
-import { useEffect, useId } from 'preact/hooks';
+import { Component, type ComponentChildren, type ComponentType, type VNode } from 'preact';
+import { lazy } from 'preact-iso';
+import { useEffect, useId, useState } from 'preact/hooks';
 import type { CompletenessPartFragment } from '../../../generated/console.ts';
 import { visibleText } from '../../protocol/visible-text.ts';
 import type { Query } from '../api/query.ts';
 import { clientHref } from '../base.ts';
+import { keep, recall } from '../session.ts';
 import { useKeys } from './filters.tsx';
 import { Pips, Icon, type IconName } from './values.tsx';
-import { clockAt, sentenceCase, whole } from './words.ts';
+import { clockAt, nameClass, sentenceCase, whole } from './words.ts';
 
 /** The name of the environment, which the relay writes into the page; empty if the setting CONSOLE_LABEL gives none. */
 export const label: string = document.querySelector<HTMLMetaElement>('meta[name="callboard-label"]')?.content ?? '';
@@ -270,6 +272,83 @@ export function Count({ value, text }: { readonly value: number; readonly text?:
   return value === 0 ? <span class="nil">0</span> : <>{text ?? value}</>;
 }
 
+/** The pause before a file that could not be loaded is requested again, in milliseconds. */
+const LOAD_AGAIN_MS = 3_000;
+
+/**
+ * Returns a component that is loaded when it is first shown. While its file cannot be loaded, `Failed` is shown in its
+ * place, and the file is requested again at intervals. Its promise never rejects, because the router would keep the
+ * former page after that.
+ */
+export function loaded<Props extends object, Room>(
+  load: () => Promise<Room>,
+  pick: (room: Room) => ComponentType<Props>,
+  Failed: ComponentType<Props>,
+  /** Called when the file could not be loaded again although the relay answers. */
+  onUseless: () => void = () => undefined,
+) {
+  let part: ComponentType<Props> | null = null;
+  let url: string | null = null;
+  let tries = 0;
+  const read = async (): Promise<ComponentType<Props>> => {
+    try {
+      // A browser remembers that the import of an address failed, so another address of the same file is imported.
+      const room: Room = await (url === null ? load() : import(/* @vite-ignore */ `${url}?again=${++tries}`));
+      return (part = pick(room));
+    } catch (error) {
+      url ??= /https?:\S+?\.js/.exec(String(error))?.[0] ?? null;
+      throw error;
+    }
+  };
+  function Unloaded(props: Props) {
+    const [, setTurn] = useState(0);
+    useEffect(() => {
+      if (part !== null) return undefined;
+      const draw = (): void => setTurn((was) => was + 1);
+      const again = (): Promise<void> =>
+        read().then(draw, async () => {
+          if (url !== null && (await fetch(url).catch(() => null)) !== null) onUseless();
+          draw();
+        });
+      const timer = setInterval(() => void again(), LOAD_AGAIN_MS);
+      return () => clearInterval(timer);
+    }, [part]);
+    const Shown = part ?? Failed;
+    return <Shown {...props} />;
+  }
+  return lazy(() => read().catch(() => Unloaded));
+}
+
+/** The least time between two reloads that nobody asked for, in milliseconds. */
+const RELOAD_MS = 60_000;
+const RELOADED = 'callboard:reloaded';
+
+/**
+ * Loads the console again at the address that is shown: the relay was upgraded, so its files have other names, or the
+ * browser remembers that it could not load a file. Does nothing while a dialog is open, or soon after the last time.
+ */
+export function reloadOnce(): void {
+  const last = Number(recall('session', RELOADED) ?? 0);
+  if (document.querySelector('dialog[open]') || Date.now() - last < RELOAD_MS) return;
+  keep('session', RELOADED, String(Date.now()));
+  location.reload();
+}
+
+/** Says that a file of the console could not be loaded, and offers to load the console again. */
+export function LoadFault({ what }: { readonly what: string }) {
+  const act = (
+    <button class="btn btn-s" type="button" onClick={() => location.reload()}>
+      Load again
+    </button>
+  );
+  return (
+    <Notice mark="warn" look="error" act={act}>
+      <b>{what} could not be loaded.</b> The relay does not answer, or it was upgraded since this tab was opened. It is
+      tried again every few seconds; “Load again” loads the console anew.
+    </Notice>
+  );
+}
+
 type BoundaryProps = { readonly children: ComponentChildren; readonly place: string };
 
 /**
@@ -305,7 +384,7 @@ export class Boundary extends Component<BoundaryProps, { readonly failed: string
 /** Shows a link such as `alice / kiosk-1`, which leads to the client. */
 export function ClientLink(id: { readonly userId: string; readonly clientId: string }) {
   return (
-    <a href={clientHref(id)} title={`${id.userId} / ${id.clientId}`}>
+    <a href={clientHref(id)} class={nameClass(id.userId, id.clientId)}>
       {id.userId}
       <span class="who-of"> / </span>
       {id.clientId}

@@ -11,7 +11,7 @@ import { Sources } from '../shell/facts.tsx';
 import { FilterBar, textOf, useKeys, useUrlState, type Filter, type UrlState } from './filters.tsx';
 import { CutNotice, Empty, ErrorNotice, Loading } from './page.tsx';
 import { Icon } from './values.tsx';
-import { plural, whole } from './words.ts';
+import { nameClass, plural, whole } from './words.ts';
 
 /** The number of rows on one page of a list: enough to fill a screen, few enough that the page stays quick. */
 export const PAGE_SIZE = 40;
@@ -46,7 +46,12 @@ type TableProps<Row> = {
   readonly none?: string;
 };
 
-const LOOKS = { mid: 'tbl tbl-mid cards', 'two-lines': 'tbl cards two-lines', small: 'tbl tbl-s', plain: 'tbl cards' };
+const LOOKS = {
+  mid: 'tbl tbl-mid cards',
+  'two-lines': 'tbl cards two-lines',
+  small: 'tbl tbl-s cards',
+  plain: 'tbl cards',
+};
 
 export function Table<Row>(props: TableProps<Row>) {
   const { caption, columns, rows, keyOf, hrefOf, isRecorded, look = 'plain', none } = props;
@@ -115,13 +120,16 @@ function headClass(classes: string): string {
 
 function Cell<Row>({ column, row }: { readonly column: Column<Row>; readonly row: Row }) {
   const { names, cell, label, class: classes } = column;
+  const shown = cell(row);
+  const long = typeof shown === 'string' && !classes?.includes('why') ? nameClass(shown) : undefined;
+  const content = long ? <span class={long}>{shown}</span> : shown;
   return names ? (
     <th role="rowheader" scope="row" class={`main-cell ${classes ?? ''}`}>
-      {cell(row)}
+      {content}
     </th>
   ) : (
     <td role="cell" class={classes} data-l={label}>
-      {cell(row)}
+      {content}
     </td>
   );
 }

@@ -104,10 +104,12 @@ function CopyButton({ text, what }: { readonly text: string; readonly what: stri
   );
 }
 
-export function CopyAction({ text, children }: { readonly text: () => string; readonly children: string }) {
+type CopyActionProps = { readonly text: () => string; readonly children: string; readonly isSmall?: boolean };
+
+export function CopyAction({ text, children, isSmall = false }: CopyActionProps) {
   const { state, copy } = useCopy();
   return (
-    <button class="btn" type="button" onClick={() => copy(text())}>
+    <button class={isSmall ? 'btn btn-s' : 'btn'} type="button" onClick={() => copy(text())}>
       {state === 'copied' ? 'Copied' : children}
     </button>
   );

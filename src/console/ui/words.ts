@@ -135,6 +135,14 @@ export function shortId(id: string): string {
   return id.length <= 10 ? id : `…${id.slice(-8)}`;
 }
 
+/** The length up to which a name stays on one line of a table, in characters. */
+const ONE_LINE = 28;
+
+/** Returns the class of a name in a table. A long one takes several lines, because a cut name could be another's. */
+export function nameClass(...names: readonly string[]): string | undefined {
+  return names.join(' / ').length > ONE_LINE ? 'long' : undefined;
+}
+
 /** Returns a count with its noun: `1 client`, `2 clients`. */
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${whole(count)} ${count === 1 ? one : many}`;

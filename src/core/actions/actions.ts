@@ -21,7 +21,6 @@ import { name as checkName, type ClientKey } from '../ids.ts';
 import { ACTION_SAMPLE, ACTION_SAMPLE_BYTES, ACTION_SAMPLE_CONNECTIONS, CLIENT_ACTIONS } from '../limits.ts';
 import { thenDo } from '../maybe-promise.ts';
 
-/** The API of advertised actions. */
 export type Actions = ReturnType<typeof createActions>;
 
 /** Creates the API of advertised actions. They describe capabilities and are never an authorization. */
@@ -59,9 +58,9 @@ type Taken = {
 };
 
 /**
- * Reads live connections in the order of the registry, and ends at the first item that has to be left out. If the
- * sample becomes full before, reading goes on only to find out whether anything is left out. After SCAN_BUDGET rows the
- * sample counts as cut.
+ * Reads live connections in the order of the store, and ends at the first item that has to be left out. Once the sample
+ * is full, reading continues only to find out whether anything is left out. After SCAN_BUDGET rows the sample counts as
+ * cut.
  */
 async function fill(deps: Deps, taken: Taken, name: string | null): Promise<readonly ObservedSource[]> {
   const gaps: ObservedSource[] = [];

@@ -1,4 +1,7 @@
-/** The form of audit rows, and how each row is chained to the previous one by its MAC. */
+/**
+ * Audit rows: their form, how each row is chained to the previous one by its MAC, the port that stores them, the log
+ * line of each act, and the verification of a chain.
+ */
 import { subjectOf, type Principal } from '../auth/principal.ts';
 import { isRecord, parsedJson, toJson } from '../json.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
@@ -8,8 +11,7 @@ import type { Log } from '../ports.ts';
  * What an administrator did. `payload`: read payloads by an argument of a listing. `reveal`: read one payload and gave
  * the reason.
  */
-const OPERATOR_ACTIONS = ['disconnect', 'drain', 'cancel', 'payload', 'reveal'] as const;
-export type OperatorAction = (typeof OPERATOR_ACTIONS)[number];
+export type OperatorAction = 'disconnect' | 'drain' | 'cancel' | 'payload' | 'reveal';
 
 /** The ids of what an act concerned; never a payload or a token. `view`: `raw` for the raw sample of history. */
 export type AuditSubject = Readonly<
@@ -146,7 +148,10 @@ export interface AuditStore {
   /** The unfinished last row that was removed when the store was opened; null or absent: there was none. */
   readonly torn?: { readonly bytes: number; readonly sha256: string } | null;
   head(): MaybePromise<AuditHead>;
-  /** Appends a row if its `prev` and `seq` follow the newest row. It is durable when this resolves. */
+  /**
+   * Appends a row if its `prev` and `seq` follow the newest row. When this resolves, the row is as durable as the
+   * store.
+   */
   append(append: AuditAppend): MaybePromise<AppendResult>;
   /**
    * Lists at most `first` rows of acts, newest first, with numbers below `before` (null: from the newest on). `userId`:
@@ -230,8 +235,8 @@ type Gap = { readonly from: number; readonly seq: number; readonly prev: string 
 
 /**
  * Takes the rows of a chain in order. A gap is not a fault if a row of kind `trim` in the same chain records that these
- * rows were removed. Of a row whose key is not given it checks the place in the chain only: its number, and that it and
- * its successor name the MACs of their predecessors.
+ * rows were removed. For a row whose key is not given, only its place in the chain is checked: its number, and that the
+ * row and its successor name the MACs of their predecessors.
  */
 export class ChainVerifier {
   readonly #keys: ReadonlyMap<string, AuditSign>;

@@ -30,7 +30,6 @@ import {
   type OperatorAction,
 } from './audit-rows.ts';
 
-/** The API for reading the audit. */
 export type Audits = ReturnType<typeof createAudits>;
 
 type AuditsParts = { readonly store: AuditStore; readonly cursors: Cursors; readonly clock: Clock };
@@ -129,10 +128,7 @@ type Filter = {
   readonly beforeTime: number | null;
 };
 
-/**
- * A part of the chain of audit rows, oldest first. `lines` holds the rows in the form in which they are stored. `head`
- * is the newest row of the chain.
- */
+/** A part of the chain of audit rows, oldest first. `lines` holds the rows in the form in which they are stored. */
 export type AuditChain = {
   readonly lines: readonly string[];
   /** The number of the last row of this part; null: there are no more rows. */
@@ -187,7 +183,6 @@ const TRIM_ROWS = 1000;
 /** How often the age of the oldest row is checked, in milliseconds. */
 const TRIM_AGE_MS = 3600_000;
 
-/** Writes the audit. */
 export type AuditTrail = ReturnType<typeof createAuditTrail>;
 
 export function createAuditTrail(parts: AuditTrailParts) {
@@ -197,8 +192,8 @@ export function createAuditTrail(parts: AuditTrailParts) {
   if (store.torn) chain.append({ kind: 'torn', ...store.torn }).catch(() => {});
   return {
     /**
-     * Writes the row of an act; the act may begin when this resolves. Throws `audit_unavailable` if the row may not have
-     * been written, and `rate_limited` beyond `rate`.
+     * Writes the row of an act; the act may begin when this resolves. Throws `audit_unavailable` if the row may not
+     * have been written, and `rate_limited` beyond `rate`.
      */
     async record(requester: Principal, act: AuditedAct): Promise<RecordedAct> {
       const { action, subject, reason = null, requestId = null, rate } = act;

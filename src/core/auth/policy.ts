@@ -1,4 +1,7 @@
-/** The port that decides whether an invocation is permitted, and the policy that applies without rules. */
+/**
+ * The port that decides whether an invocation is permitted, the default policy, and the compiler of a policy file: its
+ * rules, admission scopes and patterns.
+ */
 import { RESERVATIONS_PER_SCOPE } from '../limits.ts';
 import type { CallingPrincipal } from './principal.ts';
 
@@ -6,8 +9,7 @@ import type { CallingPrincipal } from './principal.ts';
  * How administrators read payloads. `argument`: by the arguments of listings and by `reveal`; `mutation`: by `reveal`
  * alone, which needs a reason; `off`: not at all.
  */
-const REVEAL_MODES = ['argument', 'mutation', 'off'] as const;
-export type RevealMode = (typeof REVEAL_MODES)[number];
+export type RevealMode = 'argument' | 'mutation' | 'off';
 
 /**
  * The invocation to decide on: this action on a client of this user. `clientType` is null while the client is not
@@ -19,7 +21,7 @@ export type PolicyDecision = { readonly allowed: true } | { readonly allowed: fa
 
 /**
  * An admission scope: its reservations are counted together, against `limit`. `memberLimit`: the most reservations of
- * one member above three quarters of `limit`; absent: the scope has one member.
+ * one member while more than three quarters of `limit` are in use; absent: the scope has one member.
  */
 export type AdmissionScope = { readonly id: string; readonly limit: number; readonly memberLimit?: number };
 
@@ -30,7 +32,7 @@ export interface Policy {
   scopeOf(userId: string): AdmissionScope;
 }
 
-/** The prefix of the id of a user's own scope. It is used only if a scope of the policy has the same id as the user. */
+/** The prefix of the id of a user's own scope. It is used only if a scope of the policy has the user's id as its id. */
 const OWN_SCOPE = 'user/';
 
 /**
@@ -59,7 +61,7 @@ export const defaultPolicy: Policy = {
   scopeOf: (userId) => ({ id: userId, limit: RESERVATIONS_PER_SCOPE }),
 };
 
-// Compiles a policy from the rules that an operator writes in the policy file. Reads no file.
+// Compiles a policy from the parsed policy file.
 
 /**
  * One rule. Each list holds globs, one of which must match; an absent list matches everything. `callers` matches the
@@ -75,8 +77,9 @@ export type PolicyRule = {
 };
 
 /**
- * An admission scope: users that share one capacity (live commands). `members` are globs of users. `memberCapacity`: the
- * live commands of one member above three quarters of the capacity; absent: a tenth of the capacity, at least 1.
+ * An admission scope: users that share one capacity (live commands). `members` are globs of users. `memberCapacity`:
+ * the most live commands of one member while more than three quarters of the capacity are in use; absent: a tenth of
+ * the capacity, at least 1.
  */
 export type PolicyScope = {
   readonly id: string;

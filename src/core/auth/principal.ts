@@ -1,4 +1,7 @@
-/** The types of principals (who sends a request), and the checks of what a principal may see and do. */
+/**
+ * The types of principals (who sends a request), the checks of what a principal may see and do, the tokens of
+ * administrators, and the port of used sign-in tickets.
+ */
 import { fail, notFound } from '../errors.ts';
 import { canonicalUser } from '../ids.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
@@ -95,7 +98,7 @@ export function readScope(principal: Principal | null, userId: string | null | u
   return named === null || named === requester.userId ? requester.userId : notFound();
 }
 
-/** Does the same as `readScope`, for listings that require a user. */
+/** Does the same as `readScope`, for listings of one user. */
 export function readUser(principal: Principal | null, userId: string): string {
   return readScope(principal, userId) ?? notFound();
 }

@@ -1,4 +1,8 @@
-/** What calls are requested with and answered with: requests, invocations, receipts, preflights. */
+/**
+ * The types of calls: requests, invocations, receipts and preflights; and the answers that are made from records and
+ * marks.
+ */
+import type { WireCancelState } from '../../protocol/codes.ts';
 import {
   errorOfMark,
   isTerminal,
@@ -19,7 +23,7 @@ import type { TraceContext, TraceFields } from '../trace-context.ts';
 export type TracedRequest = {
   readonly [Name in keyof TraceFields]?: TraceFields[Name] | undefined;
 } & {
-  /** The trace context of the request that carries this one. Used if neither of the two ids above is given. */
+  /** The trace context of the request that carries this one. Used if neither `traceId` nor `parentSpanId` is given. */
   readonly trace?: TraceContext | undefined;
   /** Called with the span of this request, if the relay traces. Must not throw. */
   readonly onSpan?: ((span: TraceContext) => void) | undefined;
@@ -40,7 +44,7 @@ export type InvokeRequest = ClientKey &
 
 /** What the caller may do while it waits. */
 export type CallerSide = {
-  /** Tells when the caller hangs up. That ends the waiter, never the command. */
+  /** Is aborted when the caller hangs up. That ends the wait, never the command. */
   readonly signal?: HangUp | undefined;
   readonly onAdmitted?: OnStage | undefined;
   readonly onStage?: OnStage | undefined;
@@ -54,9 +58,10 @@ export interface HangUp {
 }
 
 /**
- * Receives the states of a command. A function passed as `onAdmitted` is called once, with the command as it is when
- * the wait begins. A function passed as `onStage` is called then too, and again whenever the stage changes, until the
- * wait or the command ends. Stages may be skipped; none is reported twice. Must not throw.
+ * Receives the states of a command. A function passed as `onAdmitted` is called when the wait begins, with the command
+ * as it is then; never if there is nothing to wait for. A function passed as `onStage` is called then too, and again
+ * whenever the stage changes, until the wait or the command ends. Stages may be skipped; none is reported twice. Must
+ * not throw.
  */
 export type OnStage = (command: Command) => void;
 
@@ -106,7 +111,7 @@ export type AwaitRequest = CommandKey &
  * was asked to stop it. `too_late`: it had ended.
  */
 export type CancelReceipt = {
-  readonly state: 'cancelled' | 'requested' | 'too_late';
+  readonly state: WireCancelState;
   readonly commandId: string;
   /** How the command ended; null while it is live. */
   readonly outcome: Outcome | null;
@@ -184,7 +189,7 @@ export function invocation(command: Command, rpcId: string | null, result: JsonT
   return { kind: isTerminal(command) ? 'outcome' : 'pending', command, rpcId, result };
 }
 
-// The result of a preflight: what each layer of an invocation would answer now. Types only.
+// The result of a preflight: what each layer of an invocation would answer now.
 
 /**
  * Every layer of an invocation, in the order in which they are asked: those of the relay, then those of the client's

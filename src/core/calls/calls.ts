@@ -1,4 +1,7 @@
-/** The API of calls: checks an invocation, admits the command, and waits for its stage; awaits and cancels commands. */
+/**
+ * The API of calls: checks an invocation, admits the command, and waits for its stage; awaits and cancels commands; and
+ * records the spans of these requests.
+ */
 import type { RecordedAct } from '../audit/audit.ts';
 import { requireScope, subjectOf, type CallingPrincipal, type Principal, type Requester } from '../auth/principal.ts';
 import { isCallOf, isTerminal, satisfied, type CommandCaller } from '../commands/command.ts';
@@ -55,7 +58,6 @@ import {
 import { checkInvoke, type CheckedInvoke } from './request.ts';
 import { Wait, type WaitParts } from './wait.ts';
 
-/** The API of calls: invoke, await and cancel commands, and observe the waits that are pending. */
 export type Rpc = ReturnType<typeof createRpc>;
 
 export function createRpc(parts: InvokeParts, questions: NodeQuestions) {
@@ -68,14 +70,14 @@ export function createRpc(parts: InvokeParts, questions: NodeQuestions) {
     invoke: (requester: Requester, request: InvokeRequest): Promise<Invocation> =>
       promised(() => invoke(parts, requester, request)),
     /**
-     * Reports what each check of `invoke` would answer now. Admits, reserves, writes and counts nothing. Throws where the
-     * requester may not invoke at all, and `not_found` for another user.
+     * Reports what each check of `invoke` would answer now. Admits, reserves, writes and counts nothing. Throws where
+     * the requester may not invoke at all, and `not_found` for another user.
      */
     preflight: (requester: Requester, request: InvokeRequest): Promise<Preflight> =>
       preflight(parts, requester, request),
     /**
-     * Waits again for a command by its ids, from any node. `withinMs` 0 reads the record and registers no waiter. Null if
-     * there is no such command, or if it belongs to another user.
+     * Waits again for a command by its ids, from any node. `withinMs` 0 reads the record and registers no waiter. Null
+     * if there is no such command, or if it belongs to another user.
      */
     await: (requester: Requester, request: AwaitRequest): Promise<Invocation | null> =>
       awaitCommand(parts, requester, request),
@@ -139,9 +141,9 @@ export function invokeChecked(
 }
 
 /**
- * The answer if the invocation must be checked again with the connection in the store: the connection that this process
- * last saw may be out of date. It was refused by a check, or the client has another connection now. Nothing was
- * admitted or counted.
+ * The answer if the invocation must be checked again with the connection in the store, because the connection that this
+ * process last saw may be out of date: a check refused the invocation, or the client has another connection now.
+ * Nothing was admitted or counted.
  */
 type Outdated = { readonly kind: 'outdated' };
 const OUTDATED: Outdated = { kind: 'outdated' };

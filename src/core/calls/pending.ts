@@ -59,8 +59,8 @@ export function createPending(deps: Deps, questions: NodeQuestions) {
       return { items, completeness: completenessAt(deps, { rows: items.length, complete, gaps }) };
     },
     /**
-     * Returns for each user the page that `pending` gives for it, in one round trip. For nested fields, after the parent
-     * was authorized.
+     * Returns for each user the page that `pending` gives for it. Reads all users together. For nested fields, after
+     * the parent was authorized.
      */
     ofUsers(requester: Requester, userIds: readonly string[], first: number) {
       const filters = userIds.map((userId) => ({ ...NO_FILTER, userId }));
@@ -204,8 +204,8 @@ function completenessAt({ clock }: Deps, { rows, complete, gaps }: Tallied): Com
 type Found = { readonly answers: readonly WaitsAnswer[]; readonly gaps: readonly ObservedSource[] };
 
 /**
- * Creates the reads of WaiterStore over all nodes. The nodes that did not answer are gaps. From then on this node also
- * answers the questions of other nodes.
+ * Creates the reads of WaiterStore over all nodes. The nodes that did not answer are gaps, except in `ofCommands`,
+ * which reports none. From then on this node also answers the questions of other nodes.
  */
 function createWaits(deps: Deps, questions: NodeQuestions) {
   const { waiters } = deps.backend;
@@ -245,7 +245,7 @@ function createWaits(deps: Deps, questions: NodeQuestions) {
   };
 }
 
-/** Asks the other nodes. In a deployment of one node, the answer comes in the same tick. */
+/** Asks the other nodes. In direct mode there are none, and the answer comes in the same tick. */
 function ask(deps: Deps, questions: NodeQuestions, question: WaitsQuestion): MaybePromise<Found> {
   if (deps.backend.capabilities.shared) return askNodes(deps, questions, question);
   return thenDo(silentSources(deps, 'pending_rpcs'), (gaps) => ({ answers: [], gaps }));
@@ -317,7 +317,10 @@ type WaitsAnswer = {
 const FORM = 1;
 const READS: ReadonlySet<unknown> = new Set(['list', 'counts', 'ofUsers', 'ofClients', 'ofCommands']);
 
-/** Answers a question of another node from the waits of this one. Throws if this version does not know its form. */
+/**
+ * Answers a question of another node from the waits of this one. Throws if this version does not know the question's
+ * form.
+ */
 export async function answerQuestion(waiters: WaiterStore, text: string): Promise<string> {
   const answer = await answerOf(waiters, readQuestion(text));
   const written = JSON.stringify({ form: FORM, ...answer });

@@ -1,6 +1,6 @@
 /**
- * The checks that an invocation passes before it reaches the store, and the preflight, which predicts by the same checks
- * whether an invocation would be admitted. Changes nothing.
+ * The checks that an invocation passes before it reaches the store, and the preflight, which predicts by the same
+ * checks whether an invocation would be admitted. Neither changes anything.
  */
 import { isOwnScope } from '../auth/policy.ts';
 import { requireScope, subjectOf, type CallingPrincipal, type Requester } from '../auth/principal.ts';
@@ -116,7 +116,9 @@ function checkAction({ checked, live }: PreparedCall): LayerAnswer {
   return refused('action_not_advertised', 'target', 'The client does not advertise this action.');
 }
 
-/** Drops a refusal if the command id is known, because the outcome of a known command is replayed. */
+/**
+ * Skips the layer instead of refusing if the command id is known, because the outcome of a known command is replayed.
+ */
 function unlessKnown(
   { deps }: InvokeParts,
   { key, checked }: PreparedCall,
@@ -321,7 +323,7 @@ const STORE_EVIDENCE: Readonly<
     namedInstanceId,
     connectWithinMs,
   }),
-  // How many commands the other members of a scope have is not for its members.
+  // Members of a scope must not learn how many commands its other members have.
   capacity: ({ scopeId, scopeLimit, userId }, { reserved, queued }, { kind }) => ({
     scopeId,
     ...(kind === 'admin' || isOwnScope(scopeId, userId)

@@ -1,4 +1,4 @@
-/** Checks the input of an invocation before anything is done for it. */
+/** Checks the input of an invocation before anything is done for it, and computes the digest of what it asks for. */
 import { NO_DIGEST, type WaitFor } from '../commands/command.ts';
 import { collectInputErrors, fail, invalid, optional } from '../errors.ts';
 import { id, isId, isName, isTrace, isWithin, name, trace, within } from '../ids.ts';

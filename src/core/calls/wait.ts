@@ -1,9 +1,13 @@
-/** One caller's wait on a command, from the admission to the answer. */
+/**
+ * One caller's wait on a command, from the admission to the answer, and the correlator of all waits on this node: it
+ * matches replies to them, registers them again after a loss, and answers them when the node closes.
+ */
 import { ChurnMap } from '../collections.ts';
 import type { DeliveryActs } from '../commands/acts.ts';
 import { END_MESSAGES, endedByMark, isTerminal, type Command, type Reply, type WaitFor } from '../commands/command.ts';
 import type { Deps } from '../deps.ts';
 import { commandKeyText } from '../ids.ts';
+import type { JsonText } from '../json.ts';
 import { RELEASE_MS } from '../limits.ts';
 import { thenDo } from '../maybe-promise.ts';
 import type { Metrics } from '../metrics.ts';
@@ -31,8 +35,9 @@ const ONCE = { once: true } as const;
 
 /**
  * One caller's wait. It ends with the reply, at the end of the caller's own budget, when the caller hangs up, or at the
- * command's deadline, whichever comes first. Each of these removes the waiter; only the deadline touches the command.
- * The object exists from before the store is asked until the caller is answered.
+ * command's deadline, whichever comes first. Each of these removes the waiter. Only the command's deadlines touch the
+ * command: at the connect deadline and at the deadline it is settled. The object exists from before the store is asked
+ * until the caller is answered.
  */
 export class Wait {
   readonly rpcId: string;
@@ -77,7 +82,7 @@ export class Wait {
     this.#parts.correlator.forget(this.rpcId);
   }
 
-  /** Begins to wait; the waiter is registered in the store. Call it once. */
+  /** Begins to wait, after the store has registered the waiter. Call it once. */
   begin(command: Command): Promise<Invocation> {
     this.#command = command;
     if (this.#parts.correlator.released) return this.#giveUp(command);
@@ -155,14 +160,24 @@ export class Wait {
 
   /** Removes the waiter, and answers with the record as it is now. */
   async #giveUp(command: Command): Promise<Invocation> {
-    const { commands, waiters } = this.#parts.deps.backend;
+    const { rpcId } = this;
     this.forget();
-    await waiters.remove(command, this.rpcId);
-    const [now] = await commands.get([command]);
-    const mark = now ? null : await commands.mark(command);
-    const present = now ?? (mark ? endedByMark(command, mark) : command);
-    return invocation(present, this.rpcId, isTerminal(present) ? await commands.result(present) : null);
+    const { command: present, result } = await readPresent(this.#parts.deps, { rpcId, command });
+    return invocation(present, rpcId, result);
   }
+}
+
+/** Removes the waiter of a command from the store, and reads the command's present state. */
+async function readPresent(
+  { backend }: Pick<Deps, 'backend'>,
+  { rpcId, command }: Pick<KnownWait, 'rpcId' | 'command'>,
+): Promise<Reply> {
+  const { commands, waiters } = backend;
+  await waiters.remove(command, rpcId);
+  const [now] = await commands.get([command]);
+  const mark = now ? null : await commands.mark(command);
+  const present = now ?? (mark ? endedByMark(command, mark) : command);
+  return { rpcId, command: present, result: isTerminal(present) ? await commands.result(present) : null };
 }
 
 // Matches replies to the callers that wait on this node.
@@ -278,7 +293,7 @@ type Parts = Pick<WaitParts, 'deps' | 'correlator'>;
 /**
  * Registers the waits of this node's callers again, because the store may have lost them. A wait whose stage has been
  * reached since is resolved. If the store no longer knows the command, the caller is answered that its outcome is
- * unknown. Never rejects: a wait that cannot be registered now ends at its deadline.
+ * unknown. Never rejects: a wait that cannot be registered now ends at the deadline of its command.
  */
 export async function reattachWaits(parts: Parts): Promise<void> {
   await Promise.all(
@@ -295,16 +310,13 @@ async function reattach({ deps, correlator }: Parts, wait: KnownWait): Promise<v
   const { rpcId, command, waitFor, until } = wait;
   const now = deps.clock.now();
   const withinMs = until === null ? null : Math.max(0, until - now);
-  const attached = await deps.backend.waiters.attach(command, {
-    rpcId,
-    callerNodeId: deps.nodeId,
-    waitFor,
-    withinMs,
-  });
-  if (attached.kind === 'satisfied') correlator.resolve({ rpcId, command: attached.command, result: attached.result });
-  if (attached.kind === 'ended')
-    correlator.resolve({ rpcId, command: endedByMark(command, attached.mark), result: null });
-  if (attached.kind === 'unknown') correlator.resolve({ rpcId, command: forgotten(command, now), result: null });
+  const waiter = { rpcId, callerNodeId: deps.nodeId, waitFor, withinMs };
+  const attached = await deps.backend.waiters.attach(command, waiter);
+  const end = (present: Command, result: JsonText | null = null): void =>
+    correlator.resolve({ rpcId, command: present, result });
+  if (attached.kind === 'satisfied') end(attached.command, attached.result);
+  if (attached.kind === 'ended') end(endedByMark(command, attached.mark));
+  if (attached.kind === 'unknown') end(forgotten(command, now));
 }
 
 /**
@@ -327,10 +339,9 @@ function forgotten(command: Command, now: number): Command {
 // Answers all callers that wait on this node when it closes. Their commands continue.
 
 /**
- * Ends all waits on this node, because it shuts down while the commands live on. Each caller is answered with the
- * present state of its command (`pending` if it has not ended), and its waiter is removed. Later callers are answered
- * in the same way at once. If the store does not answer within RELEASE_MS, callers get the last known state. Never
- * rejects.
+ * Ends all waits on this node, which shuts down while the commands live on. Each caller is answered with the present
+ * state of its command (`pending` if it has not ended), and its waiter is removed. Later callers are answered in the
+ * same way at once. If the store does not answer within RELEASE_MS, callers get the last known state. Never rejects.
  */
 export async function releaseWaits(parts: Parts): Promise<void> {
   const { deps, correlator } = parts;
@@ -345,23 +356,12 @@ export async function releaseWaits(parts: Parts): Promise<void> {
 }
 
 async function release({ deps, correlator }: Parts, wait: KnownWait): Promise<void> {
-  const reply = await present(deps, wait).catch((error: unknown) => {
+  const reply = await readPresent(deps, wait).catch((error: unknown) => {
     const fields = { err: error, ...commandTraceFields(wait.command) };
     deps.log.warn(fields, 'could not read a command; its caller gets the last known state');
     return lastKnown(wait);
   });
   correlator.resolve(reply);
-}
-
-async function present({ backend }: Parts['deps'], { rpcId, command }: KnownWait): Promise<Reply> {
-  const { commands, waiters } = backend;
-  await waiters.remove(command, rpcId);
-  const [now = command] = await commands.get([command]);
-  if (now === null) {
-    const mark = await commands.mark(command);
-    return { rpcId, command: mark ? endedByMark(command, mark) : command, result: null };
-  }
-  return { rpcId, command: now, result: isTerminal(now) ? await commands.result(now) : null };
 }
 
 function lastKnown({ rpcId, command }: KnownWait): Reply {

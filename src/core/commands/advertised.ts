@@ -26,9 +26,9 @@ type Advertiser = {
 
 /**
  * Accounts for the share `advertised_bytes`: metadata and actions of clients, and the contexts and windows that they
- * report. Each method throws `share_exceeded` or `store_full` before it asks the store, and counts only what the store
- * accepted. What a client advertised counts until its row is forgotten (FORGET_MS after its last link on this node
- * closed), or until another instance replaces it.
+ * report. `open`, `advertise` and `report` throw `share_exceeded` or `store_full` before they ask the store, and count
+ * only what the store accepted. What a client advertised counts until its row is forgotten (FORGET_MS after its last
+ * link on this node closed), or until another instance replaces it.
  */
 export class Advertised {
   readonly #parts: Parts;

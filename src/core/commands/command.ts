@@ -1,19 +1,24 @@
-/** A command: its row, its stages, its outcome, and what is left of it after its end. */
+/**
+ * A command: its record, its stages, its outcome, and the mark that is left of it after its end. Also the records of
+ * waits on a command, and the events of commands.
+ */
+import type { WireExecution, WireOutcome, WireStage } from '../../protocol/codes.ts';
 import type { AdminPrincipal } from '../auth/principal.ts';
 import type { ClientType } from '../connections/connection.ts';
 import type { Code } from '../errors.ts';
 import type { TerminalError } from '../history/message.ts';
 import type { CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
+import type { TraceFields } from '../trace-context.ts';
 
-export type Stage = 'admitted' | 'queued' | 'dispatched' | 'acknowledged' | 'terminal';
+export type Stage = WireStage;
 export type ProvenStage = Exclude<Stage, 'terminal'>;
 /**
  * How a command ended. `outcome_unknown`: the command may have run and nothing more is known; see `lastProvenStage`.
  */
-export type Outcome = 'completed' | 'failed' | 'cancelled' | 'expired' | 'outcome_unknown';
+export type Outcome = WireOutcome;
 /** What is proven about execution in the client. It proves nothing about effects outside the client. */
-export type ExecutionEvidence = 'not_written' | 'refused_by_client' | 'may_have_run' | 'reported_by_client';
+export type ExecutionEvidence = WireExecution;
 
 /**
  * The first evidence of an end that was reported after the command had ended, or by an instance that the command was
@@ -36,67 +41,62 @@ export type CommandCaller = { readonly kind: 'admin' | 'user' | 'grant'; readonl
  * One admitted command, without payloads. Immutable: each change makes a new object and increments `version`. A command
  * has exactly one end.
  */
-export type Command = CommandKey & {
-  readonly version: number;
-  readonly action: string;
-  readonly scopeId: string;
-  /**
-   * SHA-256 of what the invocation asks for; NO_DIGEST if the relay made the id. The same id with another digest is a
-   * conflict.
-   */
-  readonly digest: string;
-  readonly stage: Stage;
-  readonly lastProvenStage: ProvenStage;
-  readonly outcome: Outcome | null;
-  readonly execution: ExecutionEvidence;
-  readonly error: TerminalError | null;
-  /** Why the command ended in this way, for the operator: the code of the error, or who cancelled it. */
-  readonly reason: string | null;
-  /** The number of dispatches that were begun: 0 or 1, because no command is written twice. */
-  readonly attempts: number;
-  /** The instance that the caller named; null for any. */
-  readonly namedInstanceId: string | null;
-  /** What kind of program the client was when the command was admitted; null if it was not connected then. */
-  readonly clientType: ClientType | null;
-  /** The instance that was connected when the command was admitted or queued. */
-  readonly expectedInstanceId: string | null;
-  /** The instance that the command was written to. Only reports of this instance count. */
-  readonly boundInstanceId: string | null;
-  /** The node of the target's connection. */
-  readonly nodeId: string | null;
-  readonly recoveredFromNodeId: string | null;
-  /** Who admitted the command. A later invocation of the same id does not change it. */
-  readonly caller: CommandCaller;
-  readonly traceId: string | null;
-  readonly parentSpanId: string | null;
-  /** The trace flags of W3C Trace Context, two hexadecimal digits; null if the caller gave none. */
-  readonly traceFlags: string | null;
-  /** The `tracestate` of W3C Trace Context, at most 512 characters; null if the caller gave none. */
-  readonly traceState: string | null;
-  /**
-   * The span of the call that admitted the command, as the text of a `traceparent`, or DECLINED if a sampler declined
-   * it. Null if the node that admitted it does not trace. Later spans of the command are its children, on any node.
-   */
-  readonly callSpan: string | null;
-  readonly admittedAt: number;
-  readonly queuedAt: number | null;
-  readonly dispatchedAt: number | null;
-  readonly acknowledgedAt: number | null;
-  readonly terminalAt: number | null;
-  readonly cancelRequestedAt: number | null;
-  /** Until when the command may wait for its client to connect. It counts only until the command is first queued. */
-  readonly connectDeadline: number;
-  readonly deadline: number;
-  readonly lateResults: number;
-  readonly firstLate: LateEvidence | null;
-  /** Whether the command ended with a result that is no longer retained. */
-  readonly resultExpired: boolean;
-  /**
-   * The ends that a client reported, each with how many times it was received. An end is received again, for example,
-   * when a client sends its result again after a reconnect. At most SIGHTINGS_PER_COMMAND entries.
-   */
-  readonly sightings: readonly Sighting[];
-};
+export type Command = CommandKey &
+  TraceFields & {
+    readonly version: number;
+    readonly action: string;
+    readonly scopeId: string;
+    /**
+     * SHA-256 of what the invocation asks for; NO_DIGEST if the relay made the id. The same id with another digest is a
+     * conflict.
+     */
+    readonly digest: string;
+    readonly stage: Stage;
+    readonly lastProvenStage: ProvenStage;
+    readonly outcome: Outcome | null;
+    readonly execution: ExecutionEvidence;
+    readonly error: TerminalError | null;
+    /** Why the command ended in this way, for the operator: the code of the error, or who cancelled it. */
+    readonly reason: string | null;
+    /** The number of dispatches that were begun: 0 or 1, because no command is written twice. */
+    readonly attempts: number;
+    /** The instance that the caller named; null for any. */
+    readonly namedInstanceId: string | null;
+    /** What kind of program the client was when the command was admitted; null if it was not connected then. */
+    readonly clientType: ClientType | null;
+    /** The instance that was connected when the command was admitted or queued. */
+    readonly expectedInstanceId: string | null;
+    /** The instance that the command was written to. Only reports of this instance count. */
+    readonly boundInstanceId: string | null;
+    /** The node of the target's connection. */
+    readonly nodeId: string | null;
+    readonly recoveredFromNodeId: string | null;
+    /** Who admitted the command. A later invocation of the same id does not change it. */
+    readonly caller: CommandCaller;
+    /**
+     * The span of the call that admitted the command, as the text of a `traceparent`, or DECLINED if a sampler declined
+     * it. Null if the node that admitted it does not trace. Later spans of the command are its children, on any node.
+     */
+    readonly callSpan: string | null;
+    readonly admittedAt: number;
+    readonly queuedAt: number | null;
+    readonly dispatchedAt: number | null;
+    readonly acknowledgedAt: number | null;
+    readonly terminalAt: number | null;
+    readonly cancelRequestedAt: number | null;
+    /** Until when the command may wait for its client to connect. It counts only until the command is first queued. */
+    readonly connectDeadline: number;
+    readonly deadline: number;
+    readonly lateResults: number;
+    readonly firstLate: LateEvidence | null;
+    /** Whether the command ended with a result that is no longer retained. */
+    readonly resultExpired: boolean;
+    /**
+     * The ends that a client reported, each with how many times it was received. An end is received again, for example,
+     * when a client sends its result again after a reconnect. At most SIGHTINGS_PER_COMMAND entries.
+     */
+    readonly sightings: readonly Sighting[];
+  };
 
 /**
  * The digest of an invocation whose caller chose no id. Only the relay knows the new id, so there is nothing to
@@ -192,6 +192,17 @@ export type Waiter = CommandKey & {
   readonly createdAt: number;
   readonly timesOutAt: number;
 };
+
+/** Returns the row of a wait that is registered now. */
+export function waiterOf(command: Command, wait: NewWaiter, now: number): Waiter {
+  const { rpcId, callerNodeId, waitFor, withinMs } = wait;
+  const { userId, clientId, commandId, action, deadline } = command;
+  const timesOutAt = withinMs === null ? deadline : Math.min(now + withinMs, deadline);
+  return { userId, clientId, commandId, action, rpcId, callerNodeId, waitFor, createdAt: now, timesOutAt };
+}
+
+/** A wait to register. `withinMs`: how long from now; null: for as long as the command may live. */
+export type NewWaiter = Pick<Waiter, 'rpcId' | 'callerNodeId' | 'waitFor'> & { readonly withinMs: number | null };
 
 /** What a waiter is resolved with: the record at that moment, and the result if it had one. */
 export type Reply = { readonly rpcId: string; readonly command: Command; readonly result: JsonText | null };

@@ -9,14 +9,6 @@ import type { Cancel, Clock, Crypto } from '../ports.ts';
 import type { Holdings } from '../shares/shares.ts';
 import type { Command, CommandEvent, CommandEventFilter, CommandEventStage, Listening, Outcome } from './command.ts';
 
-/** The part of the feed that is called when a command changes. */
-interface CommandEventSink {
-  /**
-   * Publishes the event if anybody listens; otherwise it costs one comparison. `command`: the record after the event.
-   */
-  emit(stage: CommandEventStage, command: Command): void;
-}
-
 /**
  * A filter that has listeners on this node, on other nodes, or both. For each other node it holds the time until which
  * that node wants the events.
@@ -42,13 +34,13 @@ type FeedParts = {
 /**
  * Publishes the events of this node's commands to the feeds that have listeners, and serves the listeners of this node.
  */
-export class CommandEvents implements CommandEventSink {
+export class CommandEvents {
   readonly #parts: FeedParts;
   readonly #feeds = new Map<string, Feed>();
   #announcing: Cancel | null = null;
   /**
-   * Until then, a node that announces a filter may have announced it before, while this node did not hear it and so did
-   * not publish what the filter matches.
+   * Until this time, this node may have missed an earlier announcement of a filter, and so not have published what the
+   * filter matches.
    */
   #lapsedUntil = -Infinity;
 
@@ -65,6 +57,10 @@ export class CommandEvents implements CommandEventSink {
       );
   }
 
+  /**
+   * Publishes the event to the feeds that it matches. Without feeds it costs one comparison. `command`: the record
+   * after the event.
+   */
   emit(stage: CommandEventStage, command: Command): void {
     if (this.#feeds.size === 0) return;
     const at = this.#parts.clock.now();
@@ -120,7 +116,7 @@ export class CommandEvents implements CommandEventSink {
     };
   }
 
-  /** Stops the background work. */
+  /** Stops the announcements. */
   close(): void {
     this.#announcing?.();
     this.#announcing = null;

@@ -1,23 +1,16 @@
-/** Keeps the queue of commands of each link of this node, in memory. Writes nothing to sockets. */
-import type { UserPrincipal } from '../auth/principal.ts';
-import { ByClient, LazyMap, LazySet } from '../collections.ts';
-import type {
-  ActionAdvertisement,
-  ClientType,
-  ConnectResult,
-  Connection,
-  DisconnectCause,
-} from '../connections/connection.ts';
-import type { ContextReport, ReportOutcome } from '../contexts/context.ts';
-import type { TerminalError } from '../history/message.ts';
+/**
+ * Keeps the queue of commands of each link of this node, in memory, and defines the interface of a link's socket.
+ * Writes nothing to sockets.
+ */
+import { ByClient, ChurnMap, ChurnSet } from '../collections.ts';
+import type { ActionAdvertisement, ClientType, DisconnectCause } from '../connections/connection.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import { BACK_PRESSURE_BYTES, IN_FLIGHT, LEAVING_LINKS } from '../limits.ts';
-import type { MaybePromise } from '../maybe-promise.ts';
 import type { Span } from '../ports.ts';
 import type { TraceFields } from '../trace-context.ts';
 import type { Command } from './command.ts';
-import type { Binding, CommandLoad, DispatchClaim, DispatchResult, FinishResult, ReportResult } from './stores.ts';
+import type { Binding, CommandLoad, DispatchClaim, DispatchResult } from './stores.ts';
 
 /** A recorded dispatch that is not yet written to its link. */
 export type Held = {
@@ -43,9 +36,9 @@ export type LinkQueue = {
   readonly binding: Binding;
   readonly link: ClientLink;
   /** The queued commands by id, in the order of admission. A Map, so that a row that arrives twice is queued once. */
-  readonly queue: LazyMap<string, CommandKey>;
+  readonly queue: ChurnMap<string, CommandKey>;
   /** The ids of commands that are dispatched, or being dispatched, and have not ended. */
-  readonly window: LazySet<string>;
+  readonly window: ChurnSet<string>;
   /** The commands in the window whose admission is not answered yet, by id; created with the first one. */
   claims: Map<string, Claim> | null;
   /** Whether commands may be dispatched on the link. False until the client is welcomed. */
@@ -75,8 +68,8 @@ export function createLinkQueue(client: ClientKey, binding: Binding, link: Clien
     client,
     binding,
     link,
-    queue: new LazyMap<string, CommandKey>(),
-    window: new LazySet<string>(),
+    queue: new ChurnMap<string, CommandKey>(),
+    window: new ChurnSet<string>(),
     claims: null,
     open: false,
     quiet: false,
@@ -249,65 +242,6 @@ export interface ClientLink {
   close(cause: DisconnectCause, instanceId: string | null): void;
 }
 
-/** One open link as the gateway uses it. All methods are bound to the link's instance and epoch. */
-export interface LinkSession {
-  readonly clientId: string;
-  readonly clientType: ClientType;
-  /** Whether the token of the hello allowed the client to host sites. */
-  readonly host: boolean;
-  /** What binding the link changed; null once `begin` was called. */
-  readonly result: ConnectResult | null;
-  /**
-   * Commands that were written to an earlier link of this instance and have not ended. The client is asked for their
-   * reports on this link. Empty once `begin` was called.
-   */
-  readonly unfinished: readonly Command[];
-  /**
-   * Called when the client has been welcomed: dispatching begins, and cancels that the client missed are sent. Before
-   * this, nothing is sent over the link.
-   */
-  begin(): void;
-  /**
-   * Records an acknowledgement. This method and the two after it answer in the same tick if the store does, and then
-   * also throw in that tick.
-   */
-  ack(commandId: string): MaybePromise<ReportResult>;
-  progress(commandId: string, payload: JsonText | null): MaybePromise<ReportResult>;
-  end(
-    commandId: string,
-    end: {
-      readonly kind: 'result' | 'error' | 'cancelled';
-      readonly payload: JsonText | null;
-      readonly error: TerminalError | null;
-      readonly refused: boolean;
-    },
-  ): MaybePromise<FinishResult>;
-  advertise(actions: readonly ActionAdvertisement[]): Promise<Connection | null>;
-  /** Stores what the client reports of its contexts and windows: all of it is accepted, or nothing. */
-  report(report: ContextReport): Promise<ReportOutcome>;
-  /**
-   * Records a sign of life. Resolves to false if the client is no longer bound to this link; the gateway then closes the
-   * link. Always true once the client is leaving.
-   */
-  alive(): Promise<boolean>;
-  /**
-   * Publishes that the client is silent. Called once for each silence of STALE_MS. Never rejects; nothing is published
-   * while the store is unavailable.
-   */
-  silent(): Promise<void>;
-  /**
-   * Handles a client that leaves. Its connection then counts as disconnected (`client_closed`). No further dispatch
-   * begins on this link, and undispatched commands wait for the client's next link. Resolves once nothing more will be
-   * written to the link. Returns the ids of the commands that were dispatched on it and have not ended; their reports
-   * are still accepted. May be called again.
-   */
-  leave(): Promise<readonly string[]>;
-  /** Called when the socket has accepted its backlog: dispatching continues. */
-  drained(): void;
-  /** Called when the socket has closed. Idempotent. */
-  closed(cause: DisconnectCause, closeCode?: number | null): Promise<void>;
-}
-
 export type HelloRequest = {
   readonly clientId: string;
   readonly instanceId: string;
@@ -315,8 +249,3 @@ export type HelloRequest = {
   readonly metadata: JsonText | null;
   readonly actions: readonly ActionAdvertisement[];
 };
-
-export interface Links {
-  /** Binds the client to this link. Throws `forbidden`, `draining` or `store_unavailable`. */
-  open(requester: UserPrincipal, hello: HelloRequest, link: ClientLink): Promise<LinkSession>;
-}

@@ -1,4 +1,8 @@
-/** Handles what the client of one link reports, and the end of the link. */
+/**
+ * Binds clients to their links, and handles what the client of each link reports and the end of the link. Also builds
+ * the rows of link histories.
+ */
+import { requireUser, type UserPrincipal } from '../auth/principal.ts';
 import type { ConnectionChange } from '../backend.ts';
 import {
   endCauseAt,
@@ -13,21 +17,23 @@ import {
 import { noteOpened } from '../connections/connections.ts';
 import type { ContextReport, ReportOutcome } from '../contexts/context.ts';
 import type { Deps } from '../deps.ts';
-import { isStoreUnavailable } from '../errors.ts';
+import { fail, isStoreUnavailable } from '../errors.ts';
 import { LINK_STREAM, NO_PAYLOAD, type LinkMessageKind, type NewMessage } from '../history/message.ts';
-import { clientKeyText, commandKeyText, id, type CommandKey } from '../ids.ts';
+import { clientKeyText, commandKeyText, id, type ClientKey, type CommandKey } from '../ids.ts';
 import { utf8Length, type JsonText } from '../json.ts';
+import { REPLACED_GRACE_MS } from '../limits.ts';
 import { orElse, thenDo, type MaybePromise } from '../maybe-promise.ts';
+import { commandTraceFields } from '../trace-context.ts';
 import { ENTRY_BYTES, type DeliveryActs, type StoreRetryQueue } from './acts.ts';
-import type { Advertised } from './advertised.ts';
+import { Advertised } from './advertised.ts';
 import type { Command } from './command.ts';
 import type { Dispatcher } from './dispatcher.ts';
-import type { LinkQueue, LinkSession } from './link-queues.ts';
-import type { NodeQuestions } from './nodes.ts';
-import { noteReport } from './spans.ts';
+import type { ClientLink, HelloRequest, LinkQueue } from './link-queues.ts';
+import { answerLeaving, leavingElsewhere, type NodeQuestions } from './nodes.ts';
+import { beginResumeSpans, noteReport } from './spans.ts';
 import type { End, FinishResult, ReportResult } from './stores.ts';
 
-export type LinkParts = {
+type LinkParts = {
   readonly deps: Deps;
   readonly dispatcher: Dispatcher;
   readonly acts: DeliveryActs;
@@ -36,7 +42,126 @@ export type LinkParts = {
   readonly questions: NodeQuestions;
 };
 
-export type SessionParts = LinkParts & { readonly advertised: Advertised };
+type SessionParts = LinkParts & { readonly advertised: Advertised };
+
+/** Creates the object that binds clients to links. At most one link of a client is bound at a time: the newest. */
+export function createLinks(given: LinkParts) {
+  const { deps } = given;
+  const { connections } = deps.backend;
+  const advertised = new Advertised(deps);
+  const parts = { ...given, advertised };
+  answerLeaving(given);
+  return {
+    /**
+     * Binds the client to this link. Throws `forbidden`, `draining`, `invalid_argument`, `share_exceeded`, `store_full`
+     * or `store_unavailable`.
+     */
+    async open(requester: UserPrincipal, hello: HelloRequest, link: ClientLink): Promise<LinkSession> {
+      if (parts.isDraining()) fail('draining', 'This node takes no new links.');
+      const { userId, scopes } = requireUser(requester, 'connect');
+      const client: ClientKey = { userId, clientId: id('client_id', hello.clientId) };
+      const { clientType, metadata, actions } = hello;
+      const instanceId = id('instance_id', hello.instanceId);
+      const result = await advertised.open(client, hello, () =>
+        connections.connect({
+          ...client,
+          instanceId,
+          nodeId: deps.nodeId,
+          clientType,
+          host: scopes.has('host'),
+          metadata,
+          actions,
+        }),
+      );
+      try {
+        return await bind(parts, client, { result, link });
+      } catch (error) {
+        advertised.closed(client);
+        throw error;
+      }
+    },
+  };
+}
+
+/** Assigns the client's commands to its new link. */
+async function bind(
+  parts: SessionParts,
+  client: ClientKey,
+  { result, link }: { readonly result: ConnectResult; readonly link: ClientLink },
+): Promise<LinkSession> {
+  const { deps, dispatcher } = parts;
+  const { connection } = result;
+  const { instanceId, epoch } = connection;
+  const binding = { nodeId: deps.nodeId, instanceId, epoch };
+  const { linkQueue, previous } = dispatcher.attach(client, binding, link);
+  previous?.link.close('replaced', instanceId);
+  if (!previous) kickElsewhere(parts, result);
+  const { requeued, unfinished, orphaned } = await deps.backend.commands.rebind(client, binding, 'up');
+  for (let i = 0; i < requeued; i++) deps.metrics.count('commands_recovered');
+  for (const command of unfinished) linkQueue.window.add(command.commandId);
+  beginResumeSpans(deps, linkQueue, unfinished);
+  giveUpLater(parts, orphaned);
+  linkOpened(deps, result);
+  return new ClientSession(parts, { linkQueue, result, unfinished });
+}
+
+// Handles the earlier link of a client, and the commands on it, when a new link replaces it.
+
+/** If the client's earlier link is on another node, asks that node to close it. */
+function kickElsewhere({ deps }: LinkParts, { previous, connection }: ConnectResult): void {
+  if (!previous || previous.disconnectedAt !== null || previous.nodeId === deps.nodeId) return;
+  const { userId, clientId, instanceId } = connection;
+  const row = {
+    kind: 'kick',
+    client: { userId, clientId },
+    epoch: previous.epoch,
+    cause: 'replaced',
+    instanceId,
+  } as const;
+  void Promise.resolve(deps.backend.nodes.post(previous.nodeId, row)).catch((error: unknown) =>
+    deps.log.warn({ err: error }, 'could not ask the node of the replaced link to close it'),
+  );
+}
+
+/**
+ * Gives up commands of a replaced instance after the grace period. Until then the instance's results may still arrive
+ * over the closing socket. A command that still runs on a leaving link, on this node or on another one, gets another
+ * grace period.
+ */
+function giveUpLater(parts: LinkParts, orphaned: readonly Command[]): void {
+  if (orphaned.length === 0) return;
+  parts.deps.clock.after(REPLACED_GRACE_MS, () => {
+    const { here = [], elsewhere = [], gone = [] } = Object.groupBy(orphaned, (command) => placeOf(parts, command));
+    giveUp(parts, gone);
+    giveUpLater(parts, here);
+    if (elsewhere.length > 0) void giveUpUnlessLeaving(parts, elsewhere);
+  });
+}
+
+/** Returns where a command may still run on a leaving link: on this node, on another node, or nowhere. */
+function placeOf(parts: LinkParts, command: Command): 'here' | 'elsewhere' | 'gone' {
+  if (parts.dispatcher.isLeaving(command)) return 'here';
+  return command.nodeId === null || command.nodeId === parts.deps.nodeId ? 'gone' : 'elsewhere';
+}
+
+async function giveUpUnlessLeaving(parts: LinkParts, orphaned: readonly Command[]): Promise<void> {
+  const leaving = await leavingElsewhere(parts, orphaned);
+  const gone = orphaned.filter((command) => !leaving.includes(command));
+  giveUp(parts, gone);
+  giveUpLater(parts, leaving);
+}
+
+function giveUp({ deps, acts }: LinkParts, commands: readonly Command[]): void {
+  for (const command of commands) {
+    const settlement = { kind: 'give_up', code: 'instance_replaced', instanceId: command.boundInstanceId } as const;
+    acts.settle(command, settlement).catch((error: unknown) => {
+      const fields = { err: error, ...commandTraceFields(command) };
+      deps.log.warn(fields, 'could not settle a command of a replaced instance; it ends at its deadline');
+    });
+  }
+}
+
+// Handles what the client of one link reports, and the end of the link.
 
 type Opened = {
   readonly linkQueue: LinkQueue;
@@ -44,14 +169,23 @@ type Opened = {
   readonly unfinished: readonly Command[];
 };
 
+/** One open link as the gateway uses it. All methods are bound to the link's instance and epoch. */
+export type LinkSession = Readonly<Pick<ClientSession, keyof ClientSession>>;
+
 /**
  * The session of one client link. It is a class and not a set of closures, so that each of ten thousand idle clients
  * holds one object.
  */
-export class ClientSession implements LinkSession {
+class ClientSession {
   readonly clientType: ClientType;
+  /** Whether the token of the hello allowed the client to host sites. */
   readonly host: boolean;
+  /** The result of binding the client to the link; null once `begin` was called. */
   result: ConnectResult | null;
+  /**
+   * Commands that were written to an earlier link of this instance and have not ended. The client is asked for their
+   * reports on this link. Empty once `begin` was called.
+   */
   unfinished: readonly Command[];
   readonly #parts: SessionParts;
   readonly #linkQueue: LinkQueue;
@@ -73,6 +207,10 @@ export class ClientSession implements LinkSession {
     return this.#linkQueue.client.clientId;
   }
 
+  /**
+   * Called when the client has been welcomed: dispatching begins, and cancels that the client missed are sent. Before
+   * this, nothing is sent over the link.
+   */
   begin(): void {
     const { isDraining, dispatcher } = this.#parts;
     const linkQueue = this.#linkQueue;
@@ -87,6 +225,10 @@ export class ClientSession implements LinkSession {
     dispatcher.pump(linkQueue);
   }
 
+  /**
+   * Records an acknowledgement. This method and the two after it answer in the same tick if the store does, and then
+   * also throw in that tick.
+   */
   ack(commandId: string): MaybePromise<ReportResult> {
     return this.#report(commandId, 'ack', null);
   }
@@ -117,6 +259,7 @@ export class ClientSession implements LinkSession {
     return connection;
   }
 
+  /** Stores what the client reports of its contexts and windows: all of it is accepted, or nothing. */
   async report(report: ContextReport): Promise<ReportOutcome> {
     const { deps } = this.#parts;
     const { client, binding } = this.#linkQueue;
@@ -127,12 +270,20 @@ export class ClientSession implements LinkSession {
     return outcome;
   }
 
+  /**
+   * Records a sign of life. Resolves to false if the client is no longer bound to this link; the gateway then closes
+   * the link. Always true once the client is leaving.
+   */
   async alive(): Promise<boolean> {
     if (this.#left) return true;
     const { client, binding } = this.#linkQueue;
     return (await this.#parts.deps.backend.connections.touch(client, binding.epoch)) !== null;
   }
 
+  /**
+   * Publishes that the client is silent. Called once for each silence of STALE_MS. Never rejects; nothing is published
+   * while the store is unavailable.
+   */
   async silent(): Promise<void> {
     const { deps } = this.#parts;
     const { client, binding } = this.#linkQueue;
@@ -145,10 +296,17 @@ export class ClientSession implements LinkSession {
     }
   }
 
+  /** Called when the socket has accepted its backlog: dispatching continues. */
   drained(): void {
     this.#parts.dispatcher.pump(this.#linkQueue);
   }
 
+  /**
+   * Handles a client that leaves. Its connection then counts as disconnected (`client_closed`). No further dispatch
+   * begins on this link, and undispatched commands wait for the client's next link. Resolves once nothing more will be
+   * written to the link. Returns the ids of the commands that were dispatched on it and have not ended; their reports
+   * are still accepted. May be called again.
+   */
   async leave(): Promise<readonly string[]> {
     this.#left ??= this.#leave().catch((error: unknown) => {
       this.#left = null;
@@ -158,6 +316,7 @@ export class ClientSession implements LinkSession {
     return [...this.#linkQueue.window];
   }
 
+  /** Called when the socket has closed. Idempotent. */
   async closed(cause: DisconnectCause, closeCode: number | null = null): Promise<void> {
     if (!this.#open) return;
     this.#open = false;
@@ -165,7 +324,7 @@ export class ClientSession implements LinkSession {
     dispatcher.detach(this.#linkQueue);
     const { client, binding } = this.#linkQueue;
     advertised.closed(client);
-    // For a client that left, the disconnect is already recorded: it announced the end that its socket now has.
+    // For a client that left, `leave` records the disconnect, with the cause that the client announced.
     const end: LinkEnd = { cause: this.#left ? 'client_closed' : cause, closeCode };
     linkClosed(deps, { ...client, ...binding, connectedAt: this.#connectedAt }, end);
     if (this.#left) await this.#left;
@@ -173,8 +332,8 @@ export class ClientSession implements LinkSession {
   }
 
   /**
-   * Unbinds once the store has answered every dispatch. If an answer is lost, only the bound link can ask whether the
-   * dispatch was recorded.
+   * Unbinds the client once the store has answered every dispatch: if an answer is lost, only the bound link can ask
+   * whether the dispatch was recorded.
    */
   async #leave(): Promise<void> {
     const { dispatcher } = this.#parts;
@@ -244,7 +403,7 @@ function orRetry(
 // Publishes and logs that a client link opened or closed.
 
 /** Publishes the event and writes the log line of a client link that opened on this node. */
-export function linkOpened(deps: Deps, { kind, connection, previous }: ConnectResult): void {
+function linkOpened(deps: Deps, { kind, connection, previous }: ConnectResult): void {
   const latest = kind === 'replaced' ? (connection.predecessors[0] ?? null) : null;
   const replaced = latest && { replaced: latest.instanceId, cause: latest.cause };
   deps.metrics.count('links_opened', 'client');

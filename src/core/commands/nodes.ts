@@ -1,7 +1,9 @@
-/** Lets a node ask other nodes a question through their mailboxes. It does not know the topics of the questions. */
+/**
+ * Lets a node ask other nodes questions through their mailboxes, lists the nodes to ask, and asks which commands still
+ * run on leaving links.
+ */
 import type { Deps } from '../deps.ts';
 import { isStoreUnavailable } from '../errors.ts';
-import type { CommandKey } from '../ids.ts';
 import { PAGE_MAX } from '../limits.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { Command } from './command.ts';
@@ -92,26 +94,22 @@ export async function otherNodes({ backend, nodeId }: Pick<Deps, 'backend' | 'no
 /** How long another node may take to say whether commands still run on its leaving links. */
 const ASK_MS = 1_000;
 
-export type LeavingParts = {
-  readonly deps: Deps;
-  readonly dispatcher: Pick<Dispatcher, 'isLeaving'>;
-  readonly questions: NodeQuestions;
-};
-
 /** Commands of one client that another node is asked about. */
 type Question = { readonly userId: string; readonly clientId: string; readonly commandIds: readonly string[] };
 
 /** Makes this node answer the questions of `leavingElsewhere` from now on. */
-export function answerLeaving({ questions, dispatcher }: Pick<LeavingParts, 'questions' | 'dispatcher'>): void {
+export function answerLeaving({
+  questions,
+  dispatcher,
+}: {
+  readonly questions: NodeQuestions;
+  readonly dispatcher: Pick<Dispatcher, 'isLeaving'>;
+}): void {
   questions.answerWith('leaving', (text) => {
     const { userId, clientId, commandIds } = JSON.parse(text) as Question;
     const client = { userId, clientId };
     return JSON.stringify(commandIds.filter((commandId) => dispatcher.isLeaving({ ...client, commandId })));
   });
-}
-
-export function isLeavingHere({ dispatcher }: Pick<LeavingParts, 'dispatcher'>, command: Command): boolean {
-  return dispatcher.isLeaving(keyOf(command));
 }
 
 /**
@@ -120,7 +118,7 @@ export function isLeavingHere({ dispatcher }: Pick<LeavingParts, 'dispatcher'>, 
  * that runs none. Never rejects.
  */
 export async function leavingElsewhere(
-  { deps, questions }: Pick<LeavingParts, 'deps' | 'questions'>,
+  { deps, questions }: { readonly deps: Deps; readonly questions: NodeQuestions },
   commands: readonly Command[],
 ): Promise<readonly Command[]> {
   const nodes = Map.groupBy(commands, ({ nodeId }) => nodeId);
@@ -148,8 +146,4 @@ async function askNode(questions: NodeQuestions, nodeId: string, commands: reado
   const running: unknown = answer === null ? [] : JSON.parse(answer);
   if (!Array.isArray(running)) throw new TypeError('The answer is not a list.');
   return running;
-}
-
-function keyOf({ userId, clientId, commandId }: Command): CommandKey {
-  return { userId, clientId, commandId };
 }

@@ -1,4 +1,7 @@
-/** Builds the operator API of delivery: inspection, actions on links and nodes, and live updates of one command. */
+/**
+ * Builds the operator API of delivery: inspection, actions on links and nodes, live updates of one command, and feeds
+ * of the events of commands.
+ */
 import { isOwnScope, type AdmissionScope, type Policy } from '../auth/policy.ts';
 import { readScope, readUser, requireAdmin, type Requester } from '../auth/principal.ts';
 import { checkLabels, isLive, type Connection } from '../connections/connection.ts';
@@ -65,8 +68,8 @@ export function createDeliveries(deps: Deps, dispatcher: Dispatcher) {
     /** Returns the recorded result. Does not authorize: the caller must have done so. */
     result: (key: CommandKey) => commands.result(key),
     /**
-     * Emits the current state first, and ends after the terminal one. Null if there is no such command, or if it belongs
-     * to another user.
+     * Emits the current state first, and ends after the terminal one. Null if there is no such command, or if it
+     * belongs to another user.
      */
     async updates(requester: Requester, key: CommandKey): Promise<Subscription<CommandUpdate> | null> {
       const present = await command(requester, key);
@@ -76,7 +79,7 @@ export function createDeliveries(deps: Deps, dispatcher: Dispatcher) {
     events: (requester: Requester, query: CommandEventQuery) => commandEvents(deps, requester, query),
     /** Counts the live commands of each of these clients in the whole deployment. Does not authorize. */
     loads: (keys: readonly ClientKey[]) => commands.loads(keys),
-    /** Counts the live commands of all clients that are connected to this node. */
+    /** Counts the commands that are queued or in flight on the links of this node. */
     nodeLoad: (): CommandLoad => dispatcher.load,
   };
 }
@@ -98,9 +101,9 @@ export function checkReason(reason: string | null): void {
 }
 
 /**
- * Watches a command. Subscribes before it reads, so that no change is missed. Emits each version once, and progress as
- * it arrives. An update that says that the command ended has no progress: if the command has ended when its progress is
- * read, the progress comes with the state that was emitted last, and the hint of the end follows.
+ * Watches a command. Subscribes before it reads, so that no change is missed. Emits each version that it reads once,
+ * and progress as it arrives. An update that says that the command ended has no progress: if the command has ended when
+ * its progress is read, the progress comes with the state that was emitted last, and the hint of the end follows.
  */
 function watch(deps: Deps, present: Command): Subscription<CommandUpdate> {
   const { backend, clock } = deps;
@@ -147,7 +150,7 @@ function watch(deps: Deps, present: Command): Subscription<CommandUpdate> {
 
 // Answers the operator's questions about delivery from the store. Changes nothing.
 
-/** Creates the view of delivery, for administrators only. It changes nothing and shows no payload. */
+/** Creates the view of delivery, for administrators only. It shows no payload. */
 function createInspection(deps: Deps) {
   const { backend, clock, cursors } = deps;
   const { inspector, nodes, commands } = backend;
@@ -189,8 +192,8 @@ function createInspection(deps: Deps) {
       return (await inspector.getScopes(scopeIds)).map((scope) => scope && scopeView(deps, scope));
     },
     /**
-     * Returns the record of one command; null if none is kept. Throws `invalid_argument` or `invalid_user` if the key is
-     * not valid.
+     * Returns the record of one command; null if none is kept. Throws `invalid_argument` or `invalid_user` if the key
+     * is not valid.
      */
     async status(requester: Requester, { userId, clientId, commandId }: CommandKey): Promise<Command | null> {
       requireAdmin(requester);
@@ -322,8 +325,8 @@ export type CommandUpdate = {
 // Carries out what an operator can request: to disconnect a client, and to drain a node.
 
 /**
- * Creates the actions of an operator, for administrators only. Each action is first written to the audit. If that fails,
- * `audit_unavailable` is thrown and nothing is done. `requestId`: the id of the request, for the audit row.
+ * Creates the actions of an operator, for administrators only. Each action is first written to the audit. If that
+ * fails, `audit_unavailable` is thrown and nothing is done. `requestId`: the id of the request, for the audit row.
  */
 function createOperatorActions(deps: Deps) {
   const { backend, clock, audit } = deps;
@@ -331,8 +334,8 @@ function createOperatorActions(deps: Deps) {
   const find = async (client: ClientKey): Promise<Connection | null> => (await connections.get([client]))[0] ?? null;
   return {
     /**
-     * Closes a client's link with the cause `operator`. Null: there is no such connection. Throws `not_connected` if its
-     * link is down.
+     * Closes a client's link with the cause `operator`. Null: there is no such connection. Throws `not_connected` if
+     * its link is down.
      */
     async disconnectClient(
       requester: Requester,
@@ -361,20 +364,22 @@ function createOperatorActions(deps: Deps) {
       return { state, connection: after ?? before };
     },
     /**
-     * Asks a node to drain for at most `withinMs` milliseconds, and answers with its report afterwards. Null: there is no
-     * such live node.
+     * Asks a node to drain for at most `withinMs` milliseconds, and answers with its report afterwards. Null: there is
+     * no such live node.
      */
     async drainNode(
       requester: Requester,
       nodeIdText: string,
       withinMs: number | null,
+      reason: string | null = null,
       requestId?: string | null,
     ): Promise<NodeView | null> {
       const admin = requireAdmin(requester);
       const nodeId = id('node_id', nodeIdText);
       const ms = within('within_ms', withinMs, DRAIN_WITHIN_MS);
+      checkReason(reason);
       if (!(await nodes.get(nodeId))) return null;
-      const act = await audit.record(admin, { action: 'drain', subject: { nodeId }, requestId });
+      const act = await audit.record(admin, { action: 'drain', subject: { nodeId }, reason, requestId });
       const isPosted = await nodes.post(nodeId, { kind: 'drain', withinMs: ms });
       await act.end(isPosted ? 'requested' : 'not_found');
       if (!isPosted) return null;

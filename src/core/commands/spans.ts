@@ -1,4 +1,7 @@
-/** Starts and ends the tracing spans of the commands that are written to one link. */
+/**
+ * Starts and ends the tracing spans of the commands that are written to one link, and defines the names and attributes
+ * of all spans of commands.
+ */
 import type { Deps } from '../deps.ts';
 import type { CommandKey } from '../ids.ts';
 import { promised } from '../maybe-promise.ts';
@@ -166,7 +169,10 @@ export function subjectAttributes(
   return attributes;
 }
 
-/** Returns the attribute that names the action, if the client is known to have it. */
+/**
+ * Returns the attributes that name the action. The method of an action that the client is not known to have is
+ * OTHER_METHOD.
+ */
 export function methodAttributes(action: string, isKnown: boolean): SpanAttributes {
   if (isKnown) return { [SPAN_ATTRIBUTE.method]: action };
   return { [SPAN_ATTRIBUTE.method]: OTHER_METHOD, [SPAN_ATTRIBUTE.methodOriginal]: action };
@@ -184,7 +190,10 @@ export function recordAttributes(command: Command): SpanAttributes {
   return attributes;
 }
 
-/** Whether the client is known to have the action: it advertised it at the admission, or acknowledged the command. */
+/**
+ * Whether the client is known to have the action: the client advertised the action at the admission, or acknowledged
+ * the command.
+ */
 export function hasKnownAction({ clientType, acknowledgedAt }: Command): boolean {
   return clientType !== null || acknowledgedAt !== null;
 }

@@ -7,7 +7,7 @@ import type { MaybePromise } from '../maybe-promise.ts';
 import type { PageRequest, Scan } from '../page.ts';
 import type { Cancel } from '../ports.ts';
 import type { RefusedShare, ShareRefusal } from '../shares/shares.ts';
-import type { Command, CommandCaller, CommandMark, Outcome, Reply, Stage, Waiter } from './command.ts';
+import type { Command, CommandCaller, CommandMark, NewWaiter, Outcome, Reply, Stage, Waiter } from './command.ts';
 
 /** The part of an admission that decides whether it is refused. */
 export type AdmitQuestion = CommandKey & {
@@ -53,9 +53,6 @@ export type AdmitRequest = AdmitQuestion & {
 
 /** A request to record the dispatch together with the admission. `attempt`: as for `CommandStore.dispatch`. */
 export type DispatchClaim = { readonly binding: Binding; readonly attempt: string };
-
-/** A wait to register. `withinMs`: how long from now; null: for as long as the command may live. */
-export type NewWaiter = Pick<Waiter, 'rpcId' | 'callerNodeId' | 'waitFor'> & { readonly withinMs: number | null };
 
 export type AdmitRefusal =
   | 'command_conflict'
@@ -205,7 +202,7 @@ export type LinkMove = 'up' | 'again' | 'down';
  * those of the backend's clock.
  */
 export interface CommandStore {
-  /** How long after its end a command's id is known, in milliseconds. Within this window no id runs twice. */
+  /** For how many milliseconds after a command has ended its id stays known. Until then no other command with it runs. */
   readonly windowMs: number;
   admit(request: AdmitRequest): MaybePromise<AdmitResult>;
   /** Returns what `admit` would answer now, by the same rules. Writes and reserves nothing. */

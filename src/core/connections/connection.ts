@@ -1,4 +1,7 @@
-/** The row of a client's connection, its status, and the events about it. */
+/**
+ * Connections: the row of a client's link, its status and labels, the filters of listings, the ports of connections and
+ * of reconnects, and the details of a row of a link history.
+ */
 import { readScope, type Principal } from '../auth/principal.ts';
 import { invalid } from '../errors.ts';
 import { hasAtMost, id, name, type ClientKey } from '../ids.ts';
@@ -22,9 +25,9 @@ export type ClientType = 'browser' | 'console' | 'mobile' | 'web';
 export type ConnectionStatus = 'connected' | 'disconnected' | 'stale';
 export type HeartbeatIndicator = 'ok' | 'late' | 'missed';
 /**
- * Why a link ended, as far as it is proven: by the client (`client_closed`: it announced that it leaves, or sent a close
- * frame), by the network (`lost`: the socket ended without a close frame; `reset`: its peer reset it; `error`: it failed
- * with another error), or by the relay.
+ * Why a link ended, as far as it is proven: by the client (`client_closed`: it announced that it leaves, or sent a
+ * close frame), by the network (`lost`: the socket ended without a close frame; `reset`: its peer reset it; `error`: it
+ * failed with another error), or by the relay.
  */
 export type DisconnectCause =
   | 'client_closed'
@@ -98,8 +101,8 @@ export type Connection = ClientKey & {
   readonly instanceId: string;
   readonly nodeId: string;
   /**
-   * The number of the link. It grows with every connection of this client and is never reused. With it, the registry
-   * refuses the late close of an old socket.
+   * The number of the link. It grows with every connection of this client and is never reused. By it, the store ignores
+   * the late close of an old socket.
    */
   readonly epoch: number;
   readonly clientType: ClientType;
@@ -127,8 +130,8 @@ export type Connection = ClientKey & {
 const NO_PREDECESSORS: readonly Predecessor[] = [];
 
 /**
- * Returns the predecessors that a new link of `instanceId` lists. `previous`: the client's present row; null if the
- * client has none.
+ * Returns what a new link of `instanceId` records about earlier instances. `previous`: the client's present row; null
+ * if the client has none.
  */
 export function succession(
   previous: Connection | null,
@@ -224,9 +227,9 @@ export type ConnectResult = {
 export type UserRow = { readonly userId: string; readonly count: number };
 
 /**
- * The registry of connections. The backend sets the times. A row is forgotten FORGET_MS after its link was lost. A row
- * counts as disconnected (`node_lost`) once its node's lease has run out. In every listing the position of a connection
- * is its user, then its client.
+ * Stores connections. The backend sets the times. A row is forgotten FORGET_MS after its link was lost. A row counts as
+ * disconnected (`node_lost`) once its node's lease has run out. In every listing the position of a connection is its
+ * user, then its client.
  */
 export interface ConnectionStore {
   /** Atomic. Binds the client to this instance and node under a new epoch, and replaces any earlier binding. */
@@ -247,7 +250,7 @@ export interface ConnectionStore {
     cause: DisconnectCause,
     closeCode?: number | null,
   ): MaybePromise<Connection | null>;
-  /** Returns one connection per key, in the order of the keys; null where there is no row. One round trip. */
+  /** Returns one connection per key, in the order of the keys; null where there is no row. Reads all keys together. */
   get(keys: readonly ClientKey[]): MaybePromise<readonly (Connection | null)[]>;
   /**
    * Returns a live connection as this process last saw it, without asking the store; null if it knows none. It may be
@@ -260,7 +263,10 @@ export interface ConnectionStore {
    * `reading`, rows are read once for a whole document.
    */
   list(filter: ConnectionFilter, page: PageRequest, reading?: DocumentReading): MaybePromise<Scan<Connection>>;
-  /** Returns for each user, in the order given, the first connections in order and the total number. One round trip. */
+  /**
+   * Returns for each user, in the order given, the first connections in order and the total number. Reads all users
+   * together.
+   */
   ofUsers(
     userIds: readonly string[],
     first: number,
@@ -444,7 +450,8 @@ export function labelsOf(connection: Labelled): ReadonlyMap<string, string> {
 export function hasLabels(connection: Labelled | null, wanted: readonly Label[]): boolean {
   if (!connection?.metadata) return wanted.length === 0;
   const { metadata } = connection;
-  // Most metadata need not be parsed: a text that has no escapes and does not contain a value cannot have the label.
+  // Most metadata need not be parsed: a text that has no escapes and does not contain a value does not have the label.
+  // (A number that is not written as JavaScript writes it, such as `1e3`, is therefore not found.)
   if (!metadata.includes('\\') && wanted.some(({ value }) => !metadata.includes(value))) return false;
   const labels = labelsOf(connection);
   return wanted.every(({ key, value }) => labels.get(key) === value);

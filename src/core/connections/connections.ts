@@ -1,4 +1,4 @@
-/** Reads the connections that a requester may see. */
+/** Reads the connections that a requester may see, their changes, and how often clients reconnect. */
 import { knownUser, readScope, requireAdmin, type Requester } from '../auth/principal.ts';
 import type { ConnectionEvent } from '../backend.ts';
 import type { Deps } from '../deps.ts';
@@ -29,7 +29,6 @@ import {
   type FlappingSample,
 } from './connection.ts';
 
-/** The API for reading connections. */
 export type Connections = ReturnType<typeof createConnections>;
 
 /** Creates the API for reading connections. */
@@ -56,11 +55,11 @@ export function createConnections(deps: Deps) {
       return connection ?? null;
     },
     /**
-     * Returns one connection per key, in order; null where there is no row. One round trip. For nested fields, after the
-     * parent was authorized.
+     * Returns one connection per key, in order; null where there is no row. Reads all keys together. For nested fields,
+     * after the parent was authorized.
      */
     many: (keys: readonly ClientKey[]) => store.get(keys),
-    /** Returns how often each client reconnected in the last hour. One round trip. For nested fields. */
+    /** Returns how often each client reconnected in the last hour. Reads all clients together. For nested fields. */
     reconnects: (keys: readonly ClientKey[]) => backend.reconnects.counts(keys),
     /** Lists the clients that reconnected most in the last hour. Admin only. `first`: 1 to FLAPPING_MAX. */
     async flapping(requester: Requester, first: number): Promise<FlappingSample> {
@@ -86,7 +85,8 @@ export function createConnections(deps: Deps) {
       );
     },
     /**
-     * Subscribes to future changes of the connections of one user. `userId` null: of all users; for administrators only.
+     * Subscribes to future changes of the connections of one user. `userId` null: the requester's own connections; for
+     * an administrator, those of all users.
      */
     events(requester: Requester, userId: string | null): Subscription<ConnectionEvent> {
       const scope = readScope(requester, userId);

@@ -1,4 +1,4 @@
-/** Execution contexts and browser windows, as clients report them. */
+/** Execution contexts and browser windows, as clients report them, and the port that stores them. */
 import type { ClientType } from '../connections/connection.ts';
 import type { ClientKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
@@ -16,7 +16,7 @@ export type ReportedContext = {
   readonly status: Exclude<ContextStatus, 'stale'>;
   readonly ownership: Ownership;
   readonly windowId: string | null;
-  /** The current assignment in this registry only: it proves neither a durable job nor an external effect. */
+  /** The current assignment, as reported: it proves neither a durable job nor an external effect. */
   readonly taskId: string | null;
   readonly title: string | null;
   readonly metadata: JsonText | null;

@@ -1,4 +1,4 @@
-/** Stores what clients report of their contexts and windows, and lists both for requesters who may see them. */
+/** Lists and counts the contexts, windows and workers that clients report, for requesters who may see them. */
 import { knownUser, readScope, readUser, type Requester } from '../auth/principal.ts';
 import type { ClientType } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';
@@ -36,12 +36,11 @@ import type {
   WindowKey,
 } from './context.ts';
 
-/** The API of contexts, windows and workers. */
 export type Contexts = ReturnType<typeof createContexts>;
 
 /**
  * Creates the API of the contexts and windows in which clients can run work, as they report them. Reading does not
- * assign, renew or release anything. A worker's task is its current assignment in this registry and proves neither a
+ * assign, renew or release anything. A worker's task is its current assignment, as reported, and proves neither a
  * durable job nor an effect. Calls with the same `reading` share what they read of the store.
  */
 export function createContexts(deps: Deps) {
@@ -121,8 +120,8 @@ export function createContexts(deps: Deps) {
     /** Does the same as `many`, for windows. */
     manyWindows: (keys: readonly WindowKey[]) => store.getWindows(keys),
     /**
-     * Returns for each query at most `requested` workers (1 to WORKER_LIST), in order of client and context. Usually one
-     * round trip; more if a query has to scan many rows.
+     * Returns for each query at most `requested` workers (1 to WORKER_LIST), in order of client and context. Usually
+     * one read of the store; more if a query has to scan many rows.
      */
     async workers(
       requester: Requester,

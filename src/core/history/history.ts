@@ -1,4 +1,7 @@
-/** Lists and reads the history that a requester may see. */
+/**
+ * Lists and reads the history that a requester may see, with a raw sample for administrators. Also collects the bounded
+ * samples of the backends.
+ */
 import { knownUser, readUser, requireAdmin, type Requester } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
 import { fail, invalid } from '../errors.ts';
@@ -40,7 +43,6 @@ import {
 } from './message.ts';
 import { readPayloads } from './payloads.ts';
 
-/** The API for reading history. */
 export type Histories = ReturnType<typeof createHistories>;
 
 /**
@@ -60,7 +62,10 @@ export function createHistories(deps: Deps) {
       const scan = await store.streams(userId, prefix, cursors.request(listing, page));
       return cursors.page(listing, scan, ['streams', clock.now()], (row) => row);
     },
-    /** Returns for each user the page that `streams` gives without a prefix. One round trip. For nested fields. */
+    /**
+     * Returns for each user the page that `streams` gives without a prefix. Reads all users together. For nested
+     * fields.
+     */
     ofUsers(requester: Requester, userIds: readonly string[], first: number) {
       const pageOf = (userId: string, found: FirstRows<StreamSummary>): Summary<StreamSummary> => {
         const listing = streams(requester, userId, null);
@@ -92,7 +97,9 @@ export function createHistories(deps: Deps) {
       const scan = await readTurns.run(holderOf(requester), () => store.ofCommand(userId, commandId, request));
       return cursors.page(listing, scan, ['messages', clock.now()], (row) => row);
     },
-    /** Returns streams that the requester may read: one answer per key, in order; null where there is no such stream. */
+    /**
+     * Returns streams that the requester may read: one answer per key, in order; null where there is no such stream.
+     */
     manyStreams: (keys: readonly StreamKey[]) => Promise.all(keys.map((key) => streamAt(store, key))),
     /**
      * Returns messages that the requester may read: one answer per key, in order; null for a message that is no longer
@@ -236,8 +243,6 @@ function sourcesOf({ cut, gaps }: RawSample, { items, messages, asOf }: Seen): r
   const isUnread = items.includes(null);
   return [own, ...gaps, ...(isUnread ? [gapOf('messages', asOf, null, 'store_unavailable')] : [])];
 }
-
-// Collects a bounded sample of stored messages.
 
 /**
  * Collects a sample: the first messages that fit into the bounds. At most SCAN_BUDGET messages are examined. The first

@@ -1,4 +1,4 @@
-/** The type of a retained message, its kinds, and the ways in which its payload is kept and shown. */
+/** The types of a retained message and its payload, and the ports of history and of the spill store. */
 import type { LinkDetails } from '../connections/connection.ts';
 import type { CallboardError } from '../errors.ts';
 import { isId, suffixSegments } from '../ids.ts';
@@ -81,7 +81,7 @@ export function streamKey(userId: string, suffix: string): string {
 
 /**
  * The stream of a user's link history. Only the acts that bind and unbind links write it. Its bounds are its own
- * (LINK_MESSAGES, LINK_BYTES), so that a client that reconnects all the time drops no message of another stream.
+ * (LINK_MESSAGES, LINK_BYTES), so that a client that reconnects all the time evicts no message of another stream.
  */
 export const LINK_STREAM = 'links';
 
@@ -143,7 +143,7 @@ export type MessageOrder = (typeof MESSAGE_ORDERS)[number];
  */
 export type MessagePage = PageRequest & { readonly order?: MessageOrder | undefined };
 
-/** A message of a known client. Its deduplication mark is kept under user, client and message id. */
+/** A message that names its client. Its deduplication mark is kept under user, client and message id. */
 export type IngestedMessage = NewMessage & { readonly clientId: string };
 
 export type IngestResult =
@@ -189,7 +189,7 @@ export interface HistoryStore {
   ingest(message: IngestedMessage): MaybePromise<IngestResult>;
   /** Lists one user's streams in order of suffix. `prefix` selects the suffixes that begin with it; null: all. */
   streams(userId: string, prefix: string | null, page: PageRequest): MaybePromise<Scan<StreamSummary>>;
-  /** Returns for each user, in the order given, the first streams and the total number. One round trip. */
+  /** Returns for each user, in the order given, the first streams and the total number. Reads all users together. */
   ofUsers(
     userIds: readonly string[],
     first: number,
@@ -254,8 +254,8 @@ export type SpillRead =
   | { readonly state: 'unavailable' };
 
 /**
- * Stores payloads that are too large for a history message. A reference is returned only once the object is durable, so
- * a crash may leave an orphaned object but never a dangling reference.
+ * Stores payloads that are too large for a history message. A reference is returned only after its object is stored, so
+ * a crash may leave an object without a reference, but no reference to an object that was never stored.
  */
 export interface SpillStore {
   /** Describes the store, without secrets. */
@@ -280,6 +280,9 @@ export interface SpillStore {
   discard(ref: SpillRef): MaybePromise<void>;
   /** Reads an object and checks its size and digest. Never throws for an invalid reference. */
   read(ref: SpillRef): Promise<SpillRead>;
-  /** Removes the expired objects of a managed store and returns their number. An unmanaged store is not touched (0). */
+  /**
+   * Removes the expired objects of a managed store and returns their number; objects that expired within the last hour
+   * may stay. An unmanaged store is not touched (0).
+   */
   clean(): MaybePromise<number>;
 }

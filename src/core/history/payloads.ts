@@ -1,25 +1,15 @@
-/** Reads the payloads of messages, including those in the spill store. */
+/** Reads the payloads of messages, and stores large payloads in the spill store. */
 import type { Principal } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError } from '../errors.ts';
 import { longerThan, utf8Length, type JsonText } from '../json.ts';
 import { INLINE_PAYLOAD_BYTES } from '../limits.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { Metrics } from '../metrics.ts';
-import type { Clock, Crypto, Log } from '../ports.ts';
 import { holderOf } from '../shares/shares.ts';
-import {
-  NO_PAYLOAD,
-  type Message,
-  type PayloadRef,
-  type ShownPayload,
-  type SpillRead,
-  type SpillStore,
-  type StoredPayload,
-} from './message.ts';
+import { NO_PAYLOAD, type Message, type ShownPayload, type SpillRead, type StoredPayload } from './message.ts';
 
 /**
- * How many objects of the spill store one answer reads at the same time, and how many bytes they may have in all. A
+ * How many payloads one answer reads at the same time, and how many bytes those in the spill store may have together. A
  * single object may have more bytes.
  */
 const AT_ONCE = { objects: 16, bytes: 1024 * 1024 } as const;
@@ -32,8 +22,9 @@ const SHOWN: Readonly<Record<SpillRead['state'], ShownPayload['state']>> = {
 
 /**
  * Returns one payload per message, in the order given. A large payload is read from the spill store, and is `expired`
- * once its time is over. Between groups of reads the loop does other work. All reads of one answer take one turn of `ReadTurns` together. With a turn for each read, an
- * answer would hold its first payloads in memory until the last turn.
+ * once its time is over. Between groups of reads the loop does other work. All reads of one answer take one turn of
+ * `ReadTurns` together. If each read took a turn, an answer would hold its first payloads in memory until the last
+ * turn.
  */
 export async function readPayloads(
   deps: Deps,
@@ -94,49 +85,21 @@ async function readSafely({ spill, log, crypto }: Deps, ref: Parameters<typeof s
 
 // Stores large payloads in the spill store before the act that refers to them, and discards them if that act fails.
 
-type PayloadStorageParts = {
-  readonly spill: SpillStore;
-  readonly clock: Clock;
-  readonly crypto: Pick<Crypto, 'sha256'>;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  /** How long history retains a message, in milliseconds. The stored object of its payload expires at the same time. */
-  readonly retentionMs: number;
-};
-
-/**
- * Prepares payloads for history. A small payload stays in the message; a large one is written to the spill store before
- * the act that refers to it.
- */
-export interface PayloadStorage {
-  /**
-   * Prepares a payload for history, in the same tick if it is small. Throws `share_exceeded` or `store_full` (share
-   * `spilled_bytes`).
-   */
-  keep(text: JsonText | null, userId: string): MaybePromise<StoredPayload>;
-  /**
-   * Does the same as `keep`, for an event that has happened already and must be recorded: if storing fails, only size
-   * and digest are kept. Never throws.
-   */
-  keepAnyway(text: JsonText | null, userId: string): MaybePromise<StoredPayload>;
-  /**
-   * Returns the error that `keep` would throw now; null if it would throw none. `unknown`: the store cannot tell
-   * without writing. Writes nothing.
-   */
-  preview(text: JsonText | null, userId: string): MaybePromise<CallboardError | 'unknown' | null>;
-  /** Keeps a small payload whole, and only size and digest of a large one. Writes nothing to the spill store. */
-  note(text: JsonText | null): StoredPayload;
-  /** Removes the stored object of a payload whose message was not retained. Never throws. */
-  discard(kept: StoredPayload): void;
-}
-
 /** Whether a payload is kept in the spill store. */
 export function isLarge(text: JsonText): boolean {
   return longerThan(text, INLINE_PAYLOAD_BYTES);
 }
 
-export function createPayloadStorage(parts: PayloadStorageParts): PayloadStorage {
-  const { spill, clock, metrics, log, retentionMs } = parts;
+/**
+ * Prepares payloads for history. A small payload stays in the message; a large one is written to the spill store before
+ * the act that refers to it.
+ */
+export type PayloadStorage = ReturnType<typeof createPayloadStorage>;
+
+export function createPayloadStorage(deps: Pick<Deps, 'spill' | 'clock' | 'crypto' | 'log' | 'metrics' | 'backend'>) {
+  const { spill, clock, crypto, metrics, log } = deps;
+  // The stored object of a payload expires at the same time as its message.
+  const { retentionMs } = deps.backend.history;
   const put = async (text: JsonText, userId: string): Promise<StoredPayload> => {
     try {
       const ref = await spill.put(text, clock.now() + retentionMs, userId);
@@ -149,16 +112,35 @@ export function createPayloadStorage(parts: PayloadStorageParts): PayloadStorage
   };
   const keep = (text: JsonText | null, userId: string): MaybePromise<StoredPayload> =>
     text !== null && isLarge(text) ? put(text, userId) : inline(text);
-  const note = (text: JsonText | null): StoredPayload =>
-    text !== null && isLarge(text) ? { payload: null, spill: unstored(parts, text) } : inline(text);
+  const note = (text: JsonText | null): StoredPayload => {
+    if (text === null || !isLarge(text)) return inline(text);
+    const sha256 = crypto.sha256(text);
+    return {
+      payload: null,
+      spill: { name: null, bytes: utf8Length(text), sha256, expiresAt: clock.now() + retentionMs },
+    };
+  };
   return {
+    /**
+     * Prepares a payload for history, in the same tick if it is small. Throws `share_exceeded` or `store_full` (share
+     * `spilled_bytes`).
+     */
     keep,
+    /** Keeps a small payload whole, and only size and digest of a large one. Writes nothing to the spill store. */
     note,
-    preview(text, userId) {
+    /**
+     * Returns the error that `keep` would throw now; null if it would throw none. `unknown`: the store cannot tell
+     * without writing. Writes nothing.
+     */
+    preview(text: JsonText | null, userId: string): MaybePromise<CallboardError | 'unknown' | null> {
       if (text === null || !isLarge(text)) return null;
       return spill.preview ? spill.preview(utf8Length(text), userId) : 'unknown';
     },
-    keepAnyway(text, userId) {
+    /**
+     * Does the same as `keep`, for an event that has happened already and must be recorded: if storing fails, only size
+     * and digest are kept. Never throws.
+     */
+    keepAnyway(text: JsonText | null, userId: string): MaybePromise<StoredPayload> {
       const kept = keep(text, userId);
       if (!(kept instanceof Promise)) return kept;
       return kept.catch((error: unknown) => {
@@ -166,7 +148,8 @@ export function createPayloadStorage(parts: PayloadStorageParts): PayloadStorage
         return note(text);
       });
     },
-    discard({ spill: ref }) {
+    /** Removes the stored object of a payload whose message was not retained. Never throws. */
+    discard({ spill: ref }: StoredPayload): void {
       if (!ref || ref.name === null || !spill.managed) return;
       const failed = (error: unknown): void =>
         log.warn({ err: error }, 'could not remove a stored payload that no message refers to');
@@ -182,10 +165,6 @@ export function createPayloadStorage(parts: PayloadStorageParts): PayloadStorage
 
 function inline(text: JsonText | null): StoredPayload {
   return text === null ? NO_PAYLOAD : { payload: text, spill: null };
-}
-
-function unstored({ clock, crypto, retentionMs }: PayloadStorageParts, text: JsonText): PayloadRef {
-  return { name: null, bytes: utf8Length(text), sha256: crypto.sha256(text), expiresAt: clock.now() + retentionMs };
 }
 
 /** Converts the error of a spill store; an operator's own store may throw any error. */

@@ -31,8 +31,8 @@ type IngestParts = { readonly deps: Deps; readonly keeper: PayloadStorage; reado
 
 /**
  * Creates the API of ingestion, the only way to ingest events. A message is authenticated, assigned to the sender's own
- * user, deduplicated and retained in one atomic act, and then projected. Results of commands are not ingested here: they
- * come over links only.
+ * user, deduplicated and retained in one atomic act, and then projected. Results of commands are not ingested here:
+ * they come over links only.
  */
 export function createIngest(parts: IngestParts) {
   const { metrics } = parts.deps;
@@ -53,7 +53,10 @@ export function createIngest(parts: IngestParts) {
      * 100 messages.
      */
     ingest,
-    /** Does the same as `ingest`, for one message. A fault of the message does not reject: the verdict reports it. */
+    /**
+     * Does the same as `ingest`, for one message. A fault of the message does not cause a rejection: the verdict
+     * reports it.
+     */
     async ingestCooperativeSiteMessage(requester: Requester, message: IngestMessage): Promise<IngestVerdict> {
       const [verdict] = await ingest(requester, [message]);
       return verdict ?? fail('internal', 'The ingestion returned no verdict.');
@@ -95,7 +98,7 @@ function checkOne({ deps }: IngestParts, userId: string, message: IngestMessage)
   }
 }
 
-/** Returns the live connections of the messages' clients, by client id. One round trip. */
+/** Returns the live connections of the messages' clients, by client id. Reads them together. */
 async function liveOf(
   { deps }: IngestParts,
   messages: readonly CheckedMessage[],
@@ -202,8 +205,8 @@ export type IngestMessage = {
   /** The kind of the message. Only `event` can be ingested. */
   readonly kind: string;
   /**
-   * The part of the stream's key after the user: 1 to 8 ids joined by `/`, none of them `.` or `..`, not under
-   * `clients/`.
+   * The part of the stream's key after the user: 1 to 8 ids joined by `/`, none of them `.` or `..`, the first one not
+   * in RESERVED.
    */
   readonly streamSuffix: string;
   readonly clientId: string;

@@ -1,7 +1,6 @@
 /** Answers requests for series from what each node recorded. Other nodes are asked once, through their mailboxes. */
 import { requireAdmin, type Requester } from '../auth/principal.ts';
 import { otherNodes, type NodeQuestions } from '../commands/nodes.ts';
-import type { CommandLoad } from '../commands/stores.ts';
 import type { Deps } from '../deps.ts';
 import { invalid, isStoreUnavailable } from '../errors.ts';
 import { id, within } from '../ids.ts';
@@ -41,7 +40,10 @@ import {
 } from '../metrics.ts';
 
 export type SeriesQuery = {
-  /** The names of counters, of sampled gauges, and of quantiles of histograms: see `../metrics.ts`. At most SERIES_LINES. */
+  /**
+   * The names of counters, of sampled gauges, and of quantiles of histograms: see `../metrics.ts`. At most
+   * SERIES_LINES.
+   */
   readonly names: readonly string[];
   readonly windowSeconds: number;
   readonly stepSeconds?: number | null | undefined;
@@ -62,7 +64,6 @@ export type SeriesView = SeriesLine & {
 /** The requested series: at most SERIES_LINES, of at most SERIES_POINTS points each. */
 export type SeriesAnswer = { readonly items: readonly SeriesView[]; readonly completeness: Completeness };
 
-/** The API of series. */
 export type Series = ReturnType<typeof createSeries>;
 
 export function createSeries(deps: Deps, questions: NodeQuestions) {
@@ -73,8 +74,8 @@ export function createSeries(deps: Deps, questions: NodeQuestions) {
     start: () => closeSlots(deps),
     /**
      * Shows how counters, gauges and quantiles changed in the time window that ends now. Admin only. The completeness
-     * lists each node; a node that did not answer has the reason `node_silent`. Throws `invalid_argument` for an unknown
-     * name and for a window out of range.
+     * lists each node; a node that did not answer has the reason `node_silent`. Throws `invalid_argument` for an
+     * unknown name and for a window out of range.
      */
     async read(requester: Requester, query: SeriesQuery): Promise<SeriesAnswer> {
       requireAdmin(requester);
@@ -215,7 +216,6 @@ function knownIn(readings: readonly NodeReading[]): readonly boolean[] {
 }
 
 type Combine = (a: number, b: number) => number;
-const plus: Combine = (a, b) => a + b;
 
 function countsByLabel(
   source: SeriesSource,
@@ -223,45 +223,40 @@ function countsByLabel(
   readings: readonly NodeReading[],
 ): Map<string | null, Counts> {
   const found = new Map<string | null, Counts>();
-  const combine = source.kind === 'gauge' && SAMPLED_GAUGES[source.metric] === 'max' ? Math.max : plus;
+  const combine =
+    source.kind === 'gauge' && SAMPLED_GAUGES[source.metric] === 'max' ? Math.max : (a: number, b: number) => a + b;
   for (const { name, label, counts } of readings.flatMap(({ rows }) => rows)) {
     if (name !== source.metric) continue;
     const sums: Counts = found.get(label) ?? new Map();
     found.set(label, sums);
-    addRow(sums, size, { flat: counts, combine });
+    addRow(sums, size, counts, combine);
   }
   return found;
 }
 
-type Added = { readonly flat: readonly number[]; readonly combine: Combine };
-
-function addRow(sums: Counts, size: number, { flat, combine }: Added): void {
+function addRow(sums: Counts, size: number, flat: readonly number[], combine: Combine): void {
   const width = size === 1 ? 2 : 3;
   for (let at = 0; at + width <= flat.length; at += width) {
-    const point = flat[at] ?? 0;
     const bucket = size === 1 ? 0 : (flat[at + 1] ?? 0);
-    add(sums, size, { point, bucket, count: flat[at + width - 1] ?? 0, combine });
+    const counts = countsAt(sums, flat[at] ?? 0, size);
+    counts[bucket] = combine(counts[bucket] ?? 0, flat[at + width - 1] ?? 0);
   }
 }
 
-type Count = {
-  readonly point: number;
-  readonly bucket: number;
-  readonly count: number;
-  readonly combine?: Combine;
-};
-
-function add(sums: Counts, size: number, { point, bucket, count, combine = plus }: Count): void {
+/** Returns the counts of a point, which are all 0 before anything is added. */
+function countsAt(sums: Counts, point: number, size: number): Float64Array {
   const counts = sums.get(point) ?? new Float64Array(size);
-  counts[bucket] = combine(counts[bucket] ?? 0, count);
   sums.set(point, counts);
+  return counts;
 }
 
 function sumOf(each: Iterable<Counts>, size: number): Counts {
   const sums: Counts = new Map();
   for (const counts of each)
-    for (const [point, buckets] of counts)
-      for (const [bucket, count] of buckets.entries()) if (count > 0) add(sums, size, { point, bucket, count });
+    for (const [point, buckets] of counts) {
+      const sum = countsAt(sums, point, size);
+      for (const [bucket, count] of buckets.entries()) sum[bucket] = (sum[bucket] ?? 0) + count;
+    }
   return sums;
 }
 
@@ -317,28 +312,6 @@ function isKnown(name: unknown): name is string {
 
 function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
-}
-
-// Tells the metrics how to read those sampled gauges of a node that core can compute, such as its live commands and its
-// waits.
-
-type NodeWork = {
-  /** The commands of this node's client links. */
-  readonly load: () => CommandLoad;
-  /**
-   * The waits of this node's callers: how many, and when the oldest began (epoch milliseconds; null if there is none).
-   */
-  readonly waits: () => { readonly count: number; readonly oldestSince: number | null };
-};
-
-export function sampleNode({ metrics, clock }: Pick<Deps, 'metrics' | 'clock'>, { load, waits }: NodeWork): void {
-  metrics.sample('commands_queued', () => [[null, load().queued]]);
-  metrics.sample('commands_in_flight', () => [[null, load().inFlight]]);
-  metrics.sample('waiters', () => [[null, waits().count]]);
-  metrics.sample('oldest_wait_seconds', () => {
-    const { oldestSince } = waits();
-    return [[null, oldestSince === null ? 0 : clock.now() - oldestSince]];
-  });
 }
 
 // Computes the window of a request for series: its steps, and the slots in which they are kept.

@@ -1,4 +1,7 @@
-/** Lets administrators read payloads. An audit row is written before each read. */
+/**
+ * Decides who may read payloads, and reveals single ones. Before an administrator reads a payload, an audit row is
+ * written.
+ */
 import type { AuditSubject } from '../audit/audit-rows.ts';
 import type { RevealMode } from '../auth/policy.ts';
 import { knownUser, requirePrincipal, type Requester } from '../auth/principal.ts';
@@ -20,7 +23,7 @@ const HINTS: Readonly<Record<Exclude<RevealMode, 'argument'>, string>> = {
   off: 'This relay reveals no payloads to administrators (REVEAL=off).',
 };
 
-/** Creates the API by which payloads are read. */
+/** Creates the API by which payloads are revealed. */
 export function createReveals(deps: Deps) {
   const { audit, reveal: mode } = deps;
   return {
@@ -37,8 +40,8 @@ export function createReveals(deps: Deps) {
       requester?.kind === 'admin' && isCallOf(command, requester),
     /**
      * Writes the audit row of a read by an administrator; the payload may be shown when this resolves. Throws
-     * `audit_unavailable`, and `forbidden` if `shows` is false. Writes nothing for users, who read payloads of their
-     * own.
+     * `audit_unavailable`, and `forbidden` if `shows` is false. Does nothing for other requesters: users read payloads
+     * of their own.
      */
     read(requester: Requester, subject: AuditSubject, requestId: string | null): MaybePromise<void> {
       if (requester?.kind !== 'admin') return;
@@ -47,8 +50,8 @@ export function createReveals(deps: Deps) {
     },
     /**
      * Reveals one payload with a reason. Throws `not_found` for what does not exist, belongs to another user or is no
-     * longer retained; `rate_limited` beyond REVEALS_PER_HOUR; and `audit_unavailable`. Users reveal their own payloads
-     * without an audit row.
+     * longer retained; `forbidden` for an administrator in mode `off`; `rate_limited` beyond REVEALS_PER_HOUR; and
+     * `audit_unavailable`. Users reveal their own payloads without an audit row.
      */
     async reveal(requester: Requester, { target, reason, requestId }: RevealRequest): Promise<RevealedPayload> {
       const principal = requirePrincipal(requester);

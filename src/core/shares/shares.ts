@@ -1,4 +1,7 @@
-/** Counts what each holder has of each share, and refuses what exceeds it. */
+/**
+ * The shares: lists the resources that users share, counts what each holder has of each, and refuses what exceeds the
+ * bounds.
+ */
 import type { Principal } from '../auth/principal.ts';
 import { fail, refuseInputs, type Code, type InputError } from '../errors.ts';
 import type { JsonText } from '../json.ts';
@@ -41,7 +44,10 @@ export const SHARE_NAMES = [
    * is used up, ids are forgotten early, and the counters of deduplication are no longer exact. Direct mode only.
    */
   'dedup_marks',
-  /** The number of connections over which a valid token arrived last: of HTTP, and links. */
+  /**
+   * The number of connections, of HTTP and of links. Each is counted for the holder of the last valid token that
+   * arrived over it.
+   */
   'sockets',
   /** The number of HTTP requests in progress, without event streams and mutations that have begun. */
   'requests',
@@ -53,7 +59,7 @@ export const SHARE_NAMES = [
 
 export type ShareName = (typeof SHARE_NAMES)[number];
 
-/** What a refusal names for a member's part of an admission scope, whose bounds are in the policy. */
+/** The share that a refusal names if a member's part of an admission scope is used up. Its bounds are in the policy. */
 export const SCOPE_SHARE = 'scope';
 export type RefusedShare = ShareName | typeof SCOPE_SHARE;
 
@@ -124,8 +130,8 @@ type ShareClaim = {
  *
  * Up to three quarters of the total nobody is refused. Above that, a user may hold up to the guarantee. Once the total
  * is used up, a reserve is left for users who hold little: with the claim, a user may hold at most free² / reserve,
- * where `free` is what is then left of the reserve, but always 1. Each holder can take only a part of what is left, so another user
- * always finds room, with any number of users who hold as much as they can (`guaranteeBeside`).
+ * where `free` is what the claim leaves of the reserve, or 1 as long as the reserve has room. Each holder can take only
+ * a part of what is left, so that another user finds room too (`guaranteeBeside` computes how much).
  */
 function shareRefusal({ guarantee, total }: ShareBound, claim: ShareClaim): ShareRefusal | null {
   const { held, used, amount, admin } = claim;
@@ -207,78 +213,51 @@ export const SHARE_MESSAGE: Readonly<Record<ShareRefusal, string>> = {
   store_full: 'The relay has no room left for this resource.',
 };
 
-/**
- * The amounts of every share that one user holds. Links, queues and streams keep a reference and update it, so that no
- * call has to look up the user. Amounts are counts or bytes and never negative. The code that takes an amount releases
- * the same amount once.
- */
-export interface Holdings {
-  readonly userId: string;
-  held(share: ShareName): number;
-  /** Returns why `amount` more may not be taken; null: it may. Changes nothing. */
-  refusal(share: ShareName, amount: number): ShareRefusal | null;
-  /**
-   * Takes the amount if there is room; otherwise throws `share_exceeded` or `store_full` with the member `share` and
-   * reserves nothing.
-   */
-  claim(share: ShareName, amount: number): void;
-  /** Takes the amount without a check, for data that must be recorded. The owner of the data evicts afterwards. */
-  take(share: ShareName, amount: number): void;
-  release(share: ShareName, amount: number): void;
+export function createShares(given: Partial<ShareBounds> = {}): Shares {
+  return new Shares({ ...SHARE_BOUNDS, ...given });
 }
+
+const INDEX = Object.fromEntries(SHARE_NAMES.map((name, index) => [name, index])) as Readonly<
+  Record<ShareName, number>
+>;
 
 /** Keeps the holdings of each user of this process, and the totals. */
-export interface Shares {
-  readonly bounds: ShareBounds;
-  /** Returns the holdings of a user. Keep the reference as long as the link, queue or stream lives. */
-  of(userId: string): Holdings;
-  /** Returns the amount that all users hold together. */
-  used(share: ShareName): number;
-  /** Whether the total is reached, so that the next `claim` of any user is refused. */
-  full(share: ShareName): boolean;
-  /**
-   * Returns the users over their guarantee, in no particular order. They are at most as many as guarantees fit into the
-   * total.
-   */
-  over(share: ShareName): Iterable<Holdings>;
-  /** Returns the user who exceeds their guarantee the most; null if none does. Eviction takes from this user first. */
-  mostOver(share: ShareName): Holdings | null;
-}
-
-export function createShares(given: Partial<ShareBounds> = {}): Shares {
-  return new ShareTable({ ...SHARE_BOUNDS, ...given });
-}
-
-const INDEX: Readonly<Record<ShareName, number>> = indexes();
-
-class ShareTable implements Shares {
+export class Shares {
   readonly bounds: ShareBounds;
   /** The users that hold something. */
-  readonly #users = new Map<string, UserHoldings>();
+  readonly #users = new Map<string, Holdings>();
   readonly #used = SHARE_NAMES.map(() => 0);
-  readonly #over = SHARE_NAMES.map(() => new Set<UserHoldings>());
+  readonly #over = SHARE_NAMES.map(() => new Set<Holdings>());
 
   constructor(bounds: ShareBounds) {
     this.bounds = bounds;
   }
 
+  /** Returns the holdings of a user. Keep the reference as long as the link, queue or stream lives. */
   of(userId: string): Holdings {
-    return this.find(userId) ?? new UserHoldings(this, userId);
+    return this.find(userId) ?? new Holdings(this, userId);
   }
 
+  /** Returns the amount that all users hold together. */
   used(share: ShareName): number {
     return this.#used[INDEX[share]] ?? 0;
   }
 
+  /** Whether the total is reached, so that only the reserve is left. */
   full(share: ShareName): boolean {
     const { total } = this.bounds[share];
     return total !== null && this.used(share) >= total;
   }
 
+  /**
+   * Returns the users over their guarantee, in no particular order. They are few, because each of them holds more than
+   * a guarantee.
+   */
   over(share: ShareName): Iterable<Holdings> {
     return this.#over[INDEX[share]] ?? [];
   }
 
+  /** Returns the user who exceeds their guarantee the most; null if none does. Eviction takes from this user first. */
   mostOver(share: ShareName): Holdings | null {
     let most: Holdings | null = null;
     for (const holdings of this.over(share))
@@ -286,20 +265,22 @@ class ShareTable implements Shares {
     return most;
   }
 
-  find(userId: string): UserHoldings | undefined {
+  // Only Holdings uses the methods below.
+
+  find(userId: string): Holdings | undefined {
     return this.#users.get(userId);
   }
 
-  enter(holdings: UserHoldings): void {
+  enter(holdings: Holdings): void {
     this.#users.set(holdings.userId, holdings);
   }
 
-  leave(holdings: UserHoldings): void {
+  leave(holdings: Holdings): void {
     this.#users.delete(holdings.userId);
   }
 
   /** Updates the total and the set of users over their guarantee. */
-  changed(holdings: UserHoldings, share: ShareName, by: number): void {
+  changed(holdings: Holdings, share: ShareName, by: number): void {
     const index = INDEX[share];
     this.#used[index] = (this.#used[index] ?? 0) + by;
     const { guarantee } = this.bounds[share];
@@ -312,9 +293,14 @@ class ShareTable implements Shares {
   }
 }
 
-class UserHoldings implements Holdings {
+/**
+ * The amounts of every share that one user holds. Links, queues and streams keep a reference and update it, so that no
+ * call has to look up the user. Amounts are counts or bytes and never negative. The code that takes an amount releases
+ * the same amount once.
+ */
+export class Holdings {
   readonly userId: string;
-  readonly #table: ShareTable;
+  readonly #table: Shares;
   readonly #admin: boolean;
   readonly #held = SHARE_NAMES.map(() => 0);
   /**
@@ -323,7 +309,7 @@ class UserHoldings implements Holdings {
    */
   #kinds = 0;
 
-  constructor(table: ShareTable, userId: string) {
+  constructor(table: Shares, userId: string) {
     this.#table = table;
     this.userId = userId;
     this.#admin = isAdministrator(userId);
@@ -333,17 +319,23 @@ class UserHoldings implements Holdings {
     return this.#current().#held[INDEX[share]] ?? 0;
   }
 
+  /** Returns why `amount` more may not be taken; null: it may. Changes nothing. */
   refusal(share: ShareName, amount: number): ShareRefusal | null {
     const used = this.#table.used(share);
     return shareRefusal(this.#table.bounds[share], { held: this.held(share), used, amount, admin: this.#admin });
   }
 
+  /**
+   * Takes the amount if there is room; otherwise throws `share_exceeded` or `store_full` with the member `share` and
+   * reserves nothing.
+   */
   claim(share: ShareName, amount: number): void {
     const refusal = this.refusal(share, amount);
     if (refusal) fail(refusal, SHARE_MESSAGE[refusal], { share });
     this.take(share, amount);
   }
 
+  /** Takes the amount without a check, for data that must be recorded. The owner of the data evicts afterwards. */
   take(share: ShareName, amount: number): void {
     if (amount <= 0) return;
     this.#current().#change(share, amount);
@@ -365,17 +357,12 @@ class UserHoldings implements Holdings {
   }
 
   /**
-   * Returns the user's registered object, or this one if none is registered. An object that holds something is
-   * registered.
+   * Returns the user's registered object, or this one if none is registered. An object with a holding is registered.
    */
-  #current(): UserHoldings {
+  #current(): Holdings {
     if (this.#kinds > 0) return this;
     return this.#table.find(this.userId) ?? this;
   }
-}
-
-function indexes(): Record<ShareName, number> {
-  return Object.fromEntries(SHARE_NAMES.map((name, index) => [name, index])) as Record<ShareName, number>;
 }
 
 // Finds the name under which a requester's use of bounded resources is counted.
@@ -442,7 +429,7 @@ export function paramsAreSmall(params: JsonText | null): boolean {
 // Finds the shares whose total is used up, which refuse new links or commands of users who hold much.
 
 /**
- * The shares that every new link or command needs. The others do not refuse new work: their data is evicted (results,
+ * The shares that new links or commands need. The others do not refuse new work: their data is evicted (results,
  * history), or their room is free again within moments.
  */
 const NEEDED: readonly ShareName[] = ['links', 'advertised_bytes', 'queued_bytes', 'spilled_bytes', 'marks', 'sockets'];

@@ -1,5 +1,8 @@
-/** Lets users take turns: with large reads, with documents, and with the bytes that they send. */
-import type { Principal } from '../auth/principal.ts';
+/**
+ * Bounds what users do at the same time: the bytes per second that they send, and their large reads and documents, with
+ * which they take turns.
+ */
+import type { Principal, Requester } from '../auth/principal.ts';
 import { fail } from '../errors.ts';
 import { DOCUMENT_SMALL_COST, DOCUMENT_TURN_COST, READ_TURNS } from '../limits.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
@@ -244,34 +247,22 @@ export class ReadTurns {
 
 // Runs the documents that requesters read with: bounds how many a user has in progress, and lets users take turns.
 
-/** The estimated cost of a document (graphql/execution/cost.ts), and its reads. */
+/** The estimated cost of a document (graphql/execute/cost.ts), and its reads. */
 type DocumentRun = { readonly cost: number; readonly reading: DocumentReading };
-
-/** Runs queries and REST reads. Mutations are not run by it, because they wait and have the share `waits`. */
-export interface DocumentTurns {
-  /**
-   * Runs `work`, at once if the document is cheap or no other was run in this turn of the event loop; otherwise when it
-   * is the user's turn. Its value and its error are passed on. Throws `share_exceeded` if the user has too many
-   * documents in progress. Rejects with `store_unavailable` if the answer was given up before its turn.
-   */
-  run<T>(requester: Principal | null, document: DocumentRun, work: () => MaybePromise<T>): MaybePromise<T>;
-}
 
 /** How long a requester with too many documents in progress should wait before the next one. */
 const RETRY_AFTER_MS = 1000;
 
-export function createDocumentTurns({
-  shares,
-  loop,
-}: {
-  readonly shares: Shares;
-  readonly loop: EventLoop;
-}): DocumentTurns {
+/**
+ * Creates the runner of queries and REST reads. It does not run mutations, because they wait and have the share
+ * `waits`.
+ */
+export function createDocumentTurns({ shares, loop }: { readonly shares: Shares; readonly loop: EventLoop }) {
   const paced = { loop, costPerTurn: DOCUMENT_TURN_COST, small: DOCUMENT_SMALL_COST };
   const turns = new ReadTurns({ ...READ_TURNS, paced });
   // A principal is one object as long as its token is cached.
   const known = new WeakMap<Principal, Holdings>();
-  const holdingsOf = (requester: Principal | null): Holdings => {
+  const holdingsOf = (requester: Requester): Holdings => {
     const before = requester && known.get(requester);
     if (before) return before;
     const holdings = shares.of(holderOf(requester));
@@ -279,11 +270,17 @@ export function createDocumentTurns({
     return holdings;
   };
   return {
-    run(requester, { cost, reading }, work) {
+    /**
+     * Runs `work`: at once if no other document of the user waits and there is room in this turn of the event loop and
+     * in READ_TURNS, otherwise when it is the user's turn. Its value and its error are passed on. Throws
+     * `share_exceeded` if the user has too many documents in progress. Rejects with `store_unavailable` if the answer
+     * was given up before its turn.
+     */
+    run<T>(requester: Requester, { cost, reading }: DocumentRun, work: () => MaybePromise<T>): MaybePromise<T> {
       const holdings = holdingsOf(requester);
       const refusal = holdings.refusal('documents', 1);
       if (refusal) fail(refusal, SHARE_MESSAGE[refusal], { share: 'documents', retryAfterMs: RETRY_AFTER_MS });
-      const begin = (): ReturnType<typeof work> => {
+      const begin = (): MaybePromise<T> => {
         reading.check();
         return work();
       };

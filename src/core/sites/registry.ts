@@ -1,4 +1,7 @@
-/** Registers cooperative sites and their definitions. It opens no session. */
+/**
+ * Registers, removes and lists cooperative sites, and publishes their events to viewers (the projection). Opens no
+ * session.
+ */
 import {
   knownUser,
   readScope,
@@ -38,8 +41,8 @@ import { hosted, sessionView, wholeSite, type SessionWatch } from './sessions.ts
 import { ownerGrant, siteKeyText, siteStream, type Site, type SiteEvent, type SiteKey } from './site.ts';
 
 /**
- * Creates the API of site definitions, as each requester may see them. Writing needs the scope `host`, reading the scope
- * `invoke`. An administrator reads those of all users.
+ * Creates the API of site definitions, as each requester may see them. Writing needs the scope `host`, reading the
+ * scope `invoke`. An administrator reads those of all users.
  */
 export function createRegistry(deps: Deps, watch: SessionWatch) {
   const { backend, clock, cursors } = deps;
@@ -88,7 +91,7 @@ export function createRegistry(deps: Deps, watch: SessionWatch) {
       const [found] = await backend.sites.get([{ userId, siteId }]);
       return found ? viewOf(deps, found) : null;
     },
-    /** Lists the sessions of one site, oldest first. Checks the access to the site first. */
+    /** Lists the sessions of one site, oldest first. Throws `not_found` if a user names the site of another user. */
     async sessions(requester: Requester, key: SiteKey, page: PageArgs): Promise<Page<SessionView>> {
       const userId = readUser(requester, key.userId);
       const siteId = siteIdOf(key.siteId);
@@ -111,8 +114,9 @@ export function createRegistry(deps: Deps, watch: SessionWatch) {
       return found.map((site) => (site === null ? null : (views[next++] ?? null)));
     },
     /**
-     * Says whether the state of a site and of its sessions may be out of date: it has a gap if the node that reports the
-     * host is silent. The gap does not name the node to the holder of a grant. `site` null: it was removed.
+     * Returns whether the state of a site and of its sessions may be out of date: the completeness has a gap if the
+     * node that reports the host is silent. The gap does not name the node to the holder of a grant. `site` null: it
+     * was removed.
      */
     completeness(site: SiteView | null): MaybePromise<Completeness> {
       const own = observed(...source(), site ? 1 : 0);
@@ -154,8 +158,8 @@ function selfOf(requester: Requester): string {
 export type ProjectionRefusal = 'stream' | 'owner' | 'name' | 'allowlist';
 
 /**
- * The result of a projection. `refusedBy` is null if the message was published, and if its stream is not under `sites/`
- * at all.
+ * The result of a projection. `refusedBy` is null if the message was published, if its stream is not under `sites/`,
+ * and if the projection failed.
  */
 export type Projection = { readonly published: boolean; readonly refusedBy: ProjectionRefusal | null };
 
@@ -165,7 +169,7 @@ export type Projection = { readonly published: boolean; readonly refusedBy: Proj
  */
 const NAME_TEXT = 128 * 6 + 2;
 
-/** What the four rules check. The message's user is the one whose token ingested it. */
+/** What the four rules check. The message belongs to the user whose token ingested it. */
 export type ProjectionFacts = {
   readonly message: Pick<Message, 'userId' | 'suffix' | 'kind'>;
   readonly payload: JsonText | null;

@@ -1,4 +1,7 @@
-/** Opens, reads, shares, revokes and closes the sessions of sites. */
+/**
+ * The sessions of sites: opens, reads, shares and closes them, issues their grant tokens and tickets, looks up what a
+ * requester may do in one, and notices when one ends.
+ */
 import {
   requirePrincipal,
   requireScope,
@@ -79,20 +82,27 @@ export function createSessions(deps: Deps, watch: SessionWatch) {
         grant: { ...given, grantId: deps.crypto.randomId(), parentId: null, ttlMs: null, tokenHash },
       });
       if (result.kind !== 'opened') return refusedCreation(result, `A site has at most ${SESSIONS_PER_SITE} sessions.`);
-      return opened(deps, watch, { session: result.session, site: descriptor, token });
+      const { session } = result;
+      const access = { session, site: descriptor, grant: ownerGrant(session), connector: null };
+      const [grant = access.grant] = session.grants;
+      return { view: sessionView(deps, watch, { access, whole: true }), grant, token };
     },
     /** Returns a session. Null: it does not exist or belongs to another user. An administrator reads any session. */
     async session(requester: Requester, sessionId: string): Promise<SessionView | null> {
       const principal = requirePrincipal(requester);
-      if (principal.kind === 'admin') return adminView(deps, watch, sessionId);
+      if (principal.kind === 'admin') {
+        const session = await findSession(deps, sessionId);
+        const seen = session && { session, grant: null, ...(await siteOf(deps, session)) };
+        return seen && sessionView(deps, watch, { access: seen, whole: true });
+      }
       const access = await sessionAccessOf(deps, principal, { sessionId, scope: 'invoke' });
       if (!access) return null;
       requireAllowed(deps, access, { kind: 'read' });
       return sessionView(deps, watch, { access, whole: access.grant.grantId === OWNER_GRANT });
     },
     /**
-     * Closes a session, for its owner with the scope `host`. Its streams end within a second. Null: the session does not
-     * exist or belongs to another user.
+     * Closes a session, for its owner with the scope `host`. Its streams end within a second. Null: the session does
+     * not exist or belongs to another user.
      */
     async close(requester: Requester, sessionId: string): Promise<SessionView | null> {
       requireUser(requester, 'host');
@@ -102,7 +112,10 @@ export function createSessions(deps: Deps, watch: SessionWatch) {
       hint(sessionId);
       return sessionView(deps, watch, { access: { ...access, session }, whole: true });
     },
-    /** Creates a grant, for the owner (scope `host`) or the holder of a grant with permission to share. */
+    /**
+     * Creates a grant, for the owner (scope `host`) or the holder of a grant with permission to share. Null: the
+     * session does not exist or belongs to another user.
+     */
     async share(requester: Requester, sessionId: string, request: ShareRequest): Promise<NewToken | null> {
       const access = await sessionAccessOf(deps, requester, { sessionId, scope: 'host' });
       const { ttlMs, events, actions } = checkGrant(request);
@@ -124,8 +137,8 @@ export function createSessions(deps: Deps, watch: SessionWatch) {
       return refusedCreation(result, `A session has at most ${GRANTS_PER_SESSION} grants.`, 'session_inactive');
     },
     /**
-     * Revokes a grant, for the owner (scope `host`), or the holder of that grant or of one that it derives from. Returns
-     * the ids of all grants that this revokes.
+     * Revokes a grant, for the owner (scope `host`), or the holder of that grant or of one that it derives from.
+     * Returns the ids of all grants that this revokes. Null: there is no such grant that the requester may revoke.
      */
     async revoke(requester: Requester, sessionId: string, grantId: string): Promise<readonly string[] | null> {
       const access = await sessionAccessOf(deps, requester, { sessionId, scope: 'host' });
@@ -152,21 +165,6 @@ function firstGrant(
   return { events, actions: actions ?? site.actions, share };
 }
 
-type Opening = { readonly session: SiteSession; readonly site: HostedSite; readonly token: string };
-
-function opened(deps: Deps, watch: SessionWatch, { session, site, token }: Opening): OpenedSession {
-  const access = { session, site, grant: ownerGrant(session), connector: null };
-  const [grant = access.grant] = session.grants;
-  return { view: sessionView(deps, watch, { access, whole: true }), grant, token };
-}
-
-async function adminView(deps: Deps, watch: SessionWatch, sessionId: string): Promise<SessionView | null> {
-  const session = await findSession(deps, sessionId);
-  if (!session) return null;
-  const access = { session, grant: null, ...(await siteOf(deps, session)) };
-  return sessionView(deps, watch, { access, whole: true });
-}
-
 /**
  * Whether the holder of `grant` may revoke the grant with the id `grantId`. The owner may revoke any grant. Others may
  * revoke their own grant and those derived from it; for them the other grants do not exist.
@@ -177,8 +175,8 @@ function mayRevoke({ grant, session }: { readonly grant: Grant; readonly session
 
 /**
  * Answers a request to create a session or grant that the store refused. Throws `capacity_exceeded` if there are too
- * many. Otherwise the site, session or parent grant has disappeared since it was read. Then this throws the code
- * `gone`, or without it returns null as if nothing had ever existed.
+ * many. Otherwise the site, session or parent grant has ended since it was read: throws the code in `gone`, or returns
+ * null if no code is given.
  */
 function refusedCreation({ kind }: CreateRefusal, full: string, gone?: 'session_inactive'): null {
   if (kind === 'full') fail('capacity_exceeded', full);
@@ -235,8 +233,9 @@ export function createTokens(deps: Deps) {
       });
     },
     /**
-     * Redeems a ticket: the first time within TICKET_MS, then again for as long as the session, the grant and the token
-     * of its taker are valid. Throws `unauthenticated` if the ticket is unknown, too old, or of another session.
+     * Redeems a ticket: the first time within TICKET_MS, then again for as long as the session is stored and the grant
+     * and the token of its taker are valid. Throws `unauthenticated` otherwise, and for a ticket of another session.
+     * Does not check whether the session is over; subscribing does.
      */
     async redeem(sessionId: string, token: string): Promise<RedeemedTicket> {
       const form = token.startsWith(TICKET) && SECRET.test(token);
@@ -269,7 +268,7 @@ export function createTokens(deps: Deps) {
 
 /**
  * Creates the `occupy` of a ticket. If two streams of a ticket are opened at once on different nodes, the one with the
- * later order stays open.
+ * greater text of `nextOrder` stays open.
  */
 function occupierOf(bus: Bus, ticketHash: string, nextOrder: () => string): RedeemedTicket['occupy'] {
   return (onReplaced) => {
@@ -312,7 +311,7 @@ export type SessionAccess = {
   readonly connector: Connection | null;
 };
 
-/** Adds to each site whether its host is connected now. One round trip. */
+/** Adds to each site whether its host is connected now. Reads all hosts together. */
 export async function hosted({ backend, clock }: Deps, sites: readonly Site[]): Promise<readonly HostedSite[]> {
   const connections = await backend.connections.get(sites);
   const now = clock.now();
@@ -333,7 +332,7 @@ function isConnector(connection: Connection | null, now: number): connection is 
 /**
  * Returns what the requester holds in this session. The owner needs `scope`; a grant is valid for its own session only.
  * Null: the session is absent or belongs to another user. Throws `forbidden` for an administrator, who cannot take part
- * in sessions.
+ * in sessions, and `unauthenticated` if the session no longer has the grant.
  */
 export async function sessionAccessOf(
   deps: Deps,
@@ -368,7 +367,7 @@ function grantIn(session: SiteSession, requester: Principal): Grant | null {
 }
 
 /**
- * Returns the grant of its holder. If the session no longer has it, the grant had ended: only ended grants are dropped
+ * Returns the holder's grant. Throws `unauthenticated` if the session no longer has it: only ended grants are dropped
  * to make room.
  */
 function heldBy({ grants }: SiteSession, { grantId }: GrantPrincipal): Grant {

@@ -1,4 +1,4 @@
-/** What requests about sites hold, how they are checked, and the one rule of what a grant allows in a session. */
+/** The types and checks of requests about sites, and the one rule of what a grant allows in a session. */
 import type { Principal } from '../auth/principal.ts';
 import type { InvokeRequest } from '../calls/call.ts';
 import { invalid, refuseInputs, type Code, type InputError } from '../errors.ts';
@@ -176,7 +176,10 @@ export function siteIdOf(text: string): string {
     : id('site_id', text);
 }
 
-/** Checks the definition of a site. Throws one `invalid_argument` that names every wrong member. */
+/**
+ * Checks the definition of a site. Throws one `invalid_argument` that names each wrong member of `title`, `event_names`
+ * and `actions`; if these are valid, one for `site_id` or `client_id`.
+ */
 export function checkDefinition(userId: string, definition: SiteDefinition): NewSite {
   const faults: InputError[] = [];
   const { title, capabilityProfile: profile } = definition;
@@ -241,7 +244,7 @@ function namesOf(
   return [...new Set(names)];
 }
 
-// What requests about sites give, and what they get. Types only.
+// The requests about sites and their answers. Types only.
 
 /**
  * A site as one requester may see it. `granted`: seen through a grant of the session `sessionId`, with title, mode and

@@ -1,4 +1,4 @@
-/** The types of a site's definition and of its events. */
+/** The types of sites, their events, sessions, grants and tickets, and the ports that store them. */
 import type { JsonText } from '../json.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { PageRequest, Scan } from '../page.ts';
@@ -145,7 +145,7 @@ export interface SiteStore {
   get(keys: readonly SiteKey[]): MaybePromise<readonly (Site | null)[]>;
   /** Lists the sites of one owner or of all, ordered by (owner, site). */
   list(userId: string | null, page: PageRequest): MaybePromise<Scan<Site>>;
-  /** Returns for each user the first sites in order, and the total. One round trip. */
+  /** Returns for each user the first sites in order, and the total. Reads all users together. */
   ofUsers(
     userIds: readonly string[],
     first: number,
@@ -173,8 +173,8 @@ export type CreateRefusal = { readonly kind: 'gone' | 'full' };
 
 /**
  * A ticket as it is stored: the session, and the grant of the holder who took the ticket. An `EventSource` uses a
- * ticket instead of a token, also for reconnects. `holderExpiresAt`: when the stream that it opens ends, in epoch
- * milliseconds; null if the holder's token does not expire.
+ * ticket instead of a token, also for reconnects. `holderExpiresAt`: when the holder's token expires, in epoch
+ * milliseconds, and with it the streams that the ticket opens; null if the token does not expire.
  */
 export type Ticket = {
   readonly sessionId: string;
@@ -214,7 +214,7 @@ export interface SessionStore {
    * revoked before). Null: there is no such grant.
    */
   revokeGrant(sessionId: string, grantId: string): MaybePromise<readonly string[] | null>;
-  /** Returns the grant of a token, whether over or not, with its session. */
+  /** Returns the grant of a token, whether over or not, with its session. Null: there is none. */
   findByToken(tokenHash: string): MaybePromise<{ readonly session: SiteSession; readonly grant: Grant } | null>;
   /**
    * Stores a ticket, which must be redeemed within `ttlMs` milliseconds. `full`: the session already has

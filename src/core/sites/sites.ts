@@ -5,7 +5,7 @@ import { invokeChecked, withCallSpan } from '../calls/calls.ts';
 import { refused, type InvokeParts } from '../calls/preflight.ts';
 import { checkInvoke, type CheckedInvoke } from '../calls/request.ts';
 import type { Deps } from '../deps.ts';
-import { CallboardError } from '../errors.ts';
+import { CallboardError, fail } from '../errors.ts';
 import { subscribeTo, type Lifetime, type SharedSubscription } from '../live.ts';
 import type { Clock } from '../ports.ts';
 import { createRegistry } from './registry.ts';
@@ -30,7 +30,6 @@ import {
   type SiteSession,
 } from './site.ts';
 
-/** The API of cooperative sites. */
 export type Sites = ReturnType<typeof createSites>;
 
 /** Creates the API of cooperative sites: definitions, sessions with their grants, live events, and actions. */
@@ -44,17 +43,17 @@ export function createSites(parts: InvokeParts) {
     ...createSessions(deps, watch),
     ...createTokens(deps),
     /**
-     * Does the same as `subscribe`, in a form that many requesters can share. The events are the same for all requesters
-     * with the same key, and the lifetime is the requester's own. The end of the lifetime gives the reason; see
-     * `subscribe`. Null: the session does not exist or belongs to another user.
+     * Does the same as `subscribe`, in a form that many requesters can share. The events are the same for all
+     * requesters with the same key, and the lifetime is the requester's own. The end of the lifetime gives the reason;
+     * see `subscribe`. Null: the session does not exist or belongs to another user.
      */
     listen: (requester: Requester, sessionId: string, names: readonly string[] | null) =>
       listen(deps, viewing, { requester, sessionId, names }),
     /**
-     * Subscribes to the live events, without replay, of a session that is not over. `names` selects some (null: all that
-     * the requester may see). Throws the code with which `sessionPolicy` refuses. Ends with an error: `session_inactive`
-     * if the session is closed, expires or loses its site; `unauthenticated` if the grant or the token is no longer
-     * valid. Null: the session does not exist or belongs to another user.
+     * Subscribes to the live events, without replay, of a session that is not over. `names` selects some (null: all
+     * that the requester may see). Throws the code with which `sessionPolicy` refuses. Ends with an error:
+     * `session_inactive` if the session is closed, expires or loses its site; `unauthenticated` if the grant or the
+     * token is no longer valid. Null: the session does not exist or belongs to another user.
      */
     async subscribe(requester: Requester, sessionId: string, names: readonly string[] | null) {
       const shared = await listen(deps, viewing, { requester, sessionId, names });
@@ -115,6 +114,8 @@ function siteRefusal(
     operation: { kind: 'invoke', action },
   });
   if (verdict.allowed) return null;
+  // The grant ended after its token was checked.
+  if (verdict.code === 'unauthenticated') fail(verdict.code, verdict.message);
   deps.metrics.count('commands_refused', verdict.code);
   return refused(verdict.code, 'site', verdict.message, { commandId });
 }

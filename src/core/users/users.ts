@@ -18,7 +18,6 @@ import {
   type Scan,
 } from '../page.ts';
 
-/** The API of users. */
 export type Users = ReturnType<typeof createUsers>;
 
 /** Creates the API of users: those that have a connection or a stream. */
@@ -57,12 +56,12 @@ export function createUsers(deps: Deps) {
       return { ...page, completeness: completenessOf(sourcesOf(totals(page.nodes), scan.gaps, asOf)) };
     },
     /**
-     * Returns the summary of a user, for an administrator or the user itself. Null if the requester is another user. For
-     * an administrator null also means that nothing is known of the user.
+     * Returns the summary of a user, for an administrator or the user itself. Null if the requester is another user.
+     * For an administrator null also means that nothing is known of the user.
      */
     get: (requester: Requester, userId: string): MaybePromise<UserView | null> =>
       thenDo(many(requester, [userId]), ([user = null]) => user),
-    /** Does the same as `get`, for several users, in order. One round trip. */
+    /** Does the same as `get`, for several users together, in order. */
     many,
   };
 }
@@ -86,25 +85,18 @@ type Counted = { readonly userId: string; readonly count: number };
 function merge(page: PageRequest, byConnection: Scan<Counted>, byStream: Scan<Counted>): Scan<UserRow> {
   const horizon = nearerEnd(byConnection.next, byStream.next);
   const users = new Map<string, UserRow>();
-  for (const { row, position } of [...byConnection.rows, ...byStream.rows]) {
-    const seen = horizon === null || comparePositions(position, horizon) <= 0;
-    if (seen) users.set(row.userId, { userId: row.userId, connections: 0, streams: 0 });
-  }
-  add(users, byConnection, (user, connections) => ({ ...user, connections }));
-  add(users, byStream, (user, streams) => ({ ...user, streams }));
+  for (const [counted, { rows }] of [['connections', byConnection] as const, ['streams', byStream] as const])
+    for (const { row, position } of rows) {
+      if (horizon !== null && comparePositions(position, horizon) > 0) continue;
+      const user = users.get(row.userId) ?? { userId: row.userId, connections: 0, streams: 0 };
+      users.set(row.userId, { ...user, [counted]: row.count });
+    }
   const merged = [...users.values()]
     .map((row) => ({ row, position: [row.userId] }))
     .sort((a, b) => comparePositions(a.position, b.position));
   const rows = merged.slice(0, page.first);
   const next = merged.length > rows.length ? (rows.at(-1)?.position ?? null) : horizon;
   return { rows, next, gaps: [...byConnection.gaps, ...byStream.gaps] };
-}
-
-function add(users: Map<string, UserRow>, scan: Scan<Counted>, put: (user: UserRow, count: number) => UserRow): void {
-  for (const { row } of scan.rows) {
-    const user = users.get(row.userId);
-    if (user) users.set(row.userId, put(user, row.count));
-  }
 }
 
 function viewOf({ userId, ...counts }: UserRow, gaps: readonly ObservedSource[], asOf: number): UserView {

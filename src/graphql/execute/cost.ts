@@ -26,16 +26,9 @@ import type { Principal } from '../../core/auth/principal.ts';
 import { BoundedMap } from '../../core/collections.ts';
 import { isRecord } from '../../core/json.ts';
 import { fragmentsOf } from '../selection.ts';
-import { JSON_SCALAR, coerceVariables } from '../variables.ts';
+import { JSON_SCALAR, coerceVariables, type Variables } from '../variables.ts';
 
-type Variables = Readonly<Record<string, unknown>>;
-
-/** The cost depends only on whether the requester is an administrator: users cannot read what only those may. */
-export type Costs = {
-  of(variables: Variables, requester: Principal | null): number;
-  /** Returns what to request instead so that the cost is at most `most`; null if no single change is enough. */
-  advice(variables: Variables, requester: Principal | null, most: number): string | null;
-};
+export type Costs = ReturnType<typeof createCosts>;
 
 /** The most costs that are remembered for one operation, each for other variables. */
 const REMEMBERED = 100;
@@ -47,9 +40,10 @@ const LIST_ITEMS = 10;
  * that the fields declare, from the rows that filters may scan, and from the requested sizes of lists: a page counts
  * what it selects of each row (the fields with the extension `perRow`) as often as it may have rows, and the rest once.
  * Variables that do not fit their types cost 0, because execution refuses them before it runs anything. A cost that
- * cannot be computed for another reason is Infinity.
+ * cannot be computed for another reason is Infinity. It depends only on whether the requester is an administrator: users
+ * cannot read what only those may.
  */
-export function createCosts(schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode): Costs {
+export function createCosts(schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode) {
   const fragments = fragmentsOf(document);
   const alone: DocumentNode = { kind: Kind.DOCUMENT, definitions: [operation, ...fragments.values()] };
   const sizes = argumentVariables(alone);
@@ -69,7 +63,7 @@ export function createCosts(schema: GraphQLSchema, document: DocumentNode, opera
     }
   };
   return {
-    of(variables, requester) {
+    of(variables: Variables, requester: Principal | null): number {
       const key = keyOf(sizes, leaves, variables);
       const whole = key === null ? null : `${requester?.kind === 'admin' ? 'admin' : ''}${key}`;
       const remembered = whole === null ? undefined : known.get(whole);
@@ -79,7 +73,8 @@ export function createCosts(schema: GraphQLSchema, document: DocumentNode, opera
       if (whole !== null) known.set(whole, cost);
       return cost;
     },
-    advice(variables, requester, most) {
+    /** Returns what to request instead so that the cost is at most `most`; null if no single change is enough. */
+    advice(variables: Variables, requester: Principal | null, most: number): string | null {
       const noted: Noted = { pages: new Map(), scans: new Map() };
       const cost = computed(variables, requester, noted);
       return cost !== null && Number.isFinite(cost) ? adviceOf(noted, cost, most) : null;

@@ -42,8 +42,8 @@ type Parsed = { readonly document: DocumentNode } | { readonly error: unknown };
 export type Documents = ReturnType<typeof createDocuments>;
 
 /**
- * Creates the cache of the documents that requests send, by their text. The last ones are kept with their faults, so
- * that a text that comes again is neither parsed nor validated again. Every limit on documents applies.
+ * Creates the cache of parsed documents, by their text. The last QUERY_CACHE texts of up to QUERY_CACHE_CHARS are kept
+ * with their faults, so that a text that is sent again is neither parsed nor validated again.
  */
 export function createDocuments(schema: GraphQLSchema) {
   const parsed = new BoundedMap<string, Parsed>({ most: QUERY_CACHE, order: 'used' });

@@ -94,12 +94,12 @@ export function createExecutor(options: ExecutorOptions) {
   const admit = ({ plan, variables, requester }: Operation): Admitted => {
     if (!plan) throw new CallboardError('invalid_argument', 'The document does not say which operation to run.');
     const bound = plan.bind(variables);
-    const refused = refusalOf(plan, { requester, bound, introspection });
+    const refused = refusalOf({ plan, bound }, requester, introspection);
     if (refused) throw refused;
     return { plan, bound };
   };
   const anonymousContext = (): object => options.makeContext({ core, requester: null });
-  const sharer = createSharedSubscriptions({ schema, mask, anonymousContext, fast });
+  const sharer = createSharedSubscriptions({ mask, anonymousContext, fast });
   return {
     mask,
     /** Returns the plan of an operation. */
@@ -171,17 +171,15 @@ function answerOf(bound: Bound, context: object, inserts: boolean): MaybePromise
 
 // Decides whether a requester may run an operation, and bounds the time of queries.
 
-type Admission = {
-  readonly requester: Principal | null;
-  readonly bound: Bound;
-  readonly introspection: Introspection;
-};
-
 /**
  * Returns the reason why this requester may not run this operation, checked before anything of it runs. Null when the
  * requester may.
  */
-function refusalOf(plan: Plan, { requester, bound, introspection }: Admission): CallboardError | null {
+function refusalOf(
+  { plan, bound }: Admitted,
+  requester: Principal | null,
+  introspection: Introspection,
+): CallboardError | null {
   if (!requester && !plan.onlyMeta) return new CallboardError('unauthenticated', 'A bearer token is needed.');
   if (plan.introspects) {
     const refused = introspectionRefusal(requester, introspection);
@@ -251,14 +249,6 @@ function withinTime<T>(
 
 // Compiles the operations of a document once, and caches the result.
 
-export type Plans = {
-  /**
-   * Returns the plan of an operation. Null when the document has no such operation, or has several and no name was
-   * given. The document must be valid.
-   */
-  of(document: DocumentNode, operationName?: string | null): OperationPlan | null;
-};
-
 type PlansOptions = {
   /**
    * Whether results may be written as JSON text without graphql-js. Default true. If false, `write` always returns
@@ -282,17 +272,23 @@ const FRAGMENT_CHARS = 32 * 1024 * 1024;
  */
 const BOUND = { most: 500, longest: 4096 };
 
+export type Plans = ReturnType<typeof createPlans>;
+
 /**
  * Creates the plans of a schema. Every query and mutation is executed through a plan; a plan lives as long as its
  * document.
  */
-export function createPlans(schema: GraphQLSchema, { fast = true, keep = true }: PlansOptions = {}): Plans {
+export function createPlans(schema: GraphQLSchema, { fast = true, keep = true }: PlansOptions = {}) {
   const fragments = keep ? createJsonCaches(FRAGMENT_CHARS) : null;
   const bound = new BoundedMap<string, Bound>({ most: BOUND.most, order: 'used' });
   const plans = new WeakMap<OperationDefinitionNode, OperationPlan>();
   let number = 0;
   return {
-    of(document, operationName) {
+    /**
+     * Returns the plan of an operation. Null when the document has no such operation, or has several and no name was
+     * given. The document must be valid.
+     */
+    of(document: DocumentNode, operationName?: string | null): OperationPlan | null {
       const operation = getOperationAST(document, operationName);
       if (!operation) return null;
       let plan = plans.get(operation);

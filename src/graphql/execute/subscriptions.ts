@@ -11,7 +11,6 @@ import {
   type ExecutionResult,
   type FieldNode,
   type GraphQLField,
-  type GraphQLSchema,
   type OperationDefinitionNode,
   type ValidatedSubscriptionArgs,
 } from 'graphql';
@@ -92,7 +91,6 @@ type Sharing = {
 };
 
 type SharedSubscriptionsOptions = {
-  readonly schema: GraphQLSchema;
   readonly mask: Mask;
   /** Creates a context that has no requester. */
   readonly anonymousContext: () => object;
@@ -100,14 +98,14 @@ type SharedSubscriptionsOptions = {
   readonly fast: boolean;
 };
 
-export function createSharedSubscriptions({ schema, ...encoding }: SharedSubscriptionsOptions) {
+export function createSharedSubscriptions(options: SharedSubscriptionsOptions) {
   const known = new WeakMap<OperationDefinitionNode, Sharing | null>();
   let numbers = 0;
-  const sharingOf = (document: DocumentNode, operation: OperationDefinitionNode): Sharing | null => {
-    const found = known.get(operation);
+  const sharingOf = (args: ValidatedSubscriptionArgs): Sharing | null => {
+    const found = known.get(args.operation);
     if (found !== undefined) return found;
-    const sharing = findSharing(schema, { document, operation, number: ++numbers });
-    known.set(operation, sharing);
+    const sharing = findSharing(args, ++numbers);
+    known.set(args.operation, sharing);
     return sharing;
   };
   return {
@@ -116,13 +114,13 @@ export function createSharedSubscriptions({ schema, ...encoding }: SharedSubscri
      * alone. Rejects with the error that refuses the requester.
      */
     async of(args: ValidatedSubscriptionArgs, frames: ResultFrames): Promise<Joining<unknown> | null> {
-      const sharing = sharingOf(args.document, args.operation);
+      const sharing = sharingOf(args);
       if (!sharing) return null;
       const shared = await authorise(sharing, args);
       const { coerced } = args.variableValues;
       const besides = sharing.besides.map((name) => (name in coerced ? [coerced[name]] : []));
       const key = JSON.stringify([sharing.number, shared.key, besides]);
-      return { shared: { ...shared, key }, encoder: () => createEncoder(args, { ...encoding, frames }) };
+      return { shared: { ...shared, key }, encoder: () => createEncoder(args, { ...options, frames }) };
     },
   };
 }
@@ -144,12 +142,7 @@ async function authorise(
  */
 function createEncoder(
   { contextValue: _viewer, ...args }: ValidatedSubscriptionArgs,
-  {
-    mask,
-    anonymousContext,
-    fast,
-    frames,
-  }: Omit<SharedSubscriptionsOptions, 'schema'> & { readonly frames: ResultFrames },
+  { mask, anonymousContext, fast, frames }: SharedSubscriptionsOptions & { readonly frames: ResultFrames },
 ): EventEncoder<unknown> {
   const write = fast ? fromSecond(() => createEventWriter(args)) : () => null;
   return {
@@ -176,23 +169,18 @@ function fromSecond(make: () => EventWriter | null): EventWriter {
   };
 }
 
-type Found = {
-  readonly document: DocumentNode;
-  readonly operation: OperationDefinitionNode;
-  readonly number: number;
-};
-
 /**
  * Finds how a subscription can be shared. Null when the field has no `share`, or when a part of the document may differ
  * between requesters.
  */
-function findSharing(schema: GraphQLSchema, { document, operation, number }: Found): Sharing | null {
+function findSharing(args: ValidatedSubscriptionArgs, number: number): Sharing | null {
+  const { schema, operation } = args;
   const [node, ...others] = operation.selectionSet.selections;
   if (node?.kind !== Kind.FIELD || others.length > 0 || node.directives?.length) return null;
   const field = schema.getSubscriptionType()?.getFields()[node.name.value];
   const share = field?.extensions['share'];
   if (!field || !isShare(share)) return null;
-  const besides = variablesBeside(schema, { document, operation, node });
+  const besides = variablesBeside(args, node);
   return besides && { number, node, field, share, besides };
 }
 
@@ -201,8 +189,8 @@ function findSharing(schema: GraphQLSchema, { document, operation, number }: Fou
  * type that is not shareable, or differs by viewer.
  */
 function variablesBeside(
-  schema: GraphQLSchema,
-  { document, operation, node }: Omit<Found, 'number'> & { readonly node: FieldNode },
+  { schema, document, operation }: ValidatedSubscriptionArgs,
+  node: FieldNode,
 ): readonly string[] | null {
   const fragments = document.definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION);
   const alone: DocumentNode = { kind: Kind.DOCUMENT, definitions: [operation, ...fragments] };

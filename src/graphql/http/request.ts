@@ -41,13 +41,16 @@ function readRequestBody(text: string, refuse: RefuseBody): unknown {
   if (members === null) return isArrayText(trustJson(text)) ? [] : null;
   if (members === 'members') return invalid('body', `at most ${ENVELOPE_PARTS} members are read`);
   if (typeof members === 'string') return refuse(members);
-  const variables = members.get('variables');
   return {
     query: valueOf('query', members.get('query')),
     operationName: valueOf('operationName', members.get('operationName')),
-    variables: variables && isObjectText(variables) ? new VariablesText(variables) : valueOf('variables', variables),
+    variables: variablesOf(members.get('variables')),
     extensions: valueOf('extensions', members.get('extensions')),
   };
+}
+
+function variablesOf(json: JsonText | undefined): unknown {
+  return json && isObjectText(json) ? new VariablesText(json) : valueOf('variables', json);
 }
 
 function valueOf(name: string, json: JsonText | undefined): unknown {
@@ -96,11 +99,10 @@ function urlParams(req: IncomingMessage): Record<string, unknown> {
     const text = search.get(name);
     return text === null || text === '' ? undefined : (checkedJson(text) ?? invalid(name, 'expected JSON'));
   };
-  const variables = json('variables');
   return {
     query: search.get('query'),
     operationName: search.get('operationName') || null,
-    variables: variables && isObjectText(variables) ? new VariablesText(variables) : valueOf('variables', variables),
+    variables: variablesOf(json('variables')),
     extensions: valueOf('extensions', json('extensions')),
   };
 }
@@ -123,7 +125,7 @@ export function acceptedTypes(req: IncomingMessage): readonly string[] {
 const JSON_TYPES = new Set(['application/graphql-response+json', 'application/json', 'application/*', '*/*']);
 const NOT_WANTED = /;\s*q=0(\.0*)?\s*(;|$)/i;
 
-/** Whether the `accept` header allows a JSON response, at any position and with any weight but 0. */
+/** Whether the `accept` header has a media type that permits JSON, anywhere in its list, with a weight other than 0. */
 export function acceptsJson(req: IncomingMessage): boolean {
   const texts = (req.headers.accept ?? '*/*').split(',');
   return acceptedTypes(req).some((type, at) => JSON_TYPES.has(type) && !NOT_WANTED.test(texts[at] ?? ''));

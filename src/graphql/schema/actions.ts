@@ -53,7 +53,7 @@ const ActionAdvertisementType = builder.objectRef<ActionAdvertisement>('ActionAd
   description:
     'An action as a client advertised it, stored unchanged. It is evidence that the client can run it, never that a caller may invoke it: central policy, the client’s own policy, approval, argument checks, targeting, leases and the handler can each still refuse it.',
   extensions: ENTITY,
-  fields: fieldsOf((t) => ({
+  fields: fieldsOf(() => ({
     name: text('The name with which callers invoke the action.'),
     summary: nullable.text('One line for people; null if the client sent none.'),
     description: nullable.text('A longer text for people; null if the client sent none.'),
@@ -61,34 +61,13 @@ const ActionAdvertisementType = builder.objectRef<ActionAdvertisement>('ActionAd
     checksArguments: nullable.flag(
       'Whether the client says that it checks arguments before it runs the action; null if it does not say.',
     ),
-    schema: t.field({
-      type: 'JSON',
-      nullable: true,
-      description: 'The JSON Schema of the action’s arguments; null if the client sent none.',
-      extensions: PURE,
-      resolve: ({ schema }) => schema,
-    }),
-    metadata: t.field({
-      type: 'JSON',
-      nullable: true,
-      description: 'Other data that the client sent with the action; null if it sent none.',
-      extensions: PURE,
-      resolve: ({ metadata }) => metadata,
-    }),
-    guards: t.field({
-      type: ActionGuardsType,
-      nullable: true,
-      description: 'What stands between a command and the action’s handler; null if the client sent nothing about it.',
-      extensions: PURE,
-      resolve: ({ guards }) => guards ?? null,
-    }),
-    effects: t.field({
-      type: ActionEffectsType,
-      nullable: true,
-      description: 'What the action does; null if the client sent nothing about it.',
-      extensions: PURE,
-      resolve: ({ effects }) => effects ?? null,
-    }),
+    schema: nullable.json('The JSON Schema of the action’s arguments; null if the client sent none.'),
+    metadata: nullable.json('Other data that the client sent with the action; null if it sent none.'),
+    guards: nullable.typed(
+      ActionGuardsType,
+      'What stands between a command and the action’s handler; null if the client sent nothing about it.',
+    ),
+    effects: nullable.typed(ActionEffectsType, 'What the action does; null if the client sent nothing about it.'),
   })),
 });
 

@@ -9,7 +9,7 @@ import { builder, ranged, wireEnum } from './builder.ts';
 import { fieldsOf, id, json, nullable, text, texts, time, typed } from './builder-fields.ts';
 import { readNodeId } from './node-interface.ts';
 import { connectionOf, forAdmins, pageArguments, pageCost, pageOf, scannedPageCost } from './page.ts';
-import { orRefusal, refusalOf } from './refusal.ts';
+import { answered, orRefusal } from './refusal.ts';
 
 const OperatorActionEnum = wireEnum<OperatorAction>('OperatorAction', 'What an administrator did.', {
   disconnect: 'Closed a client’s link.',
@@ -19,33 +19,20 @@ const OperatorActionEnum = wireEnum<OperatorAction>('OperatorAction', 'What an a
   reveal: 'Revealed one payload and gave the reason.',
 });
 
-const SUBJECT_TEXTS: Readonly<Record<keyof AuditSubject, string>> = {
-  userId: 'The id of the user that it concerned; null if it concerned no single user.',
-  clientId: 'The id of the client; null if there is none.',
-  instanceId: 'The id of the client instance; null if there is none.',
-  commandId: 'The id of the command; null if there is none.',
-  messageId: 'The id of the message; null if there is none.',
-  stream: 'The full key of the stream, `<user>/<suffix>`, or `*` for all streams; null if there is none.',
-  view: '`raw` for the raw sample of history; otherwise null.',
-  nodeId: 'The id of the node that it concerned; null if there is none.',
-};
-
 const AuditSubjectType = builder.objectRef<AuditSubject>('AuditSubject').implement({
   description: 'The ids of what an act concerned.',
-  fields: (t) => {
-    const idOf = (name: keyof AuditSubject) =>
-      t.id({ nullable: true, description: SUBJECT_TEXTS[name], resolve: (subject) => subject[name] ?? null });
-    return {
-      userId: idOf('userId'),
-      clientId: idOf('clientId'),
-      instanceId: idOf('instanceId'),
-      commandId: idOf('commandId'),
-      messageId: idOf('messageId'),
-      stream: idOf('stream'),
-      view: t.string({ nullable: true, description: SUBJECT_TEXTS.view, resolve: ({ view }) => view ?? null }),
-      nodeId: idOf('nodeId'),
-    };
-  },
+  fields: fieldsOf(() => ({
+    userId: nullable.id('The id of the user that it concerned; null if it concerned no single user.'),
+    clientId: nullable.id('The id of the client; null if there is none.'),
+    instanceId: nullable.id('The id of the client instance; null if there is none.'),
+    commandId: nullable.id('The id of the command; null if there is none.'),
+    messageId: nullable.id('The id of the message; null if there is none.'),
+    stream: nullable.id(
+      'The full key of the stream, `<user>/<suffix>`, or `*` for all streams; null if there is none.',
+    ),
+    view: nullable.text('`raw` for the raw sample of history; otherwise null.'),
+    nodeId: nullable.id('The id of the node that it concerned; null if there is none.'),
+  })),
 });
 
 const AuditEventType = builder.objectRef<AuditEvent>('AuditEvent').implement({
@@ -165,40 +152,35 @@ const RevealedPayloadType = builder.objectRef<RevealedPayload>('RevealedPayload'
 
 const RevealPayloadResult = orRefusal('RevealPayloadResult', RevealedPayloadType, 'The payload, or a refusal.');
 
-type Given = {
-  readonly subject: RevealTarget['kind'];
-  readonly userId: string;
-  readonly clientId?: string | null | undefined;
-  readonly commandId?: string | null | undefined;
-  readonly messageId?: string | null | undefined;
-};
+type Given = typeof RevealPayloadInput.$inferInput;
 
 function targetOf({ subject, userId, clientId, commandId, messageId }: Given): RevealTarget {
-  if (subject === 'message') return messageOf({ userId, commandId }, messageId ?? invalid('messageId', 'required'));
+  if (subject === 'message') return messageOf({ userId, commandId }, messageId ?? invalid('message_id', 'required'));
   return {
     kind: subject,
     userId,
-    clientId: clientId ?? invalid('clientId', 'required'),
-    commandId: commandId ?? invalid('commandId', 'required'),
+    clientId: clientId ?? invalid('client_id', 'required'),
+    commandId: commandId ?? invalid('command_id', 'required'),
   };
 }
 
 function messageOf({ userId, commandId }: Pick<Given, 'userId' | 'commandId'>, messageId: string): RevealTarget {
   if (commandId != null) return { kind: 'message', userId, commandId, messageId };
-  const { kind, key } = readNodeId('messageId', messageId);
+  const { kind, key } = readNodeId('message_id', messageId);
   if (kind !== 'Message' || key.userId !== userId)
-    return invalid('messageId', 'expected the id of a message of this user');
+    return invalid('message_id', 'expected the id of a message of this user');
   return { kind: 'message', key: { userId, suffix: key.suffix, seq: Number(key.seq), at: Number(key.at) } };
 }
 
 builder.mutationField('revealPayload', (t) =>
   t.field({
     type: RevealPayloadResult,
-    description: `Reveals one payload. For an administrator, the audit records it with the reason before the payload is read, at most ${REVEALS_PER_HOUR} times an hour for each administrator; if it cannot be recorded, nothing is revealed. Answers \`not_found\` for what is absent, belongs to another user or is no longer retained.`,
+    description: `Reveals one payload. For an administrator, the audit records it with the reason before the payload is read, at most ${REVEALS_PER_HOUR} times an hour for each administrator; if it cannot be recorded, nothing is revealed. Refuses with \`not_found\` what is absent, belongs to another user or is no longer retained.`,
     args: { input: t.arg({ type: RevealPayloadInput, required: true, description: 'What to reveal.' }) },
-    resolve: (_, { input }, { core, requester, notes }) => {
-      const request = { target: targetOf(input), reason: input.reason, requestId: notes?.requestId };
-      return core.reveals.reveal(requester, request).catch(refusalOf);
-    },
+    resolve: (_, { input }, { core, requester, notes }) =>
+      answered(() => {
+        const request = { target: targetOf(input), reason: input.reason, requestId: notes?.requestId };
+        return core.reveals.reveal(requester, request);
+      }),
   }),
 );

@@ -1,4 +1,7 @@
-/** Declares the fields of a type as a table: a field that shows a member of its row is a type and a description. */
+/**
+ * Declares the fields of a GraphQL type as a table. A field that only shows a member of its row needs a type and a
+ * description, and no resolver.
+ */
 import type { FieldRef, OutputType, SchemaTypes, TypeParam } from '@pothos/core';
 import type { JsonText } from '../../core/json.ts';
 import { builder } from './builder.ts';

@@ -99,7 +99,7 @@ builder.queryType({
 });
 builder.mutationType({
   description:
-    'Invoke, await and cancel commands; ingest events; manage sites and their sessions; and, for operators, disconnect clients and drain nodes.',
+    'Invoke, await and cancel commands; ingest events; manage sites and their sessions; and, for operators, disconnect clients and drain nodes. Each answers a union: its result, or a `Refusal`.',
 });
 builder.subscriptionType({
   description:
@@ -107,8 +107,6 @@ builder.subscriptionType({
 });
 
 // Makes enums of the schema from the words that frames and stores use.
-
-type Values<Word extends string> = Record<string, { readonly value: Word; readonly description: string }>;
 
 /** Returns the GraphQL enum name of a wire value: `user-owned` becomes USER_OWNED. */
 export function enumName(word: string): string {
@@ -118,15 +116,16 @@ export function enumName(word: string): string {
 /**
  * Makes an enum whose internal values are core's own wire values. So resolvers return wire values unchanged, and the
  * schema of REST serializes them as they are. `words` maps each value to its description. A value of core's type that
- * `words` lacks is a compile error.
+ * `words` lacks is a compile error. `nameOf` names the values.
  */
 export function wireEnum<Word extends string>(
   name: string,
   description: string,
   words: Readonly<Record<Word, string>>,
+  nameOf: (word: Word) => string = enumName,
 ) {
-  const values: Values<Word> = {};
-  for (const word of keysOf(words)) values[enumName(word)] = { value: word, description: words[word] };
+  const values: Record<string, { readonly value: Word; readonly description: string }> = {};
+  for (const word of keysOf(words)) values[nameOf(word)] = { value: word, description: words[word] };
   return builder.enumType(name, { description, values });
 }
 

@@ -1,22 +1,42 @@
-/** The GraphQL types and fields of callers' waits: pending RPCs, their listings, counts and alerts. */
+/** Calls: the waits of callers with their listings, counts and alerts; and invoke, await, cancel and preflight. */
+import {
+  PREFLIGHT_LAYERS,
+  endOf,
+  type Preflight,
+  type PreflightLayer,
+  type PreflightLayerName,
+  type PreflightVerdict,
+} from '../../core/calls/call.ts';
 import type { WaitFor } from '../../core/commands/command.ts';
-import type { InstanceMismatch, PendingRpc, PendingRpcAlert } from '../../core/core.ts';
+import type { CancelReceipt, InstanceMismatch, Invocation, PendingRpc, PendingRpcAlert } from '../../core/core.ts';
 import { clientKeyText, commandKeyText } from '../../core/ids.ts';
-import { MIN_AGE_MS, OLDER_THAN_MS, WAITERS_PER_COMMAND } from '../../core/limits.ts';
+import {
+  AWAIT_WITHIN_MS,
+  CONNECT_WITHIN_MS,
+  MIN_AGE_MS,
+  OLDER_THAN_MS,
+  RESPOND_WITHIN_MS,
+  WAITERS_PER_COMMAND,
+} from '../../core/limits.ts';
 import type { LiveEvent } from '../../core/live.ts';
+import { thenDo } from '../../core/maybe-promise.ts';
 import type { Completeness } from '../../core/page.ts';
 import { SHARE_BOUNDS } from '../../core/shares/shares.ts';
-import { builder, fresh, wireEnum } from './builder.ts';
+import { noteCommand, spanNoter } from '../../web/reply.ts';
+import { DIRECT_MUTATION } from '../writer/cache-hints.ts';
 import { fieldsOf, fieldsOfPart, flag, id, int, list, nullable, text, time, typed } from './builder-fields.ts';
-import { CommandType } from './commands.ts';
+import { textOfJson } from './builder-json.ts';
+import { builder, fresh, ranged, wireEnum } from './builder.ts';
+import { CommandType, subjectOfCommand } from './commands.ts';
 import { ConnectionSnapshot } from './connections.ts';
 import { loadBy, loadPagesBy } from './context.ts';
-import { StageEnum } from './delivery.ts';
+import { ExecutionEvidenceEnum, OutcomeEnum, StageEnum, commandArguments } from './delivery.ts';
+import { TerminalErrorType } from './history.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import {
-  PAGED,
   CompletenessType,
   CountResult,
+  PAGED,
   connectionOf,
   pageArguments,
   pageOf,
@@ -24,6 +44,7 @@ import {
   scannedBy,
   scannedPageCost,
 } from './page.ts';
+import { Refusal, RefusalCodeEnum, answered, orRefusal, type RefusalView } from './refusal.ts';
 
 export const WaitStageEnum = wireEnum<WaitFor>(
   'WaitStage',
@@ -225,5 +246,320 @@ builder.subscriptionField('pendingRpcAlerts', (t) =>
     subscribe: (_, { olderThanMs, userId }, { core, requester }) =>
       core.rpc.alerts(requester, olderThanMs, userId ?? null),
     resolve: fresh,
+  }),
+);
+
+// The mutations that invoke, await and cancel commands. The order of the checks is core's.
+
+/**
+ * An answered invocation. `reread`: the command was awaited by its ids, so the answer shows a stored record and not the
+ * response to the caller's own call.
+ */
+type InvocationView = Exclude<Invocation, { readonly kind: 'refused' }> & { readonly reread: boolean };
+
+const InvocationType = builder.interfaceRef<InvocationView>('Invocation').implement({
+  description: 'An admitted invocation, as its caller sees it. With its ids the command can be awaited again.',
+  fields: (t) => ({
+    commandId: t.id({ description: 'The command’s id.', resolve: (view) => endOf(view).commandId }),
+    rpcId: t.exposeID('rpcId', {
+      nullable: true,
+      description: 'The id of this call’s wait, which is over; null if the call made none.',
+    }),
+    outcome: t.field({
+      type: OutcomeEnum,
+      nullable: true,
+      description: 'How the command ended; null while it is live.',
+      resolve: (view) => endOf(view).outcome,
+    }),
+    stage: t.field({
+      type: StageEnum,
+      description: 'How far the command came.',
+      resolve: (view) => endOf(view).stage,
+    }),
+    execution: t.field({
+      type: ExecutionEvidenceEnum,
+      description: 'What is proven about execution.',
+      resolve: (view) => endOf(view).execution,
+    }),
+    result: t.field({
+      type: 'JSON',
+      nullable: true,
+      description:
+        'The result that the client reported; null if there is none or it is no longer retained. If an administrator reads it by `awaitCommand`, the audit log records that.',
+      resolve: (view, _, { core, requester, readPayload }) => {
+        if (!view.reread || view.result === null) return view.result;
+        const { command, result } = view;
+        if (!core.reveals.shows(requester) && core.reveals.ownsCall(requester, command)) return result;
+        return thenDo(readPayload(subjectOfCommand(command)), () => result);
+      },
+    }),
+    error: t.field({
+      type: TerminalErrorType,
+      nullable: true,
+      description:
+        'The error with which the command ended; null if there is none. The code `result_expired` means that the command ended as `outcome` says and its result is no longer retained.',
+      resolve: (view) => endOf(view).error,
+    }),
+    command: t.field({
+      type: CommandType,
+      nullable: true,
+      description: 'The command’s record; null for the holder of a grant, and if the record is no longer retained.',
+      resolve: (view, _, { requester }) => (requester?.kind === 'grant' || view.kind === 'ended' ? null : view.command),
+    }),
+  }),
+});
+
+const InvokeActionOutcome = builder.objectRef<InvocationView>('InvokeActionOutcome').implement({
+  description: 'The command ended. `outcome` says how; it proves nothing about effects outside the client.',
+  interfaces: [InvocationType],
+});
+
+const InvokeActionPending = builder.objectRef<InvocationView>('InvokeActionPending').implement({
+  description:
+    'The call reached the stage that it waited for, or its wait ended, before the command ended. The command goes on.',
+  interfaces: [InvocationType],
+});
+
+export const InvokeActionResult = builder.unionType('InvokeActionResult', {
+  description: 'The end of the command, its current state, or a refusal.',
+  types: [InvokeActionOutcome, InvokeActionPending, Refusal],
+  resolveType: ({ kind }) => {
+    if (kind === 'refused') return 'Refusal';
+    return kind === 'pending' ? 'InvokeActionPending' : 'InvokeActionOutcome';
+  },
+});
+
+export const waitFor = {
+  type: WaitStageEnum,
+  required: true,
+  defaultValue: 'completed',
+  description: 'What the call waits for.',
+} as const;
+
+export const TRACE_ID = {
+  description:
+    'The caller’s trace id, retained with every message of the command. If neither this nor `parentSpanId` is given, the HTTP headers `traceparent` and `tracestate` (W3C Trace Context) apply; without them there is none.',
+};
+
+export const PARENT_SPAN_ID = {
+  description: 'The caller’s span id, retained with every message of the command. Omitted: as for `traceId`.',
+};
+
+const InvokeActionInput = builder.inputType('InvokeActionInput', {
+  description:
+    'A command for one client. Its deadline is the time of its admission plus `connectWithinMs` and `respondWithinMs`.',
+  fields: (t) => ({
+    userId: t.id({ required: true, description: 'The id of the user that the target client belongs to.' }),
+    clientId: t.id({ required: true, description: 'The id of the target client.' }),
+    instanceId: t.id({ description: 'The id of the client instance that must be live. Omitted: any instance.' }),
+    action: t.string({ required: true, description: 'The name of the action to run.' }),
+    params: t.field({ type: 'JSON', description: 'The action’s arguments, a JSON object. Omitted: none.' }),
+    commandId: t.id({
+      description:
+        'The caller’s own id for the command, which makes the call safe to repeat: the same request attaches to the command or replays its outcome, and a different request is a conflict. Omitted: the relay generates one.',
+    }),
+    waitFor: t.field(waitFor),
+    connectWithinMs: t.int({
+      ...ranged(CONNECT_WITHIN_MS),
+      description: `How long the command may wait for its client to connect, ${CONNECT_WITHIN_MS.min} to ${CONNECT_WITHIN_MS.max} milliseconds. With 0, the call is refused if the client is not connected.`,
+    }),
+    respondWithinMs: t.int({
+      ...ranged(RESPOND_WITHIN_MS),
+      description: `How long the client may take, ${RESPOND_WITHIN_MS.min} to ${RESPOND_WITHIN_MS.max} milliseconds.`,
+    }),
+    traceId: t.string(TRACE_ID),
+    parentSpanId: t.string(PARENT_SPAN_ID),
+  }),
+});
+
+builder.mutationField('invokeAction', (t) =>
+  t.field({
+    type: InvokeActionResult,
+    description:
+      'Invokes an action of a client and waits for what `waitFor` names. A caller that hangs up ends its wait, never the command.',
+    args: { input: t.arg({ type: InvokeActionInput, required: true, description: 'The command to run.' }) },
+    extensions: DIRECT_MUTATION,
+    resolve: (_, { input }, { core, requester, signal, notes, trace }) => {
+      const onSpan = spanNoter(notes);
+      const request = { ...input, params: textOfJson(input.params), signal, trace, onSpan };
+      return answered(
+        () => core.rpc.invoke(requester, request),
+        (invocation) => view(noteCommand(notes, invocation), false),
+      );
+    },
+  }),
+);
+
+builder.mutationField('awaitCommand', (t) =>
+  t.field({
+    type: InvokeActionResult,
+    description:
+      'Waits for a command by its ids, on any node. Refuses with `not_found` if there is no such command or it belongs to another user.',
+    args: {
+      ...commandArguments,
+      waitFor: t.arg(waitFor),
+      withinMs: t.arg.int({
+        ...ranged(AWAIT_WITHIN_MS),
+        description: `How long to wait, ${AWAIT_WITHIN_MS.min} to ${AWAIT_WITHIN_MS.max} milliseconds. With 0, the call only reads the record and makes no waiter.`,
+      }),
+    },
+    extensions: DIRECT_MUTATION,
+    resolve: (_, args, { core, requester, signal, notes, trace }) => {
+      const request = { ...args, signal, trace, onSpan: spanNoter(notes) };
+      return answered(
+        () => core.rpc.await(requester, request),
+        (invocation) => view(noteCommand(notes, invocation), true),
+      );
+    },
+  }),
+);
+
+export function view(invocation: Invocation | RefusalView, reread: boolean): InvocationView | RefusalView {
+  return invocation.kind === 'refused' ? invocation : { ...invocation, reread };
+}
+
+const CancelStateEnum = wireEnum<CancelReceipt['state']>('CancelState', 'The result of a requested cancellation.', {
+  cancelled: 'The command had not been written to its client and never will be.',
+  requested: 'The client was asked to stop the command. It may have run already.',
+  too_late: 'The command had ended already.',
+});
+
+const CancelReceiptType = builder.objectRef<CancelReceipt>('CancelReceipt').implement({
+  description: 'The result of a requested cancellation.',
+  fields: fieldsOf(() => ({
+    state: typed(CancelStateEnum, 'What the cancellation achieved.'),
+    commandId: id('The id of the command.'),
+    outcome: nullable.typed(OutcomeEnum, 'How the command ended; null while it is live.'),
+    command: nullable.typed(
+      CommandType,
+      'The command after the cancellation; null if its record is no longer retained.',
+    ),
+  })),
+});
+
+const CancelCommandResult = orRefusal(
+  'CancelCommandResult',
+  CancelReceiptType,
+  'The receipt of a cancellation, or a refusal.',
+);
+
+const CancelCommandInput = builder.inputType('CancelCommandInput', {
+  description: 'Which command to cancel, and why.',
+  fields: (t) => ({
+    userId: t.id({ required: true, description: 'The id of the user that the target client belongs to.' }),
+    clientId: t.id({ required: true, description: 'The id of the target client.' }),
+    commandId: t.id({ required: true, description: 'The command’s id.' }),
+    reason: t.string({
+      description: 'The reason, for the record and the client: at most 256 characters. Omitted: none.',
+    }),
+  }),
+});
+
+builder.mutationField('cancelCommand', (t) =>
+  t.field({
+    type: CancelCommandResult,
+    description:
+      'Cancels a command. Refuses with `not_found` if there is no such command or it belongs to another user.',
+    args: { input: t.arg({ type: CancelCommandInput, required: true, description: 'The command to cancel.' }) },
+    resolve: (_, { input: { reason, ...key } }, { core, requester, notes }) =>
+      answered(
+        () => core.rpc.cancel(requester, key, reason ?? null, notes?.requestId),
+        (receipt) => noteCommand(notes, receipt),
+      ),
+  }),
+);
+
+// The query `preflightInvocation`: what each layer of an invocation would answer now. Core asks the layers.
+
+const PreflightLayerEnum = wireEnum<PreflightLayerName>(
+  'PreflightLayerName',
+  'A layer that an invocation passes, in the order in which they are asked.',
+  {
+    identity: 'The relay checks the token.',
+    scope: 'The relay checks the scope `invoke`.',
+    address: 'The relay checks the user that the client belongs to.',
+    input: 'The relay checks the input.',
+    policy: 'The central policy decides.',
+    relay: 'The node must not be draining.',
+    action: 'A connected client must advertise the action.',
+    waits: 'The caller’s share of waits must have room.',
+    storage: 'The store of large payloads must have room for the params.',
+    conflict: 'The command id must not belong to a different request.',
+    target: 'The client must be connected, with the named instance, or the call must allow time to connect.',
+    capacity: 'The admission scope, the client’s queue and the user’s shares must have room.',
+    client_arguments: 'The client checks the arguments.',
+    client_authorizer: 'The client’s own authorizer decides.',
+    client_approval: 'A person at the client decides.',
+    client_lease: 'The client runs some actions one at a time.',
+  },
+);
+
+const VERDICTS: Readonly<Record<PreflightVerdict, string>> = {
+  pass: 'It would not refuse.',
+  refuse: 'It would refuse.',
+  unknown: 'The relay cannot tell without doing it.',
+  skipped: 'It was not asked: an earlier layer decides, or it does not apply.',
+};
+const PreflightVerdictEnum = wireEnum<PreflightVerdict>('PreflightVerdict', 'The answer of a preflight.', VERDICTS);
+
+const AskedOfEnum = wireEnum<PreflightLayer['askedOf']>('PreflightAskedOf', 'Who decides in a layer.', {
+  relay: 'The relay.',
+  client: 'The client, once it has the command. The relay does not know the answer before.',
+});
+
+const PreflightLayerType = builder.objectRef<PreflightLayer>('PreflightLayer').implement({
+  description: 'What one layer of an invocation would answer.',
+  fields: fieldsOf(() => ({
+    layer: typed(PreflightLayerEnum, 'The layer.'),
+    verdict: typed(PreflightVerdictEnum, 'Whether it would refuse.'),
+    code: nullable.typed(RefusalCodeEnum, 'The code with which it would refuse; null unless the verdict is `REFUSE`.'),
+    message: text('The answer in words, for people.'),
+    evidence: nullable.json(
+      'What the layer looked at, such as `{"reserved":480,"limit":500}`: a JSON object whose members depend on the layer; null if there is nothing to show.',
+    ),
+    askedOf: typed(AskedOfEnum, 'Who decides.'),
+    observedAt: nullable.time('When the evidence was read; null if the layer was not asked.'),
+  })),
+});
+
+const PreflightType = builder.objectRef<Preflight>('Preflight').implement({
+  description:
+    'What would happen to an invocation: a snapshot. It reserves nothing, so an invocation that follows may be answered in another way.',
+  fields: fieldsOf(() => ({
+    wouldAdmit: typed(
+      PreflightVerdictEnum,
+      'Whether the relay would admit the command: `PASS`, `REFUSE` or `UNKNOWN`. The client’s layers come later and are not counted.',
+    ),
+    firstRefusal: nullable.typed(
+      PreflightLayerType,
+      'The layer that would refuse first, so the code with which the invocation would be refused; null if none would. A layer before it that is `UNKNOWN` may refuse instead.',
+    ),
+    layers: list(
+      PreflightLayerType,
+      `Every layer, in the order in which they are asked: at most ${PREFLIGHT_LAYERS.length}.`,
+      { complexity: { field: 1, multiplier: PREFLIGHT_LAYERS.length } },
+    ),
+    command: nullable.typed(
+      CommandType,
+      'With a given command id, the command that the invocation would attach to or replay; null if there is none or its record is no longer retained.',
+    ),
+    asOf: time('When the layers were asked.'),
+  })),
+});
+
+/** The cost is high, because this query reads what an invocation reads: one document must not contain many of them. */
+const PREFLIGHT_COST = 50;
+
+builder.queryField('preflightInvocation', (t) =>
+  t.field({
+    type: PreflightType,
+    description:
+      'Whether an invocation would be admitted, and by which layer it would be refused. The same rules decide as for `invokeAction`. Nothing is admitted, reserved, written or counted. Answers `not_found` if the client belongs to another user.',
+    complexity: { field: PREFLIGHT_COST, multiplier: 1 },
+    args: {
+      input: t.arg({ type: InvokeActionInput, required: true, description: 'The command, as for `invokeAction`.' }),
+    },
+    resolve: (_, { input }, { core, requester }) =>
+      core.rpc.preflight(requester, { ...input, params: textOfJson(input.params) }),
   }),
 );

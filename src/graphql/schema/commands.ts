@@ -11,17 +11,10 @@ import { builder, fresh, wireEnum } from './builder.ts';
 import { fieldsOf, flag, id, int, list, nullable, text, time } from './builder-fields.ts';
 import { ClientTypeEnum, ConnectionSnapshot, loadSized } from './connections.ts';
 import type { Share } from './context.ts';
-import { DeliveryRecord, OutcomeEnum, StageEnum } from './delivery.ts';
+import { DeliveryRecord, OutcomeEnum, StageEnum, commandArguments } from './delivery.ts';
 import { MessageConnection, TerminalErrorType, orderArgument } from './history.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import { pageArguments, pageCost, pageOf } from './page.ts';
-
-/** The arguments that name one command. */
-export const commandArguments = builder.args((t) => ({
-  userId: t.id({ required: true, description: 'The id of the user that the target client belongs to.' }),
-  clientId: t.id({ required: true, description: 'The id of the target client.' }),
-  commandId: t.id({ required: true, description: 'The command’s id.' }),
-}));
 
 /** Returns the members that identify a command in the audit log. */
 export function subjectOfCommand({ userId, clientId, commandId }: Command): AuditSubject {

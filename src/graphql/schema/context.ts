@@ -2,7 +2,7 @@
 import DataLoader from 'dataloader';
 import type { AuditSubject } from '../../core/audit/audit-rows.ts';
 import type { Principal } from '../../core/auth/principal.ts';
-import { LazyMap } from '../../core/collections.ts';
+import { ChurnMap } from '../../core/collections.ts';
 import type { Core, HangUp } from '../../core/core.ts';
 import { CallboardError } from '../../core/errors.ts';
 import { streamKey, type Message, type ShownPayload } from '../../core/history/message.ts';
@@ -162,7 +162,7 @@ export function loadPagesBy<K, V, P>(
 }
 
 function bySize<K, V>(create: (size: number) => Load<K, V>) {
-  const sizes = new LazyMap<number, Load<K, V>>();
+  const sizes = new ChurnMap<number, Load<K, V>>();
   return {
     load(key: K, size: number): MaybePromise<V> {
       const known = sizes.get(size);
@@ -185,7 +185,7 @@ function loadInBatches<K, V>(keyOf: (key: K) => string, batch: Batch<K, V>): Loa
 }
 
 function loadAtOnce<K, V>(keyOf: (key: K) => string, batch: Batch<K, V>): Load<K, V> {
-  const loaded = new LazyMap<string, MaybePromise<V>>();
+  const loaded = new ChurnMap<string, MaybePromise<V>>();
   return {
     load(key) {
       const text = keyOf(key);

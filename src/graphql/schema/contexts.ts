@@ -80,12 +80,9 @@ const ExecutionContextType = builder.objectRef<ExecutionContext>('ExecutionConte
     ),
     taskAssignedAt: nullable.time('When the client first reported the current task; null if the context has none.'),
     title: nullable.text('A title for people; null if the client sent none.'),
-    metadata: t.field({
-      type: 'JSON',
-      nullable: true,
-      description: 'Other data that the client sent about the context, stored unchanged; null if it sent none.',
-      resolve: ({ metadata }) => metadata,
-    }),
+    metadata: nullable.json(
+      'Other data that the client sent about the context, stored unchanged; null if it sent none.',
+    ),
     reportedAt: time('When the client last reported the context.'),
   })),
 });
@@ -360,15 +357,6 @@ function listOf(context: Context, { first, ...owner }: WorkersOf, view: WorkerVi
   return workerLists(context, { ...owner, ...view }, first);
 }
 
-/** Returns the list, cut to what fits into the answer’s byte budget. */
-async function boundedListOf(
-  context: Context,
-  workers: WorkersOf,
-  view: WorkerView,
-): Promise<Pick<WorkerList, 'completeness'>> {
-  return context.budget.list(await listOf(context, workers, view), CONTEXT_SIZE);
-}
-
 async function itemsOf(context: Context, workers: WorkersOf, view: WorkerView): Promise<WorkerList['items']> {
   return context.budget.items(await listOf(context, workers, view), CONTEXT_SIZE);
 }
@@ -416,9 +404,10 @@ const WorkersType = builder.objectRef<WorkersOf>('Workers').implement({
       type: CompletenessType,
       description: 'Whether anything is missing, from which source, and why: first for `idle`, then for `assigned`.',
       resolve: async (workers, _, context) => {
-        const idle = boundedListOf(context, workers, { view: 'idle' });
-        const assigned = boundedListOf(context, workers, { view: 'assigned' });
-        return completenessOf((await Promise.all([idle, assigned])).flatMap((list) => list.completeness.sources));
+        const sourcesOf = async (view: WorkerView) =>
+          context.budget.list(await listOf(context, workers, view), CONTEXT_SIZE).completeness.sources;
+        const both = await Promise.all([sourcesOf({ view: 'idle' }), sourcesOf({ view: 'assigned' })]);
+        return completenessOf(both.flat());
       },
     }),
     available: t.field({

@@ -157,13 +157,11 @@ const MessageType = builder.objectRef<Message>('Message').implement({
       resolve: ({ spill }) => spill?.sha256 ?? null,
     }),
     error: nullable.typed(TerminalErrorType, 'The error that the message reports; null if it reports none.'),
-    link: t.field({
-      complexity: LINK_COST,
-      type: LinkDetailsType,
-      nullable: true,
-      description: 'The link that opened or ended; null unless the message is a row of a link history.',
-      resolve: ({ link }) => link ?? null,
-    }),
+    link: nullable.typed(
+      LinkDetailsType,
+      'The link that opened or ended; null unless the message is a row of a link history.',
+      { complexity: LINK_COST },
+    ),
   })),
 });
 

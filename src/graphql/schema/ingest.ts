@@ -1,6 +1,5 @@
 /** The mutation that ingests events of a client. Each message gets its own verdict. */
-import type { DedupBackend, DedupStats } from '../../core/dedup/dedup-store.ts';
-import type { InputError } from '../../core/errors.ts';
+import type { DedupBackend, DedupStats } from '../../core/dedup/dedup.ts';
 import type { IngestError, IngestMessage, IngestVerdict } from '../../core/ingest/ingest.ts';
 import { trustJson, type RawJson } from '../../core/json.ts';
 import { DEDUP_WINDOW_SECONDS, INGEST_BATCH, STREAM_SUFFIX_SEGMENTS } from '../../core/limits.ts';
@@ -8,7 +7,7 @@ import type { ProjectionRefusal } from '../../core/sites/registry.ts';
 import { DIRECT_MUTATION } from '../writer/cache-hints.ts';
 import { builder, ranged, wireEnum } from './builder.ts';
 import { fieldsOf, flag, int, list, nullable, text, typed } from './builder-fields.ts';
-import { RefusalCodeEnum } from './refusal.ts';
+import { FaultType, RefusalCodeEnum, answered, orRefusal } from './refusal.ts';
 
 const ProjectionRefusalEnum = wireEnum<ProjectionRefusal>(
   'ProjectionRefusal',
@@ -20,14 +19,6 @@ const ProjectionRefusalEnum = wireEnum<ProjectionRefusal>(
     allowlist: 'The site does not publish events with this name.',
   },
 );
-
-const FaultType = builder.objectRef<InputError>('Fault').implement({
-  description: 'One invalid input.',
-  fields: fieldsOf(() => ({
-    parameter: text('The name of the input, as the request spells it.'),
-    detail: text('What is wrong with the input.'),
-  })),
-});
 
 const IngestErrorType = builder.objectRef<IngestError>('IngestError').implement({
   description: 'Why a message was refused. Nothing of a refused message is retained.',
@@ -75,6 +66,12 @@ const IngestResult = builder.objectRef<readonly IngestVerdict[]>('IngestResult')
   }),
 });
 
+const IngestMessagesResult = orRefusal(
+  'IngestMessagesResult',
+  IngestResult,
+  'The result of each message, or a refusal of the whole call.',
+);
+
 const IngestMessageInput = builder.inputType('IngestMessageInput', {
   description: 'An event to retain in a stream of the sender’s own user.',
   fields: (t) => ({
@@ -104,7 +101,7 @@ const IngestMessageInput = builder.inputType('IngestMessageInput', {
 
 builder.mutationField('ingestMessages', (t) =>
   t.field({
-    type: IngestResult,
+    type: IngestMessagesResult,
     description:
       'Ingests events of the authenticated user, whose token needs the scope `host`. Each event is deduplicated and retained in one atomic step, then published if a site projects it. An ingested event never resolves a command. A refused message does not affect the others.',
     args: {
@@ -115,7 +112,8 @@ builder.mutationField('ingestMessages', (t) =>
       }),
     },
     extensions: DIRECT_MUTATION,
-    resolve: (_, { messages }, { core, requester }) => core.ingest.ingest(requester, messages.map(messageOf)),
+    resolve: (_, { messages }, { core, requester }) =>
+      answered(() => core.ingest.ingest(requester, messages.map(messageOf))),
   }),
 );
 

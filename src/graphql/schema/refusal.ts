@@ -1,8 +1,9 @@
-/** The type Refusal: why an invocation was not admitted, and by which layer. */
-import type { Invocation, RefusedBy } from '../../core/core.ts';
-import { CODES, CallboardError, type Code } from '../../core/errors.ts';
+/** The type Refusal, with which every mutation answers a request that is refused. */
 import type { ObjectRef } from '@pothos/core';
-import { builder, enumName, keysOf, wireEnum } from './builder.ts';
+import type { Invocation, RefusedBy } from '../../core/core.ts';
+import { CODES, CallboardError, notFoundError, type Code, type InputError } from '../../core/errors.ts';
+import { promised, type MaybePromise } from '../../core/maybe-promise.ts';
+import { builder, keysOf, wireEnum } from './builder.ts';
 import { fieldsOf, nullable, text, typed, type Types } from './builder-fields.ts';
 
 // What each error code means, for readers of the schema. The table of PROTOCOL.md has the same words.
@@ -69,54 +70,76 @@ export const CODE_MEANINGS: Readonly<Record<Code, string>> = {
     'The reason in history of a command that was cancelled before it was dispatched. No answer carries it as an error.',
 };
 
-/** A refusal as core returns it. */
-export type RefusalView = Extract<Invocation, { readonly kind: 'refused' }>;
+/** The layer that refuses a request. The token, the address and the arguments are checked for every mutation. */
+type Layer = RefusedBy | 'token';
+
+/** A refusal: as core returns it for an invocation, or made of an error that core throws. */
+export type RefusalView = Omit<Extract<Invocation, { readonly kind: 'refused' }>, 'by'> & {
+  readonly by: Layer;
+  readonly errors?: readonly InputError[] | undefined;
+};
 
 /**
- * The codes of core's errors that a union with the type Refusal shows as a refusal, each with the layer that refused.
+ * The codes of errors that are no refusals. Without a valid token nothing is answered, and the other two do not prove
+ * that nothing was done.
  */
-const EXPECTED: Partial<Record<Code, RefusedBy>> = {
+const FAILURES: ReadonlySet<Code> = new Set(['unauthenticated', 'internal', 'store_unavailable']);
+
+/** The layer that refuses with a code that core throws, if it is not `relay`. */
+const LAYERS: Partial<Record<Code, Layer>> = {
+  forbidden: 'token',
+  not_found: 'address',
+  invalid_argument: 'arguments',
+  invalid_user: 'arguments',
+  reserved_parameter: 'arguments',
   policy_denied: 'policy',
   not_connected: 'target',
   capacity_exceeded: 'capacity',
   rate_limited: 'capacity',
   share_exceeded: 'capacity',
   store_full: 'capacity',
-  draining: 'relay',
-  audit_unavailable: 'relay',
   session_inactive: 'site',
   site_action_denied: 'site',
   site_capability_denied: 'site',
   site_mode_denied: 'site',
 };
 
-/** Turns an expected error into a refusal. Rethrows every other error, such as those about missing permissions. */
+/** Returns the refusal that an error of core stands for. Rethrows an error that is no refusal. */
 export function refusalOf(error: unknown): RefusalView {
-  const by = error instanceof CallboardError ? EXPECTED[error.code] : undefined;
-  if (!(error instanceof CallboardError) || by === undefined) throw error;
+  if (!(error instanceof CallboardError) || FAILURES.has(error.code)) throw error;
   const { code, message, details } = error;
-  const commandId = details.command?.commandId ?? null;
-  const { retryAfterMs = null, share } = details;
-  return { kind: 'refused', code, message, by, retryAfterMs, commandId, share };
+  const { retryAfterMs = null, share, errors } = details;
+  return { kind: 'refused', code, message, by: LAYERS[code] ?? 'relay', retryAfterMs, commandId: null, share, errors };
 }
 
-export const RefusalCodeEnum = builder.enumType('RefusalCode', {
-  description: 'The error codes of the relay. REST, GraphQL and links use the same codes.',
-  values: codeValues(),
-});
-
-function codeValues(): Record<string, { readonly value: Code; readonly description: string }> {
-  const values: Record<string, { readonly value: Code; readonly description: string }> = {};
-  for (const code of keysOf(CODES)) {
-    values[enumName(code)] = {
-      value: code,
-      description: `\`${code}\`, HTTP status ${CODES[code]}. ${CODE_MEANINGS[code]}`,
-    };
-  }
-  return values;
+/**
+ * Answers a mutation: with what `ask` returns, and with a refusal if `ask` throws one or returns null, which means
+ * `not_found`. Rejects with every other error of `ask`. `show` makes the answer of a row or a refusal.
+ */
+export function answered<Row>(ask: () => MaybePromise<Row | null>): Promise<Row | RefusalView>;
+export function answered<Row, Shown>(
+  ask: () => MaybePromise<Row | null>,
+  show: (row: Row | RefusalView) => Shown,
+): Promise<Shown>;
+export function answered<Row>(ask: () => MaybePromise<Row | null>, show = (row: Row | RefusalView): unknown => row) {
+  return promised(ask).then(
+    (row) => show(row ?? refusalOf(notFoundError())),
+    (error: unknown) => show(refusalOf(error)),
+  );
 }
 
-const RefusedByEnum = wireEnum<RefusedBy>('RefusedBy', 'The layer of the relay that refused a request.', {
+const CODE_TEXTS = { ...CODE_MEANINGS };
+for (const code of keysOf(CODES)) CODE_TEXTS[code] = `\`${code}\`, HTTP status ${CODES[code]}. ${CODE_MEANINGS[code]}`;
+
+export const RefusalCodeEnum = wireEnum<Code>(
+  'RefusalCode',
+  'The error codes of the relay. REST, GraphQL and links use the same codes.',
+  CODE_TEXTS,
+  (code) => code,
+);
+
+const RefusedByEnum = wireEnum<Layer>('RefusedBy', 'The layer of the relay that refused a request.', {
+  token: 'The token does not allow it.',
   address: 'The address names nothing that the requester may reach.',
   policy: 'The central policy denies the invocation.',
   arguments: 'An argument is invalid.',
@@ -125,26 +148,39 @@ const RefusedByEnum = wireEnum<RefusedBy>('RefusedBy', 'The layer of the relay t
     'The target client is not connected, has another instance than the requested one, or does not advertise the action.',
   conflict: 'The command id was used for a different request.',
   site: 'The rules of the site deny the request.',
-  relay: 'This node admits no commands now.',
+  relay: 'This node does not do it now, or at all.',
+});
+
+export const FaultType = builder.objectRef<InputError>('Fault').implement({
+  description: 'One invalid input.',
+  fields: fieldsOf(() => ({
+    parameter: text('The name of the input, as the request spells it.'),
+    detail: text('What is wrong with the input.'),
+  })),
 });
 
 export const Refusal = builder.objectRef<RefusalView>('Refusal').implement({
-  description: 'A request that was refused before anything could run. A refused invocation leaves no command behind.',
+  description:
+    'A request that was refused before anything was done. Every mutation answers a refusal with this type. A refused invocation leaves no command behind.',
   fields: fieldsOf((t) => ({
     code: typed(RefusalCodeEnum, 'The error code, for programs.'),
     message: text('The error message, for people.'),
     by: typed(RefusedByEnum, 'The layer that refused.'),
     retryAfterMs: nullable.int('After how many milliseconds a retry may succeed; null if waiting alone does not help.'),
-    share: t.string({
-      nullable: true,
+    share: nullable.text(
+      'Which share is used up, such as `links` or `queued_bytes`; null unless the code is `share_exceeded` or `store_full`.',
+    ),
+    errors: t.field({
+      type: [FaultType],
+      complexity: { field: 1, multiplier: 10 },
       description:
-        'Which share is used up, such as `links` or `queued_bytes`; null unless the code is `share_exceeded` or `store_full`.',
-      resolve: ({ share }) => share ?? null,
+        'The invalid inputs, named as in REST (`client_id`), at most 10; empty unless the code is `invalid_argument`.',
+      resolve: ({ errors }) => errors ?? [],
     }),
     givenCommandId: t.id({
       nullable: true,
       description:
-        'The command id that the caller gave; null if it gave none. This call created no command with that id.',
+        'The command id that the caller gave; null if it gave none, or if the request was refused before the id was checked. This call created no command with that id.',
       resolve: ({ commandId }) => commandId,
     }),
   })),
@@ -159,6 +195,6 @@ export function orRefusal<Name extends string, Row extends object>(
   return builder.unionType(name, {
     description,
     types: [result, Refusal],
-    resolveType: (answer) => ('kind' in answer ? 'Refusal' : result.name),
+    resolveType: (answer) => ('kind' in answer && answer.kind === 'refused' ? 'Refusal' : result.name),
   });
 }

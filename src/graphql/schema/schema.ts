@@ -17,11 +17,8 @@ import './contexts.ts';
 import './delivery.ts';
 import './history.ts';
 import './ingest.ts';
-import './inspection.ts';
-import './invoke.ts';
 import './node.ts';
 import './server.ts';
-import './sessions.ts';
 import './sites.ts';
 import './users.ts';
 

@@ -25,6 +25,7 @@ import { conditionVariables, createCollect, hasFragmentArguments, type Collect }
 import { coerceVariables } from '../variables.ts';
 import { changesAtOf, type JsonCaches } from './cache-hints.ts';
 import {
+  NO_VARIABLES,
   holdsTexts,
   objectWriter,
   preparedWriter,
@@ -75,8 +76,6 @@ export function createWriter(source: WriterSource): Prepare | null {
     return object ? preparedWriter(object, variables) : null;
   };
 }
-
-const NO_VARIABLES: VariableValues = { sources: {}, coerced: {} };
 
 /** Writes the data of one event of a subscription, as `Prepared` does. `event` is the root value. */
 export type EventWriter = (event: unknown, context: unknown) => MaybePromise<Text>;

@@ -27,6 +27,8 @@ import { isDirectMutation } from './cache-hints.ts';
 import { compileObject, type Compiled, type Compiling, type WriterSource } from './compile.ts';
 import {
   NO_INFO,
+  NO_VARIABLES,
+  isObject,
   isThenable,
   valueWriter,
   type ObjectWriter,
@@ -82,8 +84,6 @@ function compile(
   const write = valueWriter(field.type, ofObject);
   return write && { write, plain: compiling.fields === 0 };
 }
-
-const NO_VARIABLES: VariableValues = { sources: {}, coerced: {} };
 
 type Possible = { readonly type: GraphQLAbstractType; readonly writers: ReadonlyMap<string, Compiled> };
 
@@ -150,10 +150,6 @@ function directMutationWriter(
     return (context, note) =>
       isObject(context) ? resolved(coerced.args, { context, variables, args: [], note }) : null;
   };
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }
 
 /** What the resolver of a node returned or threw. */

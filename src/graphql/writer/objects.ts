@@ -324,6 +324,7 @@ export const NO_INFO = new Proxy(
   },
 );
 const NO_ARGUMENTS = Object.freeze({});
+export const NO_VARIABLES: VariableValues = { sources: {}, coerced: {} };
 
 /**
  * Creates the function that resolves a field. `number`: the place of its arguments in `Run.args`; null when they use no
@@ -360,7 +361,7 @@ function propertyOf(name: string): Member['peek'] {
   };
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null;
 }
 
@@ -428,17 +429,16 @@ function nullableWriter(
       if (object && getNullableType(type.ofType) === below) kept = object.kept;
       return object;
     });
-    return item && listWriter(item, kept);
+    return item && keptOr(listWriter(item), kept);
   }
   return isLeafType(type) ? leafWriter(type) : (ofObject(type)?.write ?? null);
 }
 
-function listWriter(writeItem: WriteValue, kept: ObjectWriter['kept']): WriteValue {
-  const write = plainListWriter(writeItem);
+function keptOr(write: WriteValue, kept: ObjectWriter['kept']): WriteValue {
   return kept ? kept(write) : write;
 }
 
-function plainListWriter(writeItem: WriteValue): WriteValue {
+function listWriter(writeItem: WriteValue): WriteValue {
   return (value, run) => {
     if (!Array.isArray(value)) return null;
     const pieces: MaybePromise<Text>[] = [];

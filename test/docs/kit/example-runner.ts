@@ -1,5 +1,6 @@
 /** Runs the examples of the documentation with a relay. */
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { dirname, join } from 'node:path';
@@ -10,44 +11,53 @@ import { signToken } from '../../../src/http/tokens.ts';
 import { parsePolicyFile } from '../../../src/policy.ts';
 import { launchChromium } from '../../browser/kit/chromium.ts';
 import { freePort } from '../../kit/free-port.ts';
-import { type Example, ROOT } from './examples.ts';
+import { type Example, examplesOf, ROOT } from './examples.ts';
 
 const SECRET = 'a secret of more than thirty-two bytes';
 const ADMIN = 'an-administrator-of-the-documentation';
 /** The path of a module that each Node process of an example loads first. */
 const HOOKS = join(import.meta.dirname, 'from-source.mjs');
 /**
- * The shell functions for examples. curl fails on HTTP errors, except when an example limits its time. npx and
+ * The shell functions for examples. curl fails on HTTP errors, except when an example limits its time. npm, npx and
  * `callboard` run the programs of this checkout.
  */
 const SHELL = `
 npx() { "$@"; }
+npm() { (cd '${ROOT}' && command npm "$@"); }
 callboard() { node '${ROOT}/src/bin.ts' "$@"; }
 curl() { case " $* " in *" -m "*) command curl -sS "$@" || [ $? = 28 ];; *) command curl -sS --fail-with-body "$@";; esac; }
 `;
 
+/** The address of the relay of a page, and the other ports that pages name: each is replaced by a free one. */
+const RELAY_PORT = 4400;
+const OTHER_PORTS = [4401, 6399] as const;
+/** How long a program that runs in the background may take to print what a page says, in milliseconds. */
+const SHOWN_WITHIN_MS = 60_000;
+
 type Runner = AsyncDisposable & {
   /**
-   * Runs one example. The examples of a page run one after the other. Rejects if the example fails, with the output in
-   * the message.
+   * Runs one example. The examples of a page run one after the other. A block `text shows` holds what the examples
+   * before it printed. Rejects if the example fails, with the output in the message. A command that does not complete is
+   * a failure, unless the page shows what the example prints (`isShown`).
    */
-  run(example: Example): Promise<void>;
+  run(example: Example, options?: { readonly isShown?: boolean }): Promise<void>;
 };
 
 /**
  * Starts a real relay in direct mode, and creates a folder in which the examples of one page run with the variables
- * TOKEN (of the user `demo`) and ADMIN. The ports 4400 and 4401 of the examples are replaced by free ones. Pages are
- * opened in a browser, from an origin that the relay allows. The client `alice/desk`, which examples of the command
- * line call, is connected before the first of them.
+ * TOKEN (of the user `demo`) and ADMIN. The folder has the client of README.md. The ports of the examples are replaced
+ * by free ones; `ownRelays`: the page starts its relays itself. Pages are opened in a browser, from an origin that the
+ * relay allows. The client `alice/desk`, which examples of the command line call, is connected before the first of them.
  */
-export async function startRunner(): Promise<Runner> {
+export async function startRunner({ ownRelays = false } = {}): Promise<Runner> {
   const pagePort = await freePort();
   const pages = createPages(pagePort);
   const allowedOrigins = [`http://127.0.0.1:${pagePort}`];
   const auth = { adminTokens: [ADMIN], secret: SECRET };
   const relay = await openCallboard({ config: { auth, allowedOrigins } });
   const url = await relay.listen();
-  const control = await freePort();
+  const ports = new Map([[RELAY_PORT, ownRelays ? await freePort() : Number(new URL(url).port)]]);
+  for (const port of OTHER_PORTS) ports.set(port, await freePort());
   await mkdir(join(ROOT, '.cache'), { recursive: true });
   const folder = await mkdtemp(join(ROOT, '.cache/docs-'));
   const token = await tokenOf('demo');
@@ -57,23 +67,31 @@ export async function startRunner(): Promise<Runner> {
   };
   const desk = createDesk(url);
   const groups: number[] = [];
-  const place = { folder, env, groups };
-  const adapt = (text: string): string =>
-    text.replaceAll(/\b4400\b/g, new URL(url).port).replaceAll(/\b4401\b/g, String(control));
+  const output = createOutput();
+  const shared = { folder, env, groups, output };
+  const adapt = (text: string): string => text.replaceAll(/\b\d{4}\b/g, (word) => String(ports.get(+word) ?? word));
+  const [client] = examplesOf('README.md').filter(({ info }) => info === 'file=client.mjs');
+  await writeFile(join(folder, 'client.mjs'), adapt(client?.text ?? ''));
   return {
-    async run(example) {
+    async run(example, { isShown = false } = {}) {
       const text = adapt(example.text);
-      const file = /^file=(\S+)$/.exec(example.info)?.[1];
+      const file = optionOf(example, 'file');
       if (example.language === 'json') return checkJson(text, example.info);
       if (example.language === 'graphql') return runQuery(url, text);
-      if (example.language === 'html') return pages.open(file ?? 'index.html', text, `token=${token}`);
+      const place = { ...shared, isShown };
+      if (example.language === 'text') return output.shows(text);
+      if (example.language === 'html') {
+        const clicks = optionOf(example, 'clicks')?.split(',') ?? [];
+        return pages.open({ name: file ?? 'index.html', html: text, fragment: `token=${token}`, clicks });
+      }
       if (/^(.*\| )?callboard /m.test(text)) await desk.connected();
       if (example.language === 'sh') return runProgram('bash', ['-ec', SHELL + text], place);
       if (example.language !== 'js') throw new Error(`No way to run a block of ${example.language}.`);
       const name = file ?? 'example.mjs';
       await writeFile(join(folder, name), text);
       // A named program that connects as a client is not run here, because the next shell block of the page starts it.
-      if (file === undefined || !text.includes('runtime.connect()')) await runProgram('node', [name], place);
+      if (file === undefined || !/runtime\.connect\(\)|new WebSocket\(/.test(text))
+        await runProgram('node', [name], place);
     },
     async [Symbol.asyncDispose]() {
       for (const group of groups) stopGroup(group);
@@ -81,6 +99,35 @@ export async function startRunner(): Promise<Runner> {
       await pages[Symbol.asyncDispose]();
       await relay.close();
       await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Returns the value of `name=value` in what follows the language of a block. */
+function optionOf({ info }: Example, name: string): string | undefined {
+  return info
+    .split(' ')
+    .find((word) => word.startsWith(`${name}=`))
+    ?.slice(name.length + 1);
+}
+
+/** Collects what the programs of a page print. */
+function createOutput() {
+  const grown = new EventTarget();
+  let all = '';
+  return {
+    add(text: string): void {
+      all += text;
+      grown.dispatchEvent(new Event('output'));
+    },
+    /** Resolves once each of these lines was printed, alone or as a part of a line. Rejects if one is not. */
+    async shows(lines: string): Promise<void> {
+      const late = AbortSignal.timeout(SHOWN_WITHIN_MS);
+      const missing = (): string | undefined => lines.split('\n').find((line) => !all.includes(line));
+      while (missing() !== undefined) {
+        if (late.aborted) throw new Error(`Not printed: ${missing()}\nPrinted:\n${all}`);
+        await Promise.race([once(grown, 'output'), once(late, 'abort')]);
+      }
     },
   };
 }
@@ -107,19 +154,31 @@ function tokenOf(user: string): Promise<string> {
   return signToken({ secret: SECRET, user, scopes, ttlSeconds: 3600, now: Date.now() });
 }
 
-type Place = { readonly folder: string; readonly env: Record<string, string>; readonly groups: number[] };
+type Place = {
+  readonly folder: string;
+  readonly env: Record<string, string>;
+  readonly groups: number[];
+  readonly output: ReturnType<typeof createOutput>;
+  readonly isShown: boolean;
+};
 
-async function runProgram(program: string, argv: readonly string[], { folder, env, groups }: Place): Promise<void> {
+async function runProgram(program: string, argv: readonly string[], place: Place): Promise<void> {
+  const { folder, env, groups, isShown } = place;
   const child = spawn(program, argv, { cwd: folder, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   if (child.pid !== undefined) groups.push(child.pid);
   let output = '';
-  child.stdout.on('data', (text) => (output += text));
-  child.stderr.on('data', (text) => (output += text));
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+      place.output.add(text);
+    });
+  }
   // The event `exit` is awaited and not `close`, because programs that the shell started in the background keep the
   // pipes open.
   const code = await new Promise((done) => child.once('exit', done));
   if (code !== 0) throw new Error(`It ended with ${String(code)}:\n${output}`);
-  if (/"outcome":"(?!completed)/.test(output)) throw new Error(`The command did not complete:\n${output}`);
+  if (!isShown && /"outcome":"(?!completed")/i.test(output))
+    throw new Error(`The command did not complete:\n${output}`);
 }
 
 async function runQuery(url: string, query: string): Promise<void> {
@@ -149,8 +208,16 @@ function stopGroup(leader: number): void {
 export type Pages = AsyncDisposable & {
   /**
    * Serves the page at `http://127.0.0.1:<port>/<name>` and opens it with this fragment. Rejects if its script fails.
+   * Then clicks the buttons of these names, one after the other, each as soon as it can be clicked.
    */
-  open(name: string, html: string, fragment: string): Promise<void>;
+  open(page: OpenedPage): Promise<void>;
+};
+
+type OpenedPage = {
+  readonly name: string;
+  readonly html: string;
+  readonly fragment: string;
+  readonly clicks: readonly string[];
 };
 
 /** Creates the pages of one origin. The browser starts with the first page. */
@@ -171,13 +238,19 @@ function createPages(port: number): Pages {
     return started;
   };
   return {
-    async open(name, html, fragment) {
+    async open({ name, html, fragment, clicks }) {
       files.set(`/${name}`, html);
       browser ??= await start();
       const page = await browser.newPage();
       const failed = Promise.withResolvers<never>();
       page.on('pageerror', failed.reject);
       await Promise.race([page.goto(`http://127.0.0.1:${port}/${name}#${fragment}`), failed.promise]);
+      const click = async (): Promise<void> => {
+        for (const button of clicks)
+          await page.getByRole('button', { name: button, exact: true }).click({ timeout: 0 });
+      };
+      // The page may be closed before all buttons were clicked. What the page says it prints then is missing.
+      click().catch(() => undefined);
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };

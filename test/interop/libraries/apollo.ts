@@ -4,11 +4,11 @@ import { CombinedGraphQLErrors, gql, type ApolloClient } from '@apollo/client';
 import { RECIPES } from '../kit/recipes.ts';
 import { CodedError, type Answer, type CachingClient, type Variables } from './cache.ts';
 
-type Recipe = { createApolloClient(given: { relay: string; token: string }): ApolloClient };
+type Recipe = { createApolloClient(given: { relay: string; token: () => string }): ApolloClient };
 
 export async function openApollo(relay: string, token: string): Promise<CachingClient> {
   const { createApolloClient }: Recipe = await import(join(RECIPES, 'apollo.mjs'));
-  const client = createApolloClient({ relay, token });
+  const client = createApolloClient({ relay, token: () => token });
   return {
     watch(query, variables = {}) {
       const watched = client.watchQuery<Answer>({ query: gql(query), variables, fetchPolicy: 'cache-first' });

@@ -16,7 +16,7 @@ type Shown = {
   /** The rows below each user, in the order of the app. */
   readonly connections: Map<string, Row>;
 };
-type Recipe = { createRelayEnvironment(given: { relay: string; token: string }): Environment };
+type Recipe = { createRelayEnvironment(given: { relay: string; token: () => string }): Environment };
 type App = { Overview: ComponentType<{ readonly pageSize: number; readonly views: object }> };
 
 const PAGE = 10;
@@ -37,7 +37,7 @@ beforeEach(async () => {
   warnings = (['warn', 'error'] as const).map((name) => vi.spyOn(console, name).mockReturnValue(undefined));
   const { createRelayEnvironment }: Recipe = await import(join(RECIPES, 'relay-environment.mjs'));
   const { Overview }: App = await import(join(RECIPES, 'app/Overview.js'));
-  environment = createRelayEnvironment({ relay: world.relay.url, token: world.relay.admin });
+  environment = createRelayEnvironment({ relay: world.relay.url, token: () => world.relay.admin });
   shown = {
     contexts: { contexts: [], hasNext: false, loadNext: () => undefined },
     users: new Map(),

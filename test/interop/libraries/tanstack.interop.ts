@@ -11,12 +11,12 @@ type Queries = {
   readonly connections: QueryObserver<readonly Row[]>;
   readonly stop: () => void;
 };
-type Recipe = { createQueries(given: { relay: string; token: string }): Queries };
+type Recipe = { createQueries(given: { relay: string; token: () => string }): Queries };
 
 test('TanStack Query, as the documentation sets it up, loads a list again after an event', async () => {
   await using world = await openWorld();
   const { createQueries }: Recipe = await import(join(RECIPES, 'tanstack.mjs'));
-  const { queries, connections, stop } = createQueries({ relay: world.relay.url, token: world.relay.admin });
+  const { queries, connections, stop } = createQueries({ relay: world.relay.url, token: () => world.relay.admin });
   let shown: readonly Row[] = [];
   const unsubscribe = connections.subscribe(({ data }) => void (shown = data ?? []));
   const users = (): readonly string[] => shown.map(({ userId }) => userId);

@@ -4,11 +4,11 @@ import { gql, type Client, type OperationResult } from '@urql/core';
 import { RECIPES } from '../kit/recipes.ts';
 import { CodedError, type Answer, type CachingClient, type Variables, type Watch } from './cache.ts';
 
-type Recipe = { createUrqlClient(given: { relay: string; token: string }): Client };
+type Recipe = { createUrqlClient(given: { relay: string; token: () => string }): Client };
 
 export async function openUrql(relay: string, token: string): Promise<CachingClient> {
   const { createUrqlClient }: Recipe = await import(join(RECIPES, 'urql.mjs'));
-  const client = createUrqlClient({ relay, token });
+  const client = createUrqlClient({ relay, token: () => token });
   return {
     watch: (query, variables = {}) => watch(client, query, variables),
     load: async (query, variables = {}) =>

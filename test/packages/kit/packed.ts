@@ -21,6 +21,7 @@ const FILES = [
     'tsconfig.json',
     'tsconfig.build.json',
     'schema.graphql',
+    'frames.schema.json',
     'docs/clients.md',
   ],
   ...['README.md', 'LICENSE', 'PROTOCOL.md', 'ARCHITECTURE.md', 'CHANGELOG.md'],

@@ -4,8 +4,8 @@
 
 /**
  * The expected answer. `shows`: it contains the owner's rows. `empty`: it contains none of them. `null`: the field is
- * null. `count <n>`: it has this number of rows. Any other text is the code of an error, or `refused: <code>` for a
- * typed refusal.
+ * null. `count <n>`: it has this number of rows. Any other text is a code: of an error of a query, of the
+ * typed refusal of a mutation.
  */
 export type Verdict = string;
 
@@ -126,7 +126,7 @@ const SITE_FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
       rule: 'session',
       // The site does not offer this action, so the owner's call runs nothing.
       call: 'invokeSiteAction(input: { sessionId: $session, action: "none.such" })',
-      found: 'refused: site_action_denied',
+      found: 'site_action_denied',
       admin: 'forbidden',
       other: 'not_found',
     },
@@ -302,7 +302,7 @@ export const FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
       call: 'invokeAction(input: { userId: $user, clientId: $client, action: $action, params: $params, commandId: $command })',
       found: 'shows',
       other: 'not_found',
-      absent: 'refused: not_connected',
+      absent: 'not_connected',
     },
   ],
   'Query.auditEvents': [

@@ -189,22 +189,6 @@ function atWrite<T>(texts: readonly string[], look: () => T): Promise<T> {
   return promise;
 }
 
-if (import.meta.main) {
-  const print = (way: string, walk: Walk): void =>
-    void process.stdout.write(`${way}: ${walk.length} files\n${walk.join('\n')}\n\n`);
-  const { inbound, outbound } = await walkCall();
-  print('call, from the request to the socket of the client', inbound);
-  print('call, from the result to the response', outbound);
-  print('known query, from the request to the response', await walkQuery());
-  print('event of a site, from the request to the stream of a viewer', await walkEvent());
-  const redis = await startRedis();
-  try {
-    print('call, from the request to the socket of Redis', await walkAdmission(redis.url));
-  } finally {
-    await redis.stop();
-  }
-}
-
 // Finds the files of `src` whose code led from one moment to a later one, through callbacks, promises and ticks.
 
 /**
@@ -273,5 +257,21 @@ class CausalChain implements Disposable {
     const lines = (new Error().stack ?? '').split('\n');
     const files = lines.flatMap((line) => FRAME.exec(line)?.[1] ?? []).reverse();
     return { at: this.#clock++, by: executionAsyncId(), files };
+  }
+}
+
+if (import.meta.main) {
+  const print = (way: string, walk: Walk): void =>
+    void process.stdout.write(`${way}: ${walk.length} files\n${walk.join('\n')}\n\n`);
+  const { inbound, outbound } = await walkCall();
+  print('call, from the request to the socket of the client', inbound);
+  print('call, from the result to the response', outbound);
+  print('known query, from the request to the response', await walkQuery());
+  print('event of a site, from the request to the stream of a viewer', await walkEvent());
+  const redis = await startRedis();
+  try {
+    print('call, from the request to the socket of Redis', await walkAdmission(redis.url));
+  } finally {
+    await redis.stop();
   }
 }

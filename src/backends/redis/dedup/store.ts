@@ -1,5 +1,5 @@
 /** Core's DedupStore over Redis: reads how many received messages were new and how many were duplicates. */
-import type { DedupStore } from '../../../core/dedup/dedup-store.ts';
+import type { DedupStore } from '../../../core/dedup/dedup.ts';
 import { DEDUP_GRAIN_MS, DEDUP_TTL_MS } from '../../../core/limits.ts';
 import { listOf } from '../types.ts';
 import type { Store } from '../store.ts';

@@ -1,7 +1,6 @@
 /** Keeps the waits of this process's callers. Redis only knows which nodes wait for a command (see lib-waiters.lua). */
 import { ChurnMap } from '../../../core/collections.ts';
-import { type Command, satisfied, type Waiter } from '../../../core/commands/command.ts';
-import type { NewWaiter } from '../../../core/commands/stores.ts';
+import { satisfied, waiterOf, type Command, type NewWaiter, type Waiter } from '../../../core/commands/command.ts';
 import type { CommandKey } from '../../../core/ids.ts';
 import type { JsonText } from '../../../core/json.ts';
 import { sortable, type Position } from '../../../core/page.ts';
@@ -77,7 +76,7 @@ export function createLocalWaits(): LocalWaits {
     register(wait, registered) {
       if (wait.listed) return wait.listed.waiter;
       const { rpcId } = wait.request;
-      const waiter = waiterOf(wait, registered);
+      const waiter = waiterOf(registered.command, wait.request, registered.at);
       // A page continues after a position, so no wait is listed before one that was listed earlier.
       last.at = Math.max(last.at, registered.at);
       wait.listed = { waiter, position: [sortable(last.at), sortable(++last.place), rpcId] };
@@ -104,12 +103,6 @@ export function createLocalWaits(): LocalWaits {
     ofCommand: (key) => (byCommand.get(nameOf(key)) ?? []).filter(({ listed }) => listed !== null),
     listed: () => inOrder.values(),
   };
-}
-
-function waiterOf({ key, request }: LocalWait, { command, at }: Registered): Waiter {
-  const { rpcId, callerNodeId, waitFor, withinMs } = request;
-  const timesOutAt = withinMs === null ? command.deadline : Math.min(at + withinMs, command.deadline);
-  return { ...key, action: command.action, rpcId, callerNodeId, waitFor, createdAt: at, timesOutAt };
 }
 
 function nameOf({ userId, clientId, commandId }: CommandKey): string {

@@ -1,5 +1,6 @@
 /** Core's WaiterStore over Redis: registers waits in Redis, and lists those of this process. */
-import type { NewWaiter, AttachResult, WaiterStore } from '../../../core/commands/stores.ts';
+import type { NewWaiter } from '../../../core/commands/command.ts';
+import type { AttachResult, WaiterStore } from '../../../core/commands/stores.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import { WAITERS_PER_COMMAND } from '../../../core/limits.ts';
 import type { RedisParts } from '../parts.ts';

@@ -88,6 +88,7 @@ export const ARGUMENTS: Readonly<Record<string, string>> = {
   'context add': 'prod https://relay.example --token-command pass',
   'context use': 'prod',
   'context rm': 'prod',
+  conformance: '--list',
   completion: 'fish',
 };
 /** The verbs that need events while they run, because they print nothing else. */

@@ -1,0 +1,146 @@
+/** Runs the verb `conformance`: checks an author's own client against PROTOCOL.md. */
+import { spawn } from 'node:child_process';
+import { randomId } from '../../clients/link/platform.ts';
+import { allClaims, checkClient, type ClaimResult } from '../conformance/check.ts';
+import type { ClientProgram, StartProgram } from '../conformance/trial.ts';
+import { OperatorFailure, usageFailure } from '../failure.ts';
+import { EXIT } from '../io.ts';
+import { readMs, type RunVerb } from '../output.ts';
+
+/** The action that the client offers for this check, unless `--action` names another. */
+const ACTION = 'conformance.echo';
+const WITHIN_MS = 5_000;
+/** How long a program may take until its first hello; compilers and virtual machines take their time. */
+const START_MS = 60_000;
+/** How long to wait for a client that the author starts. */
+const AUTHOR_MS = 600_000;
+/** How much of the client's output is shown when something fails, in characters. */
+const TAIL_CHARS = 2_000;
+
+export const conformance: RunVerb = async ({ io, clock, args, flags, lists, stopped }) => {
+  const { action = ACTION, json, list } = flags;
+  if (list !== undefined) return io.print(allClaims().map(listLine).join(''));
+  const leftOut = lists['except'] ?? [];
+  const unknown = leftOut.find((name) => !allClaims().some((claim) => claim.name === name));
+  if (unknown !== undefined) throw usageFailure(`--except: there is no claim ${unknown}; see --list`);
+  const token = randomId('conformance-');
+  const results: ClaimResult[] = [];
+  let url = '';
+  let tail = '';
+  const printed = (text: string): void => void (tail = (tail + text).slice(-TAIL_CHARS));
+  const started: StartProgram = (changed) =>
+    startProgram(args, { env: { ...io.env, RELAY: url, TOKEN: token }, printed, changed });
+  const came = await checkClient({
+    ...{ clock, token, action, leftOut, stopped, port: readPort(flags['port']) },
+    withinMs: readMs(flags['within'], WITHIN_MS, '--within'),
+    connectWithinMs: args.length > 0 ? START_MS : AUTHOR_MS,
+    start: args.length > 0 ? started : null,
+    onListening(address) {
+      url = address;
+      io.complain(instructions({ url, token, action, command: args }));
+    },
+    onResult(result) {
+      results.push(result);
+      if (json === undefined) io.print(resultLine(result));
+    },
+  }).catch(explain);
+  const ok = came && results.every(({ verdict }) => verdict !== 'fails');
+  if (json === undefined && came) io.print(summary(results));
+  if (json !== undefined) io.print(`${JSON.stringify({ ok, claims: results })}\n`);
+  if (!came) io.complain('No client connected, or its first frame was no `hello` (PROTOCOL.md, section 3).\n');
+  if (!ok && tail !== '') io.complain(`The client printed last:\n${tail.trimEnd()}\n`);
+  return ok ? EXIT.done : EXIT.failed;
+};
+
+/** Throws the error again, or a sentence that helps. */
+function explain(error: unknown): never {
+  if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')
+    throw new OperatorFailure(
+      EXIT.failed,
+      'port_in_use',
+      'Another program listens on this port: choose another --port.',
+    );
+  throw error;
+}
+
+function readPort(text = '0'): number {
+  const port = Number(text);
+  if (!/^\d{1,5}$/.test(text) || port > 65_535) throw usageFailure('--port: expected a number from 0 to 65535');
+  return port;
+}
+
+type Told = {
+  readonly url: string;
+  readonly token: string;
+  readonly action: string;
+  readonly command: readonly string[];
+};
+
+function instructions({ url, token, action, command }: Told): string {
+  return `The client connects to RELAY with TOKEN and advertises the action ${action}, which returns its params, an object.
+Three members of the params steer it: "progress" (any value) is reported as progress; "wait_ms" (an integer) is how long
+the handler waits then, unless it is stopped; "fail" (a text) makes the handler fail with this message.
+
+RELAY=${url} TOKEN=${token}
+
+${command.length > 0 ? `Both are in the environment of: ${command.join(' ')}` : 'Start the client now, with these two. (Or let this command start it, which checks more: callboard conformance -- <command>)'}
+
+`;
+}
+
+// Starts the client under test as a program of its own.
+
+type ProgramOptions = {
+  /** The variables of the program, among them RELAY and TOKEN. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Receives what the program prints, and why it could not be started. */
+  readonly printed: (text: string) => void;
+  /** Called when the program has ended. */
+  readonly changed: () => void;
+};
+
+function startProgram(
+  [name = '', ...args]: readonly string[],
+  { env, printed, changed }: ProgramOptions,
+): ClientProgram {
+  const child = spawn(name, args, { env: { ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let ended = false;
+  const end = (): void => {
+    ended = true;
+    resolve();
+    changed();
+  };
+  child.on('error', ({ message }) => (printed(`${message}\n`), end()));
+  child.on('exit', end);
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => printed(String(text)));
+  return {
+    get ended() {
+      return ended;
+    },
+    leave: () => void child.kill('SIGTERM'),
+    async kill() {
+      child.kill('SIGKILL');
+      await promise;
+    },
+  };
+}
+
+function listLine({ name, section, says, optional }: ReturnType<typeof allClaims>[number]): string {
+  return `${name.padEnd(22)} section ${section}${optional === true ? ', optional' : ''}: ${says}\n`;
+}
+
+function resultLine({ name, section, says, optional, verdict, remark, expected, came, why }: ClaimResult): string {
+  const about = `${name}${optional ? ' (optional)' : ''}: ${says}`;
+  if (verdict === 'ok') return `ok       ${about}${remark === undefined ? '' : ` (${remark})`}\n`;
+  if (verdict === 'unused' || verdict === 'not_run')
+    return `${verdict === 'unused' ? 'unused ' : 'not run'}  ${about} (${why ?? ''})\n`;
+  return `${verdict === 'fails' ? 'FAILS: ' : 'left out'} ${about}. Expected ${expected ?? ''}; came ${came ?? ''}. See PROTOCOL.md, section ${section}.\n`;
+}
+
+function summary(results: readonly ClaimResult[]): string {
+  const count = (verdict: ClaimResult['verdict']): number =>
+    results.filter((result) => result.verdict === verdict).length;
+  const [ok, fails, unused] = [count('ok'), count('fails'), count('unused')];
+  return `\n${results.length} claims: ${ok} ok, ${fails} failed, ${unused} of optional features that the client does not have, ${results.length - ok - fails - unused} not judged\n`;
+}

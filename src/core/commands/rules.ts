@@ -1,0 +1,544 @@
+/**
+ * The rules by which commands move, once for every store. A rule is pure but for its transaction: it decides by what
+ * the transaction reads, and changes state only by the transaction's verbs.
+ */
+import type { Code } from '../errors.ts';
+import { keyOf, type ClientKey, type CommandKey } from '../ids.ts';
+import type { JsonText } from '../json.ts';
+import { PROGRESS_ROW_MS, QUEUE_PER_CLIENT, SIGHTINGS_PER_COMMAND, WAITERS_PER_COMMAND } from '../limits.ts';
+import { BORROWED_PART, SCOPE_SHARE } from '../shares/shares.ts';
+import {
+  END_MESSAGES,
+  isTerminal,
+  satisfied,
+  waiterOf,
+  wasDispatched,
+  type Command,
+  type NewWaiter,
+  type Outcome,
+  type Sighting,
+} from './command.ts';
+import {
+  endMessageId,
+  type AdmitPreview,
+  type AdmitQuestion,
+  type AdmitRequest,
+  type AdmitResult,
+  type AttachResult,
+  type Binding,
+  type DispatchResult,
+  type End,
+  type FinishResult,
+  type LinkMove,
+  type RebindResult,
+  type Report,
+  type ReportResult,
+  type Settlement,
+  type SettleResult,
+} from './stores.ts';
+import type { ClientView, CommandMessage, HeldCommand, RefusedAdmission, Transaction } from './transaction.ts';
+
+const SCOPE_FULL: RefusedAdmission = { kind: 'refused', code: 'capacity_exceeded' };
+const MEMBER_FULL: RefusedAdmission = { kind: 'refused', code: 'share_exceeded', share: SCOPE_SHARE };
+const QUEUE_FULL: RefusedAdmission = { kind: 'refused', code: 'queue_full' };
+const CONFLICT: RefusedAdmission = { kind: 'refused', code: 'command_conflict' };
+const WAITS_FULL: RefusedAdmission = { kind: 'refused', code: 'capacity_exceeded' };
+
+type Known<E> = {
+  readonly answer: Exclude<AdmitPreview['answer'], { readonly kind: 'admitted' }>;
+  /** The command that the caller may attach to. */
+  readonly entry: E | null;
+};
+
+/** The link that a command is to be written to; `attempt`: as for `CommandStore.dispatch`, null if none was named. */
+export type Attempt = { readonly binding: Binding; readonly attempt: string | null };
+
+const SKIP: DispatchResult = { kind: 'skip' };
+
+const OUTCOME: Readonly<Record<End['kind'], Outcome>> = {
+  result: 'completed',
+  error: 'failed',
+  cancelled: 'cancelled',
+};
+const ROW_KIND = { result: 'result', error: 'error', cancelled: 'cancel' } as const;
+
+type Late = { readonly end: End; readonly messageId: string };
+
+/** The members of a record that change when a command ends. */
+type EndOfRecord = Pick<Command, 'outcome' | 'execution' | 'error' | 'reason'> &
+  Partial<Pick<Command, 'cancelRequestedAt' | 'sightings'>>;
+
+/** What happened to a client's link. */
+export type Move = { readonly binding: Binding; readonly link: LinkMove };
+
+/**
+ * The rules over one transaction. `E` is a command and `C` a client as the store holds them. Each public method is one
+ * act, as the methods of the same name of CommandStore and WaiterStore say.
+ */
+export class CommandRules<E extends HeldCommand, C extends ClientView<E>> {
+  readonly tx: Transaction<E, C>;
+
+  constructor(tx: Transaction<E, C>) {
+    this.tx = tx;
+  }
+
+  // Admission.
+
+  /** Admits a command, or attaches the caller to the one that has its id. A refusal has written nothing. */
+  admit(request: AdmitRequest): AdmitResult {
+    if (this.tx.isOutdated(request)) return { kind: 'outdated' };
+    // If the caller chose no id, the relay has just made one, so no command can have it.
+    const known = request.chosenId ? this.#answerOfKnown(request) : null;
+    if (known) return known.entry ? this.#attachTo(known.entry, request) : known.answer;
+    const client = this.tx.client(request);
+    const refusal = this.#refuseNew(request, client);
+    if (refusal) return refusal;
+    const { binding } = client;
+    const queued = newCommand(request, binding, this.tx.now);
+    const claim = request.claim && mayMark(client, request.claim.binding) ? request.claim : null;
+    const command = claim ? dispatched(queued, claim.binding, this.tx.now) : queued;
+    const entry = this.tx.add(client, request, command, claim && attemptOf(claim.binding, claim.attempt));
+    this.tx.retain(entry, { kind: 'command', kept: request.kept, instanceId: queued.expectedInstanceId });
+    if (!satisfied(request.waiter.waitFor, command)) this.tx.wait(entry, request.waiter);
+    if (!claim) {
+      if (binding) this.tx.offer(entry, binding.nodeId);
+      return { kind: 'admitted', command };
+    }
+    const remainingMs = command.deadline - this.tx.now;
+    return {
+      kind: 'admitted',
+      command: queued,
+      dispatch: { kind: 'dispatch', command, params: request.params, remainingMs },
+    };
+  }
+
+  /** Returns what `admit` would answer now. Writes nothing. */
+  preview(question: AdmitQuestion): AdmitPreview {
+    const client = this.tx.client(question);
+    const known = question.chosenId ? this.#answerOfKnown(question) : null;
+    return {
+      answer: known?.answer ?? this.#refuseNew(question, client) ?? { kind: 'admitted' },
+      known: known !== null,
+      boundInstanceId: client.binding?.instanceId ?? null,
+      reserved: this.tx.reserved(question.scopeId),
+      queued: client.waiting.size,
+    };
+  }
+
+  /** Returns the answer for an id that is known already, or null if the id is unknown. */
+  #answerOfKnown(question: AdmitQuestion): Known<E> | null {
+    const entry = this.tx.find(question);
+    if (entry) {
+      const refusal = this.#refuseAttach(entry, question);
+      if (refusal) return { answer: refusal, entry: null };
+      return { answer: { kind: 'attached', command: entry.command, result: this.tx.result(entry) }, entry };
+    }
+    const mark = this.tx.markOf(question, question.digest);
+    if (mark === null) return null;
+    return { answer: mark === 'conflict' ? CONFLICT : { kind: 'ended', mark }, entry: null };
+  }
+
+  /** Returns why an invocation may not attach to the existing command with its id, or null if it may. */
+  #refuseAttach(entry: E, { digest, waiter }: AdmitQuestion): RefusedAdmission | null {
+    if (entry.command.digest !== digest) return CONFLICT;
+    if (satisfied(waiter.waitFor, entry.command)) return null;
+    return this.tx.canWait(entry, waiter, WAITERS_PER_COMMAND) ? null : WAITS_FULL;
+  }
+
+  #attachTo(entry: E, { waiter }: AdmitRequest): AdmitResult {
+    const { command } = entry;
+    this.tx.reserveMark(entry);
+    if (!satisfied(waiter.waitFor, command)) this.tx.wait(entry, waiter);
+    return { kind: 'attached', command, result: this.tx.result(entry) };
+  }
+
+  /** Returns why a command with an unknown id may not be admitted, or null if it may. */
+  #refuseNew(question: AdmitQuestion, client: C): RefusedAdmission | null {
+    const { binding } = client;
+    const { connectWithinMs, namedInstanceId, scopeId, scopeLimit, memberLimit, params } = question;
+    if (!binding && connectWithinMs === 0) return { kind: 'refused', code: 'not_connected' };
+    if (binding && namedInstanceId !== null && namedInstanceId !== binding.instanceId)
+      return { kind: 'refused', code: 'instance_mismatch' };
+    const full =
+      this.tx.scopeFull(scopeId, scopeLimit, SCOPE_FULL) ??
+      (memberLimit === null
+        ? null
+        : this.tx.memberFull(question, { above: scopeLimit * BORROWED_PART - 1, most: memberLimit }, MEMBER_FULL)) ??
+      this.tx.queueFull(client, QUEUE_PER_CLIENT, QUEUE_FULL);
+    if (full) return full;
+    const noMark = question.chosenId ? this.tx.noMark(client, question.commandId) : null;
+    if (noMark) return { kind: 'refused', code: noMark };
+    const noRoom = params === null ? null : this.tx.noRoom(client, params);
+    return noRoom && { kind: 'refused', code: noRoom, share: 'queued_bytes' };
+  }
+
+  // Dispatch and reports.
+
+  /** Records the dispatch of a command, at most once. The same attempt gets the same answer again. */
+  dispatch(key: CommandKey, { binding, attempt }: Attempt): DispatchResult {
+    const entry = this.tx.find(key);
+    if (!entry || this.tx.isOver(entry.command.deadline)) return SKIP;
+    const before = entry.command;
+    const markedBy = attemptOf(binding, attempt);
+    const isRepeated = before.stage === 'dispatched' && markedBy !== null && entry.markedBy === markedBy;
+    if (before.stage !== 'queued' && !isRepeated) return SKIP;
+    const bound = this.tx.client(key).binding;
+    if (!bound || !isSameLink(bound, binding)) return SKIP;
+    const command = isRepeated ? before : dispatched(before, binding, this.tx.now);
+    const params = isRepeated ? this.tx.params(entry) : this.tx.run(entry, command, markedBy);
+    return { kind: 'dispatch', command, params, remainingMs: command.deadline - this.tx.now };
+  }
+
+  /** Records an acknowledgement or progress of the bound instance. */
+  report(key: CommandKey, reported: Report): ReportResult {
+    const entry = this.tx.find(key);
+    if (!entry) return { kind: 'ignored', command: null };
+    const { command } = entry;
+    const { instanceId, kind, kept } = reported;
+    if (isTerminal(command) || command.boundInstanceId !== instanceId) return { kind: 'ignored', command };
+    if (command.stage === 'dispatched') {
+      this.#move(entry, { stage: 'acknowledged', lastProvenStage: 'acknowledged', acknowledgedAt: this.tx.now });
+      this.tx.reply(entry);
+    } else if (kind === 'ack') return { kind: 'ignored', command };
+    if (kind === 'progress' && kept) this.#progressRow(entry, { instanceId, kept });
+    return { kind: 'recorded', command: entry.command };
+  }
+
+  #progressRow(entry: E, row: Pick<CommandMessage, 'instanceId' | 'kept'>): void {
+    const { progress, command } = entry;
+    if (progress && this.tx.now - progress.at < PROGRESS_ROW_MS) return;
+    const rows = (progress?.rows ?? 0) + 1;
+    this.tx.noteProgress(entry, { rows, at: this.tx.now });
+    this.tx.retain(entry, { ...row, id: `${command.commandId}:progress:${rows}`, kind: 'progress' });
+  }
+
+  /** Replaces a command's record by one with these changes and the next version. */
+  #move(entry: E, change: Partial<Command>): Command {
+    const command = changed(entry.command, change);
+    this.tx.move(entry, command);
+    return command;
+  }
+
+  // Ends that clients report.
+
+  /**
+   * Handles an end that a client reported. The first end from the instance that the command is bound to is recorded. Any
+   * other report is counted, or kept as evidence.
+   */
+  finish(key: CommandKey, end: End): FinishResult {
+    const entry = this.tx.find(key);
+    if (!entry) return { kind: 'unknown' };
+    const before = entry.command;
+    const { sightings } = before;
+    const messageId = endMessageId(before.commandId, end);
+    const seen = sightings.length === 0 ? undefined : sightings.find((sighting) => sighting.messageId === messageId);
+    this.tx.see(entry, messageId, seen ?? null);
+    if (seen)
+      return { kind: 'duplicate', command: this.#move(entry, { sightings: seeAgain(before, seen, this.tx.now) }) };
+    if (isTerminal(before)) return { kind: 'late', command: this.#keepLate(entry, { end, messageId }) };
+    const { instanceId, kept, error } = end;
+    if (before.boundInstanceId !== instanceId)
+      return { kind: 'fenced', command: this.#keepLate(entry, { end, messageId }) };
+    this.tx.retain(entry, { id: messageId, kind: ROW_KIND[end.kind], instanceId, kept, error });
+    const recorded: EndOfRecord = {
+      outcome: OUTCOME[end.kind],
+      execution: end.refused ? 'refused_by_client' : 'reported_by_client',
+      error,
+      reason: error?.code ?? null,
+      sightings: see(before, messageId, this.tx.now),
+    };
+    return { kind: 'finished', command: this.#conclude(entry, recorded, end.payload) };
+  }
+
+  /**
+   * Keeps an end that came too late, or from another instance, as evidence. The command's record describes the first such
+   * end. History gets a row for each such end, until the record has SIGHTINGS_PER_COMMAND sightings.
+   */
+  #keepLate(entry: E, { end, messageId }: Late): Command {
+    const { command } = entry;
+    const { instanceId, kind, kept, error } = end;
+    if (command.sightings.length < SIGHTINGS_PER_COMMAND)
+      this.tx.retain(entry, { id: `${messageId}:late`, kind: 'late_result', instanceId, kept, error });
+    const digest = this.tx.sha256(`${kind}\n${end.payload ?? ''}\n${error?.code ?? ''}`);
+    return this.#move(entry, {
+      lateResults: command.lateResults + 1,
+      firstLate: command.firstLate ?? { at: this.tx.now, instanceId, kind, digest },
+      sightings: see(command, messageId, this.tx.now),
+    });
+  }
+
+  /** Ends a command. Commands become terminal only here. */
+  #conclude(entry: E, end: EndOfRecord, result: JsonText | null = null): Command {
+    const before = entry.command;
+    const command: Command = {
+      ...before,
+      version: before.version + 1,
+      stage: 'terminal',
+      terminalAt: this.tx.now,
+      outcome: end.outcome,
+      execution: end.execution,
+      error: end.error,
+      reason: end.reason,
+      cancelRequestedAt: end.cancelRequestedAt ?? before.cancelRequestedAt,
+      sightings: end.sightings ?? before.sightings,
+    };
+    this.tx.end(entry, command, result);
+    return command;
+  }
+
+  // Ends without a report, and cancels.
+
+  /** Ends a command that its client did not end, or records a request to cancel it. */
+  settle(key: CommandKey, settlement: Settlement): SettleResult {
+    const entry = this.tx.find(key);
+    if (!entry) return { kind: 'unknown' };
+    const { command } = entry;
+    if (isTerminal(command)) return { kind: 'unchanged', command };
+    if (settlement.kind === 'cancel') return this.#cancel(entry, settlement);
+    const code = settlement.kind === 'expire' ? this.#dueCode(command) : giveUpCode(command, settlement);
+    return code ? { kind: 'settled', command: this.#endUnreported(entry, code) } : { kind: 'unchanged', command };
+  }
+
+  /**
+   * Ends a command without a report from its client. The outcome `expired` proves that the command was never written to
+   * the client. If the command was dispatched, or the store has lost data, the outcome is `outcome_unknown`.
+   */
+  #endUnreported(entry: E, code: Code): Command {
+    const error = { code, message: END_MESSAGES[code] ?? code };
+    const before = entry.command;
+    const { commandId, boundInstanceId: instanceId } = before;
+    this.tx.retain(entry, { id: `${commandId}:end`, kind: 'error', instanceId, error });
+    const unknown = wasDispatched(before) || code === 'store_lost';
+    const command = this.#conclude(entry, {
+      outcome: unknown ? 'outcome_unknown' : 'expired',
+      execution: unknown ? 'may_have_run' : 'not_written',
+      error,
+      reason: code,
+    });
+    if (wasDispatched(command) && command.nodeId !== null)
+      this.tx.post(command.nodeId, { kind: 'ended', key: keyOf(command) });
+    return command;
+  }
+
+  #cancel(entry: E, { reason, by }: Extract<Settlement, { kind: 'cancel' }>): SettleResult {
+    const before = entry.command;
+    const isFirst = before.cancelRequestedAt === null;
+    if (isFirst) {
+      const error = reason === null ? null : { code: 'cancelled', message: reason };
+      this.tx.retain(entry, { kind: 'cancel', instanceId: before.boundInstanceId, error });
+    }
+    const cancelRequestedAt = before.cancelRequestedAt ?? this.tx.now;
+    if (!wasDispatched(before)) {
+      const command = this.#conclude(entry, {
+        outcome: 'cancelled',
+        execution: 'not_written',
+        error: before.error,
+        reason: `cancelled by ${by}`,
+        cancelRequestedAt,
+      });
+      return { kind: 'settled', command };
+    }
+    const command = isFirst ? this.#move(entry, { cancelRequestedAt, reason: `cancel requested by ${by}` }) : before;
+    if (command.nodeId !== null) this.tx.post(command.nodeId, { kind: 'cancel', key: keyOf(command), reason });
+    return { kind: 'requested', command };
+  }
+
+  #dueCode(command: Command): Code | null {
+    if (wasDispatched(command)) return this.tx.isOver(command.deadline) ? 'response_timeout' : null;
+    if (command.queuedAt === null) return this.tx.isOver(command.connectDeadline) ? 'connect_timeout' : null;
+    return this.tx.isOver(command.deadline) ? 'queue_timeout' : null;
+  }
+
+  // Links that come up and go down.
+
+  /**
+   * Moves a client's waiting commands: they are queued when its link comes up, and parked when it goes down. Divides its
+   * running commands into those of the connected instance and those of an earlier one.
+   */
+  rebind(key: ClientKey, { binding: reported, link }: Move): RebindResult {
+    const client = this.tx.client(key);
+    const bound = client.binding?.epoch ?? -Infinity;
+    if (link === 'up' ? reported.epoch < bound : reported.epoch !== bound)
+      return { requeued: 0, unfinished: [], orphaned: [] };
+    if (client.idle) {
+      this.tx.bind(key, link === 'down' ? null : reported);
+      return { requeued: 0, unfinished: [], orphaned: [] };
+    }
+    const { waiting, running } = client;
+    const unfinished: Command[] = [];
+    const orphaned: Command[] = [];
+    if (link === 'down') {
+      this.tx.bind(key, null);
+      for (const entry of [...waiting]) this.#park(entry);
+      return { requeued: 0, unfinished, orphaned };
+    }
+    this.tx.bind(key, reported);
+    let requeued = 0;
+    for (const entry of [...waiting]) {
+      const queuedBefore = entry.command.queuedAt !== null;
+      if (this.#queue(entry, reported) && queuedBefore) requeued++;
+    }
+    for (const entry of running) {
+      if (entry.command.boundInstanceId === reported.instanceId) unfinished.push(this.#reattach(entry, reported));
+      else orphaned.push(entry.command);
+    }
+    return { requeued, unfinished, orphaned };
+  }
+
+  /**
+   * Queues a command on the client's link. Returns false if the command names another instance. Such a command ends if it
+   * was queued before. Otherwise it keeps waiting for that instance.
+   */
+  #queue(entry: E, { instanceId, nodeId }: Binding): boolean {
+    const { command } = entry;
+    const { namedInstanceId, queuedAt } = command;
+    if (namedInstanceId !== null && namedInstanceId !== instanceId) {
+      if (queuedAt !== null) this.#endUnreported(entry, 'instance_replaced');
+      return false;
+    }
+    const change = {
+      stage: 'queued',
+      lastProvenStage: 'queued',
+      expectedInstanceId: instanceId,
+      nodeId,
+      recoveredFromNodeId: recoveredFrom(command, entry.queuedOn, nodeId),
+      queuedAt: queuedAt ?? this.tx.now,
+    } as const;
+    this.tx.queue(entry, changed(command, change));
+    this.tx.offer(entry, nodeId);
+    return true;
+  }
+
+  #reattach(entry: E, { nodeId }: Binding): Command {
+    const { command } = entry;
+    return this.#move(entry, { nodeId, recoveredFromNodeId: recoveredFrom(command, command.nodeId, nodeId) });
+  }
+
+  /**
+   * Parks a queued command. The time that its caller allows for connecting no longer counts, because the command was
+   * queued in that time. From then on only the deadline counts.
+   */
+  #park(entry: E): void {
+    if (entry.command.stage === 'queued') this.#move(entry, { stage: 'admitted', nodeId: null });
+  }
+
+  // Waits on known commands.
+
+  /** Registers a wait. Reading the record and registering are one act, so no end is missed in between. */
+  attach(key: CommandKey, request: NewWaiter): AttachResult {
+    const entry = this.tx.find(key);
+    if (!entry) {
+      const mark = this.tx.markOf(key, null);
+      return mark === null || mark === 'conflict' ? { kind: 'unknown' } : { kind: 'ended', mark };
+    }
+    const { command } = entry;
+    if (satisfied(request.waitFor, command)) return { kind: 'satisfied', command, result: this.tx.result(entry) };
+    if (!this.tx.canWait(entry, request, WAITERS_PER_COMMAND)) return { kind: 'full' };
+    this.tx.wait(entry, request);
+    return { kind: 'waiting', waiter: waiterOf(command, request, this.tx.now), command };
+  }
+}
+
+/** Names an attempt to dispatch a command: attempts are unique for a link, whose epoch is unique for the client. */
+export function attemptOf({ epoch }: Binding, attempt: string | null): string | null {
+  return attempt === null ? null : `${epoch}:${attempt}`;
+}
+
+/**
+ * Whether a command that is admitted now may be dispatched in the same act: the client is bound to the link that offers
+ * it, and no other command waits, so that the order of admission is kept.
+ */
+function mayMark<E>({ binding, waiting }: ClientView<E>, offered: Binding): boolean {
+  return binding !== null && waiting.size === 0 && isSameLink(binding, offered);
+}
+
+function isSameLink(bound: Binding, { nodeId, epoch }: Binding): boolean {
+  return bound.nodeId === nodeId && bound.epoch === epoch;
+}
+
+function newCommand(request: AdmitRequest, binding: Binding | null, now: number): Command {
+  const { userId, clientId, commandId, action, digest, scopeId, namedInstanceId } = request;
+  const { clientType, caller, traceId, parentSpanId, traceFlags, traceState, callSpan } = request;
+  const connectDeadline = now + request.connectWithinMs;
+  return {
+    userId,
+    clientId,
+    commandId,
+    action,
+    digest,
+    scopeId,
+    namedInstanceId,
+    clientType,
+    caller,
+    traceId,
+    parentSpanId,
+    traceFlags,
+    traceState,
+    callSpan,
+    version: 1,
+    stage: binding ? 'queued' : 'admitted',
+    lastProvenStage: binding ? 'queued' : 'admitted',
+    outcome: null,
+    execution: 'not_written',
+    error: null,
+    reason: null,
+    attempts: 0,
+    expectedInstanceId: namedInstanceId ?? binding?.instanceId ?? null,
+    boundInstanceId: null,
+    nodeId: binding?.nodeId ?? null,
+    recoveredFromNodeId: null,
+    admittedAt: now,
+    queuedAt: binding ? now : null,
+    dispatchedAt: null,
+    acknowledgedAt: null,
+    terminalAt: null,
+    cancelRequestedAt: null,
+    connectDeadline,
+    deadline: connectDeadline + request.respondWithinMs,
+    lateResults: 0,
+    firstLate: null,
+    resultExpired: false,
+    sightings: [],
+  };
+}
+
+// Written as one literal, because every command is dispatched and a literal is faster than `changed`.
+function dispatched(before: Command, { instanceId }: Binding, now: number): Command {
+  return {
+    ...before,
+    version: before.version + 1,
+    stage: 'dispatched',
+    lastProvenStage: 'dispatched',
+    execution: 'may_have_run',
+    attempts: before.attempts + 1,
+    boundInstanceId: instanceId,
+    dispatchedAt: now,
+  };
+}
+
+function changed(before: Command, change: Partial<Command>): Command {
+  return { ...before, ...change, version: before.version + 1 };
+}
+
+function see({ sightings }: Command, messageId: string, now: number): readonly Sighting[] {
+  if (sightings.length >= SIGHTINGS_PER_COMMAND) return sightings;
+  return [...sightings, { messageId, firstSeenAt: now, lastSeenAt: now, count: 1 }];
+}
+
+function seeAgain({ sightings }: Command, seen: Sighting, now: number): readonly Sighting[] {
+  return sightings.map((sighting) =>
+    sighting === seen ? { ...seen, lastSeenAt: now, count: seen.count + 1 } : sighting,
+  );
+}
+
+function giveUpCode(command: Command, { code, instanceId }: Extract<Settlement, { kind: 'give_up' }>): Code | null {
+  return instanceId === null || instanceId === (command.boundInstanceId ?? command.expectedInstanceId) ? code : null;
+}
+
+/**
+ * Returns the node that held the command before, if that is another node than `nodeId`. Otherwise returns what the
+ * record has already, which may be null.
+ */
+function recoveredFrom(command: Command, before: string | null, nodeId: string): string | null {
+  return before !== null && before !== nodeId ? before : command.recoveredFromNodeId;
+}

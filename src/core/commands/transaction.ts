@@ -1,0 +1,126 @@
+/** One act on commands: what the rules read of a store, and the verbs by which they change it. Types only. */
+import type { MessageKind, StoredPayload, TerminalError } from '../history/message.ts';
+import type { ClientKey, CommandKey } from '../ids.ts';
+import type { JsonText } from '../json.ts';
+import type { ShareRefusal } from '../shares/shares.ts';
+import type { Command, CommandMark, NewWaiter, Sighting } from './command.ts';
+import type { AdmitQuestion, AdmitRequest, AdmitResult, Binding, MailboxRow } from './stores.ts';
+
+/** The rows of a command's progress: how many there are, and when the last one was retained. */
+export type Progress = { readonly rows: number; readonly at: number };
+
+/** A command as a store holds it, with what is no part of its record. Only a transaction changes it. */
+export interface HeldCommand {
+  readonly command: Command;
+  /** The node that the command was last queued on. */
+  readonly queuedOn: string | null;
+  /** The attempt by which it was dispatched (see `attemptOf`); null if the store has no use for it. */
+  readonly markedBy: string | null;
+  /** Null before the first row of progress. */
+  readonly progress: Progress | null;
+}
+
+/** Commands of a client, in the order of admission. */
+type Members<E> = Iterable<E> & { readonly size: number };
+
+/** What the rules read of a client: its link, and its commands that were not dispatched, and that were. */
+export interface ClientView<E> {
+  readonly binding: Binding | null;
+  /** Whether the client has no live command. */
+  readonly idle: boolean;
+  readonly waiting: Members<E>;
+  readonly running: Members<E>;
+}
+
+export type RefusedAdmission = Extract<AdmitResult, { readonly kind: 'refused' }>;
+
+/** The members of a message about a command that a rule decides. If no id is given, the id is `<command>:<kind>`. */
+export type CommandMessage = {
+  readonly kind: MessageKind;
+  readonly instanceId: string | null;
+  readonly id?: string;
+  readonly kept?: StoredPayload;
+  readonly error?: TerminalError | null;
+};
+
+/**
+ * One act on commands. All that a rule changes goes through these verbs, and either all of it is done or nothing. A
+ * store may answer reads from what it remembers, if it makes sure, when it writes, that what was read still holds. A
+ * guard may leave its refusal to that moment too, and then returns null.
+ *
+ * `E` is a command and `C` a client as the store holds them.
+ */
+export interface Transaction<E extends HeldCommand, C extends ClientView<E>> {
+  /** The time of the act, in epoch milliseconds. */
+  readonly now: number;
+
+  // Reads.
+  /** Returns a live or ended command that has a record. */
+  find(key: CommandKey): E | null;
+  /** Returns what is left of an ended command without a record; `conflict` if its digest differs from the given one. */
+  markOf(key: CommandKey, digest: string | null): CommandMark | 'conflict' | null;
+  client(key: ClientKey): C;
+  /** Whether the client has another connection than the one in `seen`. */
+  isOutdated(request: AdmitRequest): boolean;
+  /** Whether a time has come, by the clock that decides deadlines. */
+  isOver(deadline: number): boolean;
+  /** Returns the params of a live command, as long as the store keeps them. */
+  params(entry: E): JsonText | null;
+  /** Returns the recorded result, as long as it is retained. */
+  result(entry: E): JsonText | null;
+  /** Returns how many reservations a scope holds. For answers only: guards compare. */
+  reserved(scopeId: string): number;
+
+  // Guards.
+  /** Refuses if the scope holds `most` reservations or more. */
+  scopeFull(scopeId: string, most: number, refusal: RefusedAdmission): RefusedAdmission | null;
+  /** Refuses if the scope holds more than `above` reservations, and the user `most` of them or more. */
+  memberFull(question: AdmitQuestion, limits: MemberLimits, refusal: RefusedAdmission): RefusedAdmission | null;
+  /** Refuses if `most` or more commands of the client were not dispatched. */
+  queueFull(client: C, most: number, refusal: RefusedAdmission): RefusedAdmission | null;
+  /** Returns why an id that a caller chose may not be admitted: there is no room for its mark. */
+  noMark(client: C, commandId: string): ShareRefusal | null;
+  /** Returns why the params may not wait: they exceed what the user may hold. */
+  noRoom(client: C, params: JsonText): ShareRefusal | null;
+  /** Whether the wait is registered, or `most` waits are not. `waiter`: only `waitFor` is given for a preview. */
+  canWait(entry: E, waiter: Pick<NewWaiter, 'waitFor'>, most: number): boolean;
+
+  // Writes.
+  /**
+   * Adds a command with its reservation, its deadline and, if there is room or the caller chose the id, its mark. Its
+   * params count as waiting, unless it was dispatched in this same act.
+   */
+  add(client: C, request: AdmitRequest, command: Command, markedBy: string | null): E;
+  /** Reserves room for the mark of a known command, if there is room and none is reserved yet. */
+  reserveMark(entry: E): void;
+  /** Registers a wait, unless it is registered. */
+  wait(entry: E, waiter: NewWaiter): void;
+  /** Removes a wait. Can be repeated. */
+  unwait(key: CommandKey, rpcId: string): void;
+  /** Retains a history row of a command. */
+  retain(entry: E, row: CommandMessage): void;
+  /** Tells the node of the client's link that the command waits for it, unless the link is still coming up. */
+  offer(entry: E, nodeId: string): void;
+  /** Posts a row to the mailbox of a node. */
+  post(nodeId: string, row: MailboxRow): void;
+  /** Replaces the record. */
+  move(entry: E, command: Command): void;
+  /** Replaces the record of a command that is queued on `command.nodeId`. From now on only its deadline counts. */
+  queue(entry: E, command: Command): void;
+  /** Replaces the record of a command that is dispatched now. Returns its params, which wait no longer. */
+  run(entry: E, command: Command, markedBy: string | null): JsonText | null;
+  noteProgress(entry: E, progress: Progress): void;
+  /** Counts one arrival of the message of an end. `first`: the sighting that the record has of it. */
+  see(entry: E, messageId: string, first: Sighting | null): void;
+  /** Replies to each wait that the record satisfies now, and removes it. */
+  reply(entry: E): void;
+  /** Replaces the record by its last one, keeps the result, frees the reservation and replies to the waits. */
+  end(entry: E, command: Command, result: JsonText | null): void;
+  /** Binds a client to a link, or to none. */
+  bind(key: ClientKey, binding: Binding | null): void;
+
+  /** Returns the SHA-256 of a text. */
+  sha256(text: string): string;
+}
+
+export type MemberLimits = { readonly above: number; readonly most: number };

@@ -1,0 +1,152 @@
+/** Tests that no page cuts a name, however long the ids of users, clients and actions are. */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { createHttpCaller } from '../../src/clients/caller/index.ts';
+import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
+import { startRealRelay, type RealRelay } from '../clients/kit/real-relay.ts';
+import { launchChromium } from './kit/chromium.ts';
+import { axeViolations, goTo, openConsole } from './kit/console-page.ts';
+
+vi.setConfig({ testTimeout: 90_000 });
+
+/** Ids of 100 characters: as a tenant, an address and a place make them, and without a place for a line break. */
+const USER = `depot-07.${'some-rather-long-tenant-name-'.repeat(3)}`.slice(0, 88) + '@example.com';
+const CLIENTS = [`scanner-04-${'in-the-back-of-the-warehouse-hall-b-'.repeat(3)}`.slice(0, 100), 'X'.repeat(100)] as const;
+const ACTION = `receipt.${'print-again-'.repeat(9)}`.slice(0, 100);
+
+let browser: Browser;
+let relay: RealRelay;
+let runtimes: readonly Runtime[];
+let page: Page;
+let commandId: string;
+
+beforeAll(async () => {
+  [browser, relay] = await Promise.all([launchChromium(), startRealRelay()]);
+  const token = await relay.token(USER, 'connect', 'invoke');
+  runtimes = await Promise.all(
+    CLIENTS.map(async (clientId) => {
+      const runtime = createRuntime({ url: relay.link, token, clientId, clientType: 'console' });
+      runtime.handle(ACTION, { summary: 'Prints it again' }, () => ({ done: true }));
+      runtime.handle('wait', { summary: 'Waits' }, () => new Promise(() => undefined));
+      runtime.connect();
+      await runtime.ready();
+      return runtime;
+    }),
+  );
+  const caller = createHttpCaller({ url: relay.url, token });
+  const targets = CLIENTS.map((clientId) => ({ userId: USER, clientId }));
+  const answers = await Promise.all(targets.map((target) => caller.invoke({ ...target, action: ACTION }, {})));
+  commandId = answers[0]?.handle.commandId ?? '';
+  // These calls have a waiter for as long as the tests run.
+  for (const target of targets) void caller.invoke({ ...target, action: 'wait' }, {}, { respondWithinMs: 300_000 }).catch(() => undefined);
+  ({ page } = await openConsole(browser, `${relay.url}/console/nowhere`, { token: relay.admin }));
+}, 60_000);
+afterAll(async () => {
+  await browser?.close();
+  await Promise.all((runtimes ?? []).map((runtime) => runtime.close({ withinMs: 0 })));
+  await relay?.[Symbol.asyncDispose]();
+});
+
+const client = `${encodeURIComponent(USER)}/${CLIENTS[0]}`;
+/** The pages that name a user, a client or an action, each with a text that its data shows. */
+const PAGES: readonly (readonly [path: string, text: string])[] = [
+  ['', CLIENTS[0]],
+  ['calls', CLIENTS[1]],
+  ['calls/COMMAND', 'What is proven'],
+  ['waits', CLIENTS[1]],
+  ['clients', CLIENTS[1]],
+  ['clients?view=reconnects', 'No client reconnected'],
+  [`clients/${client}`, ACTION],
+  ['actions', ACTION],
+  ['users', USER],
+  [`users/${encodeURIComponent(USER)}`, CLIENTS[1]],
+  ['history', 'Whose history?'],
+  [`history?user=${encodeURIComponent(USER)}`, CLIENTS[1]],
+  [`history?stream=${encodeURIComponent(`${USER}/links`)}`, 'on this page'],
+  [`history?stream=${encodeURIComponent(`${USER}/clients/${CLIENTS[0]}`)}`, 'on this page'],
+  ['capacity', USER],
+  ['places', 'No client reports a context'],
+  ['sites', 'No site is registered'],
+  ['nodes', 'Reporting'],
+  ['audit', 'No operator'],
+];
+
+/**
+ * Returns what a reader cannot see of the page, without scrolling sideways: texts that their box or a box around it cuts,
+ * texts outside the window, texts of cells that lie upon each other, and tables that are wider than their place.
+ */
+async function unseen(): Promise<readonly string[]> {
+  return page.evaluate(() => {
+    const main = document.querySelector('#main');
+    if (!main) return ['no page'];
+    const faults: string[] = [];
+    /** Texts that are for screen readers, or that a person opens, and tabs, which scroll. */
+    const HIDDEN = `.sr, svg, option, .views, details:not([open]), ${innerWidth < 736 ? '.cards thead' : '.none'}`;
+    const about = (element: Element): string =>
+      `${element.tagName.toLowerCase()}.${element.className}: ${(element.textContent ?? '').slice(0, 60)}`;
+    for (const place of main.querySelectorAll('.scroll'))
+      if (!place.closest('details:not([open])') && place.scrollWidth > place.clientWidth + 1) faults.push(`wider than its place: ${about(place)}`);
+    const texts = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
+    for (let node = texts.nextNode(); node; node = texts.nextNode()) {
+      const parent = node.parentElement;
+      if (!parent || (node.textContent ?? '').trim() === '' || parent.closest(HIDDEN))
+        continue;
+      const range = document.createRange();
+      range.selectNodeContents(node);
+      const box = range.getBoundingClientRect();
+      if (box.width === 0) continue;
+      if (box.right > innerWidth + 1 || box.left < -1) faults.push(`outside the window: ${about(parent)}`);
+      for (let around: Element | null = parent; around && around !== main; around = around.parentElement) {
+        const clip = getComputedStyle(around).overflowX;
+        const edge = around.getBoundingClientRect();
+        if (clip !== 'visible' && (box.right > edge.right + 1 || box.left < edge.left - 1))
+          faults.push(`cut by ${around.className}: ${about(parent)}`);
+      }
+    }
+    for (const row of main.querySelectorAll('tbody tr')) {
+      const boxes = [...row.children].map((cell) => {
+        const range = document.createRange();
+        const shown = cell.querySelector('[aria-hidden]') ?? cell;
+        range.selectNodeContents(shown);
+        return { cell, box: range.getBoundingClientRect() };
+      });
+      boxes.forEach(({ cell, box }, at) => {
+        for (const other of boxes.slice(at + 1)) {
+          const overlap =
+            Math.min(box.right, other.box.right) - Math.max(box.left, other.box.left) > 1 &&
+            Math.min(box.bottom, other.box.bottom) - Math.max(box.top, other.box.top) > 1;
+          if (overlap && box.width > 0 && other.box.width > 0)
+            faults.push(`${about(cell)} lies upon ${about(other.cell)}`);
+        }
+      });
+    }
+    return [...new Set(faults)];
+  });
+}
+
+describe.each([
+  [1280, 800],
+  [390, 844],
+])('at %i pixels', (width, height) => {
+  it.each(PAGES)('%s shows every name whole', async (path, text) => {
+    await page.setViewportSize({ width, height });
+    await goTo(page, path.replace('COMMAND', `${client}/${commandId}`));
+    await page.locator('#main').getByText(text).first().waitFor();
+    expect(await unseen()).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
+    expect(await axeViolations(page)).toEqual([]);
+  });
+});
+
+it('the drawer shows whole which client it invokes', async () => {
+  for (const [width, height] of [[1280, 800], [390, 844]] as const) {
+    await page.setViewportSize({ width, height });
+    await page.goto(`${relay.url}/console/clients/${client}`);
+    await page.getByRole('button', { name: `Invoke ${ACTION}…` }).click();
+    const name = page.locator('.drawer-head').getByText(CLIENTS[0]);
+    await name.waitFor();
+    const box = await name.boundingBox();
+    expect(box && box.x >= 0 && box.x + box.width <= width).toBe(true);
+    expect(await page.evaluate(() => document.querySelector('.drawer')?.scrollWidth)).toBeLessThanOrEqual(width);
+  }
+});
