@@ -70,7 +70,8 @@ describe('calls reveal', () => {
 
   it('says of a call without a result that it has none, and what can be shown', async () => {
     await run(['call', 'alice/desk', 'break', 'on:=true', '--id', 'f1'], await asAlice());
-    const about = (...flags: string[]) => run(['calls', 'reveal', 'alice/desk/f1', '--reason', 'a look for a test', ...flags]);
+    const about = (...flags: string[]) =>
+      run(['calls', 'reveal', 'alice/desk/f1', '--reason', 'a look for a test', ...flags]);
     const params = '--subject params shows what it was called with.';
     expect(await about()).toEqual({
       code: 3,
