@@ -5,7 +5,6 @@ import { buildCommand, type Command, type CommandContext } from '@stricli/core';
 import { systemClock } from '../clients/link/platform.ts';
 import { isRecord } from '../protocol/json.ts';
 import { visibleLine } from '../protocol/visible-text.ts';
-import { readContexts } from './contexts.ts';
 import { OperatorFailure, usageFailure } from './failure.ts';
 import { EXIT, messageOf, type ExitCode, type Io } from './io.ts';
 import { OUTPUTS, SHARED_FLAGS, type Flag, type OperatorRun, type Output, type Verb } from './output.ts';
@@ -14,6 +13,8 @@ import { openRelay, type OperatorRelay } from './relay.ts';
 /** The context that Stricli passes to each command as `this`. */
 export type OperatorContext = CommandContext & {
   readonly io: Io;
+  /** The words of the line that a shell completes, the last one in part; none if a command runs. */
+  readonly words: readonly string[];
   /** Sets the exit code of the process. */
   readonly end: (exit: ExitCode) => void;
 };
@@ -77,32 +78,31 @@ function isOptional(name: string): boolean {
 }
 
 function parametersOf(verb: Verb): object {
-  const { args = [], output } = verb;
+  const { output } = verb;
   const declared = Object.entries(flagsOf(verb)).map(([name, flag]) => [name, parameterOf(name, flag)]);
   return {
     ...(output !== false && { aliases: { o: 'output' } }),
     flags: { ...Object.fromEntries(declared), ...(output !== false && { output: OUTPUT }) },
-    positional: positionalOf(args),
+    positional: positionalOf(verb),
   };
 }
 
-function positionalOf(args: readonly string[]): object {
+function positionalOf({ name: verb, args = [] }: Verb): object {
   if (args.at(-1)?.endsWith('...')) {
     const parameter = { brief: `In this order: ${args.join(' ')}`, parse: String, placeholder: 'words' };
-    return { kind: 'array', parameter, minimum: args.length - 1 };
+    return { kind: 'array', parameter: { ...parameter, ...proposing(atPlace(verb, args)) }, minimum: args.length - 1 };
   }
   return { kind: 'tuple', parameters: args.map(argumentOf) };
 }
 
 function argumentOf(name: string): object {
   const placeholder = name.replace('?', '');
-  const proposals = placeholder === 'name' ? { proposeCompletions: contextNames } : {};
-  return { brief: ARGUMENTS[placeholder] ?? '', parse: String, placeholder, optional: isOptional(name), ...proposals };
+  const parameter = { brief: ARGUMENTS[placeholder] ?? '', parse: String, placeholder, optional: isOptional(name) };
+  return { ...parameter, ...proposing(() => placeholder) };
 }
 
 function parameterOf(name: string, flag: Flag): object {
-  if (typeof flag === 'string')
-    return { ...textFlag(flag), ...(name === 'context' && { proposeCompletions: contextNames }) };
+  if (typeof flag === 'string') return { ...textFlag(flag), ...proposing(() => FLAG_PLACEHOLDERS[name] ?? '') };
   if ('on' in flag) return { kind: 'boolean', brief: flag.help, optional: true, withNegated: false };
   if (flag.values === undefined) return { ...textFlag(flag.help), variadic: true };
   const choice = { kind: 'enum', values: flag.values, brief: flag.help, optional: true };
@@ -113,9 +113,36 @@ function textFlag(brief: string): object {
   return { kind: 'parsed', parse: String, brief, optional: true };
 }
 
-async function contextNames(this: OperatorContext, partial: string): Promise<readonly string[]> {
-  const { contexts } = await readContexts(this.io.env).catch(() => ({ contexts: {} }));
-  return Object.keys(contexts).filter((name) => name.startsWith(partial));
+// Proposes values for arguments and flags, for the completion of shells.
+
+/** The arguments whose values are also those of these flags. */
+const FLAG_PLACEHOLDERS: Readonly<Record<string, string>> = {
+  context: 'name',
+  userId: 'user',
+  owner: 'user',
+  clientId: 'client',
+};
+
+type Proposing = (this: OperatorContext, partial: string) => Promise<readonly string[]>;
+
+/** Returns the member by which Stricli asks for proposals. `of`: which argument the word is, from the words before. */
+function proposing(of: (words: readonly string[]) => string): { readonly proposeCompletions: Proposing } {
+  return {
+    async proposeCompletions(partial) {
+      const { io, words } = this;
+      const { proposals } = await import('./proposals.ts');
+      const found = await proposals(of(words), { words, io });
+      return found.filter((value) => value.startsWith(partial));
+    },
+  };
+}
+
+/** Returns which of the arguments the last word is; none after a flag, whose value may be among the words. */
+function atPlace(verb: string, args: readonly string[]): (words: readonly string[]) => string {
+  return (words) => {
+    const given = words.slice(verb.split(' ').length);
+    return given.some((word) => word.startsWith('-')) ? '' : (args[given.length - 1] ?? '');
+  };
 }
 
 type Invoked = Pick<OperatorRun, 'io' | 'args' | 'output'> & { readonly given: Given };

@@ -21,6 +21,8 @@ export type RelaySettings = {
   readonly token: () => Promise<string>;
   /** A description of where the token comes from, for people. Null: nothing names a source. */
   readonly tokenFrom: string | null;
+  /** Whether reading the token runs a command, which may ask a person for a passphrase. */
+  readonly runsCommand: boolean;
 };
 
 const DEFAULT_URL = 'http://127.0.0.1:4400';
@@ -39,12 +41,15 @@ export async function readSettings(flags: RelayFlags, env: Env): Promise<RelaySe
   const { url, from: urlFrom } = named ?? context ?? { url: DEFAULT_URL, from: 'default' };
   if (!isHttpUrl(url)) throw usageFailure('--url: expected an http or https address');
   const source = tokenSource(flags, env, context);
-  return { url, urlFrom, token: source?.give ?? noToken, tokenFrom: source?.from ?? null };
+  return {
+    ...{ url, urlFrom, token: source?.give ?? noToken },
+    ...{ tokenFrom: source?.from ?? null, runsCommand: source?.runsCommand ?? false },
+  };
 }
 
 type Named = { readonly url: string; readonly from: string };
 type NamedContext = Named & { readonly context: RelayContext; readonly byFlag: boolean };
-type Source = { readonly give: () => Promise<string>; readonly from: string };
+type Source = { readonly give: () => Promise<string>; readonly from: string; readonly runsCommand?: true };
 
 function namedUrl(flags: RelayFlags, env: Env): Named | null {
   if (flags['url'] !== undefined) return { url: flags['url'], from: '--url' };
@@ -71,7 +76,8 @@ export function contextNamed({ contexts }: ContextsFile, name: string): RelayCon
 /** Returns the source of the token: a context named by a flag first, since the environment's may be another relay's. */
 function tokenSource(flags: RelayFlags, env: Env, context: NamedContext | null): Source | null {
   const { tokenCommand, tokenFile } = flags;
-  if (tokenCommand !== undefined) return { give: () => printedBy(tokenCommand), from: '--token-command' };
+  if (tokenCommand !== undefined)
+    return { give: () => printedBy(tokenCommand), from: '--token-command', runsCommand: true };
   if (tokenFile !== undefined) return { give: () => contentOf(tokenFile), from: '--token-file' };
   const ofContext = context && sourceOfContext(context);
   const token = env['CALLBOARD_TOKEN'] ?? '';
@@ -81,7 +87,8 @@ function tokenSource(flags: RelayFlags, env: Env, context: NamedContext | null):
 
 function sourceOfContext({ from, context }: NamedContext): Source | null {
   const { token_command, token_file, token } = context;
-  if (token_command !== undefined) return { give: () => printedBy(token_command), from: `the command of ${from}` };
+  if (token_command !== undefined)
+    return { give: () => printedBy(token_command), from: `the command of ${from}`, runsCommand: true };
   if (token_file !== undefined) return { give: () => contentOf(token_file), from: `the file of ${from}` };
   return token === undefined ? null : { give: async () => token, from };
 }

@@ -3,7 +3,7 @@ import { readConfig } from '../config.ts';
 import { UsageError, allowHeapGrowth, splitFlags, type Io } from './io.ts';
 import { endOnCrash } from './serve.ts';
 import { explainTaken, signInLine } from './tools.ts';
-import { keepTrial, pasteable } from './trial.ts';
+import { keepTrial, pasteable } from './trial-credentials.ts';
 
 /** The highest pace of the demo, in scenes per second. Above it the demo would mainly measure the machine. */
 const PACE_MAX = 50;

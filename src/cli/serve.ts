@@ -14,7 +14,7 @@ import { systemClock } from '../platform/system.ts';
 import { UsageError, allowHeapGrowth, splitFlags, type Io } from './io.ts';
 import { explainTaken, signInLine } from './tools.ts';
 import { openTraceExport } from './trace-export.ts';
-import { keepTrial } from './trial.ts';
+import { keepTrial } from './trial-credentials.ts';
 
 /** Runs a relay until the first stop signal, then drains and closes it. */
 export async function serve(argv: readonly string[], io: Io): Promise<void> {

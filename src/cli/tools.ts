@@ -12,7 +12,7 @@ import { signToken } from '../http/tokens.ts';
 import { parseObject } from '../clients/link/relay-request.ts';
 import { createLog } from '../platform/log.ts';
 import { CommandError, UsageError, isHttpUrl, messageOf, splitFlags, type Io } from './io.ts';
-import { keptSecret, pasteable } from './trial.ts';
+import { keptSecret, pasteable } from './trial-credentials.ts';
 
 const SCOPES: readonly string[] = ['connect', 'invoke', 'host', 'admin'];
 /** The default of `--ttl`, in seconds: an hour. */

@@ -35,12 +35,15 @@ export async function runOperator(argv: readonly string[], io: Io): Promise<Exit
 
 /** Returns proposals that complete the last of `words`. That word is empty or typed only in part. */
 export async function completions(words: readonly string[], io: Io): Promise<readonly string[]> {
-  const { context } = contextOf(io, () => {});
+  const { context } = contextOf(io, () => {}, words);
   const found = await proposeCompletions(applicationOf(), words, context);
-  return found.map(({ completion }) => completion);
+  const all = found.map(({ completion }) => completion);
+  // Flags among the values of an argument would hide what the values have in common, which shells complete.
+  const values = all.filter((word) => !word.startsWith('-'));
+  return values.length > 0 && !words.at(-1)?.startsWith('-') ? values : all;
 }
 
-function contextOf(io: Io, end: (exit: ExitCode) => void) {
+function contextOf(io: Io, end: (exit: ExitCode) => void, words: readonly string[] = []) {
   const process = {
     stdout: { write: io.print },
     stderr: { write: io.complain },
@@ -48,7 +51,7 @@ function contextOf(io: Io, end: (exit: ExitCode) => void) {
     // Stricli sets the code only while it is null.
     exitCode: null as number | string | null,
   };
-  return { process, context: { process, io, end } };
+  return { process, context: { process, io, end, words } };
 }
 
 const USER_FLAG = { userId: 'Only this user' };

@@ -18,7 +18,7 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it } from 'vitest';
 import { main } from '../../src/cli/main.ts';
-import { keepTrial } from '../../src/cli/trial.ts';
+import { keepTrial } from '../../src/cli/trial-credentials.ts';
 import { readConfig } from '../../src/config.ts';
 import { VERSION } from '../../src/version.ts';
 import { readSource } from '../architecture/imports.ts';
@@ -176,7 +176,9 @@ const CONFIGURED = ['deploy/relay-process.ts'];
 
 it('every program beside src that starts a relay says where it keeps credentials, or configures them', () => {
   const sources = ['test', 'faults', 'bench', 'scripts'].flatMap((folder) => readSource(folder));
-  const starting = sources.filter((file) => /'(serve|demo)'/.test(file.text) && /spawn|startExample/.test(file.text));
+  const starting = sources.filter(
+    (file) => /\[[^[\]]*'(serve|demo)'/.test(file.text) && /spawn|startExample/.test(file.text),
+  );
   expect(starting.length).toBeGreaterThan(10);
   const silent = starting.filter((file) => !/XDG_STATE_HOME|process\.env,|CALLBOARD_SECRET/.test(file.text));
   expect(silent.map(({ path }) => path)).toEqual(CONFIGURED);

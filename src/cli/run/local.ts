@@ -91,6 +91,8 @@ function shown(name: string, { url, token_command, token_file, token }: RelayCon
 const COMPLETE = '__complete';
 
 const BASH = `# bash completion of callboard. Install: callboard completion bash > ~/.local/share/bash-completion/completions/callboard
+# Users may be e-mail addresses, so "@" must not end a word.
+COMP_WORDBREAKS=\${COMP_WORDBREAKS//@/}
 _callboard() {
   local line IFS=$'\\n'
   COMPREPLY=()

@@ -19,6 +19,9 @@ beforeAll(async () => {
   const token = await relay.token('alice', 'connect');
   desk = createRuntime({ url: relay.link, token, clientId: 'desk', clientType: 'console' });
   desk.handle('echo', {}, (params) => params);
+  desk.handle('break', {}, () => {
+    throw new Error('it is broken');
+  });
   desk.handle('hang', {}, ({}, { signal }) => {
     hanging.resolve();
     return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
@@ -64,6 +67,19 @@ describe('calls reveal', () => {
     expect(await about('alice/desk/c1', '--subject', 'message')).toMatchObject({ code: 2, out: '' });
     expect(await about('alice/desk/none')).toMatchObject({ code: 3, out: '' });
   }, 60_000);
+
+  it('says of a call without a result that it has none, and what can be shown', async () => {
+    await run(['call', 'alice/desk', 'break', 'on:=true', '--id', 'f1'], await asAlice());
+    const about = (...flags: string[]) =>
+      run(['calls', 'reveal', 'alice/desk/f1', '--reason', 'a look for a test', ...flags]);
+    const params = '--subject params shows what it was called with.';
+    expect(await about()).toEqual({
+      code: 3,
+      out: '',
+      err: `not_found: This call has no result (failed). ${params}\n`,
+    });
+    expect((await about('--subject', 'params')).out).toMatch(/^value\.on +true$/m);
+  });
 });
 
 describe('a call that is interrupted', () => {
@@ -99,6 +115,9 @@ describe('clients disconnect', () => {
     const done = await run([...argv, '-o', 'json'], { ask: async () => 'desk' });
     expect([done.code, JSON.parse(done.out)]).toMatchObject([0, { state: expect.stringMatching(/closed|requested/) }]);
     await back;
+    expect((await run(['audit', 'ls', '--action', 'disconnect'])).out).toMatch(
+      /^ID +AT +WHO +ACTION +OUTCOME +SUBJECT +REASON\n\d+ .* disconnect .* alice\/desk, instance i-\S+ +a test\n/,
+    );
     expect(await run(['clients', 'disconnect', 'alice/none', '--yes'])).toMatchObject({ code: 3 });
     await desk.ready();
   });
@@ -149,6 +168,8 @@ describe('nodes drain', () => {
     expect(await run(['nodes', 'drain', node], { env: there })).toMatchObject({ code: 2 });
     const drained = await run(['nodes', 'drain', node, '--yes', '--within', '1s', '-o', 'json'], { env: there });
     expect([drained.code, JSON.parse(drained.out)]).toMatchObject([0, { node_id: node, draining: true }]);
+    const audit = await run(['audit', 'ls', '--action', 'drain'], { env: there });
+    expect(audit.out).toContain(` node ${node} `);
     expect(await run(['nodes', 'drain', 'none', '--yes'], { env: there })).toMatchObject({ code: 3 });
     if ((await run(['nodes', 'ls', '-o', 'ids'], { env: there })).out.trimEnd().includes('\n')) return;
     const alice = { ...there, CALLBOARD_TOKEN: await other.token('alice', 'invoke') };

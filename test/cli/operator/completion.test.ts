@@ -1,9 +1,14 @@
 /** Tests the completion scripts, run in each shell that is installed. */
 import { execFile, execFileSync } from 'node:child_process';
-import { chmodSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { chmodSync, existsSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createRuntime, type Runtime } from '../../../src/clients/runtime/index.ts';
+import { startRealRelay, type RealRelay } from '../../clients/kit/real-relay.ts';
 import { ownFolder } from '../../kit/folder.ts';
 import { operatorOf } from './kit/operator.ts';
 
@@ -84,6 +89,88 @@ describe.each(Object.entries(PROGRAMS))('in %s', (shell, programOf) => {
     },
     60_000,
   );
+});
+
+describe('values that the relay knows', () => {
+  let relay: RealRelay;
+  let clients: readonly Runtime[];
+  beforeAll(async () => {
+    relay = await startRealRelay();
+    const connect = async (user: string, clientId: string): Promise<Runtime> => {
+      const token = await relay.token(user, 'connect');
+      const runtime = createRuntime({ url: relay.link, token, clientId, clientType: 'console' });
+      runtime.handle('lamp.set', {}, () => null);
+      runtime.handle('lamp.get', {}, () => null);
+      runtime.connect();
+      await runtime.ready();
+      return runtime;
+    };
+    clients = [await connect('alice', 'desk'), await connect('alice', 'phone'), await connect('bob@a.example', 'till')];
+    const env = { CALLBOARD_TOKEN: await relay.token('alice', 'invoke') };
+    await asOf(relay.admin)(['call', 'alice/desk', 'lamp.get', '--id', 'c1'], { env });
+  });
+  afterAll(async () => {
+    await Promise.all(clients.map((client) => client.close({ withinMs: 0 })));
+    await relay[Symbol.asyncDispose]();
+  });
+  const asOf = (token: string) => operatorOf({ CALLBOARD_URL: relay.url, CALLBOARD_TOKEN: token });
+
+  it.each([
+    ['clients get ', 'alice/desk alice/phone bob@a.example/till'],
+    ['clients get alice/p', 'alice/phone'],
+    ['clients disconnect bob@a.example/', 'bob@a.example/till'],
+    ['users get ', 'alice bob@a.example'],
+    ['streams ls a', 'alice'],
+    ['clients ls --user-id b', 'bob@a.example'],
+    ['calls ls --client-id d', 'desk'],
+    ['calls ls --user-id bob@a.example --client-id ', 'till'],
+    ['calls get alice/', 'alice/desk/c1'],
+    ['call al', 'alice/desk alice/phone'],
+    ['call alice/desk lamp.', 'lamp.get lamp.set'],
+    ['call alice/desk lamp.set o', ''],
+    ['call --respond 1s al', ''],
+    ['clients get nobody', ''],
+  ])('complete "%s"', async (line, proposals) => {
+    const { code, out, err } = await asOf(relay.admin)(['__complete', ...line.split(' ')]);
+    expect([code, err]).toEqual([0, '']);
+    expect(out.split('\n').filter(Boolean).toSorted().join(' ')).toBe(proposals);
+  });
+
+  it('are those of the user, for the token of a user', async () => {
+    const run = asOf(await relay.token('alice', 'invoke'));
+    expect((await run(['__complete', 'clients', 'get', ''])).out).toBe('alice/desk\nalice/phone\n');
+    expect((await run(['__complete', 'users', 'get', ''])).out).toBe('alice\n');
+    expect((await run(['__complete', 'calls', 'get', 'a'])).out).toBe('');
+  });
+
+  it('are asked of the relay that the line names', async () => {
+    const run = operatorOf({ CALLBOARD_URL: 'http://127.0.0.1:1', CALLBOARD_TOKEN: relay.admin });
+    expect(await run(['__complete', 'users', 'get', '--url', relay.url, 'b'])).toMatchObject({
+      out: 'bob@a.example\n',
+    });
+  });
+
+  it('are none, without a word, if there is no relay, no answer, no token, or a command that prints it', async () => {
+    await using silent = createServer(() => {}).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const marker = join(ownFolder(), 'ran');
+    for (const [env, flags] of [
+      [{ CALLBOARD_URL: 'http://127.0.0.1:1', CALLBOARD_TOKEN: 'x' }, []],
+      [{ CALLBOARD_URL: `http://127.0.0.1:${port}`, CALLBOARD_TOKEN: 'x' }, []],
+      [{ CALLBOARD_URL: relay.url, CALLBOARD_TOKEN: 'wrong' }, []],
+      [{ CALLBOARD_URL: relay.url }, []],
+      [{ CALLBOARD_URL: 'no address' }, []],
+      [{ CALLBOARD_URL: relay.url }, ['--token-command', `touch ${marker}; echo ${relay.admin}`]],
+    ] as const)
+      expect(await operatorOf(env)(['__complete', 'clients', 'get', ...flags, 'a'])).toEqual({
+        code: 0,
+        out: '',
+        err: '',
+      });
+    expect(existsSync(marker)).toBe(false);
+    silent.closeAllConnections();
+  });
 });
 
 it('is refused for another shell', async () => {

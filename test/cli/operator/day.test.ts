@@ -20,15 +20,16 @@ const ROWS = [...PAGE.matchAll(/^\| ([^|]+?\?) +\| (`callboard [^|]+?) +\|$/gm)]
 
 /** The expected output of the last command of each question, by question. */
 const ANSWERS: Readonly<Record<string, RegExp>> = {
-  'Does anything need a person?': /^calls_per_second +[\d.]+\n/m,
+  'Does anything need a person?': /^needs attention +(nothing|\d)/m,
   'Who is connected?': /^alice +desk +connected +browser /m,
   'Who has waited over ten seconds?': /^alice +desk +c3 +lamp\.set +dispatched +\d{5} /m,
-  'What failed last, and why did one call fail?': /^error\.message +The lamp is gone\.$/m,
+  'What failed last, and why did one call fail?': /^handler_failed: The lamp is gone\.$/m,
   'Which client flaps?': /^alice +phone +1 +connected /m,
   'What is retained for a user, and in one stream?': /^\S+ +error +\S+ +desk +c2 +/m,
-  'How many calls a second, and how slow is p99?': /^calls\/s [\d.]+, p50 \d+.* ms, p99 \d+/m,
+  'How many calls a second, and how slow is p99?':
+    /^calls +in progress \d+, ended per second [\d.]+\n.*\n?duration +p50 \d+.* ms, p99 \d+/m,
   'What would refuse this call?': /^policy +pass /m,
-  'Who looked at this payload?': /^1 +\S+ +admin:\S+ +reveal +revealed +alice +desk +c1 .*ticket 4711$/m,
+  'Who looked at this payload?': /^1 +\S+ +admin:\S+ +reveal +revealed +result of alice\/desk\/c1 +ticket 4711$/m,
   'Why can I not reach the relay?': /^token +ok +an administrator/m,
 };
 

@@ -146,7 +146,13 @@ describe('one thing', () => {
       history: { items: expect.arrayContaining([expect.objectContaining({ kind: 'command' })]) },
     });
     expect(await json('clients', 'get', 'alice/desk')).toMatchObject({ status: 'connected', queued: 0, in_flight: 0 });
-    expect((await run(['calls', 'get', 'alice/desk/c2'])).out).toMatch(/^error\.code +handler_failed$/m);
+    const { out } = await run(['calls', 'get', 'alice/desk/c2']);
+    expect(out).toMatch(
+      /^break of alice\/desk, call c2\nFailed after \d+ ms: The handler of the client failed\.\nhandler_failed: the lamp/,
+    );
+    expect([...out.matchAll(/^ [\d:.]{12}(?:  \+\S+ ms)? +(\w+)  /gm)].map(([, what]) => what)).toEqual([
+      ...['admitted', 'queued', 'dispatched', 'acknowledged', 'failed', 'command', 'error'],
+    ]);
   });
 
   it('is not found with 3', async () => {

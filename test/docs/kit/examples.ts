@@ -35,6 +35,7 @@ export function examplesOf(page: string): readonly Example[] {
  */
 const RUN_BY: Readonly<Record<string, string>> = {
   interop: 'run by `npm run interop`, with the libraries that it installs',
+  demo: 'run by test/docs/demo-examples.test.ts against the demo',
   packages: 'run by test/packages, in a folder where the package is installed',
 };
 

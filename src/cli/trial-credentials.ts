@@ -23,7 +23,7 @@ type Env = Io['env'];
 /** The administrator's token of a trial, and the secret that signs its tokens. */
 type TrialCredentials = { readonly adminToken: string; readonly secret: string };
 
-export type Trial = {
+export type KeptTrial = {
   /** The configuration of the relay, with the credentials of the trial. */
   readonly config: Config;
   /** The file that keeps the credentials; null if they are configured, or last for this run only. */
@@ -35,7 +35,7 @@ export type Trial = {
  * the kept ones. If the file cannot be used, complains in one line and leaves the generated credentials, which then
  * last for this run only. Throws UsageError for `fresh` with configured credentials.
  */
-export function keepTrial(config: Config, fresh: boolean, { env, complain }: Pick<Io, 'env' | 'complain'>): Trial {
+export function keepTrial(config: Config, fresh: boolean, { env, complain }: Pick<Io, 'env' | 'complain'>): KeptTrial {
   const { generated, auth } = config;
   if (!generated && fresh) throw new UsageError('--fresh: makes new credentials of a trial, and yours are configured');
   const [adminToken] = auth.adminTokens;
