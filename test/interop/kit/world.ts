@@ -63,6 +63,8 @@ export async function openClient(
   const runtime = createRuntime({
     ...{ url: relay.link, token, clientId, clientType: 'browser', metadata: { desk: true } },
     ...(instanceId !== undefined && { instanceId }),
+    // Runs of a client replace each other on purpose, so nothing is to be printed.
+    onStatus: () => undefined,
   });
   runtime.handle('note.add', { summary: 'Adds a note' }, ({ text }) => ({ added: text }));
   runtime.handle('note.wait', {}, (_, { signal }) => {

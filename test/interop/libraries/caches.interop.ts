@@ -163,6 +163,6 @@ describe.each(LIBRARIES)('%s, as the documentation sets it up', (name, open) => 
     const done = await client.mutate(documents.INVOKE, { input });
     expect(done['invokeAction']).toMatchObject({ outcome: 'COMPLETED', result: { added: name } });
     const refused = await client.mutate(documents.INVOKE, { input: { ...input, action: 'note.burn' } });
-    expect(refused['invokeAction']).toMatchObject({ code: 'ACTION_NOT_ADVERTISED' });
+    expect(refused['invokeAction']).toMatchObject({ code: 'action_not_advertised' });
   });
 });
