@@ -120,7 +120,7 @@ describe('a client that is refused for good warns once and exits with 1', () => 
   test.each<readonly [mistake: string, token: () => string | Promise<string>, says: RegExp]>([
     ['a bad token', () => 'nonsense', /refused the token\. Use a new one.* \(The token is not valid\.\)/],
     ['an old token', () => tokenOf(SECRET, { now: Date.now() - 8e6 }), /Use a new one.* \(The token has expired\.\)/],
-    ['a token of a relay that was', () => tokenOf(`another ${SECRET}`), /Use a new one.*those of a trial end/],
+    ['a token of a relay that was', () => tokenOf(`another ${SECRET}`), /Use a new one.*belong to one relay/],
     ['the token of an administrator', () => ADMIN, /"connect".* \(.*an administrator token names no user\.\)/],
     ['a token without the scope', () => tokenOf(SECRET, { scope: 'host' }), /\(The scope "connect" is required\.\)/],
   ])('%s', async (_, given, says) => {
@@ -153,7 +153,7 @@ describe('a client that is refused for good warns once and exits with 1', () => 
     };
     await after.relay.listen({ port: Number(port) });
     expect(await program.exit).toBe(1);
-    expect(await program.shows('')).toContain('those of a trial end with its relay');
+    expect(await program.shows('')).toContain('belong to one relay');
   });
 
   test('keeps the exit code that the program set', async () => {

@@ -48,11 +48,9 @@ export function wrong(option: string, given: unknown, expected: string, hint = '
 
 /** What a person does about the end of a link, by its reason. */
 const HELP: Readonly<Record<string, string | undefined>> = {
-  unauthenticated:
-    'The relay refused the token. Use a new one: tokens expire, and those of a trial end with its relay.',
+  unauthenticated: 'The relay refused the token. Use a new one: tokens expire, and belong to one relay.',
   forbidden: 'The token is not for this link. A client needs a token of a user with the scope "connect".',
   replaced: 'Another program connected with this clientId. Give each program a clientId of its own.',
-  token_failed: 'The token function gave no token.',
 };
 
 /** The end of a link. `said`: what the relay, or the token function, said about it; null if nothing. */
@@ -72,8 +70,7 @@ export function linkAdvice({ url, reason, said, accepted }: LinkDown): string {
 
 /** Returns the advice for a relay that does not answer. */
 export function unreachable(url: string): string {
-  const origin = 'document' in globalThis ? " Does its ALLOWED_ORIGINS name this page's origin?" : '';
-  return `No relay answers at ${url}. Does it run, and are host, port and path right?${origin}`;
+  return `No relay answers at ${url}. Does it run, and are host, port and path right?`;
 }
 
 /** Tells a person what the program does not listen to. */

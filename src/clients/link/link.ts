@@ -78,7 +78,7 @@ export class RelayLink {
   #status: LinkStatus = {
     state: 'disconnected',
     reason: 'not_connected',
-    message: 'Not started: call connect().',
+    message: 'Call connect().',
     retryInMs: null,
   };
   #session: Session | null = null;
