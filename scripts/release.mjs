@@ -122,7 +122,15 @@ mkdirSync(OUT);
 const relay = pack('.');
 if (!existsSync(join(ROOT, 'dist-client'))) fail('the build made no dist-client');
 const client = pack('./dist-client');
-checkContent(relay, ['LICENSE', 'README.md', 'CHANGELOG.md', 'PROTOCOL.md', 'schema.graphql', 'frames.schema.json', 'dist/bin.js']);
+checkContent(relay, [
+  'LICENSE',
+  'README.md',
+  'CHANGELOG.md',
+  'PROTOCOL.md',
+  'schema.graphql',
+  'frames.schema.json',
+  'dist/bin.js',
+]);
 checkContent(client, ['LICENSE', 'README.md', 'package.json']);
 await tryInstalled(relay, 'callboard', async (folder) => {
   const command = join(folder, 'node_modules/.bin/callboard');

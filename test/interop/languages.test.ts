@@ -168,7 +168,9 @@ describe.each(LANGUAGES)('the example in $name', ({ name, missing, build, client
       await using _program = await connected(relay);
       expect(await connection(relay)).toMatchObject({
         ...{ status: 'CONNECTED', clientType: 'CONSOLE', metadata: { language: name.toLowerCase() } },
-        actions: { items: [{ name: 'lamp.set', schema: { type: 'object', required: ['on'] } }, { name: 'conformance.echo' }] },
+        actions: {
+          items: [{ name: 'lamp.set', schema: { type: 'object', required: ['on'] } }, { name: 'conformance.echo' }],
+        },
       });
     });
 
@@ -347,30 +349,34 @@ describe.each(LANGUAGES)('the example in $name', ({ name, missing, build, client
     });
   });
 
-  runs(title('passes `callboard conformance`'), async () => {
-    const results: ClaimResult[] = [];
-    let url = '';
-    const came = await checkClient({
-      ...{ clock: systemClock, port: 0, token: 'a-token', action: 'conformance.echo', leftOut: [] },
-      ...{ withinMs: 20_000, connectWithinMs: 60_000, stopped: new AbortController().signal },
-      start(changed) {
-        const program = client(url, 'a-token', 'lamp');
-        let ended = false;
-        void program.ended().then(() => ((ended = true), changed()));
-        return {
-          get ended() {
-            return ended;
-          },
-          leave: () => program.terminate(),
-          kill: () => program[Symbol.asyncDispose](),
-        };
-      },
-      onListening: (address) => (url = address),
-      onResult: (result) => void results.push(result),
-    });
-    expect(came).toBe(true);
-    expect(results.filter(({ verdict, remark }) => verdict !== 'ok' || remark?.includes('deadline'))).toEqual([]);
-  }, 240_000);
+  runs(
+    title('passes `callboard conformance`'),
+    async () => {
+      const results: ClaimResult[] = [];
+      let url = '';
+      const came = await checkClient({
+        ...{ clock: systemClock, port: 0, token: 'a-token', action: 'conformance.echo', leftOut: [] },
+        ...{ withinMs: 20_000, connectWithinMs: 60_000, stopped: new AbortController().signal },
+        start(changed) {
+          const program = client(url, 'a-token', 'lamp');
+          let ended = false;
+          void program.ended().then(() => ((ended = true), changed()));
+          return {
+            get ended() {
+              return ended;
+            },
+            leave: () => program.terminate(),
+            kill: () => program[Symbol.asyncDispose](),
+          };
+        },
+        onListening: (address) => (url = address),
+        onResult: (result) => void results.push(result),
+      });
+      expect(came).toBe(true);
+      expect(results.filter(({ verdict, remark }) => verdict !== 'ok' || remark?.includes('deadline'))).toEqual([]);
+    },
+    240_000,
+  );
 
   describe('of a caller', () => {
     runs(title('calls, and prints the stages and the outcome'), async () => {
