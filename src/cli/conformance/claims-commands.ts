@@ -5,10 +5,10 @@ import { NAME } from '../../protocol/fields.ts';
 import { FRAMES_PER_MESSAGE, joinFrame, type UpFrame } from '../../protocol/frames.ts';
 import { isRecord } from '../../protocol/json.ts';
 import { isEnd, type CommandEnd } from './peer.ts';
-import { ClaimFailure, NoVerdict, shown, type Sent, type Trial } from './trial.ts';
+import { ClaimFailure, NoVerdict, shown, type SentCommand, type Trial } from './trial.ts';
 
 /** One claim. `check` returns a remark about a claim that holds, or throws ClaimFailure or NoVerdict. */
-export type Claim = {
+export type ConformanceClaim = {
   readonly name: string;
   /** The section of PROTOCOL.md that demands it. */
   readonly section: number;
@@ -33,7 +33,7 @@ const isAck = (frame: UpFrame): frame is Extract<UpFrame, { type: 'ack' | 'progr
   frame.type === 'ack' || frame.type === 'progress';
 const isPong = (frame: UpFrame): boolean => frame.type === 'pong';
 
-export const COMMAND_CLAIMS: readonly Claim[] = [
+export const COMMAND_CLAIMS: readonly ConformanceClaim[] = [
   {
     name: 'result',
     section: 5,
@@ -305,7 +305,7 @@ export function faultInActions(trial: Trial): string | null {
 }
 
 /** Starts an echo, and resolves when its handler runs: with its `ack`, or soon after it was sent if none comes. */
-async function running(trial: Trial, params: object = { wait_ms: RUNS_MS }): Promise<Sent> {
+async function running(trial: Trial, params: object = { wait_ms: RUNS_MS }): Promise<SentCommand> {
   const sent = trial.command(params);
   const [first] = (await trial.peer.until(() => some(trial.framesOf(sent)), START_MS)) ?? [];
   if (first && isEnd(first)) throw new ClaimFailure('no end before the `wait_ms` of the command', shown(first));
@@ -316,7 +316,7 @@ function some<T>(list: readonly T[]): readonly T[] | undefined {
   return list.length > 0 ? list : undefined;
 }
 
-async function expectRefusal(trial: Trial, sent: Sent, code: string): Promise<void> {
+async function expectRefusal(trial: Trial, sent: SentCommand, code: string): Promise<void> {
   const expected = `\`error\` with the code \`${code}\`, and no \`ack\``;
   const end = await trial.endOf(sent, expected);
   const frames = trial.framesOf(sent);
@@ -329,7 +329,7 @@ function expectEcho(end: CommandEnd, params: object): void {
     throw new ClaimFailure(`a \`result\` with ${JSON.stringify(params)}`, shown(end));
 }
 
-function expectOneEnd(trial: Trial, sent: Sent): void {
+function expectOneEnd(trial: Trial, sent: SentCommand): void {
   const ends = trial.framesOf(sent).filter(isEnd);
   if (ends.length > 1) throw new ClaimFailure('one end of a command', ends.map(shown).join(', then '));
 }

@@ -1,9 +1,9 @@
 /** What PROTOCOL.md demands of a client's links, claim by claim: opening, coming back, staying away and leaving. */
 import { CLOSE, type CloseReason } from '../../protocol/codes.ts';
 import { SUBPROTOCOL, type UpFrame } from '../../protocol/frames.ts';
-import { expectMany, faultInActions, sameValue, type Claim } from './claims-commands.ts';
+import { expectMany, faultInActions, sameValue, type ConformanceClaim } from './claims-commands.ts';
 import { isEnd, type PeerLink } from './peer.ts';
-import { ClaimFailure, NoVerdict, shown, type Sent, type Trial } from './trial.ts';
+import { ClaimFailure, NoVerdict, shown, type SentCommand, type Trial } from './trial.ts';
 
 /** How long the first hello waits for its answer, in milliseconds: long enough for a frame that comes too early. */
 export const HOLD_MS = 300;
@@ -15,7 +15,7 @@ const DEAD_MS = 2_500;
 const RUNS_ON_MS = 1_500;
 
 /** The claims about the first link of the first run. */
-export const OPENING_CLAIMS: readonly Claim[] = [
+export const OPENING_CLAIMS: readonly ConformanceClaim[] = [
   {
     name: 'subprotocol',
     section: 1,
@@ -64,10 +64,10 @@ export const OPENING_CLAIMS: readonly Claim[] = [
 ];
 
 /** What the claims about reconnects know of each other: commands of an earlier link, and what became of them. */
-type Across = { readonly ended: readonly Sent[]; readonly running: Sent; readonly first: PeerLink };
+type Across = { readonly ended: readonly SentCommand[]; readonly running: SentCommand; readonly first: PeerLink };
 
 /** Returns the claims about a client that loses its link and comes back. They follow one another. */
-export function returnClaims(): readonly Claim[] {
+export function returnClaims(): readonly ConformanceClaim[] {
   let across: Across | null = null;
   const known = (): Across => {
     if (!across) throw new NoVerdict('not_run', 'the client did not come back after a lost link');
@@ -82,7 +82,7 @@ export function returnClaims(): readonly Claim[] {
         const { link } = trial;
         const running = trial.command({ value: 'runs on', wait_ms: RUNS_ON_MS });
         link.acknowledges = () => false;
-        const ended: Sent[] = [];
+        const ended: SentCommand[] = [];
         for (const value of ['first', 'second']) {
           const sent = trial.command({ value });
           await trial.endOf(sent, 'a `result`');
@@ -130,7 +130,7 @@ export function returnClaims(): readonly Claim[] {
       section: 6,
       says: 'handlers run on while there is no link, and their ends are reported over the next one',
       async check(trial) {
-        const sent: Sent = { ...known().running, link: trial.link, from: 0 };
+        const sent: SentCommand = { ...known().running, link: trial.link, from: 0 };
         const end = await trial.endOf(sent, 'the `result` of the command that ran on', RUNS_ON_MS);
         if (!sameValue(end, 'runs on')) throw new ClaimFailure('the `result` of the command that ran on', shown(end));
       },
@@ -217,7 +217,7 @@ export function returnClaims(): readonly Claim[] {
 }
 
 /** The claims about a client that must not come back, or that leaves. Each begins with a new run of the client. */
-export const ENDING_CLAIMS: readonly Claim[] = [
+export const ENDING_CLAIMS: readonly ConformanceClaim[] = [
   {
     name: 'replaced',
     section: 6,
@@ -242,7 +242,7 @@ export const ENDING_CLAIMS: readonly Claim[] = [
       if (new Set(runs).size < runs.length) throw new ClaimFailure('a new `instance_id`', `${runs.at(-1) ?? ''} again`);
     },
   },
-  ...(['unauthenticated', 'forbidden', 'protocol_error'] as const).map((reason): Claim => ({
+  ...(['unauthenticated', 'forbidden', 'protocol_error'] as const).map((reason): ConformanceClaim => ({
     name: reason,
     section: 9,
     says:
@@ -265,7 +265,7 @@ export const ENDING_CLAIMS: readonly Claim[] = [
 ];
 
 /** The claim about all frames of all runs. */
-export const FRAMES_CLAIM: Claim = {
+export const FRAMES_CLAIM: ConformanceClaim = {
   name: 'frames',
   section: 2,
   says: 'each frame is valid',

@@ -39,7 +39,7 @@ export class NoVerdict extends Error {
 }
 
 /** A command that was sent. `from`: the number of frames that had come over its link before. */
-export type Sent = { readonly id: string; readonly link: PeerLink; readonly from: number };
+export type SentCommand = { readonly id: string; readonly link: PeerLink; readonly from: number };
 
 type Command = { readonly id?: string; readonly action?: string; readonly remainingMs?: number };
 
@@ -154,7 +154,7 @@ export class Trial {
   }
 
   /** Sends a command. `params`: a value, JSON text as it is, or undefined for no payload. */
-  command(params: object | string | undefined, { id, action, remainingMs = 60_000 }: Command = {}): Sent {
+  command(params: object | string | undefined, { id, action, remainingMs = 60_000 }: Command = {}): SentCommand {
     const link = this.link;
     const command_id = id ?? `conformance-${++this.#commands}`;
     const sent = { id: command_id, link, from: link.frames.length };
@@ -171,13 +171,13 @@ export class Trial {
   }
 
   /** Returns the frames about a command that came after it was sent, over its link. */
-  framesOf({ id, link, from }: Sent): readonly UpFrame[] {
+  framesOf({ id, link, from }: SentCommand): readonly UpFrame[] {
     return link.frames.slice(from).filter((frame) => 'command_id' in frame && frame.command_id === id);
   }
 
   /** Resolves with the first such frame about a command. Throws ClaimFailure if it does not come in time. */
   async frameOf<T extends UpFrame>(
-    sent: Sent,
+    sent: SentCommand,
     expected: string,
     { is, extraMs = 0 }: { readonly is: (frame: UpFrame) => frame is T; readonly extraMs?: number },
   ): Promise<T> {
@@ -192,7 +192,7 @@ export class Trial {
   }
 
   /** Resolves with the end of a command. */
-  endOf(sent: Sent, expected: string, extraMs = 0): Promise<CommandEnd> {
+  endOf(sent: SentCommand, expected: string, extraMs = 0): Promise<CommandEnd> {
     return this.frameOf(sent, expected, { is: isEnd, extraMs });
   }
 
@@ -202,7 +202,7 @@ export class Trial {
   }
 
   /** Describes what came about a command instead of what was expected. */
-  #cameOf(sent: Sent): string {
+  #cameOf(sent: SentCommand): string {
     const frames = this.framesOf(sent).map(shown);
     const code = sent.link.closeCode;
     const lost =
