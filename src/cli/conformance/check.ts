@@ -1,6 +1,6 @@
 /** Checks one client against all claims, in their order. */
 import type { Clock } from '../../clients/link/platform.ts';
-import { COMMAND_CLAIMS, type ClientClaim } from './claims-commands.ts';
+import { COMMAND_CLAIMS, type ConformanceClaim } from './claims-commands.ts';
 import { ENDING_CLAIMS, FRAMES_CLAIM, HOLD_MS, OPENING_CLAIMS, returnClaims } from './claims-links.ts';
 import { Peer } from './peer.ts';
 import { ClaimFailure, NoVerdict, Trial, type StartProgram } from './trial.ts';
@@ -9,7 +9,7 @@ import { ClaimFailure, NoVerdict, Trial, type StartProgram } from './trial.ts';
  * What became of a claim. `unused`: the client does not have an optional feature. `left_out`: it fails, and the author
  * asked not to count it. `not_run`: it cannot be judged; `why` says what is missing.
  */
-export type ClaimResult = Pick<ClientClaim, 'name' | 'section' | 'says'> & {
+export type ClaimResult = Pick<ConformanceClaim, 'name' | 'section' | 'says'> & {
   readonly optional: boolean;
   readonly verdict: 'ok' | 'fails' | 'unused' | 'left_out' | 'not_run';
   readonly remark?: string;
@@ -38,7 +38,7 @@ export type CheckOptions = {
 };
 
 /** Returns all claims, in the order in which they are checked. */
-export function allClaims(): readonly ClientClaim[] {
+export function allClaims(): readonly ConformanceClaim[] {
   return [...OPENING_CLAIMS, ...COMMAND_CLAIMS, ...returnClaims(), ...ENDING_CLAIMS, FRAMES_CLAIM];
 }
 
@@ -57,7 +57,7 @@ export async function checkClient(options: CheckOptions): Promise<boolean> {
     if (!first) return false;
     await peer.until(() => (first.answered ? true : undefined), 2 * HOLD_MS);
     peer.admission = {};
-    const judge = async (claim: ClientClaim): Promise<void> =>
+    const judge = async (claim: ConformanceClaim): Promise<void> =>
       options.onResult(await resultOf(claim, trial, options.leftOut));
     for (const claim of [...OPENING_CLAIMS, ...COMMAND_CLAIMS]) {
       await trial.connected();
@@ -71,7 +71,7 @@ export async function checkClient(options: CheckOptions): Promise<boolean> {
   }
 }
 
-async function resultOf(claim: ClientClaim, trial: Trial, leftOut: readonly string[]): Promise<ClaimResult> {
+async function resultOf(claim: ConformanceClaim, trial: Trial, leftOut: readonly string[]): Promise<ClaimResult> {
   const { name, section, says, optional = false } = claim;
   const about = { name, section, says, optional };
   try {

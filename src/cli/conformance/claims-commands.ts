@@ -8,7 +8,7 @@ import { isEnd, type CommandEnd } from './peer.ts';
 import { ClaimFailure, NoVerdict, shown, type SentCommand, type Trial } from './trial.ts';
 
 /** One claim. `check` returns a remark about a claim that holds, or throws ClaimFailure or NoVerdict. */
-export type ClientClaim = {
+export type ConformanceClaim = {
   readonly name: string;
   /** The section of PROTOCOL.md that demands it. */
   readonly section: number;
@@ -33,7 +33,7 @@ const isAck = (frame: UpFrame): frame is Extract<UpFrame, { type: 'ack' | 'progr
   frame.type === 'ack' || frame.type === 'progress';
 const isPong = (frame: UpFrame): boolean => frame.type === 'pong';
 
-export const COMMAND_CLAIMS: readonly ClientClaim[] = [
+export const COMMAND_CLAIMS: readonly ConformanceClaim[] = [
   {
     name: 'result',
     section: 5,

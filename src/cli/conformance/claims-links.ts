@@ -1,7 +1,7 @@
 /** What PROTOCOL.md demands of a client's links, claim by claim: opening, coming back, staying away and leaving. */
 import { CLOSE, type CloseReason } from '../../protocol/codes.ts';
 import { SUBPROTOCOL, type UpFrame } from '../../protocol/frames.ts';
-import { expectMany, faultInActions, sameValue, type ClientClaim } from './claims-commands.ts';
+import { expectMany, faultInActions, sameValue, type ConformanceClaim } from './claims-commands.ts';
 import { isEnd, type PeerLink } from './peer.ts';
 import { ClaimFailure, NoVerdict, shown, type SentCommand, type Trial } from './trial.ts';
 
@@ -15,7 +15,7 @@ const DEAD_MS = 2_500;
 const RUNS_ON_MS = 1_500;
 
 /** The claims about the first link of the first run. */
-export const OPENING_CLAIMS: readonly ClientClaim[] = [
+export const OPENING_CLAIMS: readonly ConformanceClaim[] = [
   {
     name: 'subprotocol',
     section: 1,
@@ -67,7 +67,7 @@ export const OPENING_CLAIMS: readonly ClientClaim[] = [
 type Across = { readonly ended: readonly SentCommand[]; readonly running: SentCommand; readonly first: PeerLink };
 
 /** Returns the claims about a client that loses its link and comes back. They follow one another. */
-export function returnClaims(): readonly ClientClaim[] {
+export function returnClaims(): readonly ConformanceClaim[] {
   let across: Across | null = null;
   const known = (): Across => {
     if (!across) throw new NoVerdict('not_run', 'the client did not come back after a lost link');
@@ -217,7 +217,7 @@ export function returnClaims(): readonly ClientClaim[] {
 }
 
 /** The claims about a client that must not come back, or that leaves. Each begins with a new run of the client. */
-export const ENDING_CLAIMS: readonly ClientClaim[] = [
+export const ENDING_CLAIMS: readonly ConformanceClaim[] = [
   {
     name: 'replaced',
     section: 6,
@@ -242,7 +242,7 @@ export const ENDING_CLAIMS: readonly ClientClaim[] = [
       if (new Set(runs).size < runs.length) throw new ClaimFailure('a new `instance_id`', `${runs.at(-1) ?? ''} again`);
     },
   },
-  ...(['unauthenticated', 'forbidden', 'protocol_error'] as const).map((reason): ClientClaim => ({
+  ...(['unauthenticated', 'forbidden', 'protocol_error'] as const).map((reason): ConformanceClaim => ({
     name: reason,
     section: 9,
     says:
@@ -265,7 +265,7 @@ export const ENDING_CLAIMS: readonly ClientClaim[] = [
 ];
 
 /** The claim about all frames of all runs. */
-export const FRAMES_CLAIM: ClientClaim = {
+export const FRAMES_CLAIM: ConformanceClaim = {
   name: 'frames',
   section: 2,
   says: 'each frame is valid',

@@ -103,7 +103,7 @@ function startProgram(
   [name = '', ...args]: readonly string[],
   { env, printed, changed }: ProgramOptions,
 ): ClientProgram {
-  const child = spawn(name, args, { env: { ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(name, args, { env: { ...env }, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
   const { promise, resolve } = Promise.withResolvers<void>();
   let ended = false;
   const end = (): void => {
@@ -114,13 +114,18 @@ function startProgram(
   child.on('error', ({ message }) => (printed(`${message}\n`), end()));
   child.on('exit', end);
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => printed(String(text)));
+  // The whole group, because a wrapper such as npx or a shell does not pass signals on.
+  const signal = (name: NodeJS.Signals): void => {
+    if (ended || child.pid === undefined) return;
+    process.kill(-child.pid, name);
+  };
   return {
     get ended() {
       return ended;
     },
-    leave: () => void child.kill('SIGTERM'),
+    leave: () => signal('SIGTERM'),
     async kill() {
-      child.kill('SIGKILL');
+      signal('SIGKILL');
       await promise;
     },
   };
