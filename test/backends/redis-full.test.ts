@@ -80,7 +80,7 @@ describe('a Redis without memory', () => {
     const input = '{ userId: "alice", clientId: "tab", action: "open" }';
     const query = `mutation { invokeAction(input: ${input}) { ... on Refusal { code by share } } }`;
     const invoked = await ask(`${url}/graphql`, postJson({ query }, { token }));
-    expect(invoked.json).toEqual({ data: { invokeAction: { code: 'STORE_FULL', by: 'CAPACITY', share: null } } });
+    expect(invoked.json).toEqual({ data: { invokeAction: { code: 'store_full', by: 'CAPACITY', share: null } } });
 
     const { frames } = await hello('other');
     expect(frames).toMatchObject([
