@@ -46,7 +46,6 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
     of: 'console/',
     may: [
       ...['../generated/console.ts', 'protocol/json-scan.ts', 'protocol/visible-text.ts'],
-      'protocol/reason-text.ts',
       ...['clients/site/sse.ts', 'clients/build.ts'],
     ],
   },
@@ -82,13 +81,7 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
       ...['callboard.ts', 'config.ts', 'settings.ts', 'version.ts', '../generated/cli'],
       ...['backends/memory/audit.ts', 'graphql/schema/schema.ts', 'http/tokens.ts', 'http/sign-in.ts'],
       ...['clients/link/', 'clients/site/sse.ts', 'protocol/codes.ts', 'protocol/json.ts'],
-      ...[
-        'protocol/reason-text.ts',
-        'protocol/visible-text.ts',
-        'platform/log.ts',
-        'platform/system.ts',
-        'platform/tracing.ts',
-      ],
+      ...['protocol/visible-text.ts', 'platform/log.ts', 'platform/system.ts', 'platform/tracing.ts'],
       ...['core/audit/audit-rows.ts', 'core/errors.ts', 'core/ids.ts', 'core/limits.ts', 'core/ports.ts'],
     ],
   },

@@ -1,7 +1,6 @@
 /** Writes the case file of a call as one page: how it ended, what is proven about it and since when, and by what. */
 import type { GetCallQuery } from '../../../generated/cli.ts';
-import { reasonText } from '../../protocol/reason-text.ts';
-import { visibleLine } from '../../protocol/visible-text.ts';
+import { reasonText, visibleLine } from '../../protocol/visible-text.ts';
 import { alignedText, cellOf, durationText } from '../output.ts';
 
 export type CaseFile = NonNullable<GetCallQuery['command']>;

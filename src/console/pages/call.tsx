@@ -9,7 +9,7 @@ import {
   type CallPageQuery,
   type CancelState,
 } from '../../../generated/console.ts';
-import { reasonText } from '../../protocol/reason-text.ts';
+import { reasonText } from '../../protocol/visible-text.ts';
 import { useLive, useQuery, type Query } from '../api/query.ts';
 import { accepted, request } from '../api/request.ts';
 import { clientHref, nodesHref, pagePath, queryPath, userHref } from '../base.ts';

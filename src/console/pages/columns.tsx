@@ -6,7 +6,7 @@ import type {
   Outcome,
   WaitRowFragment,
 } from '../../../generated/console.ts';
-import { reasonText } from '../../protocol/reason-text.ts';
+import { reasonText } from '../../protocol/visible-text.ts';
 import { now } from '../api/request.ts';
 import { callHref } from '../base.ts';
 import { isSilent } from '../shell/facts.tsx';

@@ -1,6 +1,6 @@
 /** Shows the timeline of a call: a solid line joins what is proven, a hatched band spans what is not. */
 import type { CallPageQuery } from '../../../generated/console.ts';
-import { reasonText } from '../../protocol/reason-text.ts';
+import { reasonText } from '../../protocol/visible-text.ts';
 import { Section } from '../ui/page.tsx';
 import { Shape, type ShapeName, outcomeShape, outcomeWord } from '../ui/values.tsx';
 import { day, duration, exactClock, plural } from '../ui/words.ts';
