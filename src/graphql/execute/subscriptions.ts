@@ -110,8 +110,8 @@ export function createSharedSubscriptions(options: SharedSubscriptionsOptions) {
   };
   return {
     /**
-     * Authorises the requester, and returns the group to join. Null: the operation is executed for this requester
-     * alone. Rejects with the error that refuses the requester.
+     * Authorises the requester, and returns the group to join. Null: the operation cannot be shared; the requester has
+     * not been authorised. Rejects with the error that refuses the requester.
      */
     async of(args: ValidatedSubscriptionArgs, frames: ResultFrames): Promise<Joining<unknown> | null> {
       const sharing = sharingOf(args);
