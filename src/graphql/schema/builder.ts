@@ -1,4 +1,7 @@
-/** The one schema builder. Each room adds its types and fields to it; `schema.ts` builds the schema. */
+/**
+ * The schema builder, to which each room adds its types and fields, with the scalars, the enums of wire values and the
+ * options of numbers. `schema.ts` builds the schema.
+ */
 import SchemaBuilder from '@pothos/core';
 import ComplexityPlugin from '@pothos/plugin-complexity';
 import { GraphQLError, Kind } from 'graphql';
