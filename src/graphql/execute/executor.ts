@@ -108,7 +108,6 @@ export function createExecutor(options: ExecutorOptions) {
   const sharer = createSharedSubscriptions({ mask, anonymousContext, fast });
   return {
     mask,
-    /** Returns the plan of an operation. */
     planOf: plans.of,
     /** Executes a query or a mutation. */
     async execute(operation: Operation): Promise<ExecutionResult> {

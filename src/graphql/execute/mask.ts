@@ -33,7 +33,6 @@ export function createMask({ log, metrics }: { log: Log; metrics?: Metrics }): M
   return mask;
 }
 
-/** Masks the errors of a result. */
 export function maskAll(result: ExecutionResult, mask: Mask): ExecutionResult {
   return result.errors ? { ...result, errors: result.errors.map(mask) } : result;
 }

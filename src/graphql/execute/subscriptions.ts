@@ -186,7 +186,7 @@ function findSharing(args: ValidatedSubscriptionArgs, number: number): Sharing |
 
 /**
  * Returns the names of the variables used outside the field's arguments, sorted. Null when a field below belongs to a
- * type that is not shareable, or differs by viewer.
+ * type that is not `shareable`, or is `perViewer`.
  */
 function variablesBeside(
   { schema, document, operation }: ValidatedSubscriptionArgs,

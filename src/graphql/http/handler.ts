@@ -113,11 +113,11 @@ type PostRequest = IncomingMessage & { body?: unknown };
 
 function createQuery(server: GraphqlServer, introspection: Introspection) {
   return (req: PostRequest, res: ServerResponse, { requester, body, notes }: GraphqlExchange): Promise<void> => {
-    // The parameters of a GET are read here too, because Yoga answers malformed JSON in a URL as an internal failure.
     if (req.method !== 'GET' && req.method !== 'POST') {
       res.setHeader('allow', 'GET, POST');
       fail('method_not_allowed', 'GraphQL takes GET and POST.');
     }
+    // The parameters of a GET are read here too, because Yoga answers malformed JSON in a URL as an internal failure.
     const { query, variables } = readParams(req, body);
     if (!requester) requireAnonymousQuery(query, introspection);
     requireAnswerType(req);
@@ -209,8 +209,8 @@ const MEDIA_TYPES: ReadonlyMap<string | undefined, string> = new Map([
 ]);
 
 /**
- * Answers a request, or returns false when it does not take the request; nothing was executed then, and the response is
- * open for writing.
+ * Answers a request and returns true. Returns false for a request that it does not take: nothing has been executed
+ * then, and the response is open for writing.
  */
 type FastPath = (req: PostRequest, res: ServerResponse, exchange: GraphqlExchange) => boolean;
 

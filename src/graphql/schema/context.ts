@@ -35,7 +35,6 @@ export type ContextOptions = {
   readonly trace?: TraceContext | undefined;
 };
 
-/** Creates a new context for one operation of `requester`. */
 export function createContext(options: ContextOptions): Context {
   return new Context(options);
 }
@@ -50,9 +49,9 @@ export class Context {
   /** What this operation has read of the store, remembered until the next event of a subscription. */
   readonly reading: DocumentReading;
   /**
-   * Asks core whether payloads of `subject` may be shown. They may be shown once the call has completed. If the
-   * requester is an administrator, one audit row per request and subject is written first. Throws `audit_unavailable`,
-   * and `forbidden` if administrators may not read payloads here. A user's access to their own payloads is not audited.
+   * Must have completed before payloads of `subject` are shown. For an administrator, it writes one audit row per
+   * context and subject; it throws `audit_unavailable`, and `forbidden` if administrators may not read payloads here.
+   * For any other requester it does nothing: access to own payloads is not audited.
    */
   readonly readPayload: (subject: AuditSubject) => MaybePromise<void>;
   readonly notes: RequestNotes | undefined;
