@@ -88,8 +88,8 @@ export function createExecutor(options: ExecutorOptions) {
     return options.makeContext({ core, requester, signal, reading, notes, trace, asks });
   };
   /**
-   * Runs an admitted query or mutation. A query waits for its turn and is bounded in time; a mutation starts at once
-   * and takes as long as its resolver.
+   * Runs an admitted query or mutation. A query may have to wait for its turn, and is bounded in time; a mutation
+   * starts at once and takes as long as its resolver.
    */
   const run = <T>(operation: Operation, { plan, bound }: Admitted, work: (context: object) => MaybePromise<T>) => {
     const { requester, signal } = operation;
@@ -214,8 +214,8 @@ export type ReadingRequest = {
 };
 
 /**
- * Runs a document that only reads, when it is its requester's turn. Waiting and running together take at most QUERY_MS.
- * `run` gets the reading of the document, which ends when the requester hangs up or the time is over. Throws
+ * Runs a document that only reads, as soon as it is its requester's turn. Waiting and running together take at most
+ * QUERY_MS. `run` gets the reading of the document, which ends when the requester hangs up or the time is over. Throws
  * `share_exceeded` if the requester has too many documents in progress; rejects with `store_unavailable` when the time
  * is over.
  */

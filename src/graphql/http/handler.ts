@@ -187,8 +187,8 @@ function refuseWebSocket({ headers }: IncomingMessage): void {
 }
 
 /**
- * Refuses a GET with neither of two headers, because a page of another origin may have caused it: such a page cannot
- * make a browser send one of them.
+ * Refuses a GET that has neither the header `authorization` nor `x-callboard-csrf`: a page of another origin may have
+ * caused it, but cannot make a browser send either header.
  */
 function checkOrigin(req: IncomingMessage): void {
   if (req.method !== 'GET' || req.headers.authorization || req.headers['x-callboard-csrf']) return;

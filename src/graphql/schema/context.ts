@@ -116,7 +116,10 @@ type Batch<K, V> = (keys: readonly K[]) => MaybePromise<readonly V[]>;
 
 let loaders = 0;
 
-/** Creates a function that returns a context's own instance of one loader. All instances have the same number. */
+/**
+ * Creates a function that returns a context's own instance of one loader. In every context, the instance has the same
+ * number.
+ */
 function loaderOf<L extends Forgets>(create: (context: Context) => L): (context: Context) => L {
   const number = loaders++;
   // The cast is safe: no other loader has this number.

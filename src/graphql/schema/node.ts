@@ -58,8 +58,8 @@ type Found = MaybePromise<object | null>;
 type Finders = { readonly [Kind in NodeKind]: (key: NodeKey<Kind>, context: Context) => Found };
 
 /**
- * How the row of each kind of id is found. Null: there is none, or it belongs to another user. Nodes and scopes throw
- * `forbidden` unless the requester is an administrator.
+ * How the row of each kind of id is found. Null: there is none, or it belongs to another user. For nodes and scopes,
+ * throws `forbidden` unless the requester is an administrator.
  */
 const FINDERS: Finders = {
   User: ({ userId }, context) => found('User', loadUser(context, userId)),

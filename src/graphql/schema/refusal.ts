@@ -87,7 +87,7 @@ export type RefusalView = Omit<Extract<Invocation, { readonly kind: 'refused' }>
  */
 const FAILURES: ReadonlySet<Code> = new Set(['unauthenticated', 'internal', 'store_unavailable']);
 
-/** The layer that refuses with each code that core throws; `relay` for every other code. */
+/** The layer that each code of core belongs to; `relay` for every other code. */
 const LAYERS: Partial<Record<Code, Layer>> = {
   forbidden: 'token',
   not_found: 'address',

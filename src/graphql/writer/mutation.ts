@@ -161,7 +161,7 @@ const resolvers = new WeakMap<GraphQLField<unknown, unknown>, Resolves>();
 
 /**
  * Replaces a field's resolver with one that returns or throws the outcome in `outcomes`, if there is one for the
- * context, and else calls the field's own resolver. Returns the own resolver; null if the field has none.
+ * context, and otherwise calls the field's own resolver. Returns the field's own resolver; null if the field has none.
  */
 function rememberOutcomes(field: GraphQLField<unknown, unknown>): Resolves | null {
   const known = resolvers.get(field);
