@@ -34,7 +34,7 @@ export function hasFragmentArguments(document: DocumentNode): boolean {
 /** The fields of a selection by response name, in response order, each with every node that selects it. */
 type Selected = ReadonlyMap<string, readonly [FieldNode, ...FieldNode[]]>;
 
-/** Collects the fields selected of an object type as graphql-js does, for fixed values of the conditions. */
+/** Collects the fields selected of an object type as graphql-js does, for fixed values of `@include` and `@skip`. */
 export type Collect = (type: GraphQLObjectType, sets: readonly SelectionSetNode[]) => Selected;
 
 /**
@@ -109,7 +109,7 @@ function applies(
   return conditional === type || (isAbstractType(conditional) && schema.isSubType(conditional, type));
 }
 
-/** Returns the variables that `@include` and `@skip` use, anywhere in the document. */
+/** Returns the names of the variables that `@include` and `@skip` use, anywhere in the document. */
 export function conditionVariables(document: DocumentNode): readonly string[] {
   const names = new Set<string>();
   visit(document, {
@@ -122,9 +122,10 @@ export function conditionVariables(document: DocumentNode): readonly string[] {
 }
 
 /**
- * Returns a function that gives the names of all fields an operation may select, anywhere in its document. A field with
- * the argument `include` counts only when that argument may be true. The document is analysed once; a call only looks
- * at the variables of `include`.
+ * Returns a function that gives the names of all fields an operation may select, anywhere in its document. A field
+ * whose argument `include` is false does not count. Fields whose argument `include` is a variable count together: all
+ * of them, as soon as one of these variables is true. The document is analysed once; a call only looks at the variables
+ * of `include`.
  */
 export function createAsks(
   document: DocumentNode,

@@ -1,4 +1,6 @@
-/** Coerces the variables of an operation, with work linear in their size. */
+/**
+ * Reads the variables of an operation from the JSON text of a request and coerces them, with work linear in their size.
+ */
 import {
   GraphQLError,
   getNullableType,
@@ -89,7 +91,7 @@ export function refusedVariables(
 
 // Finds a fault in large variables, so that graphql-js need not print them in an error.
 
-/** The only scalar whose values may be objects and lists. */
+/** The only scalar whose input may be objects and lists. */
 export const JSON_SCALAR = 'JSON';
 
 type Misfit = { readonly path: string; readonly says: string };
@@ -179,8 +181,9 @@ export class VariablesText {
 export type GivenVariables = Variables | VariablesText | null | undefined;
 
 /**
- * Creates the function that parses the variables of one operation into the form that graphql-js takes. It throws
- * `invalid_argument`. Variables that the operation does not declare are not parsed.
+ * Creates the function that parses the variables of one operation into the form that graphql-js takes. The function
+ * throws `invalid_argument` if the variables have too many members and items. Variables that the operation does not
+ * declare are not parsed.
  */
 export function createVariablesReader(
   schema: GraphQLSchema,

@@ -1,4 +1,7 @@
-/** Turns the result of an execution into a status and a body. Sends nothing. */
+/**
+ * Turns the result of an execution, parsed or as JSON text, into a response; and finds the body in the data of an
+ * operation when its route is compiled. Sends nothing.
+ */
 import {
   Kind,
   getNamedType,
@@ -75,7 +78,7 @@ function variantAnswer({ body, inputs, reads }: Answering, value: Readonly<Recor
   return kind === 'invocation' ? invocationAnswer(members, reads) : { status: 200, body: members };
 }
 
-/** The layers that refuse any request alike. A problem does not name them, because its code does. */
+/** The layers that every kind of request passes. A problem does not name them, because its code says as much. */
 const LAYERS_OF_REQUESTS: ReadonlySet<unknown> = new Set(['token', 'address', 'arguments']);
 
 /** Explains a refusal. The problem keeps the members that say more about the refused command, such as `by`. */
@@ -102,9 +105,9 @@ const UNPROVEN: Readonly<Record<string, Unproven>> = {
 };
 
 /**
- * Returns 202 while the command has no outcome. Returns 200 for an outcome that the client reported, because a reported
- * failure is a regular answer too. Returns null for the outcomes in UNPROVEN: the answer is then a problem. A request
- * that only reads the record gets 200 for every outcome.
+ * Returns 202 while the command has no outcome, and null for the outcomes in UNPROVEN: the answer is then a problem.
+ * Every other outcome is 200: a failure that the client reported is a regular answer too. For a request that only reads
+ * the record, every outcome is 200.
  */
 function statusOfOutcome(outcome: unknown, reads: boolean): 200 | 202 | null {
   if (outcome === null) return 202;
@@ -112,7 +115,9 @@ function statusOfOutcome(outcome: unknown, reads: boolean): 200 | 202 | null {
   return typeof outcome === 'string' && Object.hasOwn(UNPROVEN, outcome) ? null : 200;
 }
 
-/** Answers an invocation: a 504 problem if the request waited and the outcome is in UNPROVEN, otherwise itself. */
+/**
+ * Answers an invocation: a 504 problem if the request waited and the outcome is in UNPROVEN, otherwise the invocation.
+ */
 function invocationAnswer(members: Readonly<Record<string, unknown>>, reads: boolean): Answer {
   const { outcome, error } = members;
   const status = statusOfOutcome(outcome, reads);
@@ -127,7 +132,10 @@ function invocationAnswer(members: Readonly<Record<string, unknown>>, reads: boo
   });
 }
 
-/** Names the parameters in faults of resolvers, which know only the arguments that the values went into. */
+/**
+ * Renames the parameters in faults of resolvers to their wire names. A resolver knows only the GraphQL argument that a
+ * value went into.
+ */
 function inWireNames(inputs: ReadonlyMap<string, Input>, explained: Explained): Explained {
   const { errors } = explained;
   if (!errors || errors.length === 0) return explained;
@@ -151,7 +159,7 @@ export type Body = {
   readonly path: readonly string[];
   readonly type: GraphQLOutputType;
   readonly nodes: readonly FieldNode[];
-  /** The possible object types if there are several, which `__typename` tells apart; otherwise empty. */
+  /** The possible object types of a union or interface, which `__typename` tells apart; empty for any other type. */
   readonly variants: readonly Variant[];
   /** Whether a field on the path, the last one included, can be null. When one is null, the answer is a 404. */
   readonly nullable: boolean;
@@ -159,7 +167,10 @@ export type Body = {
   readonly schema: JsonSchema;
 };
 
-/** How it is answered. `refusal`: a problem, by its code. `invocation`: a status by its outcome. `plain`: 200. */
+/**
+ * An object type that the body may have. `kind` decides the answer. `refusal`: a problem, by its code. `invocation`: a
+ * status by its outcome. `plain`: 200.
+ */
 export type Variant = {
   readonly name: string;
   readonly kind: 'plain' | 'invocation' | 'refusal';
@@ -189,8 +200,8 @@ export function findBody(source: OperationSource, report: ReportFault): Body | n
 type Place = Pick<Body, 'type' | 'nodes' | 'nullable'>;
 
 /**
- * Follows response names from the root, through objects, the types of a union and, if `inLists`, items. Null if one is
- * not selected.
+ * Follows response names from the root, through objects, the possible types of a union or interface and, if `inLists`,
+ * items. Null if one is not selected.
  */
 function findPlace(scope: SelectionScope, path: readonly string[], inLists = false): Place | null {
   let type: unknown = scope.schema.getRootType(scope.operation.operation);
@@ -257,8 +268,9 @@ function kindOf(type: GraphQLObjectType): Variant['kind'] {
 export type ItemRefusal = { readonly list: readonly string[]; readonly member: string };
 
 /**
- * Finds where the answer of an operation lists refused items, as its directive `itemRefusal` says. Returns null if
- * there is no such directive or no body. Reports a fault and returns null if the path does not fit the document.
+ * Finds where the answer of an operation lists refused items, as the argument `itemRefusal` of its `@rest` directive
+ * says. Returns null if there is no such argument or no body. Reports a fault and returns null if the path does not fit
+ * the document, or without `bodyAs`.
  */
 export function findItemRefusal(source: OperationSource, body: Body | null, report: ReportFault): ItemRefusal | null {
   const { itemRefusal, bodyAs } = source.directive;
@@ -404,7 +416,7 @@ function nameOf(type: GraphQLObjectType): string {
 /** The JSON text before and after the body in the text of the data. */
 export type Around = { readonly before: string; readonly after: string };
 
-/** Returns the text around the body. Null if anything beside it is selected, or a directive decides about it. */
+/** Returns the text around the body. Null if anything else is selected, or if a field on the path has a directive. */
 export function aroundBody({ selectionSet }: OperationDefinitionNode, path: readonly string[]): Around | null {
   let set: SelectionSetNode | undefined = selectionSet;
   for (const name of path) {

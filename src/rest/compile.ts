@@ -1,4 +1,7 @@
-/** Compiles the operation documents into routes, and reports every fault in them. Runs once, at start. */
+/**
+ * Compiles the operation documents into routes, finds the route of a path, and checks who may use it. The documents are
+ * compiled once, at start; every fault in them is reported.
+ */
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import findMyWay from 'find-my-way';
@@ -59,7 +62,7 @@ export type Route = Pick<RestDirective, 'method' | 'path' | 'access' | 'bodyAs' 
 
 /**
  * Compiles documents into routes, each validated against the schema and compiled once. Throws `internal` with every
- * fault of every document, so a document that names what the schema lacks stops the start.
+ * fault of every document, so the relay does not start with a document that names something that the schema lacks.
  */
 export function compileRoutes(
   schema: GraphQLSchema,
@@ -181,8 +184,8 @@ const CHECKS: Readonly<Record<Access, (requester: Principal | null) => void>> = 
 type RouteAccess = Pick<RestDirective, 'access' | 'forUsers'>;
 
 /**
- * Throws `unauthenticated` or `forbidden` if the requester may not use the route. For a user on a route of administrators,
- * the message names the GraphQL field that answers users, if there is one.
+ * Throws `unauthenticated` or `forbidden` if the requester may not use the route. For a user on a route of
+ * administrators, the message names the GraphQL field that answers users, if there is one.
  */
 export function checkAccess({ access, forUsers }: RouteAccess, requester: Principal | null): void {
   if (access === 'ADMIN' && requester?.kind === 'user') fail('forbidden', accessWords({ access, forUsers }));
@@ -214,7 +217,7 @@ export type Match = { readonly resource: Resource; readonly path: Readonly<Recor
 
 /**
  * The most characters of a path parameter. They are more than any request line that node:http accepts, so the router
- * never refuses a parameter for its length: the coercers check it.
+ * never refuses a parameter for its length: the readers of inputs check it.
  */
 const LONGEST_PARAMETER = 100_000;
 
@@ -227,8 +230,8 @@ export function createRouter(routes: readonly Route[]): (path: string) => Match 
   return (path) => {
     // The router would take the end of `/users/` for an empty parameter.
     if (path.endsWith('/')) return null;
-    // The router rejects a malformed escape without saying where it is. Escaping every `%` once more lets each
-    // parameter reach its coercer.
+    // The router rejects a malformed escape without saying where it is. With every `%` escaped once more, each
+    // parameter reaches the reader of its input still encoded.
     const found = router.find('GET', path.includes('%') ? path.replaceAll('%', '%25') : path);
     if (found === null) return null;
     const resource: Resource = found.store;

@@ -1,4 +1,7 @@
-/** Describes the forms of texts and lists that core checks, as JSON Schemas. Only the OpenAPI document uses them. */
+/**
+ * The REST forms of GraphQL scalars and enums, with which inputs are read and described; and the forms of texts and
+ * lists that core checks, as JSON Schemas for the OpenAPI document alone.
+ */
 import { isEnumType, type GraphQLEnumType, type GraphQLScalarType } from 'graphql';
 import { CONTROL_CHARS, ID_PATTERN, NAME_PATTERN, hasAtMost } from '../core/ids.ts';
 import {
@@ -37,7 +40,10 @@ export function componentOf(schema: Reference): SchemaComponent | undefined {
   return schema[COMPONENT];
 }
 
-/** Returns a schema that also accepts null. A schema that accepts everything stays as it is. */
+/**
+ * Returns a schema that also accepts null. A schema without `type`, `anyOf` and component accepts null already and
+ * stays as it is.
+ */
 export function orNull(schema: JsonSchema): JsonSchema {
   const { description, default: preset, ...rest } = schema;
   const { type, anyOf } = rest;
@@ -95,7 +101,9 @@ const SITE_ID = text('SiteId', 'The id of a site.', { pattern: `^(?!\\.{1,2}$)${
 const REASON: Form = { schema: { type: 'string', minLength: 1, maxLength: MAX_REASON } };
 const TITLE: Form = { schema: { type: 'string', minLength: 1, maxLength: TITLE_MAX_CHARS } };
 const KIND: Form = { schema: { type: 'string', const: 'event' } };
-/** Params of an invocation. Names that begin with `__cooperative_site_`, in any case, are the relay's own. */
+/**
+ * Params of an invocation. Names that begin with `__cooperative_site_`, in upper or lower case, are the relay's own.
+ */
 const PARAMS: Form = {
   schema: {
     type: 'object',
@@ -161,7 +169,7 @@ function anyCase(word: string): string {
 /** What an argument requires besides its GraphQL type: inclusive bounds, and the form that core checks. */
 export type Bounds = { readonly minimum?: number; readonly maximum?: number; readonly form?: Form | undefined };
 
-/** The REST form of a scalar or enum. What is not of this type is read as undefined. */
+/** The REST form of a scalar or enum. A value of another type is read as undefined. */
 export type Leaf = {
   readonly schema: JsonSchema;
   readonly expected: string;

@@ -1,4 +1,7 @@
-/** Derives the inputs of a route (path, query and body) from the variables of its operation document. */
+/**
+ * Reads the `@rest` directive of an operation document, and derives the inputs of its route (path, query and body) from
+ * the variables.
+ */
 import {
   Kind,
   TypeInfo,
@@ -173,7 +176,7 @@ function wireDefault(type: GraphQLInputType, value: unknown): unknown {
 /** Converts a value of a request into a GraphQL variable. */
 type Reader<From> = {
   readonly schema: JsonSchema;
-  /** Reports what is wrong to `faults` under the name `at`. */
+  /** Returns the variable. Reports each fault to `faults`, under the name `at`. */
   read(value: From, at: string, faults: Faults): unknown;
 };
 
@@ -309,7 +312,9 @@ function textInput(type: GraphQLInputType, bounds: Bounds, report: ReportFault):
   return NO_TEXT;
 }
 
-/** Returns the decoded pairs of a query; a value without `=` is empty. Reports pairs that cannot be decoded. */
+/**
+ * Returns the decoded pairs of a query; a name without `=` has an empty value. Reports pairs that cannot be decoded.
+ */
 export function* queryPairs(query: string, faults: Faults): Generator<readonly [name: string, value: string]> {
   for (const part of query.split('&')) {
     if (part === '') continue;
@@ -342,7 +347,7 @@ function textList(item: TextInput, { form }: Bounds): TextInput {
 
 /** The most faults that one answer lists: the first 32 explain a request with thousands well enough. */
 const MOST = 32;
-/** The most characters of an unknown name that a message shows. */
+/** The most characters of a name that a fault shows: unknown names come from the request. */
 const NAME_CHARS = 64;
 
 /** The faults of one request, bounded in number and length. */

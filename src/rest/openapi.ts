@@ -165,7 +165,7 @@ const BODY = 'Body';
 function createComponents() {
   const schemas: Record<string, JsonSchema> = {};
   const add = (name: string, schema: JsonSchema, owner: string): string => {
-    // A body is named for its operation, but several operations may take the same body.
+    // A body is named after its operation, but several operations may take the same body.
     const twin =
       name.endsWith(BODY) && Object.keys(schemas).find((one) => one.endsWith(BODY) && isSame(schemas[one], schema));
     if (twin) return twin;

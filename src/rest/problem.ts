@@ -14,7 +14,7 @@ export type Explained = {
   readonly id?: string;
   readonly errors?: readonly InputError[];
   readonly retryAfterMs?: number;
-  /** The name of the shared resource that has no room left, as in `shares/shares.ts`. */
+  /** The name of the share that is used up (core/shares/shares.ts), or `inbound`. */
   readonly share?: string;
   /** The members that describe the command concerned, if there is one. */
   readonly command?: Readonly<Record<string, unknown>>;
@@ -148,7 +148,7 @@ export const PROBLEM_SCHEMA = named('Problem', {
 /** Converts an error of execution. One that is not meant for requesters becomes `internal` and is logged. */
 export type Explain = (error: unknown) => Explained;
 
-/** The mask decides what may be shown of an error. */
+/** Creates an `Explain` that shows only what the mask lets pass. */
 export function createExplain(mask: Mask): Explain {
   return (error) => {
     const shown = mask(error);

@@ -1,4 +1,4 @@
-/** Answers one request to a route: access, inputs, execution, answer. */
+/** Creates the REST handler, and answers its requests: access, inputs, execution, response. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ExecutionResult, GraphQLSchema } from 'graphql';
 import type { Principal } from '../core/auth/principal.ts';
@@ -43,7 +43,9 @@ export type RestHandler = {
   handle(req: IncomingMessage, res: ServerResponse, exchange: RestExchange): boolean;
   /** Sends an error that the HTTP layer found, in the problem format of the routes. */
   refuse(res: ServerResponse, error: CallboardError): void;
-  /** Resolves with the OpenAPI 3.1 document of the routes and of `besides`, which is created at the first call. */
+  /**
+   * Resolves with the OpenAPI 3.1 document of the routes and of `besides`. The document is created at the first call.
+   */
   openapi(): Promise<OpenApiDocument>;
   readonly operations: readonly Route[];
 };
@@ -55,7 +57,7 @@ type RestOptions = Omit<Serving, 'explain'> & {
   readonly plans: Plans;
   /** Maps errors of execution to what the requester may see, and logs the rest. */
   readonly mask: Mask;
-  /** The prefix of paths in the OpenAPI document: empty, or `/...` without a last slash. Requests lack it. */
+  /** The prefix of paths in the OpenAPI document: empty, or `/...` without a last slash. Requests come without it. */
   readonly basePath?: string;
   readonly version?: string;
   readonly documents?: readonly DocumentText[];
@@ -63,7 +65,10 @@ type RestOptions = Omit<Serving, 'explain'> & {
   readonly besides?: readonly Described[];
 };
 
-/** Serves the documents as routes. Throws `internal` with every fault when a document does not fit the schema. */
+/**
+ * Serves the documents as routes; without documents, those that ship with callboard. Throws `internal` with every fault
+ * when a document does not fit the schema.
+ */
 export function createRestHandler(options: RestOptions): RestHandler {
   const routes = routesOf(options);
   const { contextOf, read } = options;
@@ -118,7 +123,8 @@ export type Serving = {
   /** Runs an operation that only reads, within the limits of documents: see `readDocument`. */
   readonly read: <T>(request: ReadingRequest, run: (reading: DocumentReading) => MaybePromise<T>) => MaybePromise<T>;
   /**
-   * Creates a context. `signal`, aborted when the requester hangs up: only if it may wait. `reading`: only if it reads.
+   * Creates the context of an operation. `signal`: aborted when the requester hangs up; only mutations have one.
+   * `reading`: only queries have one.
    */
   readonly contextOf: (request: {
     readonly requester: Principal | null;
@@ -179,7 +185,7 @@ export function serve(serving: Serving, call: Call, { resource, path }: Match): 
   }
 }
 
-/** Notes the code of a problem, also when no command is concerned. */
+/** Notes the code of a problem for the access log, unless the notes have a code already. */
 function noteProblem(notes: RequestNotes | undefined, { status, body }: Answer): void {
   if (!notes || notes.code !== null || status < 400 || !isRecord(body)) return;
   const { code } = body;
@@ -215,7 +221,9 @@ type RequestParts = Pick<Match, 'path'> & Pick<RestExchange, 'query' | 'body'>;
 type Reading = Pick<Route, 'inputs' | 'bodyAs' | 'bodyShape'>;
 type Variables = Record<string, unknown>;
 
-/** Reads the variables and every fault of a request. `defaulted`: the variables that it left to their defaults. */
+/**
+ * Reads the variables and every fault of a request. `defaulted`: the variables that the request left to their defaults.
+ */
 function readVariables(reading: Reading, parts: RequestParts) {
   const faults = collectFaults();
   // Every variable that was sent, valid or not, so that an invalid one is neither reported as missing nor replaced by

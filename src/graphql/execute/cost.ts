@@ -1,4 +1,7 @@
-/** Computes the maximum cost of an operation before it runs. executor.ts refuses an operation whose cost is too high. */
+/**
+ * Computes the maximum cost of an operation before it runs, and what to request instead if it is too high. executor.ts
+ * refuses such an operation.
+ */
 import {
   Kind,
   getArgumentValues,
@@ -32,7 +35,7 @@ export type Costs = ReturnType<typeof createCosts>;
 
 /** The most costs that are remembered for one operation, each for other variables. */
 const REMEMBERED = 100;
-/** The number of items that a list counts if its field declares none. */
+/** How many items are counted for a list whose field declares no number. */
 const LIST_ITEMS = 10;
 
 /**
@@ -40,8 +43,8 @@ const LIST_ITEMS = 10;
  * that the fields declare, from the rows that filters may scan, and from the requested sizes of lists: a page counts
  * what it selects of each row (the fields with the extension `perRow`) as often as it may have rows, and the rest once.
  * Variables that do not fit their types cost 0, because execution refuses them before it runs anything. A cost that
- * cannot be computed for another reason is Infinity. It depends only on whether the requester is an administrator: users
- * cannot read what only those may.
+ * cannot be computed for another reason is Infinity. Of the requester, only one fact affects the cost: whether it is an
+ * administrator. Fields that only administrators may read cost others next to nothing.
  */
 export function createCosts(schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode) {
   const fragments = fragmentsOf(document);
@@ -49,7 +52,7 @@ export function createCosts(schema: GraphQLSchema, document: DocumentNode, opera
   const sizes = argumentVariables(alone);
   const leaves = jsonVariables(schema, operation);
   const known = new BoundedMap<string, number>({ most: REMEMBERED });
-  /** Returns null for variables that do not fit. `coerceVariables` stops at the first error. */
+  /** Returns null if the variables do not fit their types. */
   const computed = (variables: Variables, requester: Principal | null, noted: Noted | null): number | null => {
     const { values } = coerceVariables(schema, operation, variables);
     if (!values) return null;
@@ -85,7 +88,10 @@ export function createCosts(schema: GraphQLSchema, document: DocumentNode, opera
 /** Pages and scans by the path of their field, with what they add to the cost of the operation. */
 type Noted = { readonly pages: Map<string, { rows: number; eachRow: number }>; readonly scans: Map<string, number> };
 
-/** Names the field that adds most to the cost, and the page or the filter with which the operation fits. */
+/**
+ * Returns the single change with which the operation can fit into `most`: a shorter page or a narrower filter. Chooses
+ * the one whose field adds most to the cost; null if no single change is enough.
+ */
 function adviceOf({ pages, scans }: Noted, cost: number, most: number): string | null {
   const shorter = [...pages].flatMap(([path, { rows, eachRow }]) => {
     const fitting = Math.floor((most - (cost - rows * eachRow)) / eachRow);
@@ -236,7 +242,7 @@ function jsonVariables(schema: GraphQLSchema, operation: OperationDefinitionNode
 }
 
 /**
- * Returns the cache key of a cost. Only numbers and conditions affect the cost, so all texts have the same key. Null
+ * Returns the cache key of a cost. Of a text, only its presence affects the cost, so all texts have the same key. Null
  * when a variable is an input object or a list, whose contents may matter.
  */
 function keyOf(names: readonly string[], leaves: ReadonlySet<string>, variables: Variables): string | null {

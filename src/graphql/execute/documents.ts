@@ -1,4 +1,7 @@
-/** Parses, validates and caches the documents of requests. It executes nothing. */
+/**
+ * Parses, bounds, validates and caches the documents of requests, and decides which may be executed without a token. It
+ * executes nothing.
+ */
 import {
   GraphQLError,
   Kind,
@@ -67,7 +70,10 @@ export function createDocuments(schema: GraphQLSchema) {
     parse: documentOf,
     /** Returns the faults of a document that `parse` returned; empty if it is valid. */
     faults,
-    /** Returns the valid document of a text, or all its faults. */
+    /**
+     * Returns the document of a text if it is valid, otherwise its faults: the syntax error, the exceeded limits, or
+     * the first QUERY_FAULTS faults of validation.
+     */
     read(text: string): DocumentNode | readonly GraphQLError[] {
       try {
         const document = documentOf(text);
@@ -129,7 +135,7 @@ const CLOSES: ReadonlySet<string> = new Set([TokenKind.BRACE_R, TokenKind.BRACKE
 
 /**
  * Whether braces, brackets and parentheses nest deeper than `most` within the first `tokens` tokens. Called before a
- * document is parsed, because the parser recurses into each of them and would overflow the stack. Returns false when
+ * document is parsed, because the parser recurses into each of them and could overflow the stack. Returns false when
  * the text stops being GraphQL earlier: the parser stops at the same place and reports the error.
  */
 function isNestedDeeper(source: string | Source, most: number, tokens: number): boolean {

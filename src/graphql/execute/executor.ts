@@ -1,4 +1,7 @@
-/** Executes operations for every transport. It must not know the format of a transport. */
+/**
+ * Executes operations for every GraphQL transport: decides who may run them, bounds the time of queries, and compiles
+ * each operation into a plan (REST uses plans too). It must not know the format of a transport.
+ */
 import {
   GraphQLError,
   createSourceEventStream,
@@ -65,8 +68,8 @@ type ExecutorOptions = {
   readonly mask: Mask;
   readonly makeContext: MakeContext;
   /**
-   * Whether the fast path may be used, and a subscription that may be shared is executed once for all its requesters.
-   * If false, graphql-js executes everything, for each requester alone.
+   * Whether answers may be written as JSON text without graphql-js, and a subscription that may be shared is executed
+   * once for all its requesters. If false, graphql-js executes everything, for each requester alone.
    */
   readonly fast: boolean;
 };
@@ -74,8 +77,8 @@ type ExecutorOptions = {
 export type Executor = ReturnType<typeof createExecutor>;
 
 /**
- * Executes the operations of every GraphQL transport, with the same limits and the same masking. Except where stated,
- * nothing here throws or rejects: failures are in `errors`.
+ * Executes the operations of every GraphQL transport, with the same limits and the same masking. `execute`, `answer`
+ * and `subscribe` never throw or reject: failures are in `errors`.
  */
 export function createExecutor(options: ExecutorOptions) {
   const { core, introspection, mask, schema, fast } = options;
@@ -84,7 +87,10 @@ export function createExecutor(options: ExecutorOptions) {
     const { requester, signal, notes, trace } = operation;
     return options.makeContext({ core, requester, signal, reading, notes, trace, asks });
   };
-  /** Runs an operation within its limits. Only a query takes turns; a mutation waits for what it does. */
+  /**
+   * Runs an admitted query or mutation. A query may have to wait for its turn, and is bounded in time; a mutation
+   * starts at once and takes as long as its resolver.
+   */
   const run = <T>(operation: Operation, { plan, bound }: Admitted, work: (context: object) => MaybePromise<T>) => {
     const { requester, signal } = operation;
     if (plan.operation !== 'query') return work(contextOf(operation, bound));
@@ -102,7 +108,6 @@ export function createExecutor(options: ExecutorOptions) {
   const sharer = createSharedSubscriptions({ mask, anonymousContext, fast });
   return {
     mask,
-    /** Returns the plan of an operation. */
     planOf: plans.of,
     /** Executes a query or a mutation. */
     async execute(operation: Operation): Promise<ExecutionResult> {
@@ -209,9 +214,10 @@ export type ReadingRequest = {
 };
 
 /**
- * Runs a document that only reads, when it is its requester's turn and for at most QUERY_MS. `run` gets the reading of
- * the document, which ends when the requester hangs up or the time is over. Throws `share_exceeded` if the requester has
- * too many documents in progress; rejects with `store_unavailable` when the time is over.
+ * Runs a document that only reads, as soon as it is its requester's turn. Waiting and running together take at most
+ * QUERY_MS. `run` gets the reading of the document, which ends when the requester hangs up or the time is over. Throws
+ * `share_exceeded` if the requester has too many documents in progress; rejects with `store_unavailable` when the time
+ * is over.
  */
 export function readDocument<T>(
   { documents, clock }: Pick<Core, 'documents' | 'clock'>,
@@ -324,7 +330,10 @@ class OperationPlan {
   readonly asks: (variables: Variables) => ReadonlySet<string>;
   readonly #parts: PlanParts;
   readonly #read: (given: GivenVariables) => Variables;
-  /** Created at the first run, because creating a writer costs less than one execution by graphql-js. */
+  /**
+   * Created at the first execution, not later: creating a writer costs less than one execution by graphql-js. Null:
+   * graphql-js executes the operation.
+   */
   #writer: Prepare | null | undefined;
 
   constructor(source: WriterSource, parts: PlanParts) {
@@ -357,7 +366,7 @@ class OperationPlan {
     return made;
   }
 
-  /** Prepares the writing of the operation; null: graphql-js must execute it. */
+  /** Prepares the writer for these variables; null: graphql-js must execute the operation. */
   prepare(variables: Variables): Prepared | null {
     const create = this.operation === 'mutation' ? createMutationWriter : createWriter;
     if (this.#writer === undefined) this.#writer = create(this.source);
@@ -368,7 +377,7 @@ class OperationPlan {
 /** An operation with its variables. */
 export type Bound = Pick<BoundOperation, keyof BoundOperation>;
 
-/** Computes once what follows from the variables, when it is needed. */
+/** An operation with its variables. What follows from them is computed once, when it is needed. */
 class BoundOperation {
   readonly variables: Variables;
   readonly #plan: OperationPlan;

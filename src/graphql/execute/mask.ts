@@ -17,8 +17,8 @@ const MESSAGE_CHARS = 1000;
 export type Mask = (error: unknown) => GraphQLError;
 
 /**
- * Creates the one mapper of all failures. A CallboardError shows its code and message. Errors of graphql-js about the
- * request itself pass. Everything else becomes `internal` with an id that is also in the log.
+ * Creates the mask that every failure passes through. A CallboardError shows its code and message. Errors of graphql-js
+ * about the request itself pass. Everything else becomes `internal` with an id that is also in the log.
  */
 export function createMask({ log, metrics }: { log: Log; metrics?: Metrics }): Mask {
   const shown = new WeakMap<object, GraphQLError>();
@@ -33,7 +33,6 @@ export function createMask({ log, metrics }: { log: Log; metrics?: Metrics }): M
   return mask;
 }
 
-/** Masks the errors of a result. */
 export function maskAll(result: ExecutionResult, mask: Mask): ExecutionResult {
   return result.errors ? { ...result, errors: result.errors.map(mask) } : result;
 }
@@ -44,10 +43,7 @@ export function callboardErrorOf(error: unknown): CallboardError | null {
   return origin instanceof CallboardError ? origin : null;
 }
 
-/**
- * Converts a CallboardError into a GraphQL error. An error of the whole request (no path) carries the HTTP status of
- * its code.
- */
+/** Converts a CallboardError into a GraphQL error. An error of the whole request (no path) carries its HTTP status. */
 export function toGraphQLError(error: CallboardError, at: GraphQLError | null = null): GraphQLError {
   const { errors, retryAfterMs, command, share } = error.details;
   return new GraphQLError(error.message, {
@@ -84,8 +80,8 @@ function explain(error: unknown): GraphQLError | null {
 
 /**
  * Returns an error of graphql-js that the requester may see, about a document, its variables or its arguments. Null for
- * every other error. An error of execution has a path. It may be seen only when graphql-js located it in the document,
- * as it does for arguments, because an error about a result would show the value.
+ * every other error. An error with a path comes from execution. The requester may see it only if it is about an
+ * argument, which graphql-js locates in the document: an error about a result would show the value.
  */
 function passes(error: unknown): GraphQLError | null {
   if (!(error instanceof GraphQLError)) return null;
@@ -97,8 +93,8 @@ function passes(error: unknown): GraphQLError | null {
 }
 
 /**
- * Gives the error a code of the table of codes. Errors about variables and arguments come without a code, and Yoga's
- * errors with codes of its own.
+ * Gives the error a code of the table of codes, and shortens its message. Errors about variables and arguments come
+ * without a code, and Yoga's errors with codes of its own.
  */
 function coded(error: GraphQLError): GraphQLError {
   const { message, extensions } = error;
@@ -108,8 +104,8 @@ function coded(error: GraphQLError): GraphQLError {
 }
 
 /**
- * Returns the code of a request that Yoga refused. A mutation by GET is the only request of a wrong method that reaches
- * Yoga.
+ * Returns the code of an error that has none: `method_not_allowed` for a mutation by GET, the only request of a wrong
+ * method that reaches Yoga; `invalid_argument` for everything else.
  */
 function codeOfRequest(http: unknown): Code {
   const status = isObject(http) && 'status' in http ? http.status : undefined;

@@ -110,8 +110,8 @@ export function createSharedSubscriptions(options: SharedSubscriptionsOptions) {
   };
   return {
     /**
-     * Authorises the requester, and returns the group to join. Null: the operation is executed for this requester
-     * alone. Rejects with the error that refuses the requester.
+     * Authorises the requester, and returns the group to join. Null: the operation cannot be shared; the requester has
+     * not been authorised. Rejects with the error that refuses the requester.
      */
     async of(args: ValidatedSubscriptionArgs, frames: ResultFrames): Promise<Joining<unknown> | null> {
       const sharing = sharingOf(args);
@@ -186,7 +186,7 @@ function findSharing(args: ValidatedSubscriptionArgs, number: number): Sharing |
 
 /**
  * Returns the names of the variables used outside the field's arguments, sorted. Null when a field below belongs to a
- * type that is not shareable, or differs by viewer.
+ * type that is not `shareable`, or is `perViewer`.
  */
 function variablesBeside(
   { schema, document, operation }: ValidatedSubscriptionArgs,

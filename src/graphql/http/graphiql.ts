@@ -5,9 +5,9 @@ import { PackedText, sendPacked } from '../../web/reply.ts';
 import { acceptedTypes } from './request.ts';
 
 /**
- * Returns the content security policy of the page. The page contains everything it needs, and may connect to this origin
- * only. It runs the script with this hash and the editor's workers, which that script makes from texts in it, and
- * generates no code. Styles are allowed inline, because the editor lays out each line of text with them.
+ * Returns the content security policy of the page. The page contains everything that it needs, and may connect to this
+ * origin only. Nothing runs but the script with this hash and the workers that it creates from its own texts; no code
+ * is made from strings. Inline styles are allowed, because the editor positions each line of text with them.
  */
 function policyOf(script: string): string {
   const hash = createHash('sha256').update(script).digest('base64');
@@ -27,12 +27,9 @@ function policyOf(script: string): string {
 
 const EDITOR = { defaultEditorToolsVisibility: 'variables', subscriptionsProtocol: 'GRAPHQL_SSE' };
 
-/**
- * The text in the page of renderGraphiQL that starts the editor. It is replaced, because START_SCRIPT starts the
- * editor.
- */
+/** The text in the page of `renderGraphiQL` that starts the editor. START_SCRIPT replaces it. */
 const START = 'YogaGraphiQL.renderYogaGraphiQL(\n';
-/** The text in that page where its only script begins. */
+/** The text in that page after which its only script begins. */
 const SCRIPT = '<div id="root"></div>';
 
 /** Whether a browser navigates to the endpoint, as opposed to a client that sends a request. */
@@ -41,8 +38,8 @@ export function wantsPage(req: IncomingMessage): boolean {
 }
 
 /**
- * Serves the GraphiQL page, which never contains a token. The page is one document of 9 MB, so it is loaded for the
- * first request, compressed, and sent only when the browser's copy has another ETag.
+ * Serves the GraphiQL page, which never contains a token. The page is one document of 9 MB, so it is loaded at the
+ * first request, sent compressed, and sent only if the browser's copy has another ETag.
  */
 export function createGraphiqlPage(paths: EditorPaths): (req: IncomingMessage, res: ServerResponse) => Promise<void> {
   let page: ReturnType<typeof makePage> | null = null;
@@ -159,8 +156,8 @@ query WhoIsConnected {
 ];
 
 // The script that starts the editor in its page, as text. It takes a token from the page's session storage or, with the
-// code in the URL's fragment, from the relay; otherwise it asks for one. A token that the relay refuses is asked for
-// again. Tabs are kept in session storage too, and the URL is left alone while the user types.
+// code in the URL's fragment, from the relay, and asks the user for one until the relay accepts what it has. Tabs are
+// kept in session storage too, and the URL does not change while the user types.
 
 const START_SCRIPT = `async function startEditor({ endpoint, signInPath, tabs, ...options }) {
   const TOKEN = 'callboard:token';

@@ -1,4 +1,7 @@
-/** Handles requests to the GraphQL endpoints and chooses between fast path, Yoga, event stream and page. */
+/**
+ * Handles requests to the GraphQL endpoints: answers on the fast path or with Yoga, or passes them to the event streams
+ * or the GraphiQL page.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DocumentNode, ExecutionResult, GraphQLSchema, Source } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
@@ -33,7 +36,9 @@ import { createSseHandler, type SseHandler } from './sse.ts';
 
 type GraphqlExchange = {
   readonly requester: Principal | null;
-  /** The parsed JSON of a POST. The HTTP layer has checked its size, content type and syntax. */
+  /**
+   * The body of a POST as `createBodyReader` returned it. The HTTP layer has checked its size, content type and syntax.
+   */
   readonly body: unknown;
   /** How to send the response; absent: the response is as Node created it. */
   readonly reply?: HttpReply;
@@ -93,7 +98,7 @@ export function createGraphqlHandler(options: GraphqlHandlerOptions) {
     },
     /**
      * Sends an error that the HTTP layer found (a body too large, not JSON, ...) in GraphQL's response format, with the
-     * status of the error's code.
+     * status of the error.
      */
     refuse: sendError,
     /** Frees what the handler holds. It does not end open streams; `streams.close` does. */
@@ -108,11 +113,11 @@ type PostRequest = IncomingMessage & { body?: unknown };
 
 function createQuery(server: GraphqlServer, introspection: Introspection) {
   return (req: PostRequest, res: ServerResponse, { requester, body, notes }: GraphqlExchange): Promise<void> => {
-    // The parameters of a GET are read here too, because Yoga answers malformed JSON in a URL as an internal failure.
     if (req.method !== 'GET' && req.method !== 'POST') {
       res.setHeader('allow', 'GET, POST');
       fail('method_not_allowed', 'GraphQL takes GET and POST.');
     }
+    // The parameters of a GET are read here too, because Yoga answers malformed JSON in a URL as an internal failure.
     const { query, variables } = readParams(req, body);
     if (!requester) requireAnonymousQuery(query, introspection);
     requireAnswerType(req);
@@ -135,8 +140,9 @@ function toStream(
 }
 
 /**
- * Creates the function that finds the plan of a valid request, with the request's parameters. It returns null for
- * requests that are refused later, and for those without a token: their documents are not validated.
+ * Creates the function that finds the plan of a valid request, with the request's parameters. It returns null if the
+ * parameters or the document are invalid, if the document does not determine which operation to run, and if there is no
+ * token: without one, a document must not be validated.
  */
 function createLookup(documents: Documents, executor: Executor) {
   return (req: IncomingMessage, { requester, body }: GraphqlExchange) => {
@@ -181,15 +187,15 @@ function refuseWebSocket({ headers }: IncomingMessage): void {
 }
 
 /**
- * Refuses a GET that a page of another origin may have caused. Such a page cannot make a browser send one of these
- * headers.
+ * Refuses a GET that has neither the header `authorization` nor `x-callboard-csrf`: a page of another origin may have
+ * caused it, but cannot make a browser send either header.
  */
 function checkOrigin(req: IncomingMessage): void {
   if (req.method !== 'GET' || req.headers.authorization || req.headers['x-callboard-csrf']) return;
   throw new CallboardError('forbidden', 'A GET needs the header "authorization" or "x-callboard-csrf".');
 }
 
-// Answers common requests without Yoga. Its bytes must be those that Yoga would send.
+// Answers common requests without Yoga. The responses must have the bytes that Yoga would send.
 
 /**
  * The content type that Yoga chooses for each of these `accept` headers. Yoga answers requests with any other header.
@@ -203,8 +209,8 @@ const MEDIA_TYPES: ReadonlyMap<string | undefined, string> = new Map([
 ]);
 
 /**
- * Answers a request, or returns false when it does not take the request; nothing was executed then, and the response is
- * open for writing.
+ * Answers a request and returns true. Returns false for a request that it does not take: nothing has been executed
+ * then, and the response is open for writing.
  */
 type FastPath = (req: PostRequest, res: ServerResponse, exchange: GraphqlExchange) => boolean;
 
@@ -218,7 +224,7 @@ type FastPathOptions = { readonly executor: Executor; readonly server: GraphqlSe
 /**
  * Creates the function that answers valid queries and mutations without Yoga. The executor runs them as it does for
  * Yoga, so limits, refusals and masking are the same, and the response has the bytes that Yoga would send. Only Yoga
- * can encode a result with errors, so it receives such a result after the operation was executed.
+ * can encode errors, so a result with errors is passed to Yoga, which does not execute the operation again.
  */
 function createFastPath({ executor, server, lookup }: FastPathOptions): FastPath {
   return (req, res, exchange) => {
@@ -270,13 +276,13 @@ type ServerContext = YogaRequest & { readonly req: IncomingMessage; readonly res
 
 /**
  * Creates a Yoga server for the HTTP side of GraphQL: content types, statuses and GET. Size limits, CSRF checks,
- * GraphiQL and event streams are our own and come before Yoga. The executor executes the operations. Yoga is loaded for
- * the first request that needs it: the fast path answers most of them.
+ * GraphiQL and event streams are our own and come before Yoga. The executor executes the operations. Yoga is loaded at
+ * the first request that needs it, because the fast path answers most requests.
  */
 function createGraphqlServer(options: GraphqlServerOptions) {
   let opened: ReturnType<typeof openYoga> | null = null;
   return {
-    /** Answers POST and GET requests to the endpoint. For a POST, `req.body` holds the parsed JSON object. */
+    /** Answers POST and GET requests to the endpoint. For a POST, `req.body` holds the members of the body. */
     async answer(req: IncomingMessage, res: ServerResponse, request: YogaRequest): Promise<void> {
       const yoga = await (opened ??= openYoga(options));
       await yoga(req, res, request);

@@ -1,4 +1,4 @@
-/** Reads the parameters and headers of GraphQL requests, and sends errors in GraphQL's format. */
+/** Reads the bodies, parameters and headers of GraphQL requests, and sends errors in GraphQL's response format. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { BoundedMap } from '../../core/collections.ts';
 import { CallboardError, invalid } from '../../core/errors.ts';
@@ -34,7 +34,8 @@ export type RefuseBody = (fault: JsonFault) => never;
 
 /**
  * Checks the body of a POST and splits it into its members, in one pass. `variables` stay JSON text when they are an
- * object. Throws `invalid_argument`, or what `refuse` throws.
+ * object. Returns an empty list for any list, and null for any other value that is not an object. Throws
+ * `invalid_argument`, or what `refuse` throws.
  */
 function readRequestBody(text: string, refuse: RefuseBody): unknown {
   const members = readMembers(text, ENVELOPE_PARTS);
@@ -149,7 +150,10 @@ export function requireAnswerType({ headers: { accept = '*/*' } }: IncomingMessa
   throw new CallboardError('not_acceptable', 'GraphQL answers application/graphql-response+json or application/json.');
 }
 
-/** Answers a whole request with one error, in the response form of GraphQL. */
+/**
+ * Answers a whole request with one error, in GraphQL's response format. Destroys the response if its headers have been
+ * sent.
+ */
 export function sendError(res: ServerResponse, error: CallboardError): void {
   if (res.headersSent) return void res.destroy();
   const { message, extensions } = toGraphQLError(error);
@@ -178,9 +182,9 @@ function isAbsent(value: unknown): value is null | undefined {
 const BODIES = { most: 500, longest: 4096 };
 
 /**
- * Creates a function that reads a request body as `readRequestBody` does. The function throws what `decode` and `refuse`
- * throw. It does not read a short body again that was received before, because that is a sixth of the cost of a small
- * query.
+ * Creates a function that reads a request body as `readRequestBody` does. The function throws what `decode` and
+ * `refuse` throw. A short body that was received before is not read again, because reading it is a sixth of the cost of
+ * a small query.
  */
 export function createBodyReader(decode: (bytes: Buffer) => string, refuse: RefuseBody): (bytes: Buffer) => unknown {
   const bodies = new BoundedMap<string, object>({ most: BODIES.most, order: 'used' });

@@ -37,7 +37,7 @@ export function createSseHandler(options: OperationStreamsOptions) {
      */
     stream: (request: StreamRequest): void =>
       isDistinct(request) ? distinct(request) : answering(request, reservations.handle),
-    /** Drops the reservations. The owner of the streams ends those that are open. */
+    /** Drops the reservations. Streams that are open are ended by the owner of `streams`. */
     close: reservations.close,
   };
 }
@@ -55,7 +55,7 @@ function answering(request: StreamRequest, answer: (request: StreamRequest) => v
   }
 }
 
-// Runs one operation on an event stream. It must not produce results faster than the reader reads them.
+// Runs one operation on an event stream. Results must not be produced faster than the reader reads them.
 
 /** One operation that runs on a stream. It ends by itself when the stream ends. */
 type Running = {
@@ -70,7 +70,7 @@ type OperationOptions = {
   /** The operation id on a stream that carries several; null on a stream of its own. */
   readonly id: string | null;
   /**
-   * Called once, when the operation has ended for any reason, but never before its caller has registered it. If the
+   * Called once, when the operation has ended for any reason, but never before `RunOnStream` has returned. If the
    * operation has a stream of its own, that stream ends first.
    */
   readonly onEnd: () => void;
@@ -104,7 +104,7 @@ class SseOperation implements StreamMember, Running {
       if ('plan' in requested) await this.#answer(requested);
       else {
         this.#show({ errors: requested });
-        // The end is reported later, after the caller has registered the operation.
+        // `onEnd` is called later, after the caller has registered the operation.
         await null;
       }
     } catch (error) {

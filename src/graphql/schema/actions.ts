@@ -1,4 +1,7 @@
-/** The field `actions`: what connected clients advertise. Nothing here permits an invocation. */
+/**
+ * The actions that connected clients advertise: their types, and the fields `actions` of one connection and of all.
+ * Nothing here permits an invocation.
+ */
 import type {
   ActionAdvertisement,
   ActionEffects,

@@ -1,4 +1,7 @@
-/** The GraphQL types and fields of the audit: what administrators did, and the stored chain of its rows. */
+/**
+ * The audit: what administrators did, the stored chain of its rows, and the mutation `revealPayload`, which the audit
+ * records.
+ */
 import type { AuditSubject, OperatorAction } from '../../core/audit/audit-rows.ts';
 import type { AuditChain, AuditEvent } from '../../core/audit/audit.ts';
 import { invalid } from '../../core/errors.ts';

@@ -37,7 +37,7 @@ export const time = declare<number>('DateTime');
 export const json = declare<JsonText>('JSON');
 export const texts = declare<readonly string[]>(['String']);
 
-/** An enum or object type, with what its fields return. */
+/** An enum or object type, with the type of the values that its fields return. */
 type Typed<Value> = OutputType<Types> & { readonly $inferType: Value };
 
 /** Declares a field of an enum or object type. */

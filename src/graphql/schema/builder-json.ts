@@ -5,7 +5,8 @@ import { JSON_DEPTH } from '../../core/limits.ts';
 
 /**
  * The scalar `JSON`, whose text passes through unchanged. Resolvers receive a RawJson and return JSON text. In results
- * of graphql-js it is a RawJson, which `writeJson` serializes; the JSON writer of plans writes the text directly.
+ * of graphql-js the value is a RawJson, which `writeJson` serializes; the writer (writer/compile.ts) writes the text
+ * directly.
  */
 export const jsonScalar = {
   extensions: { jsonText: true },
@@ -17,7 +18,7 @@ export const jsonScalar = {
 
 type Variables = Readonly<Record<string, unknown>>;
 
-/** Whether this is the scalar `JSON` of either schema. */
+/** Whether this is the scalar `JSON`, of the GraphQL schema or of that for REST. */
 export function isJsonScalar({ extensions }: GraphQLNamedInputType | GraphQLNamedOutputType): boolean {
   return extensions['jsonText'] === true;
 }
@@ -37,7 +38,10 @@ function textOfValue(value: unknown): string {
   }
 }
 
-/** Rejects JSON nested deeper than JSON_DEPTH: it could overflow the stack of a program that reads it later. */
+/**
+ * Returns the text as RawJson. Throws a GraphQLError for JSON nested deeper than JSON_DEPTH, which could overflow the
+ * stack of a program that reads it later, and for a text that is not JSON.
+ */
 function rawOf(text: string): RawJson {
   const json = checkedJson(text);
   if (json === null) throw new GraphQLError(`JSON may be nested at most ${JSON_DEPTH} levels deep.`);

@@ -1,4 +1,7 @@
-/** The one schema builder. Each room adds its types and fields to it; `schema.ts` builds the schema. */
+/**
+ * The schema builder, to which each room adds its types and fields, with the scalars, the enums of wire words and the
+ * options of numbers. `schema.ts` builds the schema.
+ */
 import SchemaBuilder from '@pothos/core';
 import ComplexityPlugin from '@pothos/plugin-complexity';
 import { GraphQLError, Kind } from 'graphql';
@@ -61,7 +64,7 @@ function parseText(text: string): number {
 
 /**
  * Fields are non-null unless they say otherwise, and declare their cost. The plan counts the cost from the document
- * before anything runs, so the plugin's own counting in resolvers is disabled.
+ * before anything runs, so the complexity plugin's own counting in resolvers is disabled.
  */
 export const builder = new SchemaBuilder<{
   Context: Context;
@@ -108,15 +111,18 @@ builder.subscriptionType({
 
 // Makes enums of the schema from the words that frames and stores use.
 
-/** Returns the GraphQL enum name of a wire value: `user-owned` becomes USER_OWNED. */
+/**
+ * Returns the GraphQL name of a wire word, the form of an enum value in frames, stores and REST: `user-owned` becomes
+ * USER_OWNED.
+ */
 export function enumName(word: string): string {
   return word.toUpperCase().replaceAll('-', '_');
 }
 
 /**
- * Makes an enum whose internal values are core's own wire values. So resolvers return wire values unchanged, and the
- * schema of REST serializes them as they are. `words` maps each value to its description. A value of core's type that
- * `words` lacks is a compile error. `nameOf` names the values.
+ * Makes an enum whose internal values are core's own wire words. So resolvers return wire words unchanged, and the
+ * schema of REST serializes them as they are. `words` maps each wire word to its description. A word of core's type
+ * that `words` lacks is a compile error. `nameOf` returns the GraphQL name of a word.
  */
 export function wireEnum<Word extends string>(
   name: string,

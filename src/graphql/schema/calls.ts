@@ -153,7 +153,7 @@ const NodeCounts = builder.objectRef<CountsByNode>('NodeCounts').implement({
   })),
 });
 
-/** A count looks at the waits of the requester: as many as a user may hold, with the default of the share. */
+/** The cost of a count of waits: it may scan as many waits as the default share guarantees one user. */
 const COUNT_COST = scanCost(SHARE_BOUNDS.waits.guarantee);
 
 const filterArgument = builder.args((t) => ({
@@ -249,7 +249,7 @@ builder.subscriptionField('pendingRpcAlerts', (t) =>
   }),
 );
 
-// The mutations that invoke, await and cancel commands. The order of the checks is core's.
+// The mutations that invoke, await and cancel commands. Core decides the order of the checks.
 
 /**
  * An answered invocation. `reread`: the command was awaited by its ids, so the answer shows a stored record and not the

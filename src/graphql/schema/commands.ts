@@ -1,4 +1,7 @@
-/** Everything about one command in one GraphQL type: its delivery, history, sightings and waits; and its updates. */
+/**
+ * Everything about one command in one GraphQL type: its delivery, history, sightings and waits. Also the subscriptions
+ * to the updates of one command and to the events of many.
+ */
 import type { AuditSubject } from '../../core/audit/audit-rows.ts';
 import type { Command, CommandEvent, CommandEventStage, Sighting } from '../../core/commands/command.ts';
 import type { CommandEventQuery } from '../../core/commands/operator.ts';

@@ -1,4 +1,4 @@
-/** Connections: the type, its fields, the listing and the subscription. Access is decided in core. */
+/** Connections: the type, the listing, the subscription, and how often clients reconnect. Core decides access. */
 import type { ConnectionChange, ConnectionEvent } from '../../core/backend.ts';
 import {
   connectionStatus,

@@ -1,4 +1,7 @@
-/** The context of one GraphQL operation: who asks, and the loaders and the budget of bytes of this answer. */
+/**
+ * The context of one GraphQL operation: its requester, its loaders by key and of payloads, and the budget of bytes of
+ * its answer. Also how a subscription field declares that requesters may share one execution.
+ */
 import DataLoader from 'dataloader';
 import type { AuditSubject } from '../../core/audit/audit-rows.ts';
 import type { Principal } from '../../core/auth/principal.ts';
@@ -20,19 +23,18 @@ export type ContextOptions = {
   readonly core: Core;
   /** The requester; null if the request had no token. */
   readonly requester: Principal | null;
-  /** The signal that is aborted when the caller hangs up. That ends the caller's waits, never its commands. */
+  /** Aborted when the caller hangs up. That ends the caller's waits, never its commands. */
   readonly signal?: HangUp | undefined;
-  /** What the operation reads; absent: the context begins a reading of its own. */
+  /** The reading that remembers what the operation reads; absent: the context creates one. */
   readonly reading?: DocumentReading | undefined;
   /** The names of the fields that the operation may select; absent: not known. */
   readonly asks?: Asks | undefined;
   /** Notes for the access log; absent if the operation has no access log line of its own. */
   readonly notes?: RequestNotes | undefined;
-  /** The trace context of the request; commands that it admits belong to that trace. */
+  /** The trace context of the request; commands that the request admits belong to that trace. */
   readonly trace?: TraceContext | undefined;
 };
 
-/** Creates a new context for one operation of `requester`. */
 export function createContext(options: ContextOptions): Context {
   return new Context(options);
 }
@@ -44,12 +46,12 @@ export class Context {
   readonly core: Core;
   readonly requester: Principal | null;
   readonly signal: HangUp | undefined;
-  /** What this operation reads: it is remembered until the next event of a subscription. */
+  /** What this operation has read of the store, remembered until the next event of a subscription. */
   readonly reading: DocumentReading;
   /**
-   * Asks core whether payloads of `subject` may be shown. They may be shown once the call has completed. If the
-   * requester is an administrator, one audit row per request and subject is written first. Throws `audit_unavailable`,
-   * and `forbidden` if administrators may not read payloads here. A user's access to their own payloads is not audited.
+   * Must have completed before payloads of `subject` are shown. For an administrator, it writes one audit row per
+   * context and subject; it throws `audit_unavailable`, and `forbidden` if administrators may not read payloads here.
+   * For any other requester it does nothing: access to own payloads is not audited.
    */
   readonly readPayload: (subject: AuditSubject) => MaybePromise<void>;
   readonly notes: RequestNotes | undefined;
@@ -104,8 +106,8 @@ function readOnce(core: Core, requester: Principal, notes: RequestNotes | undefi
   };
 }
 
-// Loads nested fields in batches: all parents of one tick cause one call of core. In direct mode each key is loaded at
-// once instead, since all state is in this process' memory and that costs less. Values are cached in the context.
+// Loads nested fields in batches: all parents of one tick cause one call of core. In direct mode each key is loaded
+// immediately and alone, which costs less because all state is in memory. Values are cached in the context.
 
 type Forgets = { forget(): void };
 type Load<K, V> = Forgets & { readonly load: (key: K) => MaybePromise<V> };
@@ -114,10 +116,13 @@ type Batch<K, V> = (keys: readonly K[]) => MaybePromise<readonly V[]>;
 
 let loaders = 0;
 
-/** Creates the function that returns a context's own loader, for one number. */
+/**
+ * Creates a function that returns a context's own instance of one loader. In every context, the instance has the same
+ * number.
+ */
 function loaderOf<L extends Forgets>(create: (context: Context) => L): (context: Context) => L {
   const number = loaders++;
-  // No other function has this number.
+  // The cast is safe: no other loader has this number.
   return (context) => context.loader(number, create) as L;
 }
 

@@ -1,4 +1,4 @@
-/** Execution contexts that clients report: the type, its filter and the listings. */
+/** Execution contexts, browser windows and workers that clients report: their types, filters, listings and counts. */
 import { readUser } from '../../core/auth/principal.ts';
 import type { ClientType } from '../../core/connections/connection.ts';
 import {

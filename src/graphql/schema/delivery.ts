@@ -1,4 +1,7 @@
-/** Delivery: the record of a command, which holds no payload, and the operator’s view of commands, nodes and scopes. */
+/**
+ * Delivery: the record of a command, which holds no payload; the operator’s view of commands, nodes and scopes; and the
+ * mutations that drain a node or disconnect a client.
+ */
 import { requireAdmin, type AdminPrincipal } from '../../core/auth/principal.ts';
 import {
   durationOf,

@@ -1,4 +1,4 @@
-/** Streams and messages: the types, the listings and the redaction of payloads. */
+/** Streams and messages: the types, the listings, the redaction of payloads, and the raw sample for administrators. */
 import type { AuditSubject } from '../../core/audit/audit-rows.ts';
 import type { LinkDetails } from '../../core/connections/connection.ts';
 import { notFound } from '../../core/errors.ts';

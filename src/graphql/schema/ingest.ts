@@ -1,4 +1,6 @@
-/** The mutation that ingests events of a client. Each message gets its own verdict. */
+/**
+ * The mutation with which a host ingests events, each message with its own verdict; and the counters of deduplication.
+ */
 import type { DedupBackend, DedupStats } from '../../core/dedup/dedup.ts';
 import type { IngestError, IngestMessage, IngestVerdict } from '../../core/ingest/ingest.ts';
 import { trustJson, type RawJson } from '../../core/json.ts';

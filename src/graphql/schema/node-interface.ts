@@ -1,4 +1,4 @@
-/** The interface Node, and how its types find the row of an id. */
+/** The interface Node, and the opaque ids of its types. `node.ts` finds the row of an id. */
 import { invalid } from '../../core/errors.ts';
 import { isSuffix } from '../../core/history/message.ts';
 import { isCanonicalUser, isId } from '../../core/ids.ts';
@@ -73,7 +73,7 @@ export type NodeRef<Kinds extends NodeKind = NodeKind> = {
 const VERSION = '1';
 const NUMBER = /^(0|[1-9][0-9]{0,15})$/;
 
-/** The check of each part that is not an id chosen by a client or a user. */
+/** The check of each part that is not simply an id (`isId`). */
 const PART_FORMS: Partial<Record<PartName, (text: string) => boolean>> = {
   userId: isCanonicalUser,
   suffix: isSuffix,

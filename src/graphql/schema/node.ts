@@ -57,7 +57,10 @@ const loadScope = loadBy(itself, ({ core, requester }, ids) => core.delivery.ten
 type Found = MaybePromise<object | null>;
 type Finders = { readonly [Kind in NodeKind]: (key: NodeKey<Kind>, context: Context) => Found };
 
-/** How the row of each kind of id is found. Null: there is none, or the requester may not see it. */
+/**
+ * How the row of each kind of id is found. Null: there is none, or it belongs to another user. For nodes and scopes,
+ * throws `forbidden` unless the requester is an administrator.
+ */
 const FINDERS: Finders = {
   User: ({ userId }, context) => found('User', loadUser(context, userId)),
   ConnectionSnapshot: (key, context) => ifOwn(key, context, () => found('ConnectionSnapshot', loadSized(context, key))),

@@ -3,7 +3,7 @@ import { CallboardError } from '../../core/errors.ts';
 import { ANSWER_BYTES, ANSWER_PAGE_BYTES, ANSWER_ROW_BYTES } from '../../core/limits.ts';
 import { completenessOf, type Completeness, type Page } from '../../core/page.ts';
 
-/** The names of the possibly large fields that an operation selects; null if unknown, which counts as all of them. */
+/** The names of the fields that an operation may select; null if unknown, which counts as all fields. */
 export type Asks = ReadonlySet<string> | null;
 
 /**
@@ -12,8 +12,8 @@ export type Asks = ReadonlySet<string> | null;
 export type RowSize<Row> = {
   readonly fields: readonly string[];
   /**
-   * The approximate size of the selected fields as JSON, in bytes. Computed from known lengths, so it is cheap; called
-   * once per row.
+   * The approximate size of the selected fields as JSON, in bytes. Computed from known lengths, because it is called
+   * for every row, up to twice for one answer.
    */
   readonly bytes: (row: Row, asks: (field: string) => boolean) => number;
 };
@@ -123,7 +123,7 @@ export class AnswerBudget {
     return { kept, bytes, written: false };
   }
 
-  /** Returns the bytes of all rows. Computed once for each list that is shown again with the same fields. */
+  /** Returns the bytes of all rows. They are remembered for a list that several answers show with the same fields. */
   #wholeBytes<Row>(rows: readonly Row[], size: RowSize<Row>): number {
     const before = measured.get(rows);
     if (before && before.size === size && before.asks === this.#asks) return before.bytes;

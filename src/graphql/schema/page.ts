@@ -1,4 +1,7 @@
-/** The page types of every listing: Relay connections with their completeness. */
+/**
+ * What all listings share: Relay connection types with their completeness, the arguments of a page, and the costs of
+ * paged fields.
+ */
 import type { ObjectRef, SchemaTypes } from '@pothos/core';
 import { invalid } from '../../core/errors.ts';
 import { NODE_SILENT_MS, PAGE_DEFAULT, PAGE_MAX } from '../../core/limits.ts';
@@ -133,7 +136,10 @@ export const PAGED = { complexity: pageCost, args: { ...pageArguments } };
 /** How many scanned rows cost as much as one field of a row that is shown. */
 const SCANNED_PER_COST = 50;
 
-/** What a field costs: by itself, of which `scan` for rows that it may scan, and for its rows (execution/cost.ts). */
+/**
+ * What a field costs (execute/cost.ts). `field`: the field itself, including `scan` for the rows that it may scan.
+ * `multiplier`: how often its selection counts.
+ */
 type FieldCost = { readonly field: number; readonly multiplier: number; readonly scan?: number };
 
 /**
@@ -157,7 +163,10 @@ export function scanCost(scanned: number): FieldCost {
 
 type Given = Readonly<Record<string, unknown>> | null | undefined;
 
-/** Returns how many rows a page with this filter may scan: none without a filter, or if it only names a user. */
+/**
+ * Returns how many rows a page with this filter may scan: none without a filter, or if it only names a user or a
+ * client. Otherwise `ofClient` if it names a client, else `most`.
+ */
 export function scannedBy(filter: Given, bounds: { readonly most?: number; readonly ofClient?: number } = {}): number {
   const { most = SCAN_BUDGET, ofClient = most } = bounds;
   const { userId: _, clientId, ...rest } = filter ?? {};
@@ -165,7 +174,10 @@ export function scannedBy(filter: Given, bounds: { readonly most?: number; reado
   return clientId === null || clientId === undefined ? most : ofClient;
 }
 
-/** Returns a cost that a user does not pay, because only administrators may read the field. */
+/**
+ * Returns a function that costs an administrator `cost` and everyone else 1, because only administrators may read the
+ * field.
+ */
 export function forAdmins<Args, Cost extends { readonly field: number; readonly multiplier: number }>(
   cost: (args: Args) => Cost,
 ): (args: Args, context: Pick<Context, 'requester'>) => Cost | { readonly field: number; readonly multiplier: number } {

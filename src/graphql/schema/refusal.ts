@@ -1,4 +1,6 @@
-/** The type Refusal, with which every mutation answers a request that is refused. */
+/**
+ * The type Refusal, with which every mutation answers a request that is refused, and the meaning of each error code.
+ */
 import type { ObjectRef } from '@pothos/core';
 import type { Invocation, RefusedBy } from '../../core/core.ts';
 import { CODES, CallboardError, notFoundError, type Code, type InputError } from '../../core/errors.ts';
@@ -80,12 +82,12 @@ export type RefusalView = Omit<Extract<Invocation, { readonly kind: 'refused' }>
 };
 
 /**
- * The codes of errors that are no refusals. Without a valid token nothing is answered, and the other two do not prove
- * that nothing was done.
+ * The codes of errors that are not refusals. `unauthenticated` fails the whole request; the other two do not prove that
+ * nothing was done.
  */
 const FAILURES: ReadonlySet<Code> = new Set(['unauthenticated', 'internal', 'store_unavailable']);
 
-/** The layer that refuses with a code that core throws, if it is not `relay`. */
+/** The layer that each code of core belongs to; `relay` for every other code. */
 const LAYERS: Partial<Record<Code, Layer>> = {
   forbidden: 'token',
   not_found: 'address',

@@ -26,7 +26,7 @@ import './users.ts';
 export const schema: GraphQLSchema = builder.toSchema({ sortSchema: false });
 
 /**
- * The same schema for REST: it serializes enum values as wire values (`user-owned`, not `USER_OWNED`). Documents and
+ * The same schema for REST: it serializes enum values as wire words (`user-owned`, not `USER_OWNED`). Documents and
  * variables are the same as for `schema`. Never validate a value of one schema against the other: their types are
  * different objects.
  */

@@ -1,6 +1,6 @@
 /**
- * The GraphQL type with what a signed-in requester may know of the relay: its version, mode, limits and optional
- * features.
+ * What a requester may know of the relay (version, mode, limits, optional features) and of itself, and the time series
+ * of metrics.
  */
 import { requireScope, type CallingPrincipal, type Scope } from '../../core/auth/principal.ts';
 import type { Core } from '../../core/core.ts';

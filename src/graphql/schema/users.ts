@@ -1,4 +1,7 @@
-/** Users and the summary of one user, with everything that belongs to them as nested fields. */
+/**
+ * Users: the listing, one user, and the connections, streams and waits of a user as nested fields. Other rooms add
+ * fields of their own.
+ */
 import type { UserView } from '../../core/users/users.ts';
 import { completenessOf, type ObservedSource, type Page } from '../../core/page.ts';
 import { thenDo, both } from '../../core/maybe-promise.ts';

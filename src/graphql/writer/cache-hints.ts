@@ -1,6 +1,7 @@
 /**
- * Hints that types and fields give in `extensions`, so that the text of an entity can be cached (objects.ts). A field
- * without a hint, and any field with arguments, may depend on anything.
+ * Hints that types and fields give in `extensions`, so that the text of an entity can be cached (objects.ts) or a
+ * mutation resolved without graphql-js (mutation.ts); and the caches of these texts. A resolver without a hint, and any
+ * field with arguments, may depend on anything.
  */
 
 /**

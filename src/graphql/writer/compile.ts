@@ -53,8 +53,9 @@ export type WriterSource = {
 const VARIANTS = 16;
 
 /**
- * Creates the writer of a query. Null when the operation is not a query, reads the schema, or selects fields of
- * abstract types.
+ * Creates the writer of a query. Null when the operation is not a query, or contains something that cannot be written
+ * here, such as introspection or a field of an abstract type. If that depends on `@include` or `@skip`, the returned
+ * function returns null instead.
  */
 export function createWriter(source: WriterSource): Prepare | null {
   const { schema, document, operation } = source;
@@ -180,8 +181,8 @@ function isFixed({ arguments: given = [] }: FieldNode): boolean {
 }
 
 /**
- * Returns the cache hint of a member. It is pure or derived only in an entity type and only when it takes no arguments;
- * every other member is live.
+ * Returns the cache hint of a member. A member is pure or derived only in an entity type and only when it takes no
+ * arguments; every other member is live.
  */
 function cacheHintOf(
   parent: GraphQLObjectType,

@@ -155,13 +155,13 @@ function directMutationWriter(
 /** What the resolver of a node returned or threw. */
 type Outcome = { readonly node: FieldNode } & ({ readonly value: unknown } | { readonly error: unknown });
 
-/** The outcomes of direct mutations whose answers could not be written, by their context. */
+/** The outcomes of direct mutations whose answers could not be written, by the context of the execution. */
 const outcomes = new WeakMap<object, Outcome>();
 const resolvers = new WeakMap<GraphQLField<unknown, unknown>, Resolves>();
 
 /**
- * Lets graphql-js take a field's outcome from `outcomes` where there is one, without calling the resolver again. Returns
- * the field's own resolver; null if it has none.
+ * Replaces a field's resolver with one that returns or throws the outcome in `outcomes`, if there is one for the
+ * context, and otherwise calls the field's own resolver. Returns the field's own resolver; null if the field has none.
  */
 function rememberOutcomes(field: GraphQLField<unknown, unknown>): Resolves | null {
   const known = resolvers.get(field);
@@ -202,7 +202,7 @@ const SHAPES = 64;
 
 /**
  * Creates a reader of the field's arguments. Which argument comes from which variable, and which default replaces an
- * absent one, depends only on the set of variables that are present. graphql-js determines it once for each such set.
+ * absent one, depends only on the set of variables that are present. graphql-js determines both once for each such set.
  * `plain`: no other part of the document needs the variables.
  */
 function createArgumentReader(source: ArgumentsOf, plain: boolean): ReadArguments {

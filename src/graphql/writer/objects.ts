@@ -1,4 +1,7 @@
-/** Writes objects as JSON text, with cached parts for entities. */
+/**
+ * Resolves fields, writes their values, objects and lists as JSON text, and caches the texts of entities and of lists
+ * of entities.
+ */
 import {
   GraphQLID,
   GraphQLString,
@@ -38,16 +41,19 @@ type Part = {
   readonly texts: boolean;
 };
 
-/** Creates the writer of an object with these members, as `membersWriter` does. An error is no object. */
+/**
+ * Creates the writer of an object with these members, as `membersWriter` does. Writes null for an Error, which
+ * graphql-js must report.
+ */
 export function objectWriter(members: readonly Member[], keeping: Keeping | null): ObjectWriter {
   const { write, kept } = membersWriter(members, keeping);
   return { kept, write: (value, run) => (value instanceof Error ? null : write(value, run)) };
 }
 
 /**
- * Creates the writer of an object with these members. For an entity without live members, the whole text is cached, and
- * so are lists of the entity. With live members, only adjacent pure members are cached. `keeping` null: nothing is
- * cached.
+ * Creates the writer of an object with these members. For an entity without live members, the whole text is cached; so
+ * are lists of the entity, if it has no derived members or its type declares `changesAt`. With live members, only
+ * adjacent pure members are cached. `keeping` null: nothing is cached.
  */
 function membersWriter(members: readonly Member[], keeping: Keeping | null): ObjectWriter {
   if (!keeping) return { write: joinedWriter(members, BRACES), kept: null };
@@ -214,8 +220,8 @@ type ListKeeping = {
 };
 
 /**
- * Caches the text of a list of entities while it is the same array and no derived field of its entities changes with
- * time. An array that was handed out is never modified: a changed list is a new array.
+ * Caches the text of a list of entities, until a derived field of one of them may change. An array that was handed out
+ * is never modified: a changed list is a new array.
  */
 function keptList(write: WriteValue, { changesAt, kept }: ListKeeping): WriteValue {
   return (list, run) => {
@@ -371,7 +377,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 export type Run = {
   readonly context: unknown;
   readonly variables: VariableValues;
-  /** The arguments of fields by field number, created once per execution. */
+  /** The arguments of fields by field number, each created when it is first needed. */
   readonly args: unknown[];
   readonly note: TextInfo;
 };
