@@ -285,8 +285,8 @@ function notesIn({ commandId, outcome, code, trace }: RequestNotes): Partial<Req
 /** A route that neither GraphQL nor REST answers. */
 export type BuiltinRoute = {
   /**
-   * `open`: nobody, and pages of any origin may call the route. `bearer`: the request handler authenticates.
-   * `by-route`: the route itself does.
+   * Who authenticates a request. `open`: nobody, and pages of any origin may call the route. `bearer`: the request
+   * handler authenticates. `by-route`: the route itself does.
    */
   readonly authentication: 'open' | 'bearer' | 'by-route';
   readonly methods: readonly string[];

@@ -152,7 +152,7 @@ export class Sockets {
 
   /**
    * Adds an accepted socket. Beyond a bound, another unauthenticated socket is destroyed without a response: beyond
-   * `inAll` or twice `perAddress` at once, beyond `perAddress` a few turns of the event loop later, when requests that
+   * `inAll` or twice `perAddress` at once, beyond `perAddress` in a later turn of the event loop, when requests that
    * arrived with their connections have been read.
    */
   accepted(socket: Socket): void {

@@ -159,10 +159,7 @@ export class Gauges {
   }
 }
 
-/**
- * An example of a bucket: a command's labels, and its duration in seconds. `at`: when it was measured, in epoch
- * seconds.
- */
+/** An example of a bucket: a command's labels and duration. `at`: when it was measured, in epoch seconds. */
 export type Exemplar = {
   readonly labels: Readonly<Record<string, string>>;
   readonly seconds: number;
@@ -172,10 +169,7 @@ export type Exemplar = {
 /** The most characters of an exemplar's labels, names and values together, by the rule of OpenMetrics. */
 const LABELS_MAX_CHARS = 128;
 
-/**
- * Takes at most one example for each shown bucket in a time slot. Takes none before `begin`: nothing reads them until
- * then.
- */
+/** Takes at most one example for each shown bucket in a time slot; none before `begin`, as nothing reads them then. */
 export class Exemplars {
   readonly #now: () => number;
   /** For each cell: the examples of its shown buckets, and the slots in which they were taken. */

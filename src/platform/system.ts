@@ -106,10 +106,7 @@ export function createUuids(now: () => number = Date.now): () => string {
   };
 }
 
-/**
- * Returns how many files and sockets this process may have open; null if unlimited or unknown, as on other systems than
- * Linux.
- */
+/** Returns how many files and sockets this process may have open; null if unlimited or unknown (not Linux). */
 export function descriptorLimit(): number | null {
   try {
     return readDescriptorLimit(readFileSync('/proc/self/limits', 'utf8'));

@@ -5,10 +5,7 @@
 
 /** The kinds of fields in the frames that the relay sends. */
 type DownKind = 'id' | 'name' | 'user' | 'text' | 'int' | 'bool';
-/**
- * The kinds of fields; in a table, `?` marks an optional field. A table gives both check and type, so they cannot
- * differ.
- */
+/** The kinds of fields; in a table, `?` marks an optional field. Check and type both follow from the table. */
 export type FieldKind = DownKind | WordKind | 'prose' | 'token' | 'title' | 'word' | 'count';
 export type Table = Readonly<Record<string, FieldKind | `${FieldKind}?`>>;
 /** The table of a frame that the relay sends. */

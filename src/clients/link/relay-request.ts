@@ -209,8 +209,7 @@ function traceHeaders({ trace_id, parent_span_id, trace_flags, trace_state }: Wi
   };
 }
 
-// What the spans of all client libraries share. They are recorded through the `trace` object that the program passes
-// in.
+// What the spans of all client libraries share. The program passes in the `trace` object that records them.
 
 export type { TraceApi } from '../../protocol/trace.ts';
 

@@ -149,9 +149,7 @@ const LEDGER_BYTES = 1024 * 1024;
  * link. The relay limits such frames to 100 a second and 200 at once.
  */
 const RESEND_AT_ONCE = 100;
-/**
- * The delay before further kept ends are sent, and before something that the relay refused temporarily is sent again.
- */
+/** The delay before further kept ends, and frames that the relay refused temporarily, are sent again. */
 const RESEND_MS = 1_000;
 
 const encoder = new TextEncoder();

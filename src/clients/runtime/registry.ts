@@ -157,8 +157,8 @@ function effectsOf(name: string, { effects }: ActionSpec): object | undefined {
   throw new TypeError(`action ${name}: effects: true or false expected`);
 }
 
-// A JSON Schema that checks other JSON Schemas (draft 2020-12): each keyword that the validator reads has a valid
-// value.
+// A JSON Schema that checks other JSON Schemas (draft 2020-12): the keywords that the validator reads have valid
+// values.
 
 const count = { type: 'integer', minimum: 0 };
 const number = { type: 'number' };
