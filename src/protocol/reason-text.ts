@@ -1,4 +1,4 @@
-/** Says in a sentence why a command ended, for pages and commands that show its record to people. */
+/** Says in words why a command ended, for people who read its record in the console or on the command line. */
 
 const REASONS: Readonly<Record<string, string>> = {
   action_not_advertised: 'The client does not offer this action',
@@ -26,7 +26,7 @@ const REASONS: Readonly<Record<string, string>> = {
 /** Matches the reason that the relay writes for a cancellation: `cancelled by user:alice`. */
 const CANCELLED_BY = /^cancelled by (user|admin):(.+)$/;
 
-/** Returns a sentence for a reason; the text itself for a reason without one. */
+/** Returns the words for a reason; a reason without words is returned unchanged. */
 export function reasonText(code: string): string {
   const [, kind, name] = CANCELLED_BY.exec(code) ?? [];
   if (name !== undefined) return `Cancelled by ${kind === 'user' ? 'user' : 'administrator'} ${name}`;

@@ -13,7 +13,7 @@ import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
 import type { Holdings } from '../core/shares/shares.ts';
 import type { TraceContext } from '../core/trace-context.ts';
 
-/** How a handler sends its response. Each method adds the headers of the HTTP layer. */
+/** How a handler sends its response. The reply of `createReply` also adds the default headers. */
 export type HttpReply = {
   /**
    * Sends a complete 200 response, or the refusal of `refuses`; nothing if the client is gone. `type`: the content
@@ -27,7 +27,7 @@ export type HttpReply = {
   refuses(bytes: number): boolean;
 };
 
-/** Returns the reply of a response without headers of the HTTP layer. */
+/** Returns a reply that adds no default headers and bounds no unread bytes. */
 export function plainReply(response: ServerResponse): HttpReply {
   return {
     json: (type, text, nonAscii = true, inserts = []) =>

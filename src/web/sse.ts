@@ -65,7 +65,9 @@ type SseStreamOptions = {
 /** What the open streams of a node share. */
 type SseStreamHost = {
   readonly clock: Clock;
-  /** Whether chunks may be written directly to the socket, past the response. The bytes are the same either way. */
+  /**
+   * Whether chunks may be written to the socket directly, not through the response. The bytes are the same either way.
+   */
   readonly direct: boolean;
   /** Called once for each stream, before its own `onClose`. */
   readonly onClose: (stream: SseStream) => void;
