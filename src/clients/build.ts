@@ -1,4 +1,7 @@
-/** Builds the client libraries for browsers. `node src/clients/build.ts` writes them to dist/clients. Not shipped. */
+/**
+ * Builds the client libraries for browsers (`node src/clients/build.ts` writes them to dist/clients), and puts the JSON
+ * Schema validator into the compiled runtime. Not shipped.
+ */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

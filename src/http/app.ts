@@ -1,4 +1,7 @@
-/** Creates the request handlers of one relay and connects them. It contains no request logic itself. */
+/**
+ * Creates the request handlers of one relay and connects them, registers the node's gauges, and describes the route of
+ * site events for OpenAPI. It contains no request logic.
+ */
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { AdminPrincipal, Principal } from '../core/auth/principal.ts';
@@ -59,7 +62,10 @@ export type App = {
   readonly requestHandler: RequestHandler;
   /** Closes links with `draining` and ends streams. Resolves when they are gone, or after two seconds. */
   close(): Promise<void>;
-  /** Closes links with `internal` and answers nothing more. Resolves when they are gone, or after one second. */
+  /**
+   * Closes links with `internal`; does nothing about HTTP requests. Resolves when the links are gone, or after one
+   * second.
+   */
   abort(): Promise<void>;
 };
 

@@ -1,4 +1,7 @@
-/** Authenticates bearer tokens: configured administrator tokens and JWTs. It must not log a token. */
+/**
+ * Authenticates bearer tokens: configured administrator tokens and JWTs. Also joins the credentials that can be
+ * replaced while the relay runs. It must not log a token.
+ */
 import { hash, timingSafeEqual } from 'node:crypto';
 import {
   decodeProtectedHeader,
@@ -91,8 +94,9 @@ interface ReplaceableAuthenticator extends BearerAuthenticator {
 }
 
 /**
- * Implements core's Authenticator with configured administrator tokens and JWTs. Configured tokens are compared first,
- * in constant time. Throws `store_unavailable` when the key set is needed and cannot be fetched.
+ * Implements core's Authenticator with configured administrator tokens and JWTs. Looks for a token among the recently
+ * verified ones, then among the configured ones (compared in constant time), and then verifies it as a JWT. Throws
+ * `store_unavailable` when the key set is needed and cannot be fetched.
  */
 export function createAuthenticator(options: AuthOptions): ReplaceableAuthenticator {
   const verifiedTokens = new BoundedMap<string, Principal>({
@@ -183,7 +187,7 @@ async function verifyJwt(token: string, sources: readonly KeySource[], options: 
   }
 }
 
-/** Returns the payload of a token that one of the keys verifies. Throws what the last key throws. */
+/** Returns the payload of a token that one of the keys verifies. Tries the next key only after a wrong signature. */
 async function payloadOf(token: string, keys: KeySource['keys'], rules: JWTVerifyOptions): Promise<JWTPayload> {
   let fault: unknown;
   for (const key of keys) {
@@ -211,7 +215,7 @@ function badToken(tokenFault: TokenFault, detail = 'The token is not valid.'): n
   fail('unauthenticated', detail, { tokenFault });
 }
 
-/** Converts an error of verification. An invalid token is the requester's fault, missing keys are not. */
+/** Returns the refusal for an error of verification. Throws an error that is neither jose's nor a refusal already. */
 function refusalOf(error: unknown): CallboardError {
   if (error instanceof CallboardError) return error;
   if (error instanceof errors.JWTExpired)

@@ -1,4 +1,4 @@
-/** Serves files and pages: those of the console at `/console/`, and the browser libraries. */
+/** Serves files and pages: those of the console at `/console/`, the browser libraries, and the page at `/`. */
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { BoundedMap } from '../core/collections.ts';
@@ -28,7 +28,7 @@ const POLICY = [
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
-  // A worker checks the arguments of calls: invoke/arguments.tsx of the console creates the one policy.
+  // A worker checks the arguments of calls: invoke/arguments.tsx of the console creates its Trusted Types policy.
   "worker-src 'self'",
   "require-trusted-types-for 'script'",
   'trusted-types callboard-worker',
@@ -112,7 +112,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** Returns a value as text of HTML, also within the quotes of an attribute. */
+/** Escapes a value for HTML text and for quoted attributes. Null and undefined give an empty text. */
 export function escaped(value: unknown): string {
   return String(value ?? '').replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
 }

@@ -125,7 +125,9 @@ function schemaHtml(name: string, schema: Schema): string {
   return `<details id="schema-${escaped(name)}"><summary><code>${escaped(name)}</code> <span class="says">${escaped(schema.description)}</span></summary>${shape}</details>`;
 }
 
-/** Describes a schema in one line: a link to its component, or its allowed values and bounds. */
+/**
+ * Describes a schema: a link to its component, a table of its members, or its allowed values or its type and bounds.
+ */
 function typeHtml(schema: Schema): string {
   const { $ref, anyOf, allOf, type, items, enum: words, properties } = schema;
   if ($ref) {

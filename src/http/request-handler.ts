@@ -1,4 +1,7 @@
-/** Checks, authenticates, routes and counts each HTTP request. The handlers it calls produce the responses. */
+/**
+ * Checks, authenticates, routes and counts each HTTP request, and charges its body to the user's byte rate. Other
+ * handlers produce the responses, except those to input that is not a valid request.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -75,7 +78,9 @@ export type RequestHandler = {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
 };
 
-/** The values of the label `handler` of the metric `callboard_requests_total`. */
+/**
+ * The values of the label `handler` of the metric `callboard_requests_total`, except `gateway`, which counts upgrades.
+ */
 type RouteLabel = 'graphql' | 'rest' | 'events' | 'builtin' | 'preflight' | 'none';
 
 export function createRequestHandler(options: RequestHandlerOptions): RequestHandler {
@@ -161,7 +166,7 @@ function createRouter(options: RequestHandlerOptions): Router {
     const { request, path } = info;
     requireHost(info);
     const route = path === null ? undefined : routeOf(path);
-    // Only these responses need the default headers now; others send them together with the response (`reply.json`).
+    // Responses of these routes and to pages need the default headers now; `reply.json` sends them with the response.
     if (route || request.headers.origin !== undefined) exchange.reply.open();
     if (crossOrigin(info, origins)) return 'preflight';
     if (path === null) notFound();
@@ -247,8 +252,8 @@ function refuse(
   if (error.details.retryAfterMs !== undefined) {
     response.setHeader('retry-after', String(Math.max(1, Math.ceil(error.details.retryAfterMs / 1000))));
   }
-  // The next request on this connection would follow the rest of the body, which is not worth reading.
-  // A user who holds too many connections or requests gets rid of one.
+  // Closing the connection saves reading the rest of the body. A user who holds too many connections or requests loses
+  // this one.
   const { share } = error.details;
   if (!request.complete || share === 'sockets' || share === 'requests') response.setHeader('connection', 'close');
   if (isGraphql(path)) graphql.refuse(response, error);
@@ -261,9 +266,9 @@ function refuse(
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]*|\[[\dA-Fa-f:.]+\])(?::\d*)?$/;
 
 /**
- * Throws `invalid_argument` if the Host header is missing, is there twice, or is not a host of a URL: libraries build
- * the URL of a request from it and fail otherwise, and a proxy may have routed by the other of two. HTTP/1.1 requires
- * the header (RFC 9112, 3.2); HTTP/1.0 does not have it.
+ * Throws `invalid_argument` if the Host header is missing, appears twice, or is not a host of a URL. Libraries build
+ * the URL of a request from it, and fail with an invalid host. With two headers, a proxy may have routed by the other
+ * one. HTTP/1.1 requires the header (RFC 9112, 3.2); HTTP/1.0 does not have it.
  */
 function requireHost({ request, response }: RequestInfo): void {
   const fault = hostFault(request);
@@ -339,7 +344,8 @@ function rateOf(rates: ByteRates, requester: Principal | null): ByteRate | null 
 
 /**
  * Charges the Content-Length of a body before the body is read. Throws `share_exceeded` (share `inbound`) while the
- * rate is used up, and then charges nothing. A length above `maxBodyBytes` is not charged, because `readBody` refuses it.
+ * rate is used up, and then charges nothing. A length above `maxBodyBytes` is not charged, because `readBody` refuses
+ * it.
  */
 function admitBody(
   rate: ByteRate,

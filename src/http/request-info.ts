@@ -1,6 +1,6 @@
 /**
- * What the relay reads of a request before it chooses a handler: target, address, origin and body. It also writes the
- * access log. No other file may know the base path of a request.
+ * Reads the target, address, origin and body of a request, and writes the access log. Also defines the form of a
+ * built-in route. Only this file takes the base path off a request's path.
  */
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -284,10 +284,13 @@ function notesIn({ commandId, outcome, code, trace }: RequestNotes): Partial<Req
 
 /** A route that neither GraphQL nor REST answers. */
 export type BuiltinRoute = {
-  /** `open`: not authenticated, from pages of any origin. `bearer`: by the handler. `by-route`: by the route. */
+  /**
+   * Who authenticates a request. `open`: nobody, and pages of any origin may call the route. `bearer`: the request
+   * handler authenticates. `by-route`: the route itself does.
+   */
   readonly authentication: 'open' | 'bearer' | 'by-route';
   readonly methods: readonly string[];
-  /** The value of the label `handler` under which its requests are counted: `builtin` for every fixed path. */
+  /** The value of the label `handler` under which its requests are counted: `events` for site events only. */
   readonly label: 'builtin' | 'events';
   /** Answers a request. `access.requester` is set for `bearer`; a route that authenticates sets it. */
   handle(info: RequestInfo, access: AccessEntry): MaybePromise<void>;

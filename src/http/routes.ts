@@ -1,4 +1,7 @@
-/** The routes outside GraphQL and REST: health, metrics, OpenAPI, pages and client files. */
+/**
+ * The routes outside GraphQL and REST, except site events: health, metrics, OpenAPI, sign-in, pages, console and client
+ * files. Also the OpenAPI descriptions of some of them.
+ */
 import { requireAdmin, type AdminPrincipal } from '../core/auth/principal.ts';
 import type { Core } from '../core/core.ts';
 import { CallboardError } from '../core/errors.ts';
@@ -88,7 +91,10 @@ function file(load: () => MaybePromise<PackedFile>): BuiltinRoute {
 
 const JSON_TYPE = 'application/json';
 
-/** Creates the value at the first call, and returns it, not a promise, from then on. A failure is not kept. */
+/**
+ * Returns a function that creates the value at its first call. Later calls return the value itself, not a promise, as
+ * soon as it exists. A failure is not kept.
+ */
 function once<T extends object>(make: () => Promise<T>): () => MaybePromise<T> {
   let made: MaybePromise<T> | null = null;
   const begin = async (): Promise<T> => {
@@ -102,7 +108,10 @@ function once<T extends object>(make: () => Promise<T>): () => MaybePromise<T> {
   return () => (made ??= begin());
 }
 
-/** Answers that the process runs. A program on this machine learns which relay this is, as when its port is taken. */
+/**
+ * Answers that the process runs. Tells a program on this machine which relay answers, for example one that finds its
+ * port taken.
+ */
 function sendHealth(info: RequestInfo, { core, version }: Pick<BuiltinRoutesOptions, 'core' | 'version'>): void {
   const self = isLocal(info) ? { version, node_id: core.nodeId, pid: process.pid } : {};
   sendText(info.response, 200, JSON_TYPE, JSON.stringify({ status: 'ok', ...self }));

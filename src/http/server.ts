@@ -1,4 +1,4 @@
-/** Runs Node's HTTP server: timeouts, keep-alive and shutdown. It knows no route. */
+/** Runs Node's HTTP server: timeouts, keep-alive, TLS and shutdown. It knows no route. */
 import { createServer, type Server, type ServerOptions } from 'node:http';
 import {
   Server as HttpsServer,
@@ -25,7 +25,7 @@ export type HttpServer = {
   listen(at: {
     readonly host: string;
     readonly port: number;
-    /** A file descriptor of a listening socket to use instead; host and port then only appear in the URL. */
+    /** A file descriptor of a listening socket to use instead; `host` then only appears in the URL. */
     readonly fd?: number | undefined;
   }): Promise<{ readonly url: string; readonly port: number }>;
   /** Accepts no more connections, gives responses in progress one second, then closes their connections. Idempotent. */

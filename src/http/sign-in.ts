@@ -56,8 +56,9 @@ export type SignInWays = {
 
 /**
  * Creates the route `POST /sign-in`. It answers `{"code"}` with `{"token"}`, or with 401 if the code is wrong, used or
- * too old. A code of this process is accepted from a peer on this machine only, and never through a proxy, where every
- * peer would seem to be on the proxy's machine. A ticket is signed, so it is accepted from anywhere.
+ * too old. A code of this process is accepted only from a peer on this machine and without a proxy's forwarding
+ * headers: behind a proxy on this machine, every peer would seem to be local. A ticket is signed, so it is accepted
+ * from anywhere.
  */
 export function createSignInRoute({ signIn, tickets }: SignInWays): BuiltinRoute {
   return {
@@ -121,7 +122,7 @@ type TicketCredentials = {
 export interface TicketDesk {
   /**
    * Exchanges a ticket for an administrator's token, once; null if it is invalid, expired or used. Throws
-   * `store_unavailable` if it cannot be determined whether it was used; it can then be tried again.
+   * `store_unavailable` if the store cannot say whether the ticket was used; the ticket can then be redeemed later.
    */
   redeem(ticket: string): Promise<string | null>;
   /** Accepts only tickets of these secrets from now on. */

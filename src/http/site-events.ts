@@ -94,8 +94,8 @@ async function answer(
   const { streams, core } = options;
   const place = new Place();
   try {
-    // Done first, because it closes the former stream of the ticket and frees its reservation for a reconnecting
-    // EventSource.
+    // `occupy` comes first: it closes the former stream of the ticket, whose reservation a reconnecting EventSource
+    // needs.
     place.leave = holder.occupy?.(() => place.replaced());
     place.release = streams.reserve(holder.principal);
     const shared = (await core.sites.listen(holder.principal, sessionId, names)) ?? notFound();

@@ -41,7 +41,7 @@ export class LineLimit {
     this.#bucket = new TokenBucket(clock, rate);
   }
 
-  /** Calls `write` with the fields and the number of lines that were suppressed before, unless this line is too many. */
+  /** Calls `write` with the fields and the number of lines suppressed before, unless this line exceeds the rate. */
   pass(fields: Readonly<Record<string, unknown>>, write: (fields: Record<string, unknown>) => void): void {
     if (this.#bucket.take() > 0) return void this.#suppressed++;
     const suppressed = this.#suppressed;
@@ -152,8 +152,8 @@ export class Sockets {
 
   /**
    * Adds an accepted socket. Beyond a bound, another unauthenticated socket is destroyed without a response: beyond
-   * `inAll` or twice `perAddress` at once, beyond `perAddress` once the requests of the sockets that were accepted
-   * together have been read. Many sockets may be accepted in one turn of the event loop.
+   * `inAll` or twice `perAddress` at once, beyond `perAddress` in a later turn of the event loop, when requests that
+   * arrived with their connections have been read.
    */
   accepted(socket: Socket): void {
     const { clock, perAddress, inAll } = this.#options;
@@ -173,7 +173,9 @@ export class Sockets {
     socket.on('close', this.#onClose);
   }
 
-  /** Called when TLS is established: `secured`, which speaks TLS over an accepted socket, takes its place. */
+  /**
+   * Called when TLS is established: `secured` speaks TLS over the accepted socket, and takes the place of that socket.
+   */
   secured(socket: Socket, secured: Socket): void {
     const watched = this.#open.get(socket);
     if (!watched) return;
@@ -255,7 +257,10 @@ export class Sockets {
     if (ofAddress?.size === 0) this.#byAddress.delete(watched.address);
   }
 
-  /** A request that is on its way with its connection is read in the turn after the one that accepts the connection. */
+  /**
+   * Evicts sockets of the address in a later turn, because a request that arrives together with its connection is read
+   * in the turn after the one that accepts the connection.
+   */
   #evictLater(address: string): void {
     this.#crowded.add(address);
     if (this.#crowded.size > 1) return;

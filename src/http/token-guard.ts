@@ -1,4 +1,7 @@
-/** Counts, logs and limits invalid tokens and tickets. A token must never appear in a log line. */
+/**
+ * Takes tokens from requests and authenticates them, also those of grants. Counts, logs and limits invalid tokens and
+ * tickets, and GraphQL requests without a token. A token must never appear in a log line.
+ */
 import type { IncomingMessage } from 'node:http';
 import type { Authenticator, Principal } from '../core/auth/principal.ts';
 import type { Sites } from '../core/core.ts';
@@ -23,7 +26,7 @@ const ADDRESSES = 10_000;
 const WINDOW_MS = 60_000;
 /** The rate of log lines about single refused tokens; the next line has the number of suppressed ones. */
 const LINES = { perSecond: 10, burst: 20 };
-/** The faults that are not the caller's: the key set is unavailable, or does not have the key yet. */
+/** The faults that do not count towards the limits: the key set is unavailable, or does not have the key yet. */
 const NOT_COUNTED: ReadonlySet<TokenFault | undefined> = new Set<TokenFault>(['keys_unavailable', 'key_unknown']);
 
 type TokenGuardOptions = { readonly clock: Clock; readonly log: Log; readonly metrics: Metrics };

@@ -1,4 +1,7 @@
-/** JWTs: signs those of the relay, fetches the keys of an issuer, and reads users and scopes from claims. */
+/**
+ * JWTs: signs those of the relay, fetches the keys of an issuer, and reads users and scopes from claims. Also the token
+ * for metrics, and the digest with which secrets are compared.
+ */
 import { hash, timingSafeEqual } from 'node:crypto';
 import { SignJWT, createLocalJWKSet, errors, type JWTPayload, type JWTVerifyGetKey } from 'jose';
 import type { Principal, Scope } from '../core/auth/principal.ts';
@@ -83,7 +86,9 @@ function scopesOf(claims: JWTPayload, { scopes, prefix }: ClaimRules): readonly 
 // Fetches the published keys of an issuer (JWKS) when they are needed, and again when they are old or a key is unknown.
 
 export type KeySet = {
-  /** Finds the key of a token. Throws `store_unavailable` if the keys cannot be fetched. */
+  /**
+   * Finds the key of a token. Throws `store_unavailable` without usable keys, and jose's error if none of them fits.
+   */
   readonly key: JWTVerifyGetKey;
   /** Throws `store_unavailable` with `reason` if no token can be verified. Fetches the keys if there are none. */
   ready(): Promise<void>;

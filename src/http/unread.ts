@@ -73,7 +73,7 @@ export class UnreadBytes {
     if (shares.of(holderOf(requester)).held('unread_bytes') > shares.bounds.unread_bytes.guarantee) throw exceeded();
   }
 
-  /** Returns the error to send instead of a response whose unread bytes would be too many; null: there is room. */
+  /** Returns the error to send instead of a response whose unread bytes would be too many; null: send the response. */
   refusal(socket: Writable, bytes: number): CallboardError | null {
     const reader = bytes < LARGE_BYTES ? undefined : this.#readers.get(socket);
     if (!reader) return null;
@@ -120,7 +120,10 @@ export class UnreadBytes {
     return holdings?.userId === holder ? holdings : this.#options.shares.of(holder);
   }
 
-  /** Closes sockets, those with the most unread bytes first, until at most `most` bytes are unread in all. */
+  /**
+   * Closes sockets of the users that `mayCut` allows, those with the most unread bytes first, until `most` bytes or
+   * fewer are unread in all.
+   */
   #cutBehind(most: number, mayCut: (holdings: Holdings) => boolean): void {
     const { shares } = this.#options;
     if (shares.used('unread_bytes') <= most) return;

@@ -1,4 +1,7 @@
-/** Holds the current numbers of all counters, sampled gauges and histograms of a process, without their history. */
+/**
+ * Holds the current numbers of all counters, sampled gauges and histograms of a process, and exemplars. Keeps no
+ * history.
+ */
 import {
   BUCKETS,
   SAMPLED_GAUGES,
@@ -24,7 +27,7 @@ export type Cell = {
   sum: number;
 };
 
-/** All cells of one counter or histogram, by label value. */
+/** All cells of one counter, gauge or histogram, by label value. */
 type Family = {
   readonly size: number;
   readonly cells: Map<string | undefined, Cell>;
@@ -72,12 +75,12 @@ export class Counts {
     return [...(this.#families.get(name)?.cells.values() ?? [])];
   }
 
-  /** Returns what was counted at this place since the process started. */
+  /** Returns what was counted at this index since the process started. */
   total(place: number): number {
     return (this.#before[place] ?? 0) + (this.#fresh[place] ?? 0);
   }
 
-  /** The number of entries of the array that are in use. */
+  /** The number of indexes that are in use. */
   get size(): number {
     return this.#used;
   }
@@ -95,7 +98,7 @@ export class Counts {
     this.#fresh.fill(0, 0, this.#used);
   }
 
-  /** Returns the cell of this name and label, which is made when it is first used. */
+  /** Returns the cell of this name and label; makes it at its first use. Undefined for an unknown name. */
   #cellOf(name: string, label: string | undefined): Cell | undefined {
     const family = this.#families.get(name);
     if (!family) return undefined;
@@ -143,7 +146,9 @@ export class Gauges {
     }
   }
 
-  /** Returns the indexes of the gauges, by which of its samples a time step shows: the last or the highest. */
+  /**
+   * Returns the indexes of the gauges whose last sample a time step shows, and of those whose highest sample it shows.
+   */
   places(): { readonly last: ReadonlySet<number>; readonly highest: ReadonlySet<number> } {
     const places = { last: new Set<number>(), highest: new Set<number>() };
     for (const name of this.#readers.keys()) {
@@ -154,7 +159,7 @@ export class Gauges {
   }
 }
 
-/** A command whose duration (in seconds) is in the bucket. `at`: when it was measured, in epoch seconds. */
+/** An example of a bucket: a command's labels and duration. `at`: when it was measured, in epoch seconds. */
 export type Exemplar = {
   readonly labels: Readonly<Record<string, string>>;
   readonly seconds: number;
@@ -164,7 +169,7 @@ export type Exemplar = {
 /** The most characters of an exemplar's labels, names and values together, by the rule of OpenMetrics. */
 const LABELS_MAX_CHARS = 128;
 
-/** At most one example for each shown bucket in a time slot; none before `begin`, as long as nothing reads them. */
+/** Takes at most one example for each shown bucket in a time slot; none before `begin`, as nothing reads them then. */
 export class Exemplars {
   readonly #now: () => number;
   /** For each cell: the examples of its shown buckets, and the slots in which they were taken. */

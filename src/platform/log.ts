@@ -1,4 +1,6 @@
-/** Implements core's Log. Writes one line of JSON for each entry, with secrets and user data redacted. */
+/**
+ * Implements core's Log: redacts secrets and user data, and writes one line of JSON for each entry to standard error.
+ */
 import { writeSync } from 'node:fs';
 import { BoundedMap } from '../core/collections.ts';
 import type { Log } from '../core/ports.ts';
@@ -22,7 +24,7 @@ const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent']
 
 type Method = Exclude<LogLevel, 'silent'>;
 
-/** Writes one JSON line per entry: `level`, `time`, the fields, `msg`. Credentials and payloads are redacted. */
+/** Creates a log. The members of each line are `level`, `time`, the fields, `msg`. */
 export function createLog({ level, secrets = [], sink = createStderrSink() }: LogOptions): RedactingLog {
   const scrub = createScrubber(secrets);
   const stamp = createStamp();
@@ -65,8 +67,9 @@ const RETRY_MS = 20;
 type Sink = { write(line: string): void };
 
 /**
- * Creates a sink that writes to standard error: once per tick, and the rest when the process exits. Lines wait, up to a
- * bound, for a slow reader, and are dropped beyond it. A reader that is gone is ignored.
+ * Creates a sink that writes to standard error: once per turn of the event loop, and the rest when the process exits.
+ * Lines wait, up to a bound, for a slow reader, and are dropped beyond it. Any error but a full pipe drops the lines
+ * that wait.
  */
 export function createStderrSink(write = (bytes: Uint8Array): number => writeSync(STDERR, bytes)): Sink {
   let waiting = '';
@@ -191,7 +194,10 @@ function createScrubber(secrets: readonly string[]) {
   return {
     text,
     add,
-    /** Returns the JSON of a safe copy: secrets redacted, errors expanded, depth and lengths bounded. Never throws. */
+    /**
+     * Returns the JSON of a safe copy: secrets redacted, errors expanded, depth and lengths bounded. Throws only if a
+     * getter of the fields does.
+     */
     json(fields: Record<string, unknown>): string {
       // Most entries are flat and hold nothing to redact. One check of their whole text is cheaper than one of each
       // field; JSON escapes no character that SUSPECT looks for.
@@ -217,7 +223,7 @@ function withoutJwt(run: string): string {
   return at >= 0 && run.slice(at).split('.').length > 2 ? run.slice(0, at) + REDACTED : run;
 }
 
-/** Whether a name is sensitive, by the name. Our own fields have few names; names from outside may be many. */
+/** Whether each name is sensitive. Bounded, because names may come from outside. */
 const nameCache = new BoundedMap<string, boolean>({ most: 1_000, order: 'used' });
 
 function isSensitive(key: string): boolean {

@@ -1,4 +1,4 @@
-/** Implements core's Metrics with numbers in memory, and shows them to Prometheus. */
+/** Implements core's Metrics with numbers in memory, records them as time series, and shows them to Prometheus. */
 import {
   COARSE,
   COUNTER_NAMES,
@@ -28,7 +28,8 @@ export type Meter = Metrics & {
 
 /**
  * Implements core's Metrics. The Prometheus client is loaded only for the first exposition, to save memory until then.
- * Its histogram of garbage collections also starts then. `now`: epoch milliseconds, for the times of exemplars.
+ * prom-client's histogram of garbage collections also starts then. `now`: epoch milliseconds, for the times of
+ * exemplars.
  */
 export function createMetrics(now: () => number = Date.now): Meter {
   const counts = new Counts([...COUNTER_NAMES, ...SAMPLED_GAUGE_NAMES], HISTOGRAM_NAMES);
@@ -194,7 +195,9 @@ function modeOf({ base }: Cell, { last, highest }: ReturnType<Gauges['places']>)
 /** How several slots become one point: the `sum` of a counter, the `last` or the `highest` sample of a gauge. */
 type Mode = 'sum' | 'last' | 'highest';
 
-/** A count of the slot `number`, part of the point with the index `point`; `place`: its index in all numbers. */
+/**
+ * A count of the slot `number`. `point`: the index of the point that the slot belongs to. `place`: the index in Counts.
+ */
 type Kept = {
   readonly point: number;
   readonly number: number;
@@ -230,7 +233,10 @@ class CellReading {
     counts.set(place, { number, count: this.#combine(before, count) });
   }
 
-  /** `lasts`: the last slot of each point; a gauge without a number in it was zero. No numbers give no row. */
+  /**
+   * Returns the row of this cell; none without numbers. `lasts`: the last slot of each point; a gauge without a number
+   * in that slot was zero.
+   */
   reading(lasts: ReadonlyMap<number, number>): readonly ReadingRow[] {
     const { base, size, label = null } = this.#cell;
     const counts = [...this.#counts].flatMap(([point, places]) =>

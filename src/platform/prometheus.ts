@@ -33,7 +33,10 @@ type AnyRegistry = Registry<typeof Registry.PROMETHEUS_CONTENT_TYPE | typeof Reg
 /** Gauges of prom-client whose names end like those of counters. `nodejs_active_resources` shows the same numbers. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
 
-/** Creates a registry of these sources and the process. prom-client renames counters, so it serves one format only. */
+/**
+ * Creates a registry of these sources and the process. prom-client renames counters in it, so a registry serves one
+ * format only.
+ */
 export function createExposition(format: MetricsFormat, sources: ExpositionSources): Exposition {
   const registry: AnyRegistry = new Registry();
   if (format === 'openmetrics') registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);

@@ -1,4 +1,7 @@
-/** Implements core's ports over Node: clock, digests and signatures, ids, event loop; and reads the limit of files. */
+/**
+ * Implements core's ports over Node: clock, digests and signatures, ids, event loop. Also reads the process's limit of
+ * open files, and divides it among sockets.
+ */
 import {
   createHash,
   createHmac,
@@ -37,7 +40,7 @@ function after(ms: number, run: () => void): Cancel {
   return () => clearTimeout(timer);
 }
 
-/** Creates the implementation. `key` signs cursors, so all nodes of a deployment need the same key. */
+/** Creates core's Crypto. `key` signs cursors, so all nodes of a deployment need the same key. */
 export function createCrypto(key: string | Uint8Array): Crypto {
   // A KeyObject is parsed once; a key given as bytes would be parsed at each signing.
   const secret = createSecretKey(Buffer.from(key));
@@ -103,7 +106,7 @@ export function createUuids(now: () => number = Date.now): () => string {
   };
 }
 
-/** Returns how many files and sockets this process may have open; null if unlimited, or not on Linux. */
+/** Returns how many files and sockets this process may have open; null if unlimited or unknown (not Linux). */
 export function descriptorLimit(): number | null {
   try {
     return readDescriptorLimit(readFileSync('/proc/self/limits', 'utf8'));
@@ -118,7 +121,10 @@ export function readDescriptorLimit(text: string): number | null {
   return soft === undefined ? null : Number(soft);
 }
 
-/** The least number of descriptors, and the part of the limit, that are kept for Redis, files and the like. */
+/**
+ * The descriptors that are kept for Redis, files and the like: at least RESERVED and this part of the limit, but at
+ * most half of the limit.
+ */
 const RESERVED = 64;
 const RESERVED_PART = 1 / 16;
 /** The part of the rest that is for sockets without a valid token. */
@@ -145,11 +151,11 @@ export function withinDescriptors({ guarantee, total }: ShareBound, limit: numbe
 // Implements core's EventLoop with Node's.
 
 /**
- * Node accepts one new connection in each turn of its loop. So work that steps back waits for several turns: with one
- * turn, connections would be accepted no faster than the work is done, and requests that are ready would wait for it.
+ * Node accepts one new connection in each turn of its loop. So work that gives way to others waits for several turns:
+ * with one turn, each piece of work would let only one connection in, and requests that are ready would wait.
  */
 const TURNS = 32;
-/** Turns in which much is done are not waited for, in milliseconds: the work must go on too. */
+/** The longest wait for these turns, in milliseconds: the work must go on even when each turn takes long. */
 const WAIT_MS = 5;
 
 export const systemLoop: EventLoop = {

@@ -1,4 +1,7 @@
-/** Implements core's Tracing over the `trace` object of `@opentelemetry/api`, which the program passes in. */
+/**
+ * Implements core's Tracing over the `trace` object of `@opentelemetry/api`, which the program passes in, and decides
+ * which new traces are recorded.
+ */
 import type { Span, SpanEnd, SpanKind, Tracing } from '../core/ports.ts';
 import type { TraceContext } from '../core/trace-context.ts';
 import {
@@ -28,7 +31,10 @@ const KINDS: Readonly<Record<SpanKind, number>> = { internal: INTERNAL, server: 
 /** The name of the tracer: the instrumentation scope of all spans. */
 const SCOPE = 'callboard';
 
-/** Returns null without `api`. Its SDK decides what is recorded; without an SDK, contexts are passed on unchanged. */
+/**
+ * Returns null without `api`. The SDK behind `api` decides what is recorded; without an SDK, contexts are passed on
+ * unchanged.
+ */
 export function createTracing(api: TraceApi | undefined, { version, namesUsers }: TracingOptions): Tracing | null {
   if (!api) return null;
   const tracer = api.getTracer(SCOPE, version);

@@ -1,6 +1,7 @@
 /**
- * The table of all error codes and their HTTP statuses. Every refusal, failure and terminal reason carries one of them,
- * over GraphQL, REST and links alike. Clients share this table, so it imports nothing.
+ * The tables of error codes with their HTTP statuses, of the words for the state of a command, and of the close codes
+ * of links. Every refusal, failure and terminal reason carries one of the error codes, over GraphQL, REST and links
+ * alike. Clients share these tables, so this file imports nothing.
  */
 
 export const CODES = {
@@ -76,7 +77,7 @@ export const CODES = {
 
 export type Code = keyof typeof CODES;
 
-/** Returns the HTTP status of a code. The check of tokens does not use it: it sends `invalid_user` with 401. */
+/** Returns the usual HTTP status of a code. A few refusals set another one: an invalid user in a token is 401. */
 export function statusOf(code: Code): number {
   return CODES[code];
 }
@@ -94,7 +95,7 @@ export const CLIENT_REFUSALS = [
   'unknown_action',
 ] as const satisfies readonly Code[];
 
-// The words in which the relay tells what became of a command.
+// The words for the state of a command.
 
 /** How far a command has come. */
 export const STAGES = ['admitted', 'queued', 'dispatched', 'acknowledged', 'terminal'] as const;

@@ -1,8 +1,11 @@
-/** Describes frame headers as tables, and checks headers against them. */
+/**
+ * The kinds of fields in frame headers and report rows. A table names the kind of each field; types and checks follow
+ * from it.
+ */
 
 /** The kinds of fields in the frames that the relay sends. */
 type DownKind = 'id' | 'name' | 'user' | 'text' | 'int' | 'bool';
-/** The kinds of fields; `?` marks an optional one. A table gives both check and type, so they cannot differ. */
+/** The kinds of fields; in a table, `?` marks an optional field. Check and type both follow from the table. */
 export type FieldKind = DownKind | WordKind | 'prose' | 'token' | 'title' | 'word' | 'count';
 export type Table = Readonly<Record<string, FieldKind | `${FieldKind}?`>>;
 /** The table of a frame that the relay sends. */

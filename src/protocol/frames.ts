@@ -1,4 +1,7 @@
-/** The frames of PROTOCOL.md: `UP` has those that clients and callers send, `DOWN` has those that the relay sends. */
+/**
+ * The frames of PROTOCOL.md: `UP` has those that clients and callers send, `DOWN` those that the relay sends. Also the
+ * rows of reports, and the functions that parse and write frames.
+ */
 import {
   CHECKS,
   DOWN_CHECKS,
@@ -17,7 +20,7 @@ import {
 } from './fields.ts';
 import { isRecord, ownSlice } from './json.ts';
 
-/** What a client or caller sends. Only frames in UP_WITH_PAYLOAD may have a payload, their second part. */
+/** What a client or caller sends. Only frames in UP_WITH_PAYLOAD may have a payload, the text after the header line. */
 export const UP = {
   /**
    * First frame of a link. With `client_id` the peer is a client, and `instance_id` and `client_type` are required;
@@ -79,7 +82,7 @@ export const UP = {
     trace_state: 'text?',
   },
   cancel: { ref: 'id', user_id: 'user?', client_id: 'id', command_id: 'id', reason: 'text?' },
-  /** Ends the caller's wait of this `ref`, never its command. Not answered, even when there is no such wait. */
+  /** Ends the caller's wait of this `ref`, never the command. Not answered, even when there is no such wait. */
   leave: { ref: 'id' },
 } as const satisfies Record<string, Table>;
 
@@ -264,7 +267,7 @@ export const FRAME_SEPARATOR = '\u001e';
 /** The most frames that the relay reads from one message. */
 export const FRAMES_PER_MESSAGE = 64;
 
-/** Returns a frame or a fault for every text; never throws. */
+/** Splits a text into header and payload. Returns a fault for an invalid header; never throws. */
 function splitFrame(text: string): RawFrame | FrameFault {
   const cut = text.indexOf('\n');
   const head = cut < 0 ? text : text.slice(0, cut);
@@ -339,7 +342,7 @@ export const METADATA_MAX_BYTES = 16 * 1024;
 
 /**
  * Returns the row, or a description of its first fault. The description begins with the wrong member's name if the row
- * is an object. Never throws. Members that the table does not name are ignored by the check.
+ * is an object. Never throws. Members that the table does not name are returned unchecked.
  */
 export function parseRow<T extends Table>(table: T, row: unknown): FieldsOf<T> | string {
   if (typeof row !== 'object' || row === null || Array.isArray(row)) return 'an object was expected';
@@ -354,7 +357,10 @@ export function parseRow<T extends Table>(table: T, row: unknown): FieldsOf<T> |
 
 type HeaderOf<T extends DownFrame['type']> = Extract<DownHeader, { type: T }>;
 
-/** Writes a header line. Ids and words of states are not escaped, so each field of kind `id` must match `ID`. */
+/**
+ * Writes a header line. Ids, names and state words are not escaped: a field of kind `id` must match `ID`, and one of
+ * kind `name` must match `NAME`.
+ */
 export function writeHeader(header: DownHeader): string {
   if (header.type === 'command') return command(header);
   if (header.type === 'result_ack')
@@ -382,8 +388,8 @@ function text(name: string, value: string | undefined): string {
 }
 
 // Reads the frames that are sent for each command, if they are written as libraries write them: without spaces, and
-// with the members in a fixed order. Ids and names contain no character that JSON escapes, so they can be cut out of the
-// text. For any other text a reader returns null; the text is then read as JSON, with the same result.
+// with the members in a fixed order. Ids and names contain no character that JSON escapes, so they can be cut out of
+// the text. For any other text a reader returns null, and the text is then read as JSON.
 
 const QUOTE = '"';
 const BRACE_END = 0x7d;

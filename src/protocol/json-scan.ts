@@ -35,10 +35,9 @@ type ReadItem = (from: number) => number;
 
 /**
  * Regular expressions read scalars, and objects and arrays of a few scalars, in a tenth of the time of a loop over the
- * characters.
- * (In a relay the loop was slower still: texts come in many internal forms there, and V8 caches `charCodeAt` for four.)
- * Repetitions are bounded where V8 keeps the position of each one on a stack of limited size. What the expressions do
- * not match is read step by step, with the same result.
+ * characters. (In a relay the loop was slower still: texts come in many internal forms there, and V8 caches
+ * `charCodeAt` for four.) Repetitions are bounded where V8 keeps the position of each one on a stack of limited size.
+ * What the expressions do not match is read step by step, with the same result.
  */
 const SPACE = String.raw`[ \t\n\r]*`;
 const PLAIN = String.raw`[^"\\\x00-\x1f]*`;
@@ -50,11 +49,11 @@ const NAME = `"${INSIDE_STRING}"${SPACE}:${SPACE}`;
 /** A scalar, or an object or array with a few scalars. */
 const ITEM = `(?:${SCALAR}|\\{${SPACE}${few(`${NAME}(?:${SCALAR})`)}\\}|\\[${SPACE}${few(`(?:${SCALAR})`)}\\])`;
 const MEMBER = `${NAME}${ITEM}`;
-/** The inside of a string up to its end or, if it has more escapes, up to one of them. */
+/** The inside of a string, up to its end or up to the first escape beyond the bound. */
 const STRING_PART = new RegExp(INSIDE_STRING, 'y');
 /** The name of a member, up to its value, or nothing. */
 const MEMBER_NAME = new RegExp(`(?:${NAME})?`, 'y');
-/** Items and members whose values contain no objects and arrays with others inside. */
+/** Lists of items and of members in which an object or array contains only scalars. */
 const FLAT_ITEMS = listOf(ITEM);
 const FLAT_MEMBERS = listOf(MEMBER);
 
@@ -66,7 +65,7 @@ function listOf(element: string): RegExp {
   return new RegExp(`(?:${element}(?:${SPACE},${SPACE}${element}){0,200})?`, 'y');
 }
 
-/** Returns the position after what the expression, which must match an empty text too, matches at `at`. */
+/** Returns the position after the expression's match at `at`. The expression must match an empty text too. */
 function endOfMatch(of: RegExp, text: string, at: number): number {
   of.lastIndex = at;
   of.test(text);
@@ -84,7 +83,7 @@ export function endOfValue(text: string, at: number, depth: number): number {
 
 /**
  * Returns the position after the value that begins at `at`, in a text that was checked before. It only counts brackets,
- * which takes a fifth of the time of a check. Returns SYNTAX at the end of the text.
+ * which takes a fifth of the time of a check. Returns SYNTAX if the text ends before the value does.
  */
 export function endOfChecked(text: string, at: number): number {
   const first = text.charCodeAt(at);
@@ -122,7 +121,10 @@ export function endOfScalar(text: string, at: number): number {
 
 const WORDS = ['true', 'false', 'null'];
 
-/** Does the same for an object; `depth` includes it. With `read` null, its members are only checked. */
+/**
+ * Does the same as `endOfValue`, for an object; `depth` counts this object too. With `read` null, members are only
+ * checked.
+ */
 export function endOfObject(text: string, start: number, depth: number, read: ReadMember | null): number {
   if (depth > JSON_DEPTH) return DEPTH;
   let at = skipSpace(text, start + 1);
@@ -138,7 +140,7 @@ export function endOfObject(text: string, start: number, depth: number, read: Re
   }
 }
 
-/** Returns the position after the member at `at` and the ones that follow, as far as their expression reaches. */
+/** Returns the position after the member at `at`, and after as many further members as FLAT_MEMBERS matches. */
 function endOfMembers(text: string, at: number, depth: number): number {
   const from = endOfMatch(MEMBER_NAME, text, at);
   if (from === at) return endOfMember(text, at, depth, null);

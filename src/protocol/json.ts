@@ -1,4 +1,7 @@
-/** Checks and cuts JSON text without parsing it, so numbers, member order and white space stay as written. */
+/**
+ * Checks and cuts JSON text without parsing it, so numbers, member order and white space stay as written. Also writes
+ * values that contain such text (RawJson).
+ */
 import {
   BRACE,
   BRACE_END,
@@ -118,7 +121,7 @@ export function isEmptyObject(json: JsonText): boolean {
   return json.charCodeAt(start) === BRACE && json.charCodeAt(skipSpace(json, start + 1)) === BRACE_END;
 }
 
-/** Counts commas outside strings, up to `most` + 1: the members and items on all levels but each first one. */
+/** Counts the commas outside strings, up to `most` + 1: one for each member or item after the first of its list. */
 export function countParts(json: JsonText, most: number): number {
   let count = 0;
   for (let at = 0; at < json.length && count <= most; at++) {
@@ -181,14 +184,17 @@ export function writeJson(value: unknown): string | undefined {
   return text.split(WRITTEN_HOLE).reduce((before, piece, i) => before + (texts[i - 1] ?? '') + piece);
 }
 
-/** Whether a value is an object with members, as a parsed JSON object is. */
+/** Whether a value is an object, and neither null nor an array. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 const BREAKS = /[\r\n]/;
 
-/** Writes JSON in one line. Line breaks become spaces; strings contain no raw ones, so no value changes. */
+/**
+ * Returns JSON text on one line. Line breaks become spaces. JSON strings contain no raw line breaks, so no value
+ * changes.
+ */
 export function inOneLine(json: string): string {
   return BREAKS.test(json) ? json.replace(/[\r\n]+/g, ' ') : json;
 }

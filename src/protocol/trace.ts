@@ -1,6 +1,7 @@
 /**
- * The part of `@opentelemetry/api` that Callboard uses, as types. The `trace` object of that package has this form, and
- * so may any other object: nothing here imports a package.
+ * The part of `@opentelemetry/api` that Callboard uses, as types, and an implementation of its contexts and
+ * `tracestate` lists. The `trace` object of that package fits these types, and so may any other object: nothing here
+ * imports a package.
  */
 
 /** What identifies a span to other processes. `traceFlags`: the lowest bit says whether the span is sampled. */
@@ -20,7 +21,7 @@ interface TraceStateLike {
   serialize(): string;
 }
 
-/** An immutable map, through which a parent span is named. */
+/** An immutable map, which carries the parent span. */
 export interface ContextLike {
   getValue(key: symbol): unknown;
   setValue(key: symbol, value: unknown): ContextLike;

@@ -1,4 +1,7 @@
-/** Sends the responses of handlers, with the headers that every response has. */
+/**
+ * Sends the responses of handlers, with the headers that every response has and compressed where it pays. Also what
+ * handlers share: hang-up signals, notes for the access log, the origin rule, and the count of requests in progress.
+ */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -10,11 +13,12 @@ import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
 import type { Holdings } from '../core/shares/shares.ts';
 import type { TraceContext } from '../core/trace-context.ts';
 
-/** How a handler sends its response. Each method adds the headers of the HTTP layer. */
+/** How a handler sends its response. The reply of `createReply` also adds the default headers. */
 export type HttpReply = {
   /**
-   * Sends a complete 200 response, unless the client is gone. `type`: the content type. `text`: JSON. `nonAscii` false:
-   * all ASCII, so bytes need not be counted. `inserts`: the bytes that the text refers to.
+   * Sends a complete 200 response, or the refusal of `refuses`; nothing if the client is gone. `type`: the content
+   * type. `text`: JSON. `nonAscii` false: all ASCII, so bytes need not be counted. `inserts`: the bytes that the text
+   * refers to.
    */
   json(type: string, text: string, nonAscii?: boolean, inserts?: Inserts): void;
   /** Prepares the response for a handler that writes it without `json`. */
@@ -23,7 +27,7 @@ export type HttpReply = {
   refuses(bytes: number): boolean;
 };
 
-/** Returns the reply of a response without headers of the HTTP layer. */
+/** Returns a reply that adds no default headers and bounds no unread bytes. */
 export function plainReply(response: ServerResponse): HttpReply {
   return {
     json: (type, text, nonAscii = true, inserts = []) =>
@@ -256,7 +260,7 @@ export class HangUpSignal {
 
 // Holds what the access log records about a request. It must not hold payloads or tokens.
 
-/** What the access log records about a request besides its address. Filled in while the request is handled. */
+/** What handlers note about a request for the access log, while they handle it. */
 export type RequestNotes = {
   /** The id of the request; null outside of a request. */
   readonly requestId: string | null;
@@ -360,9 +364,9 @@ export function requestBegan(response: ServerResponse, holdings: Holdings): void
 }
 
 /**
- * Ends the counting of a request: its response has ended or become an event stream, which holds a socket, or its
- * mutation begins, which the share `waits` counts: a burst of calls that `waits` allows is not refused here.
- * Idempotent.
+ * Ends the counting of a request. Called when its response has ended or becomes an event stream, which counts as a
+ * socket. Also called when an operation that may wait begins: the share `waits` counts it, and a burst of calls that
+ * `waits` allows must not be refused here. Idempotent.
  */
 export function requestDone(response: ServerResponse): void {
   const holdings = counted.get(response);

@@ -15,8 +15,8 @@ export type EventEncoder<T> = {
 };
 
 /**
- * An event, and its text as encoded for members that missed nothing but what was lost before the group (`missed`). The event is kept because a member that missed
- * earlier events gets its next frame encoded again, with the number of missed events.
+ * An event with its text, which counts only the events that were lost before they reached the group (`missed`). The
+ * event is kept for members that missed more: their next frame is encoded again with their own count.
  */
 type Frame<T> = { readonly event: T; readonly missed: number; readonly text: string };
 
@@ -31,7 +31,7 @@ type GroupMemberOptions = {
 
 /**
  * The members that receive the same events. They share one source and one encoding of each event. Members with streams
- * of their own also share one buffer. Events that arrive within one tick are sent in one write, or earlier once they
+ * of their own also share one buffer. Events that arrive within one turn are sent in one write, or earlier once they
  * have SSE_MERGE_CHARS characters. The first member opens the group. The group closes when the last member leaves.
  */
 class Group<T> {
@@ -149,7 +149,7 @@ export class GroupMember<T> implements StreamMember {
     this.#leave();
   }
 
-  /** Ends the member with a `complete` frame. */
+  /** Ends the member with the last frames of a complete subscription. */
   complete(): void {
     this.fail(null);
   }
@@ -197,7 +197,9 @@ function inEnvelope(frames: readonly { readonly text: string }[], { head, tail }
 
 /** The open groups of one encoding, by the key that their members share. */
 export type Groups<T> = {
-  /** Joins or opens the group with the key of `of`, which has all that the events and their encoding depend on. */
+  /**
+   * Joins the group with the key of `of`, or opens it. Subscriptions with equal keys have the same events and encoding.
+   */
   join(of: Joining<T>, member: Omit<GroupMemberOptions, 'lifetime'>): GroupMember<T>;
   /** The number of open groups. */
   readonly size: number;

@@ -1,4 +1,7 @@
-/** Writes one HTTP response as an event stream, with pings and back pressure. It does not know what the events mean. */
+/**
+ * Writes HTTP responses as event streams, with pings and back-pressure; limits the streams of each requester, and ends
+ * them when their tokens expire. It does not know what the events mean.
+ */
 import type { ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
 import { subjectOf, type Principal } from '../core/auth/principal.ts';
@@ -7,7 +10,7 @@ import { SSE_PER_ADMIN, SSE_PER_PRINCIPAL, SSE_PING_MS, SSE_STALL_MS } from '../
 import type { Cancel, Clock } from '../core/ports.ts';
 import { requestDone } from './reply.ts';
 
-/** The text before and after a result in its SSE frame. */
+/** The text before and after an event in its SSE frame. */
 export type Envelope = { readonly head: string; readonly tail: string };
 
 /** Text that is written to one or many streams. Its bytes are encoded once for each way of writing, when needed. */
@@ -36,12 +39,12 @@ const NO_HEADERS = Object.freeze({});
 
 const streaming = new WeakSet<Writable>();
 
-/** Whether an event stream is open on this socket. It bounds its own unread bytes, so callers need not count them. */
+/** Whether an event stream is open on this socket. The stream itself closes a stalled reader. */
 export function isEventStream(socket: Writable): boolean {
   return streaming.has(socket);
 }
 
-/** A user of a stream: an operation, or a member of a group. */
+/** What writes to a stream: an operation, or a member of a group. */
 export interface StreamMember {
   /** Called when the stream accepts data again after it was blocked. */
   drained(): void;
@@ -62,7 +65,9 @@ type SseStreamOptions = {
 /** What the open streams of a node share. */
 type SseStreamHost = {
   readonly clock: Clock;
-  /** Whether chunks may be written directly to the socket, past the response. The bytes are the same either way. */
+  /**
+   * Whether chunks may be written to the socket directly, not through the response. The bytes are the same either way.
+   */
   readonly direct: boolean;
   /** Called once for each stream, before its own `onClose`. */
   readonly onClose: (stream: SseStream) => void;
@@ -82,7 +87,7 @@ export class SseStream {
   readonly #direct: boolean;
   #members: StreamMember[] = [];
   #closed = false;
-  /** The time at which the reader stopped reading, in epoch milliseconds; null while it reads. */
+  /** When the reader stopped reading, by `Clock.monotonic`; null while it reads. */
   #blockedAt: number | null = null;
   #drained: PromiseWithResolvers<void> | null = null;
 
@@ -206,7 +211,8 @@ function chunkedSocket(res: ServerResponse): Writable | null {
 
 /**
  * Frees what a stream does not need for the days it may be open: the request's headers and the response's head, over a
- * kilobyte for each reader. Node has no API to free the head; if it is stored elsewhere, it stays in memory.
+ * kilobyte for each reader. Node has no API to free the head; where a version of Node stores it elsewhere, it stays in
+ * memory.
  */
 function forget(res: ServerResponse): void {
   const { req } = res;
@@ -315,7 +321,7 @@ export function createExpiries(clock: Clock) {
     else rows.delete(key);
   };
   return {
-    /** Ends the stream at its `options.expiresAt`, unless cancelled. Those of the same second share one timer. */
+    /** Ends the stream at its `options.expiresAt`, unless cancelled. Streams of the same second share one timer. */
     add(stream: Ending): void {
       const key = rowOf(stream);
       const at = stream.options.expiresAt;

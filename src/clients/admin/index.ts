@@ -1,6 +1,6 @@
 /**
  * Exports `callboard/admin`, with which programs in browsers and Node read a relay's state and carry out an operator's
- * actions. Needs only `fetch`. Each method sends one GraphQL operation.
+ * actions. Needs only `fetch`. Each method but `delivery` sends one GraphQL operation.
  */
 import type * as generated from '../../../generated/admin.ts';
 import * as documents from '../../../generated/admin.ts';
@@ -103,7 +103,7 @@ export async function* pages<Listing extends Page>(
   } while (after !== null);
 }
 
-/** How long the relay may take to answer a query, in milliseconds. The request fails only GRACE_MS later. */
+/** How long the relay may take to answer a query, in milliseconds. An attempt is given up only GRACE_MS later. */
 const BUDGET_MS = 10_000;
 
 /** Runs one operation. Rejects with AdminError, also when the answer contains errors beside partial data. */

@@ -96,7 +96,8 @@ class LinkCaller extends TracingCaller {
 
   /**
    * Sends a request and resolves with its answer. Rejects when the relay refuses the request, when the signal is
-   * aborted, when the caller is closed, and when no answer arrives within `budgetMs` + GRACE_MS.
+   * aborted, when the caller or its link is closed, when QUEUED requests wait already, and when no answer arrives
+   * within `budgetMs` + GRACE_MS.
    */
   #request(handle: Handle, frames: Frames, wait: WaitOptions): Promise<AnswerFrame> {
     const { signal, onStage, budgetMs, waitFor = 'completed' } = wait;

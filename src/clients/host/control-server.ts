@@ -49,7 +49,8 @@ const TIMES = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout
  * Starts an HTTP server for programs on this machine. Through it, they define cooperative sites and publish events with
  * the given runtime: `PUT` and `DELETE` `/sites/{site_id}`, `POST /sites/{site_id}/events`. The token gives access to
  * all routes. Requests from other machines, from web pages or without the token are refused before their bodies are
- * read. Rejects with the error of `listen`, and with TypeError for a `host` that is not loopback or an invalid token.
+ * read. Rejects with the error of `listen`, and with TypeError for a `host` that is not loopback, an invalid token or
+ * an invalid runtime.
  */
 export async function startCooperativeSiteControlServer(options: ControlServerOptions): Promise<ControlServer> {
   const { token, host = '127.0.0.1' } = options;
@@ -406,7 +407,8 @@ function problemOf(error: unknown): Problem | null {
 
 /**
  * Returns the problem for a refusal of the relay, with the relay's code. `unauthenticated` becomes
- * `runtime_disconnected`, because it concerns the runtime's token, not the requester's.
+ * `runtime_disconnected`, because it concerns the runtime's token, not the requester's; so does a code without an error
+ * status.
  */
 function ofRelay(code: string, message: string, details: ProblemDetails = {}): Problem {
   if (isCode(code) && code !== 'unauthenticated' && statusOf(code) >= 400) return problem(code, message, details);

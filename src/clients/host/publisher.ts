@@ -58,7 +58,7 @@ export interface SiteEventPublisher {
   publish(event: NewSiteEvent, options?: { readonly signal?: AbortSignal | undefined }): Promise<PublishReceipt>;
 }
 
-/** How long the relay may take to answer, in milliseconds. The request fails only GRACE_MS later. */
+/** How long the relay may take to answer, in milliseconds. An attempt is given up only GRACE_MS later. */
 const BUDGET_MS = 5_000;
 
 /** Creates a publisher of one site's events. Throws TypeError for an invalid site id. */
@@ -102,8 +102,8 @@ function baseOf(linkUrl: string): string {
 }
 
 /**
- * Throws HostError `runtime_disconnected` if there is no link. Another instance of the client may have replaced the
- * runtime's instance since the link was lost.
+ * Throws HostError `runtime_disconnected` if there is no link, because another instance of the client may have replaced
+ * the runtime's instance since the link was lost.
  */
 function requireLink({ status }: HostRuntime, messageId: string): void {
   if (status.state === 'connected') return;

@@ -57,8 +57,8 @@ export type ActionSpec<S extends ActionSchema = ActionSchema, R extends ActionSc
   readonly lease?: boolean;
   /**
    * The longest time that the handler may run, in milliseconds: 1 to 2147483647. After it, the handler's signal is
-   * aborted. If the handler then stops, the command fails with `client_timeout`. The command's own deadline applies too.
-   * Absent: only the deadline applies.
+   * aborted. If the handler then stops, the command fails with `client_timeout`. The command's own deadline applies
+   * too. Absent: only the deadline applies.
    */
   readonly timeoutMs?: number;
   /**
@@ -83,8 +83,8 @@ export type ActionSpec<S extends ActionSchema = ActionSchema, R extends ActionSc
 export type ActionSpecs = Readonly<Record<string, ActionSpec>>;
 
 /**
- * Returns the contract that it is given, with the types of its schemas. A client passes each of its actions to `handle`;
- * a caller passes the type: `createHttpCaller<typeof actions>(options)`.
+ * Returns the contract that it is given, with the types of its schemas. A client passes each of its actions to
+ * `handle`; a caller passes the type: `createHttpCaller<typeof actions>(options)`.
  */
 export function defineActions<const A extends ActionSpecs>(actions: A): A {
   return actions;

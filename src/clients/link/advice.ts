@@ -1,4 +1,4 @@
-/** Checks the options of all client libraries, and says what helps when a connection fails. */
+/** Checks the options of all client libraries, and says, also on the console, what helps when a connection fails. */
 
 /** Throws TypeError, with the address that was probably meant, unless `url` is the address of a link. */
 export function checkLinkUrl(url: unknown): void {
@@ -30,7 +30,7 @@ export function checkToken(token: unknown): void {
   throw wrong('token', typeof token, 'a token or a function that returns one', `: ${hint}`);
 }
 
-/** Throws TypeError if one of the named options is present and no function. */
+/** Throws TypeError if one of the named options is present and is not a function. */
 export function checkCallbacks<T extends object>(options: T, names: readonly (keyof T & string)[]): void {
   for (const name of names)
     if (options[name] !== undefined && typeof options[name] !== 'function')
@@ -73,7 +73,7 @@ export function unreachable(url: string): string {
   return `No relay answers at ${url}. Does it run, and are host, port and path right?`;
 }
 
-/** Tells a person what the program does not listen to. */
+/** Prints on the console what no callback of the program receives. */
 export function warn(who: string, message: string): void {
   console.warn(`callboard: ${who}: ${message}`);
 }

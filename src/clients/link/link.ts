@@ -1,4 +1,7 @@
-/** Keeps a WebSocket link to the relay: reconnects it and renews its token. Knows no commands: `onFrame` gets frames. */
+/**
+ * Keeps a WebSocket link to the relay: reconnects it, renews its token, and joins frames into messages. Knows no
+ * commands: `onFrame` receives the frames. Also runs the callbacks of programs.
+ */
 import { CLOSE, closeReasonOf } from '../../protocol/codes.ts';
 import {
   FRAME_SEPARATOR,
@@ -38,9 +41,9 @@ export type LinkOptions = {
    */
   readonly token: TokenSource | undefined;
   /**
-   * Called at each change of the status. `onError` receives what this callback throws. Where nothing receives the status,
-   * the library warns on the console of an attempt that failed, once until the next link, and of an end that nobody
-   * asked for.
+   * Called at each change of the status. `onError` receives what this callback throws. Where nothing receives the
+   * status, the library warns on the console of an attempt that failed, once until the next link, and of an end that
+   * nobody asked for.
    */
   readonly onStatus?: (status: LinkStatus) => void;
   /**
@@ -57,9 +60,9 @@ export type LinkOptions = {
 };
 
 type LinkUser = {
-  /** What has the link, for a warning. */
+  /** Whose link it is, such as `client tab`. Warnings begin with it. */
   readonly who: string;
-  /** Whether the program learns of this status by itself, or asked for it. Then nothing is printed. */
+  /** Whether the program receives this status or caused it. If so, nothing is printed. */
   isHeard(status: LinkStatus): boolean;
   /** Returns the text of the hello frame for a new connection. */
   hello(token: string): string;
@@ -126,7 +129,10 @@ export class RelayLink {
     this.#session?.flush();
   }
 
-  /** Returns the number of bytes that wait in the socket's send buffer. */
+  /**
+   * Returns how much waits to be sent: the bytes in the socket's buffer, plus the characters of frames that wait to be
+   * joined.
+   */
   backlog(): number {
     return this.#session?.backlog() ?? 0;
   }
@@ -306,8 +312,8 @@ class Session {
   }
 
   /**
-   * Sends a frame. Returns false before `welcome`, after the end, and when the socket throws. If the relay accepts
-   * several frames in one message, the frames of one event-loop turn are sent together, after its microtasks.
+   * Sends a frame. Returns false before `welcome`, after the end, and when the socket throws at once. If the relay
+   * accepts several frames in one message, the frames of one event-loop turn are sent together, after its microtasks.
    */
   send(text: string): boolean {
     return this.#phase === 'welcome' && this.#batch.send(text);
@@ -431,8 +437,8 @@ export class FrameBatch {
   }
 
   /**
-   * Sends a frame, or keeps it for the next message. Returns false when it cannot be sent. Frames are sent in the order
-   * of the calls.
+   * Sends a frame, or keeps it for the next message and returns true. Returns false when it cannot be sent. Frames are
+   * sent in the order of the calls.
    */
   send(text: string): boolean {
     if (this.#mostFrames <= 1) return this.#write(text);

@@ -67,7 +67,9 @@ export function rawJson(text: string): RawJson {
   return new RawJson(trustJson(text));
 }
 
-/** Returns the text of a RawJson; for any other value, the result of JSON.stringify. Throws what JSON.stringify throws. */
+/**
+ * Returns the text of a RawJson; for any other value, the result of JSON.stringify. Throws what JSON.stringify throws.
+ */
 export function jsonOf(value: unknown): string | undefined {
   return value instanceof RawJson ? value.text : JSON.stringify(value);
 }
@@ -107,8 +109,8 @@ export type Welcome = Extract<DownFrame, { type: 'welcome' }>;
  * - `connected`: the relay sent `welcome`.
  * - `disconnected`: there is no link. `retryInMs` is the time until the next attempt, in milliseconds; null before
  *   `connect` is called.
- * - `closed`: the link is closed permanently, by `close()` (reason `client_closed`) or because the relay's close code
- *   says not to reconnect.
+ * - `closed`: the link is closed permanently, by `close()` (reason `client_closed`, or `closed` for a caller), or
+ *   because the relay says not to reconnect or refuses a constant token.
  *
  * `reason` is the name of the close code if there was one, otherwise `connection_lost`, `connect_timeout`,
  * `connect_failed`, `heartbeat_lost`, `token_failed`, or `not_connected` before the first attempt. `message` tells a
@@ -125,7 +127,7 @@ export type LinkStatus =
     }
   | { readonly state: 'closed'; readonly reason: string; readonly message: string };
 
-/** The error with which `ready()` and every pending wait reject when the link is closed permanently. */
+/** The error with which a runtime's `ready()` and pending site requests reject when the link is closed permanently. */
 export class LinkClosedError extends Error {
   readonly reason: string;
 
@@ -170,7 +172,10 @@ export function reconnectMs(attempt: number, afterMs: number, random = Math.rand
   return Math.min(LONGEST_AFTER_MS, Math.max(0, afterMs)) + jitter;
 }
 
-/** A token, or a function that returns one. It is called before each connection, each renewal and each HTTP request. */
+/**
+ * A token, or a function that returns one. The function is called before each connection, each renewal and each HTTP
+ * request.
+ */
 export type TokenSource = string | (() => string | Promise<string>);
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1;

@@ -1,4 +1,7 @@
-/** Sends one HTTP request to the relay, with token, timeout and retries. All client libraries use it. */
+/**
+ * Sends one HTTP request to the relay, with token, timeout and retries, and reads its refusal. Also has what the errors
+ * and spans of all client libraries share.
+ */
 import type { CloseReason, Code } from '../../protocol/codes.ts';
 import { writeJson } from '../../protocol/json.ts';
 import { STATUS_ERROR, type SpanLike, type SpanValues } from '../../protocol/trace.ts';
@@ -15,7 +18,7 @@ export type RelayRequestOptions = {
    * variable that is not set, is refused at once.
    */
   readonly token: TokenSource | undefined;
-  /** How many times a request is sent again when its connection breaks. Default 3. */
+  /** How many times a request is sent again when its connection breaks or no answer arrives in time. Default 3. */
   readonly retries?: number;
   /** The function that sends requests. Default: the platform's. If it rejects, the request is sent again. */
   readonly fetch?: typeof globalThis.fetch;
@@ -35,7 +38,7 @@ export type RelayRequest = {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly body?: object;
-  /** How long the relay may take to answer, in milliseconds. The request fails only GRACE_MS later. */
+  /** How long the relay may take to answer, in milliseconds. An attempt is given up only GRACE_MS later. */
   readonly budgetMs: number;
   readonly signal?: AbortSignal | undefined;
   readonly trace?: WireTrace;
@@ -53,7 +56,7 @@ export type HttpAnswer = {
 const RETRIES = 3;
 /** The basis of the exponential pauses before retries, in milliseconds. */
 const RETRY_BASE_MS = 200;
-/** How long a request without an answer may exceed its budget before it fails, in milliseconds. */
+/** How long a request without an answer may exceed its budget before it is given up, in milliseconds. */
 export const GRACE_MS = 15_000;
 
 /**
@@ -206,7 +209,7 @@ function traceHeaders({ trace_id, parent_span_id, trace_flags, trace_state }: Wi
   };
 }
 
-// What the spans of all client libraries share. They are recorded through the `trace` object that the program passes in.
+// What the spans of all client libraries share. The program passes in the `trace` object that records them.
 
 export type { TraceApi } from '../../protocol/trace.ts';
 

@@ -1,4 +1,4 @@
-/** Runs commands: local checks, authorization, approval, the handler, its deadline and its end. */
+/** Runs commands: local checks, authorization, approval, the handler, its deadline, its end and its span. */
 import type { DownFrame } from '../../protocol/frames.ts';
 import { RawJson } from '../../protocol/json.ts';
 import {
@@ -137,7 +137,7 @@ export class Commands {
   /**
    * Returns null when the judge allows the command, otherwise its end. The command is also refused if the judge throws,
    * answers anything but a yes, or has not answered when the signal is aborted. `onError` receives what the judge
-   * throws; the caller does not see it. A command that was cancelled meanwhile ends as cancelled.
+   * throws; the caller does not see it. A command that was cancelled before the judge answered ends as cancelled.
    */
   async #refusalOf(
     { request, running }: Job,

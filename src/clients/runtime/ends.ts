@@ -1,4 +1,7 @@
-/** Makes the ends of commands from what a handler returned or threw, and delivers them to the relay. */
+/**
+ * Makes the ends of commands from what a handler returned or threw, and delivers them to the relay. Also defines the
+ * errors that handlers and the runtime throw.
+ */
 import { MAX_ERROR_MESSAGE } from '../../protocol/codes.ts';
 import { upFrame, type LinkFrame } from '../link/link.ts';
 import { jsonOf, type Clock } from '../link/platform.ts';
@@ -146,7 +149,7 @@ const LEDGER_BYTES = 1024 * 1024;
  * link. The relay limits such frames to 100 a second and 200 at once.
  */
 const RESEND_AT_ONCE = 100;
-/** The delay before further kept ends are sent, and before something that the relay refused temporarily is sent again. */
+/** The delay before further kept ends, and frames that the relay refused temporarily, are sent again. */
 const RESEND_MS = 1_000;
 
 const encoder = new TextEncoder();
@@ -197,8 +200,9 @@ type DelivererOptions = {
 type Ended = { readonly text: string | null; readonly bytes: number };
 
 /**
- * Delivers the ends of commands. Keeps each end, and sends it again on each new link, until the relay acknowledges it.
- * Also remembers which commands ran, so that none runs twice and a repeated command is answered with its end.
+ * Delivers the ends of commands. Keeps each end, and sends it again on each new link, until the relay acknowledges it
+ * or newer ends need the room. Also remembers the last LEDGER_IDS commands, so that none runs twice and a repeated
+ * command is answered with its end.
  */
 export class Deliverer {
   readonly #options: DelivererOptions;
@@ -224,7 +228,7 @@ export class Deliverer {
 
   /**
    * Looks up a received command. `new`: it is unknown and now marked as running. `running`: it already runs. `ended`:
-   * it has ended, and its end is sent again.
+   * it has ended, and its end is sent again, or `result_unavailable` if the end is no longer kept.
    */
   begin(commandId: string): 'new' | 'running' | 'ended' {
     const known = this.#ledger.get(commandId);

@@ -1,4 +1,6 @@
-/** Keeps the actions of one runtime, and writes their advertisement. */
+/**
+ * Keeps the actions of one runtime, writes their advertisement, and compiles the schemas of their params and results.
+ */
 import {
   dereference,
   schemaArrayKeyword,
@@ -155,7 +157,8 @@ function effectsOf(name: string, { effects }: ActionSpec): object | undefined {
   throw new TypeError(`action ${name}: effects: true or false expected`);
 }
 
-// A JSON Schema that checks other JSON Schemas (draft 2020-12): each keyword that the validator reads has a valid value.
+// A JSON Schema that checks other JSON Schemas (draft 2020-12): the keywords that the validator reads have valid
+// values.
 
 const count = { type: 'integer', minimum: 0 };
 const number = { type: 'number' };
@@ -196,7 +199,7 @@ const KEYWORDS = Object.fromEntries(
 /** A JSON Schema that accepts every schema that the validator can apply. */
 const SCHEMA_FORM: Readonly<Record<string, unknown>> = { type: ['object', 'boolean'], properties: KEYWORDS };
 
-// Checks the params of commands against the JSON Schema of their action.
+// Checks values against the JSON Schemas of an action.
 
 /** Returns null for valid params, otherwise the first fault, at most 256 characters. */
 type Validate = (params: unknown) => string | null;
@@ -216,9 +219,9 @@ const UNSAFE_FORMAT = 'url';
 const checkForm = interpreter(SCHEMA_FORM);
 
 /**
- * Prepares a JSON Schema 2020-12, including its formats, for checking params. Throws if the schema is invalid, has no
- * keyword, refers to a schema outside itself, or uses `$dynamicRef`. The schema is interpreted: no code is generated, so
- * a page may forbid `unsafe-eval`.
+ * Prepares a JSON Schema 2020-12, including its formats, for checking params. Throws if the schema is invalid, has
+ * members but no keyword, refers to a schema outside itself, or uses `$dynamicRef`. The schema is interpreted: no code
+ * is generated, so a page may forbid `unsafe-eval`.
  */
 export function compileSchema(schema: JsonSchema): Validate {
   const copy = copySchema(schema);

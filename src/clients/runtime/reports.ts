@@ -14,8 +14,8 @@ import type { Clock } from '../link/platform.ts';
 import { byteLength, fits, retryMs, toJson, type Refused } from './ends.ts';
 
 /**
- * The most reports of contexts and windows per second, so that frequent changes do not cost the client its link.
- * Further changes wait for REPORT_WAIT_MS and are reported together.
+ * The number of reports of contexts and windows per second that are sent without delay. Above it, changes wait for
+ * REPORT_WAIT_MS and are reported together, so that frequent changes do not cost the client its link.
  */
 const REPORT_RATE = 20;
 const REPORT_WAIT_MS = 100;
@@ -119,7 +119,8 @@ const KINDS: readonly ReportKind[] = ['contexts', 'windows'];
 const AROUND_BYTES = 256;
 
 /**
- * Splits the parts into the payloads of one or more reports, in order. A large snapshot continues in the next reports.
+ * Splits the parts into the payloads of reports, in order; none without parts. A large snapshot continues in the next
+ * reports.
  */
 function reportPayloads(parts: Parts, maxFrameBytes: number): readonly string[] {
   const present = KINDS.filter((kind) => parts[kind]);

@@ -1,4 +1,7 @@
-/** Creates the client of the relay that runs commands. It joins the link, the actions, the commands and the reports. */
+/**
+ * Creates the client of the relay that runs commands. It joins the link, the actions, the commands, the reports and the
+ * hosted sites.
+ */
 import { ID, WORDS } from '../../protocol/fields.ts';
 import type { UpHeader } from '../../protocol/frames.ts';
 import type { ActionSpec } from '../link/actions.ts';
@@ -210,7 +213,10 @@ class LinkRuntime implements Runtime {
     this.#checkLeft();
   }
 
-  /** Completes the shutdown if nothing is owed and no further command can arrive. Called when either may have changed. */
+  /**
+   * Completes the shutdown if no command runs, no end waits and no further command can arrive. Called when one of these
+   * may have changed.
+   */
   #checkLeft(): void {
     // Without a hello over an open socket, the relay cannot count this client as connected.
     const quiet = this.#leaving === 'answered' || (this.#leaving === 'asking' && !this.#link.greeted);
@@ -318,8 +324,8 @@ class LinkRuntime implements Runtime {
 }
 
 /**
- * Makes a Node process that nothing keeps alive any more end with code 1, unless the program has set a code: its client
- * was refused permanently.
+ * Sets the exit code of a Node process to 1, unless the program has set one. Called when the link is closed permanently
+ * and no `ready()` reports it.
  */
 function failProcess(): void {
   if (typeof process === 'object' && process.versions?.node) process.exitCode ??= 1;

@@ -40,8 +40,8 @@ export type Call = {
   readonly site: SiteCall | null;
   remainingMs(): number;
   /**
-   * Reports progress as JSON. Best effort: returns false when it was dropped (no link, over 1 MiB of unsent bytes in
-   * the socket, over 50 a second, not JSON, or larger than a frame).
+   * Reports progress as JSON. Best effort: returns false when it was dropped (the command has ended, no link, over 1
+   * MiB of unsent bytes in the socket, over 50 a second, not JSON, or larger than a frame).
    */
   progress(value: unknown): boolean;
 };
@@ -78,8 +78,8 @@ export type RuntimeOptions = LinkOptions & {
   /** `browser`, `console`, `mobile` or `web`. */
   readonly clientType: WireClientType;
   /**
-   * The id of one run of this client; generated when absent. Two runs must never use the same id. A new run replaces the
-   * previous run of the same client.
+   * The id of one run of this client; generated when absent. Two runs must never use the same id. A new run replaces
+   * the previous run of the same client.
    */
   readonly instanceId?: string;
   /** Facts about this client for operators: any JSON of at most 16 KiB. Default null. */

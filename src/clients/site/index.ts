@@ -37,8 +37,8 @@ export type SiteEvent = {
   /** The time of publication in epoch milliseconds, by the relay's clock. */
   readonly publishedAt: number;
   /**
-   * At least the number of events that were lost since the previous one: those that were not read fast enough, and one for
-   * each interruption between relays.
+   * At least the number of events that were lost since the previous one: those that were not read fast enough, and one
+   * for each interruption between relays.
    */
   readonly missed: number;
 };
@@ -337,8 +337,8 @@ class Subscription {
   }
 
   /**
-   * Takes a token from the source. Throws SiteError `unauthenticated` when the source gives the refused token again, and
-   * Interrupted when it gives none.
+   * Takes a token from the source. Throws SiteError `unauthenticated` when the source gives the refused token again,
+   * and Interrupted when it gives none.
    */
   async #freshToken(): Promise<string> {
     this.#token = await takeToken(this.#options.token).catch((cause: unknown) => {
@@ -349,7 +349,7 @@ class Subscription {
   }
 }
 
-/** Returns SiteError for a permanent refusal, Interrupted for a status that may pass, be it of the relay or of a proxy. */
+/** Returns SiteError for a permanent refusal, Interrupted for a status that may pass, from the relay or a proxy. */
 async function refusalOf(response: Response): Promise<SiteError | Interrupted> {
   const { status, headers } = response;
   const body = parseObject(await response.text()) ?? {};
