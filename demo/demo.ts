@@ -116,8 +116,9 @@ export async function runDemo(options: DemoOptions): Promise<void> {
 type DemoConfig = Config & { readonly adminToken: string; readonly secret: string };
 
 /**
- * Returns the configuration with credentials for this run. Generated ones are used as they are. To configured ones it
- * adds an admin token, so that none of them is printed, and a secret if there is none, so that the demo can sign tokens.
+ * Returns the configuration with credentials for this run. Generated ones are used as they are. Configured ones get a
+ * further admin token, so that none of them is printed, and a secret if there is none, so that the demo can sign
+ * tokens.
  */
 function demoConfig(config: Config): DemoConfig {
   const made = randomBytes(24).toString('base64url');
@@ -149,7 +150,7 @@ async function planPage({ env, browser }: DemoOptions, relay: Relay, server: Pag
   return { kind: 'browser', program };
 }
 
-/** Returns the board's pages: none if the board fails, which does not stop the rest of the demo, or if it is stopped. */
+/** Returns the board's pages; none if the board fails, which does not end the demo, or if the demo is stopped. */
 async function joinBoard(
   board: Board,
   { stopped }: DemoOptions,

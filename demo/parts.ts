@@ -1,6 +1,6 @@
 /**
- * Defines what the parts of the demo share: the relay's address, pauses and the cast of clients. Runs parts in processes
- * of their own, and starts them again when they end.
+ * Defines what the parts of the demo share: the relay's address, pauses and the cast of clients. Runs parts in
+ * processes of their own, and starts them again when they end.
  */
 import { fork, type ChildProcess } from 'node:child_process';
 import { extname } from 'node:path';
@@ -256,7 +256,7 @@ export class Keeper<R extends SupervisedRun> implements AsyncDisposable {
 
   /**
    * Ends the current run and starts another one when it has ended. A run that shuts down gracefully leaves its queued
-   * commands to the next one. Resolves when the new run has started. Does nothing if no run is live or the keeper closes.
+   * commands to the next one. Resolves when the new run has started. Does nothing if no run is live, or after disposal.
    */
   async replace(): Promise<void> {
     const old = this.#current;

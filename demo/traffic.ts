@@ -93,7 +93,7 @@ const ALICE: Program = [
 
 const kiosk = callsOf('bob', 'kiosk');
 const printer = callsOf('bob', 'printer');
-/** How long a call waits for its client: longer than the kiosk usually needs to reconnect, or the printer to restart. */
+/** How long a call waits for its client: the kiosk usually reconnects, and the printer restarts, in less time. */
 const RECONNECT = { connectWithinMs: 5_000 };
 
 const today = (): string => new Date().toISOString().slice(0, 10);
