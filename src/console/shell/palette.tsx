@@ -169,7 +169,7 @@ function KeyRow({ name, what }: { readonly name: string; readonly what: string }
 type FoundCommand = FindCommandQuery['delivery']['commands']['nodes'][number];
 
 type Search = {
-  /** `off`: the text is no part of an id, or the viewer may not search. `found` is empty until the state is `done`. */
+  /** `off`: the text cannot be an id, or the viewer may not search. `found` is empty unless `done`. */
   readonly state: 'off' | 'looking' | 'done';
   readonly found: readonly FoundCommand[];
   /** What to say when nothing was found: how far the search went, or why it failed. */

@@ -22,8 +22,8 @@ export type Column<Row> = {
   readonly quietHead?: boolean;
   readonly cell: (row: Row) => ComponentChildren;
   /**
-   * The CSS classes of the cell: `r` for figures, `c-1` to `c-9` for its position on a card, `c-off` to hide it on a
-   * card.
+   * The CSS classes of the cell, such as `r` for figures, `c-1` to `c-9` for its position on a card, and `c-off` to
+   * hide it on a phone and on a tablet.
    */
   readonly class?: string;
   /** The label that a card shows before the value. */
