@@ -163,8 +163,8 @@ function KeyRow({ name, what }: { readonly name: string; readonly what: string }
   );
 }
 
-// Finds a command by its id, or by the end of it that tables show. The relay looks commands up by user, client and id; by
-// its id alone, a command is looked for among those with a record, newest first, up to a bound.
+// Finds a command by its id, or by the end of the id that tables show. The relay needs user, client and id to look a
+// command up. By the id alone, this search reads the commands with a record, newest first, up to a bound.
 
 type FoundCommand = FindCommandQuery['delivery']['commands']['nodes'][number];
 

@@ -66,7 +66,7 @@ type FormDialogProps = {
   readonly failed: string;
   /** Whether the dialog stays open after the act, because its owner replaces it. */
   readonly stays?: boolean;
-  /** Runs the act with the values of the form. The dialog then closes, or shows the error with which the act rejects. */
+  /** Runs the act with the values of the form. The dialog then closes, or shows the error if the act rejects. */
   readonly act: (values: FormData) => Promise<void>;
   readonly onClose: () => void;
 };
