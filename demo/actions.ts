@@ -1,4 +1,7 @@
-/** Defines the actions of the demo's clients, and the workers of the kiosk that build its reports. */
+/**
+ * Defines the actions of the demo's clients, the contexts and windows that they report, and the pool of workers that
+ * builds the kiosk's reports.
+ */
 import { readdir, stat } from 'node:fs/promises';
 import { freemem, loadavg, totalmem, uptime } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -85,7 +88,7 @@ async function listFiles({ folder }: Params) {
   return { files: await Promise.all(rows), all: names.length <= FILES_MAX };
 }
 
-/** Takes as long as the params say. It ignores its signal, as many actions do, so its result may be late. */
+/** Takes as long as the params say, by default 0.5 s. Ignores the signal, as many actions do, so it may end late. */
 async function restart({ service, seconds }: Params) {
   const began = Date.now();
   await sleep(typeof seconds === 'number' ? seconds * 1000 : 500);
@@ -165,7 +168,7 @@ async function buildReport(day: string, call: Call, pause: Pause) {
   return { day, chapters };
 }
 
-/** Returns a row for each minute: a result too large for a history row, which is stored as a large payload. */
+/** Returns a row for each minute. The result is too large for a history row, so history spills it. */
 function visitorTable() {
   const minutes = Array.from({ length: OPEN_UNTIL - OPEN_FROM }, (_, i) => OPEN_FROM + i);
   return minutes.map((minute) => ({ at: clockTime(minute), visitors: few(), coffees: few(), questions: few() }));
@@ -268,7 +271,7 @@ export function printerActions(pause: Pause): readonly Action[] {
 
 type WorkerTask = { readonly taskId: string; readonly signal: AbortSignal };
 
-/** A pool of windows of workers. Each worker does one task at a time. */
+/** A pool of workers in windows. Each worker does one task at a time. */
 export class WorkerPool implements DemoPlace {
   readonly #workersInEach: number;
   #opened = 0;
@@ -310,7 +313,7 @@ export class WorkerPool implements DemoPlace {
 
   /**
    * Drains the oldest window: assigns no more tasks to it, waits until it has none, awaits `rest`, and replaces it with
-   * a new window. Rejects if `rest` rejects; the window is then still draining.
+   * a new window. Does nothing if all windows drain. Rejects if `rest` rejects; the window is then still draining.
    */
   async renew(rest: () => Promise<void>): Promise<void> {
     const old = this.#desks.find(({ draining }) => !draining);
@@ -370,7 +373,6 @@ export class WorkerPool implements DemoPlace {
   }
 }
 
-/** A worker. It does one task at a time. */
 type Worker = {
   readonly contextId: string;
   readonly windowId: string;
@@ -433,13 +435,13 @@ export function stillPlace(contexts: readonly ReportedContext[]): DemoPlace {
   return { contexts: () => contexts, windows: () => [], onChange() {} };
 }
 
-/** Returns a window of a user's screen. `more` overrides its defaults. */
+/** Returns a window to report: by default an open, ordinary window of the user. `more` overrides the defaults. */
 function windowOf(windowId: string, more: Partial<ReportedWindow> = {}): ReportedWindow {
   const looks = { focused: false, type: 'normal', state: 'normal', incognito: false, tabCount: 1 } as const;
   return { windowId, ownership: 'user-owned', ...looks, draining: false, status: 'open', ...more };
 }
 
-/** The approximate time between two replacements of a worker's window, in milliseconds. */
+/** The approximate time between two replacements of a window of workers, in milliseconds. */
 const RENEW_EVERY_MS = 20_000;
 /** How long a window without tasks stays open, in milliseconds. */
 const LINGER_MS = 3_000;

@@ -6,7 +6,7 @@ import type { Viewers } from './parts.ts';
 
 type BoardServerOptions = {
   readonly tasks: Tasks;
-  /** Returns the viewers; null until there are any. */
+  /** Returns the viewers; null until their sessions are open. */
   viewers(): Viewers | null;
   /** Returns the bearer token required for changing tasks; null while they cannot be changed. */
   apiToken(): string | null;
@@ -68,12 +68,12 @@ const KEPT_MAX = 12;
 
 type Tasks = ReturnType<typeof createTasks>;
 
-/** Creates the tasks of the board. Only the application has them. */
+/** Creates the board's tasks. Only the application holds them; the relay does not. */
 export function createTasks() {
   const tasks = new Map<string, Task>();
   let made = 0;
 
-  /** Adds a task. Null: too many tasks are open. The oldest finished tasks are removed to make room. */
+  /** Adds a task; returns null if too many are open. Above KEPT_MAX tasks, the oldest finished ones are removed. */
   function add(): Task | null {
     const open = [...tasks.values()].filter(({ done }) => !done);
     if (open.length >= OPEN_MAX) return null;
@@ -88,7 +88,7 @@ export function createTasks() {
   return {
     list: (): readonly Task[] => [...tasks.values()],
     add,
-    /** Finishes a task. Null: there is no such task. Finishing it again changes nothing. */
+    /** Finishes a task; returns null if there is no such task. Finishing it again changes nothing. */
     finish(id: string): Task | null {
       const task = tasks.get(id);
       if (!task) return null;

@@ -1,4 +1,4 @@
-/** Starts the task board and connects it with the relay. */
+/** Starts the task board, connects it with the relay as the host of its site, and opens a session for each viewer. */
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { Log } from '../src/core/ports.ts';
@@ -46,7 +46,7 @@ export async function startBoard({ env, log, everyMs }: BoardOptions) {
   });
   starting.defer(() => app.end());
   const ended = app.ended.then(() => Promise.reject(new Error('The board ended.')));
-  // The board also ends when nothing waits for a message of it.
+  // The board may also end when nothing awaits `ended`. Its rejection must not crash the demo then.
   ended.catch(() => {});
   const { origin, key } = await Promise.race([listening.promise, ended]);
   const parts = starting.move();
@@ -74,7 +74,7 @@ export async function startBoard({ env, log, everyMs }: BoardOptions) {
 
 const OPENED = z.object({ session_id: z.string(), token: z.string() });
 
-/** Opens a separate session for each viewer, as the owner of the site. */
+/** Opens a session of the viewer's own, as the owner of the site. */
 async function openSession(
   relay: Pick<Relay, 'url' | 'token'>,
   { name, may, actions }: (typeof VIEWERS)[number],

@@ -1,4 +1,7 @@
-/** Starts the demo: a relay, its clients, their traffic, the web page and the task board. */
+/**
+ * Runs the demo: a relay, its clients, their traffic, the web page and the task board. Prints a greeting and the
+ * relay's status, and finds and starts a browser.
+ */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { accessSync, constants, mkdtempSync } from 'node:fs';
@@ -42,7 +45,7 @@ export type DemoOptions = {
   readonly print: (text: string) => void;
   /** Resolves when the demo must end. */
   readonly stopped: Promise<void>;
-  /** Called with the relay and its log when the relay is open. */
+  /** Called with the relay and its log when the relay is open, before it listens. */
   readonly onRelay?: (callboard: Callboard, log: Log) => void;
   /** The number of scenes per second, by default PACE. All other delays scale with it. */
   readonly pace?: number;
@@ -67,7 +70,8 @@ const TOKEN_SECONDS = 3600;
 
 /**
  * Runs a relay in this process, clients in separate processes and a page in a browser, and makes calls until `stopped`
- * resolves. Everything that it started has ended when it resolves. Rejects with the error of `listen`.
+ * resolves. Resolves when all that it started has ended. Rejects if a part cannot start, for example with the error of
+ * `listen`.
  */
 export async function runDemo(options: DemoOptions): Promise<void> {
   const { env, print, stopped, pace = PACE } = options;
@@ -90,7 +94,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   if (page.kind === 'browser') parts.use(new Keeper(() => startBrowser(page.program, pageServer.url)));
   const clients = CAST.map((member) => parts.use(startMember(member, stage)));
   parts.defer(() => callboard.drain(DRAIN_MS));
-  // The board closes its link before the relay drains.
+  // The parts end in reverse order, so the board closes its link before the relay drains.
   parts.defer(() => board[Symbol.asyncDispose]());
   const boardPages = page.kind === 'unbuilt' ? [] : await joinBoard(board, options, stage);
   const watched = boardPages.find(({ name }) => name === 'all');
@@ -112,8 +116,9 @@ export async function runDemo(options: DemoOptions): Promise<void> {
 type DemoConfig = Config & { readonly adminToken: string; readonly secret: string };
 
 /**
- * Adds credentials for this run to configured ones: an admin token, so that no configured token is printed, and a
- * secret if there is none, so that the demo can sign tokens.
+ * Returns the configuration with credentials for this run. Generated ones are used as they are. Configured ones get a
+ * further admin token, so that none of them is printed, and a secret if there is none, so that the demo can sign
+ * tokens.
  */
 function demoConfig(config: Config): DemoConfig {
   const made = randomBytes(24).toString('base64url');
@@ -145,7 +150,7 @@ async function planPage({ env, browser }: DemoOptions, relay: Relay, server: Pag
   return { kind: 'browser', program };
 }
 
-/** Returns the pages of the board's viewers: none if the board fails, which does not stop the rest of the demo. */
+/** Returns the board's pages; none if the board fails, which does not end the demo, or if the demo is stopped. */
 async function joinBoard(
   board: Board,
   { stopped }: DemoOptions,
@@ -219,7 +224,7 @@ const EVENTS = 'subscription { connectionEvents { change cause at connection { u
 /** The user of the token that the greeting prints. */
 const SHELL_USER = 'bob';
 
-/** What the greeting tells the user. `code` signs in to the GraphQL editor once, and `consoleCode` to the console. */
+/** What the greeting shows. `code` signs in to the GraphQL editor once, and `consoleCode` to the console once. */
 type Shown = Pick<DemoOptions, 'callboard' | 'signInLine'> & {
   readonly page: PagePlan;
   readonly board: readonly BoardPage[];
@@ -284,7 +289,7 @@ function row({ userId, clientId, clientType }: Omit<CastMember, 'habit' | 'about
   return `  ${userId.padEnd(6)} ${clientId.padEnd(12)} ${clientType.padEnd(8)} ${about}`;
 }
 
-/** Returns rows for the board's pages. Each page is for one viewer, who needs no credential of the relay. */
+/** Returns rows for the board's host and its pages. Whoever opens a page needs no credential of the relay. */
 function boardRows(board: readonly BoardPage[], page: PagePlan): readonly string[] {
   if (board.length === 0) return [];
   const viewers = page.kind === 'browser' ? 'both are in a real page; open one too' : 'open it';

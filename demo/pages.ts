@@ -46,7 +46,7 @@ export function send(response: ServerResponse, type: string, text: string): void
 
 export type PageServer = Awaited<ReturnType<typeof startPageServer>>;
 
-/** Serves carol's page. */
+/** Starts the server of carol's page, which answers with 404 until `show` is called. */
 export async function startPageServer() {
   let shown: { readonly html: string; readonly token: () => Promise<string> } | null = null;
   const pages = await servePages(async ({ url }, response, key) => {

@@ -1,4 +1,7 @@
-/** Defines what the parts of the demo share, and runs them in processes of their own. */
+/**
+ * Defines what the parts of the demo share: the relay's address, pauses and the cast of clients. Runs parts in
+ * processes of their own, and starts them again when they end.
+ */
 import { fork, type ChildProcess } from 'node:child_process';
 import { extname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -40,7 +43,7 @@ export function roughly(ms: number): number {
 // Lists the users and clients of the demo, and how each client behaves.
 
 /**
- * How a client behaves. `deploys`: from time to time a new process replaces it while its link is still up. `drops`: its
+ * How a client behaves. `deploys`: from time to time its process leaves, and a new process follows it. `drops`: its
  * socket breaks from time to time, and it resumes. `sleeps`: it disconnects and reconnects as a new instance. `falls`:
  * its process exits without closing its link.
  */
@@ -146,7 +149,7 @@ type PartOptions = {
 
 /** How long a process may take to exit before it is killed, in milliseconds. */
 const EXIT_MS = 3_000;
-/** The number of characters of a process's standard error that are shown when the process has ended by itself. */
+/** The number of characters at the end of a process's standard error that are logged when the process has ended. */
 const STDERR_CHARS = 4_000;
 
 /** Starts a program of this folder in a separate process. Unknown messages of the process are ignored. */
@@ -189,7 +192,7 @@ export async function endWithin(child: ChildProcess, ended: Promise<void>): Prom
 
 /**
  * Joins this process to the demo that started it, and returns a function that sends messages to the demo. Calls `stop`
- * when the demo asks for that, or has ended.
+ * when the demo asks for it, or has ended.
  */
 export function joinDemo(onMessage: (message: MessageToPart) => void, stop: () => void) {
   process.on('message', (raw) => {
@@ -218,9 +221,9 @@ const systemClock: KeeperClock = {
   sleep: (ms, signal) => sleep(ms, undefined, { signal }),
 };
 
-/** The first pause before an ended client is started again, in milliseconds. */
+/** The pause before the restart after a long run, in milliseconds. Each short run in a row doubles it. */
 const BACKOFF_BASE_MS = 500;
-/** The longest pause before an ended client is started again, in milliseconds. */
+/** The longest pause before a restart, in milliseconds. */
 const BACKOFF_CAP_MS = 30_000;
 /** The time, in milliseconds, after which a run resets the backoff. */
 const STABLE_MS = 10_000;
@@ -253,7 +256,7 @@ export class Keeper<R extends SupervisedRun> implements AsyncDisposable {
 
   /**
    * Ends the current run and starts another one when it has ended. A run that shuts down gracefully leaves its queued
-   * commands to the next one. Resolves when the new run has started.
+   * commands to the next one. Resolves when the new run has started. Does nothing if no run is live, or after disposal.
    */
   async replace(): Promise<void> {
     const old = this.#current;

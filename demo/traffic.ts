@@ -1,4 +1,4 @@
-/** Plays scenes at random, which makes the demo's traffic. */
+/** Makes the demo's traffic: plays scenes, which are short stories of calls, in random order. */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import {
@@ -13,7 +13,7 @@ import { connectUrl, pauseAt, roughly, type Pause, type Relay } from './parts.ts
 
 type User = 'alice' | 'bob' | 'carol';
 
-/** What a scene may use. Everything ends when `signal` is aborted. */
+/** What a scene may use. Its calls, pauses and requests end when `signal` is aborted. */
 type SceneContext = {
   /** Returns the user's caller, over HTTP or over a link. */
   caller(userId: User): Caller;
@@ -46,7 +46,7 @@ function pick<T>(first: T, ...others: readonly T[]): T {
 
 const ops = callsOf('alice', 'ops-console');
 const phone = callsOf('alice', 'phone');
-/** How long a call waits for the phone: longer than the phone's longest sleep. */
+/** How long a call waits for the phone: at the default pace, longer than the phone's longest sleep. */
 const UNTIL_AWAKE = { connectWithinMs: 30_000 };
 
 const echo: Scene = (stage) =>
@@ -54,7 +54,7 @@ const echo: Scene = (stage) =>
     traceId: stage.id('trace'),
   })(stage);
 
-/** Makes a call that is parked while the phone sleeps, and cancels it before the phone wakes. */
+/** Makes a call, which is parked if the phone sleeps, and cancels it after half a second. */
 const changeOfMind: Scene = async ({ caller, pause, signal }) => {
   const parked = await caller('alice').invoke(
     { userId: 'alice', clientId: 'phone', action: 'photo.take' },
@@ -93,7 +93,7 @@ const ALICE: Program = [
 
 const kiosk = callsOf('bob', 'kiosk');
 const printer = callsOf('bob', 'printer');
-/** How long a call waits for its client: longer than a reconnect of the kiosk or a restart of the printer takes. */
+/** How long a call waits for its client: the kiosk usually reconnects, and the printer restarts, in less time. */
 const RECONNECT = { connectWithinMs: 5_000 };
 
 const today = (): string => new Date().toISOString().slice(0, 10);
@@ -126,7 +126,7 @@ const hungUp: Scene = async ({ caller, id, pause, signal }) => {
   return caller('bob').await(handle, { signal });
 };
 
-/** Makes two calls at once. One of them fails, because the printer prints one page at a time. */
+/** Makes two calls at once. The printer prints one page at a time, so it fails the other call with `lease_busy`. */
 const printTwo: Scene = (stage) =>
   Promise.allSettled(['Page one.', 'Page two.'].map((text) => printer('print.page', () => ({ text }))(stage)));
 

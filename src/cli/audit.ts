@@ -5,13 +5,13 @@ import { readConfig } from '../config.ts';
 import { ChainVerifier, type ChainReport, type UncheckedRows } from '../core/audit/audit-rows.ts';
 import { CommandError, EXIT, UsageError, messageOf, splitFlags, type Io } from './io.ts';
 
-/** What an operator must know of a key that is not given: its id alone proves nothing. */
+/** Advice for rows whose key was not given: only the operator can tell whether the key's id is genuine. */
 const UNKNOWN_KEY = 'If no key of yours ever had this id, these rows were forged or changed.';
 
 /**
  * Verifies the chain of an audit file (`--file`, by default AUDIT_FILE), or the chain of a running relay (`--url`, with
- * the token of an administrator in CALLBOARD_TOKEN). The audit keys come from the settings of the relay. Prints the
- * first row that is wrong.
+ * the token of an administrator in CALLBOARD_TOKEN). The audit keys come from the settings of the relay. Throws
+ * CommandError with the first wrong row, or if the key of some rows is missing.
  */
 export async function audit([, ...argv]: readonly string[], io: Io): Promise<void> {
   const { own, rest } = splitFlags(argv, { values: ['--file', '--url'] });

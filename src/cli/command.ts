@@ -1,4 +1,7 @@
-/** Turns a verb into a command of Stricli, the library for command lines: its flags, relay, output and errors. */
+/**
+ * Turns a verb into a command of Stricli, the library for command lines: its arguments, flags, completion and errors.
+ * Also reads addresses and params from arguments, and asks for confirmation.
+ */
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { buildCommand, type Command, type CommandContext } from '@stricli/core';
@@ -13,7 +16,7 @@ import { openRelay, type OperatorRelay } from './relay.ts';
 /** The context that Stricli passes to each command as `this`. */
 export type OperatorContext = CommandContext & {
   readonly io: Io;
-  /** The words of the line that a shell completes, the last one in part; none if a command runs. */
+  /** The words of the line that a shell completes; the last one may be incomplete. Empty when a command runs. */
   readonly words: readonly string[];
   /** Sets the exit code of the process. */
   readonly end: (exit: ExitCode) => void;
@@ -115,7 +118,7 @@ function textFlag(brief: string): object {
 
 // Proposes values for arguments and flags, for the completion of shells.
 
-/** The arguments whose values are also those of these flags. */
+/** For each of these flags, the argument whose proposals the flag also takes. */
 const FLAG_PLACEHOLDERS: Readonly<Record<string, string>> = {
   context: 'name',
   userId: 'user',
@@ -125,7 +128,7 @@ const FLAG_PLACEHOLDERS: Readonly<Record<string, string>> = {
 
 type Proposing = (this: OperatorContext, partial: string) => Promise<readonly string[]>;
 
-/** Returns the member by which Stricli asks for proposals. `of`: which argument the word is, from the words before. */
+/** Returns the member that Stricli calls for proposals. `of` returns the argument that the last word belongs to. */
 function proposing(of: (words: readonly string[]) => string): { readonly proposeCompletions: Proposing } {
   return {
     async proposeCompletions(partial) {
@@ -137,7 +140,7 @@ function proposing(of: (words: readonly string[]) => string): { readonly propose
   };
 }
 
-/** Returns which of the arguments the last word is; none after a flag, whose value may be among the words. */
+/** Returns the argument that the last word is; an empty text after a flag, whose value may be among the words. */
 function atPlace(verb: string, args: readonly string[]): (words: readonly string[]) => string {
   return (words) => {
     const given = words.slice(verb.split(' ').length);
@@ -168,7 +171,10 @@ function textOfFlag(value: Given[string]): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** Writes one error to standard error: a JSON problem document with `-o json` and `jsonl`, otherwise one line. */
+/**
+ * Writes an error to standard error and returns its exit code. The error is a JSON problem document with `-o json` and
+ * `-o jsonl`, otherwise one line.
+ */
 function complain(error: unknown, output: Output, io: Io): ExitCode {
   const known = error instanceof OperatorFailure;
   const exit = known ? error.exit : EXIT.failed;
@@ -186,7 +192,7 @@ function complain(error: unknown, output: Output, io: Io): ExitCode {
 /** The parts of each kind of address, as usage errors show them. */
 const ADDRESSES = { 2: '<user>/<client>', 3: '<user>/<client>/<command>', site: '<owner>/<site>' } as const;
 
-/** Splits an address at its slashes, which no id holds. Throws a usage failure for a text that is no such address. */
+/** Splits an address at its slashes; the third part is empty unless `parts` is 3. Throws a usage failure otherwise. */
 export function readAddress(address: string, parts: 2 | 3 | 'site'): readonly [string, string, string] {
   const [user = '', client = '', ...rest] = address.split('/');
   const command = rest.join('/');
@@ -227,7 +233,7 @@ function parse(json: string, name: string): unknown {
   }
 }
 
-/** Resolves if the operator gave `--yes`, or types the name again. Throws a usage failure otherwise. */
+/** Resolves if the operator gave `--yes` or types `name`. Rejects with a usage failure otherwise. */
 export async function confirmed({ io, flags }: OperatorRun, what: string, name: string): Promise<void> {
   if (flags['yes'] !== undefined) return;
   if (!io.ask) throw usageFailure(`${what} needs --yes if the input is not a terminal`);

@@ -1,4 +1,7 @@
-/** Decides which relay a command talks to, and where its token comes from: flags, environment, then contexts. */
+/**
+ * Decides which relay a command talks to, and where its token comes from: flags, environment or a context. Also reads
+ * and writes the file of contexts.
+ */
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { chmod, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
@@ -73,7 +76,10 @@ export function contextNamed({ contexts }: ContextsFile, name: string): RelayCon
   return context;
 }
 
-/** Returns the source of the token: a context named by a flag first, since the environment's may be another relay's. */
+/**
+ * Returns the source of the token: a flag for the token, then CALLBOARD_TOKEN, then the context. A context that a flag
+ * names goes before CALLBOARD_TOKEN, which may belong to another relay.
+ */
 function tokenSource(flags: RelayFlags, env: Env, context: NamedContext | null): Source | null {
   const { tokenCommand, tokenFile } = flags;
   if (tokenCommand !== undefined)
@@ -155,8 +161,8 @@ export function contextsPath(env: Env): string {
 }
 
 /**
- * Reads the contexts; there are none if the file does not exist. Throws OperatorFailure for a file that holds something
- * else, and for a file that holds a token and that other users may read.
+ * Reads the contexts; there are none if the file does not exist. Throws OperatorFailure for a file that cannot be read
+ * or holds something else, and for a file that holds a token and that other users may read.
  */
 export async function readContexts(env: Env): Promise<ContextsFile> {
   const path = contextsPath(env);

@@ -5,7 +5,7 @@ import { endOnCrash } from './serve.ts';
 import { explainTaken, signInLine } from './tools.ts';
 import { keepTrial, pasteable } from './trial-credentials.ts';
 
-/** The highest pace of the demo, in scenes per second. Above it the demo would mainly measure the machine. */
+/** The highest pace, in scenes per second. With a higher one, the demo would mainly measure the machine. */
 const PACE_MAX = 50;
 
 /** Runs the demo until the first stop signal. */

@@ -1,4 +1,7 @@
-/** Defines what a command may use of the process: output, stop signals, a clock and questions to a person. */
+/**
+ * Defines what a command may use of the process: output, stop signals, a clock and questions to a person. Also has what
+ * all commands share: exit codes, errors, the limits of the heap's growth, the split of flags, and the first words.
+ */
 import { setFlagsFromString } from 'node:v8';
 import type { Clock } from '../clients/link/platform.ts';
 import { visibleLine, visibleText } from '../protocol/visible-text.ts';
@@ -31,8 +34,8 @@ export type Io = {
 const CLEAR = '\u001b[H\u001b[J';
 
 /**
- * Returns the parts of the process whose every output shows hidden characters as their codes, such as `\u202e`. Clients
- * choose many of the texts that a command prints, and a control sequence among them would steer the terminal.
+ * Returns `io` with outputs that show hidden characters as their codes, such as `\u202e`. Clients choose many of the
+ * texts that a command prints, and a control sequence among them would steer the terminal.
  */
 export function withVisibleText(io: Io): Io {
   const { print, complain, ask, screen } = io;
@@ -83,7 +86,7 @@ export function isHttpUrl(text: string): boolean {
   return /^https?:$/.test(URL.parse(text)?.protocol ?? '');
 }
 
-/** Returns what a thrown value says. */
+/** Returns the message of a thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
@@ -136,7 +139,7 @@ function missing(name: string): never {
   throw new UsageError(`${name}: needs a value`);
 }
 
-/** The description of each first word, by the word. */
+/** The help text of each first word of the operators' commands, by the word. */
 export const NOUNS: Readonly<Record<string, string>> = {
   status: 'State of the deployment',
   top: 'Rates and the busiest clients, again and again',

@@ -24,7 +24,7 @@ export type ListedPage<Item extends object = object> = {
   readonly completeness: { readonly complete: boolean; readonly sources: readonly object[] };
 };
 
-/** Returns a page that holds everything: what the command line lists without asking a relay. */
+/** Returns the items as one complete page, for listings that need no relay. */
 export function wholePage(items: readonly object[]): ListedPage {
   return { items, next_cursor: null, completeness: { complete: true, sources: [] } };
 }
@@ -59,7 +59,10 @@ type Queried<Data, Filters, Item extends object> = ItemColumns<Item> & {
   readonly page: (data: Data) => ListedPage<Item>;
 };
 
-/** Returns a verb that lists what GraphQL answers, for example to users about their own data, which REST does not. */
+/**
+ * Returns a verb that lists the rows of a GraphQL query. It is for listings that REST refuses to some who may ask, such
+ * as users who ask about their own data.
+ */
 export function queryListing<Data, Filters extends object, Item extends object>(
   queried: Queried<Data, Filters, Item>,
 ): RunVerb {
@@ -86,7 +89,7 @@ async function printListing<Item extends object>(
   sayWhatIsMissing(run, page);
 }
 
-/** Writes to standard error where the next page begins, and that the answer is incomplete. */
+/** Writes to standard error where the next page begins, if there is one, and whether the answer is incomplete. */
 export function sayWhatIsMissing({ io }: OperatorRun, page: Omit<ListedPage, 'items'>): void {
   const { next_cursor, completeness } = page;
   if (typeof next_cursor === 'string')

@@ -1,4 +1,4 @@
-/** Chooses the command that the arguments name, and runs it. */
+/** Runs the command that the arguments name, reports its error, and writes the text of `callboard help`. */
 import { CallboardError } from '../core/errors.ts';
 import { FILE_SETTINGS, SETTING_NAMES, SWITCHES } from '../settings.ts';
 import { VERSION } from '../version.ts';
@@ -22,8 +22,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<Run>>> = {
 const OTHERS = [...Object.keys(COMMANDS), 'help', 'version'];
 
 /**
- * Runs one command to its end and returns the exit code: 0, 1 on failure, 2 for wrong usage. The operator's commands
- * have further codes. Never throws.
+ * Runs one command to its end and returns the exit code: 0, 1 on failure, 2 for wrong usage. Operators' commands and
+ * `audit verify` have further codes.
  */
 export async function main(argv: readonly string[], process: Io): Promise<number> {
   const io = withVisibleText(process);
@@ -44,8 +44,8 @@ export async function main(argv: readonly string[], process: Io): Promise<number
 }
 
 /**
- * Whether the arguments are a command for operators. `audit verify` is not: it reads the settings of a relay. Every
- * other `audit` command asks a relay.
+ * Whether the arguments are a command for operators. `audit verify` is not, because it reads the settings of a relay.
+ * The other `audit` commands ask a relay.
  */
 function isOperators([noun = '', verb]: readonly string[]): boolean {
   return Object.hasOwn(NOUNS, noun) && !(noun === 'audit' && verb === 'verify');

@@ -1,4 +1,7 @@
-/** Writes the answers of operators' commands in the form that `--output` names: `table`, `json`, `jsonl` or `ids`. */
+/**
+ * Writes the answers of operators' commands in the form that `--output` names: `table`, `json`, `jsonl` or `ids`. Also
+ * lays out columns, reads durations, times and counts from flags, and defines the type of a verb.
+ */
 import type { Clock } from '../clients/link/platform.ts';
 import { isRecord } from '../protocol/json.ts';
 import { visibleLine } from '../protocol/visible-text.ts';
@@ -190,12 +193,12 @@ export const SHARED_FLAGS = {
 export type OperatorRun = {
   readonly io: Io;
   readonly clock: Clock;
-  /** The relay, opened when it is first used. Throws OperatorFailure if nothing names a relay and a token. */
+  /** The relay, opened when it is first used. Its requests reject with OperatorFailure, for example without a token. */
   readonly relay: OperatorRelay;
   readonly output: Output;
-  /** The flags that take one value, by name: `true` for a switch that is given, undefined for a flag that is not. */
+  /** The flags that take one value, by name: 'true' for a switch that is given, undefined for a flag that is not. */
   readonly flags: Readonly<Record<string, string | undefined>>;
-  /** The flags that may be repeated, by name; undefined for one that is not given. */
+  /** The flags that take several values, by name; undefined for one that is not given. */
   readonly lists: Readonly<Record<string, string[] | undefined>>;
   readonly args: readonly string[];
   /** A signal that is aborted, with an OperatorFailure as reason, when the operator interrupts the command. */

@@ -1,4 +1,7 @@
-/** Finds values that complete an argument: contexts of this machine, and users, clients and calls that a relay knows. */
+/**
+ * Finds values that complete an argument: contexts of this machine, and users, clients, calls and actions that a relay
+ * knows.
+ */
 import {
   ConnectionActionsDocument,
   GetServerDocument,
@@ -15,17 +18,18 @@ import { openRelay, type OperatorRelay } from './relay.ts';
 /** How long each request to the relay may take, in milliseconds: a person waits at the keyboard. */
 const WITHIN_MS = 1_000;
 const ONCE = { repeatable: false, budgetMs: WITHIN_MS };
-/** The most users that are read, and the most clients and calls: those that the relay finds for the part of the word. */
+/** The most users that are read. */
 const USERS = 1000;
+/** The most clients or calls that are read. */
 const ROWS = 200;
 
 /** The words of the line that is completed, the last one in part. */
 type Line = { readonly words: readonly string[]; readonly io: Io };
 
 /**
- * Returns values of the argument with this name, of which the last word of the line may be a part. Returns none for
- * other arguments, and if the relay does not answer within WITHIN_MS, refuses, or needs a token that a command prints:
- * such a command may ask for a passphrase. Never rejects.
+ * Returns values for the argument with this name; the last word of the line may be a part of one. Returns none for an
+ * argument without proposals, if a request fails or takes longer than WITHIN_MS, and if a command prints the token,
+ * because such a command may ask for a passphrase. Never rejects.
  */
 export async function proposals(argument: string, { words, io }: Line): Promise<readonly string[]> {
   const find = Object.hasOwn(FOUND, argument) ? FOUND[argument] : undefined;
@@ -34,7 +38,7 @@ export async function proposals(argument: string, { words, io }: Line): Promise<
     if (!find) return Object.keys((await readContexts(io.env)).contexts);
     const relay = openRelay(relayFlags(words), { env: io.env, clock: io.clock ?? systemClock });
     if ((await relay.settings()).runsCommand) return [];
-    // A value that is not shown as it is could not be completed to what it is.
+    // A value with hidden characters is printed with their codes, so a shell would complete another text.
     return (await find(relay, words)).filter((value) => visibleLine(value) === value);
   } catch {
     return [];
@@ -66,7 +70,7 @@ const FOUND: Readonly<Record<string, Find>> = {
   },
 };
 
-/** Returns all users to administrators, and themselves to users. */
+/** Returns the users that an administrator sees, at most USERS; for a user, that user alone. */
 async function usersOf(relay: OperatorRelay): Promise<readonly string[]> {
   const { viewer } = await relay.query(GetServerDocument, {}, ONCE);
   if (viewer.kind !== 'admin') return viewer.user_id === null ? [] : [viewer.user_id];
@@ -96,7 +100,7 @@ function relayFlags(words: readonly string[]): Readonly<Record<string, string | 
   };
 }
 
-/** Returns the value of a flag, written `--url x` or `--url=x`. The last word is not yet complete. */
+/** Returns the value of a flag, written `--url x` or `--url=x`. The last word is left out, as it is incomplete. */
 function valueOf(flag: string, words: readonly string[]): string | undefined {
   const complete = words.slice(0, -1);
   const at = complete.findLastIndex((word) => word === flag || word.startsWith(`${flag}=`));

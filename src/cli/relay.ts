@@ -1,4 +1,7 @@
-/** Sends operators' requests to the relay: over REST where it answers everyone who may ask, otherwise over GraphQL. */
+/**
+ * Sends operators' requests to the relay: over REST where it answers everyone who may ask, otherwise over GraphQL. Also
+ * follows subscriptions, and translates between GraphQL's enum names and the words of REST.
+ */
 import { ENUM_PLACES, ENUM_WORDS } from '../../generated/cli-enums.ts';
 import type { TypedDocumentString } from '../../generated/cli.ts';
 import { BACKOFF_BASE_MS, BACKOFF_CAP_MS, backoffMs, sleep, type Clock } from '../clients/link/platform.ts';
@@ -37,7 +40,10 @@ const BUDGET_MS = 10_000;
 /** The number of retries of a request that is safe to repeat. */
 const RETRIES = 2;
 
-/** Opens the relay that flags, environment or a context name. Reads and sends nothing before the first request. */
+/**
+ * Opens the relay that the flags, the environment or a context select. Reads no settings and sends nothing before they
+ * are needed.
+ */
 export function openRelay(
   flags: RelayFlags,
   { env, clock }: { readonly env: Readonly<Record<string, string | undefined>>; readonly clock: Clock },
@@ -246,7 +252,7 @@ export function wordsOf(name: EnumName): readonly string[] {
   return Object.values(ENUM_WORDS[name]);
 }
 
-/** Returns the text as a word of the enum; undefined without a text. Throws a usage failure for any other text. */
+/** Returns the text if it is a word of the enum; undefined without a text. Throws a usage failure for another text. */
 export function readWord<Name extends EnumName>(name: Name, text: string): WordOf<Name>;
 export function readWord<Name extends EnumName>(name: Name, text: string | undefined): WordOf<Name> | undefined;
 export function readWord<Name extends EnumName>(name: Name, text: string | undefined): WordOf<Name> | undefined {
@@ -273,7 +279,10 @@ function withWords<Data>(operation: string, data: Data): Data {
   return translate(data, ENUM_PLACES[operation]?.data, (words) => words);
 }
 
-/** Replaces the texts at these places, each of which has an enum's name, by the table made of the enum's words. */
+/**
+ * Replaces the enum values at these places in `value`, and returns it. `places` has the name of the enum at each place,
+ * and `tableOf` makes the table of replacements from the words of that enum.
+ */
 function translate<Value>(value: Value, places: WordTable = {}, tableOf: (words: WordTable) => WordTable): Value {
   for (const [place, name] of Object.entries(places)) replaceAt(value, place.split('.'), tableOf(WORDS[name] ?? {}));
   return value;

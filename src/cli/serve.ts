@@ -1,4 +1,7 @@
-/** Runs the command `callboard serve`: a relay, until it is stopped. */
+/**
+ * Runs the command `callboard serve`: starts a relay, prints how to use it, reloads changed credential and certificate
+ * files, and ends the relay after a stop signal or a crash.
+ */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, sep } from 'node:path';
@@ -49,7 +52,7 @@ export async function serve(argv: readonly string[], io: Io): Promise<void> {
   log.info({}, 'stopped');
 }
 
-/** Starts to listen and returns the address. If that fails, it closes the relay again and rethrows. */
+/** Starts to listen and returns the address. If that fails, closes the relay and throws the explained error. */
 async function listen(callboard: Callboard, config: Config, fd: number | null): Promise<string> {
   const { host, port } = config;
   try {
@@ -60,7 +63,7 @@ async function listen(callboard: Callboard, config: Config, fd: number | null): 
   }
 }
 
-// Applies changed credential and certificate files while the relay runs. It does not read other settings again.
+// Applies changed credential and certificate files while the relay runs. Other settings keep their values.
 
 /**
  * The time between two readings of the files, in milliseconds. The files are read and not watched, because reading them
@@ -131,9 +134,9 @@ type Started = {
   readonly credentials: Credentials | null;
   /** The file that keeps the credentials; null: no file does. */
   readonly keptIn: string | null;
-  /** The one-time code that signs the user in to the GraphQL editor. Null: the editor asks for a token. */
+  /** The one-time code that signs a person in to the GraphQL editor. Null: the editor asks for a token. */
   readonly code: string | null;
-  /** The one-time code that signs the operator in to the console. Null: the console asks for a token. */
+  /** The one-time code that signs a person in to the console. Null: the console asks for a token. */
   readonly consoleCode: string | null;
 };
 
@@ -244,7 +247,7 @@ const TRIAL_DAYS = 30;
 /** Generated credentials: the admin token, the secret, and a token of TRIAL_USER for TRIAL_DAYS. */
 type Credentials = { readonly adminToken: string; readonly secret: string; readonly userToken: string };
 
-/** Returns the credentials to print; null if the configuration has no generated ones. */
+/** Returns the credentials of a trial to print; null if the configuration lacks an admin token or the secret. */
 async function trialCredentials({ auth }: Config): Promise<Credentials | null> {
   const [adminToken] = auth.adminTokens;
   if (adminToken === undefined || auth.secret === null) return null;
@@ -260,7 +263,7 @@ async function trialCredentials({ auth }: Config): Promise<Credentials | null> {
   return { adminToken, secret: auth.secret, userToken };
 }
 
-// Ends a relay after an error that nothing caught. Nothing is known about its state any more.
+// Ends a relay after an error that nothing caught, because the state of the relay is then unknown.
 
 /**
  * From now on, an error that nothing caught is logged with its cause. Then the relay that `ends` was called with, if

@@ -1,4 +1,7 @@
-/** Runs the small commands that need no relay in their process: token, console, healthcheck, schema and spill-clean. */
+/**
+ * Runs the small commands that need no relay in their process: token, console, healthcheck, schema and spill-clean.
+ * Also explains which program holds a port that is taken.
+ */
 import { once } from 'node:events';
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
@@ -33,7 +36,7 @@ export async function token(argv: readonly string[], io: Io): Promise<void> {
   io.print(`${await signToken({ secret, user, scopes, ttlSeconds, now: Date.now(), issuer, audience })}\n`);
 }
 
-/** Returns the user's name in its canonical form. Notes a fault under the flag's name if it is missing or wrong. */
+/** Returns the user's id in canonical form. If it is missing or wrong, adds a fault and returns an empty text. */
 function readUser(flag: string, text: string | undefined, faults: string[]): string {
   if (text === undefined) faults.push(`${flag}: is required`);
   try {

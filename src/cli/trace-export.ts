@@ -1,6 +1,7 @@
 /**
- * Exports the spans of `callboard serve` by OTLP, as the standard variables of OpenTelemetry say (docs/tracing.md). The
- * packages of OpenTelemetry are optional: this file loads them only where an endpoint is set.
+ * Exports the spans of `callboard serve` by OTLP, and decides which traces are recorded, as the standard variables of
+ * OpenTelemetry say (docs/tracing.md). The packages of OpenTelemetry are optional: this file loads them only if an
+ * endpoint is set.
  */
 import type { CallboardOptions } from '../callboard.ts';
 import { CallboardError } from '../core/errors.ts';
@@ -14,7 +15,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 type TraceExport = {
   readonly api: TraceApi;
-  /** Exports the spans that are left, within a few seconds. Never rejects. */
+  /** Exports the remaining spans. Never rejects. */
   close(): Promise<void>;
 };
 
@@ -72,7 +73,7 @@ async function start(packages: ExportPackages, { url, sampling }: ExportSettings
 
 type Exporter = InstanceType<ExportPackages['OTLPTraceExporter']>;
 
-/** Logs the first failure of an exporter and the next success only, so that a collector that is away fills no log. */
+/** Logs the first failure of an exporter and the next success only, so that an absent collector fills no log. */
 function noteFailures(exporter: Exporter, log: Log): Exporter {
   const send = exporter.export.bind(exporter);
   let failing = false;

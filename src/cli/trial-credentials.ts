@@ -1,4 +1,4 @@
-/** Keeps the credentials of a trial: a relay for which none are configured, so that it makes its own. */
+/** Keeps the credentials of a trial, which is a relay that generates credentials because none are configured. */
 import { createHash, randomUUID } from 'node:crypto';
 import {
   closeSync,
@@ -31,7 +31,7 @@ export type KeptTrial = {
 };
 
 /**
- * Replaces generated credentials by those that the trial before has kept, or keeps the generated ones. `fresh`: replaces
+ * Replaces generated credentials by those that an earlier trial kept, or keeps the generated ones. `fresh`: replaces
  * the kept ones. If the file cannot be used, complains in one line and leaves the generated credentials, which then
  * last for this run only. Throws UsageError for `fresh` with configured credentials.
  */
@@ -54,7 +54,7 @@ export function keepTrial(config: Config, fresh: boolean, { env, complain }: Pic
   }
 }
 
-/** Returns the secret of the trial that ran last. Throws UsageError with what helps if none is kept. */
+/** Returns the secret that a trial has kept. Throws UsageError if none is kept or the file cannot be used. */
 export function keptSecret(env: Env): string {
   const path = credentialsPath(env);
   try {

@@ -1,4 +1,4 @@
-/** The table of all operator verbs, with their options, as one application of Stricli. Only this folder imports it. */
+/** The table of all operator verbs and their flags, as one application of Stricli. Only this folder imports Stricli. */
 import { buildApplication, buildRouteMap, proposeCompletions, run, type Application } from '@stricli/core';
 import { commandOf, type OperatorContext } from './command.ts';
 import { EXIT, NOUNS, type ExitCode, type Io } from './io.ts';
@@ -38,7 +38,7 @@ export async function completions(words: readonly string[], io: Io): Promise<rea
   const { context } = contextOf(io, () => {}, words);
   const found = await proposeCompletions(applicationOf(), words, context);
   const all = found.map(({ completion }) => completion);
-  // Flags among the values of an argument would hide what the values have in common, which shells complete.
+  // Shells complete what all proposals have in common, and flags among the values have nothing in common with them.
   const values = all.filter((word) => !word.startsWith('-'));
   return values.length > 0 && !words.at(-1)?.startsWith('-') ? values : all;
 }

@@ -1,4 +1,7 @@
-/** Makes addresses of the relay and of the console's pages, from that of this script: `<base>/console/assets/<name>.js`. */
+/**
+ * Makes addresses of the relay and of the console's pages from the address of this script, which is
+ * `<base>/console/assets/<name>.js`.
+ */
 
 // This is a separate statement, because the bundler would take `new URL(text, import.meta.url)` for a file to copy.
 const script = import.meta.url;

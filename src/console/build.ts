@@ -28,8 +28,9 @@ const SHARED =
   /src\/console\/(api|base|pages\/columns|session|shell|ui)|node_modules\/(@preact|preact\/(dist|hooks|jsx-runtime)|preact-iso)\//;
 
 /**
- * What is bundled as one file: the shared modules, and what the drawer and the form both need, so that neither file
- * needs the other: a browser remembers a file that it could not load, and then none that needs it can be loaded.
+ * The groups of modules that are bundled as one file each: the shared modules, and what the drawer and the form both
+ * need. Without the second group, one of these two files would import the other, and a browser that once failed to load
+ * a file cannot load a file that imports it.
  */
 const GROUPS = [
   { name: 'shared', test: SHARED, priority: 2 },
@@ -37,8 +38,7 @@ const GROUPS = [
 ];
 
 /**
- * Leaves out a validator that only the tests of the forms library need. The library's main code imports it all the
- * same.
+ * Leaves out a validator that only the tests of the forms library need, although the library's main code imports it.
  */
 const WITHOUT_TESTS: Plugin = {
   name: 'without-test-validator',

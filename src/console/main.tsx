@@ -1,6 +1,6 @@
 /**
- * Starts the console, and shows it in `#root`: the frame around the page of the current URL, or the form that asks for a
- * token.
+ * Starts the console, and shows it in `#root`: the frame around the page of the current URL, with the rail, the top bar
+ * and the choice of a theme, or the form that asks for a token.
  */
 import { render } from 'preact';
 import { LocationProvider, useLocation } from 'preact-iso';

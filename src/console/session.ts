@@ -1,6 +1,6 @@
 /**
- * Keeps the token of this tab. It is kept in memory and in session storage, which ends with the tab. It is never kept
- * in a cookie, in a URL or in local storage.
+ * Keeps the token of this tab in memory and in session storage, which ends with the tab; never in a cookie, in a URL or
+ * in local storage. Also redeems the code of a sign-in link, and keeps texts in the browser's storage.
  */
 import { signal } from '@preact/signals';
 import { RELAY_PATH } from './base.ts';
@@ -8,8 +8,8 @@ import { RELAY_PATH } from './base.ts';
 const KEY = 'callboard:token';
 
 /**
- * The reason why the tab is not signed in. `none`: it has had no token yet, or the user signed out. `expired`: its token
- * expired, or the relay rejected it. `refused`: a sign-in link did not work; `message` says why.
+ * The reason why the tab is not signed in. `none`: it has had no token yet, or the user signed out. `expired`: its
+ * token expired, or the relay rejected it. `refused`: a sign-in link did not work; `message` says why.
  */
 type SignedOut = { readonly why: 'none' | 'expired' | 'refused'; readonly message: string | null };
 
@@ -44,7 +44,7 @@ export function signOut(): void {
   keep('session', KEY, null);
 }
 
-/** Shows a message on the sign-in form when a link could not be used. */
+/** Shows a message about an unusable link on the sign-in form. Does nothing if the tab is signed in. */
 function explainSignIn(message: string): void {
   if (token.value === null) signedOut.value = { why: 'refused', message };
 }

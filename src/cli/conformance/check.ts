@@ -6,7 +6,7 @@ import { Peer } from './peer.ts';
 import { ClaimFailure, NoVerdict, Trial, type StartProgram } from './trial.ts';
 
 /**
- * What became of a claim. `unused`: the client does not have an optional feature. `left_out`: it fails, and the author
+ * The result of a claim. `unused`: the client does not have an optional feature. `left_out`: it fails, and the author
  * asked not to count it. `not_run`: it cannot be judged; `why` says what is missing.
  */
 export type ClaimResult = Pick<ConformanceClaim, 'name' | 'section' | 'says'> & {
@@ -43,8 +43,8 @@ export function allClaims(): readonly ConformanceClaim[] {
 }
 
 /**
- * Starts a relay's side on 127.0.0.1, starts the client or waits for it, and checks each claim. Resolves with whether a
- * client came. Rejects if the port is taken, and with the reason of `stopped`.
+ * Opens an endpoint on 127.0.0.1 that acts as the relay, starts the client or waits for it, and checks each claim.
+ * Resolves with whether a client connected. Rejects if the port is taken, or with the reason of `stopped`.
  */
 export async function checkClient(options: CheckOptions): Promise<boolean> {
   await using peer = await Peer.open(options);

@@ -1,4 +1,7 @@
-/** What PROTOCOL.md demands of a client that runs commands, claim by claim. All of them share one link. */
+/**
+ * What PROTOCOL.md demands of a client that runs commands, claim by claim, and the checks that the claims about links
+ * share. The claims use one link, as long as the client keeps it.
+ */
 import { isDeepStrictEqual } from 'node:util';
 import { IN_FLIGHT, MAX_FRAME_BYTES } from '../../core/limits.ts';
 import { NAME } from '../../protocol/fields.ts';
@@ -19,11 +22,11 @@ export type ConformanceClaim = {
   readonly check: (trial: Trial) => Promise<string | void>;
 };
 
-/** The wait of an echo that is to be running while something happens, in milliseconds. */
+/** The `wait_ms` of an echo that must still run while the claim does something else. */
 const RUNS_MS = 60_000;
 /** How long to wait for the `ack` of a client that may send none. */
 const START_MS = 500;
-/** The wait of an echo that runs for a while and then ends. */
+/** The `wait_ms` of an echo that runs for a while and then ends. */
 const SHORT_MS = 300;
 /** The time that a command has in the claim about its deadline. */
 const DEADLINE_MS = 1_000;
@@ -182,7 +185,7 @@ export const COMMAND_CLAIMS: readonly ConformanceClaim[] = [
       const first = await running(trial, { value: 1, wait_ms: 2 * START_MS });
       const again = trial.command({ value: 2, wait_ms: SHORT_MS }, { id: first.id });
       await trial.endOf(first, 'a `result`', 2 * START_MS);
-      // A second run would end after this echo began to wait.
+      // If the command runs again, its second end comes before the end of this echo.
       await trial.endOf(trial.command({ wait_ms: SHORT_MS }), 'a `result`', SHORT_MS);
       const ends = trial.framesOf(first).filter(isEnd);
       if (ends.length !== 1 || !sameValue(ends[0], 1))
@@ -200,7 +203,7 @@ export const COMMAND_CLAIMS: readonly ConformanceClaim[] = [
       link.acknowledges = (id) => id !== first.id || ++ends > 1;
       await trial.endOf(first, 'a `result`');
       const expected = 'the same `result` again, or `error` with the code `result_unavailable`';
-      // The end is repeated before its `result_ack`, and once more after it.
+      // The command is repeated before the `result_ack` of its end, and once more after it.
       for (let times = 0; times < 2; times++) {
         const again = trial.command({ value: 2 }, { id: first.id });
         const end = await trial.endOf(again, expected);
@@ -279,7 +282,7 @@ export const COMMAND_CLAIMS: readonly ConformanceClaim[] = [
   },
 ];
 
-/** Sends as many commands at once as a relay does, and checks that each gets its own result. */
+/** Sends as many commands at once as may be in flight, and checks that each gets its own result. */
 export async function expectMany(trial: Trial): Promise<void> {
   const all = Array.from({ length: IN_FLIGHT }, (_, value) => ({ value, sent: trial.command({ value }) }));
   for (const { value, sent } of all)
@@ -304,7 +307,7 @@ export function faultInActions(trial: Trial): string | null {
   return names.length === 0 ? 'no action' : names.join(', ');
 }
 
-/** Starts an echo, and resolves when its handler runs: with its `ack`, or soon after it was sent if none comes. */
+/** Sends an echo. Resolves after its `ack`, or after START_MS if none comes. Throws ClaimFailure if it has ended. */
 async function running(trial: Trial, params: object = { wait_ms: RUNS_MS }): Promise<SentCommand> {
   const sent = trial.command(params);
   const [first] = (await trial.peer.until(() => some(trial.framesOf(sent)), START_MS)) ?? [];

@@ -1,11 +1,14 @@
-/** What PROTOCOL.md demands of a client's links, claim by claim: opening, coming back, staying away and leaving. */
+/**
+ * What PROTOCOL.md demands of a client's links, claim by claim: how the client opens them, comes back, stays away and
+ * leaves, and that all its frames are valid.
+ */
 import { CLOSE, type CloseReason } from '../../protocol/codes.ts';
 import { SUBPROTOCOL, type UpFrame } from '../../protocol/frames.ts';
 import { expectMany, faultInActions, sameValue, type ConformanceClaim } from './claims-commands.ts';
 import { isEnd, type PeerLink } from './peer.ts';
 import { ClaimFailure, NoVerdict, shown, type SentCommand, type Trial } from './trial.ts';
 
-/** How long the first hello waits for its answer, in milliseconds: long enough for a frame that comes too early. */
+/** How long the answer to the first hello is delayed, in milliseconds, so that a frame can come too early. */
 export const HOLD_MS = 300;
 /** The least delay of a reconnect that `bye` asks for. It is above the longest delay that the client would choose. */
 const AFTER_MS = 2_500;
@@ -63,10 +66,10 @@ export const OPENING_CLAIMS: readonly ConformanceClaim[] = [
   },
 ];
 
-/** What the claims about reconnects know of each other: commands of an earlier link, and what became of them. */
+/** What the claim `reconnect` leaves to the later ones: its link, two commands that ended and one that runs on. */
 type Across = { readonly ended: readonly SentCommand[]; readonly running: SentCommand; readonly first: PeerLink };
 
-/** Returns the claims about a client that loses its link and comes back. They follow one another. */
+/** Returns the claims about a client that loses its link and comes back. Each builds on those before it. */
 export function returnClaims(): readonly ConformanceClaim[] {
   let across: Across | null = null;
   const known = (): Across => {
@@ -151,7 +154,7 @@ export function returnClaims(): readonly ConformanceClaim[] {
       section: 9,
       says: 'after `bye` with `reconnect`, the client comes back, and not before `after_ms`',
       async check(trial) {
-        // The second of the kept ends is refused for a while, so it stays in the outbox. All others are acknowledged.
+        // The second kept end is refused with `store_unavailable`, so the client keeps it. All others are acknowledged.
         const [first, second] = known().ended;
         const { link, options } = trial;
         const others = (id: string): boolean => id !== second?.id;
@@ -276,7 +279,7 @@ export const FRAMES_CLAIM: ConformanceClaim = {
   },
 };
 
-/** Resolves with the client's next link after the present one was lost. */
+/** Resolves with the client's next link after the present one was lost. Throws ClaimFailure if none comes in time. */
 async function back(trial: Trial, expected: string, extraMs = 0): Promise<PeerLink> {
   const withinMs = trial.returnsWithinMs() + extraMs;
   const next = await trial.nextLink(withinMs);
@@ -295,7 +298,7 @@ function refuse(link: PeerLink, command_id: string, code: 'store_unavailable' | 
   link.send({ type: 'refused', code, message: 'A refusal of the test.', frame: 'result', command_id });
 }
 
-/** Starts the client again, and resolves when it is connected. */
+/** Starts the client again, and resolves when it has sent its hello. Throws ClaimFailure if none comes in time. */
 async function freshLink(trial: Trial): Promise<PeerLink> {
   await trial.restart();
   const link = await trial.nextLink(trial.options.withinMs);

@@ -1,4 +1,4 @@
-/** The relay's side of links to a client under test. It keeps all frames, and answers what no claim is about. */
+/** Acts as the relay for a client under test: records all valid frames, and answers those that no claim is about. */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { WebSocketServer, type WebSocket } from 'ws';
@@ -21,14 +21,14 @@ export type Hello = Extract<UpFrame, { type: 'hello' }>;
 type Welcome = Extract<DownHeader, { type: 'welcome' }>;
 export type CommandEnd = Extract<UpFrame, { type: 'result' | 'error' | 'cancelled' }>;
 
-/** How a hello is answered: with these members of `welcome`, or with a refusal. `holdMs`: the delay of the answer. */
+/** How a hello is answered: with a refusal, or with these members of `welcome`. `holdMs`: the delay of the answer. */
 export type Admission = {
   readonly welcome?: Partial<Welcome>;
   readonly refuse?: CloseReason;
   readonly holdMs?: number;
 };
 
-/** The interval of pings: short enough that no client drops the link during a claim, whatever `dead_ms` it has. */
+/** The interval of pings: less than every `dead_ms` that a claim sets, so no client drops the link for its silence. */
 const PING_MS = 1_000;
 const DEAD_MS = 60_000;
 
@@ -89,7 +89,7 @@ export class PeerLink {
     this.#socket.terminate();
   }
 
-  /** Takes a frame, and answers it where each relay does. */
+  /** Records a frame, and answers it if every relay would. */
   take(frame: UpFrame): void {
     this.frames.push(frame);
     if (isEnd(frame) && this.acknowledges(frame.command_id)) this.acknowledge(frame.command_id);
@@ -110,18 +110,18 @@ type PeerOptions = {
   readonly stopped: AbortSignal;
 };
 
-/** An endpoint `/connect` on a free port of 127.0.0.1 that one client connects to, again and again. */
+/** An endpoint `/connect` on 127.0.0.1 that one client connects to, again and again. */
 export class Peer implements AsyncDisposable {
   readonly url: string;
   /** What the client sent that is no valid frame, in words. */
   readonly faults: string[] = [];
-  /** The types of frames that came before a hello. */
+  /** Descriptions of the frames that came before a hello. */
   readonly beforeHello: string[] = [];
   /** All links that sent a hello. The last one is the present one. */
   readonly links: PeerLink[] = [];
   /** The requests of all sockets, also of those without a hello. */
   readonly requests: IncomingMessage[] = [];
-  /** How the next hello is answered. */
+  /** How each hello is answered from now on. */
   admission: Admission = {};
   readonly #server: WebSocketServer;
   readonly #clock: Clock;

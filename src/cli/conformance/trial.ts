@@ -1,4 +1,4 @@
-/** The course of one check of a client: its links, the commands that are sent to it, and what a claim may expect. */
+/** One check of a client: starts the client, takes its links, sends commands to it and waits for its frames. */
 import type { Clock } from '../../clients/link/platform.ts';
 import { joinFrame, type UpFrame } from '../../protocol/frames.ts';
 import { isEnd, type CommandEnd, type Peer, type PeerLink } from './peer.ts';
@@ -63,11 +63,11 @@ const SLACK_MS = 1_000;
 export class Trial {
   readonly options: TrialOptions;
   readonly peer: Peer;
-  /** How often in a row the present run of the client has lost a link. */
+  /** The number of links that the present run of the client has lost. */
   losses = 0;
   #program: ClientProgram | null = null;
   #commands = 0;
-  /** The links that were taken by `nextLink`. */
+  /** The number of links that `nextLink` has taken or `restart` has passed over. */
   #taken = 0;
 
   constructor(options: TrialOptions) {
@@ -75,7 +75,7 @@ export class Trial {
     this.peer = options.peer;
   }
 
-  /** The instances of all runs of the client, in the order of their first hello. */
+  /** For each run of the client, the instance ids of its hellos, in order. */
   readonly instances: string[][] = [];
 
   get program(): ClientProgram | null {
@@ -122,7 +122,7 @@ export class Trial {
     await this.#program?.kill();
   }
 
-  /** Resolves with the next link that sends its hello; undefined if none comes within this time. */
+  /** Resolves with the next link that sends its hello; undefined if none comes in time or the program ends first. */
   async nextLink(withinMs: number): Promise<PeerLink | undefined> {
     await this.peer.until(() => (this.peer.links.length > this.#taken ? true : this.#hasEnded()), withinMs);
     return this.#take();
@@ -175,7 +175,10 @@ export class Trial {
     return link.frames.slice(from).filter((frame) => 'command_id' in frame && frame.command_id === id);
   }
 
-  /** Resolves with the first such frame about a command. Throws ClaimFailure if it does not come in time. */
+  /**
+   * Resolves with the first frame about a command that `is` accepts. Throws ClaimFailure if none comes in time, or none
+   * before the link closes.
+   */
   async frameOf<T extends UpFrame>(
     sent: SentCommand,
     expected: string,
@@ -191,12 +194,12 @@ export class Trial {
     return found;
   }
 
-  /** Resolves with the end of a command. */
+  /** Resolves with the end of a command. Throws ClaimFailure as `frameOf` does. */
   endOf(sent: SentCommand, expected: string, extraMs = 0): Promise<CommandEnd> {
     return this.frameOf(sent, expected, { is: isEnd, extraMs });
   }
 
-  /** Resolves when the client has reported all that it had to say about earlier frames: after a round trip of an echo. */
+  /** Resolves after the round trip of an echo. By then the client has answered all earlier frames. */
   async settled(): Promise<void> {
     await this.endOf(this.command({}), 'the end of an echo of `{}`');
   }

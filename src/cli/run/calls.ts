@@ -1,4 +1,4 @@
-/** Runs the verbs about calls: invoke, check, await, list, show, cancel and reveal, and callers that wait. */
+/** Runs the verbs about calls (invoke, check, await, list, show, follow, cancel, reveal) and about waiting callers. */
 import { randomUUID } from 'node:crypto';
 import {
   CountPendingRpcsDocument,
@@ -28,7 +28,7 @@ const DOUBTFUL: readonly string[] = ['store_unavailable', 'internal'];
 
 type Ids = readonly [user: string, client: string, command: string];
 
-/** Invokes an action. It chooses the command's id first, so that the wait can be resumed after a broken connection. */
+/** Invokes an action. The command's id is chosen before the request, so that a wait that broke can be resumed. */
 export const call: RunVerb = async (run) => {
   const { path, ids, body, budgetMs } = await invocationOf(run);
   return waitFor(run, ids, () => run.relay.request(path, { method: 'POST', body, budgetMs, signal: run.stopped }));
@@ -90,7 +90,10 @@ function report({ io, output }: OperatorRun, ids: Ids, { body }: HttpAnswer, exi
   return exit;
 }
 
-/** Says how to wait again after a wait broke, or cancels the command if the operator asked for that. Always throws. */
+/**
+ * Says how to wait again after a wait broke, or cancels the command if the operator interrupted the wait and gave
+ * `--cancel-on-interrupt`. Always throws.
+ */
 async function afterBreak(run: OperatorRun, ids: Ids, error: unknown): Promise<never> {
   const { io, flags, relay, stopped } = run;
   if (!(error instanceof OperatorFailure) || error.code === 'unauthenticated') throw error;

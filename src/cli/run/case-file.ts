@@ -1,4 +1,4 @@
-/** Writes the case file of a call as one page: how it ended, what is proven about it and since when, and by what. */
+/** Writes the case file of a call as text: its end, what is proven and when, who waits, and the retained messages. */
 import type { GetCallQuery } from '../../../generated/cli.ts';
 import { reasonText, visibleLine } from '../../protocol/visible-text.ts';
 import { alignedText, cellOf, durationText } from '../output.ts';
@@ -41,7 +41,7 @@ function timelineText(call: CaseFile, delivery: Delivery): string {
   return `What is proven (${day}, UTC)\n${alignedText(lines)}`;
 }
 
-/** Returns the entries in the order of their times. What is not proven has no time, and its place among the stages. */
+/** Returns the entries in the order of their times. One that is not proven has no time, and stays among the stages. */
 function entriesOf(call: CaseFile, delivery: Delivery): readonly Entry[] {
   const late = call.history.items.filter(({ kind }) => kind === 'late_result');
   const entries = [

@@ -1,4 +1,4 @@
-/** Runs the verb `conformance`: checks an author's own client against PROTOCOL.md. */
+/** Runs the verb `conformance`: checks an author's own client against PROTOCOL.md, and starts it if asked to. */
 import { spawn } from 'node:child_process';
 import { randomId } from '../../clients/link/platform.ts';
 import { allClaims, checkClient, type ClaimResult } from '../conformance/check.ts';
@@ -52,7 +52,7 @@ export const conformance: RunVerb = async ({ io, clock, args, flags, lists, stop
   return ok ? EXIT.done : EXIT.failed;
 };
 
-/** Throws the error again, or a sentence that helps. */
+/** Throws the error again, with advice if the port is taken. */
 function explain(error: unknown): never {
   if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')
     throw new OperatorFailure(

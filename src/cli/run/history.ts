@@ -42,8 +42,8 @@ export const messagesLs = queryListing({
 });
 
 /**
- * Prints the last messages, and then each new one. There is no subscription to messages, so it reads again from the end
- * of the last page, once a second when it has read all.
+ * Prints the last messages, and then each new one. There is no subscription to messages, so this verb reads on from the
+ * end of the last page: at once after a full page, otherwise after a second.
  */
 export const messagesTail: RunVerb = async (run) => {
   const { flags, relay, stopped } = run;
@@ -79,7 +79,7 @@ function kindsOf({ lists }: OperatorRun) {
 
 type AuditRow = ListAuditQuery['auditEvents']['items'][number];
 
-/** Says what an act concerned: what was revealed or read, who was disconnected, what was cancelled or drained. */
+/** Returns what an act concerned: what was revealed or read, who was disconnected, what was cancelled or drained. */
 function subjectOf({ action, subject }: AuditRow): string {
   const { user_id, client_id, instance_id, command_id, message_id, stream, node_id, view } = subject;
   const address = [user_id, client_id, command_id].filter((part) => part !== null).join('/');

@@ -11,7 +11,7 @@ import { listText, objectText, type OperatorRun, type RunVerb } from '../output.
 const COLUMNS = { shown: ['name', 'current', 'url', 'token_from'], id: ['name'] };
 const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 
-/** Adds a context. The first context that is added becomes the current one. */
+/** Adds or replaces a context. It becomes the current one if there is none. */
 export const contextAdd: RunVerb = async (run) => {
   const { args, io } = run;
   const [name = '', url = ''] = args;

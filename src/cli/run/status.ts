@@ -65,7 +65,7 @@ function reportOf(status: GetStatusQuery) {
     /** The number of commands that ended per second, averaged over the last minute. */
     calls_per_second: rounded(sum(Object.values(ends)) / WINDOW_SECONDS, 2),
     ended_last_minute: ends,
-    /** The median over the latest seconds in which commands ended; null if none ended within a minute. */
+    /** The median duration in the last minute; null if no command ended in it. */
     p50_ms: quantileOf(series.items, 'command_p50'),
     p99_ms: quantileOf(series.items, 'command_p99'),
     waits: waits.count,
@@ -82,7 +82,7 @@ function addressOf({ user_id, client_id, command_id }: CallIds): string {
   return `${user_id}/${client_id}/${command_id}`;
 }
 
-/** Returns the report as lines for a person. What needs attention is said on standard error. */
+/** Returns the report as lines for a person. Of the faults, the lines have only the number. */
 function statusText(report: DeploymentReport): string {
   const { label, version, mode, node_id, needs_attention: faults } = report;
   const lines = [
@@ -196,7 +196,7 @@ function headText(report: DeploymentReport): string {
   return `${statusText(report)}${faults.join('')}`;
 }
 
-/** Returns the clients with most work, at most ROWS. */
+/** Returns the clients that come first in the order that `sort` names, at most ROWS. */
 function busiest({ connections, pendingRpcs }: GetBusyClientsQuery, sort: string): readonly OutputRow[] {
   const waits = new Map<string, number>();
   for (const { user_id, client_id, age_ms } of pendingRpcs.items) {
@@ -236,7 +236,7 @@ type Check = { readonly check: string; readonly verdict: 'ok' | 'warning' | 'fau
 /** The remaining lifetime of a token below which `doctor` warns, in milliseconds. */
 const EXPIRES_SOON_MS = 600_000;
 
-/** Runs checks, each of which needs the ones before it. The first fault ends the run, which exits with its code. */
+/** Runs checks, each of which needs those before it. The first failure ends the run and gives its exit code. */
 export const doctor: RunVerb = async (run) => {
   const checks: Check[] = [];
   let exit: ExitCode = EXIT.done;

@@ -1,6 +1,6 @@
 /**
- * Requests documents for components, and keeps the event stream of the page. A request is repeated when its variables
- * change, after an event, or at intervals.
+ * Requests documents for components, and keeps the one event stream of the tab. A request is repeated when its
+ * variables change, after an event, or at intervals.
  */
 import { signal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
@@ -10,7 +10,10 @@ import { signIns, token } from '../session.ts';
 import { RequestError, errorOf, isAbort, post, refusalOf, request, requireToken, visible } from './request.ts';
 
 export type Query<Data> = {
-  /** The latest answer; null before the first one. It is kept while the next one is awaited, and after an error. */
+  /**
+   * The latest answer; null before the first one. It is kept while the next one is awaited, and after an error of a
+   * request with the same variables.
+   */
   readonly data: Data | null;
   /** The error of the latest request; null after an answer. */
   readonly error: RequestError | null;
@@ -140,7 +143,7 @@ export const paused = signal(false);
 /** The time at which the stream broke, in epoch milliseconds; null while it is up. */
 export const brokenSince = signal<number | null>(null);
 
-/** The number of events that were dropped since the page was opened, because the browser read too slowly. */
+/** The number of events of the current subscription that were dropped, because the browser read too slowly. */
 export const missedEvents = signal(0);
 
 // Keeps the one event stream of this tab. The stream is closed while the tab is hidden or paused, and opened again

@@ -1,4 +1,7 @@
-/** Sends one GraphQL operation to the relay. No other file reads the token to send requests. */
+/**
+ * Sends GraphQL operations to the relay with the tab's token, and defines the error of a failed request. Also tracks
+ * the visibility of the tab and the time, and finds the exact text of a member in an answer.
+ */
 import { effect, signal } from '@preact/signals';
 import type { CancelCallMutation, TypedDocumentString } from '../../../generated/console.ts';
 import { endOfObject, endOfValue } from '../../protocol/json-scan.ts';
@@ -84,7 +87,7 @@ function isData<Data>(data: unknown): data is Data {
 
 /**
  * Returns the code and message of the first GraphQL error, or of the problem document of a request that was refused
- * before GraphQL.
+ * before GraphQL. The code is null if the body is no refusal.
  */
 function readRefusal(text: string, status: number): { readonly code: string | null; readonly message: string } {
   const body = parseObject(text);
@@ -112,8 +115,8 @@ function membersOf(value: unknown): Readonly<Record<string, unknown>> {
 }
 
 /**
- * The error with which every failed request rejects. `code` is a code of the relay, `unreachable` (no answer arrived), or `bad_answer` (the answer
- * is not from a relay).
+ * The error of a failed request. `code` is a code of the relay, `unreachable` (no answer arrived), `bad_answer` (the
+ * answer is not from a relay), or `internal` (an unexpected failure).
  */
 export class RequestError extends Error {
   readonly code: string;

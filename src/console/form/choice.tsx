@@ -1,6 +1,6 @@
 /**
- * Shows the fields of a form that the forms library draws otherwise: a choice among alternatives, which is left out until
- * one is chosen, a constant, and a part that only JSON text can show.
+ * Shows the fields that the console draws instead of the forms library: a choice among alternatives, a constant, and a
+ * part that only JSON text can show. Also shows errors, and names members that have no field.
  */
 import type { FieldProps } from '@rjsf/utils';
 import type { ComponentChildren } from 'preact';
@@ -27,7 +27,7 @@ type SegmentsProps = {
   readonly options: readonly string[];
   /** The index of the chosen option; -1: none. */
   readonly chosen: number;
-  /** Whether there is a further choice, that the value is left out. It is chosen while `isLeftOut` is true. */
+  /** Whether a further option leaves the value out. It is the chosen one while `isLeftOut` is true. */
   readonly canLeaveOut: boolean;
   readonly isLeftOut: boolean;
   /** Called with the index of an option, or null for the value that is left out. */
@@ -35,7 +35,7 @@ type SegmentsProps = {
   readonly children?: ComponentChildren;
 };
 
-/** The number of characters of all options up to which they are shown side by side, and as a menu above it. */
+/** The total length of the options, in characters, up to which they are shown side by side. Longer ones are a menu. */
 const SIDE_BY_SIDE = 44;
 
 /** Shows a choice: the options side by side if they are few and short, otherwise as a menu. */
@@ -139,7 +139,7 @@ export function ChoiceField(props: FieldProps) {
 
 type Option = ReturnType<typeof choicesIn>[number];
 
-/** Returns the name of an alternative: its title, its constant, the constant of a member, or its type. */
+/** Returns the name of an alternative: its title, its constant, the constant of a member, its type or its number. */
 function nameOf(option: Option, at: number): string {
   if (typeof option.title === 'string' && option.title !== '') return option.title;
   const members = Object.values(option.properties ?? {});

@@ -2,7 +2,7 @@
  * Prepares the JSON Schema of an action for the forms library. Any client can advertise a schema, and the library
  * expands references, merges alternatives and fills lists on the page's main thread without a bound. So the library
  * gets a copy that has no references, no expressions to run, and at most FORM_PARTS parts. Parts that a form cannot
- * show become fields of JSON text.
+ * show become fields of JSON text. Also has the library's validator, its tree of faults, and the hints beside fields.
  */
 import { ErrorSchemaBuilder, type ErrorSchema, type RJSFSchema, type UiSchema, type ValidatorType } from '@rjsf/utils';
 import type { ParamsFault } from '../invoke/checker.ts';
@@ -13,7 +13,9 @@ export const FORM_PARTS = 200;
 export const FORM_FIELDS = 400;
 /** The maximum number of names, references and choices that are read of one schema. */
 const FORM_STEPS = 5_000;
-/** The maximum number of characters of all choices, constants and defaults of one schema. Each value counts as eight. */
+/**
+ * The maximum number of characters of all choices, constants and defaults of one schema. Each value counts as eight.
+ */
 const FORM_VALUE_CHARS = 16_000;
 /**
  * The deepest level that a form shows. Deeper parts are fields of JSON text, so that a schema that refers to itself
@@ -50,7 +52,9 @@ export function valueFault({ schema }: FormSchema, value: unknown): string | nul
   return fieldsOf(schema, value) > FORM_FIELDS ? TOO_MANY_FIELDS : null;
 }
 
-/** Thrown when a schema exceeds a budget. The message completes "The arguments are written as JSON: ...". */
+/**
+ * Thrown when a schema has no form or exceeds a budget. The message completes "The arguments are written as JSON: ...".
+ */
 class TooLarge extends Error {
   override readonly name = 'TooLarge';
 }
@@ -60,7 +64,10 @@ type Place = {
   readonly root: unknown;
   readonly depth: number;
   readonly left: Budget;
-  /** Whether the arguments always have this part: it and all parts around it are required. */
+  /**
+   * Whether a constant of this part becomes its default: the part and all parts around it are required, up to the
+   * arguments, an alternative or an entry of a list.
+   */
   readonly isSent: boolean;
   /** Whether the part is an alternative. Its constants say which one was chosen, so they are sent with it. */
   readonly isOption?: boolean;
@@ -84,7 +91,7 @@ const FLAGS = ['readOnly', 'uniqueItems'] as const;
 const TEXTS = { title: TITLE_CHARS, description: DESCRIPTION_CHARS, format: 40, pattern: 80 } as const;
 const VALUES = ['const', 'default'] as const;
 const OPTIONS = ['oneOf', 'anyOf'] as const;
-/** All keywords that the copy has. A keyword that is not listed does not reach the forms library. */
+/** All keywords that are read from a schema. No other keyword reaches the forms library. */
 const COPIED = [
   ...['type', 'enum', 'properties', 'required', 'items', 'additionalProperties', 'allOf'],
   ...[...NUMBERS, ...FLAGS, ...Object.keys(TEXTS), ...VALUES, ...OPTIONS, ...NOT_FORMABLE],
@@ -166,8 +173,9 @@ function copyParts(schema: Schema, copy: RJSFSchema, below: Place): UiSchema {
 }
 
 /**
- * Returns a schema with alternatives as the field of a choice. The forms library does not see the alternatives: it would
- * choose the first one and send its defaults, although nobody chose it. Each alternative has what the schema has itself.
+ * Returns a schema with alternatives as the field of a choice. The forms library does not see the alternatives: it
+ * would choose the first one and send its defaults, although nobody chose it. Each alternative gets a copy of the
+ * keywords beside the alternatives.
  */
 function choiceOf(own: FormSchema, options: readonly unknown[], place: Place): FormSchema {
   const { title, description, default: preset, ...base } = own.schema;
@@ -225,7 +233,8 @@ function isFormable(schema: Schema, place: Place): boolean {
 
 /**
  * Returns the keywords of a schema, of the schema that its `$ref` names, and of all members of its `allOf`, as one
- * schema. Null for a reference outside the document, and for keywords that contradict each other.
+ * schema. Null for a reference that names no part of the document or leads too far, and for keywords that cannot be
+ * joined.
  */
 function resolve(given: unknown, place: Place, hops = 0): Schema | null {
   spend(place, 1);

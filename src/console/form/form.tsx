@@ -1,4 +1,4 @@
-/** Shows a form made from the JSON Schema of an action. The file is loaded when an action with a schema is opened. */
+/** Shows a form made from the JSON Schema of an action. This file is loaded when such a form is first shown. */
 import RjsfForm from '@rjsf/core';
 import {
   enumOptionsIndexForValue,
@@ -26,7 +26,7 @@ type SchemaFormProps = {
 
 const FIELDS = { ChoiceField, ConstField, JsonField };
 
-/** Nothing is sent that nobody chose, but for defaults: no constant (see `form-schema.ts`) and no empty object. */
+/** Keeps the library from adding constants (`form-schema.ts` adds those that are needed) and empty objects. */
 const DEFAULTS = { constAsDefaults: 'never', emptyObjectFields: 'skipEmptyDefaults' } as const;
 
 /** Shows the value as a form. Parts that a form cannot show become fields of JSON text, so that nothing is hidden. */

@@ -1,4 +1,7 @@
-/** Shows the arguments of a call as a form made from the schema, or as JSON text. Both show the same value. */
+/**
+ * Shows the arguments of a call as a form made from the schema, or as JSON text. Both show the same value, which a
+ * worker checks.
+ */
 import { ErrorBoundary } from 'preact-iso';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { formSchemaOf, valueFault } from '../form/form-schema.ts';
@@ -115,8 +118,8 @@ function JsonField({ text, faults, hasSchema, onChange }: JsonFieldProps) {
 export const NOTHING_FOUND: Checked = { faults: [], unchecked: null };
 
 /**
- * Returns what is known of the arguments, given as JSON text. A text that is not JSON is known at once. What is known
- * of another text follows a moment later, and until then what was known before.
+ * Returns the result of checking the arguments, given as JSON text. The fault of a text that is not JSON is returned at
+ * once. The result for any other text comes from the worker; until then, the previous result is returned.
  */
 export function useCheck(schema: unknown, text: string): Checked {
   const [checked, setChecked] = useState<Checked>(NOTHING_FOUND);
@@ -151,8 +154,8 @@ type Policies = {
 };
 
 /**
- * Starts the worker. The page's content security policy requires Trusted Types: it allows one policy of this name,
- * which accepts the address of this worker only.
+ * Starts the worker. The page's content security policy requires Trusted Types and allows one policy, by its name. That
+ * policy accepts the address of this worker only.
  */
 function startWorker({ onMessage, onError }: CheckEvents): CheckWorker {
   const worker = new Worker((trusted ??= trustedUrl()));

@@ -1,6 +1,6 @@
 /**
- * The worker that checks the arguments of a call. It interprets the schema of the action, and generates no code, because
- * its content security policy forbids that. `checker.ts` starts it and ends it when a check takes too long.
+ * The worker that checks the arguments of a call. It interprets the schema of the action and generates no code, because
+ * its content security policy forbids that. `checker.ts` starts the worker, and ends it when a check takes too long.
  */
 import { Validator, type Schema } from '@cfworker/json-schema';
 import type { FromWorker, ParamsFault, ToWorker } from './checker.ts';

@@ -11,7 +11,7 @@ export type ParamsFault = {
   readonly syntax: boolean;
 };
 
-/** What is known of a text: its faults, and a sentence if it was not checked. */
+/** The result for a text: its faults, and a sentence if it was not checked. */
 export type Checked = { readonly faults: readonly ParamsFault[]; readonly unchecked: string | null };
 
 /** The time that the check of one text may take, in milliseconds. */
@@ -36,15 +36,16 @@ type CheckerOptions = {
   readonly startWorker: (events: CheckEvents) => CheckWorker;
   /** Runs a function after a time in milliseconds, and returns a function that prevents it. */
   readonly after: (ms: number, run: () => void) => () => void;
-  /** Receives what is known of the text that was given last. It is not called for texts that others have replaced. */
+  /** Receives the result for the text that was given last. Not called for a text that a later one has replaced. */
   readonly onChecked: (checked: Checked) => void;
 };
 
 export type Checker = { readonly check: (text: string) => void; readonly close: () => void };
 
 /**
- * Creates a checker for one schema. At most one worker runs. A text that arrives during a check waits for its end, and
- * replaces one that waits. A check that exceeds CHECK_MS ends with its worker, and the next text gets a new worker.
+ * Creates a checker for one schema. At most one worker runs. A text that arrives during a check waits until the check
+ * ends, and replaces a text that waits already. A check that exceeds CHECK_MS ends with its worker, and the next text
+ * gets a new worker.
  */
 export function createChecker({ schema, startWorker, after, onChecked }: CheckerOptions): Checker {
   let worker: CheckWorker | null = null;

@@ -1,4 +1,7 @@
-/** Shows the drawer that invokes an action: the form at the left, what the relay says of the call at the right. */
+/**
+ * Shows the drawer that invokes an action: first the choice of client and action, then the form at the left, and what
+ * the relay says of the call at the right.
+ */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ClientsDocument, InvokeTargetDocument, type InvokeTargetQuery } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
@@ -87,7 +90,7 @@ export function Drawer({ start, onClose }: DrawerProps) {
 
 // Shows the fields that choose the client and the action of a call.
 
-/** The maximum number of clients to choose from. The text in the field narrows the choice. */
+/** The maximum number of clients to choose from. Enter in the field of the user lists that user's clients only. */
 const CHOICES = 50;
 
 type ChooseClientProps = { readonly userId: string; readonly onChoose: (userId: string, clientId: string) => void };

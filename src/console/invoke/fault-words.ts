@@ -52,7 +52,10 @@ function chosen(errors: readonly OutputUnit[]): readonly OutputUnit[] {
   return [...errors.slice(0, at), ...said, ...chosen(others)];
 }
 
-/** Returns what to say of a value that fits no alternative, or several. `parts` has the errors of each that it misses. */
+/**
+ * Returns the errors to show for a value that fits no alternative, or several. `parts` has the errors of each
+ * alternative that the value does not fit.
+ */
 function closest(parts: readonly (readonly OutputUnit[])[], choice: OutputUnit): readonly OutputUnit[] {
   const { instanceLocation, error } = choice;
   if (/\([2-9]\d* matches\)|\(1\d+ matches\)/.test(error)) return [{ ...choice, error: 'SEVERAL' }];
@@ -122,8 +125,8 @@ function valuesIn({ keyword, error }: OutputUnit): readonly unknown[] {
 }
 
 /**
- * Leaves out what the library says of members with other faults: for a schema without further members it reports each
- * of them as one that the schema does not name.
+ * Leaves out errors of the schema `false` for members that have other faults. If a schema forbids further members, the
+ * library reports each faulty member as a further one.
  */
 function withoutUnknown(errors: readonly OutputUnit[]): readonly OutputUnit[] {
   const others = errors.filter(({ keyword }) => keyword !== 'false' && !AROUND.has(keyword));
@@ -153,7 +156,7 @@ const orList = (words: readonly string[]): string =>
   words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1) ?? ''}`;
 const counted = (count: string, one: string): string => `${count} ${one}${count === '1' ? '' : 's'}`;
 
-/** Writes a fault of each keyword. `number` is the last number in the library's message, which is the bound. */
+/** Returns the words for a fault, by keyword. `number` is the last number in the library's message: the bound. */
 const WORDS: Readonly<Record<string, (error: string, number: string) => string>> = {
   type: (error) => `Must be ${orList(listed(error).map((name) => TYPES[name] ?? name))}.`,
   required: () => 'Required.',
@@ -185,7 +188,7 @@ const WORDS: Readonly<Record<string, (error: string, number: string) => string>>
 /** Returns the words for an error; null for one that only says that a part of the value has errors. */
 function textOf(unit: OutputUnit): string | null {
   const { keyword, error, keywordLocation } = unit;
-  // What each entry lacks to be one that a list must contain is no fault of the entry.
+  // Errors below `contains` and `not` say only why a part does not match, which is no fault of that part.
   if (AROUND.has(keyword) || /\/(contains|not)\//.test(keywordLocation)) return null;
   if (keyword === 'const') return `Must be ${/match (.*)\.$/s.exec(error)?.[1] ?? 'another value'}.`;
   if (keyword === 'enum')

@@ -1,5 +1,6 @@
 /**
  * Shows whether the relay would admit the call: the answer of each check of the relay, and what the client will decide.
+ * Also shows the fields for the call's budgets.
  */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
@@ -69,7 +70,7 @@ export function Preflight({ input, params, faults, isFit, children }: PreflightP
   );
 }
 
-/** Shows all checks in one line, which opens. */
+/** Shows one line that counts the checks, and opens to show each. */
 function Checks({ layers }: { readonly layers: readonly Layer[] }) {
   const ofRelay = layers.filter(({ askedOf }) => askedOf === 'RELAY');
   const ofClient = layers.filter(({ askedOf }) => askedOf === 'CLIENT');
@@ -142,8 +143,8 @@ function Layers({ layers }: { readonly layers: readonly Layer[] }) {
 }
 
 /**
- * Adds to the client's layer of arguments what the console found by checking them against the client's schema. Only the
- * client decides whether it refuses them.
+ * Adds what the console found by its own check of the arguments to the layer of the client's check. Only the client
+ * decides whether it refuses them.
  */
 function withChecked(layer: Layer, faults: readonly ParamsFault[], isFit: boolean): Layer {
   if (layer.layer !== 'CLIENT_ARGUMENTS') return layer;
@@ -177,7 +178,7 @@ function parse(text: string): unknown {
   }
 }
 
-// Shows the choices of how long a call may wait, and for which stage of the command.
+// Shows the fields for how long a call may wait, and for which stage of the command.
 
 export type BudgetValues = {
   readonly respondWithinMs: number;

@@ -1,4 +1,4 @@
-/** Shows the calls that were sent from this drawer, each with the stages that are proven. */
+/** Sends calls, and shows those that the drawer has sent: the latest with its proven stages, the others in a line. */
 import { useState } from 'preact/hooks';
 import {
   AwaitCallDocument,
@@ -233,8 +233,8 @@ function Result({ text }: { readonly text: string }) {
   );
 }
 
-// Sends one call and never repeats it. The call's id is created before it is sent. If the answer is lost, this file
-// awaits the command with that id instead of sending it again.
+// Sends one call and never repeats it. The command's id is chosen before the call is sent. If the answer is lost, the
+// command with that id is awaited.
 
 type CallAnswer = InvokeMutation['invokeAction'];
 
@@ -249,7 +249,7 @@ export type Sent = {
   readonly answeredAt: number | null;
   /**
    * `sending`: there is no answer yet. `lost`: the answer was lost, and the command is awaited. `answered`: the relay
-   * answered. `failed`: it is unknown what became of the call.
+   * answered. `failed`: no answer came, or the request was refused; `error` says why.
    */
   readonly state: 'sending' | 'lost' | 'answered' | 'failed';
   readonly answer: CallAnswer | null;
@@ -274,12 +274,15 @@ export type CallInput = InvokeActionInput & { readonly commandId: string };
 
 /** How long one request waits for a command whose answer was lost, in milliseconds. */
 const AWAIT_MS = 30_000;
-/** The number of requests that await a command whose answer was lost. */
+/** The maximum number of requests that await a command whose answer was lost. */
 const AWAITS = 5;
-/** The pause before the second of these requests, in milliseconds. Each following pause is longer by the same time. */
+/** The pause before the first of these requests, in milliseconds. Each following pause is longer by the same time. */
 const PAUSE_MS = 1_500;
 
-/** Sends the call and reports what is known of it to `onChange`. `paramsText` is sent unchanged. Never rejects. */
+/**
+ * Sends the call and reports what is known of it to `onChange`. `paramsText` is JSON, which is parsed and written anew.
+ * Never rejects.
+ */
 export async function sendCall(input: CallInput, paramsText: string, onChange: (sent: Sent) => void): Promise<void> {
   const { commandId, action, userId, clientId } = input;
   let sent: Sent = {

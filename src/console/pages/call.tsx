@@ -1,4 +1,4 @@
-/** Shows the page of one call: what is proven about it, since when, and by which evidence. */
+/** Shows the page of one call: what is proven about it and by which evidence, its progress, and a way to cancel it. */
 import type { ComponentChildren } from 'preact';
 import { useRoute } from 'preact-iso';
 import { useState } from 'preact/hooks';

@@ -1,4 +1,4 @@
-/** Shows the list of calls, of which the relay has a record, and the list of callers that wait for an answer. */
+/** Shows the list of calls that the relay has a record of, and the list of callers that wait for an answer. */
 import { useLocation } from 'preact-iso';
 import { useEffect } from 'preact/hooks';
 import {
@@ -184,13 +184,13 @@ const WAIT_FILTERS: readonly Filter[] = [
   },
 ];
 
-/** The pause before a list of waits of an age is read again, in milliseconds. */
+/** The pause before a list of waits that is filtered by age is read again, in milliseconds. */
 const OLDER_EVERY_MS = 1_000;
 
 export function WaitsPage() {
   const { values } = useUrlState();
   const filter = waitFilterOf(values);
-  // Time alone makes a wait older than the filter says, and no event tells of it.
+  // No event reports that a wait has reached the age of the filter, so the list is read again at intervals.
   const everyMs = filter.minAgeMs === null ? undefined : OLDER_EVERY_MS;
   const query = useQuery(WaitsDocument, { filter, ...pageOf(values) }, { everyMs });
   const list = query.data?.pendingRpcs;

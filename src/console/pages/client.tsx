@@ -1,4 +1,7 @@
-/** Shows the page of one client: its link, its actions, its calls and the callers that wait for it. */
+/**
+ * Shows the page of one client: its link, its actions, its calls, the callers that wait for it, the contexts that it
+ * reports, and a way to disconnect it.
+ */
 import type { ComponentChildren } from 'preact';
 import { useRoute } from 'preact-iso';
 import { useState } from 'preact/hooks';

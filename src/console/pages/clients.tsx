@@ -1,4 +1,4 @@
-/** Shows the list of clients: those whose link is up, or was lost recently. */
+/** Shows the list of clients whose link is up or was lost recently, and the list of those that reconnected most. */
 import { useLayoutEffect, useState } from 'preact/hooks';
 import {
   ClientChangesDocument,
@@ -114,8 +114,8 @@ function filterOf(values: UrlState['values']): ClientFilter {
 }
 
 /**
- * Whether a connection that just changed belongs to the filtered list. Only the relay applies the filters for text and
- * labels.
+ * Whether a connection that just changed belongs to the filtered list. False with a filter for text or labels, which
+ * only the relay applies.
  */
 function fits(row: ClientRowFragment, filter: ClientFilter): boolean {
   if (filter.text || filter.labels) return false;

@@ -1,4 +1,4 @@
-/** The columns of tables that several pages show. */
+/** The columns of tables, and the figures of queues, that several pages show. */
 import type {
   CallRowFragment,
   ClientRowFragment,

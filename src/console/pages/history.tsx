@@ -1,4 +1,7 @@
-/** Shows the history page: the streams of one user, and the retained messages of one stream. */
+/**
+ * Shows the history page: the streams of one user, and the retained messages of one stream. Also shows the dialog that
+ * reveals a payload.
+ */
 import { useEffect, useState } from 'preact/hooks';
 import {
   MessagesDocument,

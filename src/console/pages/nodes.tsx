@@ -1,6 +1,6 @@
 /**
- * Shows the pages of the relay itself: its nodes, with a button that drains each; its admission scopes; and what it
- * received more than once.
+ * Shows the pages of the relay itself: its nodes, with a button that drains each; its admission scopes; and the
+ * statistics of deduplication.
  */
 import { useState } from 'preact/hooks';
 import {

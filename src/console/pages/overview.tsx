@@ -1,4 +1,4 @@
-/** Shows the overview: whether calls get through now, and what needs a person's attention. */
+/** Shows the overview: current figures, how calls ended, plots over a chosen time, longest waits and fullest scopes. */
 import { useMemo, useState } from 'preact/hooks';
 import {
   OverviewDocument,
@@ -151,7 +151,7 @@ function figuresOf({ delivery, pendingRpcs, pendingRpcCount }: OverviewQuery) {
   ];
 }
 
-/** Says what silent nodes held of this when they reported last; null if no node is silent. */
+/** Returns what silent nodes held of this when they last reported, as text; null if no node is silent. */
 function recordedText(name: 'links' | 'connectionWaiters' | 'unfinishedCommands'): string | null {
   if (isEveryNodeHeard()) return null;
   return `and ${whole(silentNodes.value.reduce((sum, node) => sum + node[name], 0))} as last recorded`;
@@ -233,7 +233,7 @@ function useWindow(): Window {
 
 /**
  * Shows links to the windows, and the button that chooses a span. Keys: `z` chooses a span, `[` and `]` shorten and
- * lengthen it.
+ * lengthen the span or the window.
  */
 function RangeBar() {
   const { values, hrefWith, change } = useUrlState();
@@ -345,7 +345,9 @@ type PlotData = {
   readonly missing: string;
 };
 
-/** Says which nodes the series lack. A plot without them must not look like a plot of all nodes. */
+/**
+ * Returns a sentence with the nodes that the series lack. A plot without them must not look like a plot of all nodes.
+ */
 function missingText({ sources }: OverviewSeriesQuery['series']['completeness']): string {
   const named = sources.flatMap(({ complete, nodeId }) => (complete || nodeId === null ? [] : nodeId));
   const silent = silentNodes.value.map(({ nodeId }) => nodeId);
@@ -530,7 +532,7 @@ const SERIES_NAMES = [
   ...['oldest_wait_seconds', 'commands_queued', 'commands_in_flight', 'client_links'],
 ];
 
-/** Returns the part of each series that lies in the span, at least partly. Series without such a step are left out. */
+/** Returns the steps of each series that overlap the span. A series without such a step is left out. */
 function within(items: readonly SeriesItem[], { from, to }: TimeSpan): readonly SeriesItem[] {
   return items.flatMap((item) => {
     const [start, stepMs] = [Date.parse(item.from), item.stepSeconds * 1000];

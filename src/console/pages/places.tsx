@@ -37,7 +37,7 @@ export function PlacesPage() {
   const contexts = useQuery(ContextsDocument, { filter, ...pageOf(values) });
   const list = contexts.data?.contexts;
   const { userId, clientId, ownership } = filter;
-  // A filter by status or by window can match no window: a window has no status and is not inside another window.
+  // Filters by status and by window are about contexts: windows have other statuses and are not inside a window.
   const hasWindows = !values['window'] && !values['status'];
   const ofWindows = { filter: { userId, clientId, ownership }, first: WINDOWS, after: null };
   const windows = useQuery(WindowsDocument, ofWindows, { skip: !hasWindows });

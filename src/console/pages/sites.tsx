@@ -1,4 +1,4 @@
-/** Shows the list of cooperative sites: applications that publish events to viewers and may let them invoke actions. */
+/** Shows the list of cooperative sites, and the page of one site: its definition, its sessions and their grants. */
 import { useRoute } from 'preact-iso';
 import { useState } from 'preact/hooks';
 import {

@@ -1,4 +1,4 @@
-/** The page of all users with a connection or retained messages, and the page of one user. */
+/** Shows the page of all users with a connection or retained messages, and the page of one user. */
 import { useRoute } from 'preact-iso';
 import {
   ClientChangesDocument,

@@ -1,4 +1,6 @@
-/** Draws plots of bars and of lines, and keeps the span of time that a person chose for them. */
+/**
+ * Draws plots of bars and of lines. Keeps the span of time that a person chose for them, by dragging or in a dialog.
+ */
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useId, useMemo, useState } from 'preact/hooks';
@@ -351,7 +353,7 @@ type Scale = {
 };
 
 /**
- * Returns a scale from 0 to a round number that is at least `most`, in at most 5 steps. With `isWhole`, each step is a
+ * Returns a scale from 0 to a round number that is at least `most`, in at most 4 steps. With `isWhole`, each step is a
  * whole number.
  */
 function linearScale(most: number, isWhole = false): Scale {
@@ -442,7 +444,7 @@ type SpanState = {
   readonly choose: (span: TimeSpan) => void;
 };
 
-/** The URL has the span as `from` and `to`. */
+/** Returns the span that the URL names in its members `from` and `to`. */
 export function useSpan(): SpanState {
   const { values, change } = useUrlState();
   const { from, to } = values;

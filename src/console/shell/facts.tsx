@@ -1,4 +1,7 @@
-/** Reads what the frame of every page shows: who is signed in, the nodes, and how many callers wait. */
+/**
+ * Reads what every page shows or needs: who is signed in, the nodes, and how many callers wait. Also shows the notices
+ * about nodes and live updates, and the button that pauses the updates.
+ */
 import { computed, signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
@@ -92,8 +95,8 @@ type SourcesProps = {
 };
 
 /**
- * Shows a notice for each silent node, as soon as the frame knows of it, even if the page was read before. A further
- * notice says what else the answer lacks.
+ * Shows a notice about draining nodes, one for each silent node, and one about what else the answer lacks. The first
+ * two follow the nodes' latest state, even if the page was read earlier.
  */
 export function Sources({ completeness, held }: SourcesProps) {
   const named = silentNodes.value.map(({ nodeId }) => nodeId);
@@ -114,7 +117,7 @@ export function Sources({ completeness, held }: SourcesProps) {
   );
 }
 
-/** Says which nodes drain, and that no other one takes work, if that is so. */
+/** Says which nodes drain, and which other nodes take new work. Shows nothing if no node drains. */
 export function DrainNotice() {
   const names = drainingNodes.value.map(({ nodeId }) => nodeId);
   if (names.length === 0) return null;

@@ -1,4 +1,7 @@
-/** Shows the palette, which opens a page by its name, a user or a client by its exact id, and a command by its id. */
+/**
+ * Shows the palette, which opens a page by its name, a user or a client by its exact id, and a command by its id. Also
+ * shows the list of keys.
+ */
 import { signal } from '@preact/signals';
 import { useLocation } from 'preact-iso';
 import type { VNode } from 'preact';
@@ -160,13 +163,13 @@ function KeyRow({ name, what }: { readonly name: string; readonly what: string }
   );
 }
 
-// Finds a command by its id, or by the end of it that tables show. The relay looks commands up by user, client and id; by
-// its id alone, a command is looked for among those with a record, newest first, up to a bound.
+// Finds a command by its id, or by the end of the id that tables show. The relay needs user, client and id to look a
+// command up. By the id alone, this search reads the commands with a record, newest first, up to a bound.
 
 type FoundCommand = FindCommandQuery['delivery']['commands']['nodes'][number];
 
 type Search = {
-  /** `off`: the text is no part of an id. `found` may have commands while the search goes on. */
+  /** `off`: the text cannot be an id, or the viewer may not search. `found` is empty unless `done`. */
   readonly state: 'off' | 'looking' | 'done';
   readonly found: readonly FoundCommand[];
   /** What to say when nothing was found: how far the search went, or why it failed. */
@@ -228,7 +231,7 @@ function aroundTimeOf(id: string): DeliveryFilter {
   return { admittedAfter: iso(at - CLOCKS_MS), admittedBefore: iso(at + CLOCKS_MS) };
 }
 
-/** Reads pages of commands until one has the id. */
+/** Reads pages of commands, at most PAGES, until one has a command whose id ends with `wanted`. */
 async function pages(wanted: string, filter: DeliveryFilter, signal: AbortSignal): Promise<Looked> {
   let after: string | null = null;
   let seen = 0;

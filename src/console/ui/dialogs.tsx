@@ -1,4 +1,4 @@
-/** Shows modal dialogs, in the middle or as a drawer at the side, and the fields of their forms. */
+/** Shows modal dialogs, in the middle or as a drawer at the side, forms that run an act, and text fields. */
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { RequestError, errorOf } from '../api/request.ts';
@@ -9,11 +9,11 @@ type DialogProps = {
   readonly children: ComponentChildren;
   readonly onClose: () => void;
   readonly class?: string;
-  /** Whether the children show the title themselves, with the id that they receive. */
+  /** Whether the children show the title themselves. */
   readonly ownTitle?: boolean;
 };
 
-/** Shows a dialog, which opens when it is mounted and returns the focus when it is removed. Escape closes it. */
+/** Shows a dialog, which opens when it is mounted and returns the focus when it is removed. Escape calls `onClose`. */
 export function Dialog({ title, children, onClose, class: classes = 'dialog', ownTitle = false }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
@@ -66,7 +66,7 @@ type FormDialogProps = {
   readonly failed: string;
   /** Whether the dialog stays open after the act, because its owner replaces it. */
   readonly stays?: boolean;
-  /** Runs the act with the values of the form. Rejects with RequestError. The dialog closes when it resolves. */
+  /** Runs the act with the values of the form. The dialog then closes, or shows the error if the act rejects. */
   readonly act: (values: FormData) => Promise<void>;
   readonly onClose: () => void;
 };

@@ -1,6 +1,6 @@
 /**
  * Shows the filters of a list: chips for those that are set, controls for the others, and one text field that takes any
- * of them.
+ * of them. Also keeps the state of a page in its URL, and handles keyboard shortcuts.
  */
 import { signal } from '@preact/signals';
 import { useLocation, useRoute } from 'preact-iso';
@@ -205,7 +205,7 @@ export function oneOf<Name extends string>(value: string | undefined, names: rea
   return names.find((name) => name === value?.toUpperCase()) ?? null;
 }
 
-// Handles keyboard shortcuts. They are off while the user types, and while a dialog is open.
+// Handles keyboard shortcuts. All but Ctrl K are off while the user types, and while a dialog is open.
 
 /** Runs a shortcut. Returns false when the key has no effect now, so that the browser handles it. */
 type KeyAct = () => boolean | void;
@@ -213,7 +213,7 @@ type KeyMap = Readonly<Record<string, KeyAct>>;
 
 const SWITCH = 'callboard:keys';
 
-/** Whether shortcuts of a single key are on. The browser stores the choice. */
+/** Whether the shortcuts other than Ctrl K are on. The browser stores the choice. */
 export const keysOn = signal(recall('local', SWITCH) !== 'off');
 
 export function switchKeys(on: boolean): void {

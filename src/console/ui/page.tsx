@@ -1,4 +1,7 @@
-/** Shows the parts of a page: its head, sections, notices, and what it has in place of rows. */
+/**
+ * Shows the parts of a page: its head, sections, figures, notices, and what takes the place of rows. Also loads parts
+ * of the console when they are first shown, and catches the failure of a page.
+ */
 import { Component, type ComponentChildren, type ComponentType, type VNode } from 'preact';
 import { lazy } from 'preact-iso';
 import { useEffect, useId, useState } from 'preact/hooks';
@@ -147,7 +150,10 @@ export function Notice({ mark, look, role = look === 'error' ? 'alert' : 'note',
   );
 }
 
-/** Says what failed, what is still valid, and when the request is repeated. Shows nothing without an error. */
+/**
+ * Says what failed and how old the shown answer is, and offers to repeat the request. Shows nothing without an error,
+ * or when the token was refused.
+ */
 export function ErrorNotice({ query, what }: { readonly query: Query<unknown>; readonly what: string }) {
   const { error, asOf, again, loading } = query;
   if (!error || error.code === 'unauthenticated') return null;
@@ -277,8 +283,8 @@ const LOAD_AGAIN_MS = 3_000;
 
 /**
  * Returns a component that is loaded when it is first shown. While its file cannot be loaded, `Failed` is shown in its
- * place, and the file is requested again at intervals. Its promise never rejects, because the router would keep the
- * former page after that.
+ * place, and the file is requested again at intervals. The promise of the component never rejects, because the router
+ * would then keep the former page.
  */
 export function loaded<Props extends object, Room>(
   load: () => Promise<Room>,
@@ -324,8 +330,9 @@ const RELOAD_MS = 60_000;
 const RELOADED = 'callboard:reloaded';
 
 /**
- * Loads the console again at the address that is shown: the relay was upgraded, so its files have other names, or the
- * browser remembers that it could not load a file. Does nothing while a dialog is open, or soon after the last time.
+ * Loads the console again at the same address, because the relay was upgraded and its files have other names, or
+ * because the browser remembers a file as failed. Does nothing while a dialog is open, or within RELOAD_MS of the last
+ * time.
  */
 export function reloadOnce(): void {
   const last = Number(recall('session', RELOADED) ?? 0);
@@ -352,8 +359,8 @@ export function LoadFault({ what }: { readonly what: string }) {
 type BoundaryProps = { readonly children: ComponentChildren; readonly place: string };
 
 /**
- * Shows that the page inside it failed, in place of a blank page. When `place` changes, such as to another URL, it shows
- * the page again.
+ * Shows that the page inside it failed, in place of a blank page. When `place` changes, such as to another URL, it
+ * shows the page again.
  */
 export class Boundary extends Component<BoundaryProps, { readonly failed: string | null }> {
   override state: { readonly failed: string | null } = { failed: null };

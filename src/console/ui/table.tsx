@@ -1,6 +1,6 @@
 /**
- * Shows tables whose rows can be opened. A table has a keyboard cursor, becomes cards on a phone, and can mark rows
- * whose state is only the last recorded one.
+ * Shows tables, which become cards on a phone, with a keyboard cursor that opens rows and a mark for rows whose state
+ * is only the last recorded one. Also shows lists in pages, and keeps their rows up to date with live changes.
  */
 import { Component, type ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso';
@@ -22,8 +22,8 @@ export type Column<Row> = {
   readonly quietHead?: boolean;
   readonly cell: (row: Row) => ComponentChildren;
   /**
-   * The CSS classes of the cell: `r` for figures, `c-1` to `c-9` for its position on a card, `c-off` to hide it on a
-   * card.
+   * The CSS classes of the cell, such as `r` for figures, `c-1` to `c-9` for its position on a card, and `c-off` to
+   * hide it on a phone and on a tablet.
    */
   readonly class?: string;
   /** The label that a card shows before the value. */
@@ -90,8 +90,8 @@ type TableRowProps<Row> = {
 };
 
 /**
- * A row that is rendered again only when its data changed. A live list changes a few of its rows several times a
- * second.
+ * A row that is rendered again only when its data, columns or classes changed, because a live list changes a few of its
+ * rows several times a second.
  */
 class TableRow<Row> extends Component<TableRowProps<Row>> {
   override shouldComponentUpdate(next: TableRowProps<Row>): boolean {
@@ -135,8 +135,8 @@ function Cell<Row>({ column, row }: { readonly column: Column<Row>; readonly row
 }
 
 /**
- * Moves a cursor over the rows: the keys `j` and `k` move it, Enter opens its row. The cursor stays on its row when
- * rows are added or removed.
+ * Keeps a cursor over the rows: the keys `j` and `k` move it, Enter opens its row. The cursor stays on its row when
+ * other rows are added or removed.
  */
 function useCursor<Row>(rows: readonly Row[], { keyOf, hrefOf }: Pick<TableProps<Row>, 'keyOf' | 'hrefOf'>) {
   const [key, setKey] = useState<string | null>(null);
@@ -197,7 +197,7 @@ type ListParts<Row> = {
   readonly held?: string;
 };
 
-/** The table. `rows` are those of the answer if it is absent. The children take the place of the table. */
+/** The table, or children in its place. Without `rows`, the table has the rows of the answer. */
 type ListTable<Row> =
   | (Omit<TableProps<Row>, 'rows' | 'none'> & { readonly rows?: readonly Row[]; readonly children?: undefined })
   | { readonly children: ComponentChildren; readonly columns?: undefined; readonly rows?: undefined };
@@ -328,13 +328,13 @@ type LiveRows<Row> = {
 
 type LiveOptions<Row> = {
   readonly keyOf: (row: Row) => string;
-  /** Whether new rows are shown at once, the latest first. The number of rows does not grow. */
+  /** Whether new rows are shown at once, the latest first. At most PAGE_SIZE rows are then shown. */
   readonly follow?: boolean;
 };
 
 type Changes<Row> = {
   readonly changed: ReadonlyMap<string, Row>;
-  /** The latest new rows by their keys, at most as many as the list shows. */
+  /** The latest new rows by their keys, at most PAGE_SIZE. */
   readonly latest: ReadonlyMap<string, Row>;
   readonly fresh: number;
 };

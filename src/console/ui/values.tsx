@@ -1,4 +1,6 @@
-/** Shows single values: states, ids, times, icons and payloads. */
+/**
+ * Shows single values: states, ids, times, icons, faults and payloads. Also copies texts, and reads and writes times.
+ */
 import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { ConnectionStatus, Outcome, Stage } from '../../../generated/console.ts';

@@ -1,4 +1,7 @@
-/** Holds the words for enums of the schema that are not states of commands. */
+/**
+ * Writes values as text: the words for enums that are not states of commands, numbers, durations, times and ids. Also
+ * makes hidden characters visible in every text that the console draws.
+ */
 import { options, type VNode } from 'preact';
 import type { DisconnectCause, ExecutionEvidence, HeartbeatIndicator, WaitStage } from '../../../generated/console.ts';
 import { visibleText } from '../../protocol/visible-text.ts';
@@ -61,7 +64,9 @@ export function whole(value: number): string {
   return WHOLE.format(value).replaceAll(',', '\u202f');
 }
 
-/** Returns a number with at most three significant digits: `84`, `1.31`, `62.4`, `3 734`. */
+/**
+ * Returns a number with two decimals below 10, one below 100 and none above, without zeros at the end: `1.31`, `62.4`.
+ */
 export function amount(value: number): string {
   if (Number.isInteger(value) || value >= 100) return whole(value);
   const text = value.toFixed(value < 10 ? 2 : 1);
@@ -138,7 +143,9 @@ export function shortId(id: string): string {
 /** The length up to which a name stays on one line of a table, in characters. */
 const ONE_LINE = 28;
 
-/** Returns the class of a name in a table. A long one takes several lines, because a cut name could be another's. */
+/**
+ * Returns the class of a name in a table. A long name takes several lines, because a cut one could look like another.
+ */
 export function nameClass(...names: readonly string[]): string | undefined {
   return names.join(' / ').length > ONE_LINE ? 'long' : undefined;
 }
