@@ -124,7 +124,9 @@ function createCountedPuts(clock: Pick<Clock, 'now'>, shares: Shares) {
     put.holdings.release('spilled_bytes', put.bytes);
   };
   return {
-    /** Returns why this many bytes may not be put: `share_exceeded` or `store_full`; null if they may. Counts nothing. */
+    /**
+     * Returns why this many bytes may not be put: `share_exceeded` or `store_full`; null if they may. Counts nothing.
+     */
     refusal(userId: string, bytes: number): CallboardError | null {
       const now = clock.now();
       for (let old = byAge.first(); old && old.expiresAt <= now; old = byAge.first()) remove(old.name);

@@ -18,8 +18,8 @@ export type LuaFile = {
   /** `-- grouped: yes`: the act may leave its writes to the end of the call, together with those of other acts. */
   readonly grouped: boolean;
   /**
-   * `-- rows: 3`: each three arguments make the act take as long as reading one record. `-- rows: all`: the act may take
-   * as long as a whole call. Null: its work does not depend on its arguments. See MAX_ROWS of store/batches.ts.
+   * `-- rows: 3`: for each three arguments, the act takes as long as reading one record. `-- rows: all`: the act may
+   * take as long as a whole call. Null: its work does not depend on its arguments. See MAX_ROWS of store.ts.
    */
   readonly rows: number | 'all' | null;
 };
