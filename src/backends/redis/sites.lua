@@ -260,7 +260,7 @@ end
 -- Redeems a ticket. The first time it must not have expired; afterwards it can be redeemed again for as long as its
 -- session is kept.
 -- a: 1 ticket hash; 2 the most redeemed tickets of a session
--- Returns its row; false if there is none, or it has expired.
+-- Returns its row; false if there is none, it has expired, or its session is gone.
 -- class: allow_oom
 -- needs: lib-sites
 acts['sites-redeem-ticket'] = function(a)
