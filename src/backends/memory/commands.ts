@@ -292,7 +292,7 @@ export function createMemoryWaiters(tx: MemoryTransaction, reads: Omit<WaiterSto
 type Box = { readonly deliver: (row: MailboxRow) => void; rows: MailboxRow[]; scheduled: boolean };
 
 /**
- * The mailboxes of the nodes in one process. Messages are delivered in order, in a microtask, after the act that posted
+ * The mailboxes of the nodes in one process. Rows are delivered in order, in a microtask, after the act that posted
  * them is complete.
  */
 export class Mailboxes {

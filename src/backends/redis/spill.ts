@@ -29,7 +29,8 @@ const CLEANED = 500;
 
 /**
  * Creates a spill store in Redis. Payloads are as durable as Redis is. The name of a payload decides its partition.
- * Throws `store_full` if the limit on bytes is reached, or Redis itself has no memory left.
+ * `put` throws `share_exceeded` or `store_full` if a limit on bytes is reached, and `store_full` if Redis itself has no
+ * memory left.
  */
 export function createRedisSpill({ store, sha256, clock, shares }: RedisSpillOptions): SpillStore {
   const bound = Math.floor((shares.bounds.spilled_bytes.total ?? SPILL_BYTES) / store.partitions);

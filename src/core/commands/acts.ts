@@ -191,8 +191,8 @@ type RetryEntry<T> = {
 export interface StoreRetryQueue {
   /**
    * Runs the entry, after those that already wait. While the store does not answer, the entry is kept and retried in
-   * order. Rejects with `store_unavailable` if there is no more room or the queue was stopped. Any other error of `run`
-   * is passed on without a retry.
+   * order. Rejects with `store_unavailable` if the entry must wait and there is no more room, or the queue was stopped.
+   * Any other error of `run` is passed on without a retry.
    */
   take<T>(entry: RetryEntry<T>): Promise<T>;
   /** The number of waiting entries. */

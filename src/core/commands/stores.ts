@@ -323,7 +323,7 @@ export interface WaiterStore {
 /** A row of a node's mailbox. Rows are delivered in the order posted, each at most once per boot. */
 export type MailboxRow =
   | { readonly kind: 'command'; readonly key: CommandKey }
-  /** Asks the node to request that the client stops this command. */
+  /** Asks the node to send a cancel of this command to the client. */
   | { readonly kind: 'cancel'; readonly key: CommandKey; readonly reason: string | null }
   /** The command ended without a report of its client, so it no longer counts in the window of its link. */
   | { readonly kind: 'ended'; readonly key: CommandKey }

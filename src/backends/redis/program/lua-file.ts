@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 
 /**
  * What Redis does with an act when it has no memory left. `grow`: it refuses the whole call, because the act may need
- * memory. `allow_oom`: it runs the act, because the act ends or frees something.
+ * memory. `allow_oom`: it runs the act, because the act reads, ends or frees something.
  */
 export type ActClass = 'grow' | 'allow_oom';
 
