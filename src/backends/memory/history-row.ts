@@ -1,6 +1,6 @@
 /**
- * The rows of the memory history: one retained message each, in few bytes, with the stream that it is in; rows of link
- * histories; and a linked list of rows. Only history-rows.ts adds and drops rows.
+ * The rows of the memory history: each holds one retained message in few bytes. Also the streams and users that have
+ * the rows, and a linked list of rows. Only history-rows.ts adds and drops rows.
  */
 import { linkRowId, type LinkDetails } from '../../core/connections/connection.ts';
 import type { Message, NewMessage, StoredPayload } from '../../core/history/message.ts';

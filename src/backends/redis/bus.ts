@@ -36,7 +36,7 @@ export type RedisBus = Bus & {
   close(): void;
 };
 
-/** `read`: reads the present row of a client; null if there is none. */
+/** `read`: reads the current row of a client; null if there is none. */
 type BusParts = RedisParts & { readonly read: (key: ClientKey) => Promise<Connection | null> };
 
 export function createRedisBus(parts: BusParts): RedisBus {
@@ -222,7 +222,7 @@ function lightEvent(store: Store, event: ConnectionEvent): SentEvent {
 
 type WholeEventsOptions = {
   readonly store: Store;
-  /** Reads the present row of a client; null if there is none. */
+  /** Reads the current row of a client; null if there is none. */
   readonly read: (key: ClientKey) => Promise<Connection | null>;
   readonly deliver: (event: ConnectionEvent) => void;
 };

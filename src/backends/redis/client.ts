@@ -187,8 +187,8 @@ function membersOf(row: unknown): ReadonlyMap<string, string> {
 }
 
 /**
- * Connects a client again whenever it ends, unless its owner closed it. ioredis ends a client for good if a failover is
- * announced while it still looks for the master.
+ * Connects a client again whenever it ends, unless its owner closed it. ioredis ends a client and does not reconnect if
+ * a failover is announced while it is still looking for the master.
  */
 function reviving(client: Redis): Redis {
   let closed = false;

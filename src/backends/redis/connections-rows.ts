@@ -1,6 +1,6 @@
 /**
- * What the listings of connections, contexts and windows share: decodes connection rows and says whether a connection
- * is up at a given time, reads pages and counts from the indexes by name, and computes the revisions of advertised
+ * The parts that the stores of connections and contexts share: decodes connection rows and says whether a connection is
+ * up at a given time, reads pages and counts from the indexes by name, and computes the revisions of advertised
  * actions.
  */
 import type { ClientType, Connection, DisconnectCause, Predecessor } from '../../core/connections/connection.ts';

@@ -387,8 +387,8 @@ function keptOf(value: string): Kept {
 }
 
 /**
- * A stored context that is decoded when it is first asked for. Most rows that a filter reads do not match it, and to
- * decode a row costs five times as much as to search its text.
+ * A stored context that is decoded when it is first read. Most rows that a filter reads do not match it, and to decode
+ * a row costs five times as much as to search its text.
  */
 class StoredContext {
   readonly #reporter: Reporter;

@@ -2,10 +2,11 @@
 import calculateSlot from 'cluster-key-slot';
 
 /**
- * Every kind of key that callboard has in Redis, and what it holds. A key is `<tag>:<kind>`, followed by one or two
- * more parts after colons where `holds` says of what it is. The tag is the partition's, in braces, so that all keys of
- * a partition are in one slot of a cluster. No text of a user is part of a key. `ends` says when a key is removed.
- * `ttl`: at its expiry. `emptied`: with its last member. `node`: with its node. `kept`: never.
+ * Every kind of key that callboard has in Redis, and what it holds. A key is `<tag>:<kind>`. If it belongs to a client,
+ * a user, a scope or the like, as `holds` says, one or two hashes or ids follow, each after a colon. The tag is the
+ * partition's, in braces, so that all keys of a partition are in one slot of a cluster. No text of a user is part of a
+ * key. `ends` says when a key is removed. `ttl`: at its expiry. `emptied`: with its last member. `node`: with its node.
+ * `kept`: never.
  */
 export const KINDS = {
   meta: {

@@ -1,6 +1,6 @@
 /**
- * What the store of nodes consists of: encodes and decodes mailbox rows and reports, reads a mailbox, runs the cleanup
- * after nodes that are gone, and finds nodes that no longer renew their lease.
+ * The parts of the node store: encodes and decodes mailbox rows and reports, reads a mailbox, runs the cleanup after
+ * nodes that are gone, and finds nodes that no longer renew their lease.
  */
 import type { DispatcherNode, MailboxRow, NodeReport } from '../../core/commands/stores.ts';
 import type { Connection } from '../../core/connections/connection.ts';

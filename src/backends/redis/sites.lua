@@ -54,7 +54,7 @@ lib.sites_session = function(sh)
   return nil
 end
 
--- Forgets the sessions of a site that are due to be forgotten.
+-- Forgets at most 1000 sessions of a site that are due to be forgotten.
 lib.sites_sweep = function(site)
   local due = call('ZRANGEBYSCORE', key('sessionends', site), '-inf', text(now), 'LIMIT', 0, 1000)
   for _, member in ipairs(due) do lib.sites_drop(site, member) end

@@ -24,8 +24,8 @@ export type StoreOptions = {
 };
 
 /**
- * Runs acts, each of which is atomic, and lists of reads. All that is requested in one tick is sent together, so an act
- * or a list takes at most one round trip.
+ * Runs acts, each of which is atomic, and lists of reads. The requests of one tick to a partition are sent together. An
+ * act or a list takes one round trip; an act takes two if Redis does not have its program yet.
  */
 export interface Store {
   readonly namespace: string;
@@ -284,7 +284,7 @@ function* parts(asked: readonly Asked[], { rowsOf }: Programs): Generator<readon
   if (part.length > 0) yield part;
 }
 
-// Sends the reads of a tick to Redis as pipelines, and gives each its answers. Never writes by itself.
+// Sends the reads of a tick to Redis as pipelines, and gives each its answers.
 
 /**
  * The most reads in a short list. A longer list is sent alone, so that the short lists of the same tick do not wait.

@@ -35,7 +35,7 @@ export class Subscriber {
   readonly #wanted: Set<string>;
   /** The channels for which the connection has sent SUBSCRIBE, whether or not Redis has confirmed it. */
   #held = new Set<string>();
-  /** The channels of which `#wanted` and `#held` may differ. */
+  /** The channels that may be in only one of `#wanted` and `#held`. */
   readonly #changed = new Set<string>();
   #unconfirmed: Set<string>;
   #ready = pending();

@@ -39,7 +39,7 @@ export type DeliveryActs = {
   report(key: CommandKey, report: Omit<Report, 'kept'>): MaybePromise<ReportResult>;
   finish(key: CommandKey, end: Omit<End, 'kept'>): MaybePromise<FinishResult>;
   settle(key: CommandKey, settlement: Settlement): Promise<SettleResult>;
-  /** Publishes to the watchers of the command that it changed. */
+  /** Publishes to the watchers of a command that the command changed. */
   hint(key: CommandKey, progress?: JsonText | null): void;
 };
 

@@ -81,10 +81,7 @@ export interface Transaction<E extends HeldCommand, C extends ClientView<E>> {
   noMark(client: C, commandId: string): ShareRefusal | null;
   /** Returns why the params may not wait: they exceed what the user may hold. */
   noRoom(client: C, params: JsonText): ShareRefusal | null;
-  /**
-   * Whether the wait may be registered: the command has fewer than `most` waits, or has this one already. In a preview,
-   * `waiter` has only `waitFor`.
-   */
+  /** Whether the command has fewer than `most` waits. In a preview, `waiter` has only `waitFor`. */
   canWait(entry: E, waiter: Pick<NewWaiter, 'waitFor'>, most: number): boolean;
 
   // Writes.
@@ -95,7 +92,7 @@ export interface Transaction<E extends HeldCommand, C extends ClientView<E>> {
   add(client: C, request: AdmitRequest, command: Command, markedBy: string | null): E;
   /** Reserves room for the mark of a known command, if there is room and none is reserved yet. */
   reserveMark(entry: E): void;
-  /** Registers a wait, unless it is registered. */
+  /** Registers a wait. No other wait has its rpc id. */
   wait(entry: E, waiter: NewWaiter): void;
   /** Removes a wait. Can be repeated. */
   unwait(key: CommandKey, rpcId: string): void;
