@@ -1,7 +1,4 @@
-/**
- * A compact table of marks. A mark is the short remainder of an ended command's record. The table does not know when a
- * mark expires.
- */
+/** A compact table of marks, the short remainders of ended commands' records. It does not know when a mark expires. */
 
 /**
  * A mark as numbers: 128 bits of a digest of the command's key, 128 bits of a digest of the invocation, and how the
@@ -29,8 +26,8 @@ const SMALLEST = 4;
 const FULLEST = 0.75;
 
 /**
- * A compact table to which marks are only added. Each mark takes 37 bytes in an array that grows by a quarter at a
- * time. An index with open addressing finds the marks. It is at most three quarters full. A slot takes 2 bytes, or 4
+ * A table to which marks are only added. Each mark takes 37 bytes in arrays that grow by a quarter at a time. An index
+ * with open addressing finds the marks; at most three quarters of its slots are in use. A slot takes 2 bytes, or 4
  * bytes in a shard with more than 49,152 marks. The table is divided into shards by key, so that growing never takes
  * long. Keys must be uniformly distributed, and requesters must not be able to choose them.
  */

@@ -1,4 +1,7 @@
-/** Remembers the digests of ended commands whose records are gone, so that repeated requests are recognised. */
+/**
+ * Remembers the digest and the outcome of ended commands whose records are gone, so that repeated requests are
+ * recognised.
+ */
 import { hash, randomBytes } from 'node:crypto';
 import { NO_DIGEST, type CommandMark, type ExecutionEvidence, type Outcome } from '../../core/commands/command.ts';
 import { ByClient } from '../../core/collections.ts';

@@ -176,7 +176,7 @@ function isSeenOnce({ commandId, sightings, terminalAt }: Command, instanceId: s
   );
 }
 
-/** Returns whether the text is what `endMessageId` gives for a result, without building that text. */
+/** Returns whether the text equals the `endMessageId` of a result, without building that id. */
 function isResultId(messageId: string, commandId: string, instanceId: string): boolean {
   return (
     messageId.length === commandId.length + RESULT_PART.length + instanceId.length &&

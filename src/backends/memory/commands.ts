@@ -1,6 +1,6 @@
 /**
- * Core's stores of commands, waiters and nodes in memory: the rules of commands over a transaction that applies each
- * verb at once, and the mailboxes of nodes.
+ * Core's stores of commands, waiters and nodes in memory: a transaction that applies each change of core's rules at
+ * once, and the mailboxes and reports of nodes.
  */
 import type { Command, CommandMark, NewWaiter } from '../../core/commands/command.ts';
 import { CommandRules } from '../../core/commands/rules.ts';
@@ -50,15 +50,15 @@ type Acts = {
   readonly holdingsOf: (userId: string) => Holdings;
 };
 
-/** A client with an object in the ledger, or one without: it has no link and no command. */
+/** A client that has an object in the ledger, or one that has none, because it has no link and no live command. */
 type Client = ClientView<Entry> & {
   readonly holdings: Holdings;
   readonly user: Pick<UserLedger, 'holdings' | 'unmarkedId'>;
 };
 
 /**
- * The transaction of every act in memory. An act is one synchronous function, so nothing runs between its verbs, and
- * each is applied at once. All changes to the commands of the ledger are made here.
+ * The transaction of every act in memory. An act is one synchronous function, so nothing runs between its changes, and
+ * each change is applied at once. All changes to the commands of the ledger are made here.
  */
 export class MemoryTransaction implements Transaction<Entry, Client> {
   now = 0;
@@ -91,7 +91,7 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
     return this.#ledger.peekClient(key) ?? this.#idleClient(key);
   }
 
-  /** What was seen cannot be outdated: core reads it in the same tick. */
+  /** Always false: core reads the connection in the same tick, so it cannot be outdated. */
   isOutdated(): boolean {
     return false;
   }
@@ -292,7 +292,7 @@ export function createMemoryWaiters(tx: MemoryTransaction, reads: Omit<WaiterSto
 type Box = { readonly deliver: (row: MailboxRow) => void; rows: MailboxRow[]; scheduled: boolean };
 
 /**
- * The mailboxes of the nodes in one process. Messages are delivered in order, in a microtask, after the act that posted
+ * The mailboxes of the nodes in one process. Rows are delivered in order, in a microtask, after the act that posted
  * them is complete.
  */
 export class Mailboxes {

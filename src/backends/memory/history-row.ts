@@ -1,4 +1,7 @@
-/** Holds one retained message in few bytes, and names its stream. Only history-rows.ts adds and drops rows. */
+/**
+ * The rows of the memory history: each holds one retained message in few bytes. Also the streams and users that have
+ * the rows, and a linked list of rows. Only history-rows.ts adds and drops rows.
+ */
 import { linkRowId, type LinkDetails } from '../../core/connections/connection.ts';
 import type { Message, NewMessage, StoredPayload } from '../../core/history/message.ts';
 import { utf8Length } from '../../core/json.ts';
@@ -138,7 +141,7 @@ export class RowList {
   }
 }
 
-// Creates the history rows of links that opened or ended. Adding them to history is the task of history-rows.ts.
+// The history rows of links that opened or ended.
 
 /** A message of a link history. */
 type LinkMessage = NewMessage & { readonly link: LinkDetails };

@@ -1,4 +1,7 @@
-/** Holds the retained messages and their indexes. No other file may add or drop a message. */
+/**
+ * Holds the retained messages and their indexes, remembers which messages were dropped early, and has the rows of
+ * messages about commands. No other file may add or drop a message.
+ */
 import type { Command } from '../../core/commands/command.ts';
 import {
   NO_PAYLOAD,
@@ -144,7 +147,7 @@ function streamFor(state: State, { userId, suffix }: Pick<StreamHead, 'userId' |
     rows: [],
     head: 0,
     nextSeq: state.seqFloor,
-    // A stream with the same name may have been dropped completely before.
+    // A stream with the same name may have been dropped before, with all its messages.
     evictedAt: state.evictions.wholeStreamAt(userId),
     place: null,
   };
@@ -264,7 +267,8 @@ type Evictions = ReturnType<typeof createEvictions>;
 
 /**
  * Remembers that messages were dropped early, for as long as these messages would still be shown. An answer that could
- * have contained one of them has a gap. Each method takes constant time, and each user takes one small object.
+ * have contained one of them has a gap. Each method takes amortised constant time, and each user takes one small
+ * object.
  */
 function createEvictions() {
   const notes = new Map<string, Note>();
@@ -273,8 +277,8 @@ function createEvictions() {
   let anyWholeStream = NEVER;
   return {
     /**
-     * Records that a message of this user was dropped. `at`: when the message was retained. `streamGone`: whether it was
-     * the last message of its stream.
+     * Records that a message of this user was dropped. `at`: when the message was retained. `streamGone`: whether it
+     * was the last message of its stream.
      */
     note(userId: string, at: number, streamGone: boolean): void {
       const note = notes.get(userId) ?? { userId, droppedAt: NEVER, wholeStreamAt: NEVER, place: null };
@@ -303,7 +307,7 @@ function createEvictions() {
   };
 }
 
-// Creates the history rows of messages about commands. Adding them to history is the task of history-rows.ts.
+// The history rows of messages about commands.
 
 /** The values that the rows of all commands of one client share: the client's ids, and the suffix of their stream. */
 export type StreamHead = ClientKey & { readonly suffix: string };

@@ -48,7 +48,7 @@ type MemoryHistoryOptions = {
   readonly limits?: Partial<TableLimits> | undefined;
   /** The deduplicator. The acts that record ends of commands use it too. If absent, the store creates its own. */
   readonly dedup?: MemoryDedup;
-  /** What each user holds of the shared resources. If absent, the store has a table of its own. */
+  /** The holdings of users. If absent, the store counts them in a table of its own. */
   readonly shares?: Shares;
 };
 
@@ -71,15 +71,16 @@ export interface MemoryHistory extends HistoryStore {
   keepLink(row: NewMessage): void;
   ingest(message: IngestedMessage): IngestResult;
   /**
-   * Returns what is held now, and what was dropped for lack of room since the start. Link histories are not included.
+   * Returns what is held, including messages that expired since the last read, and what was dropped for lack of room
+   * since the start. Link histories are not included.
    */
   totals(): Readonly<Totals>;
 }
 
 /**
- * Creates the history of one process. Every method first drops expired messages, so that no answer shows or counts
- * them. A message may be dropped early because of a limit on bytes or on a user's streams. Answers then have a gap
- * `evicted` for as long as the message would have been shown.
+ * Creates the history of one process. Every method except `totals` first drops expired messages of the tables that it
+ * uses, so that no answer shows or counts them. A message may be dropped early because of a limit on bytes or on a
+ * user's streams. Answers then have a gap `evicted` for as long as the message would have been shown.
  */
 export function createMemoryHistory({ clock, limits: given, dedup, shares }: MemoryHistoryOptions): MemoryHistory {
   const limits: TableLimits = { ...TABLE_LIMITS, ...given };
@@ -271,9 +272,7 @@ function sharesOf(guarantee: number, total: number): Shares {
   return createShares({ history_bytes: { guarantee: Math.min(guarantee, total), total } });
 }
 
-// Reads as many rows as fit within given limits, for the raw view of the history.
-
-/** Takes rows from the beginning, as many as fit within the limits. */
+/** Takes rows from the beginning, as many as fit within the limits, for the raw view of the history. */
 function sampleRows(rows: Iterable<Row>, bounds: SampleBounds): Omit<RawSample, 'gaps'> {
   const sampling = new Sampling(bounds);
   for (const row of rows) if (!sampling.offer(row.message, () => storedOf(row))) break;

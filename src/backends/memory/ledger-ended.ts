@@ -1,4 +1,6 @@
-/** Keeps ended commands until their time is over, or until there is no room for them. It ends no command. */
+/**
+ * Keeps ended commands until their idempotency window is over, or until there is no room for them. It ends no command.
+ */
 import type { CommandMark } from '../../core/commands/command.ts';
 import { isCode } from '../../core/errors.ts';
 import type { CommandKey } from '../../core/ids.ts';
@@ -24,10 +26,10 @@ export type EndedOptions = {
 };
 
 /**
- * The ended commands, each kept until its window is over. Three shares bound them. Beyond `result_bytes`, results are
- * dropped. Beyond `ended_records`, records are reduced to their marks. `marks` bounds the number of marks. Results and
- * records are dropped oldest first, from the user who is most over their guarantee, or from all users if none is over.
- * Each method takes amortised constant time.
+ * The ended commands. Each is kept until its window is over. Three shares bound them. Beyond `result_bytes`, results
+ * are dropped. Beyond `ended_records`, records are reduced to their marks. `marks` bounds the number of marks. Results
+ * and records are dropped oldest first, from the user who is most over their guarantee, or from all users if none is
+ * over. Each method takes amortised constant time.
  */
 export class EndedCommands {
   readonly users: UserLedgers;
@@ -138,9 +140,9 @@ export class EndedCommands {
   }
 
   /**
-   * Reduces a record to its mark. If there was no room for the mark, drops the record without one. That happens only if
-   * the relay made the command's id. The greatest of these ids is remembered, and callers may not choose an id up to
-   * it.
+   * Reduces a record to its mark. If no room was reserved for the mark, drops the record without one, which happens
+   * only if the relay made the command's id. The greatest of these ids is remembered: callers may not choose an id that
+   * the relay may have made and that is not greater.
    */
   #reduce(entry: Entry): void {
     const { commandId, client, marked, result } = entry;

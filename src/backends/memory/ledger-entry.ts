@@ -1,4 +1,7 @@
-/** One command of the ledger, with its waiters and its positions in the indexes. Only acts may change it. */
+/**
+ * The objects of the ledger: a command with its waiters and its positions in the indexes, a waiter, the queue of a
+ * client, and the data of a user. Only acts may change them.
+ */
 import { waiterOf, type Command, type NewWaiter, type Waiter } from '../../core/commands/command.ts';
 import type { Binding } from '../../core/commands/stores.ts';
 import type { HeldCommand, Progress } from '../../core/commands/transaction.ts';
@@ -61,7 +64,7 @@ export class Entry extends DueItem implements HeldCommand {
     this.#record = command;
   }
 
-  /** Nothing asks for an attempt again, because every act in memory is answered. */
+  /** No dispatch is requested twice, because every act in memory is answered. */
   get markedBy(): null {
     return null;
   }
@@ -204,7 +207,8 @@ export class ClientQueue {
 }
 
 /**
- * The ledger's data of one user: what the user holds of the shares, and the user's ended commands, oldest first.
+ * The ledger's data of one user: the user's holdings, the user's ended commands, oldest first, and the waiters for the
+ * user's commands.
  */
 export type UserLedger = {
   readonly userId: string;

@@ -1,4 +1,4 @@
-/** Holds one object for each user, with the user's ended commands and holdings. */
+/** Holds one object for each user, with the user's holdings, ended commands and waiters. */
 import type { Shares } from '../../core/shares/shares.ts';
 import type { Entry, UserLedger } from './ledger-entry.ts';
 import { List, SparseQueue } from './collections.ts';
@@ -11,7 +11,10 @@ export function hasNoResult(entry: Entry): boolean {
   return entry.result === null;
 }
 
-/** The objects of users. A user has one for as long as the user has a client, an ended command or a mark. */
+/**
+ * The objects of users. A user has one for as long as the user has a client, an ended command or a mark, and until
+ * `shortUntil` is over.
+ */
 export class UserLedgers {
   readonly #shares: Shares;
   readonly #users = new Map<string, UserLedger>();

@@ -1,5 +1,6 @@
 /**
- * Holds the data that the stores of commands, waiters and nodes share. It contains no rule about states of commands.
+ * The live and ended commands with their indexes: the data that the stores of commands, waiters and nodes share. It
+ * contains no rule about states of commands.
  */
 import { ByClient } from '../../core/collections.ts';
 import type { Clock } from '../../core/ports.ts';
@@ -101,7 +102,7 @@ export class Ledger {
   end(entry: Entry, now: number): void {
     const { client, command } = entry;
     this.#ended.expire(now);
-    // This must be the first step, because the steps below may drop the command's client, and with it its user.
+    // The entry is added before the steps below, because they may drop the command's client, and with it the user.
     this.#ended.add(entry);
     this.#due.delete(entry);
     if (entry.place) (wasDispatched(command) ? client.running : client.waiting).remove(entry.place);
@@ -118,8 +119,8 @@ export class Ledger {
   }
 
   /**
-   * Drops results and records until their totals are kept. An act that ends a command calls it after the replies,
-   * because a reply may contain the command's result.
+   * Drops results and records until the totals of their shares are kept. An act that ends a command calls it after the
+   * replies, because a reply may contain the command's result.
    */
   keepWithin(now: number): void {
     this.#ended.keepWithin(now);
@@ -239,7 +240,7 @@ export class Ledger {
   }
 }
 
-/** Counts a reservation of a user. The own scope of a user needs no such count. */
+/** Counts a reservation of a user. A user's own scope needs no such count. */
 function countMember({ scopeId, members }: Scope, userId: string, by: number): void {
   if (scopeId === userId) return;
   const held = (members.get(userId) ?? 0) + by;

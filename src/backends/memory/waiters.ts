@@ -14,8 +14,8 @@ type Rows = List<WaiterRow>;
 type Poster = { post(nodeId: string, row: MailboxRow): void };
 
 /**
- * The waiters that are not resolved, in the order of registration. Besides the list of all waiters, the ledger's
- * objects hold a list for each user and each client.
+ * The waiters that are not resolved, in the order of registration. This index has the list of all waiters; the ledger's
+ * objects have a list for each user and each client.
  */
 export class WaiterIndex {
   readonly all: Rows = new List();

@@ -104,8 +104,8 @@ end
 
 -- act: list
 -- Lists the rows of acts in the audit, newest first. a: 1 hash of the user that they concern, or '' for all; 2 only
--- rows before this number, or ''; 3 the most rows. Returns for each row its number, its line, and the line of its
--- outcome or false.
+-- rows before this number, or ''; 3 the most rows. Returns for each row its number, its line (false if the row was
+-- removed), and the line of its outcome or false.
 -- class: allow_oom
 -- needs: lib-audit
 acts['audit-list'] = function(a)

@@ -1,4 +1,4 @@
--- Tickets of signed-in people.
+-- Sign-in tickets that were used.
 
 -- act: take-ticket
 -- Marks a sign-in ticket as used. a: 1 ticket hash; 2 how long to remember that, ms. Returns 1 the first time, 0

@@ -1,6 +1,6 @@
 /**
  * Core's Bus over Redis: publishes events to the other nodes and delivers theirs to the listeners of this process. It
- * stores nothing.
+ * stores nothing but a note that this node listens to hints of commands.
  */
 import { randomUUID } from 'node:crypto';
 import type { Bus, ConnectionEvent } from '../../core/backend.ts';
@@ -36,7 +36,7 @@ export type RedisBus = Bus & {
   close(): void;
 };
 
-/** `read`: reads the present row of a client; null if there is none. */
+/** `read`: reads the current row of a client; null if there is none. */
 type BusParts = RedisParts & { readonly read: (key: ClientKey) => Promise<Connection | null> };
 
 export function createRedisBus(parts: BusParts): RedisBus {
@@ -48,8 +48,8 @@ export function createRedisBus(parts: BusParts): RedisBus {
     const place = commands.changed(topic, listeners.has(topic));
     if (!place) return;
     const subscribe = (): void => subscriber.want(place.channel, listeners.has(topic));
-    // Once the subscription is confirmed, the listeners read the record again. Changes after that reading reach them
-    // only as hints, and hints are published only after `watch` has noted this node. So the note comes first.
+    // Once the subscription is confirmed, the listeners read the record again. They learn of later changes only by
+    // hints, and hints are published only after `watch` has noted this node. So the note comes first.
     const noted = listeners.has(topic) ? watch.want(place.partition) : null;
     if (noted) void noted.then(subscribe);
     else subscribe();
@@ -131,8 +131,8 @@ const MOST = 32;
 
 /**
  * Publishes by acts of the partition, so an event never overtakes the acts that were requested before it. The messages
- * of one tick are sent together. Logs the first failure, and the next one only after a success. What follows a failure
- * on a channel says that events were lost.
+ * of one tick are sent together. After a failure is logged, the next one is logged only after a success. After a
+ * failure, the next messages to the partition begin with one that says that events were lost.
  */
 function createSender({ store, log, oneServer = false }: RedisParts, origin: string): Send {
   let failing = false;
@@ -178,9 +178,9 @@ function parsed(json: string): unknown {
   }
 }
 
-// Remembers the Redis channels of the commands that someone on this node listens to. Subscribes to none itself.
+// Remembers the Redis channels of the commands that have a listener on this node. Subscribes to none itself.
 
-/** The topic of a command that someone on this node listens to. */
+/** The topic of a command that has a listener on this node. */
 type CommandTopic = { readonly topic: string; readonly key: CommandKey; readonly partition: number };
 
 function createCommandChannels(store: Store) {
@@ -199,7 +199,7 @@ function createCommandChannels(store: Store) {
     /** Returns the topics whose events these channels carry. */
     among: (channels: readonly string[]) => channels.flatMap((channel) => topics.get(channel) ?? []),
     inPartition: (partition: number) => [...topics.values()].filter((one) => one.partition === partition),
-    /** Returns the partitions of all commands that someone on this node listens to. */
+    /** Returns the partitions of all commands that have a listener on this node. */
     partitions: () => new Set([...topics.values()].map(({ partition }) => partition)),
   };
 }
@@ -222,15 +222,15 @@ function lightEvent(store: Store, event: ConnectionEvent): SentEvent {
 
 type WholeEventsOptions = {
   readonly store: Store;
-  /** Reads the present row of a client; null if there is none. */
+  /** Reads the current row of a client; null if there is none. */
   readonly read: (key: ClientKey) => Promise<Connection | null>;
   readonly deliver: (event: ConnectionEvent) => void;
 };
 
 /**
  * Returns a function that takes events as they arrive, and delivers them in that order with their actions, which it
- * reads if they were left out. If they can no longer be read, the event is dropped: the client is gone or has
- * advertised others since, and then a later event follows.
+ * reads if they were left out. An event is dropped if its actions cannot be read: the client is gone or has advertised
+ * other actions since, and then a later event follows; or Redis is away.
  */
 function createWholeEvents({ store, read, deliver }: WholeEventsOptions): (event: SentEvent) => void {
   let last: Promise<void> | null = null;

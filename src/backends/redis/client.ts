@@ -1,6 +1,6 @@
 /**
- * Opens connections to Redis with our timeouts and retries, and logs when one is lost and when it is back. Only this
- * file configures ioredis.
+ * Opens connections to Redis with our timeouts and retries, logs when one is lost and when it is back, and has the
+ * clock that follows the time of Redis. Only this file configures ioredis.
  */
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -135,8 +135,8 @@ type FailoverWatchOptions = {
 
 /**
  * Listens to the sentinels of the address, and to those that they know, until the returned function is called. While a
- * sentinel is away, its announcements are missed. The one of ioredis is not used: it subscribes again after a break
- * without catching the failure of that, which ends the process.
+ * sentinel is away, its announcements are missed. The listener of ioredis is not used: after a break it subscribes
+ * again without catching a failure, which would end the process.
  */
 function watchFailover({ target, options, moved }: FailoverWatchOptions): () => void {
   const sentinels = new Map<string, Redis>();
@@ -187,8 +187,8 @@ function membersOf(row: unknown): ReadonlyMap<string, string> {
 }
 
 /**
- * Connects a client again whenever it ends, unless its owner closed it. ioredis ends a client for good if a failover is
- * announced while it still looks for the master.
+ * Connects a client again whenever it ends, unless its owner closed it. ioredis ends a client and does not reconnect if
+ * a failover is announced while it is still looking for the master.
  */
 function reviving(client: Redis): Redis {
   let closed = false;
@@ -222,8 +222,8 @@ function clusterOf(target: Extract<RedisTarget, { form: 'cluster' }>, purpose: P
 }
 
 /**
- * While a slot moves, ioredis sends ASKING before a command and does not catch its failure, which would end the process.
- * The command itself fails as well, and its caller learns that.
+ * While a slot moves, ioredis sends ASKING before a command and does not catch its failure, which would end the
+ * process. The command itself fails as well, and its caller learns that.
  */
 function catchAsking(node: Redis): void {
   const asking = node.asking.bind(node);
@@ -260,7 +260,7 @@ function anyNodeOf(nodes: readonly Address[], { tls, options }: { tls: boolean; 
   client.on('ready', () => {
     client.cluster('SLOTS').then(
       (slots) => (known = [...nodes, ...nodesIn(slots)]),
-      // The nodes that were known stay known.
+      // The known nodes stay as they are.
       () => {},
     );
   });
@@ -324,8 +324,8 @@ type StoreClock = Clock & {
 
 /**
  * Creates the clock of a deployment, which shows the time of its store on all nodes. It adds an offset, measured every
- * 2 s, to this machine's time. It never goes back, and differs from the store's time by at most half a round trip.
- * Timers are this machine's. Throws what the first measurement throws.
+ * 2 s, to this machine's monotonic time. It never goes back, and differs from the store's time by at most half a round
+ * trip. Its timers are this machine's. Throws the error of the first measurement.
  */
 export async function createStoreClock(options: StoreClockOptions): Promise<StoreClock> {
   const { read, system, monotonic = () => performance.now(), log } = options;

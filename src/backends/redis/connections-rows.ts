@@ -1,4 +1,8 @@
-/** Decodes a connection's row from Redis, and says whether the connection is up at a given time. Pure. */
+/**
+ * The parts that the stores of connections and contexts share: decodes connection rows and says whether a connection is
+ * up at a given time, reads pages and counts from the indexes by name, and computes the revisions of advertised
+ * actions.
+ */
 import type { ClientType, Connection, DisconnectCause, Predecessor } from '../../core/connections/connection.ts';
 import { DEAD_MS, FORGET_MS } from '../../core/limits.ts';
 import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../core/page.ts';
@@ -37,9 +41,7 @@ export function decodeConnection(fields: Fields): Connection | null {
 
 const NO_PREDECESSORS: readonly Predecessor[] = [];
 
-/**
- * Reads the predecessors that `connections_predecessors` of lib-connections-ends.lua wrote; none if there is no text.
- */
+/** Reads the predecessors that `connections_predecessors` of connections.lua wrote; none if there is no text. */
 export function predecessorsOf(text: Reply | undefined): readonly Predecessor[] {
   if (typeof text !== 'string' || text === '') return NO_PREDECESSORS;
   return text.split('\n').map((one) => {
@@ -118,7 +120,7 @@ export type Listing<T> = {
   readonly bytes: (row: T) => number;
 };
 
-/** Reads the rows of a listing on behalf of one document, which remembers them. */
+/** A listing, and the document on whose behalf its rows are read. The document remembers the rows. */
 type Source<T> = { readonly looker: Looker; readonly listing: Listing<T>; readonly reading: DocumentReading };
 
 /** Reads one page, by the same rules as core's `scanSorted`. */
@@ -144,7 +146,7 @@ export async function scanPage<T>(source: Source<T>, page: PageRequest): Promise
 
 /**
  * Counts the rows that the listing keeps. A listing that keeps every row is counted by its index, without reading rows.
- * Of another, at most `most` members are read; the count is not complete if there are more.
+ * Of any other listing at most `most` members are read; the count is not complete if there are more.
  */
 export async function countRows<T>(
   source: Source<T>,
@@ -253,8 +255,8 @@ export function mergedMembers(looks: readonly Look[], partitions: readonly numbe
 const SWEEP_ROWS = 64;
 const SWEEPS = 100;
 /**
- * The most members that one act returns, and the most parts of indexes that it reads. While an act
- * runs, Redis answers no other request.
+ * The most members that one act returns, and the most parts of indexes that it reads. Redis answers no other request
+ * while an act runs.
  */
 const MAX_MEMBERS = 4_000;
 const MAX_PARTS = 200;
@@ -378,7 +380,7 @@ export function leaseViewOf(now: Reply | undefined, over: Reply | undefined): Le
 type Actions = Connection['actions'];
 type Hasher = Pick<Store, 'hash'>;
 
-/** What is remembered of a list of actions. Its text is not, because it may be large. */
+/** The revision and the length of a list of actions. The text is not kept, because it may be large. */
 type KnownRevision = { readonly revision: string; readonly chars: number };
 const knownRevisions = new WeakMap<Actions, KnownRevision>();
 

@@ -1,8 +1,8 @@
 -- Connections of clients: who is connected where, what they advertise, and how their links ended.
 
 -- library: lib-connections-ends
--- Ends connections: replaces their rows, marks them as down, and forgets them. The act that does so also adds the end
--- of the link to the link history of its user, so that each end is there once.
+-- Ends connections: replaces their rows, marks them as down, and forgets them. The same act adds the end of the link to
+-- the link history of its user, so that the history has each end once.
 -- needs: lib-connections, lib-links
 
 -- Returns why the link of a row ends when a newer one is bound now: `replaced` if it was still up.
@@ -68,7 +68,8 @@ lib.connections_end_unclosed = function(ch)
   if at then lib.links_ended(row, why or 'heartbeat_lost', at) end
 end
 
--- Forgets the rows that are due to be forgotten: at most `limit`, 64 by default. Returns true if more are left.
+-- Forgets the rows that are due to be forgotten: at most `limit`, 64 by default, and none after 2000 of their contexts
+-- and windows were removed. Returns true if more are left.
 lib.connections_sweep = function(limit)
   limit = limit or 64
   local due = call('ZRANGEBYSCORE', key('conngone'), '-inf', text(now), 'LIMIT', 0, limit + 1)
@@ -133,8 +134,8 @@ lib.connections_forget = 60000
 lib.connections_ttl = 4 * 3600000
 lib.connections_renew = 3600000
 
--- Returns when a link was lost that is not marked as down. It is lost if its node's lease ended, or if it was silent.
--- Returns nil while the link is up. The second result is the cause if the lease ended.
+-- Returns when a link that is not marked as down was lost: when its node's lease ended, or once it was silent for too
+-- long. Returns nil while the link is up. The second result is the cause if the lease ended.
 lib.connections_lost = function(node, lastSeenAt)
   local silent = tonumber(lastSeenAt) + lib.connections_dead
   local lease = tonumber(call('ZSCORE', key('nodes'), node) or nil)
@@ -170,7 +171,7 @@ end
 
 -- library: lib-links
 -- Writes the link history of users: a row for each client link that opened, and one for each that ended. In direct
--- mode, which uses no Redis, core/delivery/link-rows.ts writes the same rows.
+-- mode, which uses no Redis, core/commands/link-session.ts writes the same rows.
 -- needs: lib-history
 
 -- Adds a row. `conn`: the connection's row. Its field `links` says where and how long rows are kept: hash of the user,

@@ -1,4 +1,7 @@
-/** Core's ConnectionStore over Redis: which clients are connected, since when, and to which node. */
+/**
+ * Core's ConnectionStore over Redis: which clients are connected, since when, and to which node. Has a cache of the
+ * connections that this process read last.
+ */
 import { BoundedMap } from '../../core/collections.ts';
 import {
   matchesConnection,
@@ -89,7 +92,7 @@ function connectArgs(parts: RedisParts, request: ConnectRequest): string[] {
   return [userId, clientId, instanceId, nodeId, clientType, ...reported, linksOf(parts, userId)];
 }
 
-/** Returns the text that says where and how long a user's link history is kept (see connections/lib-links.lua). */
+/** Returns the text that says where and how long a user's link history is kept (see lib-links in connections.lua). */
 function linksOf({ store, retentionMs, linkMessages = LINK_MESSAGES }: RedisParts, userId: string): string {
   const stream = streamHash(store, { userId, suffix: LINK_STREAM });
   return [store.hash(userId), stream, retentionMs, linkMessages].join(' ');
@@ -222,7 +225,7 @@ function getConnections(parts: GetParts, keys: readonly ClientKey[]): Promise<re
     most: READ_BATCH,
     async ask(partition, some) {
       const found = new Map<ClientKey, Connection | null>();
-      // An act returns the rows that one call may return, and the next one continues.
+      // An act answers `later` for rows beyond the most bytes of one call; the next act reads them.
       for (let left = some; left.length > 0;) {
         const before = left.map((key) => known.last(key));
         const args = left.flatMap(({ userId, clientId }, i) => {
@@ -276,8 +279,8 @@ type Known = ReturnType<typeof createKnown>;
 const KNOWN = 20_000;
 
 /**
- * Creates an empty cache, from which the oldest connections are dropped beyond KNOWN. Because of it, the answer to a
- * sign of life need not repeat what the client advertises.
+ * Creates an empty cache, from which the oldest connections are dropped beyond KNOWN. With it, the answer to a sign of
+ * life need not repeat what the client advertises.
  */
 function createKnown() {
   const known = new BoundedMap<string, Connection>({ most: KNOWN });

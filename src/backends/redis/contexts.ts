@@ -314,8 +314,8 @@ function partArgs<T>(part: ReportPart<T> | null, textsOf: (row: T) => readonly s
 }
 
 /**
- * Encodes a context as JSON without its metadata, a line break, and the metadata as they were received. They are most
- * of a context, and as a JSON string they would grow with each quotation mark.
+ * Encodes a context as JSON without its metadata, a line break, and the metadata as they were received. The metadata
+ * are most of a context, and as a JSON string they would grow with each quotation mark.
  */
 function contextText({ metadata, ...row }: ReportedContext): string {
   const text = JSON.stringify(row);
@@ -373,8 +373,8 @@ function reporterOf(key: ClientKey, values: readonly Reply[], leases: LeaseView)
 type Kept = { readonly reportedAt: number; readonly taskAssignedAt: number | null; readonly row: string };
 
 /**
- * Reads `<reported at>|<task assigned at>|<place>|<task>|<row>`, as lib-contexts.lua writes it. Only the row may
- * contain a bar.
+ * Reads `<reported at>|<task assigned at>|<place>|<task>|<row>`, as lib-contexts in contexts.lua writes it. Only the
+ * row may contain a bar.
  */
 function keptOf(value: string): Kept {
   const [reportedAt = '', assignedAt = '', place = '', task = ''] = value.split('|', 4);
@@ -387,8 +387,8 @@ function keptOf(value: string): Kept {
 }
 
 /**
- * A stored context that is decoded when it is first asked for. Most rows that a filter reads do not match it, and to
- * decode a row costs five times as much as to search its text.
+ * A stored context that is decoded when it is first read. Most rows that a filter reads do not match it, and to decode
+ * a row costs five times as much as to search its text.
  */
 class StoredContext {
   readonly #reporter: Reporter;

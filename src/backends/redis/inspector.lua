@@ -1,4 +1,4 @@
--- What the listings and summaries over all rooms read.
+-- The names and counts that the listings and the summary of commands need.
 
 -- act: names
 -- Lists names of live and ended commands: at least the next `a[7]` names after a given one, and perhaps some later

@@ -360,8 +360,8 @@ async function readReserved(store: Store, partition: number, now: number): Promi
 }
 
 /**
- * Reads a sample of commands from the scopes with the earliest deadlines. For each it returns the deadline, and when
- * the command was queued if it is queued now.
+ * Reads a sample of commands from the scopes with the earliest deadlines. Returns the deadline of each command and, if
+ * the command is queued now, the time at which it was queued.
  */
 async function sampleOf(store: Store, reserved: Counts['reserved']): Promise<readonly Sampled[]> {
   let left = DELIVERY_SAMPLE;

@@ -2,10 +2,11 @@
 import calculateSlot from 'cluster-key-slot';
 
 /**
- * Every kind of key that callboard has in Redis, and what it holds. A key is `<tag>:<kind>` or `<tag>:<kind>:<hash>`.
- * The tag is the partition's, in braces, so that all keys of a partition are in one slot of a cluster. No text of a
- * user is part of a key. `ends` says when a key is removed. `ttl`: at its expiry. `emptied`: with its last member.
- * `node`: with its node. `kept`: never.
+ * Every kind of key that callboard has in Redis, and what it holds. A key is `<tag>:<kind>`. If it belongs to a client,
+ * a user, a scope or the like, as `holds` says, one or two hashes or ids follow, each after a colon. The tag is the
+ * partition's, in braces, so that all keys of a partition are in one slot of a cluster. No text of a user is part of a
+ * key. `ends` says when a key is removed. `ttl`: at its expiry. `emptied`: with its last member. `node`: with its node.
+ * `kept`: never.
  */
 export const KINDS = {
   meta: {
@@ -143,7 +144,7 @@ export function rootOf(namespace: string): string {
   return keyOf(`{cb:${namespace}:root}`, 'meta');
 }
 
-/** Returns the name of a key. `hash`: made by `hashOf`, or a constant of callboard. */
+/** Returns the name of a key. `hash`: made by `hashOf`, or a text that no user chose, such as the id of a node. */
 export function keyOf(tag: string, kind: KeyKind, hash?: string): string {
   return hash === undefined ? `${tag}:${kind}` : `${tag}:${kind}:${hash}`;
 }

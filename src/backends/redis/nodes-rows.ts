@@ -1,4 +1,7 @@
-/** Reads and writes mailbox rows and the reports of nodes. Pure. */
+/**
+ * The parts of the node store: encodes and decodes mailbox rows and reports, reads a mailbox, runs the cleanup after
+ * nodes that are gone, and finds nodes that no longer renew their lease.
+ */
 import type { DispatcherNode, MailboxRow, NodeReport } from '../../core/commands/stores.ts';
 import type { Connection } from '../../core/connections/connection.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
@@ -287,7 +290,7 @@ async function within<T>(system: Clock, ms: number, promise: Promise<T>): Promis
   }
 }
 
-// Runs the cleanup after nodes that are gone, part by part. The rules are in nodes/reap.lua.
+// Runs the cleanup after nodes that are gone, part by part. The rules are in the act `reap` of nodes.lua.
 
 type ReaperOptions = {
   readonly parts: Pick<RedisParts, 'store' | 'log'>;
@@ -301,7 +304,7 @@ export function createReaper({ parts, linksLost }: ReaperOptions) {
   const underWay = new Set<string>();
   /**
    * Removes all that a node held in a partition. `boot`: the boot id of this process if the node is its own, or null
-   * for another node. Another node is cleaned up only if its lease is over. Throws the same errors as acts.
+   * for another node. Another node is cleaned up only if its lease is over. Throws the errors of acts.
    */
   const clear = async (partition: number, node: string, boot: string | null): Promise<void> => {
     for (;;) {

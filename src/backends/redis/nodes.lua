@@ -4,7 +4,7 @@
 -- Cleans up after nodes that are gone, and removes expired state with each heartbeat of a node that lives.
 -- needs: lib-commands, lib-connections-ends, lib-ended, lib-history
 
--- How long the epoch of a node that is gone is kept, ms. Within this time, a process that resumes under that node id is
+-- How long the epoch of a node that is gone is kept, ms. A process that resumes under that node id within this time is
 -- recognized as fenced.
 lib.nodes_kept = 7 * 24 * 3600 * 1000
 
@@ -83,8 +83,8 @@ lib.nodes_lease = function(node)
 end
 lib.nodes_read_lease = function(node) return call('ZSCORE', key('nodes'), node) end
 
--- Says whether a node is alive: false once its lease is over. A node that never attached in this partition has no lease
--- and counts as alive.
+-- Says whether a node is alive: false once its lease is over. A node that has no lease in this partition, because it
+-- never attached or was cleaned up, counts as alive.
 lib.nodes_alive = function(node)
   local lease = lib.nodes_lease(node)
   return not lease or tonumber(lease) > now

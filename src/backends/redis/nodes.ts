@@ -225,7 +225,7 @@ class Member {
     }
   }
 
-  /** Handles a refusal: the store has refused a call of this node. The node then attaches again. */
+  /** Handles the store's refusal of a call of this node: the node attaches again. */
   verdict(verdict: Verdict): void {
     if (this.#state === 'left') return;
     if (verdict === 'LOST') this.#lost = 'store_lost';
@@ -234,8 +234,8 @@ class Member {
   }
 
   /**
-   * Attaches the node again, and tells the listener that the node has lost its links and waits. If the id cannot be
-   * registered yet, the listener is told all the same, and the attempt is repeated.
+   * Attaches the node again, and calls `lost` of the listener. If the id cannot be registered yet, `lost` is called all
+   * the same, and the attempt is repeated.
    */
   async #comeBack(): Promise<void> {
     const { parts, listener } = this.#options;
@@ -327,8 +327,8 @@ class Member {
   }
 
   /**
-   * Counts a row of a pulse. A pulse is one row that a node posts into its own mailbox in each partition. Once all these
-   * rows were delivered, the node knows that it reads all its mailboxes.
+   * Counts a row of a pulse. A pulse is one row that a node posts into its own mailbox in each partition. Once all
+   * these rows were delivered, the node knows that it reads all its mailboxes.
    */
   #countPulse(token: string): void {
     const arrived = (this.#pulses.get(token) ?? 0) + 1;

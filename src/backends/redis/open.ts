@@ -207,13 +207,16 @@ async function answers(store: Store): Promise<void> {
   await store.readAll((partition) => [['EXISTS', store.key(partition, 'meta')]]);
 }
 
-/** Throws `store_full` if a master has no memory left. */
+/** Fails if a master has no memory left; `within` then throws `store_full`. */
 async function hasRoom(client: Client, store: Store): Promise<void> {
   const partitions = Array.from({ length: store.partitions }, (_, partition) => store.key(partition, 'meta'));
   await Promise.all(partitions.map((key) => client.eval(MAY_GROW, 1, key)));
 }
 
-/** Waits for all of `work`. Throws `store_unavailable` if that takes longer than `ms`, or the error of what failed. */
+/**
+ * Waits for all of `work`. Throws `store_unavailable` if that takes longer than `ms`, or the first failure as
+ * `unavailable` converts it.
+ */
 async function within(system: Clock, ms: number, work: readonly MaybePromise<void>[]): Promise<void> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const cancel = system.after(ms, () => reject(unavailable(new Error(`no answer in ${ms} ms`))));
@@ -239,10 +242,10 @@ function isComplete(rooms: Partial<Backend>): rooms is Backend {
   return missing(rooms).length === 0;
 }
 
-// Creates the Redis store of each room of core (history, delivery, …), all over the same connection and settings. Opens
-// no connection; open.ts does.
-
-/** Creates the Redis store of each room of core. */
+/**
+ * Creates the Redis store of each room of core (history, commands, …), all over the same store and settings. The bus
+ * and the mailboxes open connections of their own.
+ */
 export function createRedisRooms(parts: RedisParts): Partial<Backend> {
   const { held = createHeldCommands(), waits = createLocalWaits() } = parts;
   const nodes = createRedisNodes({ ...parts, held, waits });

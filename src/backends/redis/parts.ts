@@ -6,7 +6,6 @@ import type { Client } from './types.ts';
 import type { Store } from './store.ts';
 import type { LocalWaits } from './waiters/local.ts';
 
-/** The dependencies and limits with which each store of the Redis backend is created. */
 export type RedisParts = {
   readonly store: Store;
   readonly log: Log;

@@ -39,7 +39,7 @@ acts['reconnects-counts'] = function(a)
 end
 
 -- act: note
--- Counts that a link of a client opened.
+-- Counts that a link of a client opened, unless the slot has no room for a further client.
 -- a: 1 user, 2 client; 3 '1' if it had a connection before; 4 the most clients of a slot.
 -- Returns nothing.
 -- class: grow

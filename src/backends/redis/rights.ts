@@ -1,5 +1,6 @@
 /**
- * Checks whether the Redis user may do all that the relay needs, and says which ACL rules are missing. Changes nothing.
+ * Checks, at the start and later, whether the Redis user may do all that the relay needs, and says which ACL rules are
+ * missing. Also counts what is left in the legacy keys. Changes nothing.
  */
 import type { Redis } from 'ioredis';
 import type { DeliverySummary } from '../../core/commands/stores.ts';
@@ -316,7 +317,7 @@ const CHECK_MS = 1_000;
 
 /** Watches the rights of the Redis user. */
 type RightsWatch = {
-  /** Throws `store_unavailable` with `reason` if a right is missing now, or if Redis cannot be asked. */
+  /** Throws `store_unavailable`: with `reason` if a right is missing now, without it if Redis cannot be asked. */
   check(): Promise<void>;
   /**
    * Checks the rights if this error of Redis is a refusal. Logs the missing rights when they have changed. Call it with

@@ -54,7 +54,7 @@ lib.sites_session = function(sh)
   return nil
 end
 
--- Forgets the sessions of a site that are due to be forgotten.
+-- Forgets at most 1000 sessions of a site that are due to be forgotten.
 lib.sites_sweep = function(site)
   local due = call('ZRANGEBYSCORE', key('sessionends', site), '-inf', text(now), 'LIMIT', 0, 1000)
   for _, member in ipairs(due) do lib.sites_drop(site, member) end
@@ -260,7 +260,7 @@ end
 -- Redeems a ticket. The first time it must not have expired; afterwards it can be redeemed again for as long as its
 -- session is kept.
 -- a: 1 ticket hash; 2 the most redeemed tickets of a session
--- Returns its row; false if there is none, or it has expired.
+-- Returns its row; false if there is none, it has expired, or its session is gone.
 -- class: allow_oom
 -- needs: lib-sites
 acts['sites-redeem-ticket'] = function(a)

@@ -1,4 +1,7 @@
-/** Core's SiteStore over Redis: the definitions of cooperative sites. */
+/**
+ * Core's SiteStore and SessionStore over Redis: the definitions of cooperative sites, and their sessions, grants and
+ * tickets.
+ */
 import {
   GRANTS_PER_SESSION,
   SESSIONS_PER_SITE,
@@ -349,8 +352,8 @@ function decodeTicket(row: Reply): Ticket | null {
   };
 }
 
-// Writes a partition into the ids of sessions, tokens and tickets, and reads it from such an id. So each is found
-// without knowing its owner. Pure.
+// Writes a partition into the ids of sessions, tokens and tickets, and reads it from such an id, so that each can be
+// found without its owner. Pure.
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 

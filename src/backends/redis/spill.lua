@@ -1,9 +1,8 @@
--- Where large payloads are, when they are files.
+-- Payloads that are too large for history, in deployments whose nodes share no directory.
 
 -- library: lib-spill
--- Removes expired payloads, and checks whether a new one fits. Payloads are here if they are too large for history.
--- Each is a STRING `<expiry> <text>`. The ZSET `payloads` has them as `<name>:<bytes>` by expiry, and `payloadbytes` is
--- the sum of their bytes.
+-- Removes expired payloads, and checks whether a new one fits. Each payload is a STRING `<expiry> <text>`. The ZSET
+-- `payloads` has them as `<name>:<bytes>` by expiry, and `payloadbytes` is the sum of their bytes.
 
 -- Removes a payload, and subtracts its bytes if it existed. Returns true if it existed.
 lib.spill_remove = function(name, bytes)

@@ -29,7 +29,8 @@ const CLEANED = 500;
 
 /**
  * Creates a spill store in Redis. Payloads are as durable as Redis is. The name of a payload decides its partition.
- * Throws `store_full` if the limit on bytes is reached, or Redis itself has no memory left.
+ * `put` throws `share_exceeded` or `store_full` if a limit on bytes is reached, and `store_full` if Redis itself has no
+ * memory left.
  */
 export function createRedisSpill({ store, sha256, clock, shares }: RedisSpillOptions): SpillStore {
   const bound = Math.floor((shares.bounds.spilled_bytes.total ?? SPILL_BYTES) / store.partitions);
@@ -124,7 +125,9 @@ function createCountedPuts(clock: Pick<Clock, 'now'>, shares: Shares) {
     put.holdings.release('spilled_bytes', put.bytes);
   };
   return {
-    /** Returns why this many bytes may not be put: `share_exceeded` or `store_full`; null if they may. Counts nothing. */
+    /**
+     * Returns why this many bytes may not be put: `share_exceeded` or `store_full`; null if they may. Counts nothing.
+     */
     refusal(userId: string, bytes: number): CallboardError | null {
       const now = clock.now();
       for (let old = byAge.first(); old && old.expiresAt <= now; old = byAge.first()) remove(old.name);

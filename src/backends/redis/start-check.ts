@@ -1,4 +1,8 @@
-/** Checks at the start that every Redis master is fit for a deployment: version, eviction, durability. Reads only. */
+/**
+ * The checks at the start: that every Redis master is fit for a deployment (version, eviction, durability), that all
+ * nodes use the same directory for large payloads, and that the namespace has the schema and the partitions of this
+ * node.
+ */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * Gives the stores of the Redis backend their access to Redis: it runs acts and reads in a partition. Only mailboxes
- * and the bus use a connection directly.
+ * Gives the stores of the Redis backend their access to Redis: it runs acts and reads in a partition. Besides the
+ * checks at the start, only mailboxes and the bus use a connection directly.
  */
 import { BoundedMap } from '../../core/collections.ts';
 import { CallboardError } from '../../core/errors.ts';
@@ -24,8 +24,8 @@ export type StoreOptions = {
 };
 
 /**
- * Runs acts, each of which is atomic, and lists of reads. All that is requested in one tick is sent together, so an act
- * or a list takes at most one round trip.
+ * Runs acts, each of which is atomic, and lists of reads. The requests of one tick to a partition are sent together. An
+ * act or a list takes one round trip; an act takes two if Redis does not have its program yet.
  */
 export interface Store {
   readonly namespace: string;
@@ -38,7 +38,8 @@ export interface Store {
   /**
    * Runs an act of the program. Its arguments are texts and numbers; null is sent as ''. Acts of one tick and partition
    * are sent together and run in the order of the calls. Throws `store_unavailable` if Redis does not answer (the act
-   * may have run; every act can be repeated) or refuses the node.
+   * may have run; every act can be repeated) or refuses the node; `store_full` if Redis has no memory for it;
+   * `internal` if the act fails.
    */
   act(partition: number, name: string, args: readonly (string | number | null)[]): Promise<Reply>;
   /**
@@ -94,7 +95,10 @@ export function createStore(options: StoreOptions): Store {
 
 /** The most hashes in the cache. Each act on a command needs the hashes of its client and its user. */
 const CACHED_HASHES = 10_000;
-/** The most characters of a text whose hash is cached. The cache keeps the texts, and an advertisement may be a megabyte. */
+/**
+ * The most characters of a text whose hash is cached. The cache keeps the texts, and an advertisement may be a
+ * megabyte.
+ */
 const CACHED_CHARS = 1_000;
 
 function cached(digest: (text: string) => string): (text: string) => string {
@@ -119,7 +123,7 @@ const MAX_ACTS = 32;
 const MAX_CHARS = 256 * 1024;
 /**
  * The most rows that the acts of one call read, by what their headers say (see LuaFile). A row takes up to 0.1 ms, so
- * such a call takes at most 10 ms. An act that states `all` is sent as a call of its own.
+ * such a call takes at most 10 ms. An act that states `all` never shares a call with another act that reads rows.
  */
 export const MAX_ROWS = 64;
 
@@ -130,8 +134,8 @@ type Asked = {
   readonly reject: (error: CallboardError) => void;
 };
 /**
- * The calling node, and the numbers of the last call that it sent and the last one that Redis confirmed. If Redis lost
- * a write, its number is lower than the last one that it confirmed.
+ * The calling node, the number of the last call that it sent, and that of the last call that Redis confirmed. If Redis
+ * lost a write, the number that it has is lower than `confirmed`.
  */
 type Caller = { readonly identity: Identity; sent: number; confirmed: number };
 
@@ -280,7 +284,7 @@ function* parts(asked: readonly Asked[], { rowsOf }: Programs): Generator<readon
   if (part.length > 0) yield part;
 }
 
-// Sends the reads of a tick to Redis as pipelines, and gives each its answers. Never writes by itself.
+// Sends the reads of a tick to Redis as pipelines, and gives each its answers.
 
 /**
  * The most reads in a short list. A longer list is sent alone, so that the short lists of the same tick do not wait.

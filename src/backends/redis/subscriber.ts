@@ -1,6 +1,6 @@
 /**
- * The connection that subscribes to channels of Redis. It keeps the subscriptions over interruptions and does not look
- * into messages.
+ * The connection that subscribes to channels of Redis, and the probe that notices when it receives nothing. It renews
+ * the subscriptions after interruptions, and does not read messages.
  */
 import type { Log } from '../../core/ports.ts';
 import { unavailable, type Client } from './types.ts';
@@ -19,8 +19,8 @@ type SubscriberOptions = {
    */
   readonly onSubscribed: (channels: readonly string[]) => void;
   /**
-   * Called when the fixed channels are all confirmed again after an interruption. Messages that were published in between
-   * may have been missed.
+   * Called when the fixed channels are all confirmed again after an interruption. Messages that were published in
+   * between may have been missed.
    */
   readonly onRestored: () => void;
   readonly log: Log;
@@ -35,7 +35,7 @@ export class Subscriber {
   readonly #wanted: Set<string>;
   /** The channels for which the connection has sent SUBSCRIBE, whether or not Redis has confirmed it. */
   #held = new Set<string>();
-  /** The channels of which `#wanted` and `#held` may differ. */
+  /** The channels that may be in only one of `#wanted` and `#held`. */
   readonly #changed = new Set<string>();
   #unconfirmed: Set<string>;
   #ready = pending();
@@ -258,7 +258,9 @@ export function createProbe({ partitions, publish, detached }: ProbeOptions) {
         if (!channel.sending) void send(partition, channel, sent);
       });
     },
-    /** Records a probe that arrived. Call it with the topic of each message that this process published and received. */
+    /**
+     * Records a probe that arrived. Call it with the topic of each message that this process published and received.
+     */
     received(topic: string): void {
       if (!topic.startsWith(TOPIC)) return;
       const [partition, number] = topic.slice(TOPIC.length).split(':').map(Number);

@@ -1,6 +1,6 @@
 /**
  * Records what happens to commands: reports, ends and deadlines, with the payloads, hints and counters that belong to
- * each.
+ * each. Also has the retry queue, which keeps calls to the store while it is unavailable.
  */
 import { BoundedMap } from '../collections.ts';
 import type { Deps } from '../deps.ts';
@@ -32,14 +32,14 @@ import {
 } from './stores.ts';
 
 /**
- * Records what happens to commands. Each method stores a large payload before the row that refers to it, then publishes
- * a hint to the watchers of the command and updates the counters.
+ * Records what happens to commands. `report` and `finish` store a large payload before the row that refers to it. After
+ * a change, each act publishes a hint to the watchers of the command and updates the counters.
  */
 export type DeliveryActs = {
   report(key: CommandKey, report: Omit<Report, 'kept'>): MaybePromise<ReportResult>;
   finish(key: CommandKey, end: Omit<End, 'kept'>): MaybePromise<FinishResult>;
   settle(key: CommandKey, settlement: Settlement): Promise<SettleResult>;
-  /** Publishes to the watchers of the command that it changed. */
+  /** Publishes to the watchers of a command that the command changed. */
   hint(key: CommandKey, progress?: JsonText | null): void;
 };
 
@@ -108,14 +108,12 @@ export function createActs(deps: Deps, keeper: PayloadStorage): DeliveryActs {
 }
 
 /**
- * Whether the progress reported at `reportedAt` acknowledged the command. The first report of a client does so,
- * whatever its kind.
+ * Whether the command was acknowledged at `reportedAt` or later, that is, by this report of progress: the first report
+ * of a client acknowledges the command, whatever its kind.
  */
 function isFirstSign({ acknowledgedAt }: Command, reportedAt: number): boolean {
   return acknowledgedAt !== null && acknowledgedAt >= reportedAt;
 }
-
-// Brings the reports of clients into the form that history keeps.
 
 /**
  * Brings the reports of clients into the form that history keeps. A large payload is stored only if a row will refer to
@@ -176,7 +174,7 @@ function large(text: JsonText | null): text is JsonText {
   return text !== null && isLarge(text);
 }
 
-// Keeps calls to the store that failed because it was unavailable, and repeats them in order. In memory only.
+// Keeps calls that failed because the store was unavailable, and repeats them in order. They are kept in memory only.
 
 /** The cost in bytes of keeping an entry, without its payload. */
 export const ENTRY_BYTES = 512;
@@ -193,8 +191,8 @@ type RetryEntry<T> = {
 export interface StoreRetryQueue {
   /**
    * Runs the entry, after those that already wait. While the store does not answer, the entry is kept and retried in
-   * order. Rejects with `store_unavailable` if there is no more room or the queue was stopped. Any other error of `run`
-   * is passed on without a retry.
+   * order. Rejects with `store_unavailable` if the entry must wait and there is no more room, or the queue was stopped.
+   * Any other error of `run` is passed on without a retry.
    */
   take<T>(entry: RetryEntry<T>): Promise<T>;
   /** The number of waiting entries. */

@@ -98,7 +98,8 @@ export class Dispatcher {
   enqueue(key: CommandKey): void {
     const linkQueue = this.find(key);
     if (!linkQueue) return;
-    // If the admission of a command recorded its dispatch too, the store posts no row for it.
+    // The store posts no row for a command whose admission recorded the dispatch too. So the claim of this command was
+    // not used.
     const claim = linkQueue.claims?.get(key.commandId);
     if (claim) this.settle(claim, { kind: 'skip' });
     // A row may arrive twice. A command that is being dispatched, or was dispatched, is not queued again.
@@ -117,7 +118,7 @@ export class Dispatcher {
 
   /**
    * Writes the command if its admission recorded the dispatch; else frees its room. `unanswered`: the store did not
-   * answer the admission, so it is asked to record the dispatch. Does nothing if the room was freed before.
+   * answer the admission, so it is asked to record the dispatch. Does nothing if the claim has ended before.
    */
   settle(claim: Claim, answer: DispatchResult | 'unanswered'): void {
     if (!endClaim(claim)) return;
@@ -306,9 +307,10 @@ function writeHeld(deps: Deps, linkQueue: LinkQueue, held: Map<string, Held>): v
   }
 }
 
-// Counts, measures and publishes that this node wrote a command to its client's socket.
-
-/** Counts, measures and publishes the dispatch of a command. Call it once for each command that is written. */
+/**
+ * Counts, measures and publishes that this node writes a command to its client's socket. Call it once for each command
+ * that is written.
+ */
 function noteDispatched({ metrics, backend: { bus }, events }: Deps, command: Command): void {
   const { userId, clientId, commandId, queuedAt, dispatchedAt } = command;
   metrics.count('commands_dispatched');

@@ -1,4 +1,7 @@
-/** Starts the loops of a node: its heartbeat, its mailbox, and the reconciliation of commands. */
+/**
+ * Runs a node: its heartbeat, its mailbox, the reconciliation of commands, the handling of a lost epoch and of a
+ * recovered lease, the drain, and the log of outages of the store.
+ */
 import type { Connection } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';
 import { isStoreUnavailable } from '../errors.ts';
@@ -286,8 +289,6 @@ export async function endWaits(parts: { deps: Deps; acts: DeliveryActs; waiting:
   // Replies are delivered through the mailbox in a microtask.
   await Promise.resolve();
 }
-
-// Logs the beginning and the end of an outage of the store, once each.
 
 /** Wraps a repeated task: logs once that the store is unavailable and once that it is back. */
 interface Outage {

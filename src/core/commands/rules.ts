@@ -1,6 +1,7 @@
 /**
- * The rules by which commands move, once for every store. A rule is pure but for its transaction: it decides by what
- * the transaction reads, and changes state only by the transaction's verbs.
+ * The rules by which commands change: admission, dispatch, reports, ends, moves between links, and waits. A rule reads
+ * and changes state only through its transaction. The memory backend uses these rules; the Redis backend has the same
+ * rules in Lua (backends/redis/commands).
  */
 import type { Code } from '../errors.ts';
 import { keyOf, type ClientKey, type CommandKey } from '../ids.ts';
@@ -73,7 +74,7 @@ export type Move = { readonly binding: Binding; readonly link: LinkMove };
 
 /**
  * The rules over one transaction. `E` is a command and `C` a client as the store holds them. Each public method is one
- * act, as the methods of the same name of CommandStore and WaiterStore say.
+ * act, with the guarantees of the method of the same name of CommandStore or WaiterStore.
  */
 export class CommandRules<E extends HeldCommand, C extends ClientView<E>> {
   readonly tx: Transaction<E, C>;
@@ -222,8 +223,8 @@ export class CommandRules<E extends HeldCommand, C extends ClientView<E>> {
   // Ends that clients report.
 
   /**
-   * Handles an end that a client reported. The first end from the instance that the command is bound to is recorded. Any
-   * other report is counted, or kept as evidence.
+   * Handles an end that a client reported. The first end from the instance that the command is bound to is recorded.
+   * Any other report is counted, or kept as evidence.
    */
   finish(key: CommandKey, end: End): FinishResult {
     const entry = this.tx.find(key);
@@ -251,8 +252,8 @@ export class CommandRules<E extends HeldCommand, C extends ClientView<E>> {
   }
 
   /**
-   * Keeps an end that came too late, or from another instance, as evidence. The command's record describes the first such
-   * end. History gets a row for each such end, until the record has SIGHTINGS_PER_COMMAND sightings.
+   * Keeps an end that came too late, or from another instance, as evidence. The command's record describes the first
+   * such end. History gets a row for each such end, until the record has SIGHTINGS_PER_COMMAND sightings.
    */
   #keepLate(entry: E, { end, messageId }: Late): Command {
     const { command } = entry;
@@ -352,8 +353,8 @@ export class CommandRules<E extends HeldCommand, C extends ClientView<E>> {
   // Links that come up and go down.
 
   /**
-   * Moves a client's waiting commands: they are queued when its link comes up, and parked when it goes down. Divides its
-   * running commands into those of the connected instance and those of an earlier one.
+   * Moves a client's waiting commands: they are queued when its link comes up, and parked when it goes down. Divides
+   * its running commands into those of the connected instance and those of an earlier one.
    */
   rebind(key: ClientKey, { binding: reported, link }: Move): RebindResult {
     const client = this.tx.client(key);
@@ -386,8 +387,8 @@ export class CommandRules<E extends HeldCommand, C extends ClientView<E>> {
   }
 
   /**
-   * Queues a command on the client's link. Returns false if the command names another instance. Such a command ends if it
-   * was queued before. Otherwise it keeps waiting for that instance.
+   * Queues a command on the client's link. Returns false if the command names another instance. Such a command ends if
+   * it was queued before. Otherwise it keeps waiting for that instance.
    */
   #queue(entry: E, { instanceId, nodeId }: Binding): boolean {
     const { command } = entry;
@@ -415,8 +416,8 @@ export class CommandRules<E extends HeldCommand, C extends ClientView<E>> {
   }
 
   /**
-   * Parks a queued command. The time that its caller allows for connecting no longer counts, because the command was
-   * queued in that time. From then on only the deadline counts.
+   * Parks a queued command. Its connect budget no longer counts, because the command was queued within it. Only the
+   * deadline counts from then on.
    */
   #park(entry: E): void {
     if (entry.command.stage === 'queued') this.#move(entry, { stage: 'admitted', nodeId: null });
@@ -439,7 +440,10 @@ export class CommandRules<E extends HeldCommand, C extends ClientView<E>> {
   }
 }
 
-/** Names an attempt to dispatch a command: attempts are unique for a link, whose epoch is unique for the client. */
+/**
+ * Returns a name for an attempt to dispatch a command; null if there is no attempt. Attempts are unique for a link, and
+ * the epoch of a link is unique for its client.
+ */
 export function attemptOf({ epoch }: Binding, attempt: string | null): string | null {
   return attempt === null ? null : `${epoch}:${attempt}`;
 }
@@ -536,8 +540,8 @@ function giveUpCode(command: Command, { code, instanceId }: Extract<Settlement, 
 }
 
 /**
- * Returns the node that held the command before, if that is another node than `nodeId`. Otherwise returns what the
- * record has already, which may be null.
+ * Returns the node that held the command before, if that is another node than `nodeId`. Otherwise returns the
+ * `recoveredFromNodeId` of the record, which may be null.
  */
 function recoveredFrom(command: Command, before: string | null, nodeId: string): string | null {
   return before !== null && before !== nodeId ? before : command.recoveredFromNodeId;

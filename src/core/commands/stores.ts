@@ -1,4 +1,7 @@
-/** The storage ports of commands, waiters and nodes, and the reading port of the inspector. One atomic act is one method. Types only. */
+/**
+ * The storage ports of commands, waiters and nodes, and the reading port of the inspector, with the types of their
+ * arguments and answers. One atomic act is one method.
+ */
 import type { ClientType, Connection, Label } from '../connections/connection.ts';
 import type { StoredPayload, TerminalError } from '../history/message.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
@@ -77,7 +80,10 @@ export type AdmitResult =
   | { readonly kind: 'admitted'; readonly command: Command; readonly dispatch?: MarkedDispatch }
   | { readonly kind: 'attached'; readonly command: Command; readonly result: JsonText | null }
   | { readonly kind: 'ended'; readonly mark: CommandMark }
-  /** `share`: the resource that has no room. Absent: it is `marks`. Null: the store itself has no room. */
+  /**
+   * `share`: the resource that has no room; null if the store itself has none. Absent if it is `marks`, or if the code
+   * does not concern a share.
+   */
   | { readonly kind: 'refused'; readonly code: AdmitRefusal; readonly share?: RefusedShare | null }
   /** The connection in `seen` is not the one that the client has now. */
   | { readonly kind: 'outdated' };
@@ -111,7 +117,10 @@ type MarkedDispatch = {
 
 export type DispatchResult =
   | MarkedDispatch
-  /** The command ended, was dispatched before, is due, or belongs to another link. It must not be written. */
+  /**
+   * The command is unknown, ended, parked, due, was dispatched before, or belongs to another link. It must not be
+   * written.
+   */
   | { readonly kind: 'skip' };
 
 export type Report = {
@@ -150,7 +159,10 @@ export type FinishResult =
   | { readonly kind: 'finished'; readonly command: Command }
   /** This same end was recorded before. It is counted as a sighting; nothing else changed. */
   | { readonly kind: 'duplicate'; readonly command: Command }
-  /** The command had ended in another way. The report is kept as late evidence and as a `late_result` row. */
+  /**
+   * The command had ended before. The report is kept as late evidence and, until there are SIGHTINGS_PER_COMMAND
+   * sightings, as a `late_result` row.
+   */
   | { readonly kind: 'late'; readonly command: Command }
   /**
    * Another instance is bound, or the command was never dispatched. The report is kept as evidence and resolves
@@ -165,8 +177,8 @@ export type Settlement =
   /** Ends the command if it is due: `expired` if it was never dispatched, else `outcome_unknown`. */
   | { readonly kind: 'expire' }
   /**
-   * Ends the command: `outcome_unknown` if it was dispatched, else `expired`. If `instanceId` is given, only while the
-   * command is bound to that instance.
+   * Ends the command: `outcome_unknown` if it was dispatched, else `expired`. If `instanceId` is given, the command
+   * ends only if it was dispatched to that instance, or waits for it.
    */
   | {
       readonly kind: 'give_up';
@@ -202,7 +214,9 @@ export type LinkMove = 'up' | 'again' | 'down';
  * those of the backend's clock.
  */
 export interface CommandStore {
-  /** For how many milliseconds after a command has ended its id stays known. Until then no other command with it runs. */
+  /**
+   * For how many milliseconds after a command has ended its id stays known. Until then no other command with it runs.
+   */
   readonly windowMs: number;
   admit(request: AdmitRequest): MaybePromise<AdmitResult>;
   /** Returns what `admit` would answer now, by the same rules. Writes and reserves nothing. */
@@ -220,8 +234,8 @@ export interface CommandStore {
   report(key: CommandKey, report: Report): MaybePromise<ReportResult>;
   /**
    * Records an end that a client reported. Replies to the waiters never precede the record. In the same act the
-   * deduplicator counts the end under `endMessageId`. Its answer changes only its own counters. The record decides
-   * whether an end is a repeated one, because it is kept longer.
+   * deduplicator counts the end under `endMessageId`. The deduplicator decides nothing else: whether an end is a
+   * repeated one is decided by the record, which is kept longer.
    */
   finish(key: CommandKey, end: End): MaybePromise<FinishResult>;
   settle(key: CommandKey, settlement: Settlement): MaybePromise<SettleResult>;
@@ -281,8 +295,8 @@ export type CountedScan = { readonly total: number; readonly scan: Scan<PendingW
  * The waits of the callers of this process. `CommandStore.admit` or `attach` adds a row. The row is removed when its
  * command ends, its stage is reached, or `remove` is called. A deployment has at most WAITERS_PER_COMMAND waits on a
  * command; those of a node that is gone do not count. Reads return the rows of this process only: other nodes are asked
- * for theirs (`core/calls/pending.ts`). In shared mode positions begin with a time, so those of several processes can be
- * compared.
+ * for theirs (`core/calls/pending.ts`). In shared mode positions begin with a time, so those of several processes can
+ * be compared.
  */
 export interface WaiterStore {
   /** Atomic: reads the record and registers the waiter in one act, so that no end is missed in between. */
@@ -309,11 +323,11 @@ export interface WaiterStore {
 /** A row of a node's mailbox. Rows are delivered in the order posted, each at most once per boot. */
 export type MailboxRow =
   | { readonly kind: 'command'; readonly key: CommandKey }
-  /** The client is to be asked to stop this command. */
+  /** Asks the node to send a cancel of this command to the client. */
   | { readonly kind: 'cancel'; readonly key: CommandKey; readonly reason: string | null }
   /** The command ended without a report of its client, so it no longer counts in the window of its link. */
   | { readonly kind: 'ended'; readonly key: CommandKey }
-  /** Asks to close this link; ignored if a newer epoch is bound. `instanceId`: the successor of a replaced instance. */
+  /** Asks to close this link; ignored if another epoch is bound. `instanceId`: the successor of a replaced instance. */
   | {
       readonly kind: 'kick';
       readonly client: ClientKey;

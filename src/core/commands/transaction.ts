@@ -1,4 +1,4 @@
-/** One act on commands: what the rules read of a store, and the verbs by which they change it. Types only. */
+/** One act on commands: what the rules read of a store, and the methods with which they change it. Types only. */
 import type { MessageKind, StoredPayload, TerminalError } from '../history/message.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
@@ -14,7 +14,7 @@ export interface HeldCommand {
   readonly command: Command;
   /** The node that the command was last queued on. */
   readonly queuedOn: string | null;
-  /** The attempt by which it was dispatched (see `attemptOf`); null if the store has no use for it. */
+  /** The attempt that dispatched it (see `attemptOf`); null if the store does not keep attempts. */
   readonly markedBy: string | null;
   /** Null before the first row of progress. */
   readonly progress: Progress | null;
@@ -44,11 +44,10 @@ export type CommandMessage = {
 };
 
 /**
- * One act on commands. All that a rule changes goes through these verbs, and either all of it is done or nothing. A
- * store may answer reads from what it remembers, if it makes sure, when it writes, that what was read still holds. A
- * guard may leave its refusal to that moment too, and then returns null.
- *
- * `E` is a command and `C` a client as the store holds them.
+ * One act on commands. A rule makes all its changes with these methods, and either all of them are applied or none. A
+ * store may answer reads from a cache if it checks, when it writes, that the values that were read are still valid. A
+ * guard may also leave its refusal to that check, and then returns null. `E` is a command and `C` a client as the store
+ * holds them.
  */
 export interface Transaction<E extends HeldCommand, C extends ClientView<E>> {
   /** The time of the act, in epoch milliseconds. */
@@ -60,7 +59,7 @@ export interface Transaction<E extends HeldCommand, C extends ClientView<E>> {
   /** Returns what is left of an ended command without a record; `conflict` if its digest differs from the given one. */
   markOf(key: CommandKey, digest: string | null): CommandMark | 'conflict' | null;
   client(key: ClientKey): C;
-  /** Whether the client has another connection than the one in `seen`. */
+  /** Whether the client has another connection than the one in `seen`, or advertises other actions. */
   isOutdated(request: AdmitRequest): boolean;
   /** Whether a time has come, by the clock that decides deadlines. */
   isOver(deadline: number): boolean;
@@ -68,7 +67,7 @@ export interface Transaction<E extends HeldCommand, C extends ClientView<E>> {
   params(entry: E): JsonText | null;
   /** Returns the recorded result, as long as it is retained. */
   result(entry: E): JsonText | null;
-  /** Returns how many reservations a scope holds. For answers only: guards compare. */
+  /** Returns how many reservations a scope holds. For answers only: guards compare the counts themselves. */
   reserved(scopeId: string): number;
 
   // Guards.
@@ -82,7 +81,7 @@ export interface Transaction<E extends HeldCommand, C extends ClientView<E>> {
   noMark(client: C, commandId: string): ShareRefusal | null;
   /** Returns why the params may not wait: they exceed what the user may hold. */
   noRoom(client: C, params: JsonText): ShareRefusal | null;
-  /** Whether the wait is registered, or `most` waits are not. `waiter`: only `waitFor` is given for a preview. */
+  /** Whether the command has fewer than `most` waits. In a preview, `waiter` has only `waitFor`. */
   canWait(entry: E, waiter: Pick<NewWaiter, 'waitFor'>, most: number): boolean;
 
   // Writes.
@@ -93,13 +92,13 @@ export interface Transaction<E extends HeldCommand, C extends ClientView<E>> {
   add(client: C, request: AdmitRequest, command: Command, markedBy: string | null): E;
   /** Reserves room for the mark of a known command, if there is room and none is reserved yet. */
   reserveMark(entry: E): void;
-  /** Registers a wait, unless it is registered. */
+  /** Registers a wait. No other wait has its rpc id. */
   wait(entry: E, waiter: NewWaiter): void;
   /** Removes a wait. Can be repeated. */
   unwait(key: CommandKey, rpcId: string): void;
   /** Retains a history row of a command. */
   retain(entry: E, row: CommandMessage): void;
-  /** Tells the node of the client's link that the command waits for it, unless the link is still coming up. */
+  /** Posts the command to the node of the client's link, unless the link is still coming up. */
   offer(entry: E, nodeId: string): void;
   /** Posts a row to the mailbox of a node. */
   post(nodeId: string, row: MailboxRow): void;
@@ -107,7 +106,9 @@ export interface Transaction<E extends HeldCommand, C extends ClientView<E>> {
   move(entry: E, command: Command): void;
   /** Replaces the record of a command that is queued on `command.nodeId`. From now on only its deadline counts. */
   queue(entry: E, command: Command): void;
-  /** Replaces the record of a command that is dispatched now. Returns its params, which wait no longer. */
+  /**
+   * Replaces the record of a command that is dispatched now. Returns its params, and stops counting them as waiting.
+   */
   run(entry: E, command: Command, markedBy: string | null): JsonText | null;
   noteProgress(entry: E, progress: Progress): void;
   /** Counts one arrival of the message of an end. `first`: the sighting that the record has of it. */

@@ -1,6 +1,6 @@
 /**
  * Calls the Lua acts that change a command after its admission: dispatch it, record reports, end it, move it to another
- * link. The rules are in the Lua files.
+ * link. Also reads results. The rules are in the Lua files.
  */
 import { randomUUID } from 'node:crypto';
 import {
@@ -60,8 +60,8 @@ export async function report(parts: CommandParts, key: CommandKey, reported: Rep
 }
 
 /**
- * Records an end, and replies to the callers of this node: Redis posts no row for them. If the answer was lost, the end
- * is reported again and found recorded; then record and result are read.
+ * Records an end, and replies to the callers of this node, for which Redis posts no row. If an answer was lost and the
+ * end is reported again, Redis returns the record, and the result is read for the callers.
  */
 export async function finish(parts: CommandParts, key: CommandKey, end: End): Promise<FinishResult> {
   const answer = await record(parts, key, end);

@@ -1,4 +1,4 @@
--- Admits a command, or attaches to the one that has its id.
+-- Admits a command, or attaches its caller to the command that has the id.
 -- a: 1 the most reservations of its scope, 2 the most undispatched commands of its client, 3 the most waiters of a
 --    command; 4 time to connect, 5 time to answer (ms); 6 params; of its history row: 7 payload, 8 spill (JSON), 9 the
 --    spill's bytes; of the caller's wait: 10 number, 11 node, 12 what it waits for; 13 settings; 14 the request, as the
@@ -6,9 +6,9 @@
 --    user, 21 client, 22 digest, 23 scope, 24 instance, 25 trace, 26 parent span; 27 '' or the start of the text of the
 --    link that the client must be bound to; if the caller's node offers to dispatch the command at once: 28 epoch of
 --    the link (else ''), 29 number of the attempt; 30 '1' if the caller chose the id; 31 bytes of the params; 32 '1' if
---    they are small; 33 the most reservations of the user in a scope of several that is nearly full, or ''.
+--    they are small; 33 the most reservations of the user in a shared scope that is nearly full, or ''.
 -- Returns {'admitted', record, waiters, '1' if it is marked as dispatched}, {'attached', record, result, now},
--- {'refused', code, share or ''}, or {'outdated'} if the client is bound to another link.
+-- {'refused', code, share or ''}, or {'outdated'} if the client is bound to another link or advertises other actions.
 -- class: grow
 -- needs: lib-admission, lib-commands, lib-due, lib-ended, lib-history-commands, lib-mark, lib-newest, lib-record, lib-shares, lib-spans, lib-waiters
 -- grouped: yes
@@ -74,7 +74,7 @@ end
 
 acts['commands-admit'] = function(a)
   lib.commands_use(a[13])
-  -- With all fields that a record has here, because Lua copies a table that grows.
+  -- The table has all fields from the start, because Lua copies a table that grows.
   local rec = {
     request = a[14], ch = a[15], id = a[16], commandId = a[16], name = a[15] .. a[16], uh = a[17], sh = a[18], sth = a[19], userId = a[20],
     clientId = a[21], digest = a[22], scopeId = a[23], namedInstanceId = given(a[24]), traceId = given(a[25]),

@@ -1,6 +1,6 @@
 -- Marks a command as dispatched, before its node writes it to the socket. It is marked at most once, and only for the
--- link that the client is bound to. If a node got no answer, it repeats the attempt and gets the same answer. It has
--- not written the command, because it writes only after the answer.
+-- link that the client is bound to. A node that got no answer repeats the attempt and gets the same answer. It cannot
+-- have written the command, because it writes only after an answer.
 -- a: 1 client's hash, 2 command, 3 node, 4 epoch of the link, 5 instance, 6 number of the attempt on this link, or ''.
 -- Returns {'dispatch', record, params, ms left}, or {'skip'}.
 -- class: allow_oom

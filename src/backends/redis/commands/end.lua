@@ -1,6 +1,6 @@
--- Records the end that a client reported, if the calling node knows the record. The node passes the next record. It
--- also passes the waiters and the start of the state that it expects in Redis. If either differs, nothing is written,
--- and the node calls commands-finish.
+-- Records the end that a client reported, if the calling node knows the record. The node passes the next record, and
+-- also the waiters and the start of the state that it expects in Redis. If either differs, nothing is written, and the
+-- node calls commands-finish.
 -- a: 1 client's hash, 2 command, 3 user's hash, 4 how its state begins, 5 the waiters; its next state in parts: 6 up to
 --    the time of the end, 7 up to the time at which it is forgotten, 8 up to the time of the sighting, 9 up to the span
 --    of the result, 10 the rest; 11 the result; 12 to 18 of its history row: id, kind, payload, spill (JSON), bytes,
@@ -32,8 +32,8 @@ acts['commands-end'] = function(a)
     resultIn = false, queuedBytes = false, span = false, state = false, whole = false,
   }
   lib.commands_held().of[rec.name] = nil
-  -- No deduplication mark is set: the record has the sighting, and commands-finish finds it there. If this act is
-  -- repeated, it does nothing.
+  -- No deduplication mark is set: the record has the sighting, and commands-finish finds it there. A repetition of this
+  -- act writes nothing.
   lib.dedup_count(true)
   lib.commands_retain(rec, {
     id = a[12], kind = a[13], payload = given(a[14]), spill = given(a[15]), bytes = given(a[16]), error = given(a[17]), instanceId = a[18],

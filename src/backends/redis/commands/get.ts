@@ -92,7 +92,7 @@ export function getLoads(store: Store, clients: readonly ClientKey[]): Promise<r
     async ask(partition, some) {
       const hashes = some.map(({ userId, clientId }) => store.hash(userId, clientId));
       const counts: number[] = [];
-      // An act counts the clients that one call may count, and the next one continues.
+      // One act may count only the first of these clients; the next act continues with the others.
       while (counts.length < 2 * hashes.length) {
         const left = hashes.slice(counts.length / 2);
         counts.push(...listOf(await store.act(partition, 'commands-loads', left)).map(Number));

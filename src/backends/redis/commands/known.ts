@@ -1,6 +1,6 @@
 /**
- * Marks commands as dispatched and ends them with short acts, if this process knows their records. If Redis has another
- * record, the full acts follow.
+ * Marks commands as dispatched and ends them with short acts, if this process knows their records. If the record in
+ * Redis differs, the full acts follow.
  */
 import type { Command } from '../../../core/commands/command.ts';
 import type { Binding, DispatchResult, End } from '../../../core/commands/stores.ts';

@@ -11,13 +11,13 @@ lib.admission_attach = function(rec, wait)
   return nil, not known
 end
 
--- The first returns how many reservations the scope of a command holds, and the second how many commands of its client
--- were not dispatched.
+-- `admission_reserved` returns how many reservations the scope of a command holds, `admission_queued` how many commands
+-- of its client were not dispatched.
 lib.admission_reserved = function(rec) return size(key('reserved', rec.sh)) end
 lib.admission_queued = function(rec) return tonumber(get(key('client', rec.ch), 'n') or 0) end
 
--- Says whether a user may hold no further reservation of a scope that it shares with others: less than a quarter of the
--- scope is left, and the user holds as many as each member may then hold.
+-- Says whether a user may not take a further reservation of a scope that it shares with others: after that less than a
+-- quarter of the scope would be left, and the user holds as many as each member may hold then.
 lib.admission_member_full = function(rec, terms)
   if not terms.memberLimit or lib.admission_reserved(rec) + 1 <= terms.scopeLimit * lib.shares_borrowed then return false end
   return tonumber(get(key('members', rec.sh), rec.uh) or 0) >= terms.memberLimit
@@ -36,7 +36,8 @@ lib.admission_no_room = function(rec, binding, params)
 end
 
 -- Returns why a command with a new id may not be admitted, or nil. The second result is the share that is used up, if
--- it is not `marks`. `terms`: connectWithinMs, scopeLimit, memberLimit or nil, queueLimit, chosenId, params (see admission_no_room).
+-- there is one other than `marks`. `terms`: connectWithinMs, scopeLimit, memberLimit or nil, queueLimit, chosenId,
+-- params (see admission_no_room).
 lib.admission_refusal = function(rec, binding, terms)
   if not binding and terms.connectWithinMs == 0 then return 'not_connected' end
   local named = rec.namedInstanceId

@@ -17,7 +17,8 @@ lib.commands_name = function(rec)
   return rec.userId .. '\0' .. rec.clientId .. '\0' .. rec.commandId
 end
 
--- Returns the records that acts of this call have read or written, by name.
+-- Returns a table whose `of` has, by name, the records that the grouped acts of this call have read or written. It is
+-- empty if the act is not grouped.
 lib.commands_held = function()
   if not grouping then return { of = {} } end
   local held = facts.records
@@ -113,7 +114,7 @@ lib.commands_renumber = function(ch)
   set(name, 'o', false)
 end
 
--- Says whether the text `whole` starts with `start`. Without a text the answer is no.
+-- Says whether the text `whole` starts with `start`. Not true if `whole` is nil or false.
 lib.commands_starts = function(whole, start)
   return whole and string.sub(whole, 1, #start) == start
 end

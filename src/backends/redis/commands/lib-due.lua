@@ -5,8 +5,8 @@
 -- queued, ordered by connect deadline. Each is named by its deadline (13 digits), its client's hash and its id.
 -- needs: lib-commands
 
--- One search looks into at most `limit` plus this many scopes. It raises the time of each scope without due commands,
--- so the next search reaches other scopes.
+-- One search reads at most `limit` plus this many scopes. It raises the time of each scope without due commands, so the
+-- next search reaches other scopes.
 lib.due_scopes = 256
 -- One search stops once it has found `limit` times this many commands.
 lib.due_spare = 10

@@ -11,7 +11,8 @@
 -- much.
 lib.commands_pattern = '^' .. string.rep('(%Z*)%z', 32) .. '$'
 lib.commands_request_pattern = '^' .. string.rep('(%Z*)%z', 19) .. '$'
--- The metatable of a record whose request is not parsed yet: the first read of a field of the request parses it.
+-- The fields of the request, and the metatable of a record whose request is not parsed yet: the first read of one of
+-- these fields parses it.
 lib.commands_later = {
   ch = true, uh = true, sh = true, sth = true, userId = true, clientId = true, commandId = true, action = true,
   digest = true, scopeId = true, namedInstanceId = true, traceId = true, parentSpanId = true, callerKind = true,

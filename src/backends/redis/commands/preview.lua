@@ -3,7 +3,7 @@
 -- a: 1 the most reservations of its scope, 2 the most undispatched commands of its client, 3 the most waiters of a
 --    command; 4 time to connect (ms); 5 what it would wait for; 6 client's hash, 7 command, 8 user's hash, 9 scope's
 --    hash; 10 digest, 11 instance; 12 settings; 13 '1' if the caller chose the id; 14 bytes of the params; 15 '1' if
---    they are small; 16 the most reservations of the user in a scope of several that is nearly full, or ''.
+--    they are small; 16 the most reservations of the user in a shared scope that is nearly full, or ''.
 -- Returns {kind, record or code, now, instance that the client is bound to, reservations, undispatched, whether the id
 -- is known, share or ''}.
 -- class: grow

@@ -1,7 +1,7 @@
 -- Ends commands without a report of their client, and records requests to cancel.
 -- a: 1 client's hash, 2 command, 3 user's hash; 4 'cancel', 'expire' or 'give_up'; 5 settings;
 --    of cancel: 6 who requested it, 7 '1' if there is a reason, 8 the reason; of give_up: 6 code, 7 instance that it
---    must be bound to.
+--    must be bound to or, before its dispatch, wait for; '' for any.
 -- Returns {'settled' | 'requested' | 'unchanged', record}, or {'unknown'}.
 -- class: allow_oom
 -- needs: lib-commands, lib-record

@@ -1,4 +1,7 @@
-/** Core's CommandStore over Redis: admits commands, and passes all other calls to the files beside this one. */
+/**
+ * Core's CommandStore over Redis: admits and previews commands, and passes the other calls to the files beside this
+ * one.
+ */
 import type {
   AdmitPreview,
   AdmitQuestion,

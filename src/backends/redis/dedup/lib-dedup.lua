@@ -46,8 +46,8 @@ lib.dedup_add = function(counts)
 end
 
 -- Counts one sighting of a message. A call that is repeated because it got no answer has the same `token` (without a
--- blank), and is not counted again. Returns whether the sighting is the first one within the mark's time, then the mark
--- as it was before: nil if it is new.
+-- blank), and is not counted again. Returns whether the sighting is the first one in the lifetime of the mark, and then
+-- the mark as it was before; nil if there was none.
 lib.dedup_see = function(markHash, token)
   local new = { ends = now + lib.dedup_ttl, token = token, last = token, place = '-' }
   local before = call('SET', key('mark', markHash), lib.dedup_text(new), 'NX', 'GET', 'PX', text(lib.dedup_ttl + 10000))

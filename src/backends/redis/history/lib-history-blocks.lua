@@ -60,12 +60,12 @@ lib.history_write = function(row, info)
   lib.history_note(row, info)
 end
 
--- The most rows beyond the limit on rows that stay for a while, so that blocks are removed together.
+-- Up to about this many rows beyond the limit on rows stay for a while, so that blocks are removed together.
 lib.history_slack = 256
 
--- Decides which blocks of a stream are removed when rows are appended: those whose rows are all beyond the limit on
--- rows, as soon as they are a thirty-second of it or `history_slack` rows, and, from time to time, those that are too
--- old. Readers do not show the rows that stay beyond the limit.
+-- Decides which blocks of a stream are removed when rows are appended. Blocks whose rows are all beyond the limit on
+-- rows are removed together, once they may have `history_slack` rows or a thirty-second of the limit, whichever is
+-- less. Blocks that are too old are removed from time to time. Readers do not show the rows that stay beyond the limit.
 lib.history_bound = function(row, info)
   local oldest, before = info.seq - row.streamMessages + 1, -1
   local slack = math.min(lib.history_slack, math.floor(row.streamMessages / 32))
@@ -87,7 +87,7 @@ lib.history_trim = function(row, info, bound)
   return oldest, more
 end
 
--- Finds those blocks and subtracts them, with the results of history_trim.
+-- Finds and subtracts these blocks for history_trim. Returns the same two results.
 lib.history_find_beyond = function(row, info, bound)
   if not bound.any then return false, false end
   local heads, field = key('streamheads', row.uh), 'c' .. row.sth

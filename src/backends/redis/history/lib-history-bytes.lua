@@ -4,7 +4,7 @@
 -- guarantee when they last appended a row, by their bytes at that time.
 -- needs: lib-history, lib-history-blocks, lib-history-commands, lib-shares
 
--- The most streams that one act shortens.
+-- The most streams that one call shortens.
 lib.history_evictions = 64
 
 lib.history_user = function(row)
@@ -26,8 +26,9 @@ lib.history_uncount = function(row)
   lib.history_count(row, -lib.shares_held('h', row.uh))
 end
 
--- Removes the oldest rows until the total is kept. They are those of the user who is most over their guarantee, or of
--- all users if no user is over. Called before a row is appended.
+-- Removes the oldest rows until the total is kept, once in a call and in at most `history_evictions` streams. They are
+-- those of the user who is most over their guarantee, or of all users if no user is over. Called before a row is
+-- appended.
 lib.history_make_bytes = function(row)
   if not row.shares or row.shares[2] == cjson.null or lib.history_made then return end
   if lib.shares_held('h') <= row.shares[2] then return end

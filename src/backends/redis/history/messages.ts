@@ -22,7 +22,7 @@ import { listOf } from '../types.ts';
 const BATCH = 256;
 /** The most blocks in the first read of a page. Their rows and bytes decide how many the next reads get. */
 const FIRST_BATCH = 2;
-/** How many times as many blocks as the last read got the next one gets at most, since later blocks may be larger. */
+/** A read gets at most this many times the blocks of the read before, because later blocks may be larger. */
 const GROWTH = 8;
 /**
  * The rows and the bytes that each later read should get: Redis and this process block while they handle a read, each
@@ -30,7 +30,7 @@ const GROWTH = 8;
  */
 const BATCH_ROWS = 1024;
 const BATCH_BYTES = 1024 * 1024;
-/** After so many rows of one reply, other work of this process has its turn. */
+/** After this many rows of one reply, other work of this process may run. */
 const TURN_ROWS = 1024;
 
 /**
@@ -150,7 +150,7 @@ async function scanStream(
 
 type Seen = { readonly rows: number; readonly blocks: number; readonly bytes: number };
 
-/** Returns how many blocks to read next for this many more rows, by the blocks read so far. At least one. */
+/** Returns how many blocks to read next to get this many rows, estimated from the blocks read so far. At least one. */
 function batchOf(wanted: number, { rows, blocks, bytes }: Seen, before: number): number {
   const needed = Math.ceil(Math.min(wanted, BATCH_ROWS) / Math.max(1, rows / Math.max(1, blocks)));
   const fitting = Math.floor((BATCH_BYTES * blocks) / Math.max(1, bytes));
@@ -173,13 +173,13 @@ class Taking {
     this.#asked = asked;
   }
 
-  /** How many more rows the page needs to be full, and to know whether any follow. */
+  /** The number of rows to read until the page is full and one more is known, if any follows. */
   get wanted(): number {
     const { page, filter } = this.#asked;
     return filter.kinds === null ? page.first + 1 - this.#scanned : Infinity;
   }
 
-  /** The page, of which more rows follow. */
+  /** Returns a page after which more rows follow. */
   page(): Pick<Scan<Message>, 'rows' | 'next' | 'cut'> {
     const next = this.#last && [sortable(this.#last.seq), sortable(this.#last.at)];
     const cut = this.#scanned === SCAN_BUDGET && this.rows.length < this.#asked.page.first;

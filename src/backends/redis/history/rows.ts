@@ -1,4 +1,6 @@
-/** Encodes messages as arguments of acts, and decodes the blocks and heads of streams. Pure. */
+/**
+ * Encodes messages as arguments of acts, decodes the blocks and heads of streams, and makes the gaps of answers. Pure.
+ */
 import { CallboardError } from '../../../core/errors.ts';
 import {
   isLinkKind,

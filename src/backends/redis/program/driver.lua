@@ -1,6 +1,7 @@
 -- The end of every program: checks the calling node, then runs the acts of the call one after another.
--- The meta key has the epoch of each attached node and the number of its last call. A node's own HASH keeps the epoch
--- for longer.
+
+-- Returns why the call is refused, or nil. The meta key has the epoch of each attached node and the number of its last
+-- call. A node's own HASH keeps the epoch for longer.
 local function fence()
   local node, called, number, confirmed = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
   if node == '' then return nil end

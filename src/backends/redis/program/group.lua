@@ -106,7 +106,7 @@ local function drop(name, member)
 end
 
 -- Sets the score of one member of a ZSET unless it has a lower score: at once, or with the other writes of the call.
--- Not for an index that `put` or `drop` changes.
+-- Must not be used for a ZSET that `put` or `drop` changes.
 local function lower(name, score, member)
   if not grouping then return call('ZADD', name, 'LT', score, member) end
   local members = lowered[name]
@@ -126,8 +126,8 @@ local function fetch(name, fields, seen)
   end
 end
 
--- The declarations of acts, by name of the act. Each is a function that calls `want` for all that its act will read. So
--- a call reads each HASH with one command.
+-- The declarations of acts, by name of the act. Each is a function that calls `want` for the fields that its act will
+-- read, so that a call reads each HASH with one command.
 local reads = {}
 -- The fields to read: by name of a HASH, a list.
 local wanted = {}
@@ -135,7 +135,7 @@ local wanted = {}
 local function wantField(fields, seen, field)
   if seen[field] ~= nil then return end
   fields[#fields + 1] = field
-  -- So that no other act adds the field. It is read before anything looks at it.
+  -- Set, so that no other act adds the field too. The field is read before any act uses it.
   seen[field] = false
 end
 

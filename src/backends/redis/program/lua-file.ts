@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 
 /**
  * What Redis does with an act when it has no memory left. `grow`: it refuses the whole call, because the act may need
- * memory. `allow_oom`: it runs the act, because the act ends or frees something.
+ * memory. `allow_oom`: it runs the act, because the act reads, ends or frees something.
  */
 export type ActClass = 'grow' | 'allow_oom';
 
@@ -18,8 +18,8 @@ export type LuaFile = {
   /** `-- grouped: yes`: the act may leave its writes to the end of the call, together with those of other acts. */
   readonly grouped: boolean;
   /**
-   * `-- rows: 3`: each three arguments make the act take as long as reading one record. `-- rows: all`: the act may take
-   * as long as a whole call. Null: its work does not depend on its arguments. See MAX_ROWS of store/batches.ts.
+   * `-- rows: 3`: for each three arguments, the act takes as long as reading one record. `-- rows: all`: the act may
+   * take as long as a whole call. Null: its work does not depend on its arguments. See MAX_ROWS of store.ts.
    */
   readonly rows: number | 'all' | null;
 };

@@ -1,7 +1,8 @@
 -- Counts what users hold of shares in this partition. The meta key has the amount of all users (`<share>`), of each
 -- user (`<share>:<user's hash>`) and of each span of a user that is removed as a whole (`<span>:<user's hash>`). The
 -- shares are `q` queued_bytes, `r` result_bytes, `m` marks and `h` history_bytes. A field is removed once its amount is
--- 0. Counting seldom costs a further command, because nearly every call writes the meta key anyway.
+-- 0. Counting seldom needs a command of its own, because nearly every call writes the meta key anyway.
+
 -- BORROWED_PART and RESERVE_PART of core/shares/shares.ts.
 lib.shares_borrowed = 0.75
 lib.shares_reserve = 1 / 16

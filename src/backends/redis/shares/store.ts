@@ -14,7 +14,7 @@ type PartitionBounds = Readonly<Record<string, readonly [guarantee: number, tota
 
 /**
  * Returns the limits in one partition. Each partition has an equal part of the total, because a user is in one
- * partition, which knows nothing of the others.
+ * partition, and a partition cannot read the amounts of the others.
  */
 export function boundsOfPartition(
   { partitions }: Pick<Store, 'partitions'>,

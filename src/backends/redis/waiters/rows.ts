@@ -14,7 +14,8 @@ export type ListedWait = { readonly row: PendingWait; readonly position: Positio
 
 /**
  * Reads the commands of waits as they are now. Returns one answer for each wait, in order. The answer is null if the
- * command has reached the stage that the caller waits for, because the reply is then on its way.
+ * wait is not registered yet, or if the command has reached the stage that the caller waits for, because the reply is
+ * then on its way.
  */
 export function readWaits(store: Store, waits: readonly LocalWait[]): Promise<readonly (ListedWait | null)[]> {
   const asked = waits.map((wait) => ({ userId: wait.key.userId, wait }));
