@@ -59,7 +59,8 @@ lib.commands_reported = function(rec, sightings, a)
     outcome = lib.commands_outcomes[a[3]],
     execution = a[9] == '1' and 'refused_by_client' or 'reported_by_client',
     error = problem,
-    reason = problem and cjson.decode(problem).code,
+    -- A request to cancel is no reason any more once the client has reported how the command ended.
+    reason = problem and cjson.decode(problem).code or false,
     sightings = lib.commands_see(sightings, a[10], tonumber(a[14])),
   }, given(a[4]), true)
 end

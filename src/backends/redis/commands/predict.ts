@@ -70,7 +70,8 @@ export function endedState(fields: StateFields, end: End, messageId: string): re
     execution: end.refused ? 'refused_by_client' : 'reported_by_client',
     terminalAt: HERE,
     forgetAt: HERE,
-    ...(end.error && { error: JSON.stringify(end.error), reason: end.error.code.replaceAll('\0', '') }),
+    ...(end.error && { error: JSON.stringify(end.error) }),
+    reason: end.error?.code.replaceAll('\0', '') ?? '',
     sightings: `[{"messageId":"${messageId}","firstSeenAt":${HERE},"count":1}]`,
     resultIn: HERE,
   });
