@@ -269,10 +269,9 @@ describe('memory and Redis', () => {
     for (const bench of open.splice(0)) await bench.close();
   });
 
-  const ways = [undefined, 'on', 'careful'] as const;
-  it.each(ways)('show the same after each act (transactions %s)', { timeout: 600_000 }, async (transactions) => {
+  it('show the same after each act of any sequence', { timeout: 600_000 }, async () => {
     const property = fc.asyncProperty(steps, async (sequence) => {
-      const sides = [await sideOf(memory()), await sideOf(await redisBench({ partitions: 1, transactions }))] as const;
+      const sides = [await sideOf(memory()), await sideOf(await redisBench({ partitions: 1 }))] as const;
       open.push(...sides);
       const state: State = { links: new Map(), waits: [], keys: [], acts: 0 };
       for (const step of [...UP, ...sequence]) {

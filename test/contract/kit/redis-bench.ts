@@ -32,14 +32,7 @@ export type RedisBench = Bench & {
 export type RedisBenchOptions = Partial<
   Pick<
     RedisParts,
-    | 'transactions'
-    | 'idempotencyWindowMs'
-    | 'retentionMs'
-    | 'streamMessages'
-    | 'streamsPerUser'
-    | 'leaseMs'
-    | 'held'
-    | 'bounds'
+    'idempotencyWindowMs' | 'retentionMs' | 'streamMessages' | 'streamsPerUser' | 'leaseMs' | 'held' | 'bounds'
   >
 > & {
   readonly partitions?: number;
@@ -87,7 +80,6 @@ export async function redisBench(options: RedisBenchOptions = {}): Promise<Redis
     log: silentLog,
     sha256,
     system: timers ?? system,
-    clock,
     connect,
     oneServer: !(client instanceof Cluster),
     retentionMs: 7 * 24 * 3600_000,

@@ -10,7 +10,6 @@ import { boundsOfPartition } from '../shares/store.ts';
 import { createHeldCommands, type HeldCommands } from './held.ts';
 import type { Store } from '../store.ts';
 import { createLocalWaits, type LocalWaits } from '../waiters/local.ts';
-import { createTransactions, type Transactions } from './transactions.ts';
 
 /**
  * The settings that Lua reads with `commands_use` (lib-commands.lua), as JSON. `rows` is passed to acts that retain a
@@ -29,7 +28,6 @@ export type CommandParts = {
   readonly retentionMs: number;
   readonly held: HeldCommands;
   readonly waits: LocalWaits;
-  readonly transactions: Transactions | null;
 };
 
 export function commandParts(parts: RedisParts): CommandParts {
@@ -44,7 +42,6 @@ export function commandParts(parts: RedisParts): CommandParts {
     bounds,
     waits = createLocalWaits(),
   } = parts;
-  const { clock, transactions } = parts;
   const shares = boundsOfPartition(store, bounds);
   const rows = { retentionMs, streamMessages, streamsPerUser, terminalMs: windowMs, shares };
   const ends = { ...rows, words: END_MESSAGES };
@@ -55,10 +52,6 @@ export function commandParts(parts: RedisParts): CommandParts {
     retentionMs,
     held,
     waits,
-    transactions:
-      clock && transactions
-        ? createTransactions({ ...parts, held, bounds, windowMs, clock, careful: transactions === 'careful' })
-        : null,
     settings: { rows: JSON.stringify(rows), ends: JSON.stringify(ends) },
   };
 }
