@@ -60,9 +60,13 @@ export type ConnectionEvent = {
 };
 /**
  * A hint that a command changed. Listeners read the record again. `progress`: the latest progress, if the change is a
- * report of progress; otherwise null.
+ * report of progress; otherwise null. `number`: the number that the client gave this report, if it numbers them.
  */
-export type CommandHint = { readonly key: CommandKey; readonly progress: JsonText | null };
+export type CommandHint = {
+  readonly key: CommandKey;
+  readonly progress: JsonText | null;
+  readonly number?: number | undefined;
+};
 
 /** The event type of each topic. */
 export type Topics = {

@@ -13,6 +13,7 @@ export type {
   Invocation,
   InvokeOptions,
   Outcome,
+  Progress,
   Receipt,
   Target,
 } from './caller.ts';

@@ -48,6 +48,21 @@ export type CallerSide = {
   readonly signal?: HangUp | undefined;
   readonly onAdmitted?: OnStage | undefined;
   readonly onStage?: OnStage | undefined;
+  /**
+   * Called with each report of progress that reaches this node during the wait, in the order of their numbers. Reports
+   * may be missing. Must not throw.
+   */
+  readonly onProgress?: ((progress: ReportedProgress) => void) | undefined;
+};
+
+/**
+ * A report of progress. `number`: how many reports of the command the client had made by then, those that it dropped
+ * included; null if the client does not number its reports.
+ */
+export type ReportedProgress = {
+  readonly commandId: string;
+  readonly payload: JsonText;
+  readonly number: number | null;
 };
 
 /** The part of AbortSignal that a wait needs. An AbortSignal or a cheaper object may be passed. */
