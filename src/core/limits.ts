@@ -145,6 +145,8 @@ export const RESERVATIONS_PER_SCOPE = 10_000;
 export const CONNECT_WITHIN_MS = { default: 0, min: 0, max: 300_000 } as const;
 export const RESPOND_WITHIN_MS = { default: 30_000, min: 1_000, max: 300_000 } as const;
 export const AWAIT_WITHIN_MS = { default: 30_000, min: 0, max: 600_000 } as const;
+/** How long a subscription to the updates of a command may wait for its admission. */
+export const ADMITTED_WITHIN_MS = { default: 0, min: 0, max: 60_000 } as const;
 /**
  * The range of the age at which pending RPCs raise an alert. It begins at the interval of the checks and ends at the
  * longest life of a command.

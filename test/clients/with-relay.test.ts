@@ -1,6 +1,11 @@
 /** Tests the caller libraries and the runtime with a real relay. */
 import { describe, expect, test } from 'vitest';
-import { createHttpCaller, createLinkCaller, type Caller, type Progress } from '../../src/clients/caller/index.ts';
+import {
+  createHttpCaller,
+  createLinkCaller,
+  type Caller,
+  type ProgressUpdate,
+} from '../../src/clients/caller/index.ts';
 import { ActionCancelled, createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
 import { gate, untilState } from './kit/runtime-bench.ts';
 import { startRealRelay, type RealRelay } from './kit/real-relay.ts';
@@ -154,7 +159,7 @@ test('a caller over a link receives the progress that it requested, in order, an
     return 'done';
   });
   await using caller = createLinkCaller({ url: relay.link, token: () => relay.token('alice', 'invoke') });
-  const seen: Progress[] = [];
+  const seen: ProgressUpdate[] = [];
   const counted = caller.invoke({ ...desk, action: 'count' }, {}, { onProgress: (progress) => seen.push(progress) });
   expect(await counted).toMatchObject({ outcome: 'completed', result: 'done' });
   let last = 0;

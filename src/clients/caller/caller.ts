@@ -72,7 +72,7 @@ export type InvokeOptions = {
    * receives what this callback throws. Reports that come after the last one that arrived are not counted as missed: the
    * outcome follows.
    */
-  readonly onProgress?: (progress: Progress) => void;
+  readonly onProgress?: (progress: ProgressUpdate) => void;
   /** A signal that ends the wait, never the command. The promise then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 };
@@ -82,7 +82,7 @@ export type InvokeOptions = {
  * does not number them. `missed`: how many reports between the previous one and this one did not arrive. An `await`
  * counts from the first one that arrives.
  */
-export type Progress = { readonly value: unknown; readonly number: number | null; readonly missed: number };
+export type ProgressUpdate = { readonly value: unknown; readonly number: number | null; readonly missed: number };
 
 export type AwaitOptions = Pick<InvokeOptions, 'waitFor' | 'onStage' | 'onProgress' | 'signal'> & {
   /** How long to wait, in milliseconds: 0 to 600000, default 30000. 0 returns the recorded state at once. */

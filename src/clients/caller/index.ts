@@ -13,7 +13,7 @@ export type {
   Invocation,
   InvokeOptions,
   Outcome,
-  Progress,
+  ProgressUpdate,
   Receipt,
   Target,
 } from './caller.ts';
