@@ -33,7 +33,7 @@ import {
   type Listing,
   type Looker,
 } from './connections-rows.ts';
-import { streamHash } from './history/rows.ts';
+import { streamHash } from './history-rows.ts';
 import type { RedisParts } from './parts.ts';
 import { partitionsOf, scattered, type Store } from './store.ts';
 import { listOf, numberOr, textOr, type Fields, type Reply } from './types.ts';

@@ -1,3 +1,6 @@
+-- Deduplication: which messages were received before.
+
+-- library: lib-dedup
 -- Recognizes messages that are received twice. Each message that was received has a mark, and received messages are
 -- counted in buckets of 10 s. A mark's value is `<until> <token> <last> <place>`: when the mark ends, the call that set
 -- it, the call that saw it last, and the position of the message in history, or '-'.
@@ -82,4 +85,19 @@ lib.dedup_place = function(markHash, place)
   if not mark then return end
   mark.place = place
   lib.dedup_write(markHash, mark)
+end
+
+-- act: stats
+-- Adds up the counters of the last buckets, including the current one. a: 1 how many buckets. Returns {seen, unique,
+-- duplicates}.
+-- class: allow_oom
+-- needs: lib-dedup
+acts['dedup-stats'] = function(a)
+  local current = math.floor(now / lib.dedup_grain)
+  local sums = { 0, 0 }
+  for bucket = current - tonumber(a[1]) + 1, current do
+    local counted = call('HMGET', key('seen', text(bucket)), 'unique', 'duplicates')
+    for i = 1, 2 do sums[i] = sums[i] + tonumber(counted[i] or 0) end
+  end
+  return { text(sums[1] + sums[2]), text(sums[1]), text(sums[2]) }
 end

@@ -1,8 +1,8 @@
 /** Core's DedupStore over Redis: reads how many received messages were new and how many were duplicates. */
-import type { DedupStore } from '../../../core/dedup/dedup.ts';
-import { DEDUP_GRAIN_MS, DEDUP_TTL_MS } from '../../../core/limits.ts';
-import { listOf } from '../types.ts';
-import type { Store } from '../store.ts';
+import type { DedupStore } from '../../core/dedup/dedup.ts';
+import { DEDUP_GRAIN_MS, DEDUP_TTL_MS } from '../../core/limits.ts';
+import { listOf } from './types.ts';
+import type { Store } from './store.ts';
 
 /**
  * Creates Core's DedupStore over Redis. It only reads counters. The acts that ingest messages and that record ends of
@@ -29,4 +29,12 @@ export function createRedisDedup({ store }: { readonly store: Store }): DedupSto
     },
     backend: () => ({ implementation: 'redis', ttlSeconds: DEDUP_TTL_MS / 1000, namespace: store.namespace }),
   };
+}
+
+/** The ids that identify a message for deduplication. */
+type MarkName = { readonly userId: string; readonly clientId: string; readonly messageId: string };
+
+/** Returns the hash that names a message's deduplication mark. */
+export function markHash(store: Pick<Store, 'hash'>, { userId, clientId, messageId }: MarkName): string {
+  return store.hash(userId, clientId, messageId);
 }

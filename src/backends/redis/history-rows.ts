@@ -1,7 +1,7 @@
 /**
  * Encodes messages as arguments of acts, decodes the blocks and heads of streams, and makes the gaps of answers. Pure.
  */
-import { CallboardError } from '../../../core/errors.ts';
+import { CallboardError } from '../../core/errors.ts';
 import {
   isLinkKind,
   LINK_STREAM,
@@ -11,12 +11,13 @@ import {
   type NewMessage,
   type PayloadRef,
   type TerminalError,
-} from '../../../core/history/message.ts';
-import { trustJson, utf8Length } from '../../../core/json.ts';
-import type { LinkDetails } from '../../../core/connections/connection.ts';
-import type { EvidenceSource, ObservedSource } from '../../../core/page.ts';
-import { listOf, type Reply } from '../types.ts';
-import type { Store } from '../store.ts';
+} from '../../core/history/message.ts';
+import { trustJson, utf8Length } from '../../core/json.ts';
+import type { LinkDetails } from '../../core/connections/connection.ts';
+import type { EvidenceSource, ObservedSource } from '../../core/page.ts';
+import { listOf, type Reply } from './types.ts';
+import type { Store } from './store.ts';
+
 /** The dependencies and limits that the Redis files for history share. */
 export type HistoryParts = {
   readonly store: Store;
@@ -25,7 +26,7 @@ export type HistoryParts = {
   readonly streamsPerUser: number;
   /** The most rows of one user's link history. */
   readonly linkMessages: number;
-  /** The bounds of the share history_bytes, as lib-history-bytes.lua reads them (JSON); null: nothing is dropped. */
+  /** The bounds of the share history_bytes, as lib-history-bytes reads them (JSON); null: nothing is dropped. */
   readonly shares: string | null;
 };
 
@@ -68,7 +69,7 @@ export function streamHash(store: Store, { userId, suffix }: StreamName): string
 }
 
 /** A block: the id of its entry, and its rows, which have the same time. */
-export type Block = { readonly entryId: string; readonly rows: readonly StoredMessage[] };
+type Block = { readonly entryId: string; readonly rows: readonly StoredMessage[] };
 
 /** A block as it was read: its rows are not decoded. The `seq` of its rows has no gaps. */
 export type RawBlock = {
@@ -80,7 +81,7 @@ export type RawBlock = {
   readonly text: string;
 };
 
-/** Reads the blocks in a reply to XRANGE or XREVRANGE (see history/lib-history-blocks.lua). */
+/** Reads the blocks in a reply to XRANGE or XREVRANGE (see lib-history-blocks in history-rows.lua). */
 export function rawBlocks(reply: Reply | undefined): readonly RawBlock[] {
   return listOf(reply).map((entry) => {
     const [id, flat] = listOf(entry);
@@ -154,7 +155,7 @@ export function leastSeq(parts: HistoryParts, name: Pick<StreamName, 'suffix'>, 
   return last - mostOf(parts, name) + 1;
 }
 
-/** Reads `seq` and time of the last row from a stream's head (see history/lib-history.lua). */
+/** Reads `seq` and time of the last row from a stream's head (see lib-history in history.lua). */
 export function headOf(head: Reply | undefined): { readonly seq: number; readonly at: number } | null {
   if (typeof head !== 'string') return null;
   const [seq, at] = head.split(' ').map(Number);

@@ -1,237 +1,332 @@
-/** Reads pages of the messages of a stream, or of a command, from Redis. */
-import { setImmediate } from 'node:timers/promises';
-import type { Message, HistoryStore, MessageFilter, MessagePage } from '../../../core/history/message.ts';
-import { PAGE_READ_BYTES } from '../../../core/limits.ts';
-import { checkStopped, SCAN_BUDGET, sortable, type Position, type Scan } from '../../../core/page.ts';
-import { blockAt, scanCommand } from './places.ts';
+/**
+ * Core's HistoryStore over Redis: appends messages, lists streams, and reads samples of the newest messages.
+ * history-pages.ts reads pages of messages.
+ */
+import { randomUUID } from 'node:crypto';
+import type {
+  Message,
+  NewMessage,
+  HistoryStore,
+  StreamSummary,
+  RawSample,
+  SampleBounds,
+} from '../../core/history/message.ts';
+import type { ShareBounds } from '../../core/shares/shares.ts';
+import { boundsOfPartition } from './shares.ts';
+import { LINK_MESSAGES, STREAMS_PER_USER } from '../../core/limits.ts';
+import { createMessageReads, lookAt, blockAt } from './history-pages.ts';
+import { markHash } from './dedup.ts';
 import {
-  decodeRows,
-  gapsOf,
-  leastSeq,
-  mayHaveKind,
-  placeOf,
-  rawBlocks,
-  streamHash,
+  payloadBytesOf,
+  rowArgs,
   type HistoryParts,
-  type RawBlock,
+  extentOf,
+  gapsOf,
+  headOf,
+  leastSeq,
+  streamHash,
+  decodeBlocks,
+  placeOf,
+  type StoredMessage,
   type StreamName,
-} from './rows.ts';
-import { listOf } from '../types.ts';
+} from './history-rows.ts';
+import { listOf, type Reply, type ReadCommand } from './types.ts';
+import { scanSorted, type PageRequest } from '../../core/page.ts';
+import { Sampling } from '../../core/history/history.ts';
+import { trustJson, type JsonText } from '../../core/json.ts';
 
-/** The most blocks that one read gets. A block has up to 64 rows, and up to 32 KiB if it has several. */
-const BATCH = 256;
-/** The most blocks in the first read of a page. Their rows and bytes decide how many the next reads get. */
-const FIRST_BATCH = 2;
-/** A read gets at most this many times the blocks of the read before, because later blocks may be larger. */
-const GROWTH = 8;
-/**
- * The rows and the bytes that each later read should get: Redis and this process block while they handle a read, each
- * for about 2 ms.
- */
-const BATCH_ROWS = 1024;
-const BATCH_BYTES = 1024 * 1024;
-/** After this many rows of one reply, other work of this process may run. */
-const TURN_ROWS = 1024;
+type RedisHistoryOptions = Omit<HistoryParts, 'streamsPerUser' | 'linkMessages' | 'shares'> & {
+  /** The limits of shares; default SHARE_BOUNDS. */
+  readonly bounds?: ShareBounds | undefined;
+  /** The most streams of one user; default STREAMS_PER_USER. */
+  readonly streamsPerUser?: number | undefined;
+  /** The most rows of one user's link history; default LINK_MESSAGES. */
+  readonly linkMessages?: number | undefined;
+};
 
 /**
- * Creates the reads of the messages of a stream and of a command. A short act finds where the messages are, and plain
- * reads then get the entries, so that no script runs long for a large page.
+ * Creates Core's HistoryStore over Redis. Messages that are too old are neither shown nor counted, and later acts of
+ * their partition remove them. If the configured number of messages per stream is lowered, a stream is shortened with
+ * its next message. If a user has too many streams, the one with the oldest last write is removed, which is reported as
+ * `evicted`.
  */
-export function createMessageReads(parts: HistoryParts): Pick<HistoryStore, 'messages' | 'ofCommand'> {
+export function createRedisHistory(redis: RedisHistoryOptions): HistoryStore {
+  const { store, retentionMs, streamMessages, streamsPerUser = STREAMS_PER_USER, linkMessages = LINK_MESSAGES } = redis;
+  const shares = JSON.stringify(boundsOfPartition(store, redis.bounds)['h']);
+  const parts: HistoryParts = { store, retentionMs, streamMessages, streamsPerUser, linkMessages, shares };
   return {
-    async messages(userId, suffix, filter, page) {
-      const { exists, now, droppedAt, least } = await lookAt(parts, { userId, suffix });
-      const gaps = gapsOf(parts, { source: 'messages', now }, droppedAt);
-      // A gap means that streams were dropped to make room. This stream may have been one of them, so the answer is an
-      // incomplete page, not that there is no such stream.
-      if (!exists) return gaps.length > 0 ? { rows: [], next: null, gaps } : null;
-      const range = rangeOf(filter, page, now - parts.retentionMs);
-      if (range === null) return { rows: [], next: null, gaps };
-      return { ...(await scanStream(parts, { userId, suffix }, { ...range, filter, page, least })), gaps };
+    retentionMs,
+    async retain(message) {
+      const args = [store.hash('retain', randomUUID()), ...rowArgs(parts, message)];
+      const [seq, at] = listOf(await store.act(store.partitionOfUser(message.userId), 'history-retain', args));
+      return placed(message, seq, at);
     },
-    ofCommand: (userId, commandId, page) => scanCommand(parts, { userId, commandId }, page),
+    async ingest(message) {
+      const { userId, clientId, id } = message;
+      const args = [markHash(store, { userId, clientId, messageId: id }), randomUUID(), ...rowArgs(parts, message)];
+      const reply = listOf(await store.act(store.partitionOfUser(userId), 'history-ingest', args));
+      const [kind, seq, at] = reply;
+      if (kind === 'duplicate') return { kind: 'duplicate', messageId: id };
+      return { kind: 'retained', message: placed(message, seq, at) };
+    },
+    ...createStreamListings(parts),
+    ...createMessageReads(parts),
+    sample: createSample(parts),
   };
 }
 
-export type Look = {
-  readonly exists: boolean;
-  readonly now: number;
-  readonly droppedAt: string | null;
-  /** The least `seq` that is shown. */
-  readonly least: number;
-};
+function placed(message: NewMessage, seq: Reply | undefined, at: Reply | undefined): Message {
+  return { ...message, seq: Number(seq), at: Number(at), payloadBytes: payloadBytesOf(message) };
+}
 
-/** Finds which rows of a stream are shown. Before that, the act forgets streams that are too old. */
-export async function lookAt(parts: HistoryParts, name: StreamName): Promise<Look> {
+type Listings = Pick<HistoryStore, 'streams' | 'ofUsers' | 'users'>;
+type Summaries = Awaited<ReturnType<HistoryStore['ofUsers']>>[number];
+
+/**
+ * Creates the listings. An act first forgets the streams that are too old and reads an index; one list of reads then
+ * gets the summaries of the streams.
+ */
+function createStreamListings(parts: HistoryParts): Listings {
+  return {
+    async streams(userId, prefix, page) {
+      const bounds = boundsOf(prefix, page.after?.[0] ?? null);
+      const [found] = await listStreams(parts, [{ userId, ...bounds }], page.first + 1);
+      return { ...scanSorted(found?.rows ?? [], page, ({ suffix }) => [suffix]), gaps: found?.gaps ?? [] };
+    },
+    ofUsers(userIds, first) {
+      const all = boundsOf(null, null);
+      return listStreams(
+        parts,
+        userIds.map((userId) => ({ userId, ...all })),
+        first,
+      );
+    },
+    users: (page) => listUsers(parts, page),
+  };
+}
+
+type Asked = { readonly userId: string; readonly min: string; readonly max: string };
+
+/** A prefix followed by this character sorts after every text that begins with the prefix. */
+const LAST = '\u{10ffff}';
+
+function boundsOf(prefix: string | null, after: string | null): Pick<Asked, 'min' | 'max'> {
+  const max = prefix === null ? '+' : `(${prefix}${LAST}`;
+  if (after === null) return { min: prefix === null ? '-' : `[${prefix}`, max };
+  const beyond = prefix !== null && compareBytes(after, prefix) < 0;
+  return { min: beyond ? `[${prefix}` : `(${after}`, max };
+}
+
+/** Lists streams for each item of `asked`, in the same order. */
+async function listStreams(parts: HistoryParts, asked: readonly Asked[], first: number): Promise<readonly Summaries[]> {
+  const { store } = parts;
+  const partitions = Map.groupBy(asked.entries(), ([, { userId }]) => store.partitionOfUser(userId));
+  const answers: Summaries[] = [];
+  const listOne = async (partition: number, some: readonly (readonly [number, Asked])[]): Promise<void> => {
+    const found = await listPartition(
+      parts,
+      partition,
+      some.map(([, one]) => one),
+      first,
+    );
+    some.forEach(([at], i) => (answers[at] = found[i] ?? { total: 0, rows: [], gaps: [] }));
+  };
+  await Promise.all([...partitions].map(([partition, some]) => listOne(partition, some)));
+  return answers;
+}
+
+async function listPartition(
+  parts: HistoryParts,
+  partition: number,
+  asked: readonly Asked[],
+  first: number,
+): Promise<readonly Summaries[]> {
   const { store, retentionMs } = parts;
+  const triples = asked.flatMap(({ userId, min, max }) => [userId, store.hash(userId), min, max]);
+  const [stamp, ...lists] = await untilSwept(() =>
+    store.act(partition, 'history-streams', [retentionMs, first, ...triples]),
+  );
+  const now = Number(stamp);
+  const named = asked.map(({ userId }, i) => {
+    const [total, droppedAt, ...suffixes] = listOf(lists[i]);
+    const gaps = gapsOf(parts, { source: 'streams', now }, droppedAt);
+    return { total: Number(total), gaps, names: suffixes.map((suffix) => ({ userId, suffix: String(suffix) })) };
+  });
+  const names = named.flatMap((one) => one.names);
+  const oldest = Math.max(0, now - retentionMs + 1);
+  const replies = await store.read(
+    names.flatMap((name): readonly ReadCommand[] => {
+      const hash = streamHash(store, name);
+      return [
+        ['XRANGE', store.key(partition, 'stream', hash), oldest, '+', 'COUNT', 1],
+        ['HGET', store.key(partition, 'streamheads', store.hash(name.userId)), hash],
+      ];
+    }),
+  );
+  const rows = new Map(names.map((name, i) => [name, summaryOf(parts, name, replies[2 * i], replies[2 * i + 1])]));
+  return named.map(({ total, gaps, names: own }) => ({
+    total,
+    gaps,
+    rows: own.flatMap((name) => rows.get(name) ?? []),
+  }));
+}
+
+/**
+ * Returns the summary of a stream; null if the stream was removed since the index was read. The `seq` of a stream has
+ * no gaps, so the number of messages follows from the first and the last. The stream's first entry has its oldest row
+ * that may be shown.
+ */
+function summaryOf(
+  parts: HistoryParts,
+  name: { readonly userId: string; readonly suffix: string },
+  firstEntry: Reply | undefined,
+  known: Reply | undefined,
+): StreamSummary | null {
+  const [entry] = listOf(firstEntry);
+  if (entry === undefined) return null;
+  const first = extentOf(entry);
+  const last = headOf(known) ?? { seq: first.seq + first.rows - 1, at: first.at };
+  const seq = Math.max(first.seq, leastSeq(parts, name, last.seq));
+  return { ...name, messageCount: last.seq - seq + 1, firstAt: first.at, lastAt: last.at };
+}
+
+async function listUsers(parts: HistoryParts, page: PageRequest): ReturnType<typeof scanUsers> {
+  const { store, retentionMs } = parts;
+  const after = page.after?.[0] ?? null;
+  const partitions = await Promise.all(
+    Array.from({ length: store.partitions }, (_, partition) =>
+      untilSwept(() => store.act(partition, 'history-users', [retentionMs, page.first + 1, after])),
+    ),
+  );
+  return scanUsers(parts, partitions, page);
+}
+
+async function scanUsers(parts: HistoryParts, partitions: readonly (readonly Reply[])[], page: PageRequest) {
+  const users: { userId: string; count: number }[] = [];
+  for (const [, , ...flat] of partitions)
+    for (let i = 0; i + 1 < flat.length; i += 2) users.push({ userId: String(flat[i]), count: Number(flat[i + 1]) });
+  users.sort((a, b) => compareBytes(a.userId, b.userId));
+  const gaps = partitions.flatMap(([now, droppedAt]) =>
+    gapsOf(parts, { source: 'streams', now: Number(now) }, droppedAt),
+  );
+  return { ...scanSorted(users, page, ({ userId }) => [userId]), gaps: gaps.slice(0, 1) };
+}
+
+/** Repeats the act until no more streams are due to be forgotten. */
+async function untilSwept(ask: () => Promise<Reply>): Promise<readonly Reply[]> {
+  for (;;) {
+    const reply = await ask();
+    if (reply !== null) return listOf(reply);
+  }
+}
+
+function compareBytes(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}
+
+/** The most blocks that are read at once. */
+const BATCH = 32;
+
+/**
+ * Creates the read of the newest messages of one stream, or of all. Messages of different streams with the same
+ * millisecond are in no particular order.
+ */
+function createSample(parts: HistoryParts): HistoryStore['sample'] {
+  return async (stream, bounds) => (stream ? sampleStream(parts, stream, bounds) : sampleAll(parts, bounds));
+}
+
+async function sampleStream(parts: HistoryParts, name: StreamName, bounds: SampleBounds): Promise<RawSample | null> {
+  const { exists, now, droppedAt, least } = await lookAt(parts, name);
+  if (!exists) return null;
+  const count = Math.min(BATCH, bounds.messages + 1);
+  const rows = backwards(parts, name, { oldest: Math.max(0, now - parts.retentionMs + 1), count, least });
+  return { ...(await collect(rows, bounds)), gaps: gapsOf(parts, { source: 'messages', now }, droppedAt) };
+}
+
+type Backwards = { readonly oldest: number; readonly count: number; readonly least: number };
+
+async function* backwards({ store }: HistoryParts, name: StreamName, asked: Backwards): AsyncGenerator<StoredMessage> {
   const partition = store.partitionOfUser(name.userId);
-  const args = [retentionMs, name.userId, store.hash(name.userId), streamHash(store, name)];
-  const [now, exists, droppedAt, last] = listOf(await store.act(partition, 'history-look', args));
-  const least = leastSeq(parts, name, Number(last));
-  return { now: Number(now), exists: exists === 1, droppedAt: droppedAt ? String(droppedAt) : null, least };
-}
-
-/**
- * The ids of blocks between which a page reads. `beyond`: the `seq` of the last row of the page before. The block with
- * that row may have further rows.
- */
-type Range = { readonly start: string; readonly end: string; readonly beyond: number | null };
-
-/** Returns the range of a page; null if no message can be in it. A position is the `seq` and the time of a message. */
-function rangeOf(
-  { afterTime, beforeTime }: MessageFilter,
-  { after, order }: MessagePage,
-  tooOld: number,
-): Range | null {
-  const from = time(Math.floor(Math.max(tooOld, afterTime ?? 0)) + 1);
-  const to = beforeTime === null ? null : time(Math.ceil(beforeTime));
-  if (to !== null && from >= to) return null;
-  const bounds = { start: `${from}-0`, end: to === null ? '+' : `(${to}-0`, beyond: null };
-  if (after === null) return bounds;
-  const [seq = '', at = ''] = after;
-  const [place, behind] = [unsorted(seq), `(${unsorted(at)}-${unsorted(seq)}`];
-  if (order === 'newest_first') {
-    return to !== null && unsorted(at) >= to ? bounds : { ...bounds, end: behind, beyond: place };
-  }
-  return unsorted(at) < from ? bounds : { ...bounds, start: behind, beyond: place };
-}
-
-function time(ms: number): number {
-  return Math.min(Math.max(0, ms), Number.MAX_SAFE_INTEGER);
-}
-
-/** Reads the number that `sortable` wrote. */
-function unsorted(text: string): number {
-  return Number.parseInt(text, 36) || 0;
-}
-
-type Asked = Range & { readonly filter: MessageFilter; readonly page: MessagePage; readonly least: number };
-
-/**
- * Reads blocks until the page is full. The page ends early once SCAN_BUDGET rows or PAGE_READ_BYTES of payloads were
- * read; with a filter of kinds, the text of whole blocks counts instead of the payloads.
- */
-async function scanStream(
-  { store }: HistoryParts,
-  name: StreamName,
-  asked: Asked,
-): Promise<Pick<Scan<Message>, 'rows' | 'next' | 'cut'>> {
-  const stream = store.key(store.partitionOfUser(name.userId), 'stream', streamHash(store, name));
-  const taking = new Taking(name, asked);
-  const seen = { rows: 0, blocks: 0, bytes: 0 };
-  const backwards = asked.page.order === 'newest_first';
-  let { start, end } = asked;
-  // The block with the last row of the page before may have further rows.
-  const { at, seq } = placeOf(start.slice(1));
-  const reads = asked.beyond === null || backwards ? [] : [blockAt(stream, at, seq)];
-  for (let count = FIRST_BATCH; ; count = batchOf(taking.wanted, seen, count)) {
-    checkStopped(asked.page);
-    const [command, from, to] = backwards ? (['XREVRANGE', end, start] as const) : (['XRANGE', start, end] as const);
-    const replies = await store.read([...reads.splice(0), [command, stream, from, to, 'COUNT', count]]);
-    const blocks = replies.flatMap((reply) => rawBlocks(reply));
-    let turn = 0;
-    for (const block of blocks) {
-      if (turn >= TURN_ROWS) {
-        await setImmediate();
-        turn = 0;
-      }
-      if (!taking.take(block)) return taking.page();
-      turn += block.rows;
-      seen.blocks++;
-      seen.rows += block.rows;
-      seen.bytes += block.text.length;
-    }
+  const stream = store.key(partition, 'stream', streamHash(store, name));
+  for (let from = '+'; ;) {
+    const read: ReadCommand = ['XREVRANGE', stream, from, asked.oldest, 'COUNT', asked.count];
+    const blocks = decodeBlocks(name, (await store.read([read]))[0]);
+    for (const { rows } of blocks) yield* rows.filter(({ message }) => message.seq >= asked.least).toReversed();
     const last = blocks.at(-1);
-    if (!last || listOf(replies.at(-1)).length < count) return { rows: taking.rows, next: null };
-    if (backwards) end = `(${last.entryId}`;
-    else start = `(${last.entryId}`;
+    if (!last || blocks.length < asked.count) return;
+    from = `(${last.entryId}`;
   }
 }
 
-type Seen = { readonly rows: number; readonly blocks: number; readonly bytes: number };
+type Place = StreamName & { readonly partition: number; readonly hash: string; readonly entryId: string };
 
-/** Returns how many blocks to read next to get this many rows, estimated from the blocks read so far. At least one. */
-function batchOf(wanted: number, { rows, blocks, bytes }: Seen, before: number): number {
-  const needed = Math.ceil(Math.min(wanted, BATCH_ROWS) / Math.max(1, rows / Math.max(1, blocks)));
-  const fitting = Math.floor((BATCH_BYTES * blocks) / Math.max(1, bytes));
-  return Math.max(1, Math.min(needed, fitting, before * GROWTH, BATCH));
+async function sampleAll(parts: HistoryParts, bounds: SampleBounds): Promise<RawSample> {
+  const { store } = parts;
+  const heads = await Promise.all(
+    Array.from({ length: store.partitions }, (_, partition) => newestOf(parts, partition, bounds)),
+  );
+  const places = heads.flatMap((head) => head.places);
+  places.sort((a, b) => compare(placeOf(b.entryId), placeOf(a.entryId)));
+  const sample = await collect(readPlaces(parts, places), bounds);
+  return {
+    rows: sample.rows,
+    cut: sample.cut || heads.some(({ cut }) => cut),
+    gaps: heads.flatMap(({ gaps }) => gaps).slice(0, 1),
+  };
 }
 
-type Found = { readonly row: Message; readonly position: Position };
+function compare(a: { at: number; seq: number }, b: { at: number; seq: number }): number {
+  return a.at - b.at || a.seq - b.seq;
+}
 
-/** Takes rows of blocks into a page, in the order of the page. */
-class Taking {
-  readonly rows: Found[] = [];
-  readonly #name: StreamName;
-  readonly #asked: Asked;
-  #scanned = 0;
-  #bytes = 0;
-  #last: { readonly seq: number; readonly at: number } | null = null;
+type Head = { readonly places: readonly Place[]; readonly cut: boolean; readonly gaps: RawSample['gaps'] };
 
-  constructor(name: StreamName, asked: Asked) {
-    this.#name = name;
-    this.#asked = asked;
+async function newestOf(parts: HistoryParts, partition: number, bounds: SampleBounds): Promise<Head> {
+  const { store, retentionMs, streamMessages } = parts;
+  const args = [retentionMs, bounds.messages, bounds.of === 'payloads' ? 1 : 0, streamMessages];
+  const [stamp, droppedAt, cut, ...flat] = listOf(await store.act(partition, 'history-newest', args));
+  const places: Place[] = [];
+  for (let i = 0; i + 3 < flat.length; i += 4) {
+    const [userId = '', suffix = '', hash = '', entryId = ''] = flat.slice(i, i + 4).map(String);
+    places.push({ partition, userId, suffix, hash, entryId });
   }
+  return { places, cut: cut === 1, gaps: gapsOf(parts, { source: 'messages', now: Number(stamp) }, droppedAt) };
+}
 
-  /** The number of rows to read until the page is full and one more is known, if any follows. */
-  get wanted(): number {
-    const { page, filter } = this.#asked;
-    return filter.kinds === null ? page.first + 1 - this.#scanned : Infinity;
+/** Reads the messages at these places, a few at a time, because the limit on bytes may end the sample early. */
+async function* readPlaces({ store }: HistoryParts, places: readonly Place[]): AsyncGenerator<StoredMessage> {
+  for (let from = 0; from < places.length; from += BATCH) {
+    const some = places.slice(from, from + BATCH);
+    const read = ({ partition, hash, entryId }: Place): ReadCommand => {
+      const { at, seq } = placeOf(entryId);
+      return blockAt(store.key(partition, 'stream', hash), at, seq);
+    };
+    const partitions = Map.groupBy(some, ({ partition }) => partition);
+    const found = new Map<Place, readonly StoredMessage[]>();
+    const readSome = async (own: readonly Place[]): Promise<void> => {
+      const replies = await store.read(own.map(read));
+      own.forEach((place, i) => {
+        const rows = decodeBlocks(place, replies[i]).flatMap((block) => block.rows);
+        found.set(
+          place,
+          rows.filter(({ entryId }) => entryId === place.entryId),
+        );
+      });
+    };
+    await Promise.all([...partitions.values()].map(readSome));
+    for (const place of some) yield* found.get(place) ?? [];
   }
+}
 
-  /** Returns a page after which more rows follow. */
-  page(): Pick<Scan<Message>, 'rows' | 'next' | 'cut'> {
-    const next = this.#last && [sortable(this.#last.seq), sortable(this.#last.at)];
-    const cut = this.#scanned === SCAN_BUDGET && this.rows.length < this.#asked.page.first;
-    return { rows: this.rows, next, ...(cut && { cut }) };
-  }
+async function collect(rows: AsyncIterable<StoredMessage>, bounds: SampleBounds): Promise<Omit<RawSample, 'gaps'>> {
+  const sampling = new Sampling(bounds);
+  for await (const row of rows) if (!sampling.offer(row.message, () => storedOf(row))) break;
+  return sampling.sample;
+}
 
-  /** Takes the rows of a block that are shown. Returns false if the page is full before one of them. */
-  take(block: RawBlock): boolean {
-    const { filter, page } = this.#asked;
-    const { from, to } = this.#shownOf(block);
-    if (from >= to) return true;
-    if (filter.kinds !== null && !mayHaveKind(block, filter.kinds)) return this.#skip(block, from, to);
-    const backwards = page.order === 'newest_first';
-    const found = decodeRows(this.#name, block, { from, to, kinds: filter.kinds });
-    const upcoming = (backwards ? found.toReversed() : found).values();
-    let next = upcoming.next().value;
-    for (let i = 0; i < to - from; i++) {
-      if (this.#full) return false;
-      const seq = block.seq + (backwards ? to - 1 - i : from + i);
-      this.#scanned++;
-      this.#last = { seq, at: block.at };
-      if (next?.message.seq !== seq) continue;
-      const { message } = next;
-      if (filter.kinds === null && message.payload !== null) this.#bytes += message.payloadBytes;
-      this.rows.push({ row: message, position: [sortable(seq), sortable(message.at)] });
-      next = upcoming.next().value;
-    }
-    if (filter.kinds !== null) this.#bytes += block.text.length;
-    return true;
-  }
-
-  /** Counts rows that the filter leaves out, without decoding them. */
-  #skip({ seq, at, text }: RawBlock, from: number, to: number): boolean {
-    if (this.#full) return false;
-    const most = Math.min(to - from, SCAN_BUDGET - this.#scanned);
-    this.#scanned += most;
-    this.#bytes += text.length;
-    this.#last = { seq: seq + (this.#asked.page.order === 'newest_first' ? to - most : from + most - 1), at };
-    return most === to - from;
-  }
-
-  get #full(): boolean {
-    const { first } = this.#asked.page;
-    return this.rows.length === first || this.#scanned === SCAN_BUDGET || this.#bytes >= PAGE_READ_BYTES;
-  }
-
-  /** The rows of a block that the page may show, counted from the first row of the block; `to` is excluded. */
-  #shownOf({ seq, rows }: RawBlock): { readonly from: number; readonly to: number } {
-    const { least, beyond, page } = this.#asked;
-    const backwards = page.order === 'newest_first';
-    const from = beyond === null || backwards ? least : Math.max(least, beyond + 1);
-    const to = beyond !== null && backwards ? beyond - seq : rows;
-    return { from: Math.max(0, from - seq), to: Math.min(rows, to) };
-  }
+/** Returns the stored row as JSON, with the name of this storage and the row's id in it. */
+function storedOf({ message, entryId }: StoredMessage): JsonText {
+  const { payload, ...members } = message;
+  const shown = JSON.stringify({ adapter: 'redis', entryId, ...members });
+  return trustJson(`${shown.slice(0, -1)},"payload":${payload ?? 'null'}}`);
 }

@@ -1,3 +1,6 @@
+-- Shares: how much of each resource users hold.
+
+-- library: lib-shares
 -- Counts what users hold of shares in this partition. The meta key has the amount of all users (`<share>`), of each
 -- user (`<share>:<user's hash>`) and of each span of a user that is removed as a whole (`<span>:<user's hash>`). The
 -- shares are `q` queued_bytes, `r` result_bytes, `m` marks and `h` history_bytes. A field is removed once its amount is
@@ -60,4 +63,15 @@ end
 -- Gives back everything that was counted for a span of a user. Called when the span is removed.
 lib.shares_return = function(share, uh, span)
   lib.shares_take(share, uh, -lib.shares_held(span, uh), span)
+end
+
+-- act: held
+-- Reads what all users together hold of the shares that are counted in this partition. Returns the amounts of
+-- queued_bytes, result_bytes, marks and history_bytes.
+-- class: allow_oom
+-- needs: lib-shares
+acts['shares-held'] = function()
+  local found = {}
+  for i, share in ipairs({ 'q', 'r', 'm', 'h' }) do found[i] = text(lib.shares_held(share)) end
+  return found
 end

@@ -1,9 +1,9 @@
 /** Computes the limits of the shares that Redis counts over all nodes, and reads how much of them is used. */
-import { SHARE_BOUNDS, type ShareBounds, type ShareName } from '../../../core/shares/shares.ts';
-import { listOf } from '../types.ts';
-import type { Store } from '../store.ts';
+import { SHARE_BOUNDS, type ShareBounds, type ShareName } from '../../core/shares/shares.ts';
+import { listOf } from './types.ts';
+import type { Store } from './store.ts';
 
-/** The letter of each share in Lua (see lib-shares.lua), in the order in which the act `shares-held` answers. */
+/** The letter of each share in Lua (see shares.lua), in the order in which the act `shares-held` answers. */
 const LETTERS = { queued_bytes: 'q', result_bytes: 'r', marks: 'm', history_bytes: 'h' } as const satisfies Partial<
   Record<ShareName, string>
 >;

@@ -1,9 +1,9 @@
-/** Keeps the waits of this process's callers. Redis only knows which nodes wait for a command (see lib-waiters.lua). */
-import { ChurnMap } from '../../../core/collections.ts';
-import { satisfied, waiterOf, type Command, type NewWaiter, type Waiter } from '../../../core/commands/command.ts';
-import type { CommandKey } from '../../../core/ids.ts';
-import type { JsonText } from '../../../core/json.ts';
-import { sortable, type Position } from '../../../core/page.ts';
+/** Keeps the waits of this process's callers. Redis only knows which nodes wait for a command (see waiters.lua). */
+import { ChurnMap } from '../../core/collections.ts';
+import { satisfied, waiterOf, type Command, type NewWaiter, type Waiter } from '../../core/commands/command.ts';
+import type { CommandKey } from '../../core/ids.ts';
+import type { JsonText } from '../../core/json.ts';
+import { sortable, type Position } from '../../core/page.ts';
 
 /** A wait of a caller of this process. */
 export type LocalWait = {
@@ -16,7 +16,7 @@ export type LocalWait = {
 };
 
 /** The answer of Redis when it registered a wait: the command, and the time in epoch milliseconds. */
-export type Registered = { readonly command: Command; readonly at: number };
+type Registered = { readonly command: Command; readonly at: number };
 
 /** A recorded end: the values that the waiters of a command are resolved with. */
 export type RecordedEnd = { readonly command: Command; readonly result: JsonText | null };

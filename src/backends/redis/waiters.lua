@@ -1,5 +1,8 @@
+-- Waiters: which nodes have callers that wait for a command.
+
+-- library: lib-waiters
 -- Registers which nodes have callers that wait for a command, and replies to these nodes. The callers themselves are in
--- the memory of their nodes (see local.ts). The waits for a command are one text in its client's HASH (see
+-- the memory of their nodes (see waiters-local.ts). The waits for a command are one text in its client's HASH (see
 -- lib-commands). The text has one entry for each node, of three fields, each followed by a NUL: the node, its epoch,
 -- and its waits. A wait is a letter (`a`: until the command is acknowledged, `c`: until it ends), the number that its
 -- node gave it, and a comma. So the limit on the waits for a command is checked here, and an act that is repeated
@@ -135,4 +138,45 @@ lib.waiters_reply = function(rec, result, reported)
     left[#left + 1] = entry
   end
   if replied then lib.waiters_keep(rec, left) end
+end
+
+-- act: attach
+-- Registers a wait on a known command. Reading the record and registering are one act, so no end is missed in between.
+-- a: 1 client's hash, 2 command, 3 user's hash; 4 number of the wait, 5 node of the caller, 6 what it waits for;
+--    7 how many may wait on one command; 8 how long results are shown, ms.
+-- Returns {'unknown'}; {'full'}; {'satisfied', record, result or false, now}; {'waiting', record, now}.
+-- class: grow
+-- needs: lib-commands, lib-ended, lib-record, lib-waiters
+-- grouped: yes
+reads['waiters-attach'] = function(a)
+  lib.commands_want(a[1], a[2], a[3])
+end
+
+acts['waiters-attach'] = function(a)
+  local wait = { number = a[4], node = a[5], waitFor = a[6], most = tonumber(a[7]) }
+  local rec = lib.commands_load(a[1], a[2], a[3])
+  if not rec then return { 'unknown' } end
+  if lib.commands_satisfied(wait.waitFor, rec) then
+    return { 'satisfied', lib.commands_text(rec), lib.commands_result(rec, a[8]), text(now) }
+  end
+  local known, room = lib.waiters_find(rec, wait)
+  if not room then return { 'full' } end
+  if not known then lib.waiters_add(rec, wait) end
+  return { 'waiting', lib.commands_text(rec), text(now) }
+end
+
+-- act: remove
+-- Removes a wait that ended, or whose caller hung up. Can be repeated.
+-- a: 1 client's hash, 2 command, 3 number of the wait, 4 node of the caller, 5 what it waits for.
+-- Returns nothing.
+-- class: allow_oom
+-- needs: lib-commands, lib-waiters
+-- grouped: yes
+reads['waiters-remove'] = function(a)
+  lib.commands_want(a[1], a[2])
+end
+
+acts['waiters-remove'] = function(a)
+  local rec = lib.commands_live(a[1], a[2])
+  if rec and rec.waits then lib.waiters_remove(rec, { number = a[3], node = a[4], waitFor = a[5] }) end
 end

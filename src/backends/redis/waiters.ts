@@ -1,20 +1,94 @@
-/** Lists and counts the waits of this process's callers that match a filter. Changes nothing. */
-import type { CountedScan, PendingWait, WaiterFilter, WaiterStore } from '../../../core/commands/stores.ts';
-import { COUNT_SCAN } from '../../../core/limits.ts';
-import { comparePositions, SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../../core/page.ts';
-import { lookAtNodes } from '../nodes-rows.ts';
-import type { Store } from '../store.ts';
-import type { LocalWait, LocalWaits } from './local.ts';
-import { readPending, readWaits, type ListedWait } from './rows.ts';
+/** Core's WaiterStore over Redis: registers waits in Redis, and lists those of this process. */
+import type { CountedScan, PendingWait, WaiterFilter, WaiterStore, AttachResult } from '../../core/commands/stores.ts';
+import { COUNT_SCAN, WAITERS_PER_COMMAND } from '../../core/limits.ts';
+import { comparePositions, SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../core/page.ts';
+import { lookAtNodes } from './nodes-rows.ts';
+import { type Store, scattered } from './store.ts';
+import { type LocalWait, type LocalWaits, createLocalWaits } from './waiters-local.ts';
+import { satisfied, type NewWaiter } from '../../core/commands/command.ts';
+import { decodeLive, readOfLive } from './commands/live.ts';
+import type { ClientKey, CommandKey } from '../../core/ids.ts';
+import type { RedisParts } from './parts.ts';
+import { nameArgs } from './commands/parts.ts';
+import { decodeCommand, retained } from './commands/record.ts';
+import { jsonOr, listOf } from './types.ts';
+
+type Waiting = Pick<RedisParts, 'store' | 'retentionMs'> & { readonly waits: LocalWaits };
+
+/** Creates Core's WaiterStore over Redis. It lists only the waits of this process; listing them changes nothing. */
+export function createRedisWaiters({
+  store,
+  retentionMs,
+  waits = createLocalWaits(),
+}: Pick<RedisParts, 'store' | 'retentionMs' | 'waits'>): WaiterStore {
+  const parts: Waiting = { store, retentionMs, waits };
+  return {
+    attach: (key, request) => attach(parts, key, request),
+    remove: (key, rpcId) => remove(parts, key, rpcId),
+    list: (filter, page) => listWaits(parts, filter, page),
+    countByNode: (filter) => tallyWaits(parts, filter),
+    ofUsers: (userIds, first) => summarize(parts, userIds, { first, groupOf: ({ key }) => key.userId }),
+    ofClients: (keys, first) =>
+      summarize(parts, keys.map(clientName), { first, groupOf: ({ key }) => clientName(key) }),
+    async ofCommands(keys) {
+      const lists = keys.map((key) => waits.ofCommand(key));
+      const read = (await readWaits(store, lists.flat())).values();
+      return lists.map((list) => list.flatMap(() => read.next().value?.row ?? []));
+    },
+  };
+}
+
+async function attach(
+  { store, retentionMs, waits }: Waiting,
+  key: CommandKey,
+  request: NewWaiter,
+): Promise<AttachResult> {
+  const { rpcId, callerNodeId, waitFor } = request;
+  const wait = waits.begin(key, request);
+  const known = wait.listed !== null;
+  const args = [...nameArgs(store, key), wait.number, callerNodeId, waitFor, WAITERS_PER_COMMAND, retentionMs];
+  try {
+    const reply = listOf(await store.act(store.partitionOfUser(key.userId), 'waiters-attach', args));
+    const [kind, record = null, more = null, last = null] = reply;
+    if (kind === 'waiting') {
+      const at = Number(more);
+      const command = retained(decodeCommand(record), { now: more, retentionMs });
+      return { kind, waiter: waits.register(wait, { command, at }), command };
+    }
+    waits.drop(rpcId);
+    if (kind === 'full' || kind === 'unknown') return { kind };
+    return {
+      kind: 'satisfied',
+      command: retained(decodeCommand(record), { now: last, retentionMs }),
+      result: jsonOr(more),
+    };
+  } catch (error) {
+    if (!known) waits.drop(rpcId);
+    throw error;
+  }
+}
+
+async function remove({ store, waits }: Waiting, key: CommandKey, rpcId: string): Promise<void> {
+  const wait = waits.drop(rpcId);
+  if (!wait) return;
+  const [client, commandId] = nameArgs(store, key);
+  const { callerNodeId, waitFor } = wait.request;
+  const args = [client, commandId, wait.number, callerNodeId, waitFor];
+  await store.act(store.partitionOfUser(key.userId), 'waiters-remove', args);
+}
+
+function clientName({ userId, clientId }: ClientKey): string {
+  return `${userId}\0${clientId}`;
+}
 
 /** The partition whose time is read. */
 const HOME = 0;
 /** The most commands that one part of a search reads. */
 const STRETCH = 500;
 
-export type Listing = { readonly store: Store; readonly waits: LocalWaits };
+type Listing = { readonly store: Store; readonly waits: LocalWaits };
 
-export async function listWaits(
+async function listWaits(
   { store, waits }: Listing,
   filter: WaiterFilter,
   { first, after }: PageRequest,
@@ -33,7 +107,7 @@ export async function listWaits(
 }
 
 /** Counts the waits that match a filter, by node. Reads at most COUNT_SCAN rows. */
-export async function tallyWaits(
+async function tallyWaits(
   { store, waits }: Listing,
   filter: WaiterFilter,
 ): Promise<Awaited<ReturnType<WaiterStore['countByNode']>>> {
@@ -53,7 +127,7 @@ export async function tallyWaits(
 }
 
 /** Lists the first waits of each group, and counts the waits of the group. `groupOf`: returns the group of a wait. */
-export async function summarize(
+async function summarize(
   { store, waits }: Listing,
   groups: readonly string[],
   { first, groupOf }: { readonly first: number; readonly groupOf: (wait: LocalWait) => string },
@@ -101,4 +175,36 @@ function matching(waits: LocalWaits, { filter, after, bornBefore, most }: Search
 
 function onNode({ nodeId }: WaiterFilter, { command }: PendingWait): boolean {
   return nodeId === null || command.nodeId === nodeId;
+}
+
+/** The most commands that one pipeline reads. */
+const READ_BATCH = 500;
+
+/** A wait and its position in listings. */
+type ListedWait = { readonly row: PendingWait; readonly position: Position };
+
+/**
+ * Reads the commands of waits as they are now. Returns one answer for each wait, in order. The answer is null if the
+ * wait is not registered yet, or if the command has reached the stage that the caller waits for, because the reply is
+ * then on its way.
+ */
+function readWaits(store: Store, waits: readonly LocalWait[]): Promise<readonly (ListedWait | null)[]> {
+  const asked = waits.map((wait) => ({ userId: wait.key.userId, wait }));
+  return scattered(store, asked, {
+    most: READ_BATCH,
+    async ask(partition, some) {
+      const replies = await store.read(some.map(({ wait }) => readOfLive(store, partition, wait.key)));
+      return some.map(({ wait }, i) => {
+        const command = decodeLive(replies[i]);
+        if (!wait.listed || !command) return null;
+        const { waiter, position } = wait.listed;
+        return satisfied(waiter.waitFor, command) ? null : { row: { waiter, command }, position };
+      });
+    },
+  });
+}
+
+/** Reads waits as `readWaits` does, without those that are over. */
+async function readPending(store: Store, waits: readonly LocalWait[]): Promise<readonly ListedWait[]> {
+  return (await readWaits(store, waits)).filter((wait) => wait !== null);
 }

@@ -24,7 +24,7 @@ export type LuaFile = {
   readonly rows: number | 'all' | null;
 };
 
-/** Reads a file that has one act or library. Throws if its header is not understood. */
+/** Reads a file without sections, which is a part of every program. Throws if its header is not understood. */
 export function readLuaFile(file: URL, name: string): LuaFile {
   return luaOf(name, readFileSync(file, 'utf8'));
 }

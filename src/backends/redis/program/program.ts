@@ -25,8 +25,8 @@ const OWN = new URL('../', import.meta.url);
 const FLAGS: Readonly<Record<ActClass, string>> = { grow: '#!lua', allow_oom: '#!lua flags=allow-oom' };
 
 /**
- * Reads the acts of the rooms of `root`: the act `<verb>` of `<room>.lua`, or `<room>/<verb>.lua`, is `<room>-<verb>`.
- * Libraries (`lib-*`) come from there too, and from this backend's own rooms. Throws if a header is not understood.
+ * Reads the acts of the rooms of `root`: the act `<verb>` of `<room>.lua` is `<room>-<verb>`. Libraries (`lib-*`) come
+ * from there too, and from this backend's own rooms. Throws if a header is not understood.
  */
 export function loadPrograms(root: URL = OWN): Programs {
   const files = root.href === OWN.href ? readRooms(OWN) : [...readRooms(OWN).filter(isLibrary), ...readRooms(root)];
@@ -75,26 +75,10 @@ function compile(flags: string, files: readonly LuaFile[]): Program {
   return { source, sha: createHash('sha1').update(source).digest('hex') };
 }
 
-/**
- * Reads the acts and libraries of the rooms in a folder. A room is one file, or a folder with a file for each act and
- * library.
- */
+/** Reads the acts and libraries of the rooms in a folder. Each of its Lua files is a room. */
 export function readRooms(root: URL = OWN): readonly LuaFile[] {
-  const entries = readdirSync(root, { withFileTypes: true }).toSorted((a, b) => (a.name < b.name ? -1 : 1));
-  return entries.flatMap((entry) => {
-    if (entry.isDirectory()) return entry.name === 'program' ? [] : readFolder(root, entry.name);
-    return entry.name.endsWith('.lua')
-      ? readRoomFile(new URL(entry.name, root), entry.name.slice(0, -'.lua'.length))
-      : [];
-  });
-}
-
-function readFolder(root: URL, room: string): readonly LuaFile[] {
-  const files = readdirSync(new URL(`${room}/`, root)).filter((file) => file.endsWith('.lua'));
-  return files.sort().map((file) => {
-    const base = file.slice(0, -'.lua'.length);
-    return readLuaFile(new URL(`${room}/${file}`, root), base.startsWith('lib-') ? base : `${room}-${base}`);
-  });
+  const files = readdirSync(root).filter((file) => file.endsWith('.lua'));
+  return files.sort().flatMap((file) => readRoomFile(new URL(file, root), file.slice(0, -'.lua'.length)));
 }
 
 function isLibrary({ name }: LuaFile): boolean {
