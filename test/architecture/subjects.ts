@@ -14,7 +14,6 @@ export const SPLINTERS: Readonly<Record<string, string>> = {
   'require-node.ts': 'Must run before any other import of index.ts.',
   'backends/redis/audit.ts': 'Implements a port of core.',
   'backends/redis/reconnects.ts': 'Implements a port of core.',
-  'backends/redis/program/lua-file.ts': 'The format of Lua files, which the tests of the acts read too.',
   'backends/memory/ledger-map.ts': ROOM_IN_PARTS,
 };
 
