@@ -13,7 +13,6 @@ export const SPLINTERS: Readonly<Record<string, string>> = {
   'policy.ts': 'The format of the policy file, which docs/settings.md describes.',
   'require-node.ts': 'Must run before any other import of index.ts.',
   'backends/redis/audit.ts': 'Implements a port of core.',
-  'backends/redis/reconnects.ts': 'Implements a port of core.',
   'backends/memory/ledger-map.ts': ROOM_IN_PARTS,
 };
 

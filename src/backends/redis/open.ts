@@ -13,7 +13,7 @@ import { connectTo, createStoreClock } from './client.ts';
 import { describeTarget, readTarget, type RedisTarget } from './target.ts';
 import { createHeldCommands } from './commands/held.ts';
 import { createRedisCommands } from './commands/store.ts';
-import { createRedisConnections } from './connections.ts';
+import { createRedisConnections, createRedisReconnects } from './connections.ts';
 import { createRedisContexts } from './contexts.ts';
 import { createRedisDedup } from './dedup.ts';
 import { createRedisHistory } from './history.ts';
@@ -22,7 +22,6 @@ import { partitionOf } from './keys.ts';
 import { createRedisNodes } from './nodes.ts';
 import type { RedisParts } from './parts.ts';
 import { loadPrograms } from './program/program.ts';
-import { createRedisReconnects } from './reconnects.ts';
 import {
   legacyFault,
   missingOfFirstNode,
