@@ -1,6 +1,7 @@
 /**
  * Defines what a command may use of the process: output, stop signals, a clock and questions to a person. Also has what
- * all commands share: exit codes, errors, the limits of the heap's growth, the split of flags, and the first words.
+ * all commands share: exit codes and which answers they stand for, errors, the limits of the heap's growth, the split
+ * of flags, and the first words.
  */
 import { setFlagsFromString } from 'node:v8';
 import type { Clock } from '../clients/link/platform.ts';

@@ -1,6 +1,7 @@
 /**
  * Writes the answers of operators' commands in the form that `--output` names: `table`, `json`, `jsonl` or `ids`. Also
- * lays out columns, reads durations, times and counts from flags, and defines the type of a verb.
+ * lays out columns, prints listings page by page and events line by line, reads durations, times and counts from flags,
+ * and defines the type of a verb.
  */
 import type { Clock } from '../clients/link/platform.ts';
 import { isRecord } from '../protocol/json.ts';
@@ -18,9 +19,9 @@ export type OutputRow = Readonly<Record<string, unknown>>;
  * `shown`: the names of the members that a table shows. `id`: the names of the members that together identify a row. A
  * member of a nested object is written `outer.inner`.
  */
-export type Columns = { readonly shown: readonly string[]; readonly id: readonly string[] };
+type Columns = { readonly shown: readonly string[]; readonly id: readonly string[] };
 /** The columns of items. `row`: returns the row of a table for an item; absent: the item itself. */
-export type ItemColumns<Item> = Columns & { readonly row?: (item: Item) => object };
+type ItemColumns<Item> = Columns & { readonly row?: (item: Item) => object };
 
 /** Returns the text of one listing. As `json` the page is written whole, even when it has no rows. */
 export function listText<Item extends object>(
@@ -41,7 +42,7 @@ function rowOf(item: object): OutputRow {
 }
 
 /** Returns the line of one row, for the forms other than `table`. */
-export function rowText(row: OutputRow, output: Exclude<Output, 'table'>, { id }: Pick<Columns, 'id'>): string {
+function rowText(row: OutputRow, output: Exclude<Output, 'table'>, { id }: Pick<Columns, 'id'>): string {
   return output === 'ids' ? `${idOf(row, id)}\n` : jsonLine(row);
 }
 
@@ -90,7 +91,7 @@ export function alignedText(lines: readonly (readonly string[])[]): string {
 }
 
 /** Returns a function that lays out rows that come one by one: each column is as wide as its widest cell so far. */
-export function growingTable(names: readonly string[]): (row: OutputRow) => string {
+function growingTable(names: readonly string[]): (row: OutputRow) => string {
   const head = headOf(names);
   const widths = head.map(widthOf);
   let begun = false;
@@ -229,7 +230,7 @@ export type Verb = {
 type Paging = { readonly cursor?: string; readonly limit?: number };
 
 /** One page of a listing, as REST answers it. */
-export type ListedPage<Item extends object = object> = {
+type ListedPage<Item extends object = object> = {
   readonly items: readonly Item[];
   readonly next_cursor?: string | null;
   readonly completeness: { readonly complete: boolean; readonly sources: readonly object[] };

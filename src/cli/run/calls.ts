@@ -1,12 +1,36 @@
-/** Runs the verbs about calls (invoke, check, await, list, show, follow, cancel, reveal) and about waiting callers. */
+/**
+ * Runs the verbs about calls (invoke, check, await, list, show, follow, cancel, reveal) and about waiting callers. Also
+ * writes the case file of a call as text.
+ */
 import { randomUUID } from 'node:crypto';
-import { CountPendingRpcsDocument, GetCallDocument, ListDeliveryCommandsDocument, ListPendingRpcsDocument, RevealPayloadDocument, TailCallsDocument, WatchWaitsDocument, type GetCallQuery } from '../../../generated/cli.ts';
+import {
+  CountPendingRpcsDocument,
+  GetCallDocument,
+  ListDeliveryCommandsDocument,
+  ListPendingRpcsDocument,
+  RevealPayloadDocument,
+  TailCallsDocument,
+  WatchWaitsDocument,
+  type GetCallQuery,
+} from '../../../generated/cli.ts';
 import type { HttpAnswer } from '../../clients/link/relay-request.ts';
 import { visibleLine, reasonText } from '../../protocol/visible-text.ts';
 import { readAddress, readParams } from '../command.ts';
 import { OperatorFailure, accepted, exitOfCommand, notFound, usageFailure, EXIT, type ExitCode } from '../io.ts';
-import { printEvents, queryListing, sayWhatIsMissing } from '../listing.ts';
-import { listText, objectText, readMs, readTime, type OperatorRun, type RunVerb, alignedText, cellOf, durationText } from '../output.ts';
+import {
+  printEvents,
+  queryListing,
+  sayWhatIsMissing,
+  listText,
+  objectText,
+  readMs,
+  readTime,
+  type OperatorRun,
+  type RunVerb,
+  alignedText,
+  cellOf,
+  durationText,
+} from '../output.ts';
 import { bodyOf, pathOf, readWord, type OperatorRelay } from '../relay.ts';
 
 const RESPOND_MS = 30_000;
