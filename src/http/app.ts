@@ -32,10 +32,9 @@ import type { BearerAuthenticator } from './auth.ts';
 import { createRequestHandler, type RequestHandler, type RequestHandlerOptions } from './request-handler.ts';
 import { BUILTIN_DESCRIPTIONS, requireReady } from './routes.ts';
 import { createSiteEvents } from './site-events.ts';
-import { Sockets } from './sockets.ts';
+import { Sockets, UnreadBytes } from './sockets.ts';
 import { createAuthenticateRequest, createTokenGuard } from './token-guard.ts';
 import { MetricsToken } from './tokens.ts';
-import { UnreadBytes } from './unread.ts';
 
 export type AppOptions = Omit<
   RequestHandlerOptions,

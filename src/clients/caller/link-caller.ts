@@ -3,9 +3,8 @@ import { STAGES } from '../../protocol/codes.ts';
 import type { WireWaitStage } from '../../protocol/fields.ts';
 import type { TraceApi } from '../../protocol/trace.ts';
 import type { ActionSpecs } from '../link/actions.ts';
-import { checkCallbacks } from '../link/advice.ts';
+import { checkCallbacks, jsonOf, type LinkStatus } from '../link/platform.ts';
 import { RelayLink, guarded, upFrame, type LinkFrame, type LinkOptions } from '../link/link.ts';
-import { jsonOf, type LinkStatus } from '../link/platform.ts';
 import { GRACE_MS, type WireTrace } from '../link/relay-request.ts';
 import {
   AWAIT_WITHIN_MS,

@@ -12,7 +12,7 @@ import {
 } from '@cfworker/json-schema';
 import { NAME } from '../../protocol/fields.ts';
 import type { ActionSchema, ActionSpec, JsonSchema, StandardIssue, StandardSchema } from '../link/actions.ts';
-import { wrong } from '../link/advice.ts';
+import { wrong } from '../link/platform.ts';
 import { boundedMessage, fits, messageOf } from './ends.ts';
 import type { Handler } from './types.ts';
 

@@ -5,9 +5,9 @@
 import { ID, WORDS } from '../../protocol/fields.ts';
 import type { UpHeader } from '../../protocol/frames.ts';
 import type { ActionSpec } from '../link/actions.ts';
-import { checkCallbacks, wrong } from '../link/advice.ts';
-import { RelayLink, guarded, upFrame, type LinkFrame } from '../link/link.ts';
 import {
+  checkCallbacks,
+  wrong,
   LinkClosedError,
   randomId,
   sleep,
@@ -17,6 +17,7 @@ import {
   type LinkStatus,
   type Welcome,
 } from '../link/platform.ts';
+import { RelayLink, guarded, upFrame, type LinkFrame } from '../link/link.ts';
 import { Commands, type CommandFrame, type ProgressReport } from './commands.ts';
 import {
   Deliverer,

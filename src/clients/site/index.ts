@@ -1,7 +1,17 @@
 /** Exports `callboard/site`, the client of a viewer of a cooperative site, in a browser. Needs only `fetch`. */
 import { readHttpOutcome, type Ended } from '../caller/caller.ts';
-import { unreachable, warn, wrong } from '../link/advice.ts';
-import { STABLE_MS, randomId, reconnectMs, sleep, systemClock, takeToken, type Clock } from '../link/platform.ts';
+import {
+  unreachable,
+  warn,
+  wrong,
+  STABLE_MS,
+  randomId,
+  reconnectMs,
+  sleep,
+  systemClock,
+  takeToken,
+  type Clock,
+} from '../link/platform.ts';
 import {
   LibraryError,
   checkRequestOptions,

@@ -41,6 +41,8 @@ import {
   type InvokeRequest,
   type Preflight,
   type TracedRequest,
+  checkInvoke,
+  type CheckedInvoke,
 } from './call.ts';
 import { createPending } from './pending.ts';
 import {
@@ -55,7 +57,6 @@ import {
   type InvokeRefusal,
   type PreparedCall,
 } from './preflight.ts';
-import { checkInvoke, type CheckedInvoke } from './request.ts';
 import { Wait, type WaitParts } from './wait.ts';
 
 export type Rpc = ReturnType<typeof createRpc>;

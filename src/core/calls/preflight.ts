@@ -30,8 +30,9 @@ import {
   type PreflightLayer,
   type PreflightLayerName,
   type RefusedBy,
+  checkInvoke,
+  type CheckedInvoke,
 } from './call.ts';
-import { checkInvoke, type CheckedInvoke } from './request.ts';
 import type { WaitParts } from './wait.ts';
 
 export type InvokeParts = WaitParts & {

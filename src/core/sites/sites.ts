@@ -1,9 +1,8 @@
 /** The API of sites: their registry, the sessions of their viewers, and the actions that viewers may invoke. */
 import type { Requester, UserPrincipal } from '../auth/principal.ts';
-import type { CallSpan, Invocation } from '../calls/call.ts';
+import { type CallSpan, type Invocation, checkInvoke, type CheckedInvoke } from '../calls/call.ts';
 import { invokeChecked, withCallSpan } from '../calls/calls.ts';
 import { refused, type InvokeParts } from '../calls/preflight.ts';
-import { checkInvoke, type CheckedInvoke } from '../calls/request.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError, fail } from '../errors.ts';
 import { subscribeTo, type Lifetime, type SharedSubscription } from '../live.ts';

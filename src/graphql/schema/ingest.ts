@@ -7,8 +7,7 @@ import { trustJson, type RawJson } from '../../core/json.ts';
 import { DEDUP_WINDOW_SECONDS, INGEST_BATCH, STREAM_SUFFIX_SEGMENTS } from '../../core/limits.ts';
 import type { ProjectionRefusal } from '../../core/sites/registry.ts';
 import { DIRECT_MUTATION } from '../writer/cache-hints.ts';
-import { builder, ranged, wireEnum } from './builder.ts';
-import { fieldsOf, flag, int, list, nullable, text, typed } from './builder-fields.ts';
+import { builder, ranged, wireEnum, fieldsOf, flag, int, list, nullable, text, typed } from './builder.ts';
 import { FaultType, RefusalCodeEnum, orRefusal, refusalOf } from './refusal.ts';
 
 const ProjectionRefusalEnum = wireEnum<ProjectionRefusal>(
