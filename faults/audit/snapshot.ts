@@ -46,11 +46,11 @@ export type SnapshotOptions = {
 const ATTEMPTS = 50;
 
 const READS: Readonly<Record<Type, (name: string) => string[]>> = {
-  HASH: (name) => ['HGETALL', name],
-  ZSET: (name) => ['ZRANGE', name, '0', '-1', 'WITHSCORES'],
-  SET: (name) => ['SMEMBERS', name],
-  STREAM: (name) => ['XRANGE', name, '-', '+'],
-  STRING: (name) => ['GET', name],
+  HASH: (name) => ['hgetall', name],
+  ZSET: (name) => ['zrange', name, '0', '-1', 'WITHSCORES'],
+  SET: (name) => ['smembers', name],
+  STREAM: (name) => ['xrange', name, '-', '+'],
+  STRING: (name) => ['get', name],
 };
 
 /** Reads the partitions of a namespace. Redis answers no other request while it reads one of them. */
