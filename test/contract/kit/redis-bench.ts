@@ -1,7 +1,8 @@
 /** Opens a Redis backend in its own namespace, whose time a test moves. */
 import { randomUUID } from 'node:crypto';
-import { Cluster } from 'ioredis';
+import { Cluster, type Redis } from 'ioredis';
 import { inject } from 'vitest';
+import { auditNamespace } from '../../../faults/audit/audit.ts';
 import { createRedisRooms } from '../../../src/backends/redis/open.ts';
 import type { RedisParts } from '../../../src/backends/redis/parts.ts';
 import { connectCommands } from '../../kit/redis.ts';
@@ -28,6 +29,8 @@ export type RedisBench = Bench & {
   readonly connect: () => Client;
   /** Resolves once none of the backend's acts is running, including background work. */
   quiet(): Promise<void>;
+  /** Compares every counter of the namespace with what is there. Returns a sentence for each difference. */
+  audit(): Promise<readonly string[]>;
 };
 export type RedisBenchOptions = Partial<
   Pick<
@@ -103,6 +106,11 @@ export async function redisBench(options: RedisBenchOptions = {}): Promise<Redis
       do await settle();
       while (traffic.pending > 0);
     },
+    async audit() {
+      const servers = client instanceof Cluster ? client.nodes('master') : [client];
+      const audited = await auditNamespace({ urls: servers.map(urlOf), namespace: store.namespace, now: clock.now() });
+      return audited.wrong;
+    },
     async advance(ms) {
       await clock.advance(ms);
       await read.upToNow();
@@ -126,6 +134,10 @@ function counting(traffic: { pending: number }, options: StoreOptions): Store {
       return store.roundTrips;
     },
   };
+}
+
+function urlOf({ options }: Redis): string {
+  return `redis://${options.host}:${options.port}`;
 }
 
 function ofTheRun(): Client {
