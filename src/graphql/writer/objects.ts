@@ -5,8 +5,6 @@
 import {
   GraphQLID,
   GraphQLString,
-  defaultFieldResolver,
-  getArgumentValues,
   getNullableType,
   isEnumType,
   isLeafType,
@@ -22,6 +20,7 @@ import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { Clock } from '../../core/ports.ts';
 import { insertMark } from '../../web/reply.ts';
 import { isJsonScalar } from '../schema/builder-json.ts';
+import { createArguments, type Values } from '../variables.ts';
 import type { JsonCache, JsonCaches } from './cache-hints.ts';
 
 /**
@@ -295,18 +294,27 @@ function isTimed(context: unknown): context is { readonly core: { readonly clock
  * be executed by graphql-js with the same context. Never throws and never rejects. `note` receives what is known of the
  * text.
  */
-export type Prepared = (context: unknown, note: TextInfo) => MaybePromise<Text>;
+export type Prepared = (context: unknown, note?: TextInfo) => MaybePromise<Text>;
 
 /**
- * Prepares the execution of an operation with these variables. Null: graphql-js must execute it, because it refuses the
- * variables or because they select something that cannot be written here.
+ * Prepares the execution of an operation with these variables. Null: graphql-js must execute it, because they select
+ * something that cannot be written here.
  */
-export type Prepare = (variables: Readonly<Record<string, unknown>>) => Prepared | null;
+export type Prepare = (variables: VariableValues, root: RootValue) => Prepared | null;
 
-/** Prepares one execution of an operation with these variables. `object` writes its root type. */
-export function preparedWriter(object: ObjectWriter, variables: VariableValues): Prepared {
+/** Prepares the execution of an operation with these variables. `object` writes its root type. */
+export function preparedWriter(object: ObjectWriter, { coerced }: VariableValues, root: RootValue): Prepared {
   const args: unknown[] = [];
-  return (context, note) => object.write(undefined, { context, variables, args, note });
+  return (context, note = { nonAscii: false }) => object.write(root, { context, variables: coerced, args, note });
+}
+
+/**
+ * The root value of an operation. A mutation is resolved once: if its answer cannot be written here, graphql-js reads
+ * the outcome of its resolver from the root value.
+ */
+export class RootValue {
+  /** Returns what the resolver of the mutation returned, or throws what it threw; null: it was not called. */
+  outcome: (() => unknown) | null = null;
 }
 
 /**
@@ -333,33 +341,31 @@ const NO_ARGUMENTS = Object.freeze({});
 export const NO_VARIABLES: VariableValues = { sources: {}, coerced: {} };
 
 /**
- * Creates the function that resolves a field. `number`: the place of its arguments in `Run.args`; null when they use no
- * variables.
+ * Creates the function that resolves a field with `resolve`. `number`: the place of its arguments in `Run.args`; null
+ * when they use no variables. It throws if the arguments do not fit.
  */
 export function resolverOf(
   field: GraphQLField<unknown, unknown>,
-  node: FieldNode,
-  number: number | null,
+  { resolve }: Resolves,
+  { node, number }: { readonly node: FieldNode; readonly number: number | null },
 ): Member['peek'] {
-  if (!field.resolve || field.resolve === defaultFieldResolver) return propertyOf(field.name);
-  const resolver: Resolves = { resolve: field.resolve };
-  const { resolve } = resolver;
   if (field.args.length === 0) return (parent, { context }) => resolve(parent, NO_ARGUMENTS, context, NO_INFO);
+  const create = createArguments(field, node);
+  const read = (variables: Values): Values => create(variables) ?? refuse();
   if (number === null) {
-    let fixed: Readonly<Record<string, unknown>> | null = null;
-    return (parent, { context }) => {
-      fixed ??= Object.freeze(getArgumentValues(field, node));
-      return resolve(parent, fixed, context, NO_INFO);
-    };
+    let fixed: Values | null = null;
+    return (parent, { context }) => resolve(parent, (fixed ??= Object.freeze(read({}))), context, NO_INFO);
   }
-  return (parent, { context, args, variables }) => {
-    const fieldArgs = (args[number] ??= getArgumentValues(field, node, variables));
-    return resolve(parent, fieldArgs, context, NO_INFO);
-  };
+  return (parent, { context, args, variables }) =>
+    resolve(parent, (args[number] ??= read(variables)), context, NO_INFO);
+}
+
+function refuse(): never {
+  throw new TypeError('The arguments do not fit.');
 }
 
 /** Returns the default resolver. A property that is a function is called, as graphql-js does. */
-function propertyOf(name: string): Member['peek'] {
+export function propertyOf(name: string): Member['peek'] {
   return (parent, { context }) => {
     if (!isObject(parent)) return undefined;
     const value = parent[name];
@@ -376,7 +382,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 /** The state of one execution of one operation. */
 export type Run = {
   readonly context: unknown;
-  readonly variables: VariableValues;
+  readonly variables: Values;
   /** The arguments of fields by field number, each created when it is first needed. */
   readonly args: unknown[];
   readonly note: TextInfo;
@@ -541,10 +547,9 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 /** Awaits the value, then writes it. A rejection gives null. */
-async function settle(value: PromiseLike<unknown>, write: WriteValue, run: Run): Promise<Text> {
-  try {
-    return await write(await value, run);
-  } catch {
-    return null;
-  }
+function settle(value: PromiseLike<unknown>, write: WriteValue, run: Run): Promise<Text> {
+  return Promise.resolve(value).then(
+    (settled) => write(settled, run),
+    () => null,
+  );
 }
