@@ -126,14 +126,15 @@ export function createExecutor(options: ExecutorOptions) {
      * it. `inserts`: whether the text may contain references to bytes (web/reply.ts).
      */
     answer(operation: Operation, inserts = false): MaybePromise<Answer> {
-      return orElse<Answer, Answer>(
-        () => {
-          const admitted = admit(operation);
-          const answer = run(operation, admitted, (context) => answerOf(admitted.bound, context, inserts));
-          return thenDo<Answer, Answer>(answer, (done) => ('written' in done ? done : maskAll(done, mask)));
-        },
-        (error) => ({ errors: [mask(error)] }),
-      );
+      const failed = (error: unknown): Answer => ({ errors: [mask(error)] });
+      const shown = (answer: Answer): Answer => ('written' in answer ? answer : maskAll(answer, mask));
+      try {
+        const admitted = admit(operation);
+        const answer = run(operation, admitted, (context) => answerOf(admitted.bound, context, inserts));
+        return answer instanceof Promise ? answer.then(shown).catch(failed) : shown(answer);
+      } catch (error) {
+        return failed(error);
+      }
     },
     /**
      * Starts a subscription. Returns a group if other requesters may share the results; `frames` then encodes each
@@ -163,9 +164,10 @@ type Admitted = { readonly plan: OperationPlan; readonly bound: Bound };
 
 function answerOf(bound: Bound, context: object, inserts: boolean): MaybePromise<Answer> {
   const note: TextInfo = inserts ? { nonAscii: false, inserts: [] } : { nonAscii: false };
-  return thenDo<string | null, Answer>(bound.write(context, note), (written) =>
-    written === null ? bound.run(context) : { written, nonAscii: note.nonAscii, inserts: note.inserts ?? [] },
-  );
+  const shown = (text: string | null): MaybePromise<Answer> =>
+    text === null ? bound.run(context) : { written: text, nonAscii: note.nonAscii, inserts: note.inserts ?? [] };
+  const written = bound.write(context, note);
+  return written instanceof Promise ? written.then(shown) : shown(written);
 }
 
 // Decides whether a requester may run an operation, and bounds the time of queries.

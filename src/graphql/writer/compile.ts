@@ -27,17 +27,16 @@ import { changesAtOf, type JsonCaches } from './cache-hints.ts';
 import {
   NO_INFO,
   NO_VARIABLES,
-  RootValue,
   holdsTexts,
   objectWriter,
   preparedWriter,
   propertyOf,
   resolverOf,
+  resolverOnce,
   valueWriter,
   type Member,
   type ObjectWriter,
   type Prepare,
-  type Resolves,
   type Run,
   type Text,
 } from './objects.ts';
@@ -226,51 +225,6 @@ function compileAbstract(
 /** Declared with method syntax, as `Resolves` is. */
 interface ResolvesType {
   resolveType(value: unknown, context: unknown, info: unknown, type: GraphQLAbstractType): unknown;
-}
-
-// Resolves a mutation once, also when graphql-js must finish the answer.
-
-/** The number of a resolver's parameters before `info`: the parent, the arguments and the context. */
-const PARAMETERS_BEFORE_INFO = 3;
-
-/** The resolvers of mutations as the schema declares them. */
-const resolvers = new WeakMap<GraphQLField<unknown, unknown>, Resolves>();
-
-/**
- * Returns a resolver of a mutation that notes its outcome in the root value. The field's own resolver is replaced by one
- * that returns the noted outcome instead of resolving again. Null if the resolver needs `info`: it would fail here, and
- * must not be called again with `info`, because it may have had effects.
- */
-function resolverOnce(field: GraphQLField<unknown, unknown>): Resolves | null {
-  const { resolve } = ownResolver(field);
-  if (resolve.length > PARAMETERS_BEFORE_INFO) return null;
-  return {
-    resolve(root, args, context, info) {
-      if (!(root instanceof RootValue)) throw new TypeError('A mutation needs a root value.');
-      try {
-        const value = resolve(undefined, args, context, info);
-        root.outcome = () => value;
-        return value;
-      } catch (error) {
-        root.outcome = () => {
-          throw error;
-        };
-        throw error;
-      }
-    },
-  };
-}
-
-function ownResolver(field: GraphQLField<unknown, unknown>): Resolves {
-  const known = resolvers.get(field);
-  if (known) return known;
-  const own: Resolves = { resolve: field.resolve ?? defaultFieldResolver };
-  resolvers.set(field, own);
-  field.resolve = (root, args, context, info) => {
-    if (root instanceof RootValue && root.outcome) return root.outcome();
-    return own.resolve(root, args, context, info);
-  };
-  return own;
 }
 
 /**

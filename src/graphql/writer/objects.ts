@@ -5,6 +5,7 @@
 import {
   GraphQLID,
   GraphQLString,
+  defaultFieldResolver,
   getNullableType,
   isEnumType,
   isLeafType,
@@ -178,13 +179,8 @@ function partWriter({ prefix, peek, write, texts }: Part, before: string): Write
   };
 }
 
-async function joinLater(pieces: readonly MaybePromise<Text>[], close: string): Promise<Text> {
-  let text = '';
-  for (const piece of await Promise.all(pieces)) {
-    if (piece === null) return null;
-    text += piece;
-  }
-  return text + close;
+function joinLater(pieces: readonly MaybePromise<Text>[], close: string): Promise<Text> {
+  return Promise.all(pieces).then((texts) => (texts.includes(null) ? null : texts.join('') + close));
 }
 
 // Caches the JSON text of lists of entities. A cached text must not outlive a change of a derived field.
@@ -364,6 +360,49 @@ function refuse(): never {
   throw new TypeError('The arguments do not fit.');
 }
 
+/** The number of a resolver's parameters before `info`: the parent, the arguments and the context. */
+const PARAMETERS_BEFORE_INFO = 3;
+
+/** The resolvers of mutations as the schema declares them. */
+const resolvers = new WeakMap<GraphQLField<unknown, unknown>, Resolves>();
+
+/**
+ * Returns a resolver of a mutation that notes its outcome in the root value. The field's own resolver is replaced by one
+ * that returns the noted outcome instead of resolving again. Null if the resolver needs `info`: it would fail here, and
+ * must not be called again with `info`, because it may have had effects.
+ */
+export function resolverOnce(field: GraphQLField<unknown, unknown>): Resolves | null {
+  const { resolve } = ownResolver(field);
+  if (resolve.length > PARAMETERS_BEFORE_INFO) return null;
+  return {
+    resolve(root, args, context, info) {
+      if (!(root instanceof RootValue)) throw new TypeError('A mutation needs a root value.');
+      try {
+        const value = resolve(undefined, args, context, info);
+        root.outcome = () => value;
+        return value;
+      } catch (error) {
+        root.outcome = () => {
+          throw error;
+        };
+        throw error;
+      }
+    },
+  };
+}
+
+function ownResolver(field: GraphQLField<unknown, unknown>): Resolves {
+  const known = resolvers.get(field);
+  if (known) return known;
+  const own: Resolves = { resolve: field.resolve ?? defaultFieldResolver };
+  resolvers.set(field, own);
+  field.resolve = (root, args, context, info) => {
+    if (root instanceof RootValue && root.outcome) return root.outcome();
+    return own.resolve(root, args, context, info);
+  };
+  return own;
+}
+
 /** Returns the default resolver. A property that is a function is called, as graphql-js does. */
 export function propertyOf(name: string): Member['peek'] {
   return (parent, { context }) => {
@@ -464,19 +503,10 @@ function listWriter(writeItem: WriteValue): WriteValue {
       if (later) pieces.push(piece);
       else text += i === 0 ? piece : `,${piece}`;
     }
-    return later ? joined(text, pieces, value.length > pieces.length) : `${text}]`;
+    if (!later) return `${text}]`;
+    const start = value.length > pieces.length ? `${text},` : text;
+    return Promise.all(pieces).then((texts) => (texts.includes(null) ? null : `${start}${texts.join(',')}]`));
   };
-}
-
-async function joined(start: string, pieces: readonly MaybePromise<Text>[], begun: boolean): Promise<Text> {
-  let text = start;
-  let first = !begun;
-  for (const piece of await Promise.all(pieces)) {
-    if (piece === null) return null;
-    text += first ? piece : `,${piece}`;
-    first = false;
-  }
-  return `${text}]`;
 }
 
 function leafWriter(type: GraphQLLeafType): WriteValue {
