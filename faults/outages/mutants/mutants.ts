@@ -36,7 +36,7 @@ const DIRECT_MUTANTS: readonly Mistake[] = [
   {
     name: 'swapped-result',
     says: 'a waiter gets the result of the previous command',
-    file: 'backends/memory/waiters.ts',
+    file: 'backends/memory/commands.ts',
     find: 'reply: { rpcId, command, result: entry.result },',
     replace:
       'reply: { rpcId, command, result: [Reflect.get(this, "last") ?? entry.result, Reflect.set(this, "last", entry.result)][0] as never },',

@@ -6,7 +6,6 @@ import {
   GraphQLID,
   GraphQLString,
   defaultFieldResolver,
-  getArgumentValues,
   getNullableType,
   isEnumType,
   isLeafType,
@@ -22,6 +21,7 @@ import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { Clock } from '../../core/ports.ts';
 import { insertMark } from '../../web/reply.ts';
 import { isJsonScalar } from '../schema/builder-json.ts';
+import { createArguments, type Values } from '../variables.ts';
 import type { JsonCache, JsonCaches } from './cache-hints.ts';
 
 /**
@@ -179,13 +179,8 @@ function partWriter({ prefix, peek, write, texts }: Part, before: string): Write
   };
 }
 
-async function joinLater(pieces: readonly MaybePromise<Text>[], close: string): Promise<Text> {
-  let text = '';
-  for (const piece of await Promise.all(pieces)) {
-    if (piece === null) return null;
-    text += piece;
-  }
-  return text + close;
+function joinLater(pieces: readonly MaybePromise<Text>[], close: string): Promise<Text> {
+  return Promise.all(pieces).then((texts) => (texts.includes(null) ? null : texts.join('') + close));
 }
 
 // Caches the JSON text of lists of entities. A cached text must not outlive a change of a derived field.
@@ -295,18 +290,27 @@ function isTimed(context: unknown): context is { readonly core: { readonly clock
  * be executed by graphql-js with the same context. Never throws and never rejects. `note` receives what is known of the
  * text.
  */
-export type Prepared = (context: unknown, note: TextInfo) => MaybePromise<Text>;
+export type Prepared = (context: unknown, note?: TextInfo) => MaybePromise<Text>;
 
 /**
- * Prepares the execution of an operation with these variables. Null: graphql-js must execute it, because it refuses the
- * variables or because they select something that cannot be written here.
+ * Prepares the execution of an operation with these variables. Null: graphql-js must execute it, because they select
+ * something that cannot be written here.
  */
-export type Prepare = (variables: Readonly<Record<string, unknown>>) => Prepared | null;
+export type Prepare = (variables: VariableValues, root: RootValue) => Prepared | null;
 
-/** Prepares one execution of an operation with these variables. `object` writes its root type. */
-export function preparedWriter(object: ObjectWriter, variables: VariableValues): Prepared {
+/** Prepares the execution of an operation with these variables. `object` writes its root type. */
+export function preparedWriter(object: ObjectWriter, { coerced }: VariableValues, root: RootValue): Prepared {
   const args: unknown[] = [];
-  return (context, note) => object.write(undefined, { context, variables, args, note });
+  return (context, note = { nonAscii: false }) => object.write(root, { context, variables: coerced, args, note });
+}
+
+/**
+ * The root value of an operation. A mutation is resolved once: if its answer cannot be written here, graphql-js reads
+ * the outcome of its resolver from the root value.
+ */
+export class RootValue {
+  /** Returns what the resolver of the mutation returned, or throws what it threw; null: it was not called. */
+  outcome: (() => unknown) | null = null;
 }
 
 /**
@@ -333,33 +337,74 @@ const NO_ARGUMENTS = Object.freeze({});
 export const NO_VARIABLES: VariableValues = { sources: {}, coerced: {} };
 
 /**
- * Creates the function that resolves a field. `number`: the place of its arguments in `Run.args`; null when they use no
- * variables.
+ * Creates the function that resolves a field with `resolve`. `number`: the place of its arguments in `Run.args`; null
+ * when they use no variables. It throws if the arguments do not fit.
  */
 export function resolverOf(
   field: GraphQLField<unknown, unknown>,
-  node: FieldNode,
-  number: number | null,
+  { resolve }: Resolves,
+  { node, number }: { readonly node: FieldNode; readonly number: number | null },
 ): Member['peek'] {
-  if (!field.resolve || field.resolve === defaultFieldResolver) return propertyOf(field.name);
-  const resolver: Resolves = { resolve: field.resolve };
-  const { resolve } = resolver;
   if (field.args.length === 0) return (parent, { context }) => resolve(parent, NO_ARGUMENTS, context, NO_INFO);
+  const create = createArguments(field, node);
+  const read = (variables: Values): Values => create(variables) ?? refuse();
   if (number === null) {
-    let fixed: Readonly<Record<string, unknown>> | null = null;
-    return (parent, { context }) => {
-      fixed ??= Object.freeze(getArgumentValues(field, node));
-      return resolve(parent, fixed, context, NO_INFO);
-    };
+    let fixed: Values | null = null;
+    return (parent, { context }) => resolve(parent, (fixed ??= Object.freeze(read({}))), context, NO_INFO);
   }
-  return (parent, { context, args, variables }) => {
-    const fieldArgs = (args[number] ??= getArgumentValues(field, node, variables));
-    return resolve(parent, fieldArgs, context, NO_INFO);
+  return (parent, { context, args, variables }) =>
+    resolve(parent, (args[number] ??= read(variables)), context, NO_INFO);
+}
+
+function refuse(): never {
+  throw new TypeError('The arguments do not fit.');
+}
+
+/** The number of a resolver's parameters before `info`: the parent, the arguments and the context. */
+const PARAMETERS_BEFORE_INFO = 3;
+
+/** The resolvers of mutations as the schema declares them. */
+const resolvers = new WeakMap<GraphQLField<unknown, unknown>, Resolves>();
+
+/**
+ * Returns a resolver of a mutation that notes its outcome in the root value. The field's own resolver is replaced by one
+ * that returns the noted outcome instead of resolving again. Null if the resolver needs `info`: it would fail here, and
+ * must not be called again with `info`, because it may have had effects.
+ */
+export function resolverOnce(field: GraphQLField<unknown, unknown>): Resolves | null {
+  const { resolve } = ownResolver(field);
+  if (resolve.length > PARAMETERS_BEFORE_INFO) return null;
+  return {
+    resolve(root, args, context, info) {
+      if (!(root instanceof RootValue)) throw new TypeError('A mutation needs a root value.');
+      try {
+        const value = resolve(undefined, args, context, info);
+        root.outcome = () => value;
+        return value;
+      } catch (error) {
+        root.outcome = () => {
+          throw error;
+        };
+        throw error;
+      }
+    },
   };
 }
 
+function ownResolver(field: GraphQLField<unknown, unknown>): Resolves {
+  const known = resolvers.get(field);
+  if (known) return known;
+  const own: Resolves = { resolve: field.resolve ?? defaultFieldResolver };
+  resolvers.set(field, own);
+  field.resolve = (root, args, context, info) => {
+    if (root instanceof RootValue && root.outcome) return root.outcome();
+    return own.resolve(root, args, context, info);
+  };
+  return own;
+}
+
 /** Returns the default resolver. A property that is a function is called, as graphql-js does. */
-function propertyOf(name: string): Member['peek'] {
+export function propertyOf(name: string): Member['peek'] {
   return (parent, { context }) => {
     if (!isObject(parent)) return undefined;
     const value = parent[name];
@@ -376,7 +421,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 /** The state of one execution of one operation. */
 export type Run = {
   readonly context: unknown;
-  readonly variables: VariableValues;
+  readonly variables: Values;
   /** The arguments of fields by field number, each created when it is first needed. */
   readonly args: unknown[];
   readonly note: TextInfo;
@@ -458,19 +503,10 @@ function listWriter(writeItem: WriteValue): WriteValue {
       if (later) pieces.push(piece);
       else text += i === 0 ? piece : `,${piece}`;
     }
-    return later ? joined(text, pieces, value.length > pieces.length) : `${text}]`;
+    if (!later) return `${text}]`;
+    const start = value.length > pieces.length ? `${text},` : text;
+    return Promise.all(pieces).then((texts) => (texts.includes(null) ? null : `${start}${texts.join(',')}]`));
   };
-}
-
-async function joined(start: string, pieces: readonly MaybePromise<Text>[], begun: boolean): Promise<Text> {
-  let text = start;
-  let first = !begun;
-  for (const piece of await Promise.all(pieces)) {
-    if (piece === null) return null;
-    text += first ? piece : `,${piece}`;
-    first = false;
-  }
-  return `${text}]`;
 }
 
 function leafWriter(type: GraphQLLeafType): WriteValue {
@@ -541,10 +577,9 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 /** Awaits the value, then writes it. A rejection gives null. */
-async function settle(value: PromiseLike<unknown>, write: WriteValue, run: Run): Promise<Text> {
-  try {
-    return await write(await value, run);
-  } catch {
-    return null;
-  }
+function settle(value: PromiseLike<unknown>, write: WriteValue, run: Run): Promise<Text> {
+  return Promise.resolve(value).then(
+    (settled) => write(settled, run),
+    () => null,
+  );
 }
