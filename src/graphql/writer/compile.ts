@@ -142,9 +142,9 @@ export function compileObject(
   const members = [...byKey.values()];
   const entity = type.extensions['entity'] === true;
   const { fragments } = compiling;
-  const keeping = entity && fragments ? { stores: fragments, changesAt: changesAtOf(type) } : null;
+  const caching = entity && fragments ? { stores: fragments, changesAt: changesAtOf(type) } : null;
   return {
-    ...objectWriter(members, keeping),
+    ...objectWriter(members, caching),
     pure: entity && members.every(({ cacheHint }) => cacheHint === 'pure'),
     peek: (key, value, run) => byKey.get(key)?.peek(value, run),
   };

@@ -89,7 +89,7 @@ type Possible = { readonly type: GraphQLAbstractType; readonly writers: Readonly
 
 function abstractWriter(resolver: ResolvesType, { type, writers }: Possible): ObjectWriter {
   return {
-    kept: null,
+    listCache: null,
     write(value, run) {
       try {
         const name = value instanceof Error ? null : resolver.resolveType(value, run.context, NO_INFO, type);
