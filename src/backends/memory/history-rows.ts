@@ -204,7 +204,7 @@ function dropFirst(state: State, stream: Stream, why: Why): void {
   state.totals.messages--;
   state.totals.bytes -= row.bytes;
   row.gone = true;
-  stream.user.byAge.left();
+  stream.user.byAge.noteDeleted();
   stream.user.holdings.release('history_bytes', row.bytes);
   if (why === 'room') {
     state.totals.evictedMessages++;

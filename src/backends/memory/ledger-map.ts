@@ -49,7 +49,7 @@ export class CommandMap<V> {
     const commands = clients?.get(clientId)?.commands;
     if (!clients || !commands?.delete(commandId)) return;
     this.#size--;
-    this.#newest.left();
+    this.#newest.noteDeleted();
     if (commands.size > 0) return;
     clients.delete(clientId);
     if (clients.size === 0) this.#users.delete(userId);

@@ -54,7 +54,7 @@ export class NewestFirst<T> {
   }
 
   /** Counts a deletion. Call it once for each deleted item, after `gone` returns true for the item. */
-  left(): void {
+  noteDeleted(): void {
     this.#left++;
     this.#dropOldest();
     if (this.#left > SLACK + this.#count / 4) this.#compact();
