@@ -147,7 +147,8 @@ export class Gauges {
   }
 
   /**
-   * Returns the indexes of the gauges whose last sample a time step shows, and of those whose highest sample it shows.
+   * Returns the indexes in `Counts` of the gauges' values. A step of a series may cover several samples of a value: the
+   * step shows the last sample for an index in `last`, and the highest one for an index in `highest`.
    */
   places(): { readonly last: ReadonlySet<number>; readonly highest: ReadonlySet<number> } {
     const places = { last: new Set<number>(), highest: new Set<number>() };

@@ -84,7 +84,10 @@ function checkTarget(requester: Requester, target: RevealTarget): RevealTarget {
   return { ...target, userId };
 }
 
-/** A payload that was found but not yet read, so nothing of it has been shown. */
+/**
+ * Where the payload to reveal is: in a message that was found, or in the result of a command, which is looked up only
+ * after the audit row is written.
+ */
 type Found =
   | { readonly subject: AuditSubject; readonly message: Message }
   | { readonly subject: AuditSubject; readonly result: CommandKey };
