@@ -63,7 +63,7 @@ const REASONS: Readonly<Record<string, string>> = {
 /** Matches the reason that the relay writes for a cancellation: `cancelled by user:alice`. */
 const CANCELLED_BY = /^cancelled by (user|admin):(.+)$/;
 
-/** Returns a sentence for a reason; the text itself for a reason without one. */
+/** Returns the sentence for the reason with this code; the code itself if there is none. */
 export function reasonText(code: string): string {
   const [, kind, name] = CANCELLED_BY.exec(code) ?? [];
   if (name !== undefined) return `Cancelled by ${kind === 'user' ? 'user' : 'administrator'} ${name}`;
