@@ -1,4 +1,7 @@
-/** Counts the bytes that wait in sockets until peers read them, as the share `unread_bytes`. */
+/**
+ * Bounds the bytes that wait in sockets until peers read them (the share `unread_bytes`): counts them, refuses
+ * responses and cuts sockets.
+ */
 import type { Principal } from '../core/auth/principal.ts';
 import { CallboardError } from '../core/errors.ts';
 import type { Metrics } from '../core/metrics.ts';
