@@ -7,9 +7,9 @@ export type Cancel = () => void;
 /**
  * Time as a port. `now` is wall time in epoch milliseconds; it may be set forward or back by any amount. `monotonic` is
  * the time that elapsed since an arbitrary start, in milliseconds with fractions: it never goes back, and a step of the
- * wall clock does not change it. Rates, cooldowns and lifetimes of cached values are measured by `monotonic`. Times that
- * other processes or people read come from `now`. Timers use monotonic time too. A callback of `after` runs at most once
- * and never before `after` has returned.
+ * wall clock does not change it. Rates, cooldowns and lifetimes of cached values are measured by `monotonic`. Times
+ * that other processes or people read come from `now`. Timers use monotonic time too. A callback of `after` runs at
+ * most once and never before `after` has returned.
  */
 export interface Clock {
   now(): number;

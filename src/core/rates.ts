@@ -54,8 +54,8 @@ export class TokenBucket {
   }
 
   /**
-   * If the balance is not negative, takes tokens as `charge` does and returns 0. Otherwise takes nothing and returns the
-   * milliseconds until the balance is no longer negative.
+   * If the balance is not negative, takes tokens as `charge` does and returns 0. Otherwise takes nothing and returns
+   * the milliseconds until the balance is no longer negative.
    */
   admit(tokens: number): number {
     const wait = this.#tokens >= 0 ? 0 : this.#debtMs();

@@ -1,7 +1,4 @@
-/**
- * Bounds the bytes that wait in sockets until peers read them (the share `unread_bytes`): counts them, refuses
- * responses and cuts sockets.
- */
+/** Counts the bytes that wait in sockets until peers read them, as the share `unread_bytes`. */
 import type { Principal } from '../core/auth/principal.ts';
 import { CallboardError } from '../core/errors.ts';
 import type { Metrics } from '../core/metrics.ts';

@@ -1,4 +1,6 @@
-/** The audit of administrators' acts: the interface that lists acts and reads the chain, and the trail that writes rows. */
+/**
+ * The audit of administrators' acts: the interface that lists acts and reads the chain, and the trail that writes rows.
+ */
 import { readScope, requireAdmin, subjectOf, type Principal, type Requester } from '../auth/principal.ts';
 import { CallboardError, fail } from '../errors.ts';
 import { within } from '../ids.ts';

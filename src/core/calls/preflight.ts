@@ -189,7 +189,9 @@ export function refused(
   return { kind: 'refused', code, by, message, retryAfterMs: null, commandId: null, ...more };
 }
 
-/** Returns the refusal of a caller who holds too much of a bounded resource, or of any caller if its total is used up. */
+/**
+ * Returns the refusal of a caller who holds too much of a bounded resource, or of any caller if its total is used up.
+ */
 function refusedShare(code: ShareRefusal, share: RefusedShare | null): InvokeRefusal {
   const named = share === null ? {} : { share };
   return refused(code, 'capacity', SHARE_MESSAGE[code], { retryAfterMs: 1000, ...named });

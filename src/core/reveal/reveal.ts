@@ -49,9 +49,9 @@ export function createReveals(deps: Deps) {
       return audit.record(requester, { action: 'payload', subject, requestId }).then(() => {});
     },
     /**
-     * Reveals one payload with a reason. Throws `not_found` if the payload does not exist, belongs to another user or is
-     * no longer retained; `forbidden` for an administrator in mode `off`; `rate_limited` beyond REVEALS_PER_HOUR; and
-     * `audit_unavailable`. Users reveal their own payloads without an audit row.
+     * Reveals one payload with a reason. Throws `not_found` if the payload does not exist, belongs to another user or
+     * is no longer retained; `forbidden` for an administrator in mode `off`; `rate_limited` beyond REVEALS_PER_HOUR;
+     * and `audit_unavailable`. Users reveal their own payloads without an audit row.
      */
     async reveal(requester: Requester, { target, reason, requestId }: RevealRequest): Promise<RevealedPayload> {
       const principal = requirePrincipal(requester);

@@ -131,8 +131,9 @@ type ShareClaim = {
  *
  * Up to three quarters of the total nobody is refused. Above that, a user may hold up to the guarantee. Once the total
  * is used up, a reserve is left for users who hold little. There, a user may hold at most free² / reserve with the
- * claim, where `free` is what the claim leaves of the reserve; but always 1 as long as the reserve has room. Each holder
- * can take only a part of what is left, so that another user finds room too (`guaranteeBeside` computes how much).
+ * claim, where `free` is what the claim leaves of the reserve; but always 1 as long as the reserve has room. Each
+ * holder can take only a part of what is left, so that another user finds room too (`guaranteeBeside` computes how
+ * much).
  */
 function shareRefusal({ guarantee, total }: ShareBound, claim: ShareClaim): ShareRefusal | null {
   const { held, used, amount, admin } = claim;
@@ -149,8 +150,8 @@ function shareRefusal({ guarantee, total }: ShareBound, claim: ShareClaim): Shar
 
 /**
  * Returns the amount that a user can always hold beside at most `others` other users, even if each of them takes all
- * that it can. It is the guarantee while they leave room for the guarantee, and less with each further user. docs/shares.md
- * promises this amount.
+ * that it can. This amount is the guarantee while they leave room for it, and less with each further user.
+ * docs/shares.md promises this amount.
  */
 export function guaranteeBeside(bound: ShareBound, others: number): number {
   const { guarantee, total } = bound;

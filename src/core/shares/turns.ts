@@ -85,8 +85,8 @@ export class ByteRates {
   }
 
   /**
-   * Drops full rates without links, because they are equal to new ones. The next sweep runs when there are twice as many
-   * rates as remain now, but at least KEPT.
+   * Drops full rates without links, because they are equal to new ones. The next sweep runs when there are twice as
+   * many rates as remain now, but at least KEPT.
    */
   #sweep(): void {
     for (const [userId, { rate, held }] of this.#rates) if (!held && rate.full) this.#rates.delete(userId);
