@@ -110,8 +110,8 @@ export class Link implements SocketHandler {
   }
 
   /**
-   * Runs once per beat of the gateway. Sends pings. Closes the link if it is silent, if it has been behind for too long,
-   * or if its token has expired.
+   * Runs once per beat of the gateway. Sends pings. Closes the link if it is silent, if it has been behind for too
+   * long, or if its token has expired.
    */
   onBeat(): void {
     if (!this.#writer.open || this.#expired()) return;

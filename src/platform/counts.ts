@@ -170,7 +170,9 @@ export type Exemplar = {
 /** The most characters of an exemplar's labels, names and values together, by the rule of OpenMetrics. */
 const LABELS_MAX_CHARS = 128;
 
-/** Takes at most one example for each shown bucket in a time slot. Before `begin` nothing reads them, so none is taken. */
+/**
+ * Takes at most one example for each shown bucket in a time slot. Before `begin` nothing reads them, so none is taken.
+ */
 export class Exemplars {
   readonly #now: () => number;
   /** For each cell: the examples of its shown buckets, and the slots in which they were taken. */
