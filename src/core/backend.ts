@@ -74,7 +74,7 @@ export type Topics = {
   [command: `command:${string}`]: CommandHint;
   /** The events of commands that match one filter; the topic ends with the key of the filter. */
   [feed: `events:${string}`]: CommandEvent;
-  /** What the listeners of one node want to hear. Nodes announce it to each other. */
+  /** Which command events the listeners of one node want. Nodes announce this to each other. */
   listening: Listening;
   /** The events of one site; the topic ends with its `siteKeyText`. */
   [site: `site:${string}`]: SiteEvent;

@@ -104,9 +104,7 @@ export function isStoreUnavailable(error: unknown): boolean {
 
 // Collects the faults of a request's inputs, so that one error names all of them.
 
-/**
- * Throws one `invalid_argument` that names every fault, if there is any. `separator`: what stands between their texts.
- */
+/** Throws one `invalid_argument` that names every fault, if there is any. `separator`: the text between two faults. */
 export function refuseInputs(errors: readonly InputError[], separator = '; '): void {
   if (errors.length === 0) return;
   const texts = errors.map(({ parameter, detail }) => `${parameter}: ${detail}`);

@@ -203,7 +203,7 @@ export type DownFrame = FrameOf<typeof DOWN>;
 export type UpHeader = { [K in UpType]: { readonly type: K } & FieldsOf<(typeof UP)[K]> }[UpType];
 export type DownHeader = { [K in DownType]: { readonly type: K } & FieldsOf<(typeof DOWN)[K]> }[DownType];
 
-/** Returns a frame or a fault; never throws. The payload is not checked to be JSON: the code that uses it does that. */
+/** Returns a frame or a fault; never throws. Leaves it to the code that uses the payload to check that it is JSON. */
 export function parseUp(text: string): UpFrame | FrameFault {
   return parseReport(text) ?? parseInvoke(text) ?? (parse(UP_FORMS, text) as UpFrame | FrameFault);
 }

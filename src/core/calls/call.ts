@@ -195,8 +195,8 @@ export function endedInvocation(key: CommandKey, mark: CommandMark): Invocation 
 }
 
 /**
- * Returns the end of a command, as the answer to an invocation that was not refused shows it. `error` is
- * `result_expired` if the result is no longer retained.
+ * Returns the part of the record that the answer to an invocation contains, if the invocation was not refused. `error`
+ * is `result_expired` if the result is no longer retained.
  */
 export function endOf(invocation: Exclude<Invocation, { kind: 'refused' }>): CommandEnd {
   if (invocation.kind === 'ended') return endOfMark(invocation.key, invocation.mark);
@@ -210,7 +210,7 @@ function endOfMark({ commandId }: CommandKey, mark: CommandMark): CommandEnd {
   return { commandId, stage: 'terminal', outcome, execution, error };
 }
 
-/** Returns the answer to a caller, as the record is now. */
+/** Returns the answer to a caller from the present record. */
 export function invocation(command: Command, rpcId: string | null, result: JsonText | null): Invocation {
   return { kind: isTerminal(command) ? 'outcome' : 'pending', command, rpcId, result };
 }

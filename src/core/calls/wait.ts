@@ -1,6 +1,6 @@
 /**
- * One caller's wait on a command, from the admission to the answer, and the correlator of all waits on this node: it
- * matches replies to them, registers them again after a loss, and answers them when the node closes.
+ * One caller's wait on a command, from the admission to the answer, and all waits on this node: the correlator matches
+ * replies to them, they are registered again after a loss, and they are answered when the node closes.
  */
 import { ChurnMap } from '../collections.ts';
 import type { DeliveryActs } from '../commands/acts.ts';

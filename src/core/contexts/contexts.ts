@@ -94,8 +94,8 @@ export function createContexts(deps: Deps) {
     },
     /**
      * Returns a window. Null if there is no such window, or if it belongs to another user. `client`: the id of the
-     * client that reports it; null: any. Throws `ambiguous` if it is null and several clients report a window of this
-     * id.
+     * client that reports it; null: any. Throws `ambiguous` if `client` is null and several clients report a window of
+     * this id.
      */
     async window(
       requester: Requester,

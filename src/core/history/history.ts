@@ -1,6 +1,6 @@
 /**
- * Lists and reads the history that a requester may see, with a raw sample for administrators. Also collects the bounded
- * samples of the backends.
+ * Lists and reads the history that a requester may see, and the raw sample for administrators. Also has the class with
+ * which the backends collect that sample.
  */
 import { knownUser, readUser, requireAdmin, type Requester } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
@@ -83,7 +83,7 @@ export function createHistories(deps: Deps) {
       const suffix = checkSuffix(parsed.suffix);
       const filter = checkFilter(query);
       const order = checkOrder(page.order);
-      const listing = listingOf('messages', requester, { userId, suffix, ...filter, ...bound(order) });
+      const listing = listingOf('messages', requester, { userId, suffix, ...filter, ...cursorOrder(order) });
       const request = { ...cursors.request(listing, page), order };
       const scan = await readTurns.run(holderOf(requester), () => store.messages(userId, suffix, filter, request));
       return scan && cursors.page(listing, scan, ['messages', clock.now()], (row) => row);
@@ -92,7 +92,7 @@ export function createHistories(deps: Deps) {
       const userId = readUser(requester, user);
       const commandId = id('command_id', command);
       const order = checkOrder(page.order);
-      const listing = listingOf('commandHistory', requester, { userId, commandId, ...bound(order) });
+      const listing = listingOf('commandHistory', requester, { userId, commandId, ...cursorOrder(order) });
       const request = { ...cursors.request(listing, page), order };
       const scan = await readTurns.run(holderOf(requester), () => store.ofCommand(userId, commandId, request));
       return cursors.page(listing, scan, ['messages', clock.now()], (row) => row);
@@ -167,7 +167,7 @@ function checkPrefix(prefix: string | null): string | null {
   return good ? prefix : invalid('prefix', 'expected the beginning of a stream suffix');
 }
 
-/** Returns each kind once and in a fixed order, so that equivalent filters have the same cursors. */
+/** Checks a filter. Returns each kind once and in a fixed order, so that equivalent filters have the same cursors. */
 function checkFilter({ afterTime, beforeTime, kinds }: MessageQuery): MessageFilter {
   if (kinds?.length === 0) invalid('kinds', 'expected at least one');
   const wrong = kinds?.find((kind) => !MESSAGE_KINDS.includes(kind));
@@ -188,7 +188,7 @@ function checkOrder(order: MessageOrder | null | undefined): MessageOrder {
  * Returns the part of a cursor's filter that binds it to the order. The default order adds nothing, so that cursors of
  * older versions, which had only that order, stay valid.
  */
-function bound(order: MessageOrder): { readonly order?: MessageOrder } {
+function cursorOrder(order: MessageOrder): { readonly order?: MessageOrder } {
   return order === 'oldest_first' ? {} : { order };
 }
 

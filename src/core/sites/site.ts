@@ -18,8 +18,8 @@ export const COOPERATIVE = 'cooperative';
  */
 export type Site = SiteKey & {
   /**
-   * The mode of the site: COOPERATIVE, or another text that some other writer put into the store. Then nothing is
-   * invoked or published.
+   * The mode of the site: COOPERATIVE, or another text that another program wrote into the store. In any other mode
+   * nothing is invoked or published.
    */
   readonly mode: string;
   readonly title: string | null;
