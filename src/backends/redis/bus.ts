@@ -7,7 +7,7 @@ import type { Bus, ConnectionEvent } from '../../core/backend.ts';
 import type { CommandEvent } from '../../core/commands/command.ts';
 import type { Connection } from '../../core/connections/connection.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
-import { createListeners, type Listeners } from '../memory/listeners.ts';
+import { createListeners, type Listeners } from '../../core/live.ts';
 import { advertisedChars, revisionOf } from './connections-rows.ts';
 import type { RedisParts } from './parts.ts';
 import { partitionOfId } from './sites.ts';

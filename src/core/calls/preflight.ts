@@ -9,7 +9,7 @@ import type { Dispatcher } from '../commands/dispatcher.ts';
 import type { AdmitPreview, AdmitQuestion, AdmitRefusal, AdmitResult } from '../commands/stores.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import { CallboardError, notFound, type Code } from '../errors.ts';
-import type { PayloadStorage } from '../history/payloads.ts';
+import type { PayloadStorage } from '../history/history.ts';
 import { canonicalUser, type CommandKey } from '../ids.ts';
 import { toJson } from '../json.ts';
 import { QUEUE_PER_CLIENT } from '../limits.ts';

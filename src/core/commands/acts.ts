@@ -6,7 +6,7 @@ import { BoundedMap } from '../collections.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError, isStoreUnavailable } from '../errors.ts';
 import type { StoredPayload } from '../history/message.ts';
-import { isLarge, type PayloadStorage } from '../history/payloads.ts';
+import { isLarge, type PayloadStorage } from '../history/history.ts';
 import { commandKeyText, type CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import {

@@ -8,9 +8,8 @@ import { knownUser, requirePrincipal, type Requester } from '../auth/principal.t
 import { isCallOf, isTerminal, type Command } from '../commands/command.ts';
 import type { Deps } from '../deps.ts';
 import { fail, invalid, notFound } from '../errors.ts';
-import { messageAt } from '../history/history.ts';
+import { messageAt, readPayloads } from '../history/history.ts';
 import { streamKey, type Message, type MessageKey } from '../history/message.ts';
-import { readPayloads } from '../history/payloads.ts';
 import { id, type CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import { MAX_REASON, PAGE_MAX, REVEALS_PER_HOUR, REVEAL_REASON_MIN } from '../limits.ts';

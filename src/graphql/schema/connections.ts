@@ -43,9 +43,8 @@ import {
   time,
   typed,
 } from './builder.ts';
-import { loadBy, type Context } from './context.ts';
+import { loadBy, type Context, type RowSize } from './context.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
-import type { RowSize } from './page-budget.ts';
 import {
   CompletenessType,
   ROWS_OF_USER,

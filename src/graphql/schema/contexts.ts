@@ -32,9 +32,8 @@ import {
 } from './builder.ts';
 import { CommandType } from './commands.ts';
 import { ClientTypeEnum, ConnectionSnapshot } from './connections.ts';
-import { loadFirstBy, loadPagesBy, type Context } from './context.ts';
+import { loadFirstBy, loadPagesBy, type Context, type RowSize } from './context.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
-import type { RowSize } from './page-budget.ts';
 import {
   PAGED,
   CompletenessType,
