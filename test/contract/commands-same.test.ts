@@ -7,6 +7,7 @@ import {
   ANY_COMMAND,
   type AdmitRequest,
   type Binding,
+  type CommandStore,
   type MailboxRow,
   type NodeReport,
   type RebindResult,
@@ -41,15 +42,16 @@ const RUNS = Number(process.env['CALLBOARD_TEST_RUNS'] ?? 12);
 const SEED = process.env['CALLBOARD_TEST_SEED'];
 
 /** Limits that a short sequence reaches. */
-const LIMITS = { retentionMs: 240_000, streamMessages: 24, streamsPerUser: 3 } as const;
+const LIMITS = { retentionMs: 240_000, streamMessages: 12, streamsPerUser: 3 } as const;
 const WINDOW_MS = 90_000;
-const BOUNDS: ShareBounds = { ...SHARE_BOUNDS, queued_bytes: { guarantee: 1_500, total: 4_000 } };
+const BOUNDS: ShareBounds = { ...SHARE_BOUNDS, queued_bytes: { guarantee: 800, total: 1_600 } };
 const SUFFIXES = ['clients/tab', 'clients/tab', 'clients/phone', 'sites/s/events', 'notes'] as const;
 const REPORT: NodeReport = {
   ...{ listenerAlive: true, reconciliationAlive: true, activeDrainers: 0, connectionWaiters: 0, links: 0 },
   ...{ unfinishedCommands: 0, draining: false, counters: new Map() },
 };
 
+type Attempted = { readonly binding: Binding; readonly attempt: string };
 /** What a sequence of acts goes by; the same for both stores. */
 type State = {
   readonly links: Map<number, Binding>;
@@ -58,7 +60,7 @@ type State = {
   /** The commands that were asked for, in order. */
   readonly keys: CommandKey[];
   /** The latest attempt to dispatch each command, which may be repeated. */
-  readonly attempts: Map<string, { readonly binding: Binding; readonly attempt: string }>;
+  readonly attempts: Map<string, Attempted>;
   acts: number;
 };
 /** An act on one store. Returns what both stores must answer alike. */
@@ -85,7 +87,7 @@ const admit = fc.record({
   named: fc.constantFrom(null, null, null, 'i1'),
   chosen: fc.boolean(),
   digest: fc.constantFrom('d1', 'd1', 'd2'),
-  limit: fc.constantFrom(100, 100, 100, 3),
+  limit: fc.constantFrom(100, 100, 100, 4, 2),
   shared: fc.constantFrom(false, false, false, true),
   params: fc.constantFrom(null, '{"n":1}', JSON.stringify('x'.repeat(700))),
   claim: fc.boolean(),
@@ -102,7 +104,7 @@ function admitting(given: Value<typeof admit>, state: State): Act {
     digest: given.chosen ? given.digest : '',
     scopeId: given.shared ? 'team' : userId,
     scopeLimit: given.limit,
-    memberLimit: given.shared ? 2 : null,
+    memberLimit: given.shared ? 1 : null,
     namedInstanceId: given.named,
     params,
     kept: { payload: params, spill: null },
@@ -126,7 +128,7 @@ const onCommand = fc.record({
   do: fc.constant('command' as const),
   client,
   /** Which of the commands that were admitted before, the latest first. */
-  which: fc.nat({ max: 5 }),
+  which: fc.constantFrom(0, 0, 0, 1, 2, 3, 5),
   instance,
   node,
   waitFor,
@@ -154,7 +156,7 @@ function changing({ act, ...given }: Value<typeof onCommand>, state: State): Act
       case 'dispatch':
         return commands.dispatch(key, binding, `x${number}`);
       case 'again':
-        return commands.dispatch(key, again.binding, again.attempt);
+        return dispatchAgain(commands, key, again);
       case 'ack':
         return commands.report(key, { instanceId, kind: 'ack', payload: null, kept: null });
       case 'progress':
@@ -183,6 +185,20 @@ function changing({ act, ...given }: Value<typeof onCommand>, state: State): Act
         return over && waiters.remove(over.key, over.rpcId);
     }
   };
+}
+
+/**
+ * Repeats an attempt to dispatch a command. Redis gives the answer of a recorded attempt again, and changes nothing.
+ * Memory does not, because there each act is answered.
+ */
+async function dispatchAgain(
+  commands: CommandStore,
+  key: CommandKey,
+  { binding, attempt }: Attempted,
+): Promise<unknown> {
+  const [before] = await commands.get([key]);
+  const answer = await commands.dispatch(key, binding, attempt);
+  return before?.stage === 'dispatched' ? null : answer;
 }
 
 const link = fc.record({
@@ -309,18 +325,49 @@ async function inPages<T>(first: number, read: (page: PageRequest) => MaybePromi
   return rows;
 }
 
-const steps = fc.array(
-  fc.oneof(
-    { weight: 8, arbitrary: admit },
-    { weight: 14, arbitrary: onCommand },
-    { weight: 4, arbitrary: link },
-    { weight: 3, arbitrary: message },
-    { weight: 2, arbitrary: ofNodes },
-    { weight: 2, arbitrary: listing },
-    { weight: 3, arbitrary: fc.constantFrom(1, 400, 1_500, 3_000, 31_000, 95_000, 250_000) },
-  ),
-  { minLength: 5, maxLength: 40, size: 'max' },
+/** An act, or how much time passes, in milliseconds. */
+type Step =
+  Value<typeof admit | typeof onCommand | typeof link | typeof message | typeof ofNodes | typeof listing> | number;
+
+const lone: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 6, arbitrary: admit },
+  { weight: 14, arbitrary: onCommand },
+  { weight: 4, arbitrary: link },
+  { weight: 2, arbitrary: message },
+  { weight: 3, arbitrary: ofNodes },
+  { weight: 2, arbitrary: listing },
+  { weight: 4, arbitrary: fc.constantFrom(1, 400, 400, 1_500, 1_500, 3_000, 31_000) },
+  { weight: 1, arbitrary: fc.constantFrom(95_000, 250_000) },
 );
+/** The life of one command, as it usually is: it is admitted, dispatched and reported on. */
+const life = fc
+  .tuple(
+    admit,
+    fc.array(fc.oneof({ weight: 9, arbitrary: onCommand }, { weight: 1, arbitrary: fc.constantFrom(1, 1_500) }), {
+      maxLength: 4,
+      size: 'max',
+    }),
+  )
+  .map(([given, reports]): readonly Step[] => {
+    const admission: Step = { ...given, named: null, digest: 'd1', limit: 100 };
+    const own = { do: 'command', client: given.client, which: 0, instance: 'i1' } as const;
+    const dispatch: Step = { ...own, node: 'n1', waitFor: 'completed', act: 'dispatch' };
+    return [
+      admission,
+      dispatch,
+      ...reports.map((report) => (typeof report === 'number' ? report : { ...report, ...own })),
+    ];
+  });
+const steps = fc
+  .array(
+    fc.oneof({ weight: 4, arbitrary: lone.map((step): readonly Step[] => [step]) }, { weight: 1, arbitrary: life }),
+    {
+      minLength: 5,
+      maxLength: 40,
+      size: 'max',
+    },
+  )
+  .map((parts) => parts.flat());
 /**
  * The longest step before which nothing is settled, in milliseconds. Reconciliation ends each command soon after its
  * deadline, and stores rely on that when they forget names.
@@ -393,7 +440,8 @@ async function shown({ backend, take }: Side): Promise<unknown> {
       const found = await history.messages(userId, suffix, ANY_MESSAGE, PAGE);
       // Each store numbers a new stream from another `seq`.
       const first = found?.rows[0]?.row.seq ?? 0;
-      streams.push(found?.rows.map(({ row }) => ({ ...row, seq: row.seq - first })) ?? null);
+      const rows = found?.rows.map(({ row }) => ({ ...row, seq: row.seq - first })) ?? null;
+      streams.push([rows, found?.gaps.map(({ reason }) => reason)]);
     }
   const { sampleSize, dueCommands } = await inspector.summary();
   return {
@@ -423,9 +471,7 @@ function byKey(a: CommandKey, b: CommandKey): number {
   return commandKeyText(a) < commandKeyText(b) ? -1 : 1;
 }
 
-type Step = Exclude<Value<typeof steps>[number], number>;
-
-function actOf(step: Step, state: State): Act {
+function actOf(step: Exclude<Step, number>, state: State): Act {
   switch (step.do) {
     case 'admit':
       return admitting(step, state);

@@ -105,6 +105,15 @@ const SHARED_MUTANTS: readonly Mistake[] = [
     caughtBy: ['I6'],
   },
   {
+    name: 'queued-for-ever',
+    says: 'the dispatch mark does not give back the bytes of the params',
+    file: 'backends/redis/commands/mark.lua',
+    find: "  if a[8] ~= '' then lib.shares_take('q', a[9], -tonumber(a[8])) end\n",
+    replace: '',
+    plan: 'F0',
+    caughtBy: ['counters'],
+  },
+  {
     name: 'cursor-from-now',
     says: 'a mailbox is read from new entries on, not from the entries that are left',
     file: 'backends/redis/nodes-rows.ts',

@@ -94,6 +94,11 @@ export async function redisBench(options: RedisBenchOptions = {}): Promise<Redis
   const rooms = createRedisRooms(parts) as Backend;
   await rooms.ready?.();
   const read = takeInTurn(rooms);
+  const audit = async (): Promise<readonly string[]> => {
+    const servers = client instanceof Cluster ? client.nodes('master') : [client];
+    const audited = await auditNamespace({ urls: servers.map(urlOf), namespace: store.namespace, now: clock.now() });
+    return audited.wrong;
+  };
   return {
     backend: read.backend,
     store,
@@ -106,11 +111,7 @@ export async function redisBench(options: RedisBenchOptions = {}): Promise<Redis
       do await settle();
       while (traffic.pending > 0);
     },
-    async audit() {
-      const servers = client instanceof Cluster ? client.nodes('master') : [client];
-      const audited = await auditNamespace({ urls: servers.map(urlOf), namespace: store.namespace, now: clock.now() });
-      return audited.wrong;
-    },
+    audit,
     async advance(ms) {
       await clock.advance(ms);
       await read.upToNow();
@@ -118,6 +119,20 @@ export async function redisBench(options: RedisBenchOptions = {}): Promise<Redis
     async close() {
       await rooms.close?.();
       client.disconnect();
+    },
+  };
+}
+
+/** Opens a backend as `redisBench` does. Closing it throws if a counter in Redis differs from what is there. */
+export async function auditedBench(options: RedisBenchOptions = {}): Promise<RedisBench> {
+  const bench = await redisBench(options);
+  return {
+    ...bench,
+    async close() {
+      await bench.quiet();
+      const wrong = await bench.audit();
+      await bench.close();
+      if (wrong.length > 0) throw new Error(`Counters in Redis are wrong:\n${wrong.join('\n')}`);
     },
   };
 }
