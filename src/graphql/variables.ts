@@ -86,12 +86,12 @@ export function createVariablesReader(schema: GraphQLSchema, operation: Operatio
   };
 }
 
-/** A variable of an operation. `absent`: what counts if the request does not give it; undefined: nothing does. */
+/** A variable of an operation. `preset`: makes its default; null: it has none. */
 type Declared = {
   readonly signature: { readonly name: string; readonly type: GraphQLInputType; readonly default: undefined };
   readonly coerce: Coerce;
-  readonly optional: boolean;
-  readonly absent: Make;
+  readonly required: boolean;
+  readonly preset: Make | null;
 };
 
 /** Returns null for a type that is not one of inputs: validation refuses such a document. */
@@ -102,21 +102,21 @@ function declaredVariable(schema: GraphQLSchema, node: VariableDefinitionNode): 
   return {
     signature: { name: node.variable.name.value, type, default: undefined },
     coerce: coercerOf(type),
-    optional: defaultValue !== undefined || !isNonNullType(type),
-    absent: defaultValue ? makerOf(defaultValue, type) : () => undefined,
+    required: isNonNullType(type),
+    preset: defaultValue ? makerOf(defaultValue, type) : null,
   };
 }
 
 /** Returns the values of the variables, in an object without prototype. Null if they do not fit their types. */
 function coerceAll(declared: readonly Declared[], given: Variables): Values | null {
   const coerced: Record<string, unknown> = Object.create(null);
-  for (const { signature, coerce, optional, absent } of declared) {
+  for (const { signature, coerce, required, preset } of declared) {
     const { name } = signature;
     const value = Object.hasOwn(given, name) ? given[name] : undefined;
-    const isAbsent = value === undefined && optional;
-    const fit = isAbsent ? absent(NONE) : coerce(value);
-    if (fit !== undefined) coerced[name] = fit;
-    else if (!isAbsent) return null;
+    if (value === undefined && preset === null && !required) continue;
+    const fit = value === undefined && preset ? preset(NONE) : coerce(value);
+    if (fit === undefined) return null;
+    coerced[name] = fit;
   }
   return coerced;
 }

@@ -1,11 +1,14 @@
 /** Tests that mutations which are written without graphql-js are resolved once. */
-import { readFileSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 import {
+  concatAST,
   execute,
+  getOperationAST,
   GraphQLObjectType,
   GraphQLSchema,
   GraphQLString,
   parse,
+  separateOperations,
   type DocumentNode,
   type ExecutionResult,
   type GraphQLFieldConfig,
@@ -16,6 +19,7 @@ import { CallboardError } from '../../src/core/errors.ts';
 import { createContext } from '../../src/graphql/schema/context.ts';
 import { createPlans } from '../../src/graphql/execute/executor.ts';
 import { schema, restSchema } from '../../src/graphql/schema/schema.ts';
+import { createWriter } from '../../src/graphql/writer/compile.ts';
 import { admin, connect, testCore, user } from '../kit/core.ts';
 
 const operations = (file: string): string =>
@@ -83,6 +87,18 @@ it.each([
       '"command_id":"c1"',
     );
   }
+});
+
+it('every mutation of REST is written without graphql-js', () => {
+  const folder = new URL('../../src/rest/operations/', import.meta.url);
+  const whole = concatAST(readdirSync(folder).map((file) => parse(operations(file))));
+  const mutations = Object.entries(separateOperations(whole)).flatMap(([name, document]) => {
+    const operation = getOperationAST(document, name);
+    return operation?.operation === 'mutation' ? [{ name, source: { schema: restSchema, document, operation } }] : [];
+  });
+  expect(mutations.length).toBeGreaterThan(10);
+  const left = mutations.filter(({ source }) => createWriter({ ...source, fragments: null }) === null);
+  expect(left.map(({ name }) => name)).toEqual([]);
 });
 
 it('a mutation whose resolver fails is resolved once, and answered as graphql-js answers it', async () => {

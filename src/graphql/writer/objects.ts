@@ -198,7 +198,7 @@ function joinedWriter(parts: readonly Part[], { open, close }: Around): WriteVal
         const piece = write(parent, run);
         if (piece === null) return null;
         if (pieces) pieces.push(piece);
-        else if (typeof piece !== 'string') pieces = [text, piece];
+        else if (typeof piece !== 'string') pieces = text === '' ? [piece] : [text, piece];
         else text += piece;
       }
     } catch {
@@ -222,6 +222,9 @@ function partWriter({ prefix, peek, write, texts }: Part, before: string): Write
 }
 
 function joinLater(pieces: readonly MaybePromise<Text>[], close: string): Promise<Text> {
+  const [first] = pieces;
+  if (pieces.length === 1 && first instanceof Promise)
+    return first.then((text) => (text === null ? null : text + close));
   return Promise.all(pieces).then((texts) => (texts.includes(null) ? null : texts.join('') + close));
 }
 
