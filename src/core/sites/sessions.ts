@@ -370,8 +370,8 @@ function grantIn(session: SiteSession, requester: Principal): Grant | null {
 }
 
 /**
- * Returns the holder's grant. Throws `unauthenticated` if the session no longer has it. Only ended grants are dropped to
- * make room, so that grant has ended.
+ * Returns the holder's grant. Throws `unauthenticated` if the session no longer has it. Only ended grants are dropped
+ * to make room, so that grant has ended.
  */
 function heldBy({ grants }: SiteSession, { grantId }: GrantPrincipal): Grant {
   const grant = grants.find((one) => one.grantId === grantId);
