@@ -70,9 +70,9 @@ export function createSessions(deps: Deps, watch: SessionWatch) {
       const key = { userId, siteId: siteIdOf(site) };
       const { ttlMs, ...grantRequest } = checkGrant(request);
       const [found] = await backend.sites.get([key]);
-      const [descriptor] = await hosted(deps, found ? [found] : []);
-      if (!descriptor) return null;
-      const given = firstGrant(descriptor, grantRequest);
+      const [hostedSite] = await hosted(deps, found ? [found] : []);
+      if (!hostedSite) return null;
+      const given = firstGrant(hostedSite, grantRequest);
       const sessionId = backend.sessions.prefixOf(userId) + deps.crypto.randomId();
       const { token, tokenHash } = newToken(deps, GRANT, userId);
       const result = await backend.sessions.open({
@@ -83,7 +83,7 @@ export function createSessions(deps: Deps, watch: SessionWatch) {
       });
       if (result.kind !== 'opened') return refusedCreation(result, `A site has at most ${SESSIONS_PER_SITE} sessions.`);
       const { session } = result;
-      const access = { session, site: descriptor, grant: ownerGrant(session), connector: null };
+      const access = { session, site: hostedSite, grant: ownerGrant(session), connector: null };
       const [grant = access.grant] = session.grants;
       return { view: sessionView(deps, watch, { access, whole: true }), grant, token };
     },
