@@ -31,7 +31,7 @@ export function createListeners(log: Log, changed: (topic: string) => void) {
     interrupted(): void {
       for (const tell of toInterrupt.values()) tell();
     },
-    /** Adds a listener. Until it is removed, the method `interrupted` calls the function `interrupted`. */
+    /** `interrupted`: called by `interrupted`, until the listener is removed. */
     add(topic: string, listener: Listener, interrupted?: () => void): Cancel {
       const known = topics.get(topic);
       const listeners = known ?? new Set<Listener>();

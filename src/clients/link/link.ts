@@ -41,9 +41,9 @@ export type LinkOptions = {
    */
   readonly token: TokenSource | undefined;
   /**
-   * Called at each change of the status. `onError` receives what this callback throws. If nothing receives the status,
-   * the library prints a warning on the console: one for the failed attempts before each link, and one if the link is
-   * closed permanently without the program's request.
+   * Called at each change of the status. `onError` receives what this callback throws. Where nothing receives the
+   * status, the library warns on the console of an attempt that failed, once until the next link, and of an end that
+   * nobody asked for.
    */
   readonly onStatus?: (status: LinkStatus) => void;
   /**

@@ -1,6 +1,6 @@
 /**
- * Lists and reads the history that a requester may see, and the raw sample for administrators. Also has the class with
- * which the backends collect that sample.
+ * Lists and reads the history that a requester may see, with a raw sample for administrators. Also collects the bounded
+ * samples of the backends.
  */
 import { knownUser, readUser, requireAdmin, type Requester } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';

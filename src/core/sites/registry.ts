@@ -158,8 +158,8 @@ function selfOf(requester: Requester): string {
 export type ProjectionRefusal = 'stream' | 'owner' | 'name' | 'allowlist';
 
 /**
- * The result of a projection. `refusedBy` is null if the message was published, and also if its stream is not under
- * `sites/` or the projection failed.
+ * The result of a projection. `refusedBy` is null if the message was published, if its stream is not under `sites/`,
+ * and if the projection failed.
  */
 export type Projection = { readonly published: boolean; readonly refusedBy: ProjectionRefusal | null };
 
