@@ -17,7 +17,7 @@ export const REDIS_HISTORY_GUARDS: readonly GuardMutant[] = [
   {
     name: 'trimmed-bytes-counted',
     says: 'the bytes of history of a user include blocks that were removed',
-    file: `${HISTORY}/lib-history-blocks.lua`,
+    file: 'backends/redis/history-rows.lua',
     find: 'trimmed, info.bytes, info.next = true, info.bytes - keep.bytes, block.seq + 1',
     replace: 'trimmed, info.next = true, block.seq + 1',
     judge: { test: 'test/contract/commands-same.test.ts' },

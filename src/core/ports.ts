@@ -61,7 +61,7 @@ export type SpanAttributes = { [name: string]: string | number | boolean };
 export type SpanEnd = {
   /** Replaces the name that the span was started with. */
   readonly name?: string;
-  /** Whether the work failed, as far as this span tells. */
+  /** Whether the span is marked as failed. */
   readonly failed: boolean;
   readonly attributes: SpanAttributes;
 };

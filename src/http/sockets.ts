@@ -18,7 +18,7 @@ import { isEventStream } from '../web/sse.ts';
 /** The interval at which stalled readers and idle sockets are looked for, in milliseconds. */
 const CHECK_MS = 1_000;
 /**
- * A socket that sends nothing of a next request for so many milliseconds is idle. A slow TLS handshake takes less.
+ * A socket that sends nothing of its next request for so many milliseconds is idle. A slow TLS handshake takes less.
  */
 const IDLE_MS = 3_000;
 /** The rate of log lines about evicted and refused sockets; the next line has the number of suppressed ones. */
@@ -71,11 +71,11 @@ type Watched = {
   sent: number;
   /** The number of bytes that the system had accepted for the peer when `stalledSince` was set. */
   taken: number;
-  /** Since when the peer has read nothing although bytes wait, by `Clock.monotonic`; null: nothing waits. */
+  /** The time since which the peer has read nothing although bytes wait, by `Clock.monotonic`; null: nothing waits. */
   stalledSince: number | null;
 };
 
-/** Whether nothing of a next request has arrived. */
+/** Whether nothing of the next request has arrived. */
 function isSilent({ socket, requests, sent }: Watched): boolean {
   return requests === 0 && socket.bytesRead === sent;
 }

@@ -28,7 +28,7 @@ export function trustJson(text: string): JsonText {
 
 /**
  * Returns a part of a text. A part shorter than half of a text of over 1024 characters is copied: a plain slice would
- * keep the whole text in memory, far more than the counted bytes.
+ * keep the whole text in memory, although only the bytes of the part are counted.
  */
 export function ownSlice(text: string, from: number, to: number): string {
   const part = text.slice(from, to);

@@ -187,7 +187,7 @@ async function listen(deps: Deps, parts: Parts, request: ListenRequest): Promise
   if (!access || !requester) return null;
   requireAllowed(deps, access, { kind: 'subscribe', names });
   const { session, site, grant } = access;
-  // The descriptor's own list of names is applied at publication, so that a change to it takes effect at once.
+  // The names in the site's definition are compared at publication, so that a change to them takes effect at once.
   const effective = site && effectiveEvents(grant, site, names);
   const held = { sessionId, grantId: grant.grantId, tokenEndsAt: requester.expiresAt };
   return { ...eventsOf(deps, session, effective), lifetime: new ViewerLifetime(held, parts) };
