@@ -27,7 +27,7 @@ import { descriptorLimit, socketRoom, systemLoop } from '../platform/system.ts';
 import { ACCESS_WORDS } from '../rest/compile.ts';
 import type { Described } from '../rest/openapi.ts';
 import { createRestHandler, type RestHandler } from '../rest/serve.ts';
-import { createSseStreams } from '../web/sse.ts';
+import { createSseStreams, type SseStreams } from '../web/sse.ts';
 import type { BearerAuthenticator } from './auth.ts';
 import { createRequestHandler, type RequestHandler, type RequestHandlerOptions } from './request-handler.ts';
 import { BUILTIN_DESCRIPTIONS, requireReady } from './routes.ts';
@@ -99,7 +99,7 @@ export function createApp(options: AppOptions): App {
   meterShares(meter, core);
   const authenticate = createAuthenticateRequest(authenticator, sockets);
   const siteEvents = createSiteEvents({ core, log, streams, authenticate, guard, sockets, fastPath });
-  const rest = createRest(options);
+  const rest = createRest(options, streams);
   const requestHandler = createRequestHandler({
     ...options,
     metricsToken: options.metricsToken ?? new MetricsToken(),
@@ -121,13 +121,17 @@ export function createApp(options: AppOptions): App {
   };
 }
 
-function createRest({ core, log, meter, basePath, version, fastPath = true }: AppOptions): RestHandler {
+function createRest(
+  { core, log, meter, basePath, version, fastPath = true }: AppOptions,
+  streams: SseStreams,
+): RestHandler {
   return createRestHandler({
     schema: restSchema,
     plans: createPlans(restSchema, { fast: fastPath, keep: !core.capabilities.shared }),
     mask: createMask({ log, metrics: meter }),
     contextOf: (request) => createContext({ core, ...request }),
     read: (request, run) => readDocument(core, request, run),
+    streams,
     basePath,
     version,
     besides: [SITE_EVENTS_DESCRIPTION, ...BUILTIN_DESCRIPTIONS],

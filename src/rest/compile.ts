@@ -46,7 +46,10 @@ import {
 } from './inputs.ts';
 
 /** One operation of a document, compiled into a route. */
-export type Route = Pick<RestDirective, 'method' | 'path' | 'access' | 'bodyAs' | 'waitsBy' | 'forUsers'> & {
+export type Route = Pick<
+  RestDirective,
+  'method' | 'path' | 'access' | 'bodyAs' | 'waitsBy' | 'forUsers' | 'streams'
+> & {
   readonly id: string;
   readonly summary: string | null;
   /** Whether the operation is a mutation. A mutation may wait, and stops waiting when its caller hangs up. */

@@ -372,6 +372,8 @@ directive @rest(
   waitsBy: String
   "The GraphQL field that answers a user, for a route that only administrators may use: names from Query down, joined by dots."
   forUsers: String
+  "Whether a request that accepts \`text/event-stream\` gets an event stream with the progress of its command."
+  streams: Boolean
 ) on QUERY | MUTATION
 enum RestAccess { ${ACCESSES.join(' ')} }
 `;
@@ -387,6 +389,7 @@ export type RestDirective = {
   readonly itemRefusal: readonly string[] | null;
   readonly waitsBy: string | null;
   readonly forUsers: string | null;
+  readonly streams: boolean;
 };
 
 /** Receives each fault of a document as text. Compilation continues, to find the other faults. */
@@ -412,7 +415,8 @@ export function readDirective(operation: OperationDefinitionNode, report: Report
   const [bodyAs = null, waitsBy = null] = [given.get('bodyAs'), given.get('waitsBy')];
   const forUsers = given.get('forUsers') ?? null;
   if (forUsers !== null && access !== 'ADMIN') report('forUsers needs access: ADMIN');
-  return { method: METHOD_OF[method], path, access, body, bodyAs, itemRefusal, waitsBy, forUsers };
+  const streams = given.get('streams') === 'true';
+  return { method: METHOD_OF[method], path, access, body, bodyAs, itemRefusal, waitsBy, forUsers, streams };
 }
 
 /** Returns the names of a path's parameters, in path order. */
@@ -426,6 +430,7 @@ function argumentsOf(operation: OperationDefinitionNode): ReadonlyMap<string, st
   const given = new Map<string, string>();
   for (const { name, value } of directive.arguments ?? []) {
     if (value.kind === Kind.STRING || value.kind === Kind.ENUM) given.set(name.value, value.value);
+    else if (value.kind === Kind.BOOLEAN) given.set(name.value, String(value.value));
   }
   return given;
 }

@@ -397,7 +397,8 @@ function describeResponses(route: Route, examples: Readonly<Record<string, unkno
     status,
     withExample(response, examples[status]),
   ]);
-  return { ...Object.fromEntries(shown), ...problems(problemStatuses(route)) };
+  const responses: Responses = { ...Object.fromEntries(shown), ...problems(problemStatuses(route)) };
+  return route.streams ? { ...responses, '200': withEvents(responses['200']) } : responses;
 }
 
 function describeVariants({ body: { variants }, waitsBy }: Route): Responses {
@@ -434,6 +435,18 @@ function success(description: string, schemas: readonly JsonSchema[]): JsonSchem
 
 function problemResponse(description: string, content: JsonSchema): JsonSchema {
   return { description, content: { [PROBLEM_TYPE]: content } };
+}
+
+const EVENTS =
+  'With `Accept: text/event-stream`, once the wait begins: `admitted` with the id of the command, `progress` for each report of the client (the id of the event is the number of the report; a gap means that reports are missing), and `answer` with the `status` and the `body` of the response that it replaces.';
+
+/** Adds the event stream to the response of a call. */
+function withEvents(response: JsonSchema = {}): JsonSchema {
+  const content = {
+    ...(response['content'] ?? {}),
+    'text/event-stream': { schema: { type: 'string', description: EVENTS } },
+  };
+  return { ...response, content };
 }
 
 function withExample(response: JsonSchema, example: unknown): JsonSchema {

@@ -12,7 +12,10 @@ import type { ReadingRequest } from '../graphql/execute/executor.ts';
 import type { Mask } from '../graphql/execute/mask.ts';
 import type { Plans } from '../graphql/execute/executor.ts';
 import type { TextInfo } from '../graphql/writer/objects.ts';
+import type { CallUpdates } from '../graphql/schema/context.ts';
+import { inOneLine } from '../protocol/json.ts';
 import { HangUpSignal, wholeText, type HttpReply, type RequestNotes } from '../web/reply.ts';
+import { eventFrame, type SseStream, type SseStreams } from '../web/sse.ts';
 import { answerOf, writtenAnswer } from './answer.ts';
 import {
   checkAccess,
@@ -72,7 +75,7 @@ type RestOptions = Omit<Serving, 'explain'> & {
 export function createRestHandler(options: RestOptions): RestHandler {
   const routes = routesOf(options);
   const { contextOf, read } = options;
-  const serving: Serving = { contextOf, read, explain: createExplain(options.mask) };
+  const serving: Serving = { contextOf, read, streams: options.streams, explain: createExplain(options.mask) };
   const find = createRouter(routes);
   let openapi: Promise<OpenApiDocument> | null = null;
   return {
@@ -131,9 +134,13 @@ export type Serving = {
     readonly signal?: HangUpSignal;
     readonly reading?: DocumentReading;
     readonly asks: ReadonlySet<string>;
+    /** Only for a call that is answered by an event stream. */
+    readonly updates?: CallUpdates | undefined;
     readonly notes?: RequestNotes | undefined;
     readonly trace?: TraceContext | undefined;
   }) => unknown;
+  /** The event streams of the node. Absent: every call is answered once. */
+  readonly streams?: SseStreams | undefined;
   readonly explain: Explain;
 };
 
@@ -152,7 +159,11 @@ export function serve(serving: Serving, call: Call, { resource, path }: Match): 
     const answer = problem({ code: 'method_not_allowed', detail: `This path takes ${resource.allow}.` });
     return sendAnswer({ ...answer, headers: { allow: resource.allow } });
   }
-  const sendProblem = (error: unknown): void => sendAnswer(problem(serving.explain(error)));
+  let callStream: CallStream | null = null;
+  const sendLast = (answer: Answer): void => {
+    if (!callStream?.end(answer)) sendAnswer(answer);
+  };
+  const sendProblem = (error: unknown): void => sendLast(problem(serving.explain(error)));
   try {
     checkAccess(route, exchange.requester);
     const { variables, faults, defaulted } = readVariables(route, { path, query: exchange.query, body: exchange.body });
@@ -172,17 +183,73 @@ export function serve(serving: Serving, call: Call, { resource, path }: Match): 
           ? thenDo(bound.run(context), shown)
           : (writtenAnswer(answering, data, note) ?? shown({ data: JSON.parse(wholeText(data, inserts)) })),
       );
+    if (route.streams && acceptsEvents(req)) callStream = openCallStream(serving, call);
+    const updates = callStream?.updates;
     // Only a mutation waits for something to happen. Everything else reads, and takes turns with other documents.
     const answer = route.mutates
-      ? run(serving.contextOf({ ...own, signal, trace: traceContextOf(req.headers) }))
+      ? run(serving.contextOf({ ...own, signal, updates, trace: traceContextOf(req.headers) }))
       : serving.read({ requester, signal, cost: bound.cost(requester) }, (reading) =>
           run(serving.contextOf({ ...own, reading })),
         );
-    if (answer instanceof Promise) answer.then(sendAnswer).catch(sendProblem);
-    else sendAnswer(answer);
+    if (answer instanceof Promise) answer.then(sendLast).catch(sendProblem);
+    else sendLast(answer);
   } catch (error) {
     sendProblem(error);
   }
+}
+
+// Answers a call by an event stream, so that its caller receives progress.
+
+function acceptsEvents({ headers: { accept = '' } }: IncomingMessage): boolean {
+  return accept.includes('text/event-stream');
+}
+
+type CallStream = {
+  readonly updates: CallUpdates;
+  /**
+   * Sends the answer as the last event. Returns false, and sends nothing, if no stream was opened: the command was not
+   * admitted, or there was nothing to wait for.
+   */
+  end(answer: Answer): boolean;
+};
+
+/**
+ * Prepares the event stream of a call. It opens when the wait begins: until then, a refusal is an ordinary response with
+ * its status. Its events are `admitted`, `progress` with the number of the report as its id, and `answer` with the
+ * status and the body that the response would have had. Null if the node serves no streams. Throws `rate_limited` if
+ * the requester has too many, and `draining`.
+ */
+function openCallStream({ streams }: Serving, { res, exchange }: Call): CallStream | null {
+  if (!streams || exchange.requester === null) return null;
+  const release = streams.reserve(exchange.requester);
+  let stream: SseStream | null = null;
+  return {
+    updates: {
+      onAdmitted({ commandId }) {
+        exchange.reply?.open();
+        stream = streams.open(res, { onClose: release, expiresAt: null, lastChunk: null });
+        stream.send(eventFrame({ event: 'admitted', data: JSON.stringify({ command_id: commandId }) }));
+      },
+      onProgress({ payload, number }) {
+        // A reader that is behind misses reports, and sees the gap in their numbers.
+        if (!stream || stream.closed || stream.blocked) return;
+        const id = number === null ? {} : { id: String(number) };
+        stream.send(eventFrame({ event: 'progress', ...id, data: inOneLine(payload) }));
+      },
+    },
+    end(answer) {
+      if (!stream) {
+        release();
+        return false;
+      }
+      noteProblem(exchange.notes, answer);
+      const { status, body, text, inserts = [] } = answer;
+      const json = text === undefined ? (writeJson(body) ?? 'null') : wholeText(text, inserts);
+      stream.send(eventFrame({ event: 'answer', data: `{"status":${status},"body":${inOneLine(json)}}` }));
+      stream.end();
+      return true;
+    },
+  };
 }
 
 /** Notes the code of a problem for the access log, unless the notes have a code already. */

@@ -232,6 +232,7 @@ function matchOf(plan: { write: () => null; run: () => Promise<{ data: { a: numb
     bodyAs: null,
     waitsBy: null,
     forUsers: null,
+    streams: false,
     itemRefusal: null,
     around: null,
     summary: null,

@@ -9,7 +9,7 @@ import {
 } from '../../core/calls/call.ts';
 import type { WaitFor } from '../../core/commands/command.ts';
 import type { CancelReceipt, InstanceMismatch, Invocation, PendingRpc, PendingRpcAlert } from '../../core/core.ts';
-import { clientKeyText, commandKeyText } from '../../core/ids.ts';
+import { clientKeyText, commandKeyText, type CommandKey } from '../../core/ids.ts';
 import {
   AWAIT_WITHIN_MS,
   CONNECT_WITHIN_MS,
@@ -42,7 +42,7 @@ import {
 import { textOfJson } from './builder-json.ts';
 import { CommandType, subjectOfCommand } from './commands.ts';
 import { ConnectionSnapshot } from './connections.ts';
-import { loadBy, loadPagesBy } from './context.ts';
+import { loadBy, loadPagesBy, type Context } from './context.ts';
 import { ExecutionEvidenceEnum, OutcomeEnum, StageEnum, commandArguments } from './delivery.ts';
 import { TerminalErrorType } from './history.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
@@ -391,9 +391,9 @@ builder.mutationField('invokeAction', (t) =>
     description:
       'Invokes an action of a client and waits for what `waitFor` names. A caller that hangs up ends its wait, never the command.',
     args: { input: t.arg({ type: InvokeActionInput, required: true, description: 'The command to run.' }) },
-    resolve: (_, { input }, { core, requester, signal, notes, trace }) => {
+    resolve: (_, { input }, { core, requester, signal, updates, notes, trace }) => {
       const onSpan = spanNoter(notes);
-      const request = { ...input, params: textOfJson(input.params), signal, trace, onSpan };
+      const request = { ...input, params: textOfJson(input.params), signal, trace, onSpan, ...updates };
       return core.rpc.invoke(requester, request).then(
         (invocation) => view(noteCommand(notes, invocation), false),
         (error: unknown) => noteCommand(notes, refusalOf(error)),
@@ -415,15 +415,25 @@ builder.mutationField('awaitCommand', (t) =>
         description: `How long to wait, ${AWAIT_WITHIN_MS.min} to ${AWAIT_WITHIN_MS.max} milliseconds. With 0, the call only reads the record and makes no waiter.`,
       }),
     },
-    resolve: (_, args, { core, requester, signal, notes, trace }) => {
-      const request = { ...args, signal, trace, onSpan: spanNoter(notes) };
+    resolve: (_, args, context) => {
+      const { core, requester, signal, updates, notes, trace } = context;
+      const request = { ...args, signal, trace, onSpan: spanNoter(notes), ...updates };
       return answered(
-        () => core.rpc.await(requester, request),
+        async () => {
+          if (updates) await mayReadProgress(context, args);
+          return core.rpc.await(requester, request);
+        },
         (invocation) => view(noteCommand(notes, invocation), true),
       );
     },
   }),
 );
+
+/** Records in the audit that an administrator reads the progress of a command that another requester invoked. */
+async function mayReadProgress({ core, requester, readPayload }: Context, key: CommandKey): Promise<void> {
+  const command = await core.delivery.command(requester, key);
+  if (command && !core.reveals.ownsCall(requester, command)) await readPayload(subjectOfCommand(command));
+}
 
 export function view(invocation: Invocation | RefusalView, reread: boolean): InvocationView | RefusalView {
   return invocation.kind === 'refused' ? invocation : { ...invocation, reread };

@@ -6,7 +6,7 @@ import DataLoader from 'dataloader';
 import type { AuditSubject } from '../../core/audit/audit-rows.ts';
 import type { Principal } from '../../core/auth/principal.ts';
 import { ChurnMap } from '../../core/collections.ts';
-import type { Core, HangUp } from '../../core/core.ts';
+import type { CallerSide, Core, HangUp } from '../../core/core.ts';
 import { CallboardError } from '../../core/errors.ts';
 import { streamKey, type Message, type ShownPayload } from '../../core/history/message.ts';
 import { canonicalJson } from '../../core/json.ts';
@@ -28,11 +28,15 @@ export type ContextOptions = {
   readonly reading?: DocumentReading | undefined;
   /** The names of the fields that the operation may select; absent: not known. */
   readonly asks?: Asks | undefined;
+  /** Receives the admission and the progress of the command that the operation waits for. */
+  readonly updates?: CallUpdates | undefined;
   /** Notes for the access log; absent if the operation has no access log line of its own. */
   readonly notes?: RequestNotes | undefined;
   /** The trace context of the request; commands that the request admits belong to that trace. */
   readonly trace?: TraceContext | undefined;
 };
+
+export type CallUpdates = Required<Pick<CallerSide, 'onAdmitted' | 'onProgress'>>;
 
 export function createContext(options: ContextOptions): Context {
   return new Context(options);
@@ -53,18 +57,21 @@ export class Context {
    * For any other requester it does nothing: access to own payloads is not audited.
    */
   readonly readPayload: (subject: AuditSubject) => MaybePromise<void>;
+  readonly updates: CallUpdates | undefined;
   readonly notes: RequestNotes | undefined;
   readonly trace: TraceContext | undefined;
   readonly #asks: Asks;
   #loaders: Forgets[] | null = null;
   #budget: AnswerBudget | null = null;
 
-  constructor({ core, requester, signal, reading = new DocumentReading(), notes, trace, asks = null }: ContextOptions) {
+  constructor(options: ContextOptions) {
+    const { core, requester, signal, reading = new DocumentReading(), updates, notes, trace, asks = null } = options;
     this.#asks = asks;
     this.core = core;
     this.requester = requester;
     this.signal = signal;
     this.reading = reading;
+    this.updates = updates;
     this.notes = notes;
     this.trace = trace;
     this.readPayload = requester?.kind === 'admin' ? readOnce(core, requester, notes) : () => {};
