@@ -1,6 +1,6 @@
 /**
- * Holds the sockets of the server: bounds them, makes room for new ones, closes stalled ones, and counts the bytes that
- * wait in them until peers read them. Reads no request.
+ * Holds the sockets of the server: bounds them, makes room for new ones, and closes stalled ones. Also counts and
+ * bounds the bytes that wait in them until peers read them. Reads no request.
  */
 import { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';

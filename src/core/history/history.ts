@@ -1,6 +1,6 @@
 /**
- * Lists and reads the history that a requester may see, with a raw sample for administrators. Also collects the bounded
- * samples of the backends, reads the payloads of messages, and stores large payloads in the spill store.
+ * Lists and reads the history that a requester may see, and the raw sample for administrators. Also has the class with
+ * which the backends collect that sample, reads the payloads of messages, and stores large payloads in the spill store.
  */
 import { knownUser, readUser, requireAdmin, type Requester, type Principal } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
