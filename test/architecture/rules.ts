@@ -38,6 +38,7 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
   },
   { of: 'gateway/', may: ['protocol/', 'core/', 'web/'] },
   { of: 'clients/admin/', may: ['../generated/admin.ts', 'clients/'] },
+  { of: 'clients/live/', may: ['../generated/live.ts', 'clients/', 'protocol/'] },
   { of: 'clients/', may: ['protocol/'] },
   { of: 'http/', may: ['graphql/', 'web/', 'rest/', 'gateway/', 'core/', 'platform/'] },
   {
