@@ -233,8 +233,11 @@ export class Sockets {
     if (watched) watched.upgraded = true;
   }
 
-  /** Called when the link of a socket was welcomed. The link counts in the shares from now on, and not the socket. */
-  welcomed(socket: Socket): void {
+  /**
+   * Called when a socket no longer counts here: its link was welcomed and counts in the shares instead, or it belongs to
+   * another program.
+   */
+  released(socket: Socket): void {
     this.#forget(socket);
     socket.off('close', this.#onClose);
   }

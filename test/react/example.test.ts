@@ -120,6 +120,13 @@ async function startNotes(relay: RealRelay, clientId = 'kiosk-1') {
 const says = (page: Page, text: string | RegExp): Promise<void> => page.locator('output', { hasText: text }).waitFor();
 const add = (page: Page): Promise<void> => page.getByRole('button', { name: 'Add' }).click();
 
+/** Reports progress until the page shows it: what was reported before the page listened is not repeated. */
+const showsProgress = (page: Page, { call }: Run): Promise<void> =>
+  vi.waitFor(async () => {
+    call.progress({ done: 1, of: 2 });
+    expect(await page.locator('output').textContent()).toBe('1 of 2 done');
+  }, 20_000);
+
 test('an invocation shows its progress and its result', async () => {
   await using app = await startApp();
   await using notes = await startNotes(app.relay);
@@ -127,8 +134,7 @@ test('an invocation shows its progress and its result', async () => {
   await add(app.page);
   const run = await notes.latest();
   expect(run.text).toBe('milk');
-  run.call.progress({ done: 1, of: 2 });
-  await says(app.page, '1 of 2 done');
+  await showsProgress(app.page, run);
   run.end({ count: 7 });
   await says(app.page, 'Added: 7 notes.');
   expect(notes.runs).toHaveLength(1);
@@ -141,8 +147,7 @@ test('a call that is running survives a reload, and runs once', async () => {
   const run = await notes.latest();
   await app.page.reload();
   await app.page.getByRole('button', { name: 'Cancel' }).waitFor();
-  run.call.progress({ done: 1, of: 2 });
-  await says(app.page, '1 of 2 done');
+  await showsProgress(app.page, run);
   run.end({ count: 1 });
   await says(app.page, 'Added: 1 notes.');
   await app.page.reload();

@@ -2,6 +2,7 @@
  * Exports `callboard/react`: hooks of React 19 that invoke actions, follow commands and show connections. Contains no
  * connection of its own: the program gives a caller, and for connections and progress an access of `callboard/live`.
  */
+
 'use client';
 
 import {
@@ -222,14 +223,14 @@ async function endOf<R>(
   return answer;
 }
 
-export type Connections = ConnectionsView & {
+export type ShownConnections = ConnectionsView & {
   /** The state of the stream. While it is not `live`, the connections may be out of date. */
   readonly status: LiveStatus;
   /** Why the relay refused to show connections; then `status` does not change any more. */
   readonly error: LiveError | null;
 };
 
-const NO_CONNECTIONS: Connections = { connections: [], complete: false, status: 'connecting', error: null };
+const NO_CONNECTIONS: ShownConnections = { connections: [], complete: false, status: 'connecting', error: null };
 
 /**
  * Shows the connections of clients, and keeps them up to date. Until they have been read, the list is empty and
@@ -239,14 +240,14 @@ export function useConnections({
   userId,
   status,
   limit,
-}: Pick<ConnectionsOptions, 'userId' | 'status' | 'limit'> = {}): Connections {
+}: Pick<ConnectionsOptions, 'userId' | 'status' | 'limit'> = {}): ShownConnections {
   const { live } = useCallboard();
   if (!live) throw new Error('useConnections needs the property `live` of CallboardProvider.');
   const [connections, setConnections] = useState(NO_CONNECTIONS);
   useEffect(() => {
     const stop = new AbortController();
     const { signal } = stop;
-    const show = (change: Partial<Connections>): void => {
+    const show = (change: Partial<ShownConnections>): void => {
       if (!signal.aborted) setConnections((was) => ({ ...was, ...change }));
     };
     const filter = {
