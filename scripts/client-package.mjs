@@ -8,9 +8,17 @@ import { fileURLToPath } from 'node:url';
 const at = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 const FROM = at('dist');
 const TO = at('dist-client');
-const LIBRARIES = ['runtime', 'caller', 'host', 'site', 'admin', 'live', 'react'];
-/** The packages that a library may import. */
-const PEERS = { live: ['graphql-sse'], react: ['react'] };
+/** The libraries: what each is for, and the packages that it may import. */
+const LIBRARIES = {
+  runtime: { what: 'a client: advertises actions and runs commands' },
+  caller: { what: 'invokes, awaits and cancels commands' },
+  host: { what: "publishes a site's events; a control server on loopback (Node only)" },
+  site: { what: 'a viewer of a cooperative site: events and actions' },
+  admin: { what: "reads a relay's state; cancels, disconnects, drains" },
+  live: { what: 'follows a relay by subscriptions (needs graphql-sse)', peers: ['graphql-sse'] },
+  react: { what: 'hooks for React 19 (needs react)', peers: ['react'] },
+};
+const NAMES = Object.keys(LIBRARIES);
 
 /** Matches the specifier of a static import, a re-export or an imported type. */
 const IMPORT = /(?:\bfrom |\bimport |\bimport\()['"]([^'"]+)['"]/g;
@@ -38,8 +46,7 @@ function copy(path, done, peers) {
 
 rmSync(TO, { recursive: true, force: true });
 const copied = new Set();
-for (const library of LIBRARIES) {
-  const peers = PEERS[library] ?? [];
+for (const [library, { peers = [] }] of Object.entries(LIBRARIES)) {
   for (const end of ['js', 'd.ts']) copy(join(FROM, `clients/${library}/index.${end}`), copied, peers);
 }
 
@@ -64,12 +71,25 @@ const manifest = {
   // The libraries use Promise.withResolvers, the global WebSocket and iterator helpers.
   engines: { node: '>=22' },
   exports: {
-    ...Object.fromEntries(LIBRARIES.map((library) => [`./${library}`, moved(exports[`./${library}`])])),
+    '.': { types: './index.d.ts', default: './index.js' },
+    ...Object.fromEntries(NAMES.map((library) => [`./${library}`, moved(exports[`./${library}`])])),
     './package.json': './package.json',
   },
   peerDependencies: { 'graphql-sse': '>=2.6 <3', react: relay.peerDependencies.react },
   peerDependenciesMeta: { 'graphql-sse': { optional: true }, react: { optional: true } },
 };
+// The root says what there is. It exports no library, because each page and program loads only what it uses.
+const entryPoints = Object.fromEntries(NAMES.map((name) => [`callboard-client/${name}`, LIBRARIES[name].what]));
+const about = `/**
+ * The entry points of this package, and what each is for. Import from them, not from here, as in
+ * \`import { createRuntime } from 'callboard-client/runtime'\`.
+ */
+`;
+const types = Object.entries(entryPoints).map(
+  ([name, what]) => `    /** ${what} */\n    readonly '${name}': string;\n`,
+);
+writeFileSync(join(TO, 'index.js'), `${about}export const entryPoints = ${JSON.stringify(entryPoints, null, 2)};\n`);
+writeFileSync(join(TO, 'index.d.ts'), `${about}export declare const entryPoints: {\n${types.join('')}};\n`);
 writeFileSync(join(TO, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
 copyFileSync(at('docs/clients.md'), join(TO, 'README.md'));
 copyFileSync(at('LICENSE'), join(TO, 'LICENSE'));

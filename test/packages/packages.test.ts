@@ -191,6 +191,15 @@ test('callboard-client brings nothing with it, and says what two of its librarie
   ]);
 });
 
+test('the root of callboard-client says what there is', async () => {
+  const shown = await inNode(
+    'callboard-client',
+    `const { entryPoints } = await import('callboard-client');
+    console.log(Object.keys(entryPoints).join(' '), Object.values(entryPoints).every((what) => what.length > 10));`,
+  );
+  expect(shown).toBe(`${LIBRARIES.map((library) => `callboard-client/${library}`).join(' ')} true\n`);
+});
+
 test('callboard opens a relay that serves the browser libraries', async () => {
   const statuses = await inNode(
     'callboard',
@@ -222,7 +231,7 @@ test('callboard has the same commands in its package as in a checkout, the demo 
 test('the examples of docs/clients.md run unchanged', async () => {
   await using relay = await startRealRelay();
   const folder = packed.installed('callboard-client');
-  const names = ['client.mjs', 'call.mjs', 'host.mjs', 'viewer.mjs', 'admin.mjs'];
+  const names = ['client.mjs', 'call.mjs', 'host.mjs', 'viewer.mjs', 'admin.mjs', 'live.mjs'];
   expect(await writeExamples(folder)).toEqual(names);
   const token = await relay.token('alice', 'connect', 'invoke', 'host');
   const asAlice = { RELAY: relay.url, TOKEN: token };
@@ -238,6 +247,7 @@ test('the examples of docs/clients.md run unchanged', async () => {
   await viewer.shows('read all state again: event');
   await viewer.stop();
   await startExample(folder, 'admin.mjs', { RELAY: relay.url, TOKEN: relay.admin }).shows('alice kiosk-1 CONNECTED');
+  await startExample(folder, 'live.mjs', asAlice).shows('kiosk-1');
   expect(await client.stop()).toBe(0);
 });
 

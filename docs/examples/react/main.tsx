@@ -49,9 +49,9 @@ function App() {
 }
 
 function Notes({ clientId }: { readonly clientId: string }) {
-  const add = useAction<{ text: string }, Result>({ userId, clientId, action: 'notes.add' });
+  const add = useAction<{ text: string }, Result>({ userId, clientId, action: 'notes.add' }, { progress: true });
   const [kept, keep] = useKept(clientId);
-  const earlier = useCommand<Result>(add.handle ? null : kept);
+  const earlier = useCommand<Result>(add.handle ? null : kept, { progress: true });
   const call = add.handle ? add : earlier;
   useEffect(() => {
     if (add.handle) keep(add.handle);

@@ -27,7 +27,7 @@ import type { ConnectionsOptions, ConnectionsView, Live, LiveError, LiveStatus }
 export type CallboardClients = {
   /** A caller over HTTP or over a link. Over a link, `stage` is known without `live`. */
   readonly caller: Pick<Caller, 'invoke' | 'await' | 'cancel'>;
-  /** `useConnections` needs it. Calls show progress with it. */
+  /** `useConnections` needs it, and so do calls that show progress. */
   readonly live?: Live;
 };
 
@@ -64,7 +64,7 @@ export type CallState<R = unknown> = {
   readonly handle: Handle | null;
   /** How far the command has come, as far as it was reported. */
   readonly stage: WireStage | null;
-  /** The latest progress that the client reported; undefined without a report and without `live`. */
+  /** The latest progress that the client reported; undefined without a report and without the option `progress`. */
   readonly progress: unknown;
 } & (
   | { readonly status: 'idle'; readonly invocation: null; readonly error: null }
@@ -74,6 +74,14 @@ export type CallState<R = unknown> = {
 );
 
 export type EndedInvocation<R> = Exclude<Invocation<R>, { readonly outcome: 'pending' }>;
+
+export type CallOptions = {
+  /**
+   * Whether `progress` and `stage` follow the reports of the client, by `live` of the provider. Each running call then has
+   * an event stream of its own; over HTTP/1.1 a browser has six connections to a relay. Default false.
+   */
+  readonly progress?: boolean;
+};
 
 /** Options of one invocation. The hook waits for the end of the command. */
 export type ActionOptions = Omit<InvokeOptions, 'signal' | 'waitFor'>;
@@ -93,9 +101,12 @@ export type ActionCall<P extends object, R> = CallState<R> & {
 };
 
 /** Invokes one action of one client. `P` and `R`: its params and result, which nothing checks. */
-export function useAction<P extends object = Params, R = unknown>(target: Target): ActionCall<P, R> {
+export function useAction<P extends object = Params, R = unknown>(
+  target: Target,
+  options: CallOptions = {},
+): ActionCall<P, R> {
   const { caller } = useCallboard();
-  const call = useCall<R>();
+  const call = useCall<R>(options);
   const { userId, clientId, action, instanceId } = target;
   const { follow } = call;
   const invoke = useCallback(
@@ -114,11 +125,12 @@ export function useAction<P extends object = Params, R = unknown>(target: Target
 /** The hook `useAction` with the types of a contract: of what `defineActions` returned. */
 export type UseActionOf<A extends ActionSpecs> = <N extends keyof A & string>(
   target: Omit<Target, 'action'> & { readonly action: N },
+  options?: CallOptions,
 ) => ActionCall<ParamsIn<A[N]> & object, ResultOf<A[N]>>;
 
 /** Returns `useAction` with the types of a contract: `createUseAction<typeof actions>()`. Only the client checks them. */
 export function createUseAction<A extends ActionSpecs>(): UseActionOf<A> {
-  return (target) => useAction(target);
+  return (target, options) => useAction(target, options);
 }
 
 export type CommandState<R> = CallState<R> & Pick<ActionCall<Params, R>, 'cancel'>;
@@ -127,9 +139,9 @@ export type CommandState<R> = CallState<R> & Pick<ActionCall<Params, R>, 'cancel
  * Follows a command to its end, such as one that was invoked before a reload. Null: no command. Invokes nothing, so the
  * command runs once however often it is followed.
  */
-export function useCommand<R = unknown>(handle: Handle | null): CommandState<R> {
+export function useCommand<R = unknown>(handle: Handle | null, options: CallOptions = {}): CommandState<R> {
   const { caller } = useCallboard();
-  const { state, follow, reset, cancel } = useCall<R>();
+  const { state, follow, reset, cancel } = useCall<R>(options);
   const { userId, clientId, commandId } = handle ?? NO_HANDLE;
   useEffect(() => {
     if (commandId === '') return undefined;
@@ -153,9 +165,10 @@ const IDLE = {
 
 type Waiting = { readonly signal: AbortSignal; readonly onStage: (stage: WireStage) => void };
 
-/** Holds the state of the latest call of a component. */
-function useCall<R>() {
+/** Holds the state of the latest call of a component. Throws if it shall show progress and cannot. */
+function useCall<R>({ progress: showsProgress = false }: CallOptions) {
   const { caller, live } = useCallboard();
+  if (showsProgress && !live) throw new Error('Progress needs the property `live` of CallboardProvider.');
   const [state, setState] = useState<CallState<R>>(IDLE);
   const latest = useRef<{ readonly stop: AbortController; readonly handle: Handle } | null>(null);
 
@@ -184,13 +197,14 @@ function useCall<R>() {
       show({});
       // Progress is shown as far as it arrives; the end of the call does not depend on it.
       const watched = new AbortController();
-      live
-        ?.command(handle, {
-          signal: AbortSignal.any([signal, watched.signal]),
-          onUpdate: ({ stage, progress = shown.progress }) => show({ stage, progress }),
-          onStatus: () => undefined,
-        })
-        .catch(() => undefined);
+      if (showsProgress)
+        live
+          ?.command(handle, {
+            signal: AbortSignal.any([signal, watched.signal]),
+            onUpdate: ({ stage, progress = shown.progress }) => show({ stage, progress }),
+            onStatus: () => undefined,
+          })
+          .catch(() => undefined);
       const waiting = { signal, onStage: (stage: WireStage) => show({ stage }) };
       try {
         const invocation = await endOf(send(waiting), () => caller.await<R>(handle, waiting));
@@ -201,7 +215,7 @@ function useCall<R>() {
       watched.abort();
       return signal.aborted ? null : shown;
     },
-    [caller, leave, live],
+    [caller, leave, live, showsProgress],
   );
   const cancel = useCallback(
     async (reason?: string): Promise<Receipt> => {
