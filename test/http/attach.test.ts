@@ -56,7 +56,7 @@ test('a relay serves its base path, and the program everything else', async () =
   expect(relay.url).toBe(`${program.url}/relay`);
   const users = await fetch(`${relay.url}/users`, { headers: { authorization: `Bearer ${ADMIN}` } });
   expect([users.status, await users.json()]).toEqual([200, expect.objectContaining({ items: [] })]);
-  expect((await fetch(`${relay.url}/nothing`)).status).toBe(401);
+  expect((await fetch(`${relay.url}/nothing`)).status).toBe(404);
   for (const path of ['/', '/users', '/relayed', '/other?x=/relay/users']) {
     expect(await textOf(program.url + path)).toBe(`program ${path}`);
   }
@@ -145,9 +145,10 @@ test('closing the relay answers its calls and leaves the server as it was', asyn
     onStatus: () => undefined,
   });
   const started = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
   client.handle('wait', {}, () => {
     started.resolve();
-    return new Promise(() => undefined);
+    return ended.promise;
   });
   client.connect();
   await client.ready();
@@ -164,7 +165,7 @@ test('closing the relay answers its calls and leaves the server as it was', asyn
   const waiting = ask('/relay/connections/alice/kiosk/actions/wait', '{}');
   await started.promise;
   await relay.close();
-  expect(JSON.parse((await waiting).text)).toMatchObject({ outcome: null });
+  expect(JSON.parse((await waiting).text)).toMatchObject({ outcome: 'outcome_unknown' });
   const after = await ask('/relay/users');
   expect(after.text).toBe('program /relay/users');
   expect([after.socket, (await waiting).socket]).toEqual([first.socket, first.socket]);
@@ -172,6 +173,7 @@ test('closing the relay answers its calls and leaves the server as it was', asyn
   expect({ emit: server.emit, upgrades: Reflect.get(server, 'shouldUpgradeCallback') }).toEqual(before);
   expect(server.listenerCount('upgrade')).toBe(0);
   agent.destroy();
+  ended.resolve();
 });
 
 test('a server gets a second relay, and closing the first one leaves it there', async () => {

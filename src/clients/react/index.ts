@@ -86,7 +86,7 @@ export type CallOptions = {
 /** Options of one invocation. The hook waits for the end of the command. */
 export type ActionOptions = Omit<InvokeOptions, 'signal' | 'waitFor'>;
 
-export type ActionCall<P extends object, R> = CallState<R> & {
+export type ActionCall<P, R> = CallState<R> & {
   /**
    * Invokes the action. Resolves with the state at the end of the command; never rejects. A later invocation takes this
    * one's place in the state. That cancels nothing, and neither does unmounting: the promise then resolves with null.
@@ -126,7 +126,7 @@ export function useAction<P extends object = Params, R = unknown>(
 export type UseActionOf<A extends ActionSpecs> = <N extends keyof A & string>(
   target: Omit<Target, 'action'> & { readonly action: N },
   options?: CallOptions,
-) => ActionCall<ParamsIn<A[N]> & object, ResultOf<A[N]>>;
+) => ActionCall<ParamsIn<A[N]>, ResultOf<A[N]>>;
 
 /** Returns `useAction` with the types of a contract: `createUseAction<typeof actions>()`. Only the client checks them. */
 export function createUseAction<A extends ActionSpecs>(): UseActionOf<A> {

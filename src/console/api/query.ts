@@ -182,7 +182,7 @@ type Live<Data, Variables> = {
 };
 
 /** Subscribes while the component is shown. A page may call this once. */
-export function useLive<Data, Variables>(
+export function useLive<Data, Variables extends object>(
   document: TypedDocumentString<Data, Variables>,
   { variables, onData, onStale, onEnd, skip = false }: Live<Data, Variables>,
 ): void {
@@ -351,7 +351,7 @@ const EVENT_HEAD = { status: 200, headers: new Headers() };
  * Runs a subscription to its end. Resolves when the relay has completed it. Rejects with RequestError when the relay
  * refused it or the stream broke, and with AbortError when aborted.
  */
-async function subscribe<Data, Variables>(
+async function subscribe<Data, Variables extends object>(
   { runStream, StreamFailure }: Streams,
   document: TypedDocumentString<Data, Variables>,
   { variables, signal, onOpen, onData }: StreamOptions<Data> & { readonly variables: Variables },
@@ -359,7 +359,7 @@ async function subscribe<Data, Variables>(
   const bearer = requireToken();
   try {
     await runStream({
-      ...{ url: `${RELAY_PATH}/graphql/stream`, query: document.toString(), variables: { ...variables } },
+      ...{ url: `${RELAY_PATH}/graphql/stream`, query: document.toString(), variables },
       ...{ token: bearer, signal, onOpen },
       onResult: (result) => onData(readData<Data>(result, bearer, EVENT_HEAD)),
     });

@@ -60,8 +60,8 @@ export function requireToken(): string {
   return token.value;
 }
 
-/** The members of a JSON object. */
-export type Members = Readonly<Record<string, unknown>>;
+/** The members of the JSON object that an answer is. */
+export type AnswerBody = Readonly<Record<string, unknown>>;
 
 type Head = Pick<Response, 'status' | 'headers'>;
 
@@ -69,7 +69,7 @@ type Head = Pick<Response, 'status' | 'headers'>;
  * Returns the error for the body of a refused request; null if it is no refusal. Asks the user for another token if the
  * relay refused the token.
  */
-export function refusalOf(body: Members, bearer: string, { status, headers }: Head): RequestError | null {
+export function refusalOf(body: AnswerBody, bearer: string, { status, headers }: Head): RequestError | null {
   const { code, message } = readRefusal(body, status);
   if (code === null) return null;
   if (code === 'unauthenticated') signOutOf(bearer, 'expired', message);
@@ -78,7 +78,7 @@ export function refusalOf(body: Members, bearer: string, { status, headers }: He
 }
 
 /** Returns the data of an answer or of an event of a stream. Throws RequestError for a refusal. */
-export function readData<Data>(body: Members, bearer: string, head: Head): Data {
+export function readData<Data>(body: AnswerBody, bearer: string, head: Head): Data {
   const refusal = refusalOf(body, bearer, head);
   if (refusal) throw refusal;
   const { data } = body;
@@ -95,7 +95,7 @@ function isData<Data>(data: unknown): data is Data {
  * Returns the code and message of the first GraphQL error, or of the problem document of a request that was refused
  * before GraphQL. The code is null if the body is no refusal.
  */
-function readRefusal(body: Members, status: number): { readonly code: string | null; readonly message: string } {
+function readRefusal(body: AnswerBody, status: number): { readonly code: string | null; readonly message: string } {
   const first: unknown = Array.isArray(body['errors']) ? body['errors'][0] : undefined;
   const error = membersOf(first);
   const code = membersOf(error['extensions'])['code'] ?? body['code'];
@@ -108,7 +108,7 @@ function readRefusal(body: Members, status: number): { readonly code: string | n
 }
 
 /** Returns the members of a JSON object; none for any other text. */
-export function parseObject(text: string): Members {
+export function parseObject(text: string): AnswerBody {
   try {
     return membersOf(JSON.parse(text));
   } catch {
@@ -116,7 +116,7 @@ export function parseObject(text: string): Members {
   }
 }
 
-function membersOf(value: unknown): Members {
+function membersOf(value: unknown): AnswerBody {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
 }
 

@@ -164,6 +164,8 @@ export async function bundle(
     publicDir: false,
     logLevel: 'error',
     root: folder,
+    // As in the build of a page; a library's build would leave it to the page.
+    define: { 'process.env.NODE_ENV': '"production"' },
     build: {
       outDir,
       emptyOutDir: false,
