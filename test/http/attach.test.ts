@@ -1,13 +1,15 @@
 /** Tests a relay inside the HTTP server of another program. */
 import { once } from 'node:events';
 import { Agent, createServer, request, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import { createServer as createTlsServer, request as tlsRequest } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { expect, test, vi } from 'vitest';
-import { WebSocketServer } from 'ws';
+import { WebSocket, WebSocketServer } from 'ws';
 import { createHttpCaller } from '../../src/clients/caller/index.ts';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
 import { attach, type AttachOptions, type Callboard } from '../../src/index.ts';
 import { signToken } from '../../src/http/tokens.ts';
+import { CERTIFICATE } from '../kit/certificates.ts';
 import { ADMIN, SECRET } from './kit/http-relay.ts';
 
 const auth = { adminTokens: [ADMIN], secret: SECRET };
@@ -101,8 +103,8 @@ test('the upgrades of the program reach its listener, and without one they are o
     sockets.handleUpgrade(incoming, socket, head, (own) => own.send(`own ${incoming.url}`));
   });
   const own = new WebSocket(`${program.url.replace('http', 'ws')}/own`);
-  const [message]: MessageEvent[] = await once(own, 'message');
-  expect(message?.data).toBe('own /own');
+  const [message]: Buffer[] = await once(own, 'message');
+  expect(String(message)).toBe('own /own');
   own.close();
   await once(own, 'close');
 });
@@ -197,6 +199,32 @@ test('an aborted relay cuts only its own responses', async () => {
   await expect(stream.text()).rejects.toThrow();
   expect(await textOf(`${program.url}/own`)).toBe('program /own');
   await relay.close();
+});
+
+test('a relay in a server with TLS has its certificate, and takes its origin for its own', async () => {
+  const server = createTlsServer(CERTIFICATE, (_request, response) => void response.end('program'));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  await using relay = await attach(server, { basePath: '/relay', config: { auth } });
+  const url = new URL(`${relay.url}`);
+  expect(url.protocol).toBe('https:');
+  const statusOf = async (origin: string): Promise<number | undefined> => {
+    const headers = { authorization: `Bearer ${ADMIN}`, origin };
+    const sent = tlsRequest(`${url}/users`, { ca: CERTIFICATE.cert, agent: false, headers }).end();
+    const [response]: IncomingMessage[] = await once(sent, 'response');
+    response?.resume();
+    return response?.statusCode;
+  };
+  expect(await statusOf(url.origin)).toBe(200);
+  expect(await statusOf(url.origin.replace('https', 'http'))).toBe(403);
+  const link = new WebSocket(`${url}/connect`.replace('https', 'wss'), ['callboard.v1'], { ca: CERTIFICATE.cert });
+  await once(link, 'open');
+  await relay.close();
+  await once(link, 'close');
+  const sent = tlsRequest(`${url}/users`, { ca: CERTIFICATE.cert, agent: false }).end();
+  const [after]: IncomingMessage[] = await once(sent, 'response');
+  expect((await after?.toArray())?.join('')).toBe('program');
+  server.close();
 });
 
 test('a relay has no URL before the server listens, cannot listen itself, and cannot take the root', async () => {
