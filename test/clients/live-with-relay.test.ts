@@ -1,18 +1,23 @@
 /** Tests subscriptions by the client library with a real relay, and with streams that break in each way. */
 import { once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
+import { createServer, type RequestListener, type ServerResponse } from 'node:http';
 import { expect, test, vi } from 'vitest';
 import { createHttpCaller } from '../../src/clients/caller/index.ts';
 import { createLive, LiveError, type CommandProgress, type ConnectionsView } from '../../src/clients/live/index.ts';
-import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
+import { createRuntime, type Handler, type Runtime } from '../../src/clients/runtime/index.ts';
 import { startTcpProxy } from '../kit/tcp-proxy.ts';
 import { startRealRelay, type RealRelay } from './kit/real-relay.ts';
 
 const random = (): number => 0;
 
-async function startClient(relay: RealRelay, clientId: string): Promise<Runtime> {
+async function startClient(
+  relay: RealRelay,
+  clientId: string,
+  prepare: (runtime: Runtime) => void = () => undefined,
+): Promise<Runtime> {
   const token = await relay.token('alice', 'connect');
   const runtime = createRuntime({ url: relay.link, token, clientId, clientType: 'console' });
+  prepare(runtime);
   runtime.connect();
   await runtime.ready();
   return runtime;
@@ -90,17 +95,49 @@ test('the connections of a user are read, kept up to date, and read again after 
   await ended;
 });
 
+test('an event that is older than the rows that are read again does not change them', async () => {
+  const row = (clientId: string, instanceId: string) => ({ id: clientId, clientId, instanceId, status: 'CONNECTED' });
+  const event = (missed: number, connection: object): string =>
+    `event: next\ndata: ${JSON.stringify({ data: { connectionEvents: { missed, connection } } })}\n\n`;
+  const rows = (...nodes: readonly object[]): string =>
+    JSON.stringify({ data: { connections: { nodes, nextCursor: null, completeness: { complete: true } } } });
+  const stream = Promise.withResolvers<ServerResponse>();
+  const answers = [rows(row('a', 'first')), rows(row('a', 'third'), row('b', 'first'))];
+  await using server = await startAnswers(({ url }, response) => {
+    if (url === '/graphql/stream') {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+      return stream.resolve(response);
+    }
+    // While the rows are read for the first time, `a` becomes `second`, and then `third`, of which no event arrives.
+    void stream.promise.then((open) => {
+      const news = answers.length === 2 ? event(0, row('a', 'second')) + event(1, row('b', 'first')) : '';
+      open.write(news, () => response.setHeader('content-type', 'application/json').end(answers.shift()));
+    });
+  });
+  const live = createLive({ url: server.url, token: 't', random });
+  const stop = new AbortController();
+  let shown: readonly string[] = [];
+  const ended = live.connections({
+    signal: stop.signal,
+    onStatus: () => undefined,
+    onChange: ({ connections }) => (shown = connections.map(({ clientId, instanceId }) => `${clientId} ${instanceId}`)),
+  });
+  await vi.waitFor(() => expect([answers.length, shown]).toEqual([0, ['a third', 'b first']]), 10_000);
+  stop.abort();
+  await ended;
+});
+
 test('a command is followed from before its admission to its end, with its progress', async () => {
   await using relay = await startRealRelay();
-  await using client = await startClient(relay, 'kiosk');
   const followed = Promise.withResolvers<void>();
   const reported = Promise.withResolvers<void>();
-  client.handle('work', {}, async (_params, call) => {
+  const work: Handler = async (_params, call) => {
     await followed.promise;
     call.progress({ done: 1 });
     await reported.promise;
     return 'worked';
-  });
+  };
+  await using _client = await startClient(relay, 'kiosk', (runtime) => runtime.handle('work', {}, work));
   const token = await relay.token('alice', 'invoke');
   const live = createLive({ url: relay.url, token });
   await using caller = createHttpCaller({ url: relay.url, token });

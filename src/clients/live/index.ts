@@ -183,14 +183,15 @@ async function followConnections(live: Live, query: RunOperation, options: Conne
   const read = async (): Promise<void> => {
     isStale = true;
     if (early) return;
-    early = [];
     try {
       while (isStale) {
         isStale = false;
+        // What arrived before this reading is older than its rows.
+        early = [];
         const page = (await query(LiveConnectionsDocument, { userId, status, first: limit }, signal)).connections;
         rows.clear();
         page.nodes.forEach(put);
-        // An event is never older than the state that follows it, so the latest event of a row is right.
+        // An event that arrived during the reading may be older than the row, but then another one follows.
         early.forEach(put);
         complete = page.completeness.complete && page.nextCursor === null;
       }
