@@ -70,10 +70,11 @@ export type LiveCommandUpdatesSubscriptionVariables = Exact<{
   userId: string;
   clientId: string;
   commandId: string;
+  admittedWithinMs?: number | null | undefined;
 }>;
 
 
-export type LiveCommandUpdatesSubscription = { commandUpdates: { stage: Stage, outcome: Outcome | null, progress: unknown, missed: number } };
+export type LiveCommandUpdatesSubscription = { commandUpdates: { stage: Stage, outcome: Outcome | null, progress: unknown, progressNumber: number | null, missed: number } };
 
 export type LiveConnectionRowFragment = { id: string, userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, actionNames: Array<string> };
 
@@ -161,11 +162,17 @@ export const LiveConnectionEventsDocument = new TypedDocumentString(`
   actionNames
 }`) as unknown as TypedDocumentString<LiveConnectionEventsSubscription, LiveConnectionEventsSubscriptionVariables>;
 export const LiveCommandUpdatesDocument = new TypedDocumentString(`
-    subscription LiveCommandUpdates($userId: ID!, $clientId: ID!, $commandId: ID!) {
-  commandUpdates(userId: $userId, clientId: $clientId, commandId: $commandId) {
+    subscription LiveCommandUpdates($userId: ID!, $clientId: ID!, $commandId: ID!, $admittedWithinMs: Int) {
+  commandUpdates(
+    userId: $userId
+    clientId: $clientId
+    commandId: $commandId
+    admittedWithinMs: $admittedWithinMs
+  ) {
     stage
     outcome
     progress
+    progressNumber
     missed
   }
 }

@@ -80,6 +80,5 @@ test('a first rendering shows no call and no connection, and sends nothing', () 
 
 test('hooks without what they need say what is missing', () => {
   expect(() => render(() => useCallboard(), null)).toThrow('There is no CallboardProvider above this component.');
-  expect(() => render(() => useAction(target, { progress: true }), { caller })).toThrow('Progress needs the property');
   expect(() => render(() => useConnections(), { caller })).toThrow('the property `live` of CallboardProvider');
 });

@@ -11,16 +11,14 @@ import {
 } from '../../../generated/live.ts';
 import { STAGES, type WireStage } from '../../protocol/codes.ts';
 import type { Handle } from '../caller/caller.ts';
-import { unreachable, warn } from '../link/advice.ts';
 import {
-  BACKOFF_BASE_MS,
-  BACKOFF_CAP_MS,
   STABLE_MS,
-  backoffMs,
   reconnectMs,
   sleep,
   systemClock,
   takeToken,
+  unreachable,
+  warn,
   type Clock,
 } from '../link/platform.ts';
 import {
@@ -89,8 +87,17 @@ export type ConnectionsOptions = Following & {
   readonly onChange: (view: ConnectionsView) => void;
 };
 
-/** How far a command has come. `progress` is what the client reported; undefined for any other update. */
-export type CommandProgress = { readonly stage: WireStage; readonly ended: boolean; readonly progress: unknown };
+/**
+ * How far a command has come. `progress` is what the client reported, as its report with this `number`; undefined and null
+ * for any other update. `missed`: at least how many updates were lost since the previous one.
+ */
+export type CommandProgress = {
+  readonly stage: WireStage;
+  readonly ended: boolean;
+  readonly progress: unknown;
+  readonly number: number | null;
+  readonly missed: number;
+};
 
 /**
  * Follows a relay. Each call is one event stream, which opens again by itself with jitter when it breaks. A promise
@@ -107,8 +114,8 @@ export interface Live {
   /** Reads the connections of clients, and keeps them up to date. After a gap they are read again. */
   connections(options: ConnectionsOptions): Promise<void>;
   /**
-   * Follows one command to its end. A command that is not known yet is asked for again until `signal` is aborted, so the
-   * call may begin before its invocation. Updates may be skipped.
+   * Follows one command to its end. The command may be admitted up to a minute later, so a program that begins before it
+   * invokes misses no progress; after that time the promise rejects with `not_found`.
    */
   command(
     command: Handle,
@@ -126,6 +133,9 @@ export class LiveError extends LibraryError {
   }
 }
 
+/** How long a command that is followed may not exist yet, in milliseconds: the most that the relay allows. */
+const ADMITTED_WITHIN_MS = 60_000;
+
 /** Creates an access to one relay. Throws TypeError for an invalid URL or token. Sends nothing by itself. */
 export function createLive(options: LiveOptions): Live {
   checkRequestOptions(options);
@@ -134,27 +144,22 @@ export function createLive(options: LiveOptions): Live {
     subscribe: (operation, variables, handlers) =>
       new Subscription(options, { query: operation.toString(), variables }, handlers).run(),
     connections: (given) => followConnections(live, query, given),
-    async command(command, { signal, onStatus, onUpdate }) {
-      const clock = options.clock ?? systemClock;
-      const bounds = { baseMs: BACKOFF_BASE_MS, capMs: BACKOFF_CAP_MS, random: options.random ?? Math.random };
-      for (let attempt = 0; !signal?.aborted; attempt++) {
-        try {
-          return await live.subscribe(LiveCommandUpdatesDocument, command, {
-            ...(signal && { signal }),
-            ...(onStatus && { onStatus }),
-            onData: ({ commandUpdates: { stage, outcome, progress } }) =>
-              onUpdate({
-                stage: STAGES.find((word) => word === stage.toLowerCase()) ?? 'admitted',
-                ended: outcome !== null,
-                progress: progress ?? undefined,
-              }),
-          });
-        } catch (error) {
-          if (!(error instanceof LiveError && error.code === 'not_found')) throw error;
-        }
-        await sleep(clock, backoffMs(attempt, bounds), signal).catch(() => undefined);
-      }
-    },
+    command: (command, { onUpdate, ...following }) =>
+      live.subscribe(
+        LiveCommandUpdatesDocument,
+        { ...command, admittedWithinMs: ADMITTED_WITHIN_MS },
+        {
+          ...following,
+          onData: ({ commandUpdates: { stage, outcome, progress, progressNumber, missed } }) =>
+            onUpdate({
+              stage: STAGES.find((word) => word === stage.toLowerCase()) ?? 'admitted',
+              ended: outcome !== null,
+              progress: progress ?? undefined,
+              number: progressNumber,
+              missed,
+            }),
+        },
+      ),
   };
   return live;
 }

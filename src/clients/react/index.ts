@@ -27,7 +27,7 @@ import type { ConnectionsOptions, ConnectionsView, Live, LiveError, LiveStatus }
 export type CallboardClients = {
   /** A caller over HTTP or over a link. Over a link, `stage` is known without `live`. */
   readonly caller: Pick<Caller, 'invoke' | 'await' | 'cancel'>;
-  /** `useConnections` needs it, and so do calls that show progress. */
+  /** `useConnections` needs it, and so do calls over HTTP that show progress. */
   readonly live?: Live;
 };
 
@@ -77,8 +77,9 @@ export type EndedInvocation<R> = Exclude<Invocation<R>, { readonly outcome: 'pen
 
 export type CallOptions = {
   /**
-   * Whether `progress` and `stage` follow the reports of the client, by `live` of the provider. Each running call then has
-   * an event stream of its own; over HTTP/1.1 a browser has six connections to a relay. Default false.
+   * Whether `progress` follows the reports of the client. Without `live` in the provider only a caller over a link brings
+   * them. With it, each running call has an event stream of its own; over HTTP/1.1 a browser has six connections to a
+   * relay. Default false.
    */
   readonly progress?: boolean;
 };
@@ -163,12 +164,11 @@ const IDLE = {
   error: null,
 } as const;
 
-type Waiting = { readonly signal: AbortSignal; readonly onStage: (stage: WireStage) => void };
+type Waiting = Required<Pick<InvokeOptions, 'signal' | 'onStage'>> & Pick<InvokeOptions, 'onProgress'>;
 
-/** Holds the state of the latest call of a component. Throws if it shall show progress and cannot. */
+/** Holds the state of the latest call of a component. */
 function useCall<R>({ progress: showsProgress = false }: CallOptions) {
   const { caller, live } = useCallboard();
-  if (showsProgress && !live) throw new Error('Progress needs the property `live` of CallboardProvider.');
   const [state, setState] = useState<CallState<R>>(IDLE);
   const latest = useRef<{ readonly stop: AbortController; readonly handle: Handle } | null>(null);
 
@@ -205,7 +205,11 @@ function useCall<R>({ progress: showsProgress = false }: CallOptions) {
             onStatus: () => undefined,
           })
           .catch(() => undefined);
-      const waiting = { signal, onStage: (stage: WireStage) => show({ stage }) };
+      const waiting: Waiting = {
+        signal,
+        onStage: (stage) => show({ stage }),
+        ...(showsProgress && !live && { onProgress: ({ value }) => show({ progress: value }) }),
+      };
       try {
         const invocation = await endOf(send(waiting), () => caller.await<R>(handle, waiting));
         show({ status: 'ended', invocation, stage: invocation.stage });
