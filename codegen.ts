@@ -33,6 +33,17 @@ const config: CodegenConfig = {
         importExtension: '.ts',
       },
     },
+    'generated/live.ts': {
+      documents: 'src/clients/live/*.graphql',
+      plugins: ['typescript-operations', 'typed-document-node'],
+      config: {
+        scalars: { DateTime: 'string', JSON: 'unknown', ID: 'string' },
+        strictScalars: true,
+        useTypeImports: true,
+        documentMode: 'string',
+        importExtension: '.ts',
+      },
+    },
     'generated/cli.ts': {
       documents: ['src/rest/operations/*.graphql', 'src/cli/*.graphql'],
       documentTransforms: [{ transform: keepSent }],

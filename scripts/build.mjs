@@ -16,6 +16,9 @@ const runScript = (path) => run(process.execPath, at(path));
 
 rmSync(at('dist'), { recursive: true, force: true });
 run(at('node_modules/.bin/tsc'), '-p', 'tsconfig.build.json');
+// The hooks have a configuration of their own, because elsewhere the types of React are those of Preact.
+const emit = ['--noEmit', 'false', '--declaration', '--rootDir', '.', '--outDir', 'dist'];
+run(at('node_modules/.bin/tsc'), '-p', 'src/clients/react', ...emit);
 // The published files have src as their root, with demo and generated as folders of it. tsc wrote them side by side.
 for (const name of readdirSync(at('dist/src'))) renameSync(at(`dist/src/${name}`), at(`dist/${name}`));
 rmSync(at('dist/src'), { recursive: true });

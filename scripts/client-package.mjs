@@ -1,6 +1,6 @@
 // Writes the package `callboard-client` to dist-client/: the client libraries from dist/, with no part of the relay and
-// no dependencies. `npm pack ./dist-client` makes the tarball. Needs the files of `npm run build`, which runs this
-// script as its last step.
+// no dependencies. The packages that two of the libraries import are optional peers. `npm pack ./dist-client` makes the
+// tarball. Needs the files of `npm run build`, which runs this script as its last step.
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,17 @@ import { fileURLToPath } from 'node:url';
 const at = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 const FROM = at('dist');
 const TO = at('dist-client');
-const LIBRARIES = ['runtime', 'caller', 'host', 'site', 'admin'];
+/** The libraries: what each is for, and the packages that it may import. */
+const LIBRARIES = {
+  runtime: { what: 'a client: advertises actions and runs commands' },
+  caller: { what: 'invokes, awaits and cancels commands' },
+  host: { what: "publishes a site's events; a control server on loopback (Node only)" },
+  site: { what: 'a viewer of a cooperative site: events and actions' },
+  admin: { what: "reads a relay's state; cancels, disconnects, drains" },
+  live: { what: 'follows a relay by subscriptions (needs graphql-sse)', peers: ['graphql-sse'] },
+  react: { what: 'hooks for React 19 (needs react)', peers: ['react'] },
+};
+const NAMES = Object.keys(LIBRARIES);
 
 /** Matches the specifier of a static import, a re-export or an imported type. */
 const IMPORT = /(?:\bfrom |\bimport |\bimport\()['"]([^'"]+)['"]/g;
@@ -18,8 +28,8 @@ const TYPED_DOCUMENT = "import type { DocumentTypeDecoration } from '@graphql-ty
 const OWN_TYPED_DOCUMENT =
   'interface DocumentTypeDecoration<Data, Variables> {\n    __apiType?: (variables: Variables) => Data;\n}';
 
-/** Copies a file and all files that it imports. Throws for an import of a package. */
-function copy(path, done) {
+/** Copies a file and all files that it imports. Throws for an import of a package that is not among `peers`. */
+function copy(path, done, peers) {
   if (done.has(path)) return;
   done.add(path);
   const text = readFileSync(path, 'utf8').replace(TYPED_DOCUMENT, OWN_TYPED_DOCUMENT);
@@ -27,20 +37,21 @@ function copy(path, done) {
   mkdirSync(dirname(target), { recursive: true });
   writeFileSync(target, text);
   for (const [, name] of text.matchAll(IMPORT)) {
-    if (name.startsWith('node:')) continue;
+    if (name.startsWith('node:') || peers.includes(name)) continue;
     if (!name.startsWith('.')) throw new Error(`${relative(FROM, path)} imports the package ${name}`);
     const file = resolve(dirname(path), name);
-    copy(path.endsWith('.d.ts') ? file.replace(/\.js$/, '.d.ts') : file, done);
+    copy(path.endsWith('.d.ts') ? file.replace(/\.js$/, '.d.ts') : file, done, peers);
   }
 }
 
 rmSync(TO, { recursive: true, force: true });
 const copied = new Set();
-for (const library of LIBRARIES) {
-  for (const end of ['js', 'd.ts']) copy(join(FROM, `clients/${library}/index.${end}`), copied);
+for (const [library, { peers = [] }] of Object.entries(LIBRARIES)) {
+  for (const end of ['js', 'd.ts']) copy(join(FROM, `clients/${library}/index.${end}`), copied, peers);
 }
 
-const { version, license, repository, homepage, bugs, exports } = JSON.parse(readFileSync(at('package.json'), 'utf8'));
+const relay = JSON.parse(readFileSync(at('package.json'), 'utf8'));
+const { version, license, repository, homepage, bugs, exports } = relay;
 const moved = ({ types, default: script }) => ({
   types: types.replace('./dist/', './'),
   default: script.replace('./dist/', './'),
@@ -48,8 +59,9 @@ const moved = ({ types, default: script }) => ({
 const manifest = {
   name: 'callboard-client',
   version,
-  description: 'The clients of a callboard relay, for Node and browsers: runtime, caller, host, site and admin.',
-  keywords: ['callboard', 'client', 'rpc', 'relay', 'websocket', 'sse', 'browser'],
+  description:
+    'The clients of a callboard relay, for Node, browsers and React: runtime, caller, host, site, admin, live and react.',
+  keywords: ['callboard', 'client', 'rpc', 'relay', 'websocket', 'sse', 'browser', 'react'],
   license,
   repository,
   homepage,
@@ -59,10 +71,25 @@ const manifest = {
   // The libraries use Promise.withResolvers, the global WebSocket and iterator helpers.
   engines: { node: '>=22' },
   exports: {
-    ...Object.fromEntries(LIBRARIES.map((library) => [`./${library}`, moved(exports[`./${library}`])])),
+    '.': { types: './index.d.ts', default: './index.js' },
+    ...Object.fromEntries(NAMES.map((library) => [`./${library}`, moved(exports[`./${library}`])])),
     './package.json': './package.json',
   },
+  peerDependencies: { 'graphql-sse': '>=2.6 <3', react: relay.peerDependencies.react },
+  peerDependenciesMeta: { 'graphql-sse': { optional: true }, react: { optional: true } },
 };
+// The root says what there is. It exports no library, because each page and program loads only what it uses.
+const entryPoints = Object.fromEntries(NAMES.map((name) => [`callboard-client/${name}`, LIBRARIES[name].what]));
+const about = `/**
+ * The entry points of this package, and what each is for. Import from them, not from here, as in
+ * \`import { createRuntime } from 'callboard-client/runtime'\`.
+ */
+`;
+const types = Object.entries(entryPoints).map(
+  ([name, what]) => `    /** ${what} */\n    readonly '${name}': string;\n`,
+);
+writeFileSync(join(TO, 'index.js'), `${about}export const entryPoints = ${JSON.stringify(entryPoints, null, 2)};\n`);
+writeFileSync(join(TO, 'index.d.ts'), `${about}export declare const entryPoints: {\n${types.join('')}};\n`);
 writeFileSync(join(TO, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
 copyFileSync(at('docs/clients.md'), join(TO, 'README.md'));
 copyFileSync(at('LICENSE'), join(TO, 'LICENSE'));

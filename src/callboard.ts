@@ -26,6 +26,7 @@ import {
   type Shares,
 } from './core/shares/shares.ts';
 import { createApp, type App } from './http/app.ts';
+import { attachHandler, type Attachment, type HostServer } from './http/attach.ts';
 import { createCredentials, type ReplacedCredentials } from './http/auth.ts';
 import { createHttpServer, type HttpServer } from './http/server.ts';
 import type { SignIn } from './http/sign-in.ts';
@@ -57,7 +58,7 @@ export interface Callboard extends AsyncDisposable {
   readonly core: Core;
   /** Resolves tokens to principals, as HTTP and links do. */
   readonly authenticator: Authenticator;
-  /** The URL that the relay listens on, with the base path; null before `listen`. */
+  /** The URL that the relay listens on, with the base path; null before it (or the server that it is in) listens. */
   readonly url: string | null;
   /**
    * Starts the relay and resolves with its URL. Call it once. Default: a free port of 127.0.0.1. `fd`: a listening
@@ -96,8 +97,34 @@ export interface Callboard extends AsyncDisposable {
  * before `listen`.
  */
 export async function openCallboard(options: CallboardOptions): Promise<Callboard> {
+  return (await open(options)).callboard;
+}
+
+async function open(options: CallboardOptions): Promise<Composed> {
   const { redis } = options.config;
-  return redis && !options.backend ? compose(options, await openShared(options, redis)) : createCallboard(options);
+  return redis && !options.backend ? compose(options, await openShared(options, redis)) : createInMemory(options);
+}
+
+export type AttachOptions = CallboardOptions & {
+  /** The path below which the server's requests and upgrades belong to the relay, such as `/relay`; not the root. */
+  readonly basePath: string;
+};
+
+/**
+ * Opens a relay, as `openCallboard` does, and serves it below `basePath` in an HTTP server of this program. The relay
+ * takes only requests and upgrades below that path, before all listeners of the server; `listen` must not be called.
+ * Certificate and timeouts are the server's. Closing the relay leaves the server as it was. Throws `invalid_argument`
+ * for an unsuitable base path.
+ */
+export async function attach(server: HostServer, { basePath, ...options }: AttachOptions): Promise<Callboard> {
+  const relay = await open({ ...options, config: { ...options.config, basePath } });
+  try {
+    await relay.attach(server);
+  } catch (error) {
+    await relay.callboard.close();
+    throw error;
+  }
+  return relay.callboard;
 }
 
 /**
@@ -105,6 +132,10 @@ export async function openCallboard(options: CallboardOptions): Promise<Callboar
  * range and for a Redis without a `backend`, and `internal` if the REST documents do not fit the schema.
  */
 export function createCallboard(options: CallboardOptions): Callboard {
+  return createInMemory(options).callboard;
+}
+
+function createInMemory(options: CallboardOptions): Composed {
   const { config, clock = systemClock, log = silentLog } = options;
   if (config.redis && !options.backend) fail('invalid_argument', 'Use openCallboard for a relay over Redis.');
   // In direct mode cursors do not outlive the process, so a random key is enough.
@@ -163,7 +194,10 @@ const fitSockets = (bound: ShareBound): ShareBound => withinDescriptors(bound, d
 const policyOf = ({ policy, config }: CallboardOptions): Policy =>
   policy ?? (config.policy ? compilePolicy(config.policy) : defaultPolicy);
 
-function compose(options: CallboardOptions, place: Place): Callboard {
+/** A relay, and what starts it in a server of the program. */
+type Composed = { readonly callboard: Callboard; readonly attach: (server: HostServer) => Promise<void> };
+
+function compose(options: CallboardOptions, place: Place): Composed {
   const { backend, spill, crypto, clock, shares, meter } = place;
   const { config, log = silentLog, tracing } = options;
   const { basePath = '', traceIds = false, maxBodyBytes = MAX_BODY_BYTES } = config;
@@ -233,9 +267,10 @@ type Parts = {
   readonly basePath: string;
 } & Pick<Callboard, 'replaceCredentials'>;
 
-function assemble(parts: Parts): Callboard {
+function assemble(parts: Parts): Composed {
   const { core, backend, authenticator, app, server, meter, basePath, replaceCredentials } = parts;
   let url: string | null = null;
+  let attachment: Attachment | null = null;
   let closed: Promise<void> | null = null;
   let aborted: Promise<void> | null = null;
   // Waiting callers are answered while their sockets are still open. The backend is closed last, because closing links
@@ -245,7 +280,7 @@ function assemble(parts: Parts): Callboard {
     await core.close();
     await setImmediate(); // The answers to callers are written before their links are closed.
     await app.close();
-    await server.close();
+    await (attachment ?? server).close();
     await backend.close();
     meter.close();
   };
@@ -253,9 +288,10 @@ function assemble(parts: Parts): Callboard {
     core,
     authenticator,
     get url() {
-      return url;
+      return attachment ? attachment.url : url;
     },
     async listen({ host = '127.0.0.1', port = 0, fd } = {}) {
+      if (attachment) fail('invalid_argument', 'The relay is attached to a server of the program.');
       await core.start();
       url = (await server.listen({ host, port, fd })).url + basePath;
       return url;
@@ -266,12 +302,16 @@ function assemble(parts: Parts): Callboard {
     close: ({ withinMs = 0 } = {}) => (closed ??= end(withinMs)),
     abort() {
       if (aborted) return aborted;
-      server.abort();
+      (attachment ?? server).abort();
       return (aborted = app.abort());
     },
     [Symbol.asyncDispose]: () => callboard.close(),
   };
-  return callboard;
+  const attach = async (to: HostServer): Promise<void> => {
+    await core.start();
+    attachment = attachHandler(to, app.requestHandler, basePath);
+  };
+  return { callboard, attach };
 }
 
 // Checks the options of an embedded relay, and completes them with defaults.

@@ -1,18 +1,21 @@
 /**
  * The public API for programs that embed a relay. Client libraries are in `callboard/runtime`, `callboard/caller`,
- * `callboard/host`, `callboard/site` and `callboard/admin`.
+ * `callboard/host`, `callboard/site`, `callboard/admin`, `callboard/live` and `callboard/react`.
  */
 import './require-node.ts';
 
 export {
+  attach,
   cleanSpillDirectory,
   createCallboard,
   openCallboard,
+  type AttachOptions,
   type Callboard,
   type CallboardOptions,
   type Settings,
 } from './callboard.ts';
 export { readConfig, type AuthConfig, type Config, type RedisConfig } from './config.ts';
+export type { HostServer } from './http/attach.ts';
 export { createSignIn, type SignIn } from './http/sign-in.ts';
 export { signToken, type TokenRequest } from './http/tokens.ts';
 export { CallboardError, type Code, type ErrorDetails, type InputError as Fault } from './core/errors.ts';

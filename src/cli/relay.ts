@@ -6,7 +6,7 @@ import { ENUM_PLACES, ENUM_WORDS } from '../../generated/cli-enums.ts';
 import type { TypedDocumentString } from '../../generated/cli.ts';
 import { BACKOFF_BASE_MS, BACKOFF_CAP_MS, backoffMs, sleep, type Clock } from '../clients/link/platform.ts';
 import { parseObject, requestRelay, trimUrl, type HttpAnswer } from '../clients/link/relay-request.ts';
-import { createSseParser } from '../clients/site/sse.ts';
+import type { StreamAnswer } from '../clients/live/stream.ts';
 import { readSettings, type RelayFlags, type RelaySettings } from './contexts.ts';
 import { OperatorFailure, exitOfCode, exitOfProblem, usageFailure, EXIT } from './io.ts';
 
@@ -28,7 +28,8 @@ type RelayCall = {
 type SentOperation = {
   readonly name: string;
   readonly url: string;
-  readonly body: string;
+  readonly query: string;
+  readonly variables: object;
   readonly token: () => Promise<string>;
 };
 
@@ -91,7 +92,7 @@ export function openRelay(
     ): Promise<SentOperation> {
       const { url, token } = await settings();
       const { name, body } = operationOf(document, variables);
-      return { name, url: `${trimUrl(url)}/graphql/stream`, body: JSON.stringify(body), token };
+      return { name, url: `${trimUrl(url)}/graphql/stream`, ...body, token };
     },
   };
 }
@@ -148,8 +149,6 @@ function queryOf(query: RelayQuery): string {
 
 // Follows a subscription of the relay over server-sent events, and reconnects when the stream breaks.
 
-/** The maximum length of one event, in characters. A longer one ends the stream. */
-const EVENT_CHARS = 4 * 1024 * 1024;
 /** The codes of errors after which the same request may succeed later. */
 const PASSING: readonly string[] = ['unreachable', 'bad_answer', 'store_unavailable', 'draining', 'rate_limited'];
 
@@ -186,56 +185,42 @@ function isPassing(fault: Error): boolean {
   return fault instanceof OperatorFailure && PASSING.includes(fault.code);
 }
 
-/** Reads one stream. Resolves when the relay has ended it. */
+/** Reads one stream. Resolves when the relay has completed it. */
 async function readStream<Data>(
-  operation: SentOperation,
+  { name, token, ...operation }: SentOperation,
   { signal, onData }: Following<Data>,
   onOpen: () => void,
 ): Promise<void> {
-  const response = await open(operation, signal);
-  if (!response.ok || !response.body) {
-    const body = parseObject(await response.text()) ?? {};
-    throwErrors(body);
-    bodyOf({ status: response.status, body, retryAfterMs: null });
-    throw badAnswer(`HTTP ${response.status} without a stream.`);
-  }
-  onOpen();
-  const parser = createSseParser(EVENT_CHARS);
-  for await (const bytes of unbroken(response.body)) {
-    for (const { event, data } of parser.push(bytes)) {
-      if (event === 'complete') return;
-      if (event === 'next') onData(eventData(operation.name, data));
-    }
-  }
-}
-
-async function open({ url, body, token }: SentOperation, signal: AbortSignal): Promise<Response> {
-  const headers = {
-    authorization: `Bearer ${await token()}`,
-    'content-type': 'application/json',
-    accept: 'text/event-stream',
-  };
-  return fetch(url, { method: 'POST', headers, body, signal }).catch(() => {
-    throw broken(`${URL.parse(url)?.origin ?? url}: The relay could not be reached.`);
-  });
-}
-
-async function* unbroken(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  // Loaded here, because only the verbs that follow something need it.
+  const { runStream, StreamFailure } = await import('../clients/live/stream.ts');
+  let opened = false;
   try {
-    yield* body;
-  } catch {
-    throw broken('The stream broke.');
+    await runStream({
+      ...{ ...operation, token: await token(), signal },
+      onOpen() {
+        opened = true;
+        onOpen();
+      },
+      onResult(result) {
+        throwErrors(result);
+        onData(withWords(name, result['data'] as Data));
+      },
+    });
+  } catch (error) {
+    if (!(error instanceof StreamFailure)) throw error;
+    if (error.answer) throwAnswer(error.answer);
+    const origin = URL.parse(operation.url)?.origin ?? operation.url;
+    const message = opened ? 'The stream broke.' : `${origin}: The relay could not be reached.`;
+    throw new OperatorFailure(EXIT.unreachable, 'unreachable', message);
   }
 }
 
-function broken(message: string): OperatorFailure {
-  return new OperatorFailure(EXIT.unreachable, 'unreachable', message);
-}
-
-function eventData<Data>(operation: string, text: string): Data {
+/** Throws the refusal in an answer that is no stream. */
+function throwAnswer({ status, text }: StreamAnswer): never {
   const body = parseObject(text) ?? {};
   throwErrors(body);
-  return withWords(operation, body['data'] as Data);
+  bodyOf({ status, body, retryAfterMs: null });
+  throw badAnswer(`HTTP ${status} without a stream.`);
 }
 
 // Translates between the names of GraphQL's enum values and the words that REST writes for them. The command line shows

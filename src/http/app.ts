@@ -91,7 +91,7 @@ export function createApp(options: AppOptions): App {
   const unread = new UnreadBytes({ shares: core.shares, clock, log, metrics: meter });
   const onWelcome = (socket: Duplex, requester: Principal): void => {
     unread.serves(socket, { requester });
-    if (socket instanceof Socket) sockets.welcomed(socket);
+    if (socket instanceof Socket) sockets.released(socket);
   };
   const gateway = createGateway({ core, authenticator, log, metrics: meter, clock, inbound, onWelcome, ...origins });
   const ready = (): Promise<void> => requireReady([core, options.authenticator]);

@@ -66,6 +66,8 @@ export type RequestHandler = {
   connection(socket: Socket): void;
   /** Called when the TLS handshake of an accepted socket is complete; its requests arrive over `secured`. */
   secured(socket: Socket, secured: Socket): void;
+  /** Called when no request is in progress over a socket that belongs to another program. */
+  released(socket: Socket): void;
   request(request: IncomingMessage, response: ServerResponse): void;
   /** Handles a request with an `Expect` header that is not `100-continue`. */
   expectation(request: IncomingMessage, response: ServerResponse): void;
@@ -130,6 +132,10 @@ export function createRequestHandler(options: RequestHandlerOptions): RequestHan
     secured(socket, secured) {
       sockets.secured(socket, secured);
       unread.accepted(secured);
+    },
+    released(socket) {
+      sockets.released(socket);
+      unread.released(socket);
     },
     request: (request, response) => answer(request, response, route),
     expectation: (request, response) => answer(request, response, refuseExpectation),

@@ -239,8 +239,11 @@ export class Sockets {
     if (watched) watched.upgraded = true;
   }
 
-  /** Called when the link of a socket was welcomed. The link counts in the shares from now on, and not the socket. */
-  welcomed(socket: Socket): void {
+  /**
+   * Called when a socket no longer counts here: its link was welcomed and counts in the shares instead, or it belongs to
+   * another program.
+   */
+  released(socket: Socket): void {
     this.#forget(socket);
     socket.off('close', this.#onClose);
   }
@@ -372,6 +375,7 @@ interface Writable {
   readonly writableLength: number;
   destroy(): unknown;
   on(event: 'close', listener: (this: Writable) => void): unknown;
+  off(event: 'close', listener: (this: Writable) => void): unknown;
 }
 
 /** The requester of a socket's last request; null before authentication and for a request without a token. */
@@ -414,6 +418,12 @@ export class UnreadBytes {
   accepted(socket: Writable): void {
     this.#readers.set(socket, { requester: null, holdings: null, bytes: 0 });
     socket.on('close', this.#onClose);
+  }
+
+  /** Called when a socket no longer counts here, because it belongs to another program. */
+  released(socket: Writable): void {
+    this.#forget(socket);
+    socket.off('close', this.#onClose);
   }
 
   /** Sets the requester of a socket: a request arrived over it, or its link was welcomed. */

@@ -38,15 +38,16 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
   },
   { of: 'gateway/', may: ['protocol/', 'core/', 'web/'] },
   { of: 'clients/admin/', may: ['../generated/admin.ts', 'clients/'] },
+  { of: 'clients/live/', may: ['../generated/live.ts', 'clients/', 'protocol/'] },
   { of: 'clients/', may: ['protocol/'] },
   { of: 'http/', may: ['graphql/', 'web/', 'rest/', 'gateway/', 'core/', 'platform/'] },
   {
     // The build of the console shares a setting with the build of the client libraries, and the console's pages share
-    // their parsers of JSON and of event streams.
+    // their parser of JSON and their streams.
     of: 'console/',
     may: [
       ...['../generated/console.ts', 'protocol/json-scan.ts', 'protocol/visible-text.ts'],
-      ...['clients/site/sse.ts', 'clients/build.ts'],
+      ...['clients/live/stream.ts', 'clients/build.ts'],
     ],
   },
   { of: 'version.ts', may: [] },
@@ -68,7 +69,7 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
     of: 'index.ts',
     may: [
       ...['require-node.ts', 'callboard.ts', 'config.ts', 'core/', 'version.ts', 'platform/tracing.ts'],
-      ...['http/tokens.ts', 'http/sign-in.ts'],
+      ...['http/tokens.ts', 'http/sign-in.ts', 'http/attach.ts'],
     ],
   },
   // Only this file may load the demo, and only when the command `callboard demo` runs.
@@ -80,7 +81,7 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
     may: [
       ...['callboard.ts', 'config.ts', 'settings.ts', 'version.ts', '../generated/cli'],
       ...['backends/memory/audit.ts', 'graphql/schema/schema.ts', 'http/tokens.ts', 'http/sign-in.ts'],
-      ...['clients/link/', 'clients/site/sse.ts', 'protocol/codes.ts', 'protocol/json.ts'],
+      ...['clients/link/', 'clients/live/stream.ts', 'protocol/codes.ts', 'protocol/json.ts'],
       ...['protocol/visible-text.ts', 'platform/log.ts', 'platform/system.ts', 'platform/tracing.ts'],
       ...['core/audit/audit-rows.ts', 'core/errors.ts', 'core/ids.ts', 'core/limits.ts', 'core/ports.ts'],
     ],

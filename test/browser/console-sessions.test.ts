@@ -257,6 +257,19 @@ it('new calls wait behind a bar, and a stream that breaks comes back without a l
   await page.context().close();
 });
 
+it('a page that cannot load the library of streams reads its list again and again', async () => {
+  const { page } = await openConsole(browser, address('nowhere'), { token: bench.relay.admin });
+  await page.route('**/assets/stream-*.js', (route) => route.abort());
+  await page.goto(address('calls'));
+  const rows = page.locator('tbody tr');
+  await rows.first().waitFor();
+  const before = await rows.count();
+  await page.getByText('Live, every 3 s', { exact: true }).waitFor();
+  await call('without a stream');
+  await expect.poll(() => rows.count(), { timeout: 20_000 }).toBe(before + 1);
+  await page.context().close();
+});
+
 it('sends a request again that a pause interrupted, so that the change before it is shown', async () => {
   const { page } = await openConsole(browser, address('users'), { token: bench.relay.admin });
   const reads = readsOf(page, 'query UserPage(');

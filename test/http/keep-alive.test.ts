@@ -13,6 +13,7 @@ const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 const HANDLER: RequestHandler = {
   connection() {},
   secured() {},
+  released() {},
   request: (_request, response) => void response.end('ok'),
   expectation() {},
   tunnel() {},

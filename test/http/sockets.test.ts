@@ -380,7 +380,7 @@ describe('the share of sockets', () => {
     sockets.authenticated(socket, alice);
     sockets.upgraded(socket);
     expect(shares.used('sockets')).toBe(1);
-    sockets.welcomed(socket);
+    sockets.released(socket);
     expect([shares.used('sockets'), sockets.unauthenticated]).toEqual([0, 0]);
   });
 

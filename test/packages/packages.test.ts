@@ -1,6 +1,7 @@
 /** Tests both packages, built, packed and installed as a user installs them. */
-import { readFile, readdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, readdir, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Browser } from 'playwright-core';
@@ -26,19 +27,47 @@ import {
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 480_000 });
 
 const ROOT = join(import.meta.dirname, '../..');
-const LIBRARIES = ['runtime', 'caller', 'host', 'site', 'admin'] as const;
-const IN_PAGES = ['runtime', 'caller', 'site', 'admin'] as const;
+const LIBRARIES = ['runtime', 'caller', 'host', 'site', 'admin', 'live', 'react'] as const;
+const IN_PAGES = ['runtime', 'caller', 'site', 'admin', 'live', 'react'] as const;
+/** What a program installs beside `callboard-client` for two of its libraries. */
+const PEERS = ['graphql-sse', 'react', '@types/react'] as const;
 
 let packed: Packed;
 let browser: Browser;
 beforeAll(async () => {
   packed = await packAndInstall();
+  await withoutPeers();
+  for (const name of PACKAGES) await addPeers(packed.installed(name));
   browser = await launchChromium();
 });
 afterAll(async () => {
   await browser?.close();
   await packed?.[Symbol.asyncDispose]();
 });
+
+let bare: readonly string[] = [];
+let unpeered = '';
+
+/** Looks at `callboard-client` before anything is installed beside it. */
+async function withoutPeers(): Promise<void> {
+  const folder = packed.installed('callboard-client');
+  bare = await readdir(join(folder, 'node_modules'));
+  unpeered = await inNode(
+    'callboard-client',
+    `for (const library of ['caller', 'live', 'react']) {
+      await import('callboard-client/' + library).then(() => console.log('found'), ({ message }) => console.log(message));
+    }`,
+  );
+}
+
+/** Puts the peers beside the package, unless it has brought them. */
+async function addPeers(folder: string): Promise<void> {
+  for (const peer of PEERS) {
+    const place = join(folder, 'node_modules', peer);
+    await mkdir(dirname(place), { recursive: true });
+    if (!existsSync(place)) await symlink(join(ROOT, 'node_modules', peer), place);
+  }
+}
 
 async function manifestOf(name: Package): Promise<Readonly<Record<string, unknown>>> {
   return JSON.parse(await readFile(join(packed.installed(name), 'node_modules', name, 'package.json'), 'utf8'));
@@ -107,9 +136,9 @@ describe.each(PACKAGES)('%s as it is published', (name) => {
       client.handle('a', { schema: { type: 'object', properties: { to: { format: 'email' } } } }, () => 1);
       let fault = 'none';
       try { client.handle('b', { schema: { type: 'nonsense' } }, () => 1); } catch (error) { fault = error.name; }
-      document.title = [fault, ...[runtime, caller, site, admin].map((names) => Object.keys(names).length)].join(' ');`,
+      document.title = [fault, ...[runtime, caller, site, admin, live, react].map((names) => Object.keys(names).length)].join(' ');`,
     );
-    expect(await titleOf(browser, page)).toMatch(/^TypeError [1-9]\d* [1-9]\d* [1-9]\d* [1-9]\d*$/);
+    expect(await titleOf(browser, page)).toMatch(/^TypeError( [1-9]\d*){6}$/);
   });
 
   test('leaves out of a page what the page does not use', async () => {
@@ -121,6 +150,11 @@ describe.each(PACKAGES)('%s as it is published', (name) => {
     expect(sizes['runtime']).toBeLessThanOrEqual(20_000);
     expect(sizes['caller']).toBeLessThanOrEqual(9_000);
     expect(sizes['site']).toBeLessThanOrEqual(5_000);
+    expect(sizes['live']).toBeLessThanOrEqual(8_000);
+    // React itself is the program's, and is not counted.
+    const hooks = `import * as all from '${name}/react'; globalThis.all = { ...all };`;
+    const code = await bundle(packed.installed(name), 'hooks', hooks, ['react']);
+    expect(gzipSync(code).length).toBeLessThan(4_000);
     const one = `import { rawJson } from '${name}/runtime'; globalThis.all = rawJson;`;
     expect((await bundle(packed.installed(name), 'one', one)).length).toBeLessThan(2_000);
   });
@@ -135,7 +169,7 @@ describe.each(PACKAGES)('%s as it is published', (name) => {
         .cancel({ userId: '', clientId: '', commandId: '' });
       // @ts-expect-error: the state is none of these
       const wrong: Promise<{ readonly state: 'NEVER' }> = done;
-      export { handle, wrong, caller, host, site };`;
+      export { handle, wrong, caller, host, site, live, react };`;
     await writeFile(join(folder, 'program.ts'), `${imports.join('\n')}${use}`);
     for (const module of ['nodenext', 'esnext']) {
       const options = ['--strict', '--noEmit', '--target', 'es2024', '--lib', 'es2024,esnext.disposable,dom'];
@@ -147,9 +181,23 @@ describe.each(PACKAGES)('%s as it is published', (name) => {
   });
 });
 
-test('callboard-client brings nothing with it', async () => {
-  const folder = join(packed.installed('callboard-client'), 'node_modules');
-  expect((await readdir(folder)).filter((entry) => !entry.startsWith('.'))).toEqual(['callboard-client']);
+test('callboard-client brings nothing with it, and says what two of its libraries need', () => {
+  expect(bare.filter((entry) => !entry.startsWith('.'))).toEqual(['callboard-client']);
+  expect(unpeered.split('\n')).toEqual([
+    'found',
+    expect.stringContaining("'graphql-sse'"),
+    expect.stringContaining("'react'"),
+    '',
+  ]);
+});
+
+test('the root of callboard-client says what there is', async () => {
+  const shown = await inNode(
+    'callboard-client',
+    `const { entryPoints } = await import('callboard-client');
+    console.log(Object.keys(entryPoints).join(' '), Object.values(entryPoints).every((what) => what.length > 10));`,
+  );
+  expect(shown).toBe(`${LIBRARIES.map((library) => `callboard-client/${library}`).join(' ')} true\n`);
 });
 
 test('callboard opens a relay that serves the browser libraries', async () => {
@@ -183,7 +231,7 @@ test('callboard has the same commands in its package as in a checkout, the demo 
 test('the examples of docs/clients.md run unchanged', async () => {
   await using relay = await startRealRelay();
   const folder = packed.installed('callboard-client');
-  const names = ['client.mjs', 'call.mjs', 'host.mjs', 'viewer.mjs', 'admin.mjs'];
+  const names = ['client.mjs', 'call.mjs', 'host.mjs', 'viewer.mjs', 'admin.mjs', 'live.mjs'];
   expect(await writeExamples(folder)).toEqual(names);
   const token = await relay.token('alice', 'connect', 'invoke', 'host');
   const asAlice = { RELAY: relay.url, TOKEN: token };
@@ -199,6 +247,7 @@ test('the examples of docs/clients.md run unchanged', async () => {
   await viewer.shows('read all state again: event');
   await viewer.stop();
   await startExample(folder, 'admin.mjs', { RELAY: relay.url, TOKEN: relay.admin }).shows('alice kiosk-1 CONNECTED');
+  await startExample(folder, 'live.mjs', asAlice).shows('kiosk-1');
   expect(await client.stop()).toBe(0);
 });
 

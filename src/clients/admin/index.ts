@@ -4,14 +4,11 @@
  */
 import type * as generated from '../../../generated/admin.ts';
 import * as documents from '../../../generated/admin.ts';
-import type { TypedDocumentString } from '../../../generated/admin.ts';
 import {
   LibraryError,
   checkRequestOptions,
-  requestRelay,
-  textOf,
+  createOperationRunner,
   type LibraryErrorDetails,
-  type HttpAnswer,
   type RelayRequestOptions,
 } from '../link/relay-request.ts';
 
@@ -27,9 +24,9 @@ const LEGACY_USER = 'default';
  */
 export function createAdmin(options: AdminOptions): Admin {
   checkRequestOptions(options);
-  const query = createQueryRunner(options);
+  const query = createOperationRunner(options, adminError);
   // A repeated disconnect could close the new link of a client that has already reconnected.
-  const sendOnce = createQueryRunner({ ...options, retries: 0 });
+  const sendOnce = createOperationRunner({ ...options, retries: 0 }, adminError);
   const delivery: DeliveryReader = {
     summary: async () => (await query(documents.DeliverySummaryDocument, {})).delivery.summary,
     nodes: async (page = {}) => (await query(documents.DeliveryNodesDocument, page)).delivery.nodes,
@@ -103,71 +100,6 @@ export async function* pages<Listing extends Page>(
   } while (after !== null);
 }
 
-/** How long the relay may take to answer a query, in milliseconds. An attempt is given up only GRACE_MS later. */
-const BUDGET_MS = 10_000;
-
-/** Runs one operation. Rejects with AdminError, also when the answer contains errors beside partial data. */
-type RunQuery = <Data, Variables extends object>(
-  document: TypedDocumentString<Data, Variables>,
-  variables: Variables,
-) => Promise<Data>;
-
-/**
- * Creates a function that sends queries and mutations to the relay's GraphQL endpoint. It repeats a request whose
- * connection breaks, so set `retries` to 0 for a mutation that must not be repeated.
- */
-function createQueryRunner(options: RelayRequestOptions): RunQuery {
-  return async (document, variables) => {
-    const answer = await requestRelay(options, {
-      method: 'POST',
-      path: '/graphql',
-      body: { query: document.toString(), variables },
-      budgetMs: BUDGET_MS,
-      fault: (code, message, cause) => new AdminError(code, message, { cause }),
-    });
-    return dataOf(answer);
-  };
-}
-
-/**
- * Returns the data of an answer. Its type is not checked: the relay validated the document against the schema from
- * which the type was generated.
- */
-function dataOf<Data>({ status, body, retryAfterMs }: HttpAnswer): Data {
-  const refusal = refusalOf(body);
-  if (refusal) throw new AdminError(refusal.code, refusal.message, { status, retryAfterMs });
-  const { data } = body;
-  if (!isData<Data>(data)) {
-    throw new AdminError('bad_answer', `HTTP ${status} without a relay's answer.`, { status, retryAfterMs });
-  }
-  return data;
-}
-
-function isData<Data>(data: unknown): data is Data {
-  return typeof data === 'object' && data !== null;
-}
-
-type Refused = { readonly code: string; readonly message: string };
-
-/**
- * Returns the first GraphQL error, or the problem document of a request that was refused before GraphQL. Null: the
- * answer has neither.
- */
-function refusalOf(body: HttpAnswer['body']): Refused | null {
-  const first: unknown = Array.isArray(body['errors']) ? body['errors'][0] : undefined;
-  if (first !== undefined) {
-    const error = recordOf(first);
-    const code = textOf(recordOf(error['extensions'])['code']) ?? 'bad_answer';
-    return { code, message: textOf(error['message']) ?? code };
-  }
-  const code = textOf(body['code']);
-  return code === null ? null : { code, message: textOf(body['detail']) ?? code };
-}
-
-function recordOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? { ...value } : {};
-}
-
 export type AdminErrorDetails = LibraryErrorDetails & {
   /** The HTTP status; null when there was no response. */
   readonly status?: number | null;
@@ -190,6 +122,10 @@ export class AdminError extends LibraryError {
     super('AdminError', code, message, details);
     this.status = details.status ?? null;
   }
+}
+
+function adminError(code: string, message: string, details: AdminErrorDetails): AdminError {
+  return new AdminError(code, message, details);
 }
 
 // The public interface.

@@ -5,9 +5,19 @@
 import { signal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { TypedDocumentString } from '../../../generated/console.ts';
-import { createSseParser } from '../../clients/site/sse.ts';
+import { RELAY_PATH } from '../base.ts';
 import { signIns, token } from '../session.ts';
-import { RequestError, errorOf, isAbort, post, refusalOf, request, requireToken, visible } from './request.ts';
+import {
+  RequestError,
+  errorOf,
+  isAbort,
+  parseObject,
+  readData,
+  refusalOf,
+  request,
+  requireToken,
+  visible,
+} from './request.ts';
 
 export type Query<Data> = {
   /**
@@ -166,7 +176,7 @@ function useForget(latest: Latest, causes: readonly (string | number | null)[]):
 
 /**
  * The state of the tab's stream. `off`: the page has no live updates. `asking`: the page repeats its requests, because
- * no stream is free. `broken`: the stream broke and is being opened again.
+ * it can have no stream. `broken`: the stream broke and is being opened again.
  */
 type LiveState = 'off' | 'opening' | 'live' | 'asking' | 'broken';
 
@@ -182,7 +192,8 @@ export const brokenSince = signal<number | null>(null);
 export const missedEvents = signal(0);
 
 // Keeps the one event stream of this tab. The stream is closed while the tab is hidden or paused, and opened again
-// afterwards. A tab that gets no slot for a stream calls `onStale` regularly instead, so that the page is read again.
+// afterwards. A tab that gets no slot for a stream, or not its library, calls `onStale` regularly instead, so that the page
+// is read again.
 
 /** The pauses before a broken stream is opened again, in milliseconds; the last one repeats. */
 const REOPEN_MS = [500, 1_000, 2_000, 5_000, 10_000];
@@ -206,7 +217,7 @@ type Live<Data, Variables> = {
 };
 
 /** Subscribes while the component is shown. A page may call this once. */
-export function useLive<Data, Variables>(
+export function useLive<Data, Variables extends object>(
   document: TypedDocumentString<Data, Variables>,
   { variables, onData, onStale, onEnd, skip = false }: Live<Data, Variables>,
 ): void {
@@ -226,8 +237,9 @@ export function useLive<Data, Variables>(
     const stop = new AbortController();
     let staleTimer: ReturnType<typeof setTimeout> | undefined;
     void keepOpen(stop.signal, {
-      run: (onOpen) =>
-        subscribe(document, variables, {
+      run: (streams, onOpen) =>
+        subscribe(streams, document, {
+          variables,
           signal: stop.signal,
           onOpen: () => {
             // The page may have missed changes between its first answer and this moment, so it is read again.
@@ -258,7 +270,7 @@ export function useLive<Data, Variables>(
 }
 
 type Keep = {
-  readonly run: (onOpen: () => void) => Promise<void>;
+  readonly run: (streams: Streams, onOpen: () => void) => Promise<void>;
   readonly onStale: () => void;
   readonly onEnd: () => void;
 };
@@ -269,8 +281,10 @@ async function keepOpen(signal: AbortSignal, { run, onStale, onEnd }: Keep): Pro
     if (!signal.aborted) liveState.value = state;
   };
   for (let failures = 0; !signal.aborted;) {
-    const release = await takeSlot();
-    if (release === null) {
+    // A browser does not load a file again that it failed to load. The page then goes on without a stream.
+    const streams = await import('../../clients/live/stream.ts').catch(() => null);
+    const release = streams && (await takeSlot());
+    if (streams === null || release === null) {
       setState('asking');
       await pause(ASK_MS, signal);
       if (!signal.aborted) onStale();
@@ -282,7 +296,7 @@ async function keepOpen(signal: AbortSignal, { run, onStale, onEnd }: Keep): Pro
       brokenSince.value = null;
       setState('live');
     };
-    const error = await run(opened).then(() => null, errorOf);
+    const error = await run(streams, opened).then(() => null, errorOf);
     release();
     if (signal.aborted) return;
     if (error === null) {
@@ -354,10 +368,10 @@ function isMultiplexed(): boolean {
   return entries.some((entry) => entry instanceof PerformanceResourceTiming && /^h[23]/.test(entry.nextHopProtocol));
 }
 
-// Runs one subscription over server-sent events, in the "distinct connections" mode of the graphql-sse protocol.
+// Runs one subscription over server-sent events.
 
-/** The maximum length of one event, in characters. A longer one ends the stream. */
-const EVENT_CHARS = 4 * 1024 * 1024;
+/** The library of event streams. It is not part of the first load: most of it would delay the first page. */
+type Streams = typeof import('../../clients/live/stream.ts');
 
 type StreamOptions<Data> = {
   readonly signal: AbortSignal;
@@ -366,55 +380,29 @@ type StreamOptions<Data> = {
   readonly onData: (data: Data) => void;
 };
 
+const EVENT_HEAD = { status: 200, headers: new Headers() };
+
 /**
  * Runs a subscription to its end. Resolves when the relay has completed it. Rejects with RequestError when the relay
  * refused it or the stream broke, and with AbortError when aborted.
  */
-async function subscribe<Data, Variables>(
+async function subscribe<Data, Variables extends object>(
+  { runStream, StreamFailure }: Streams,
   document: TypedDocumentString<Data, Variables>,
-  variables: Variables,
-  { signal, onOpen, onData }: StreamOptions<Data>,
+  { variables, signal, onOpen, onData }: StreamOptions<Data> & { readonly variables: Variables },
 ): Promise<void> {
   const bearer = requireToken();
-  const body = { query: document.toString(), variables };
-  const response = await post('/graphql/stream', body, { bearer, signal, accept: 'text/event-stream' });
-  if (!response.ok || !response.body) {
-    const refused = refusalOf(await response.text(), bearer, response);
-    throw refused ?? new RequestError('bad_answer', `HTTP ${response.status} without a stream.`);
-  }
-  onOpen();
-  const parser = createSseParser(EVENT_CHARS);
-  for await (const bytes of chunksOf(response.body)) {
-    for (const { event, data } of parser.push(bytes)) {
-      if (event === 'complete') return;
-      if (event === 'next') onData(readNext<Data>(data, bearer, response));
-    }
-  }
-  signal.throwIfAborted();
-  throw new RequestError('unreachable', 'The stream broke.');
-}
-
-function readNext<Data>(text: string, bearer: string, response: Response): Data {
-  const refused = refusalOf(text, bearer, response);
-  if (refused) throw refused;
-  return JSON.parse(text).data;
-}
-
-/** Reads the chunks of a stream. Some browsers cannot iterate over a ReadableStream. */
-async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const reader = body.getReader();
   try {
-    for (;;) {
-      const { done, value } = await reader.read().catch(brokenStream);
-      if (done || !value) return;
-      yield value;
-    }
-  } finally {
-    void reader.cancel().catch(() => undefined);
+    await runStream({
+      ...{ url: `${RELAY_PATH}/graphql/stream`, query: document.toString(), variables },
+      ...{ token: bearer, signal, onOpen },
+      onResult: (result) => onData(readData<Data>(result, bearer, EVENT_HEAD)),
+    });
+  } catch (error) {
+    if (!(error instanceof StreamFailure)) throw error;
+    const { answer } = error;
+    if (!answer) throw new RequestError('unreachable', 'The stream broke.');
+    const refused = refusalOf(parseObject(answer.text), bearer, answer);
+    throw refused ?? new RequestError('bad_answer', `HTTP ${answer.status} without a stream.`);
   }
-}
-
-function brokenStream(error: unknown): never {
-  if (isAbort(error)) throw error;
-  throw new RequestError('unreachable', 'The stream broke.');
 }

@@ -21,7 +21,7 @@ export async function send<Data, Variables>(
   const bearer = requireToken();
   const response = await post('/graphql', { query: document.toString(), variables }, { bearer, signal });
   const text = await response.text();
-  return { data: readData<Data>(text, bearer, response), text };
+  return { data: readData<Data>(parseObject(text), bearer, response), text };
 }
 
 /** Sends one operation, as `send` does, and resolves with the data only. */
@@ -33,17 +33,17 @@ export async function request<Data, Variables>(
   return (await send(document, variables, signal)).data;
 }
 
-type Post = { readonly bearer: string; readonly signal?: AbortSignal | undefined; readonly accept?: string };
+type Post = { readonly bearer: string; readonly signal?: AbortSignal | undefined };
 
 /** Posts JSON with the token. Rejects with RequestError `unreachable` if there is no answer. */
-export async function post(path: string, body: object, { bearer, signal, accept }: Post): Promise<Response> {
+async function post(path: string, body: object, { bearer, signal }: Post): Promise<Response> {
   try {
     return await fetch(RELAY_PATH + path, {
       method: 'POST',
       headers: {
         authorization: `Bearer ${bearer}`,
         'content-type': 'application/json',
-        accept: accept ?? 'application/graphql-response+json, application/json',
+        accept: 'application/graphql-response+json, application/json',
       },
       body: JSON.stringify(body),
       signal: signal ?? null,
@@ -60,23 +60,29 @@ export function requireToken(): string {
   return token.value;
 }
 
+/** The members of the JSON object that an answer is. */
+export type AnswerBody = Readonly<Record<string, unknown>>;
+
+type Head = Pick<Response, 'status' | 'headers'>;
+
 /**
  * Returns the error for the body of a refused request; null if it is no refusal. Asks the user for another token if the
  * relay refused the token.
  */
-export function refusalOf(text: string, bearer: string, { status, headers }: Response): RequestError | null {
-  const { code, message } = readRefusal(text, status);
+export function refusalOf(body: AnswerBody, bearer: string, { status, headers }: Head): RequestError | null {
+  const { code, message } = readRefusal(body, status);
   if (code === null) return null;
   if (code === 'unauthenticated') signOutOf(bearer, 'expired', message);
   const seconds = Number(headers.get('retry-after') ?? NaN);
   return new RequestError(code, message, Number.isFinite(seconds) ? seconds * 1000 : null);
 }
 
-function readData<Data>(text: string, bearer: string, response: Response): Data {
-  const refusal = refusalOf(text, bearer, response);
+/** Returns the data of an answer or of an event of a stream. Throws RequestError for a refusal. */
+export function readData<Data>(body: AnswerBody, bearer: string, head: Head): Data {
+  const refusal = refusalOf(body, bearer, head);
   if (refusal) throw refusal;
-  const { data } = parseObject(text);
-  if (!isData<Data>(data)) throw new RequestError('bad_answer', `HTTP ${response.status} without a relay's answer.`);
+  const { data } = body;
+  if (!isData<Data>(data)) throw new RequestError('bad_answer', `HTTP ${head.status} without a relay's answer.`);
   return data;
 }
 
@@ -89,8 +95,7 @@ function isData<Data>(data: unknown): data is Data {
  * Returns the code and message of the first GraphQL error, or of the problem document of a request that was refused
  * before GraphQL. The code is null if the body is no refusal.
  */
-function readRefusal(text: string, status: number): { readonly code: string | null; readonly message: string } {
-  const body = parseObject(text);
+function readRefusal(body: AnswerBody, status: number): { readonly code: string | null; readonly message: string } {
   const first: unknown = Array.isArray(body['errors']) ? body['errors'][0] : undefined;
   const error = membersOf(first);
   const code = membersOf(error['extensions'])['code'] ?? body['code'];
@@ -102,7 +107,8 @@ function readRefusal(text: string, status: number): { readonly code: string | nu
   };
 }
 
-function parseObject(text: string): Readonly<Record<string, unknown>> {
+/** Returns the members of a JSON object; none for any other text. */
+export function parseObject(text: string): AnswerBody {
   try {
     return membersOf(JSON.parse(text));
   } catch {
@@ -110,7 +116,7 @@ function parseObject(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+function membersOf(value: unknown): AnswerBody {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
 }
 

@@ -149,8 +149,13 @@ async function exitOf(child: ChildProcess): Promise<number | null> {
 
 // Bundles a module as a web page's project would, and loads it in a page that allows only its own origin.
 
-/** Writes `<name>.js` in the folder, bundles it, and resolves with the code. */
-export async function bundle(folder: string, name: string, code: string): Promise<Buffer> {
+/** Writes `<name>.js` in the folder, bundles it without the packages `external`, and resolves with the code. */
+export async function bundle(
+  folder: string,
+  name: string,
+  code: string,
+  external: readonly string[] = [],
+): Promise<Buffer> {
   const entry = join(folder, `${name}.js`);
   const outDir = join(folder, 'out');
   await writeFile(entry, code);
@@ -159,12 +164,14 @@ export async function bundle(folder: string, name: string, code: string): Promis
     publicDir: false,
     logLevel: 'error',
     root: folder,
+    // As in the build of a page; a library's build would leave it to the page.
+    define: { 'process.env.NODE_ENV': '"production"' },
     build: {
       outDir,
       emptyOutDir: false,
       target: 'es2022',
       lib: { entry, formats: ['es'], fileName: () => `${name}.js` },
-      rolldownOptions: { output: { codeSplitting: false, minify: true } },
+      rolldownOptions: { external: [...external], output: { codeSplitting: false, minify: true } },
     },
   });
   return readFile(join(outDir, `${name}.js`));

@@ -1,0 +1,359 @@
+/**
+ * Exports `callboard/live`, with which programs in browsers and Node follow a relay: any subscription, the connections of
+ * clients, and one command. Rests on graphql-sse, which the program installs.
+ */
+import {
+  LiveCommandUpdatesDocument,
+  LiveConnectionEventsDocument,
+  LiveConnectionsDocument,
+  type LiveConnectionRowFragment,
+  type LiveConnectionsQueryVariables,
+} from '../../../generated/live.ts';
+import { STAGES, type WireStage } from '../../protocol/codes.ts';
+import type { Handle } from '../caller/caller.ts';
+import {
+  STABLE_MS,
+  reconnectMs,
+  sleep,
+  systemClock,
+  takeToken,
+  unreachable,
+  warn,
+  type Clock,
+} from '../link/platform.ts';
+import {
+  LibraryError,
+  badAnswer,
+  checkRequestOptions,
+  createOperationRunner,
+  isData,
+  operationRefusal,
+  parseObject,
+  retryAfterOf,
+  trimUrl,
+  type LibraryErrorDetails,
+  type TypedOperation,
+  type RelayRequestOptions,
+  type RunOperation,
+} from '../link/relay-request.ts';
+import { runStream, StreamFailure } from './stream.ts';
+
+export type { TypedOperation } from '../link/relay-request.ts';
+export type { Handle } from '../caller/caller.ts';
+export type { TokenSource } from '../link/platform.ts';
+
+/** `token`: the token of an administrator, or of a user with the scope `invoke`, who sees own data. */
+export type LiveOptions = RelayRequestOptions;
+
+/**
+ * The state of a stream. `connecting`: it is being opened. `live`: it is open. `waiting`: it broke, or could not be
+ * opened, and is opened again after a pause.
+ */
+export type LiveStatus = 'connecting' | 'live' | 'waiting';
+
+type Following = {
+  /** Ends the subscription. The promise then resolves. */
+  readonly signal?: AbortSignal;
+  readonly onStatus?: (status: LiveStatus) => void;
+};
+
+export type SubscriptionHandlers<Data> = Following & {
+  readonly onData: (data: Data) => void;
+  /**
+   * Called when the stream is open again after a break. `since`: when the earlier stream last received an event or was
+   * opened, in epoch milliseconds. Events from then until now may be missing, so state that rests on them must be read
+   * again.
+   */
+  readonly onGap?: (since: number) => void;
+};
+
+/** One connection of a client. Its words, such as the status `CONNECTED`, are those of GraphQL. */
+export type LiveConnection = LiveConnectionRowFragment;
+
+export type ConnectionsView = {
+  readonly connections: readonly LiveConnection[];
+  /** False if the relay says that rows are missing, or if there are more than `limit`. */
+  readonly complete: boolean;
+};
+
+export type ConnectionsOptions = Following & {
+  /** Only connections of this user. Absent: a user gets own connections, an administrator gets all. */
+  readonly userId?: string;
+  /** Only connections with this status. Absent: also those that ended less than a minute ago. */
+  readonly status?: NonNullable<LiveConnectionsQueryVariables['status']>;
+  /** The most rows to read: 1 to 1000, default 1000. */
+  readonly limit?: number;
+  /** Receives the connections when they have been read, and after each change. */
+  readonly onChange: (view: ConnectionsView) => void;
+};
+
+/**
+ * How far a command has come. `progress` is what the client reported, as its report with this `number`; undefined and null
+ * for any other update. `missed`: at least how many updates were lost since the previous one.
+ */
+export type CommandProgress = {
+  readonly stage: WireStage;
+  readonly ended: boolean;
+  readonly progress: unknown;
+  readonly number: number | null;
+  readonly missed: number;
+};
+
+/**
+ * Follows a relay. Each call is one event stream, which opens again by itself with jitter when it breaks. A promise
+ * resolves when the relay has completed the subscription or its signal is aborted. It rejects with LiveError when the
+ * relay refuses the subscription.
+ */
+export interface Live {
+  /** Runs a subscription of the GraphQL schema. `Data` is not checked. */
+  subscribe<Data = unknown, Variables extends object = object>(
+    operation: TypedOperation<Data, Variables>,
+    variables: Variables,
+    handlers: SubscriptionHandlers<Data>,
+  ): Promise<void>;
+  /** Reads the connections of clients, and keeps them up to date. After a gap they are read again. */
+  connections(options: ConnectionsOptions): Promise<void>;
+  /**
+   * Follows one command to its end. The command may be admitted up to a minute later, so a program that begins before it
+   * invokes misses no progress; after that time the promise rejects with `not_found`.
+   */
+  command(
+    command: Handle,
+    options: Following & { readonly onUpdate: (update: CommandProgress) => void },
+  ): Promise<void>;
+}
+
+/**
+ * The error with which the methods of Live reject. `code` is one of callboard's codes (`unauthenticated`, `forbidden`,
+ * `not_found`, ...), or `bad_answer` if the answer does not come from a relay.
+ */
+export class LiveError extends LibraryError {
+  constructor(code: string, message: string, details: LibraryErrorDetails = {}) {
+    super('LiveError', code, message, details);
+  }
+}
+
+/** How long a command that is followed may not exist yet, in milliseconds: the most that the relay allows. */
+const ADMITTED_WITHIN_MS = 60_000;
+
+/** Creates an access to one relay. Throws TypeError for an invalid URL or token. Sends nothing by itself. */
+export function createLive(options: LiveOptions): Live {
+  checkRequestOptions(options);
+  const query = createOperationRunner(options, (code, message, details) => new LiveError(code, message, details));
+  const live: Live = {
+    subscribe: (operation, variables, handlers) =>
+      new Subscription(options, { query: operation.toString(), variables }, handlers).run(),
+    connections: (given) => followConnections(live, query, given),
+    command: (command, { onUpdate, ...following }) =>
+      live.subscribe(
+        LiveCommandUpdatesDocument,
+        { ...command, admittedWithinMs: ADMITTED_WITHIN_MS },
+        {
+          ...following,
+          onData: ({ commandUpdates: { stage, outcome, progress, progressNumber, missed } }) =>
+            onUpdate({
+              stage: STAGES.find((word) => word === stage.toLowerCase()) ?? 'admitted',
+              ended: outcome !== null,
+              progress: progress ?? undefined,
+              number: progressNumber,
+              missed,
+            }),
+        },
+      ),
+  };
+  return live;
+}
+
+// Keeps a list of connections up to date.
+
+const ROWS_MAX = 1000;
+
+async function followConnections(live: Live, query: RunOperation, options: ConnectionsOptions): Promise<void> {
+  const { userId, status, limit = ROWS_MAX, onChange, onStatus } = options;
+  const stopped = new AbortController();
+  const signal = options.signal ? AbortSignal.any([options.signal, stopped.signal]) : stopped.signal;
+  const rows = new Map<string, LiveConnection>();
+  /** Events that arrived while the rows are being read; null while they are not. */
+  let early: LiveConnection[] | null = null;
+  let isStale = false;
+  let complete = false;
+  let failure: unknown = null;
+
+  const put = (row: LiveConnection): void => {
+    if (status !== undefined && row.status !== status) rows.delete(row.id);
+    else rows.set(row.id, row);
+  };
+  const show = (): void => onChange({ connections: [...rows.values()], complete });
+  /** Reads all rows again. While they are being read, another call only causes one more reading. */
+  const read = async (): Promise<void> => {
+    isStale = true;
+    if (early) return;
+    try {
+      while (isStale) {
+        isStale = false;
+        // What arrived before this reading is older than its rows.
+        early = [];
+        const page = (await query(LiveConnectionsDocument, { userId, status, first: limit }, signal)).connections;
+        rows.clear();
+        page.nodes.forEach(put);
+        // An event that arrived during the reading may be older than the row, but then another one follows.
+        early.forEach(put);
+        complete = page.completeness.complete && page.nextCursor === null;
+      }
+      early = null;
+      show();
+    } catch (error) {
+      failure = error;
+      stopped.abort();
+    }
+  };
+  await live.subscribe(
+    LiveConnectionEventsDocument,
+    { userId },
+    {
+      signal,
+      onStatus(now) {
+        // Changes between the reading and the opening of the stream would be missed, so the rows are read when it is open.
+        if (now === 'live') void read();
+        onStatus?.(now);
+      },
+      onData({ connectionEvents: { missed, connection } }) {
+        if (missed > 0) void read();
+        if (early) return void early.push(connection);
+        put(connection);
+        show();
+      },
+    },
+  );
+  if (failure && !options.signal?.aborted) throw failure;
+}
+
+// Opens the stream of a subscription, and opens it again when it breaks.
+
+/** The codes of refusals after which the same subscription may succeed. */
+const PASSING: readonly string[] = ['draining', 'store_unavailable', 'node_lost', 'rate_limited', 'internal'];
+
+class Subscription<Data> {
+  readonly #options: LiveOptions;
+  readonly #operation: { readonly query: string; readonly variables: object };
+  readonly #handlers: SubscriptionHandlers<Data>;
+  readonly #signal: AbortSignal;
+  readonly #clock: Clock;
+  /** When the present or the last stream was opened, and when it last received an event; null before the first one. */
+  #open: { readonly since: number; heardAt: number } | null = null;
+  #attempt = 0;
+  #token = '';
+  /** The last token that the relay refused. It is not tried again. */
+  #refused: string | null = null;
+  #warned = false;
+
+  constructor(
+    options: LiveOptions,
+    operation: { readonly query: string; readonly variables: object },
+    handlers: SubscriptionHandlers<Data>,
+  ) {
+    this.#options = options;
+    this.#operation = operation;
+    this.#handlers = handlers;
+    this.#signal = handlers.signal ?? new AbortController().signal;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  async run(): Promise<void> {
+    const { onStatus } = this.#handlers;
+    try {
+      for (;;) {
+        this.#signal.throwIfAborted();
+        onStatus?.('connecting');
+        const afterMs = await this.#runOnce();
+        if (afterMs === null) return;
+        onStatus?.('waiting');
+        await sleep(this.#clock, reconnectMs(this.#attempt++, afterMs, this.#options.random), this.#signal);
+      }
+    } catch (error) {
+      if (!this.#signal.aborted) throw error;
+    }
+  }
+
+  /**
+   * Runs one stream. Returns the least pause before the next one, in milliseconds; null if the relay has completed the
+   * subscription. Throws if another stream is of no use.
+   */
+  async #runOnce(): Promise<number | null> {
+    const { url, fetch } = this.#options;
+    let opened = false;
+    try {
+      this.#token = await this.#freshToken();
+      await runStream({
+        ...this.#operation,
+        ...{ url: `${trimUrl(url)}/graphql/stream`, token: this.#token, signal: this.#signal, fetch },
+        onOpen: () => {
+          opened = true;
+          this.#opened();
+        },
+        onResult: (result) => {
+          if (this.#open) this.#open.heardAt = this.#clock.now();
+          this.#handlers.onData(dataOf<Data>(result));
+        },
+      });
+      return null;
+    } catch (error) {
+      this.#signal.throwIfAborted();
+      if (opened && this.#open && this.#clock.now() - this.#open.since >= STABLE_MS) this.#attempt = 0;
+      return this.#pauseAfter(error instanceof StreamFailure ? refusalOf(error) : error);
+    }
+  }
+
+  #opened(): void {
+    const { onStatus, onGap } = this.#handlers;
+    const earlier = this.#open;
+    this.#open = { since: this.#clock.now(), heardAt: this.#clock.now() };
+    this.#refused = null;
+    this.#warned = false;
+    onStatus?.('live');
+    if (earlier) onGap?.(earlier.heardAt);
+  }
+
+  /** Returns the least pause before the next stream, in milliseconds. Throws the error if another one is of no use. */
+  #pauseAfter(error: unknown): number {
+    if (error instanceof StreamFailure || (error instanceof LiveError && PASSING.includes(error.code))) {
+      if (!this.#open && !this.#warned && !this.#handlers.onStatus) {
+        this.#warned = true;
+        warn('subscription', `${unreachable(this.#options.url)} It tries again.`);
+      }
+      return error instanceof LiveError ? (error.retryAfterMs ?? 0) : 0;
+    }
+    const refused = error instanceof LiveError && error.code === 'unauthenticated' && this.#token !== this.#refused;
+    if (!refused || typeof this.#options.token === 'string') throw error;
+    // Another token may be accepted: the next stream asks the token function again.
+    this.#refused = this.#token;
+    return 0;
+  }
+
+  async #freshToken(): Promise<string> {
+    const token = await takeToken(this.#options.token).catch((cause: unknown) => {
+      throw new StreamFailure('The token function gave no token.', null, cause);
+    });
+    if (token === this.#refused) throw new LiveError('unauthenticated', 'The relay refused the token.');
+    return token;
+  }
+}
+
+/** Returns the data of an event. Throws LiveError for a refusal. */
+function dataOf<Data>(result: Readonly<Record<string, unknown>>): Data {
+  const refused = operationRefusal(result);
+  if (refused) throw new LiveError(refused.code, refused.message);
+  const { data } = result;
+  if (isData<Data>(data)) return data;
+  throw new LiveError('bad_answer', 'An event of the stream has no data.');
+}
+
+/** Returns the relay's refusal of a stream, or the failure itself if the relay did not refuse it. */
+function refusalOf(failure: StreamFailure): LiveError | StreamFailure {
+  const { answer } = failure;
+  if (!answer) return failure;
+  const refused = operationRefusal(parseObject(answer.text) ?? {});
+  if (refused) return new LiveError(refused.code, refused.message, { retryAfterMs: retryAfterOf(answer.headers) });
+  // A proxy may answer so while the relay starts again.
+  return answer.status >= 500 ? failure : new LiveError('bad_answer', badAnswer(answer.status).message);
+}
