@@ -39,9 +39,8 @@ import {
 } from './request-info.ts';
 import { createBuiltinRoutes, createConsoleRoute, type BuiltinRoutesOptions } from './routes.ts';
 import { isSiteEvents } from './site-events.ts';
-import { isAnswering, type Sockets } from './sockets.ts';
+import { isAnswering, type Sockets, type UnreadBytes } from './sockets.ts';
 import { AnonymousGate } from './token-guard.ts';
-import type { UnreadBytes } from './unread.ts';
 
 export type RequestHandlerOptions = Omit<BuiltinRoutesOptions, 'openapi'> & {
   readonly core: Core;

@@ -26,7 +26,7 @@ import { createMemoryDedup } from './dedup.ts';
 import { createMemoryHistory, type MemoryHistory, type TableLimits } from './history.ts';
 import { createMemoryInspector } from './inspector.ts';
 import { Ledger } from './ledger.ts';
-import { createListeners } from './listeners.ts';
+import { createListeners } from '../../core/live.ts';
 import { createMemorySites } from './sites.ts';
 import { WaiterIndex, createWaitReads } from './waiters.ts';
 

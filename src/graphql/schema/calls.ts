@@ -23,9 +23,23 @@ import { thenDo } from '../../core/maybe-promise.ts';
 import type { Completeness } from '../../core/page.ts';
 import { SHARE_BOUNDS } from '../../core/shares/shares.ts';
 import { noteCommand, spanNoter } from '../../web/reply.ts';
-import { fieldsOf, fieldsOfPart, flag, id, int, list, nullable, text, time, typed } from './builder-fields.ts';
+import {
+  fieldsOf,
+  fieldsOfPart,
+  flag,
+  id,
+  int,
+  list,
+  nullable,
+  text,
+  time,
+  typed,
+  builder,
+  fresh,
+  ranged,
+  wireEnum,
+} from './builder.ts';
 import { textOfJson } from './builder-json.ts';
-import { builder, fresh, ranged, wireEnum } from './builder.ts';
 import { CommandType, subjectOfCommand } from './commands.ts';
 import { ConnectionSnapshot } from './connections.ts';
 import { loadBy, loadPagesBy } from './context.ts';

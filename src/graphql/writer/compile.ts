@@ -148,9 +148,9 @@ function compileObject(
   const members = [...byKey.values()];
   const entity = type.extensions['entity'] === true;
   const { fragments } = compiling;
-  const keeping = entity && fragments ? { stores: fragments, changesAt: changesAtOf(type) } : null;
+  const caching = entity && fragments ? { stores: fragments, changesAt: changesAtOf(type) } : null;
   return {
-    ...objectWriter(members, keeping),
+    ...objectWriter(members, caching),
     pure: entity && members.every(({ cacheHint }) => cacheHint === 'pure'),
     peek: (key, value, run) => byKey.get(key)?.peek(value, run),
   };
@@ -207,7 +207,7 @@ function compileAbstract(
   if (!resolveType) return null;
   const resolver: ResolvesType = { resolveType };
   return {
-    kept: null,
+    listCache: null,
     write(value, run) {
       try {
         const name = value instanceof Error ? null : resolver.resolveType(value, run.context, NO_INFO, type);
