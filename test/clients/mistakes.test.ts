@@ -138,7 +138,7 @@ describe('a client that is refused for good warns once and exits with 1', () => 
     await using second = createRuntime(base);
     second.connect();
     expect(await first.exit).toBe(1);
-    expect(await first.shows('')).toContain('Give each program a clientId of its own.');
+    expect(await first.shows('')).toContain('Give each its own.');
   });
 
   test('a relay that returns with other credentials', async () => {

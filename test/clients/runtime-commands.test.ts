@@ -340,7 +340,7 @@ describe('cancelling', () => {
     await bench.clock.advance(2_999);
     expect(bench.runtime.running).toBe(1);
     await bench.clock.advance(1);
-    expect(await link.next('error')).toMatchObject({ code: 'client_timeout', message: 'Stopped at the deadline.' });
+    expect(await link.next('error')).toMatchObject({ code: 'client_timeout', message: 'The deadline has passed.' });
   });
 
   test("by the action's time limit counts from the start of its handler", async () => {
@@ -359,7 +359,7 @@ describe('cancelling', () => {
     await bench.clock.advance(999);
     expect([bench.runtime.running, deadlines]).toEqual([1, [1_000, 1_000]]);
     await bench.clock.advance(1);
-    const message = 'Stopped after the time that the client allows for this action.';
+    const message = 'The time limit of the action has passed.';
     expect(await link.next('error')).toMatchObject({ code: 'client_timeout', message });
     link.command('c2', 'stubborn', {}, 30_000);
     await link.next('ack');
@@ -368,7 +368,7 @@ describe('cancelling', () => {
     link.command('c3', 'slow', {}, 1_200);
     await link.next('ack');
     await bench.clock.advance(500);
-    expect(await link.next('error')).toMatchObject({ code: 'client_timeout', message: 'Stopped at the deadline.' });
+    expect(await link.next('error')).toMatchObject({ code: 'client_timeout', message: 'The deadline has passed.' });
     for (const timeoutMs of [0, -1, Number.NaN, Infinity, 2 ** 31])
       expect(() => bench.runtime.handle(`t${timeoutMs}`, { timeoutMs }, () => 1)).toThrow(/timeoutMs/);
   });

@@ -99,7 +99,7 @@ export type SocketConstructor = new (url: string, protocols: string) => SocketLi
 /** Returns the given constructor, or the platform's. Throws TypeError when there is neither. */
 export function socketConstructor(given: SocketConstructor | undefined): SocketConstructor {
   const found = given ?? globalThis.WebSocket;
-  if (!found) throw new TypeError('This platform has no WebSocket: pass one as the option WebSocket.');
+  if (!found) throw new TypeError('Pass the option WebSocket: this platform has none.');
   return found;
 }
 
@@ -251,7 +251,7 @@ export function wrong(option: string, given: unknown, expected: string, hint = '
 const HELP: Readonly<Record<string, string | undefined>> = {
   unauthenticated: 'The relay refused the token. Use a new one: tokens expire, and belong to one relay.',
   forbidden: 'The token is not for this link. A client needs a token of a user with the scope "connect".',
-  replaced: 'Another program connected with this clientId. Give each program a clientId of its own.',
+  replaced: 'Another program connected with this clientId. Give each its own.',
 };
 
 /** The end of a link. `said`: what the relay, or the token function, said about it; null if nothing. */

@@ -27,8 +27,8 @@ type CommandsOptions = Pick<RuntimeOptions, 'authorize' | 'approve' | 'onError' 
   ack(commandId: string): void;
   /** Sends the waiting reports at once. */
   flush(): void;
-  /** Returns false when the progress was not sent. `ending`: it is sent whatever the rate, because the end follows. */
-  progress(report: ProgressReport, when: 'running' | 'ending'): boolean;
+  /** Returns false when the progress was not sent. `isLast`: it is sent whatever the rate, because the end follows. */
+  progress(report: ProgressReport, isLast: boolean): boolean;
   /** Called exactly once for each command that was passed to `start`. */
   end(commandId: string, end: EndReport): void;
 };
@@ -37,9 +37,7 @@ type Running = {
   readonly abort: AbortController;
   stop: Stop | null;
   started: boolean;
-  /** How many reports of progress the handler has made. */
-  reports: number;
-  /** The last report, if it was not sent. */
+  /** The last report of progress, if it was not sent. */
   unsent: ProgressReport | null;
 };
 /** The header of a progress frame, and its payload. */
@@ -71,11 +69,11 @@ export class Commands {
   start(frame: CommandFrame): void {
     const admitted = this.#admit(frame);
     if ('type' in admitted) return this.#refuse(frame, admitted);
-    const running: Running = { abort: new AbortController(), stop: null, started: false, reports: 0, unsent: null };
+    const running: Running = { abort: new AbortController(), stop: null, started: false, unsent: null };
     this.#all.set(frame.command_id, running);
     const arrival = { signal: running.abort.signal, now: this.#clock.now() };
     const request = requestOf(frame, admitted.parsed, arrival);
-    const atDeadline = () => stop(running, 'deadline', 'The deadline passed.');
+    const atDeadline = () => stop(running, 'deadline', 'The deadline has passed.');
     const cancelTimer = this.#clock.after(Math.max(0, frame.remaining_ms), atDeadline);
     const { tracing } = this.#options;
     const run = (): Promise<EndReport> => this.#run({ action: admitted.action, request, running });
@@ -83,7 +81,7 @@ export class Commands {
       cancelTimer();
       this.#all.delete(frame.command_id);
       // So that a caller sees the last report, and how many before it were not sent.
-      if (running.unsent) this.#options.progress(running.unsent, 'ending');
+      if (running.unsent) this.#options.progress(running.unsent, true);
       this.#options.end(frame.command_id, end);
     });
   }
@@ -182,7 +180,7 @@ export class Commands {
     const { action, request, running } = job;
     const leased = action.spec.lease === true;
     if (leased && this.#leases.has(action.name))
-      return failure('lease_busy', 'Another command of this action is running.');
+      return failure('lease_busy', 'A command of this action is running.');
     if (leased) this.#leases.add(action.name);
     running.started = true;
     this.#options.ack(request.commandId);
@@ -206,6 +204,8 @@ export class Commands {
   #callOf({ action, request, running }: Job): Call {
     const { params: _, ...call } = request;
     const deadline = Math.min(call.deadline, this.#clock.now() + (action.spec.timeoutMs ?? Infinity));
+    // Counts reports that are not sent too, so that callers see that they missed them.
+    let number = 0;
     return {
       ...call,
       deadline,
@@ -213,11 +213,10 @@ export class Commands {
       progress: (value) => {
         const json = this.#all.get(call.commandId) === running ? toJson(value ?? null) : undefined;
         if (typeof json !== 'string') return false;
-        // Reports that are not sent are counted too, so that callers see that they missed them.
-        const report = { command_id: call.commandId, number: ++running.reports, json };
-        const isSent = this.#options.progress(report, 'running');
-        running.unsent = isSent ? null : report;
-        return isSent;
+        running.unsent = { command_id: call.commandId, number: ++number, json };
+        if (!this.#options.progress(running.unsent, false)) return false;
+        running.unsent = null;
+        return true;
       },
     };
   }

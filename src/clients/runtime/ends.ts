@@ -12,8 +12,8 @@ export type Stop = 'cancelled' | 'deadline' | 'timeout' | 'closed';
 
 /** The ends of commands whose handlers stopped for a reason other than a cancel, by that reason. */
 const STOPPED: Readonly<Record<Exclude<Stop, 'cancelled'>, EndReport>> = {
-  deadline: failure('client_timeout', 'Stopped at the deadline.'),
-  timeout: failure('client_timeout', 'Stopped after the time that the client allows for this action.'),
+  deadline: failure('client_timeout', 'The deadline has passed.'),
+  timeout: failure('client_timeout', 'The time limit of the action has passed.'),
   closed: failure('handler_failed', 'The client closed.'),
 };
 

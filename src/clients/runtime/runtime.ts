@@ -105,7 +105,7 @@ class LinkRuntime implements Runtime {
       registry: this.#registry,
       ack: (commandId) => void this.#link.send({ type: 'ack', command_id: commandId }),
       flush: () => this.#link.flush(),
-      progress: (report, when) => this.#progress(report, when),
+      progress: (report, isLast) => this.#progress(report, isLast),
       end: (commandId, end) => this.#end(commandId, end),
     });
     this.#link = new RelayLink({
@@ -300,11 +300,10 @@ class LinkRuntime implements Runtime {
     }
   }
 
-  #progress({ json, ...header }: ProgressReport, when: 'running' | 'ending'): boolean {
+  #progress({ json, ...header }: ProgressReport, isLast: boolean): boolean {
     const text = upFrame({ type: 'progress', ...header }, json);
     if (this.#link.backlog() > PROGRESS_BACKLOG_BYTES || !fits(text, this.#ends.maxFrame)) return false;
-    if (this.status.state !== 'connected' || (when === 'running' && !this.#mayProgress())) return false;
-    return this.#link.sendText(text);
+    return this.status.state === 'connected' && (isLast || this.#mayProgress()) && this.#link.sendText(text);
   }
 
   #end(commandId: string, end: EndReport): void {
