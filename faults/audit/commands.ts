@@ -361,6 +361,6 @@ function auditMarks({ zsets }: Pick<Snapshot, 'zsets' | 'now'>, { kept, times, c
       const at = Number(kept.get(member)?.admittedAt ?? times.get(member) ?? Number.NaN);
       if (at >= (began ?? 0)) certain++;
     }
-    shares.add(`n${span}:${uh}`, certain, (window ?? 0) < NAMES_MS ? Infinity : names.size);
+    shares.add(`n${span}:${uh}`, shares.marksRanOut ? 0 : certain, (window ?? 0) < NAMES_MS ? Infinity : names.size);
   }
 }

@@ -89,15 +89,17 @@ const admit = fc.record({
   digest: fc.constantFrom('d1', 'd1', 'd2'),
   limit: fc.constantFrom(100, 100, 100, 4, 2),
   shared: fc.constantFrom(false, false, false, true),
-  params: fc.constantFrom(null, '{"n":1}', JSON.stringify('x'.repeat(700))),
+  params: fc.constantFrom('none', 'small', 'large'),
   claim: fc.boolean(),
 });
+
+const PARAMS = { none: null, small: toJson({ n: 1 }), large: toJson('x'.repeat(700)) } as const;
 
 function admitting(given: Value<typeof admit>, state: State): Act {
   const { userId } = CLIENTS[given.client] ?? { userId: '' };
   const number = state.acts++;
   const binding = state.links.get(given.client);
-  const params = given.params === null ? null : toJson(JSON.parse(given.params));
+  const params = PARAMS[given.params];
   const request: AdmitRequest = admission(given.chosen ? given.name : `made-${number}`, {
     ...CLIENTS[given.client],
     chosenId: given.chosen,
