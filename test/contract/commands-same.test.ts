@@ -54,7 +54,10 @@ const REPORT: NodeReport = {
 type Attempted = { readonly binding: Binding; readonly attempt: string };
 /** What a sequence of acts goes by; the same for both stores. */
 type State = {
+  /** The last link of each client that came up. Acts name it, whether or not it is still bound. */
   readonly links: Map<number, Binding>;
+  /** The links that clients are bound to. */
+  readonly bound: Map<number, Binding>;
   /** The waits that were asked for, in order. */
   readonly waits: { readonly key: CommandKey; readonly rpcId: string; readonly nodeId: string }[];
   /** The commands that were asked for, in order. */
@@ -217,9 +220,13 @@ function moving({ client: at, node: nodeId, instance: instanceId, move }: Value<
   const up = { nodeId, instanceId, epoch: (bound?.epoch ?? 0) + 1 };
   if (move === 'up' || !bound) {
     state.links.set(at, up);
+    state.bound.set(at, up);
     return ({ backend: { commands } }) => commands.rebind(key, up, 'up');
   }
   const old = { ...up, epoch: bound.epoch - 1 };
+  // An older link is bound only if none is.
+  if (move === 'old' && !state.bound.has(at)) state.bound.set(at, old);
+  if (move === 'down' && state.bound.get(at) === bound) state.bound.delete(at);
   if (move === 'old') return ({ backend: { commands } }) => commands.rebind(key, old, 'up');
   return ({ backend: { commands } }) => commands.rebind(key, bound, move);
 }
@@ -260,8 +267,10 @@ function keeping({ node: nodeId, act }: Value<typeof ofNodes>, state: State): Ac
   if (act === 'beat') return ({ backend }) => backend.nodes.beat(nodeId, REPORT);
   if (act === 'settle') return settling;
   const lost = CLIENTS.flatMap((key, at) => {
-    const binding = state.links.get(at);
-    return binding?.nodeId === nodeId ? [{ key, binding }] : [];
+    const binding = state.bound.get(at);
+    if (binding?.nodeId !== nodeId) return [];
+    state.bound.delete(at);
+    return [{ key, binding }];
   });
   const waits = state.waits.filter((wait) => wait.nodeId === nodeId);
   return async (side) => {
@@ -515,7 +524,7 @@ describe('memory and Redis', () => {
       const inMemory = memory();
       open.push(inMemory);
       const sides = [await sideOf(inMemory, async () => {}), await sideOf(redis, redis.quiet)] as const;
-      const state: State = { links: new Map(), waits: [], keys: [], attempts: new Map(), acts: 0 };
+      const state: State = { links: new Map(), bound: new Map(), waits: [], keys: [], attempts: new Map(), acts: 0 };
       for (const step of [...UP, ...sequence]) {
         const acts = typeof step === 'number' ? passing(step) : [actOf(step, state)];
         for (const act of acts) {
