@@ -9,12 +9,12 @@ type Fields = Readonly<Record<Field, string>>;
 type Recorded = { readonly fields: Fields; readonly span: string | null };
 type Lists = Map<string, Map<string, number>>;
 
-/** The longest time between admission and end of a command (lib-spans.lua), in milliseconds. */
+/** The longest time between admission and end of a command (lib-spans), in milliseconds. */
 const LIFE_MS = 660_000;
-/** How long the key of a span stays after its time of removal, if no node removes it (lib-spans.lua), in milliseconds. */
+/** How long the key of a span stays after its time of removal, if no node removes it (lib-spans), in milliseconds. */
 const GRACE_MS = 3_600_000;
 const HOUR_MS = 3_600_000;
-/** The shortest span of names (lib-spans.lua), in milliseconds. */
+/** The shortest span of names (lib-spans), in milliseconds. */
 const NAMES_MS = 60_000;
 /** The most waits on a command (limits.ts: WAITERS_PER_COMMAND). */
 const WAITS = 64;
@@ -361,6 +361,6 @@ function auditMarks({ zsets }: Pick<Snapshot, 'zsets' | 'now'>, { kept, times, c
       const at = Number(kept.get(member)?.admittedAt ?? times.get(member) ?? Number.NaN);
       if (at >= (began ?? 0)) certain++;
     }
-    shares.add(`n${span}:${uh}`, certain, (window ?? 0) < NAMES_MS ? Infinity : names.size);
+    shares.add(`n${span}:${uh}`, shares.marksRanOut ? 0 : certain, (window ?? 0) < NAMES_MS ? Infinity : names.size);
   }
 }

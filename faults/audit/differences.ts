@@ -62,6 +62,13 @@ export class Shares {
   /** The least and the most that each field may have: `<share>:<user's hash>`, or `<span>:<user's hash>`. */
   readonly #amounts = new Map<string, { readonly least: number; readonly most: number }>();
 
+  /** Whether a name may stand for no mark, because the share `marks` had no room. */
+  readonly marksRanOut: boolean;
+
+  constructor({ marksRanOut }: { readonly marksRanOut: boolean }) {
+    this.marksRanOut = marksRanOut;
+  }
+
   /** Adds to the amount of a field. `most`: the most that may be added, if what is there does not say exactly. */
   add(field: string, least: number, most = least): void {
     const before = this.#amounts.get(field) ?? { least: 0, most: 0 };

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Differences, Shares } from './differences.ts';
 import type { Entry, Snapshot } from './snapshot.ts';
 
-/** A stream with its head, as lib-history.lua describes them. */
+/** A stream with its head, as lib-history describes them. */
 type Stream = {
   readonly userId: string;
   readonly uh: string;
@@ -27,9 +27,9 @@ const LINKS = 'links';
 /** The number of fields of a row in a block, and the index of the command's id among them. */
 const FIELDS = 11;
 const COMMAND = 4;
-/** The most places of a command in its own ZSET (lib-history-commands.lua). Older ones are dropped. */
+/** The most places of a command in its own ZSET (lib-history-commands). Older ones are dropped. */
 const PLACES = 100_000;
-/** The longest span of places (lib-history-spans.lua), in milliseconds. */
+/** The longest span of places (lib-history-spans), in milliseconds. */
 const LONGEST_SPAN_MS = 43_200_000;
 
 export function auditHistory(snapshot: Snapshot, differences: Differences, shares: Shares): void {

@@ -7,7 +7,7 @@ type Hash = ReadonlyMap<string, string>;
 /** How long a connection counts as up without a sign of life, and how long its row then stays (limits.ts). */
 const DEAD_MS = 60_000;
 const FORGET_MS = 60_000;
-/** The lifetime of a deduplication mark, and the length of a bucket of counts (lib-dedup.lua), in milliseconds. */
+/** The lifetime of a deduplication mark, and the length of a bucket of counts (lib-dedup), in milliseconds. */
 const MARK_MS = 120_000;
 const BUCKET_MS = 10_000;
 

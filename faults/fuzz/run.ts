@@ -63,6 +63,8 @@ const asked = readOptions({ program: 'npm run fuzz', about: null, options: OPTIO
 const write = (line: string): void => void process.stdout.write(`${line}\n`);
 /** The number of findings of one group that the report shows in full. */
 const SHOWN_OF_A_GROUP = 2;
+/** The test that plays sequences of acts on both backends. */
+const SAME = 'test/contract/commands-same.test.ts';
 /** The number of sequences of acts that are played in one process. */
 const SEQUENCES_OF_A_PART = 100;
 /** The number of findings of each group. The findings of a group differ only in their input and in numbers. */
@@ -120,9 +122,10 @@ async function playSame(sequences: number): Promise<boolean> {
   for (let played = 0; played < sequences; played += SEQUENCES_OF_A_PART) {
     const count = Math.min(SEQUENCES_OF_A_PART, sequences - played);
     const env = { CALLBOARD_TEST_SEED: String(seed + played), CALLBOARD_TEST_RUNS: String(count) };
-    const { failed } = await runTests({ files: ['test/contract/commands-same.test.ts'], env });
+    const { failed } = await runTests({ files: [SAME], env });
     write(`seed ${seed + played}: ${count} sequences, ${failed === null ? 'alike' : 'NOT ALIKE'}`);
-    if (failed) write(`FOUND  ${failed.name}\n${failed.message}`);
+    const again = `CALLBOARD_TEST_SEED=${seed + played} CALLBOARD_TEST_RUNS=${count} npx vitest run ${SAME}`;
+    if (failed) write(`FOUND  ${failed.name}\n${failed.message}\n       ${again}`);
     if (failed) return false;
   }
   write('green');

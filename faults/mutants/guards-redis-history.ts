@@ -20,7 +20,7 @@ export const REDIS_HISTORY_GUARDS: readonly GuardMutant[] = [
     file: 'backends/redis/history-rows.lua',
     find: 'trimmed, info.bytes, info.next = true, info.bytes - keep.bytes, block.seq + 1',
     replace: 'trimmed, info.next = true, block.seq + 1',
-    judge: { test: 'test/contract/commands-same.test.ts' },
+    judge: { test: 'test/contract/redis-history.test.ts' },
   },
   {
     name: 'place-outlives-its-row',

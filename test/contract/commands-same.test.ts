@@ -54,7 +54,10 @@ const REPORT: NodeReport = {
 type Attempted = { readonly binding: Binding; readonly attempt: string };
 /** What a sequence of acts goes by; the same for both stores. */
 type State = {
+  /** The last link of each client that came up. Acts name it, whether or not it is still bound. */
   readonly links: Map<number, Binding>;
+  /** The links that clients are bound to. */
+  readonly bound: Map<number, Binding>;
   /** The waits that were asked for, in order. */
   readonly waits: { readonly key: CommandKey; readonly rpcId: string; readonly nodeId: string }[];
   /** The commands that were asked for, in order. */
@@ -89,15 +92,17 @@ const admit = fc.record({
   digest: fc.constantFrom('d1', 'd1', 'd2'),
   limit: fc.constantFrom(100, 100, 100, 4, 2),
   shared: fc.constantFrom(false, false, false, true),
-  params: fc.constantFrom(null, '{"n":1}', JSON.stringify('x'.repeat(700))),
+  params: fc.constantFrom('none', 'small', 'large'),
   claim: fc.boolean(),
 });
+
+const PARAMS = { none: null, small: toJson({ n: 1 }), large: toJson('x'.repeat(700)) } as const;
 
 function admitting(given: Value<typeof admit>, state: State): Act {
   const { userId } = CLIENTS[given.client] ?? { userId: '' };
   const number = state.acts++;
   const binding = state.links.get(given.client);
-  const params = given.params === null ? null : toJson(JSON.parse(given.params));
+  const params = PARAMS[given.params];
   const request: AdmitRequest = admission(given.chosen ? given.name : `made-${number}`, {
     ...CLIENTS[given.client],
     chosenId: given.chosen,
@@ -215,9 +220,13 @@ function moving({ client: at, node: nodeId, instance: instanceId, move }: Value<
   const up = { nodeId, instanceId, epoch: (bound?.epoch ?? 0) + 1 };
   if (move === 'up' || !bound) {
     state.links.set(at, up);
+    state.bound.set(at, up);
     return ({ backend: { commands } }) => commands.rebind(key, up, 'up');
   }
   const old = { ...up, epoch: bound.epoch - 1 };
+  // An older link is bound only if none is.
+  if (move === 'old' && !state.bound.has(at)) state.bound.set(at, old);
+  if (move === 'down' && state.bound.get(at) === bound) state.bound.delete(at);
   if (move === 'old') return ({ backend: { commands } }) => commands.rebind(key, old, 'up');
   return ({ backend: { commands } }) => commands.rebind(key, bound, move);
 }
@@ -258,8 +267,10 @@ function keeping({ node: nodeId, act }: Value<typeof ofNodes>, state: State): Ac
   if (act === 'beat') return ({ backend }) => backend.nodes.beat(nodeId, REPORT);
   if (act === 'settle') return settling;
   const lost = CLIENTS.flatMap((key, at) => {
-    const binding = state.links.get(at);
-    return binding?.nodeId === nodeId ? [{ key, binding }] : [];
+    const binding = state.bound.get(at);
+    if (binding?.nodeId !== nodeId) return [];
+    state.bound.delete(at);
+    return [{ key, binding }];
   });
   const waits = state.waits.filter((wait) => wait.nodeId === nodeId);
   return async (side) => {
@@ -513,7 +524,7 @@ describe('memory and Redis', () => {
       const inMemory = memory();
       open.push(inMemory);
       const sides = [await sideOf(inMemory, async () => {}), await sideOf(redis, redis.quiet)] as const;
-      const state: State = { links: new Map(), waits: [], keys: [], attempts: new Map(), acts: 0 };
+      const state: State = { links: new Map(), bound: new Map(), waits: [], keys: [], attempts: new Map(), acts: 0 };
       for (const step of [...UP, ...sequence]) {
         const acts = typeof step === 'number' ? passing(step) : [actOf(step, state)];
         for (const act of acts) {

@@ -107,7 +107,7 @@ const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'queued-for-ever',
     says: 'the dispatch mark does not give back the bytes of the params',
-    file: 'backends/redis/commands/mark.lua',
+    file: 'backends/redis/commands.lua',
     find: "  if a[8] ~= '' then lib.shares_take('q', a[9], -tonumber(a[8])) end\n",
     replace: '',
     plan: 'F0',

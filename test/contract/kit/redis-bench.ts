@@ -13,6 +13,7 @@ import { createLocalWaits } from '../../../src/backends/redis/waiters-local.ts';
 import type { Backend } from '../../../src/core/backend.ts';
 import { type Clock, silentLog } from '../../../src/core/ports.ts';
 import type { MailboxRow } from '../../../src/core/commands/stores.ts';
+import { SHARE_BOUNDS } from '../../../src/core/shares/shares.ts';
 import { createCrypto } from '../../../src/platform/system.ts';
 import { FakeClock, settle } from '../../kit/clock.ts';
 import type { Bench } from './bench.ts';
@@ -96,7 +97,10 @@ export async function redisBench(options: RedisBenchOptions = {}): Promise<Redis
   const read = takeInTurn(rooms);
   const audit = async (): Promise<readonly string[]> => {
     const servers = client instanceof Cluster ? client.nodes('master') : [client];
-    const audited = await auditNamespace({ urls: servers.map(urlOf), namespace: store.namespace, now: clock.now() });
+    const audited = await auditNamespace({
+      ...{ urls: servers.map(urlOf), namespace: store.namespace, now: clock.now() },
+      marksRanOut: limits.bounds !== undefined && limits.bounds.marks !== SHARE_BOUNDS.marks,
+    });
     return audited.wrong;
   };
   return {
