@@ -3,8 +3,7 @@ import { hkdfSync, randomBytes } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { openAuditFile } from './backends/memory/audit.ts';
 import { createMemoryBackend } from './backends/memory/backend.ts';
-import { createDirectorySpill } from './backends/spill/directory.ts';
-import { createMemorySpill } from './backends/spill/memory.ts';
+import { createDirectorySpill, createMemorySpill } from './backends/spill.ts';
 import type { AuditConfig, AuthConfig, Config, RedisConfig, TlsConfig } from './config.ts';
 import type { AuditSign } from './core/audit/audit-rows.ts';
 import type { AuditBounds } from './core/audit/audit.ts';
@@ -26,10 +25,9 @@ import {
   type Shares,
 } from './core/shares/shares.ts';
 import { createApp, type App } from './http/app.ts';
-import { createCredentials, type ReplacedCredentials } from './http/auth.ts';
+import { createCredentials, type ReplacedCredentials, withGrants } from './http/auth.ts';
 import { createHttpServer, type HttpServer } from './http/server.ts';
 import type { SignIn } from './http/sign-in.ts';
-import { withGrants } from './http/token-guard.ts';
 import { createMetrics, type Meter } from './platform/metrics.ts';
 import { createCrypto, descriptorLimit, systemClock, systemLoop, withinDescriptors } from './platform/system.ts';
 import { createTracing, type TraceApi } from './platform/tracing.ts';

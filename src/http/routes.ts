@@ -12,7 +12,7 @@ import { named, type JsonSchema } from '../rest/forms.ts';
 import type { Described, OpenApiDocument } from '../rest/openapi.ts';
 import { problemCodes } from '../rest/problem.ts';
 import { PackedText, sendPacked, sendText, weightsOf, type PackedFile } from '../web/reply.ts';
-import type { BearerAuthenticator } from './auth.ts';
+import { type BearerAuthenticator, bearerOf, type AuthenticateRequest } from './auth.ts';
 import {
   CLIENT_FILES,
   createClientFiles,
@@ -24,7 +24,6 @@ import {
 import type { BuiltinRoute, RequestInfo } from './request-info.ts';
 import { createSignInRoute, isLocal, type SignInWays } from './sign-in.ts';
 import type { Sockets } from './sockets.ts';
-import { bearerOf, type AuthenticateRequest } from './token-guard.ts';
 import type { MetricsToken } from './tokens.ts';
 
 export type BuiltinRoutesOptions = MetricsRouteOptions &
