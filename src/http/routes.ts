@@ -18,6 +18,7 @@ import {
   createClientFiles,
   createConsole,
   isConsole,
+  referencePage,
   welcomePage,
   type ConsoleOptions,
 } from './file-reply.ts';
@@ -47,10 +48,7 @@ export function createBuiltinRoutes(options: BuiltinRoutesOptions): ReadonlyMap<
   const { openapi, basePath, clientFiles, signIn, tickets, operatorConsole = null } = options;
   const client = createClientFiles(clientFiles);
   const welcome = welcomePage(basePath, operatorConsole !== null);
-  const reference = once(async () => {
-    const { referencePage } = await import('./reference-page.ts');
-    return referencePage(await openapi(), basePath);
-  });
+  const reference = once(async () => referencePage(await openapi(), basePath));
   const description = once(async () => ({
     text: new PackedText(JSON.stringify(await openapi())),
     headers: { 'content-type': JSON_TYPE },
