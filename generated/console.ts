@@ -631,41 +631,6 @@ export type WindowStatus =
   /** It was last reported as open, but its client’s link is down or silent: nothing newer is known. */
   | 'STALE';
 
-export type CompletenessPartFragment = { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> };
-
-export type PageInfoPartFragment = { endCursor: string | null, hasNextPage: boolean };
-
-export type RefusalPartFragment = { by: RefusedBy, code: RefusalCode, message: string };
-
-export type ClientRowFragment = { userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string> };
-
-export type WaitRowFragment = { rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { observedAt: string } | null };
-
-export type CallRowFragment = { userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage };
-
-type InvocationPart_InvokeActionOutcome_Fragment = { outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null };
-
-type InvocationPart_InvokeActionPending_Fragment = { outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null };
-
-export type InvocationPartFragment =
-  | InvocationPart_InvokeActionOutcome_Fragment
-  | InvocationPart_InvokeActionPending_Fragment
-;
-
-export type MessageRowFragment = { id: string, at: string, kind: MessageKind, payloadBytes: number, payloadState: PayloadState, error: { message: string } | null };
-
-export type LinkRowFragment = { id: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, link: { nodeId: string, cause: DisconnectCause | null, openMs: number | null, previousInstanceId: string | null } | null };
-
-export type StreamRowFragment = { key: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null };
-
-export type WindowRowFragment = { userId: string, clientId: string, windowId: string, type: string, status: WindowStatus, ownership: Ownership, focused: boolean, incognito: boolean, tabCount: number, workerCount: number, idleCount: number, busyCount: number, capacity: number | null, draining: boolean, reportedAt: string };
-
-export type ContextRowFragment = { userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string };
-
-export type SiteRowFragment = { siteId: string, owner: string | null, title: string | null, mode: string, clientId: string | null, hostConnected: boolean, eventNames: Array<string>, actions: Array<string>, registeredAt: string | null, capabilityProfile: { actionInvocation: boolean, sharing: boolean } };
-
-export type NodeRowFragment = { nodeId: string, stale: boolean, links: number, unfinishedCommands: number, counters: Array<{ name: string, value: number }> };
-
 export type StreamsQueryVariables = Exact<{
   userId: string;
   prefix?: string | null | undefined;
@@ -1044,6 +1009,41 @@ export type PreflightQueryVariables = Exact<{
 
 
 export type PreflightQuery = { preflightInvocation: { wouldAdmit: PreflightVerdict, asOf: string, firstRefusal: { code: RefusalCode | null, message: string } | null, layers: Array<{ layer: PreflightLayerName, verdict: PreflightVerdict, message: string, askedOf: PreflightAskedOf }> } };
+
+export type CompletenessPartFragment = { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> };
+
+export type PageInfoPartFragment = { endCursor: string | null, hasNextPage: boolean };
+
+export type RefusalPartFragment = { by: RefusedBy, code: RefusalCode, message: string };
+
+export type ClientRowFragment = { userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string> };
+
+export type WaitRowFragment = { rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { observedAt: string } | null };
+
+export type CallRowFragment = { userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage };
+
+type InvocationPart_InvokeActionOutcome_Fragment = { outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null };
+
+type InvocationPart_InvokeActionPending_Fragment = { outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null };
+
+export type InvocationPartFragment =
+  | InvocationPart_InvokeActionOutcome_Fragment
+  | InvocationPart_InvokeActionPending_Fragment
+;
+
+export type MessageRowFragment = { id: string, at: string, kind: MessageKind, payloadBytes: number, payloadState: PayloadState, error: { message: string } | null };
+
+export type LinkRowFragment = { id: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, link: { nodeId: string, cause: DisconnectCause | null, openMs: number | null, previousInstanceId: string | null } | null };
+
+export type StreamRowFragment = { key: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null };
+
+export type WindowRowFragment = { userId: string, clientId: string, windowId: string, type: string, status: WindowStatus, ownership: Ownership, focused: boolean, incognito: boolean, tabCount: number, workerCount: number, idleCount: number, busyCount: number, capacity: number | null, draining: boolean, reportedAt: string };
+
+export type ContextRowFragment = { userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string };
+
+export type SiteRowFragment = { siteId: string, owner: string | null, title: string | null, mode: string, clientId: string | null, hostConnected: boolean, eventNames: Array<string>, actions: Array<string>, registeredAt: string | null, capabilityProfile: { actionInvocation: boolean, sharing: boolean } };
+
+export type NodeRowFragment = { nodeId: string, stale: boolean, links: number, unfinishedCommands: number, counters: Array<{ name: string, value: number }> };
 
 export class TypedDocumentString<TResult, TVariables>
   extends String

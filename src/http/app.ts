@@ -28,12 +28,11 @@ import { ACCESS_WORDS } from '../rest/compile.ts';
 import type { Described } from '../rest/openapi.ts';
 import { createRestHandler, type RestHandler } from '../rest/serve.ts';
 import { createSseStreams, type SseStreams } from '../web/sse.ts';
-import type { BearerAuthenticator } from './auth.ts';
+import { type BearerAuthenticator, createAuthenticateRequest, createTokenGuard } from './auth.ts';
 import { createRequestHandler, type RequestHandler, type RequestHandlerOptions } from './request-handler.ts';
 import { BUILTIN_DESCRIPTIONS, requireReady } from './routes.ts';
 import { createSiteEvents } from './site-events.ts';
 import { Sockets, UnreadBytes } from './sockets.ts';
-import { createAuthenticateRequest, createTokenGuard } from './token-guard.ts';
 import { MetricsToken } from './tokens.ts';
 
 export type AppOptions = Omit<

@@ -40,7 +40,7 @@ import {
 import { createBuiltinRoutes, createConsoleRoute, type BuiltinRoutesOptions } from './routes.ts';
 import { isSiteEvents } from './site-events.ts';
 import { isAnswering, type Sockets, type UnreadBytes } from './sockets.ts';
-import { AnonymousGate } from './token-guard.ts';
+import { AnonymousGate } from './auth.ts';
 
 export type RequestHandlerOptions = Omit<BuiltinRoutesOptions, 'openapi'> & {
   readonly core: Core;

@@ -12,19 +12,19 @@ import { named, type JsonSchema } from '../rest/forms.ts';
 import type { Described, OpenApiDocument } from '../rest/openapi.ts';
 import { problemCodes } from '../rest/problem.ts';
 import { PackedText, sendPacked, sendText, weightsOf, type PackedFile } from '../web/reply.ts';
-import type { BearerAuthenticator } from './auth.ts';
+import { type BearerAuthenticator, bearerOf, type AuthenticateRequest } from './auth.ts';
 import {
   CLIENT_FILES,
   createClientFiles,
   createConsole,
   isConsole,
+  referencePage,
   welcomePage,
   type ConsoleOptions,
 } from './file-reply.ts';
 import type { BuiltinRoute, RequestInfo } from './request-info.ts';
 import { createSignInRoute, isLocal, type SignInWays } from './sign-in.ts';
 import type { Sockets } from './sockets.ts';
-import { bearerOf, type AuthenticateRequest } from './token-guard.ts';
 import type { MetricsToken } from './tokens.ts';
 
 export type BuiltinRoutesOptions = MetricsRouteOptions &
@@ -48,10 +48,7 @@ export function createBuiltinRoutes(options: BuiltinRoutesOptions): ReadonlyMap<
   const { openapi, basePath, clientFiles, signIn, tickets, operatorConsole = null } = options;
   const client = createClientFiles(clientFiles);
   const welcome = welcomePage(basePath, operatorConsole !== null);
-  const reference = once(async () => {
-    const { referencePage } = await import('./reference-page.ts');
-    return referencePage(await openapi(), basePath);
-  });
+  const reference = once(async () => referencePage(await openapi(), basePath));
   const description = once(async () => ({
     text: new PackedText(JSON.stringify(await openapi())),
     headers: { 'content-type': JSON_TYPE },

@@ -9,7 +9,7 @@ import type { SiteEvent } from '../core/sites/site.ts';
 import { decode } from '../rest/inputs.ts';
 import { Chunk, type SseStream, type SseStreams, eventFrame } from '../web/sse.ts';
 import { createGroups, type EventEncoder, type Groups } from '../web/sse-group.ts';
-import type { AuthenticateRequest, TokenGuard } from './token-guard.ts';
+import type { AuthenticateRequest, TokenGuard } from './auth.ts';
 import type { BuiltinRoute, RequestInfo } from './request-info.ts';
 import type { Sockets } from './sockets.ts';
 

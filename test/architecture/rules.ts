@@ -147,7 +147,7 @@ export const NAMES: readonly { readonly ring: string; readonly besides: readonly
     ring: 'graphql/schema/',
     besides: ['builder', 'context', 'delivery', 'node', 'page', 'refusal', 'schema', 'server'],
   },
-  { ring: 'rest/operations/', besides: ['completeness', 'delivery', 'invoke'] },
+  { ring: 'rest/operations/', besides: ['delivery', 'invoke'] },
 ];
 
 /** Returns the path if the ring does not allow the file's name; undefined if it does. */

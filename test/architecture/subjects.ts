@@ -6,7 +6,7 @@ import { listSource, readSource, type SourceFile } from './imports.ts';
 /** A file with fewer lines belongs into its only importer, if that is in the same folder. */
 const SHORT_LINES = 100;
 
-const ROOM_IN_PARTS = 'One of the parts of a room that Redis and memory still have in several files each.';
+const ROOM_IN_PARTS = 'One of the parts of a room that Redis still has in several files.';
 
 /** The short files that stay on their own, each with its reason. */
 export const SPLINTERS: Readonly<Record<string, string>> = {
@@ -14,7 +14,6 @@ export const SPLINTERS: Readonly<Record<string, string>> = {
   'require-node.ts': 'Must run before any other import of index.ts.',
   'clients/site/sse.ts': 'The format of event streams, which a test reads cut in each place.',
   'backends/redis/audit.ts': 'Implements a port of core.',
-  'backends/memory/ledger-map.ts': ROOM_IN_PARTS,
 };
 
 /** The names that two files of one ring have, as `<ring> <name>`, each with its reason. */

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { MarkTable, type PackedMark } from '../../src/backends/memory/commands-marks-table.ts';
+import { MarkTable, type PackedMark } from '../../src/backends/memory/commands-marks.ts';
 
 function words(text: string): Uint32Array {
   const bytes = createHash('sha256').update(text).digest();

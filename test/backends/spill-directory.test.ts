@@ -19,7 +19,7 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createDirectorySpill } from '../../src/backends/spill/directory.ts';
+import { createDirectorySpill } from '../../src/backends/spill.ts';
 import type { SpillRef, SpillStore } from '../../src/core/history/message.ts';
 import { silentLog } from '../../src/core/ports.ts';
 import { spillShares, textOf } from '../contract/spill.ts';

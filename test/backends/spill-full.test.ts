@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createDirectorySpill } from '../../src/backends/spill/directory.ts';
+import { createDirectorySpill } from '../../src/backends/spill.ts';
 import { silentLog } from '../../src/core/ports.ts';
 import { spillShares, textOf } from '../contract/spill.ts';
 import { FakeClock } from '../kit/clock.ts';

@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createDirectorySpill } from '../../src/backends/spill/directory.ts';
+import { createDirectorySpill } from '../../src/backends/spill.ts';
 import { silentLog } from '../../src/core/ports.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { spillContract, spillShares } from './spill.ts';

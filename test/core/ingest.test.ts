@@ -1,7 +1,7 @@
 /** Tests ingestion of messages: verdicts, deduplication and projection to sites. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createMemorySpill } from '../../src/backends/spill/memory.ts';
+import { createMemorySpill } from '../../src/backends/spill.ts';
 import type { Principal } from '../../src/core/auth/principal.ts';
 import { CODES } from '../../src/core/errors.ts';
 import type { SpillStore } from '../../src/core/history/message.ts';

@@ -1,6 +1,6 @@
 /** Tests the task board of the demo. */
 import { expect, test } from 'vitest';
-import { startBoardServer, createTasks } from '../../demo/board-server.ts';
+import { startBoardServer, createTasks } from '../../demo/pages.ts';
 const VIEWERS = {
   type: 'viewers',
   relayUrl: 'http://relay.test',

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { createDirectorySpill } from '../../src/backends/spill/directory.ts';
+import { createDirectorySpill } from '../../src/backends/spill.ts';
 import { main } from '../../src/cli/main.ts';
 import { trustJson } from '../../src/core/json.ts';
 import { silentLog } from '../../src/core/ports.ts';

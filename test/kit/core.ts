@@ -1,7 +1,7 @@
 /** Opens core over memory with a fake clock, and makes the principals that tests use. */
 import { createMemoryBackend, type MemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { TableLimits } from '../../src/backends/memory/history.ts';
-import { createMemorySpill } from '../../src/backends/spill/memory.ts';
+import { createMemorySpill } from '../../src/backends/spill.ts';
 import type { Principal, Scope } from '../../src/core/auth/principal.ts';
 import { defaultPolicy, type Policy } from '../../src/core/auth/policy.ts';
 import type { Backend } from '../../src/core/backend.ts';

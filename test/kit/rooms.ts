@@ -4,7 +4,7 @@ import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { TableLimits } from '../../src/backends/memory/history.ts';
 import { READ_TURNS } from '../../src/core/limits.ts';
 import { ReadTurns } from '../../src/core/shares/turns.ts';
-import { createMemorySpill } from '../../src/backends/spill/memory.ts';
+import { createMemorySpill } from '../../src/backends/spill.ts';
 import { createActions } from '../../src/core/actions/actions.ts';
 import { defaultPolicy } from '../../src/core/auth/policy.ts';
 import type { Backend } from '../../src/core/backend.ts';

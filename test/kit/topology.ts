@@ -8,7 +8,7 @@ import {
   type CallboardOptions,
   type Settings,
 } from '../../src/callboard.ts';
-import { createMemorySpill } from '../../src/backends/spill/memory.ts';
+import { createMemorySpill } from '../../src/backends/spill.ts';
 import type { Backend } from '../../src/core/backend.ts';
 import { defaultPolicy, compilePolicy } from '../../src/core/auth/policy.ts';
 import { RETENTION_MS, STREAM_MESSAGES } from '../../src/core/limits.ts';

@@ -123,7 +123,7 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
   {
     name: 'reference-before-file',
     says: 'a spilled payload is referred to before it is written',
-    file: 'backends/spill/directory.ts',
+    file: 'backends/spill.ts',
     find: 'await writeObject(root, ref, bytes).catch((error: unknown) => {',
     replace:
       'void new Promise((done) => setTimeout(done, 300)).then(() => writeObject(root, ref, bytes)).catch((error: unknown) => {',

@@ -9,8 +9,7 @@ import type { Log } from '../../core/ports.ts';
 import type { Metrics } from '../../core/metrics.ts';
 import type { Shares } from '../../core/shares/shares.ts';
 import { CommandMarks } from './commands-marks.ts';
-import type { Entry, UserLedger } from './ledger-entry.ts';
-import { hasNoRecord, hasNoResult, UserLedgers } from './ledger-users.ts';
+import { type Entry, type UserLedger, hasNoRecord, hasNoResult, UserLedgers } from './ledger-entry.ts';
 import { SparseQueue } from './collections.ts';
 
 export type EndedOptions = {

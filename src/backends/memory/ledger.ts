@@ -1,6 +1,6 @@
 /**
- * The live and ended commands with their indexes: the data that the stores of commands, waiters and nodes share. It
- * contains no rule about states of commands.
+ * The live and ended commands with their indexes, by key and by the order of admission: the data that the stores of
+ * commands, waiters and nodes share. It contains no rule about states of commands.
  */
 import { ByClient } from '../../core/collections.ts';
 import type { Clock } from '../../core/ports.ts';
@@ -10,12 +10,10 @@ import { RECONCILE_BATCH } from '../../core/limits.ts';
 import type { Position } from '../../core/page.ts';
 import type { ShareRefusal } from '../../core/shares/shares.ts';
 import { isRelayId } from './commands-marks.ts';
-import { DueIndex, List, createSortedMap } from './collections.ts';
-import { ClientQueue, type Entry, type UserLedger } from './ledger-entry.ts';
+import { DueIndex, List, createSortedMap, type SortedMap, lowerBound } from './collections.ts';
+import { ClientQueue, type Entry, type UserLedger, hasNoRecord } from './ledger-entry.ts';
 import { EndedCommands, type EndedOptions } from './ledger-ended.ts';
-import { CommandMap, type Whose } from './ledger-map.ts';
-import type { Newest } from './ledger-newest.ts';
-import { hasNoRecord } from './ledger-users.ts';
+
 export { ClientQueue, Entry, WaiterRow, type UserLedger } from './ledger-entry.ts';
 
 /** The commands that hold a reservation in one admission scope, and how many of them each user has. */
@@ -246,4 +244,208 @@ function countMember({ scopeId, members }: Scope, userId: string, by: number): v
   const held = (members.get(userId) ?? 0) + by;
   if (held > 0) members.set(userId, held);
   else members.delete(userId);
+}
+
+type Commands<V> = SortedMap<V>;
+type Clients<V> = SortedMap<{ readonly clientId: string; readonly commands: Commands<V> }>;
+type Users<V> = SortedMap<{ readonly userId: string; readonly clients: Clients<V> }>;
+
+/** Selects the values to read: those of one client, of one user (`clientId` null), or all (both null). */
+type Whose = { readonly userId: string | null; readonly clientId: string | null };
+
+/**
+ * A map by command key, ordered by (user, client, command). The parts of a key are looked up one after another, so that
+ * no combined text has to be built and hashed. Ids that sort by time are appended to the other ids of their client.
+ */
+class CommandMap<V> {
+  readonly #users: Users<V> = createSortedMap();
+  readonly #newest: NewestFirst<V>;
+  #size = 0;
+
+  /**
+   * `gone`: returns whether a value was deleted. It must already return true when `delete` is called. `now`: the time
+   * in epoch milliseconds.
+   */
+  constructor(gone: (value: V) => boolean, now: number) {
+    this.#newest = new NewestFirst(gone, now);
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get({ userId, clientId, commandId }: CommandKey): V | undefined {
+    return this.#of(userId, clientId)?.get(commandId);
+  }
+
+  /** Adds a value. Its key must not be in the map. */
+  add(key: CommandKey, value: V): void {
+    const commands = this.#of(key.userId, key.clientId) ?? this.#make(key);
+    commands.set(key.commandId, value);
+    this.#newest.push(value);
+    this.#size++;
+  }
+
+  delete({ userId, clientId, commandId }: CommandKey): void {
+    const clients = this.#users.get(userId)?.clients;
+    const commands = clients?.get(clientId)?.commands;
+    if (!clients || !commands?.delete(commandId)) return;
+    this.#size--;
+    this.#newest.noteDeleted();
+    if (commands.size > 0) return;
+    clients.delete(clientId);
+    if (clients.size === 0) this.#users.delete(userId);
+  }
+
+  /**
+   * Reads the values after a position of (user, client, command). While they are being read, no key may be added or
+   * removed.
+   */
+  *values(whose: Whose, after: Position | null): Generator<V> {
+    const [afterUser = '', afterClient = '', afterCommand = ''] = after ?? [];
+    for (const { userId, clients } of this.#users.values({ from: laterOf(whose.userId, afterUser) })) {
+      if (whose.userId !== null && userId !== whose.userId) return;
+      const fromClient = userId === afterUser ? afterClient : '';
+      for (const { clientId, commands } of clients.values({ from: laterOf(whose.clientId, fromClient) })) {
+        if (whose.userId !== null && whose.clientId !== null && clientId !== whose.clientId) break;
+        const begun = userId === afterUser && clientId === afterClient && after !== null;
+        yield* commands.values({ after: begun ? afterCommand : null });
+      }
+    }
+  }
+
+  /**
+   * Reads the values whose place is below `after`, latest first. If `after` is null, reads all values. While they are
+   * being read, no key may be added or removed.
+   */
+  newest(after: number | null): IteratorObject<Newest<V>> {
+    return this.#newest.values(after);
+  }
+
+  #of(userId: string, clientId: string): Commands<V> | undefined {
+    return this.#users.get(userId)?.clients.get(clientId)?.commands;
+  }
+
+  #make({ userId, clientId }: ClientKey): Commands<V> {
+    const user = this.#users.get(userId) ?? { userId, clients: createSortedMap() };
+    const commands: Commands<V> = createSortedMap();
+    user.clients.set(clientId, { clientId, commands });
+    this.#users.set(userId, user);
+    return commands;
+  }
+}
+
+function laterOf(a: string | null, b: string): string {
+  return a === null || a < b ? b : a;
+}
+
+/**
+ * An item and the number of its position, called its place. A new item gets a higher place than all items before it,
+ * and keeps this place.
+ */
+type Newest<T> = { readonly item: T; readonly place: number };
+
+/**
+ * A part of the list: the items from index `head` on. An item's place is the origin of the list, plus the `place` of
+ * its chunk, plus its own offset.
+ */
+type Chunk<T> = { readonly place: number; readonly items: (T | undefined)[]; readonly offsets: number[]; head: number };
+
+/** The number of items in a full chunk. */
+const CHUNK = 512;
+/** The list is compacted once it holds more deleted items than this number plus a quarter of all its items. */
+const SLACK = 1024;
+
+/**
+ * Items in the order in which they were added, read backwards from any place. Items may be deleted in any order: `gone`
+ * returns whether an item was deleted, and `noteDeleted` must be called once for each deletion. Adding an item takes constant
+ * time, deleting one amortised constant time, and finding a place a binary search. While items are being read, none may
+ * be added or deleted.
+ */
+class NewestFirst<T> {
+  readonly #gone: (item: T) => boolean;
+  readonly #origin: number;
+  #chunks: Chunk<T>[] = [];
+  #next = 0;
+  #count = 0;
+  /** The number of deleted items that the list still holds. */
+  #deleted = 0;
+
+  /**
+   * `gone`: returns whether an item was deleted. `now`: the time in epoch milliseconds. Places start at 1000 times this
+   * number, so they are higher than all places of an earlier process.
+   */
+  constructor(gone: (item: T) => boolean, now: number) {
+    this.#gone = gone;
+    this.#origin = now * 1000;
+  }
+
+  push(item: T): void {
+    const last = this.#chunks.at(-1);
+    const chunk = last && last.items.length < CHUNK ? last : this.#begin();
+    chunk.items.push(item);
+    chunk.offsets.push(this.#next - chunk.place);
+    this.#next++;
+    this.#count++;
+  }
+
+  /** Counts a deletion. Call it once for each deleted item, after `gone` returns true for the item. */
+  noteDeleted(): void {
+    this.#deleted++;
+    this.#dropOldest();
+    if (this.#deleted > SLACK + this.#count / 4) this.#compact();
+  }
+
+  /** Reads the items whose place is below `after`, newest first, or all items if it is null. Skips deleted items. */
+  *values(after: number | null): Generator<Newest<T>> {
+    const before = after === null ? this.#next : after - this.#origin;
+    const chunks = this.#chunks;
+    for (let c = lowerBound(chunks.length, (i) => (chunks[i]?.place ?? 0) < before) - 1; c >= 0; c--) {
+      const chunk = chunks[c];
+      if (!chunk) continue;
+      const { place, items, offsets } = chunk;
+      for (let i = lowerBound(offsets.length, (at) => place + (offsets[at] ?? 0) < before) - 1; i >= 0; i--) {
+        const item = items[i];
+        if (item !== undefined && !this.#gone(item)) yield { item, place: this.#origin + place + (offsets[i] ?? 0) };
+      }
+    }
+  }
+
+  #begin(): Chunk<T> {
+    const chunk: Chunk<T> = { place: this.#next, items: [], offsets: [], head: 0 };
+    this.#chunks.push(chunk);
+    return chunk;
+  }
+
+  #dropOldest(): void {
+    for (let chunk = this.#chunks[0]; chunk; chunk = this.#chunks[0]) {
+      for (; chunk.head < chunk.items.length; chunk.head++, this.#count--, this.#deleted--) {
+        const item = chunk.items[chunk.head];
+        if (item !== undefined && !this.#gone(item)) return;
+        chunk.items[chunk.head] = undefined;
+      }
+      this.#chunks.shift();
+    }
+  }
+
+  /** Removes the deleted items from all chunks, and fills the chunks again. */
+  #compact(): void {
+    const kept: Chunk<T>[] = [];
+    let count = 0;
+    for (const { place, items, offsets } of this.#chunks) {
+      for (const [i, item] of items.entries()) {
+        if (item === undefined || this.#gone(item)) continue;
+        const own = place + (offsets[i] ?? 0);
+        const last = kept.at(-1);
+        const chunk = last && last.items.length < CHUNK ? last : { place: own, items: [], offsets: [], head: 0 };
+        if (chunk !== last) kept.push(chunk);
+        chunk.items.push(item);
+        chunk.offsets.push(own - chunk.place);
+        count++;
+      }
+    }
+    this.#chunks = kept;
+    this.#count = count;
+    this.#deleted = 0;
+  }
 }

@@ -179,8 +179,7 @@ export class Commands {
     if (refused) return refused;
     const { action, request, running } = job;
     const leased = action.spec.lease === true;
-    if (leased && this.#leases.has(action.name))
-      return failure('lease_busy', 'A command of this action is running.');
+    if (leased && this.#leases.has(action.name)) return failure('lease_busy', 'A command of this action is running.');
     if (leased) this.#leases.add(action.name);
     running.started = true;
     this.#options.ack(request.commandId);
