@@ -98,7 +98,7 @@ export const KINDS = {
 
   site: { holds: 'HASH of a site: its definition', ends: 'kept' },
   sites: { holds: 'ZSET by name: user NUL site', ends: 'emptied' },
-  session: { holds: 'HASH of a session, with its grants (see sites/lib-sites.lua)', ends: 'ttl' },
+  session: { holds: 'HASH of a session, with its grants (see sites.lua)', ends: 'ttl' },
   sessions: { holds: 'ZSET of a site, by name: session NUL its hash', ends: 'ttl' },
   sessionends: { holds: 'ZSET of a site: session NUL its hash, by when it is forgotten', ends: 'ttl' },
   token: { holds: 'STRING of a token: the hash of its session, and its grant', ends: 'ttl' },

@@ -14,7 +14,7 @@ export type ClaimResult = Pick<ConformanceClaim, 'name' | 'section' | 'says'> & 
   readonly verdict: 'ok' | 'fails' | 'unused' | 'left_out' | 'not_run';
   readonly remark?: string;
   readonly expected?: string;
-  readonly came?: string;
+  readonly received?: string;
   readonly why?: string;
 };
 
@@ -80,7 +80,7 @@ async function resultOf(claim: ConformanceClaim, trial: Trial, leftOut: readonly
   } catch (error) {
     if (error instanceof NoVerdict) return { ...about, verdict: error.verdict, why: error.message };
     if (!(error instanceof ClaimFailure)) throw error;
-    const { expected, came } = error;
-    return { ...about, verdict: leftOut.includes(name) ? 'left_out' : 'fails', expected, came };
+    const { expected, received } = error;
+    return { ...about, verdict: leftOut.includes(name) ? 'left_out' : 'fails', expected, received };
   }
 }

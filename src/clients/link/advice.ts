@@ -1,10 +1,11 @@
 /** Checks the options of all client libraries, and says, also on the console, what helps when a connection fails. */
 
-/** Throws TypeError, with the address that was probably meant, unless `url` is the address of a link. */
+/** Throws TypeError, with the address that was probably meant, unless `url` can be the address of a link. */
 export function checkLinkUrl(url: unknown): void {
   const { protocol = '', host, pathname = '' } = partsOf(url);
-  if (/^wss?:$/.test(protocol) && pathname.endsWith('/connect')) return;
-  const meant = host && `${protocol.replace('http', 'ws')}//${host}${pathname.replace(/\/*$/, '/connect')}`;
+  // Another path is accepted, because a proxy may map it to the relay's /connect.
+  if (/^wss?:$/.test(protocol) && pathname !== '/') return;
+  const meant = host && `${protocol.replace('http', 'ws')}//${host}${pathname.replace(/(\/connect)?\/*$/, '/connect')}`;
   throw wrong('url', url, `an address such as ${meant || 'ws://127.0.0.1:4400/connect'}`);
 }
 
@@ -64,7 +65,10 @@ type LinkDown = {
 
 /** Returns why a link is down, and what helps. */
 export function linkAdvice({ url, reason, said, accepted }: LinkDown): string {
-  const other = accepted || said !== null ? `The link to ${url} ended: ${reason}.` : unreachable(url);
+  const path = new URL(url).pathname.endsWith('/connect')
+    ? ''
+    : ' Without a proxy that maps it, the path ends in /connect.';
+  const other = accepted || said !== null ? `The link to ${url} ended: ${reason}.` : unreachable(url) + path;
   return `${HELP[reason] ?? other}${said === null ? '' : ` (${said})`}`;
 }
 

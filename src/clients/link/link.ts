@@ -31,7 +31,7 @@ import {
 
 /** The options of every library that keeps a link. */
 export type LinkOptions = {
-  /** The relay's `/connect`, `ws://` or `wss://`. */
+  /** The relay's `/connect`, or the address that a proxy maps to it; `ws://` or `wss://`. */
   readonly url: string;
   /**
    * A token, or a function that returns one. The function is called before each connection and each renewal. A constant
