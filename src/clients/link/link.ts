@@ -43,7 +43,7 @@ export type LinkOptions = {
   /**
    * Called at each change of the status. `onError` receives what this callback throws. Where nothing receives the
    * status, the library warns on the console of an attempt that failed, once until the next link, and of an end that
-   * nobody asked for.
+   * the program did not cause.
    */
   readonly onStatus?: (status: LinkStatus) => void;
   /**
