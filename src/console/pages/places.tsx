@@ -62,8 +62,8 @@ export function PlacesPage() {
           empty={
             <Empty title="No client reports a context">
               <p>
-                A client reports its tabs, flows and workers with <code>runtime.report</code>. They go when it stops, or
-                when its connection is forgotten.
+                A client reports its tabs, flows and workers with <code>reportContexts</code> of its runtime. They go
+                when it stops, or when its connection is forgotten.
               </p>
             </Empty>
           }

@@ -63,8 +63,8 @@ export function SitesPage() {
         empty={
           <Empty title="No site is registered">
             <p>
-              A host registers one with <code>registerSite</code>, from <code>callboard/host</code>. The demo has a task
-              board: <code>npm run demo</code>.
+              A host registers one with <code>site</code> of its runtime. The demo has a task board:{' '}
+              <code>npm run demo</code>.
             </p>
           </Empty>
         }
