@@ -289,7 +289,7 @@ function row({ userId, clientId, clientType }: Omit<CastMember, 'habit' | 'about
   return `  ${userId.padEnd(6)} ${clientId.padEnd(12)} ${clientType.padEnd(8)} ${about}`;
 }
 
-/** Returns rows for the board's host and its pages. Whoever opens a page needs no credential of the relay. */
+/** Returns rows for the board's host and its pages. A person who opens a page needs no credential of the relay. */
 function boardRows(board: readonly BoardPage[], page: PagePlan): readonly string[] {
   if (board.length === 0) return [];
   const viewers = page.kind === 'browser' ? 'both are in a real page; open one too' : 'open it';

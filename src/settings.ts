@@ -119,27 +119,36 @@ function given(member: keyof ShareBound, value: number | undefined): Partial<Sha
   return value === undefined ? {} : { [member]: value };
 }
 
-// The range of each numeric setting. Of an embedded relay, all but those of the audit are checked.
+// The range of each numeric setting. Those of an embedded relay are checked too.
 
 type Range = { readonly min: number; readonly max: number };
 
-/** The range of each numeric setting, both ends included. The numbers are milliseconds, days, bytes or counts. */
+/**
+ * The range of each numeric setting, by its path in the settings of an embedded relay. Both ends are included. The
+ * numbers are milliseconds, days, bytes or counts.
+ */
 export const RANGES = {
   retentionMs: { min: 1000, max: 365 * 24 * 3600_000 },
   idempotencyWindowMs: TERMINAL_RANGE_MS,
   streamMaxMessages: { min: 1, max: 10_000_000 },
   inboundBytesPerSecond: { min: 1024, max: 1024 * 1024 * MIB },
   unauthenticatedSockets: { min: 1, max: 10_000_000 },
-  auditDays: { min: 1, max: 3650 },
-  auditMaxRows: { min: 100, max: 1_000_000 },
+  'audit.days': { min: 1, max: 3650 },
+  'audit.maxRows': { min: 100, max: 1_000_000 },
   maxBodyBytes: { min: 1024, max: 64 * MIB },
 } as const satisfies Readonly<Record<string, Range>>;
 
-type RangedSettings = { readonly [Name in keyof typeof RANGES]?: number | undefined };
+type RangedSettings = {
+  readonly [Name in keyof typeof RANGES as Name extends `audit.${string}` ? never : Name]?: number | undefined;
+} & { readonly audit?: { readonly days?: number; readonly maxRows?: number } | undefined };
 
 /** Checks numeric settings. Throws `invalid_argument`, naming every number that is not a whole number in its range. */
-export function checkRanges(settings: RangedSettings): void {
-  const given: Readonly<Record<string, unknown>> = { ...settings };
+export function checkRanges({ audit, ...settings }: RangedSettings): void {
+  const given: Readonly<Record<string, unknown>> = {
+    ...settings,
+    'audit.days': audit?.days,
+    'audit.maxRows': audit?.maxRows,
+  };
   const errors = Object.entries(RANGES).flatMap(([parameter, range]): readonly InputError[] =>
     given[parameter] === undefined || isWithin(given[parameter], range)
       ? []
@@ -223,8 +232,8 @@ export const SETTINGS = z.object({
     AUDIT_KEYS,
     `expected at most ${AUDIT_KEYS} lines: the key, and the ones before it`,
   ).optional(),
-  AUDIT_DAYS: ranged(RANGES.auditDays).default(AUDIT_KEEP_MS / DAY_MS),
-  AUDIT_MAX_ROWS: ranged(RANGES.auditMaxRows).default(AUDIT_ROWS),
+  AUDIT_DAYS: ranged(RANGES['audit.days']).default(AUDIT_KEEP_MS / DAY_MS),
+  AUDIT_MAX_ROWS: ranged(RANGES['audit.maxRows']).default(AUDIT_ROWS),
   REVEAL: z.enum(['argument', 'mutation', 'off'], 'expected argument, mutation or off').default('argument'),
   POLICY_FILE: z.string().optional(),
   SPILL_DIR: z.string().optional(),

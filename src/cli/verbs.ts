@@ -117,8 +117,12 @@ export const VERBS: readonly Verb[] = [
     name: 'nodes drain',
     brief: 'Make a node take no new work and close its links',
     args: ['node'],
-    flags: { within: 'How long live commands may take to end (default 10s)', ...YES_FLAG },
-    examples: ['nodes drain node-a --within 60s --yes'],
+    flags: {
+      within: 'How long live commands may take to end (default 10s)',
+      reason: 'Why, for the audit',
+      ...YES_FLAG,
+    },
+    examples: ["nodes drain node-a --within 60s --reason 'a new kernel' --yes"],
     load: async () => (await import('./run/status.ts')).nodesDrain,
   },
   {

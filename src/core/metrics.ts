@@ -25,7 +25,7 @@ const COUNTERS = {
   messages_ingested: 'Messages received for ingestion, by verdict.',
   context_reports: 'Reports of contexts and windows, by outcome.',
   replies_dropped: 'Replies dropped because their waiter no longer existed.',
-  links_opened: 'Client links opened, by kind.',
+  links_opened: 'Links opened, by kind: `client` or `caller`.',
   links_closed: 'Client links closed, by cause.',
   frames_refused: 'Frames refused, by code.',
   requests:

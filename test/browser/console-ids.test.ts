@@ -1,6 +1,7 @@
 /** Tests that no page cuts a name, however long the ids of users, clients and actions are. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { createAdmin } from '../../src/clients/admin/index.ts';
 import { createHttpCaller } from '../../src/clients/caller/index.ts';
 import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
 import { startRealRelay, type RealRelay } from '../clients/kit/real-relay.ts';
@@ -15,6 +16,8 @@ const CLIENTS = [
   `scanner-04-${'in-the-back-of-the-warehouse-hall-b-'.repeat(3)}`.slice(0, 100),
   'X'.repeat(100),
 ] as const;
+/** The id of a place and of a site. */
+const LONG = `board-${'of-the-second-floor-'.repeat(5)}`.slice(0, 100);
 const ACTION = `receipt.${'print-again-'.repeat(9)}`.slice(0, 100);
 
 let browser: Browser;
@@ -25,7 +28,7 @@ let commandId: string;
 
 beforeAll(async () => {
   [browser, relay] = await Promise.all([launchChromium(), startRealRelay()]);
-  const token = await relay.token(USER, 'connect', 'invoke');
+  const token = await relay.token(USER, 'connect', 'invoke', 'host');
   runtimes = await Promise.all(
     CLIENTS.map(async (clientId) => {
       const runtime = createRuntime({ url: relay.link, token, clientId, clientType: 'console' });
@@ -43,6 +46,14 @@ beforeAll(async () => {
   // These calls have a waiter for as long as the tests run.
   for (const target of targets)
     void caller.invoke({ ...target, action: 'wait' }, {}, { respondWithinMs: 300_000 }).catch(() => undefined);
+  reportPlaces();
+  await registerSite(token);
+  // The client connects again by itself, so that it is also listed among those that reconnect most.
+  const [first] = runtimes;
+  const connected = new Promise((done) => first?.onStatus(({ state }) => state === 'connected' && done(state)));
+  const reason = `${USER} asked for it: ${CLIENTS[1]}`;
+  await createAdmin({ url: relay.url, token: relay.admin }).disconnect({ userId: USER, clientId: CLIENTS[0], reason });
+  await connected;
   ({ page } = await openConsole(browser, `${relay.url}/console/nowhere`, { token: relay.admin }));
 }, 60_000);
 afterAll(async () => {
@@ -50,6 +61,23 @@ afterAll(async () => {
   await Promise.all((runtimes ?? []).map((runtime) => runtime.close({ withinMs: 0 })));
   await relay?.[Symbol.asyncDispose]();
 });
+
+/** Reports a worker with a task, in a window, under ids of 100 characters. */
+function reportPlaces(): void {
+  const place = { windowId: LONG, ownership: 'worker' } as const;
+  const window = { type: 'normal', state: 'normal', status: 'open', focused: true, incognito: false } as const;
+  runtimes[0]?.reportWindows([{ ...place, ...window, draining: false, tabCount: 2 }]);
+  runtimes[0]?.reportContexts([{ ...place, contextId: LONG, status: 'active', taskId: LONG }]);
+}
+
+/** Registers a site with an id of 100 characters, and opens a session of it. */
+async function registerSite(token: string): Promise<void> {
+  const site = { siteId: LONG, eventNames: [LONG], actions: [ACTION], capabilityProfile: { actionInvocation: true } };
+  await runtimes[0]?.site(site).registered;
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  const opened = await fetch(`${relay.url}/sites/${LONG}/sessions`, { method: 'POST', headers, body: '{}' });
+  expect(opened.status).toBe(200);
+}
 
 const client = `${encodeURIComponent(USER)}/${CLIENTS[0]}`;
 /** The pages that name a user, a client or an action, each with a text that its data shows. */
@@ -59,7 +87,7 @@ const PAGES: readonly (readonly [path: string, text: string])[] = [
   ['calls/COMMAND', 'What is proven'],
   ['waits', CLIENTS[1]],
   ['clients', CLIENTS[1]],
-  ['clients?view=reconnects', 'No client reconnected'],
+  ['clients?view=reconnects', CLIENTS[0]],
   [`clients/${client}`, ACTION],
   ['actions', ACTION],
   ['users', USER],
@@ -69,10 +97,11 @@ const PAGES: readonly (readonly [path: string, text: string])[] = [
   [`history?stream=${encodeURIComponent(`${USER}/links`)}`, 'on this page'],
   [`history?stream=${encodeURIComponent(`${USER}/clients/${CLIENTS[0]}`)}`, 'on this page'],
   ['capacity', USER],
-  ['places', 'No client reports a context'],
-  ['sites', 'No site is registered'],
+  ['places', LONG],
+  ['sites', LONG],
+  [`sites/${encodeURIComponent(USER)}/${LONG}`, ACTION],
   ['nodes', 'Reporting'],
-  ['audit', 'No operator'],
+  ['audit', CLIENTS[0]],
 ];
 
 /**
@@ -138,7 +167,10 @@ describe.each([
     await page.locator('#main').getByText(text).first().waitFor();
     expect(await unseen()).toEqual([]);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
-    expect(await axeViolations(page)).toEqual([]);
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      expect([colorScheme, await axeViolations(page)]).toEqual([colorScheme, []]);
+    }
   });
 });
 

@@ -179,6 +179,21 @@ describe('what is copied of a call', () => {
   });
 });
 
+it('a call that was cancelled before it was sent claims nothing of the client', async () => {
+  const away = { userId: 'alice', clientId: 'away' };
+  const waiting = { connectWithinMs: 60_000, waitFor: 'admitted' } as const;
+  const { handle } = await bench.caller.invoke({ ...away, action: 'notes.add' }, {}, waiting);
+  await bench.caller.cancel(handle);
+  await goTo(page, `calls/alice/away/${handle.commandId}`);
+  await main()
+    .locator('.tl-body', { hasText: 'Cancellation requested' })
+    .getByText('Nothing had been written')
+    .waitFor();
+  expect(await main().locator('.tl-body h3').allInnerTexts()).toEqual([
+    ...['Admitted', 'Cancellation requested', 'Cancelled'],
+  ]);
+});
+
 describe('axe finds no fault, in either theme,', () => {
   /** How each dialog is opened: from which page, and by what. */
   const DIALOGS: readonly (readonly [name: string, path: string, open: () => Promise<void>])[] = [

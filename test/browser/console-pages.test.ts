@@ -199,6 +199,10 @@ it('before sign-in only its own files are requested; the overview then takes at 
   await fresh.goto(`${bench.relay.url}/console/`);
   await fresh.getByLabel('Token').waitFor();
   expect(asked.filter((path) => !path.startsWith('/console/'))).toEqual([]);
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await fresh.emulateMedia({ colorScheme });
+    expect([colorScheme, await axeViolations(fresh)]).toEqual([colorScheme, []]);
+  }
   await fresh.getByLabel('Token').fill(bench.relay.admin);
   await fresh.keyboard.press('Enter');
   await fresh.getByText('How calls ended').waitFor();

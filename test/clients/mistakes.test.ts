@@ -92,6 +92,16 @@ describe('a wrong option or spec throws at once, and says what is right', () => 
     ],
     ['a token with Bearer', () => silent(`token: 'Bearer x'`), 'without "Bearer"'],
     ['an http:// address', () => silent(`url: 'http://${host}'`), 'an address such as ws://HOST/connect expected'],
+    [
+      'an http:// address of a link',
+      () => silent(`url: 'http://${host}/connect'`),
+      'an address such as ws://HOST/connect expected',
+    ],
+    [
+      'an https:// address with a base path',
+      () => silent(`url: 'https://${host}/base/'`),
+      'an address such as wss://HOST/base/connect expected',
+    ],
     ['no /connect', () => silent(`url: 'ws://${host}/'`), 'an address such as ws://HOST/connect expected'],
     ['no scheme', () => silent(`url: '${host}/connect'`), 'an address such as ws://127.0.0.1:4400/connect expected'],
     ['an unknown type', () => silent(`clientType: 'kiosk'`), 'one of browser, console, mobile, web expected'],
@@ -189,7 +199,12 @@ describe('a client that reaches no relay warns of the first attempt, and tries a
       () => `url: 'ws://${nowhere}/connect'`,
       () => `ws://${nowhere}/connect. Does it run`,
     ],
-    ['a path that does not exist', () => `url: 'ws://${host}/relay/connect'`, () => 'are host, port and path right?'],
+    [
+      'a path that does not exist',
+      () => `url: 'ws://${host}/relay/connect'`,
+      () => 'are host, port and path right? It',
+    ],
+    ['a path without /connect', () => `url: 'ws://${host}/relay'`, () => 'The path of a relay ends in /connect. It tries again.'],
     ['a token function that fails', () => `token: () => Promise.reject(new Error('no vault'))`, () => 'no vault'],
     ['a token function that repeats', () => `token: () => 'nonsense'`, () => 'The relay refused the token'],
   ])('%s', async (_, options, says) => {

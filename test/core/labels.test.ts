@@ -27,6 +27,17 @@ describe('labels of a client', () => {
     expect(hasLabels({ metadata }, [{ key: 'name', value: 'cafe' }])).toBe(false);
     expect(hasLabels(null, [{ key: 'name', value: 'café' }])).toBe(false);
   });
+
+  it.each([
+    ['1e3', '1000'],
+    ['1E-1', '0.1'],
+    ['1.2e1', '12'],
+    ['12345678901234567890', '12345678901234567000'],
+  ])('are found however a number is written: %s', (written, value) => {
+    const metadata = `{"size":${written}}` as ReturnType<typeof toJson>;
+    expect(hasLabels({ metadata }, [{ key: 'size', value }])).toBe(true);
+    expect(hasLabels({ metadata }, [{ key: 'size', value: `${value}1` }])).toBe(false);
+  });
 });
 
 describe('labels of a filter', () => {

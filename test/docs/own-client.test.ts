@@ -48,7 +48,7 @@ test('`callboard conformance` names what the client lacks', async () => {
   expect(failed.map(({ name }) => name)).toEqual([
     ...['handler_failed', 'cancel', 'repeat_running', 'repeat_ended', 'remaining_ms', 'site_params', 'reconnect'],
   ]);
-  expect(failed[0]).toMatchObject({ section: 5, expected: expect.any(String), came: expect.any(String) });
+  expect(failed[0]).toMatchObject({ section: 5, expected: expect.any(String), received: expect.any(String) });
 }, 120_000);
 
 test('a program that does not start, a wrong claim and a port in use are said', async () => {

@@ -120,7 +120,7 @@ describe('invokeAction', () => {
     }
   });
 
-  it('fails with an error, and no refusal, where nobody asks or nothing is proven', async () => {
+  it('fails with an error, and no refusal, without a requester or a proof', async () => {
     for (const code of ['unauthenticated', 'internal', 'store_unavailable'] as const) {
       const { core } = fakeCore({ invoke: () => fail(code, 'No.') });
       expect(await codeOf(INVOKE, { core, variables: { input } })).toBe(code);

@@ -120,11 +120,11 @@ export function returnClaims(): readonly ConformanceClaim[] {
         const ids = ended.map(({ id }) => id);
         const all = (): true | undefined => (ids.every((id) => again().includes(id)) ? true : undefined);
         await trial.peer.until(all, trial.options.withinMs);
-        const came = again().filter((id) => ids.includes(id));
-        if (came.join() !== ids.join())
+        const repeated = again().filter((id) => ids.includes(id));
+        if (repeated.join() !== ids.join())
           throw new ClaimFailure(
             `the ends of ${ids.join(' and ')} again, in this order`,
-            came.join(', ') || 'none of them',
+            repeated.join(', ') || 'none of them',
           );
       },
     },

@@ -16,15 +16,15 @@ export interface ClientProgram {
 /** Starts the client under test. `changed` must be called when the program ends. */
 export type StartProgram = (changed: () => void) => ClientProgram;
 
-/** The failure of a claim: what PROTOCOL.md expects of the client, and what came. */
+/** The failure of a claim: what PROTOCOL.md expects of the client, and what it sent. */
 export class ClaimFailure extends Error {
   readonly expected: string;
-  readonly came: string;
+  readonly received: string;
 
-  constructor(expected: string, came: string) {
-    super(`expected ${expected}; came ${came}`);
+  constructor(expected: string, received: string) {
+    super(`expected ${expected}; received ${received}`);
     this.expected = expected;
-    this.came = came;
+    this.received = received;
   }
 }
 
@@ -190,7 +190,7 @@ export class Trial {
       () => find() ?? (sent.link.closeCode === null ? undefined : null),
       withinMs + extraMs,
     );
-    if (!found) throw new ClaimFailure(expected, this.#cameOf(sent));
+    if (!found) throw new ClaimFailure(expected, this.#receivedOf(sent));
     return found;
   }
 
@@ -204,8 +204,8 @@ export class Trial {
     await this.endOf(this.command({}), 'the end of an echo of `{}`');
   }
 
-  /** Describes what came about a command instead of what was expected. */
-  #cameOf(sent: SentCommand): string {
+  /** Describes what the client sent about a command instead of what was expected. */
+  #receivedOf(sent: SentCommand): string {
     const frames = this.framesOf(sent).map(shown);
     const code = sent.link.closeCode;
     const lost =

@@ -317,9 +317,13 @@ function timelineText(call: CaseFile, delivery: Delivery): string {
 /** Returns the entries in the order of their times. One that is not proven has no time, and stays among the stages. */
 function entriesOf(call: CaseFile, delivery: Delivery): readonly Entry[] {
   const late = call.history.items.filter(({ kind }) => kind === 'late_result');
+  const asked =
+    delivery.dispatched_at === null
+      ? 'nothing had been written to the client'
+      : 'sent to the client, which may have run before that';
   const entries = [
     ...stagesOf(call, delivery),
-    entry(delivery.cancel_requested_at, 'cancellation requested', 'sent to the client, which may have run before that'),
+    entry(delivery.cancel_requested_at, 'cancellation requested', asked),
     entry(delivery.terminal_at, endWord(call), endText(call)),
     ...late.map(({ at, message_id }) => lateEntry(call, at, message_id)),
   ].filter((known) => known !== null);

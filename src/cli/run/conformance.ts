@@ -31,7 +31,7 @@ export const conformance: RunVerb = async ({ io, clock, args, flags, lists, stop
   const printed = (text: string): void => void (tail = (tail + text).slice(-TAIL_CHARS));
   const started: StartProgram = (changed) =>
     startProgram(args, { env: { ...io.env, RELAY: url, TOKEN: token }, printed, changed });
-  const came = await checkClient({
+  const connected = await checkClient({
     ...{ clock, token, action, leftOut, stopped, port: readPort(flags['port']) },
     withinMs: readMs(flags['within'], WITHIN_MS, '--within'),
     connectWithinMs: args.length > 0 ? START_MS : AUTHOR_MS,
@@ -45,10 +45,10 @@ export const conformance: RunVerb = async ({ io, clock, args, flags, lists, stop
       if (json === undefined) io.print(resultLine(result));
     },
   }).catch(explain);
-  const ok = came && results.every(({ verdict }) => verdict !== 'fails');
-  if (json === undefined && came) io.print(summary(results));
+  const ok = connected && results.every(({ verdict }) => verdict !== 'fails');
+  if (json === undefined && connected) io.print(summary(results));
   if (json !== undefined) io.print(`${JSON.stringify({ ok, claims: results })}\n`);
-  if (!came) io.complain('No client connected, or its first frame was no `hello` (PROTOCOL.md, section 3).\n');
+  if (!connected) io.complain('No client connected, or its first frame was no `hello` (PROTOCOL.md, section 3).\n');
   if (!ok && tail !== '') io.complain(`The client printed last:\n${tail.trimEnd()}\n`);
   return ok ? EXIT.done : EXIT.failed;
 };
@@ -136,12 +136,12 @@ function listLine({ name, section, says, optional }: ReturnType<typeof allClaims
   return `${name.padEnd(22)} section ${section}${optional === true ? ', optional' : ''}: ${says}\n`;
 }
 
-function resultLine({ name, section, says, optional, verdict, remark, expected, came, why }: ClaimResult): string {
+function resultLine({ name, section, says, optional, verdict, remark, expected, received, why }: ClaimResult): string {
   const about = `${name}${optional ? ' (optional)' : ''}: ${says}`;
   if (verdict === 'ok') return `ok       ${about}${remark === undefined ? '' : ` (${remark})`}\n`;
   if (verdict === 'unused' || verdict === 'not_run')
     return `${verdict === 'unused' ? 'unused ' : 'not run'}  ${about} (${why ?? ''})\n`;
-  return `${verdict === 'fails' ? 'FAILS: ' : 'left out'} ${about}. Expected ${expected ?? ''}; came ${came ?? ''}. See PROTOCOL.md, section ${section}.\n`;
+  return `${verdict === 'fails' ? 'FAILS: ' : 'left out'} ${about}. Expected ${expected ?? ''}; received ${received ?? ''}. See PROTOCOL.md, section ${section}.\n`;
 }
 
 function summary(results: readonly ClaimResult[]): string {
@@ -160,7 +160,7 @@ export type ClaimResult = Pick<ConformanceClaim, 'name' | 'section' | 'says'> & 
   readonly verdict: 'ok' | 'fails' | 'unused' | 'left_out' | 'not_run';
   readonly remark?: string;
   readonly expected?: string;
-  readonly came?: string;
+  readonly received?: string;
   readonly why?: string;
 };
 
@@ -226,7 +226,7 @@ async function resultOf(claim: ConformanceClaim, trial: Trial, leftOut: readonly
   } catch (error) {
     if (error instanceof NoVerdict) return { ...about, verdict: error.verdict, why: error.message };
     if (!(error instanceof ClaimFailure)) throw error;
-    const { expected, came } = error;
-    return { ...about, verdict: leftOut.includes(name) ? 'left_out' : 'fails', expected, came };
+    const { expected, received } = error;
+    return { ...about, verdict: leftOut.includes(name) ? 'left_out' : 'fails', expected, received };
   }
 }

@@ -225,9 +225,9 @@ export const capacityLs = listing('/delivery/tenants', {
 
 export const nodesDrain: RunVerb = async (run) => {
   const [node_id = ''] = run.args;
-  const within_ms = readMs(run.flags['within'], DRAIN_MS, '--within');
+  const body = { within_ms: readMs(run.flags['within'], DRAIN_MS, '--within'), reason: run.flags['reason'] };
   await confirmed(run, `Draining ${node_id}`, node_id);
-  const node = await run.relay.read(`/delivery/nodes${pathOf(node_id)}/drain`, { method: 'POST', body: { within_ms } });
+  const node = await run.relay.read(`/delivery/nodes${pathOf(node_id)}/drain`, { method: 'POST', body });
   run.io.print(objectText(node, run.output, { id: ['node_id'] }));
 };
 

@@ -22,7 +22,7 @@ export type PublisherOptions = Omit<RelayRequestOptions, 'url' | 'token'> & {
   readonly runtime: HostRuntime;
   /** The site whose events are published. */
   readonly siteId: string;
-  /** The relay's base address. Defaults to that of the runtime's link. */
+  /** The relay's base address. Defaults to that of the runtime's link, without its `/connect`. */
   readonly url?: string;
 };
 

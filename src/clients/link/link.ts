@@ -34,7 +34,7 @@ import {
 
 /** The options of every library that keeps a link. */
 export type LinkOptions = {
-  /** The relay's `/connect`, `ws://` or `wss://`. */
+  /** The relay's `/connect`, or the address that a proxy maps to it; `ws://` or `wss://`. */
   readonly url: string;
   /**
    * A token, or a function that returns one. The function is called before each connection and each renewal. A constant
@@ -46,7 +46,7 @@ export type LinkOptions = {
   /**
    * Called at each change of the status. `onError` receives what this callback throws. Where nothing receives the
    * status, the library warns on the console of an attempt that failed, once until the next link, and of an end that
-   * nobody asked for.
+   * the program did not cause.
    */
   readonly onStatus?: (status: LinkStatus) => void;
   /**

@@ -201,11 +201,12 @@ export async function takeToken(source: TokenSource | undefined): Promise<string
   return token;
 }
 
-/** Throws TypeError, with the address that was probably meant, unless `url` is the address of a link. */
+/** Throws TypeError, with the address that was probably meant, unless `url` can be the address of a link. */
 export function checkLinkUrl(url: unknown): void {
   const { protocol = '', host, pathname = '' } = partsOf(url);
-  if (/^wss?:$/.test(protocol) && pathname.endsWith('/connect')) return;
-  const meant = host && `${protocol.replace('http', 'ws')}//${host}${pathname.replace(/\/*$/, '/connect')}`;
+  // Another path is accepted, because a proxy may map it to the relay's /connect.
+  if (protocol.startsWith('ws') && pathname !== '/') return;
+  const meant = host && `${protocol.replace('http', 'ws')}//${host}${pathname.replace(/(\/connect)?\/*$/, '/connect')}`;
   throw wrong('url', url, `an address such as ${meant || 'ws://127.0.0.1:4400/connect'}`);
 }
 
@@ -265,7 +266,8 @@ type LinkDown = {
 
 /** Returns why a link is down, and what helps. */
 export function linkAdvice({ url, reason, said, accepted }: LinkDown): string {
-  const other = accepted || said !== null ? `The link to ${url} ended: ${reason}.` : unreachable(url);
+  const path = url.endsWith('/connect') ? '' : ' The path of a relay ends in /connect.';
+  const other = accepted || said !== null ? `The link to ${url} ended: ${reason}.` : unreachable(url) + path;
   return `${HELP[reason] ?? other}${said === null ? '' : ` (${said})`}`;
 }
 

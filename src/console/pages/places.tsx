@@ -15,7 +15,7 @@ import { FilterBar, choicesOf, oneOf, useUrlState, type Filter, type UrlState } 
 import { AsOf, ClientLink, Count, CutNotice, Empty, ErrorNotice, Nil, PageHead, Section } from '../ui/page.tsx';
 import { List, Table, pageOf, type Column } from '../ui/table.tsx';
 import { Ago, Since, StateMark, type ShapeName } from '../ui/values.tsx';
-import { capitalWord, plural } from '../ui/words.ts';
+import { capitalWord, nameClass, plural } from '../ui/words.ts';
 
 const STATUSES: readonly ContextStatus[] = ['ACTIVE', 'IDLE', 'STALE', 'CLOSED'];
 const OWNERSHIPS: readonly Ownership[] = ['WORKER', 'USER_OWNED'];
@@ -62,8 +62,8 @@ export function PlacesPage() {
           empty={
             <Empty title="No client reports a context">
               <p>
-                A client reports its tabs, flows and workers with <code>runtime.report</code>. They go when it stops, or
-                when its connection is forgotten.
+                A client reports its tabs, flows and workers with <code>reportContexts</code> of its runtime. They go
+                when it stops, or when its connection is forgotten.
               </p>
             </Empty>
           }
@@ -124,7 +124,11 @@ export const CONTEXT_COLUMNS: readonly Column<ContextRowFragment>[] = [
     head: 'Context',
     class: 'c-3',
     names: true,
-    cell: (row) => <span title={row.contextId}>{row.title ?? row.contextId}</span>,
+    cell: ({ contextId, title }) => (
+      <span title={contextId} class={nameClass(title ?? contextId)}>
+        {title ?? contextId}
+      </span>
+    ),
   },
   { head: 'Client', class: 'nw c-4 c-end', cell: (row) => <ClientLink {...row} /> },
   { head: 'Ownership', class: 'nw c-off', cell: (row) => capitalWord(row.ownership) },

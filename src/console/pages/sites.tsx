@@ -18,7 +18,7 @@ import { useUrlState, type Filter } from '../ui/filters.tsx';
 import { ActError, AsOf, Empty, ErrorNotice, Facts, Loading, Nil, PageHead, Section } from '../ui/page.tsx';
 import { List, Table, pageOf, type Column } from '../ui/table.tsx';
 import { ShortId, StateMark, Time, Until, type ShapeName } from '../ui/values.tsx';
-import { capitalWord } from '../ui/words.ts';
+import { capitalWord, nameClass } from '../ui/words.ts';
 
 type SiteRow = SitesQuery['sites']['nodes'][number];
 
@@ -31,7 +31,16 @@ const hrefOf = (row: SiteRow): string => pagePath(`sites/${segments(ownerOf(row)
 
 const COLUMNS: readonly Column<SiteRow>[] = [
   { head: 'Host', class: 'c-1', cell: (row) => <HostMark {...row} /> },
-  { head: 'Site', class: 'c-3', names: true, cell: (row) => <a href={hrefOf(row)}>{row.title ?? row.siteId}</a> },
+  {
+    head: 'Site',
+    class: 'c-3',
+    names: true,
+    cell: (row) => (
+      <a href={hrefOf(row)} class={nameClass(row.title ?? row.siteId)}>
+        {row.title ?? row.siteId}
+      </a>
+    ),
+  },
   { head: 'Owner', class: 'nw c-4 c-end', cell: ownerOf },
   { head: 'Client', class: 'nw c-off', cell: ({ clientId }) => clientId },
   {
@@ -63,8 +72,8 @@ export function SitesPage() {
         empty={
           <Empty title="No site is registered">
             <p>
-              A host registers one with <code>registerSite</code>, from <code>callboard/host</code>. The demo has a task
-              board: <code>npm run demo</code>.
+              A host registers one with <code>site</code> of its runtime. The demo has a task board:{' '}
+              <code>npm run demo</code>.
             </p>
           </Empty>
         }

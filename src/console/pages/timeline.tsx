@@ -66,7 +66,10 @@ function timelineOf(call: CallDetails): readonly TimelineEntry[] {
   const stages = stagesOf(call, delivery);
   const end = endOf(call, delivery);
   const around = [...contextOf(call, delivery), ...lateOf(call)];
-  const before = around.filter(({ at }) => at !== null && (!end?.at || at < end.at));
+  // What comes first of two entries of one millisecond: a cancellation before the end, the end before a late result.
+  const isBefore = ({ at, shape }: TimelineEntry): boolean =>
+    at !== null && (!end?.at || at < end.at || (at === end.at && shape !== 'late'));
+  const before = around.filter(isBefore);
   const after = around.filter((entry) => !before.includes(entry)).sort(byTime);
   const timed = [...stages, ...before].sort(byTime);
   const lastStage = timed.findLastIndex(({ shape }) => shape === 'proven');
@@ -146,7 +149,10 @@ function endText(outcome: string, clientId: string): string {
 function contextOf({ connection, clientId }: CallDetails, delivery: Delivery): readonly TimelineEntry[] {
   const entries: TimelineEntry[] = [];
   if (delivery.cancelRequestedAt !== null) {
-    const text = 'A cancellation was sent to the client. It may have run before that.';
+    const text =
+      delivery.dispatchedAt === null
+        ? 'Nothing had been written to the client.'
+        : 'A cancellation was sent to the client. It may have run before that.';
     entries.push(context(delivery.cancelRequestedAt, 'Cancellation requested', text, 'Delivery record'));
   }
   if (connection && connection.connectedAt > delivery.admittedAt) {

@@ -93,7 +93,7 @@ export function UserPage() {
   return (
     <>
       <PageHead title={userId} crumbs={crumbs} acts={acts}>
-        What is known of this user now, from one request.
+        What is known of this user now.
       </PageHead>
       <ErrorNotice query={query} what="this user" />
       <LiveNotice />

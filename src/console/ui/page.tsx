@@ -325,7 +325,7 @@ export function loaded<Props extends object, Room>(
   return lazy(() => read().catch(() => Unloaded));
 }
 
-/** The least time between two reloads that nobody asked for, in milliseconds. */
+/** The least time between two automatic reloads, in milliseconds. */
 const RELOAD_MS = 60_000;
 const RELOADED = 'callboard:reloaded';
 

@@ -446,13 +446,17 @@ export function labelsOf(connection: Labelled): ReadonlyMap<string, string> {
   return found;
 }
 
+/**
+ * Matches metadata that may spell a value otherwise than labels do: with an escape, or as a number such as `1e3`. Other
+ * metadata need not be parsed to know that they lack a value which their text does not contain.
+ */
+const OTHER_SPELLING = /\\|\d[.eE]|\d{16}/;
+
 /** Whether a connection has every one of these labels. A client without a connection has no labels. */
 export function hasLabels(connection: Labelled | null, wanted: readonly Label[]): boolean {
   if (!connection?.metadata) return wanted.length === 0;
   const { metadata } = connection;
-  // Most metadata need not be parsed: a text that has no escapes and does not contain a value does not have the label.
-  // (A number that is not written as JavaScript writes it, such as `1e3`, is therefore not found.)
-  if (!metadata.includes('\\') && wanted.some(({ value }) => !metadata.includes(value))) return false;
+  if (wanted.some(({ value }) => !metadata.includes(value)) && !OTHER_SPELLING.test(metadata)) return false;
   const labels = labelsOf(connection);
   return wanted.every(({ key, value }) => labels.get(key) === value);
 }
@@ -460,7 +464,7 @@ export function hasLabels(connection: Labelled | null, wanted: readonly Label[])
 /** Whether the value of a label of the connection contains this text, which is in lower case. */
 function hasLabelWith(connection: Labelled, text: string): boolean {
   const { metadata } = connection;
-  if (metadata === null || (!metadata.includes('\\') && !metadata.toLowerCase().includes(text))) return false;
+  if (metadata === null || (!metadata.toLowerCase().includes(text) && !OTHER_SPELLING.test(metadata))) return false;
   return labelsOf(connection)
     .values()
     .some((value) => value.toLowerCase().includes(text));

@@ -195,7 +195,7 @@ describe.concurrent('a wrong client', () => {
   test.each(Object.entries(FAULTS))('fails exactly the claim %s', async (name, fault) => {
     const results = await checkWrong(fault);
     const failed = [...results.values()].filter(({ verdict }) => verdict === 'fails');
-    expect(failed.map(({ name: claim, expected, came }) => [claim, expected, came])).toEqual([
+    expect(failed.map(({ name: claim, expected, received }) => [claim, expected, received])).toEqual([
       [name, expect.any(String), expect.any(String)],
     ]);
   });

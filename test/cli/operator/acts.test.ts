@@ -166,10 +166,11 @@ describe('nodes drain', () => {
     const there = { CALLBOARD_URL: other.url, CALLBOARD_TOKEN: other.admin };
     const [node = ''] = (await run(['nodes', 'ls', '-o', 'ids'], { env: there })).out.split('\n');
     expect(await run(['nodes', 'drain', node], { env: there })).toMatchObject({ code: 2 });
-    const drained = await run(['nodes', 'drain', node, '--yes', '--within', '1s', '-o', 'json'], { env: there });
+    const flags = ['--yes', '--within', '1s', '--reason', 'a new kernel', '-o', 'json'];
+    const drained = await run(['nodes', 'drain', node, ...flags], { env: there });
     expect([drained.code, JSON.parse(drained.out)]).toMatchObject([0, { node_id: node, draining: true }]);
     const audit = await run(['audit', 'ls', '--action', 'drain'], { env: there });
-    expect(audit.out).toContain(` node ${node} `);
+    expect(audit.out).toMatch(new RegExp(` node ${node} .* a new kernel$`, 'm'));
     expect(await run(['nodes', 'drain', 'none', '--yes'], { env: there })).toMatchObject({ code: 3 });
     if ((await run(['nodes', 'ls', '-o', 'ids'], { env: there })).out.trimEnd().includes('\n')) return;
     const alice = { ...there, CALLBOARD_TOKEN: await other.token('alice', 'invoke') };

@@ -36,6 +36,16 @@ No message of it is retained.
 `);
 });
 
+it('says of a call that was cancelled before it was sent that nothing was written', () => {
+  const at = '2026-01-31T23:59:59.500Z';
+  const delivery = { ...DELIVERY, dispatched_at: null, terminal_at: at, cancel_requested_at: at };
+  const text = caseFileText({ ...RUNNING, outcome: 'cancelled', delivery });
+  expect(text.match(/(cancellation requested|cancelled)( .*)?$/gm)).toEqual([
+    'cancellation requested  nothing had been written to the client',
+    'cancelled',
+  ]);
+});
+
 it('shows what is not proven about an unknown end, and a late result after it', () => {
   const late = { message_id: 'c1:late', at: '2026-02-01T00:01:00.000Z', kind: 'late_result', stream: 's' } as const;
   const text = caseFileText({

@@ -21,10 +21,14 @@ const recipe = (file: string): Promise<any> => import(join(RECIPES, file));
 const LIBRARIES: Readonly<Record<string, Refused>> = {
   async 'Apollo Client'(given, take) {
     const client: ApolloClient = (await recipe('apollo.mjs')).createApolloClient(given);
-    client
+    const subscription = client
       .subscribe({ query: gql(CONNECTION_EVENTS) })
       .subscribe(({ error }) => take(Object(error).errors && codeOf(Object(error).errors)));
-    return () => client.stop();
+    return () => {
+      // `stop` alone ends no subscription: it would connect again during the tests after this one.
+      subscription.unsubscribe();
+      client.stop();
+    };
   },
   async urql(given, take) {
     const client: Client = (await recipe('urql.mjs')).createUrqlClient(given);
