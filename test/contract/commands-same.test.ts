@@ -269,9 +269,10 @@ describe('memory and Redis', () => {
     for (const bench of open.splice(0)) await bench.close();
   });
 
-  it('show the same after each act of any sequence', { timeout: 600_000 }, async () => {
+  const ways = [undefined, 'on', 'careful'] as const;
+  it.each(ways)('show the same after each act (transactions %s)', { timeout: 600_000 }, async (transactions) => {
     const property = fc.asyncProperty(steps, async (sequence) => {
-      const sides = [await sideOf(memory()), await sideOf(await redisBench({ partitions: 1 }))] as const;
+      const sides = [await sideOf(memory()), await sideOf(await redisBench({ partitions: 1, transactions }))] as const;
       open.push(...sides);
       const state: State = { links: new Map(), waits: [], keys: [], acts: 0 };
       for (const step of [...UP, ...sequence]) {

@@ -35,6 +35,13 @@ export type RedisParts = {
   readonly leaseMs: number;
   /** The cache of live commands' records; by default each store creates its own. */
   readonly held?: HeldCommands | undefined;
+  /** The clock of the store, which transactions need. */
+  readonly clock?: Pick<Clock, 'now'> | undefined;
+  /**
+   * Whether admissions, dispatches and first ends are transactions of core's rules; `careful`: each is decided on its
+   * own, as if another had failed. By default all are acts in Lua.
+   */
+  readonly transactions?: 'on' | 'careful' | undefined;
   /** The waits of this process's callers; by default each store creates its own list. */
   readonly waits?: LocalWaits | undefined;
 };

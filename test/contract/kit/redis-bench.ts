@@ -32,7 +32,14 @@ export type RedisBench = Bench & {
 export type RedisBenchOptions = Partial<
   Pick<
     RedisParts,
-    'idempotencyWindowMs' | 'retentionMs' | 'streamMessages' | 'streamsPerUser' | 'leaseMs' | 'held' | 'bounds'
+    | 'transactions'
+    | 'idempotencyWindowMs'
+    | 'retentionMs'
+    | 'streamMessages'
+    | 'streamsPerUser'
+    | 'leaseMs'
+    | 'held'
+    | 'bounds'
   >
 > & {
   readonly partitions?: number;
@@ -80,6 +87,7 @@ export async function redisBench(options: RedisBenchOptions = {}): Promise<Redis
     log: silentLog,
     sha256,
     system: timers ?? system,
+    clock,
     connect,
     oneServer: !(client instanceof Cluster),
     retentionMs: 7 * 24 * 3600_000,

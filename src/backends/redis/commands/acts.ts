@@ -35,7 +35,10 @@ async function ask({ store }: CommandParts, of: ClientKey, name: string, args: A
 }
 
 export async function dispatch(parts: CommandParts, key: CommandKey, attempting: Attempt): Promise<DispatchResult> {
-  // No await before this call: the acts of one tick run in the order in which they were requested.
+  const transaction = parts.transactions?.dispatch(key, attempting);
+  const dispatched = transaction && (await transaction);
+  if (dispatched) return dispatched;
+  // No await before this call, unless there was a transaction: the acts of one tick run in the order in which they were requested.
   const marking = markKnown(parts, key, attempting);
   const marked = marking && (await marking);
   if (marked) return marked;
@@ -81,6 +84,12 @@ async function record(parts: CommandParts, key: CommandKey, end: End): Promise<F
   const { store, sha256, settings, held } = parts;
   const { kind, payload, error, instanceId } = end;
   const messageId = endMessageId(key.commandId, end);
+  const transaction = parts.transactions?.finish(key, end);
+  if (transaction) {
+    held.drop(key);
+    const command = await transaction;
+    if (command) return { kind: 'finished', command };
+  }
   const ending = endKnown(parts, key, { end, messageId });
   held.drop(key);
   const predicted = ending && (await ending);

@@ -10,6 +10,7 @@ import { boundsOfPartition } from '../shares/store.ts';
 import { createHeldCommands, type HeldCommands } from './held.ts';
 import type { Store } from '../store.ts';
 import { createLocalWaits, type LocalWaits } from '../waiters/local.ts';
+import { createTransactions, type Transactions } from './transactions.ts';
 
 /**
  * The settings that Lua reads with `commands_use` (lib-commands.lua), as JSON. `rows` is passed to acts that retain a
@@ -28,6 +29,7 @@ export type CommandParts = {
   readonly retentionMs: number;
   readonly held: HeldCommands;
   readonly waits: LocalWaits;
+  readonly transactions: Transactions | null;
 };
 
 export function commandParts(parts: RedisParts): CommandParts {
@@ -42,6 +44,7 @@ export function commandParts(parts: RedisParts): CommandParts {
     bounds,
     waits = createLocalWaits(),
   } = parts;
+  const { clock, transactions } = parts;
   const shares = boundsOfPartition(store, bounds);
   const rows = { retentionMs, streamMessages, streamsPerUser, terminalMs: windowMs, shares };
   const ends = { ...rows, words: END_MESSAGES };
@@ -52,6 +55,10 @@ export function commandParts(parts: RedisParts): CommandParts {
     retentionMs,
     held,
     waits,
+    transactions:
+      clock && transactions
+        ? createTransactions({ ...parts, held, bounds, windowMs, clock, careful: transactions === 'careful' })
+        : null,
     settings: { rows: JSON.stringify(rows), ends: JSON.stringify(ends) },
   };
 }

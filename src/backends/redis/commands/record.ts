@@ -102,6 +102,33 @@ export function encodeCommand(command: Command): string {
   return encode([...STATE, ...REQUEST], { ...Object.fromEntries(texts), callerKind, callerName });
 }
 
+/** What the state of a record has besides core's Command. */
+export type StateExtras = {
+  readonly rev: number;
+  readonly place: string;
+  readonly queuedOn: string | null;
+  readonly markedBy: string | null;
+  readonly forgetAt: number | null;
+  readonly resultIn: string;
+  readonly progress: { readonly rows: number; readonly at: number } | null;
+  readonly queuedBytes: number;
+};
+
+/** Encodes the state of a record, in the order of STATE. */
+export function stateText(c: Command, more: StateExtras): string {
+  const json = (value: unknown): string => (value === null ? '' : JSON.stringify(value));
+  return `${[
+    ...[more.rev, c.admittedAt, more.place, c.version, c.stage, c.lastProvenStage, c.outcome, c.execution],
+    ...[c.terminalAt, c.attempts, c.lateResults, c.connectDeadline, c.deadline, c.expectedInstanceId, c.nodeId],
+    ...[more.queuedOn, c.recoveredFromNodeId, c.queuedAt, c.boundInstanceId, c.dispatchedAt, more.markedBy],
+    ...[c.acknowledgedAt, c.reason?.replaceAll('\0', ''), json(c.error), c.cancelRequestedAt, more.forgetAt],
+    ...[c.sightings.length === 0 ? '' : json(c.sightings), json(c.firstLate), more.resultIn],
+    ...[more.progress?.rows, more.progress?.at, more.queuedBytes > 0 ? more.queuedBytes : ''],
+  ]
+    .map((value) => value ?? '')
+    .join('\0')}\0`;
+}
+
 function encode(names: readonly string[], values: Values): string {
   const texts = names.map((name) => values[name] ?? '');
   if (texts.some((text) => text.includes('\0'))) throw new CallboardError('internal', 'A record holds no NUL.');

@@ -74,6 +74,9 @@ async function admitAs(parts: CommandParts, request: AdmitRequest, wait: string)
   const { store, settings, retentionMs, held } = parts;
   const { callerNodeId, waitFor } = request.waiter;
   const text = requestText(store, request);
+  const transaction = parts.transactions?.admit({ request, text, wait });
+  const admitted = transaction && (await transaction);
+  if (admitted) return admitted;
   const limits = [request.scopeLimit, QUEUE_PER_CLIENT, WAITERS_PER_COMMAND];
   const budgets = [request.connectWithinMs, request.respondWithinMs];
   const reply = await store.act(store.partitionOfUser(request.userId), 'commands-admit', [
