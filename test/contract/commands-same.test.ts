@@ -26,7 +26,10 @@ import { newMessage } from './kit/history-model.ts';
 import { redisBench, type RedisBenchOptions } from './kit/redis-bench.ts';
 
 /** The ways in which the Redis backend applies acts, each with the options of its bench. */
-const WAYS: readonly { readonly way: string; readonly options: RedisBenchOptions }[] = [{ way: 'acts', options: {} }];
+const WAYS: readonly { readonly way: string; readonly options: RedisBenchOptions }[] = [
+  { way: 'the acts of a call together', options: {} },
+  { way: 'each act on its own', options: { careful: true } },
+];
 
 /** The clients: two of one user, and one of a user who shares a scope with the first. */
 const CLIENTS: readonly ClientKey[] = [

@@ -11,7 +11,7 @@ import { createRedisAudit } from './audit.ts';
 import { createRedisBus } from './bus.ts';
 import { connectTo, createStoreClock } from './client.ts';
 import { describeTarget, readTarget, type RedisTarget } from './target.ts';
-import { createHeldCommands } from './commands/held.ts';
+import { commandParts } from './commands/parts.ts';
 import { createRedisCommands } from './commands/store.ts';
 import { createRedisConnections, createRedisReconnects } from './connections.ts';
 import { createRedisContexts } from './contexts.ts';
@@ -37,7 +37,6 @@ import { createRedisSpill } from './spill.ts';
 import { enterNamespace, proveDirectory, surveyRedis, type Durability } from './start-check.ts';
 import { createStore, type Store } from './store.ts';
 import { unavailable, type Client } from './types.ts';
-import { createLocalWaits } from './waiters-local.ts';
 import { createRedisWaiters } from './waiters.ts';
 
 /** The time, in milliseconds, within which the store must answer to count as ready. */
@@ -160,7 +159,7 @@ async function openOver(
   if (fault !== null) throw new CallboardError('invalid_argument', fault);
   const read = async (): Promise<number> => Number(await client.eval(READ_TIME, 1, store.key(0, 'meta')));
   const clock = await createStoreClock({ read, system, log });
-  const rooms = openRooms(options, store);
+  const rooms = openRooms(options, store, clock);
   const close = async (): Promise<void> => {
     clock.stop();
     await rooms.close?.();
@@ -186,7 +185,7 @@ async function openOver(
   return { redis, aheadMs: clock.ahead() };
 }
 
-function openRooms(options: RedisBackendOptions, store: Store): Partial<Backend> {
+function openRooms(options: RedisBackendOptions, store: Store, clock: Clock): Partial<Backend> {
   const { url, log } = options;
   // A mailbox has a new connection for each attempt; its reader logs failures.
   const target = readTarget(url);
@@ -196,6 +195,7 @@ function openRooms(options: RedisBackendOptions, store: Store): Partial<Backend>
     ...options,
     bounds: options.shares.bounds,
     store,
+    clock,
     connect,
     oneServer: target.form !== 'cluster',
     leaseMs: NODE_LEASE_MS,
@@ -246,18 +246,18 @@ function isComplete(rooms: Partial<Backend>): rooms is Backend {
  * and the mailboxes open connections of their own.
  */
 export function createRedisRooms(parts: RedisParts): Partial<Backend> {
-  const { held = createHeldCommands(), waits = createLocalWaits() } = parts;
+  const { held, waits, transactions } = commandParts(parts);
   const nodes = createRedisNodes({ ...parts, held, waits });
   const connections = createRedisConnections(parts);
   const bus = createRedisBus({ ...parts, read: async (key) => (await connections.get([key]))[0] ?? null });
   return {
     nodes,
-    waiters: createRedisWaiters({ ...parts, waits }),
+    waiters: createRedisWaiters({ ...parts, held, waits, transactions }),
     capabilities: { shared: true, exactDedupCounters: true, cheapStreamSummaries: true },
     connections,
     reconnects: createRedisReconnects(parts),
     contexts: createRedisContexts(parts),
-    commands: createRedisCommands({ ...parts, held, waits }),
+    commands: createRedisCommands({ ...parts, held, waits, transactions }),
     inspector: createRedisInspector(parts, connections.get),
     history: createRedisHistory(parts),
     dedup: createRedisDedup(parts),

@@ -7,7 +7,15 @@ import { CallboardError } from '../../core/errors.ts';
 import { hashOf, keyOf, partitionOf, tagsOf, type KeyKind } from './keys.ts';
 import type { Program, Programs } from './program/program.ts';
 import { isRefusal } from './rights.ts';
-import { unavailable, type Client, type Identity, type ReadCommand, type Reply, type Verdict } from './types.ts';
+import {
+  unavailable,
+  type Client,
+  type Identity,
+  type ReadCommand,
+  type Reply,
+  type StoreFrame,
+  type Verdict,
+} from './types.ts';
 
 export type StoreOptions = {
   readonly client: Client;
@@ -49,6 +57,17 @@ export interface Store {
   read(commands: readonly ReadCommand[]): Promise<readonly Reply[]>;
   /** Like `read`, but in every partition at the same time. Returns one list of answers for each partition. */
   readAll(commands: (partition: number) => readonly ReadCommand[]): Promise<readonly (readonly Reply[])[]>;
+  /**
+   * Runs the program of transactions in a partition as the calling node. `words`: its arguments. Throws
+   * `store_unavailable` as `act` does, and `store_full`.
+   */
+  transact(
+    partition: number,
+    program: Program,
+    words: (frame: StoreFrame) => readonly string[],
+  ): Promise<readonly Reply[]>;
+  /** Returns the node as which calls to this partition are made; null: as none. */
+  callerOf(partition: number): Identity | null;
   /** Makes all later calls to this partition as this node, or as no node (null). */
   identify(partition: number, identity: Identity | null): void;
   /**
@@ -84,6 +103,8 @@ export function createStore(options: StoreOptions): Store {
     act: (partition, name, args) => batches.add(partition, name, args),
     read,
     readAll: (commands) => Promise.all(tags.map((_, partition) => read(commands(partition)))),
+    transact: batches.transact,
+    callerOf: batches.callerOf,
     identify: batches.identify,
     watched: batches.watched,
     onVerdict: batches.onVerdict,
@@ -151,6 +172,8 @@ type BatchOptions = {
 
 type Batches = {
   add(partition: number, name: string, args: readonly (string | number | null)[]): Promise<Reply>;
+  transact: Store['transact'];
+  callerOf: Store['callerOf'];
   identify(partition: number, identity: Identity | null): void;
   /**
    * Says whether some node listened to hints of this partition's commands when Redis answered last. True before the
@@ -197,6 +220,30 @@ function createBatches(options: BatchOptions): Batches {
       scheduled = true;
       return promise;
     },
+    async transact(partition, program, words) {
+      const caller = callers.get(partition);
+      const { nodeId, epoch } = caller?.identity ?? { nodeId: '', epoch: 0 };
+      const number = caller ? ++caller.sent : 0;
+      const time = options.time ? String(options.time()) : '';
+      const argv = words({ node: nodeId, epoch, number, confirmed: caller?.confirmed ?? 0, time });
+      try {
+        options.counted();
+        const reply = await evalProgram(options.client, program, [options.metaOf(partition), ...argv]);
+        const [verdict] = reply;
+        if (verdict === 'FENCED' || verdict === 'LOST') {
+          for (const listener of listeners) listener(partition, verdict);
+          throw new Error(`the store refused this node: ${verdict}`);
+        }
+        if (verdict === 'WATCHED') unwatched.delete(partition);
+        else if (verdict === 'OK') unwatched.add(partition);
+        if (caller && verdict !== 'CLOCK') caller.confirmed = Math.max(caller.confirmed, number);
+        return reply;
+      } catch (error) {
+        options.failed?.(error);
+        throw unavailable(error);
+      }
+    },
+    callerOf: (partition) => callers.get(partition)?.identity ?? null,
     identify(partition, identity) {
       if (identity === null) callers.delete(partition);
       else callers.set(partition, { identity, sent: 0, confirmed: 0 });
@@ -255,7 +302,10 @@ async function evaluate(options: BatchOptions, call: Call, number: number): Prom
   const requester = caller ? [caller.identity.nodeId, String(caller.identity.epoch)] : ['', ''];
   const frame = [time ? String(time()) : '', ...requester, String(number), String(caller?.confirmed ?? 0)];
   const acts = asked.flatMap(({ name, args }) => [name, String(args.length), ...args]);
-  const argv = [metaOf(partition), ...frame, ...acts];
+  return evalProgram(client, program, [metaOf(partition), ...frame, ...acts]);
+}
+
+async function evalProgram(client: Client, program: Program, argv: readonly string[]): Promise<readonly Reply[]> {
   try {
     return (await client.evalsha(program.sha, 1, ...argv)) as readonly Reply[];
   } catch (error) {

@@ -11,6 +11,15 @@ export type Reply = string | number | null | readonly Reply[];
 export type ReadCommand = readonly [name: string, ...args: readonly (string | number)[]];
 /** The calling node, with its epoch in this partition. */
 export type Identity = { readonly nodeId: string; readonly epoch: number };
+/** What a call of a transaction says of the calling node: as the frame of a call of acts (see program/prelude.lua). */
+export type StoreFrame = {
+  readonly node: string;
+  readonly epoch: number;
+  readonly number: number;
+  readonly confirmed: number;
+  /** The time instead of that of Redis, or ''. */
+  readonly time: string;
+};
 /**
  * Why a call was refused. `FENCED`: the node's epoch is no longer valid. `LOST`: the store lost a write that it had
  * confirmed.

@@ -36,7 +36,14 @@ export type RedisBench = Bench & {
 export type RedisBenchOptions = Partial<
   Pick<
     RedisParts,
-    'idempotencyWindowMs' | 'retentionMs' | 'streamMessages' | 'streamsPerUser' | 'leaseMs' | 'held' | 'bounds'
+    | 'careful'
+    | 'idempotencyWindowMs'
+    | 'retentionMs'
+    | 'streamMessages'
+    | 'streamsPerUser'
+    | 'leaseMs'
+    | 'held'
+    | 'bounds'
   >
 > & {
   readonly partitions?: number;
@@ -48,6 +55,8 @@ export type RedisBenchOptions = Partial<
    * Returns a client of another Redis than the one that all tests of the run share. The client is not connected yet.
    */
   readonly connect?: () => Client;
+  /** How far the relay's clock is ahead of the time of the store, milliseconds. */
+  readonly aheadMs?: number;
   /** Another bench. The new bench uses its namespace and clock, as a second process of the same deployment does. */
   readonly beside?: RedisBench;
 };
@@ -63,6 +72,7 @@ export async function redisBench(options: RedisBenchOptions = {}): Promise<Redis
     connect = beside?.connect ?? ofTheRun,
     timers,
     sha256 = relaySha256,
+    aheadMs = 0,
     ...limits
   } = options;
   const clock = beside?.clock ?? new FakeClock();
@@ -84,6 +94,7 @@ export async function redisBench(options: RedisBenchOptions = {}): Promise<Redis
     log: silentLog,
     sha256,
     system: timers ?? system,
+    clock: { now: () => clock.now() + aheadMs },
     connect,
     oneServer: !(client instanceof Cluster),
     retentionMs: 7 * 24 * 3600_000,
@@ -143,12 +154,15 @@ export async function auditedBench(options: RedisBenchOptions = {}): Promise<Red
 
 function counting(traffic: { pending: number }, options: StoreOptions): Store {
   const store = createStore(options);
+  const count = <T>(request: Promise<T>): Promise<T> => {
+    traffic.pending++;
+    return request.finally(() => traffic.pending--);
+  };
   return {
     ...store,
-    act(...requested) {
-      traffic.pending++;
-      return store.act(...requested).finally(() => traffic.pending--);
-    },
+    act: (...requested) => count(store.act(...requested)),
+    read: (...requested) => count(store.read(...requested)),
+    transact: (...requested) => count(store.transact(...requested)),
     get roundTrips() {
       return store.roundTrips;
     },

@@ -74,6 +74,23 @@ export const REQUEST = [
 ] as const;
 const PLACES: ReadonlyMap<string, number> = new Map([...STATE, ...REQUEST].map((name, at) => [name, at]));
 
+/** Returns a field of a state that was split into its fields. */
+export function fieldOf(fields: readonly string[], name: (typeof STATE)[number]): string {
+  return fields[PLACES.get(name) ?? -1] ?? '';
+}
+
+/** Returns a field of a request that was split into its fields. */
+export function requestField(fields: readonly string[], name: (typeof REQUEST)[number]): string {
+  return fields[(PLACES.get(name) ?? -1) - STATE.length] ?? '';
+}
+
+/** Splits the text of a record into its state and its request. */
+export function splitRecord(whole: string): { readonly state: string; readonly request: string } {
+  let at = 0;
+  for (let i = 0; i < STATE.length; i++) at = whole.indexOf('\0', at) + 1;
+  return { state: whole.slice(0, at), request: whole.slice(at) };
+}
+
 /** The fields of a record as texts, in the orders of STATE and REQUEST. */
 export type RecordTexts = { readonly state: readonly string[]; readonly request: readonly string[] };
 
@@ -100,6 +117,33 @@ export function encodeCommand(command: Command): string {
   });
   const { kind: callerKind, name: callerName } = command.caller;
   return encode([...STATE, ...REQUEST], { ...Object.fromEntries(texts), callerKind, callerName });
+}
+
+/** What the state of a record has besides core's Command. */
+export type StateExtras = {
+  readonly rev: number;
+  readonly place: string;
+  readonly queuedOn: string | null;
+  readonly markedBy: string | null;
+  readonly forgetAt: number | null;
+  readonly resultIn: string;
+  readonly progress: { readonly rows: number; readonly at: number } | null;
+  readonly queuedBytes: number;
+};
+
+/** Encodes the state of a record, in the order of STATE. */
+export function stateText(c: Command, more: StateExtras): string {
+  const json = (value: unknown): string => (value === null ? '' : JSON.stringify(value));
+  return `${[
+    ...[more.rev, c.admittedAt, more.place, c.version, c.stage, c.lastProvenStage, c.outcome, c.execution],
+    ...[c.terminalAt, c.attempts, c.lateResults, c.connectDeadline, c.deadline, c.expectedInstanceId, c.nodeId],
+    ...[more.queuedOn, c.recoveredFromNodeId, c.queuedAt, c.boundInstanceId, c.dispatchedAt, more.markedBy],
+    ...[c.acknowledgedAt, c.reason?.replaceAll('\0', ''), json(c.error), c.cancelRequestedAt, more.forgetAt],
+    ...[c.sightings.length === 0 ? '' : json(c.sightings), json(c.firstLate), more.resultIn],
+    ...[more.progress?.rows, more.progress?.at, more.queuedBytes > 0 ? more.queuedBytes : ''],
+  ]
+    .map((value) => value ?? '')
+    .join('\0')}\0`;
 }
 
 function encode(names: readonly string[], values: Values): string {

@@ -1,0 +1,357 @@
+/**
+ * Collects the acts of one tick as words for program/transaction.lua: what is read, what must still hold, guards, and
+ * writes that are merged by key. Knows no rule.
+ */
+import type { StoreFrame } from '../types.ts';
+
+/** What a tick needs of its partition. `start`: the tag of all keys, with a colon. */
+export type TickSettings = {
+  readonly start: string;
+  readonly retentionMs: number;
+  readonly streamMessages: number;
+  readonly streamsPerUser: number;
+  /** Whether each act is decided on its own, for tests. */
+  readonly careful: boolean;
+  /** Whether the call opens streams. It then renews the expiry of each. */
+  readonly opens: boolean;
+};
+
+/** How far the relay's time may be behind the time of Redis, and ahead of it, in milliseconds. */
+const BEHIND_MS = 250;
+const AHEAD_MS = 1_000;
+/** The most rows beyond the limit of a stream that stay for a while: as in lib-history-blocks of history-rows.lua. */
+const SLACK = 256;
+
+const NUL = '\0';
+/** The limit of a number that only becomes smaller. */
+const NO_LIMIT = 1e15;
+
+/** A HASH that is read, and the fields. */
+export type ReadHash = { readonly slot: string; readonly key: string; readonly fields: Set<string> };
+
+type Write = { readonly start: readonly string[]; readonly words: string[]; index: string };
+type Sum = { sum: number; come: number; index: string };
+type Scope = Sum & { readonly key: string; readonly scope: string; limit: number; go: number };
+type Counted = Sum & { words: readonly string[] };
+type Share = Sum & { readonly words: readonly string[]; readonly over: readonly [string, string] };
+type Waiting = { readonly slot: string; index: string; readonly words: string[] };
+type Stream = Pick<StreamOf, 'userId' | 'uh' | 'suffix'> & {
+  readonly words: readonly string[];
+  readonly renewal: readonly string[];
+  readonly rows: string[];
+  readonly ids: string[];
+  acts: string;
+};
+
+/** An amount of a share that an act takes or gives back. */
+export type ShareOf = {
+  readonly letter: string;
+  readonly uh: string;
+  /** The span with which it is given back; '' if none. */
+  readonly span: string;
+  /** The guarantee of a user and the total; null: no guard. */
+  readonly bound: readonly [guarantee: number, total: number | null] | null;
+  /** For history: the index of users over their guarantee, and the user's member in it. */
+  readonly over?: readonly [key: string, member: string];
+};
+
+/** `within`: the limit holds only while a scope holds more than `above` reservations. */
+export type ChangeOfNumber = {
+  readonly by: 1 | -1;
+  readonly limit: number;
+  readonly code: string;
+  readonly within?: { readonly sh: string; readonly above: number };
+};
+
+/** The stream to which a row is appended. `renewal`: what renews its expiry; empty if that is not due. */
+export type StreamOf = {
+  readonly key: string;
+  readonly userId: string;
+  readonly uh: string;
+  readonly suffix: string;
+  readonly sth: string;
+  readonly heads: ReadHash;
+  readonly places: ReadHash;
+  readonly renewal: readonly string[];
+};
+
+function sign(act: number, count: number): string {
+  return String.fromCharCode(act, count);
+}
+
+/** The acts of one call. An act is a number from 1. */
+export class Tick {
+  readonly now: number;
+  readonly settings: TickSettings;
+  readonly meta: ReadHash;
+  acts = 0;
+  /** The streams whose expiry this call renews, and the keys that it registers. */
+  readonly renewed: string[] = [];
+  readonly opened: string[] = [];
+  readonly #hashes = new Map<string, ReadHash>();
+  readonly #equal = new Map<string, string[]>();
+  readonly #starts: string[][] = [];
+  readonly #holds = new Map<string, string[]>();
+  readonly #leases = new Map<string, string>();
+  readonly #deadlines: string[][] = [];
+  readonly #unknown: string[][] = [];
+  readonly #scopes = new Map<string, Scope>();
+  readonly #numbers = new Map<string, Counted>();
+  readonly #shares = new Map<string, Share>();
+  readonly #counters = new Map<string, Sum & { readonly words: readonly string[] }>();
+  readonly #writes = new Map<string, Write>();
+  readonly #last: Write[] = [];
+  readonly #waiting = new Map<string, Waiting>();
+  readonly #streams = new Map<string, Stream>();
+
+  constructor(settings: TickSettings, now: number) {
+    this.settings = settings;
+    this.now = now;
+    this.meta = { slot: 'm', key: this.key('meta'), fields: new Set() };
+    this.#hashes.set(this.meta.key, this.meta);
+  }
+
+  /** Returns the name of a key. */
+  key(kind: string, ...parts: readonly string[]): string {
+    return [this.settings.start + kind, ...parts].join(':');
+  }
+
+  /** Returns a HASH of which fields are read. */
+  hash(key: string): ReadHash {
+    const known = this.#hashes.get(key);
+    if (known) return known;
+    const made = { slot: String(this.#hashes.size), key, fields: new Set<string>() };
+    this.#hashes.set(key, made);
+    return made;
+  }
+
+  /** A field must be equal to a text; '': absent. */
+  equal(act: number, { slot, fields }: ReadHash, field: string, expected: string): void {
+    fields.add(field);
+    note(this.#equal, [slot, field, expected], act);
+  }
+
+  starts(act: number, { slot, fields }: ReadHash, field: string, expected: string): void {
+    fields.add(field);
+    this.#starts.push([slot, field, expected, String.fromCharCode(act)]);
+  }
+
+  /** A field must contain a text; '': it is the head of a stream that is open. */
+  holds(act: number, { slot, fields }: ReadHash, field: string, expected: string): void {
+    fields.add(field);
+    note(this.#holds, [slot, field, expected], act);
+  }
+
+  /** The lease of a node must not be over. */
+  lease(act: number, node: string): void {
+    this.#leases.set(node, (this.#leases.get(node) ?? '') + String.fromCharCode(act));
+  }
+
+  /** By the clock of Redis a time must have come (`isOver`), or must not have. */
+  deadline(act: number, at: number, isOver: boolean): void {
+    this.#deadlines.push([String(at), String.fromCharCode(act), isOver ? '1' : '']);
+  }
+
+  /** No ended command of the user may have this name. */
+  unknown(act: number, uh: string, name: string): void {
+    this.#unknown.push([this.key('spans', uh), this.key('ended', uh, ''), name, String.fromCharCode(act)]);
+  }
+
+  /** Reserves a place in a scope (`by` 1), or frees one (-1). */
+  scope(act: number, of: { readonly sh: string; readonly scope: string; readonly limit: number }, by: 1 | -1): void {
+    const { sh, scope, limit } = of;
+    const held = this.#scopes.get(sh) ?? {
+      key: this.key('reserved', sh),
+      scope,
+      limit: NO_LIMIT,
+      sum: 0,
+      come: 0,
+      go: 0,
+      index: '',
+    };
+    this.#scopes.set(sh, held);
+    if (by > 0) {
+      held.come++;
+      held.limit = Math.min(held.limit, limit);
+    } else held.go++;
+    held.index += sign(act, by + 64);
+  }
+
+  /** Changes a number in a HASH, which has a limit when it grows. Returns its place in the answer. */
+  number(act: number, { slot, fields }: ReadHash, field: string, change: ChangeOfNumber): number {
+    fields.add(field);
+    const { by, limit, code, within } = change;
+    const name = slot + NUL + field;
+    const words = (most: number): readonly string[] => {
+      const above = within ? [String(this.#scopeOf(within.sh)), String(within.above)] : ['0', '0'];
+      return [slot, field, String(most), code, ...above];
+    };
+    const held = this.#numbers.get(name) ?? { words: words(NO_LIMIT), sum: 0, come: 0, index: '' };
+    if (by > 0) held.words = words(limit);
+    this.#numbers.set(name, held);
+    add(held, by);
+    held.index += sign(act, by + 64);
+    return [...this.#numbers.keys()].indexOf(name);
+  }
+
+  /** Returns the place of a scope among those of the call, from 1. */
+  #scopeOf(sh: string): number {
+    return [...this.#scopes.keys()].indexOf(sh) + 1;
+  }
+
+  share(act: number, of: ShareOf, by: number): void {
+    if (by === 0) return;
+    const { letter, uh, span, bound, over = ['', ''] } = of;
+    const own = `${letter}:${uh}`;
+    const ofSpan = span === '' ? '' : `${span}:${uh}`;
+    const [guarantee, total] = bound ?? [-1, null];
+    const name = [letter, uh, span, guarantee].join(NUL);
+    const held = this.#shares.get(name) ?? {
+      words: [letter, own, ofSpan, String(guarantee), String(total ?? -1)],
+      over,
+      sum: 0,
+      come: 0,
+      index: '',
+    };
+    this.#shares.set(name, held);
+    for (const field of [letter, own, ...(ofSpan === '' ? [] : [ofSpan])]) this.meta.fields.add(field);
+    add(held, by);
+    held.index += `${act}:${by} `;
+  }
+
+  /** Adds 1 to a field of a HASH. */
+  count(act: number, key: string, field: string): void {
+    const name = key + NUL + field;
+    const held = this.#counters.get(name) ?? { words: [key, field], sum: 0, come: 0, index: '' };
+    this.#counters.set(name, held);
+    held.sum++;
+    held.index += sign(act, 2);
+  }
+
+  /** Adds words of an act to the command that begins with `start`. */
+  write(act: number, start: readonly string[], words: readonly string[]): void {
+    const name = start.join(NUL);
+    const held = this.#writes.get(name) ?? { start, words: [], index: '' };
+    this.#writes.set(name, held);
+    for (const word of words) held.words.push(word);
+    held.index += sign(act, words.length + 1);
+  }
+
+  /** Adds a command for all acts, after the other writes. It may be repeated. */
+  once(words: readonly string[]): void {
+    this.#last.push({ start: words, words: [], index: '' });
+  }
+
+  /** Adds a command that waits: its state is written with its place in the queue. */
+  wait(act: number, { slot, fields }: ReadHash, words: readonly string[]): void {
+    fields.add('o');
+    const held = this.#waiting.get(slot) ?? { slot, index: '', words: [] };
+    this.#waiting.set(slot, held);
+    held.index += String.fromCharCode(act);
+    for (const word of words) held.words.push(word);
+  }
+
+  row(act: number, of: StreamOf, row: { readonly text: string; readonly commandId: string }): void {
+    const { key, heads, places, suffix, sth, renewal, userId, uh } = of;
+    heads.fields.add(sth).add('t');
+    places.fields.add(row.commandId);
+    const held = this.#streams.get(sth) ?? {
+      ...{ userId, uh, suffix, words: [key, heads.slot, sth, suffix, places.slot] },
+      renewal,
+      rows: [],
+      ids: [],
+      acts: '',
+    };
+    this.#streams.set(sth, held);
+    held.rows.push(row.text);
+    held.ids.push(row.commandId);
+    held.acts += String.fromCharCode(act);
+  }
+
+  /** Returns a stream of the call by its hash. */
+  streamOf(sth: string): Pick<StreamOf, 'userId' | 'uh' | 'suffix'> | undefined {
+    return this.#streams.get(sth);
+  }
+
+  /** Returns the arguments of the call, after the key. */
+  words({ node, epoch, number, confirmed, time }: StoreFrame): readonly string[] {
+    const { retentionMs, streamMessages, streamsPerUser, careful } = this.settings;
+    this.meta.fields.delete(`calls:${node}`);
+    const head = ['floor', 'watched', `calls:${node}`];
+    const out = [time, node, epoch, number, confirmed, this.now, BEHIND_MS, AHEAD_MS, this.acts].map(String);
+    out.push(String(streamMessages), String(Math.min(SLACK, Math.floor(streamMessages / 32))), careful ? '1' : '');
+    out.push(String(this.#hashes.size), String(retentionMs), String(streamsPerUser));
+    for (const { slot, key, fields } of this.#hashes.values()) {
+      const all = slot === 'm' ? [...head, ...fields] : [...fields];
+      out.push(slot, key, String(all.length), ...all);
+    }
+    out.push(this.key('node', node));
+    const part = (rows: Iterable<readonly string[]>, size: number): void => {
+      out.push(String(size));
+      for (const row of rows) for (const word of row) out.push(word);
+    };
+    part(this.#equal.values(), this.#equal.size);
+    part(this.#starts, this.#starts.length);
+    part(this.#holds.values(), this.#holds.size);
+    out.push(this.key('nodes'));
+    part(this.#leases, this.#leases.size);
+    part(this.#deadlines, this.#deadlines.length);
+    part(this.#unknown, this.#unknown.length);
+    out.push(this.key('scopes'));
+    part(
+      [...this.#scopes.values()].map((one) => [
+        ...[one.key, one.scope, String(one.limit), String(one.come), String(one.go), one.index],
+      ]),
+      this.#scopes.size,
+    );
+    part(
+      [...this.#numbers.values()].map((one) => [...one.words, String(one.sum), String(one.come), one.index]),
+      this.#numbers.size,
+    );
+    part(
+      [...this.#shares.values()].map((one) => [
+        ...[...one.words, String(one.sum), String(one.come), one.index, ...one.over],
+      ]),
+      this.#shares.size,
+    );
+    part(
+      [...this.#counters.values()].map((one) => [...one.words, String(one.sum), one.index]),
+      this.#counters.size,
+    );
+    const writes = [...this.#writes.values(), ...this.#last];
+    part(
+      writes.map(({ start, words, index }) => [
+        ...[String(start.length), String(words.length), index],
+        ...start,
+        ...words,
+      ]),
+      writes.length,
+    );
+    part(
+      [...this.#waiting.values()].map(({ slot, index, words }) => [slot, String(index.length), index, ...words]),
+      this.#waiting.size,
+    );
+    part(
+      [...this.#streams.values()].map(({ words, renewal, rows, ids, acts }) => [
+        ...[...words, String(rows.length), acts, String(renewal.length)],
+        ...renewal,
+        ...rows,
+        ...ids,
+      ]),
+      this.#streams.size,
+    );
+    return out;
+  }
+}
+
+function note(of: Map<string, string[]>, words: readonly [string, string, string], act: number): void {
+  const name = words.join(NUL);
+  const known = of.get(name);
+  if (known) known[3] += String.fromCharCode(act);
+  else of.set(name, [...words, String.fromCharCode(act)]);
+}
+
+function add(held: Sum, by: number): void {
+  held.sum += by;
+  if (by > 0) held.come += by;
+}

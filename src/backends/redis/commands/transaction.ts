@@ -1,0 +1,506 @@
+/** The transaction of one act over Redis: what a rule reads and changes becomes words of its tick. */
+import {
+  satisfied,
+  type Command,
+  type CommandMark,
+  type NewWaiter,
+  type Sighting,
+} from '../../../core/commands/command.ts';
+import type { AdmitQuestion, AdmitRequest, Binding, MailboxRow } from '../../../core/commands/stores.ts';
+import type { ClientView, MemberLimits, RefusedAdmission, Transaction } from '../../../core/commands/transaction.ts';
+import type { ClientKey, CommandKey } from '../../../core/ids.ts';
+import { trustJson, utf8Length, type JsonText } from '../../../core/json.ts';
+import { DEDUP_TTL_MS, SIGHTINGS_PER_COMMAND, WAITERS_PER_COMMAND } from '../../../core/limits.ts';
+import { paramsAreSmall, shareRefusal, type ShareRefusal } from '../../../core/shares/shares.ts';
+import { listOf, textOr, type ReadCommand } from '../types.ts';
+import { parseWaits, waitsText, waitText, type NodeWaits } from '../waiters-local.ts';
+import { ActWords, GRACE_MS, LIFE_MS, NO_LIMIT, Unread } from './act-words.ts';
+import { Entry } from './entry.ts';
+import type { ReadHash } from './tick.ts';
+
+const NUL = '\0';
+/** How much longer a key is kept than the mark of a message that it has: as in dedup.lua. */
+const MARK_GRACE_MS = 10_000;
+/** The most bytes of params that a mailbox row carries. Larger params are read when their command is dispatched. */
+const CARRIED_BYTES = 4_096;
+/** The most bytes of a result that a mailbox row carries. For a larger one it says where the result is stored. */
+const INLINE_BYTES = 16_384;
+
+type Client = ClientView<Entry> & {
+  readonly userId: string;
+  /** The link as Redis has it; for a dispatch only its start; '' for none. */
+  readonly link: string;
+};
+
+export class RedisTransaction extends ActWords implements Transaction<Entry, Client> {
+  /** The command of the act, as the act leaves it; null if there is none. */
+  entry: Entry | null = null;
+  /** The place of the number of waiting commands in the answer; null: it is compared. */
+  counted: number | null = null;
+  #found = false;
+  #client: Client | null = null;
+  #member: MemberLimits | null = null;
+  #queueLimit = NO_LIMIT;
+  #chosen = false;
+  #freeParams = true;
+  /** The node that a waiting command is offered to; null: none. */
+  #offeredTo: string | null = null;
+
+  // Reads.
+
+  find(key: CommandKey): Entry | null {
+    if (this.#found) return this.entry;
+    this.#found = true;
+    const { known } = this.given;
+    if (known?.command) this.entry = Entry.live(known.command);
+    else if (!known) this.entry = this.#readLive(key) ?? this.#readEnded(key);
+    const { entry } = this;
+    if (!entry) this.#expectNone(key);
+    else if (entry.span === null) this.tick.starts(this.act, this.clientHash(key), `s${key.commandId}`, entry.start);
+    else this.tick.starts(this.act, this.tick.hash(entry.span), this.nameOf(key), entry.start);
+    return entry;
+  }
+
+  #readLive(key: CommandKey): Entry | null {
+    const [read] = liveReads(this.clientHash(key).key, key);
+    const [state, request, waits] = listOf(this.read(read));
+    if (typeof state !== 'string' || typeof request !== 'string') return null;
+    return Entry.read({ state, request, waits: textOr(waits) ?? '' });
+  }
+
+  #readEnded(key: CommandKey): Entry | null {
+    const uh = this.parts.hash(key.userId);
+    const spans = listOf(this.read(['ZRANGE', this.tick.key('spans', uh), 0, -1])).map(String);
+    const keys = spans.filter((span) => /^\d/.test(span)).map((span) => this.tick.key('ended', uh, span));
+    const records = this.readAll(keys.map((span) => ['HGET', span, this.nameOf(key)]));
+    for (const [i, whole] of records.entries()) {
+      const entry = typeof whole === 'string' ? Entry.ended(whole, keys[i] ?? '') : null;
+      if (entry && (entry.forgetAt ?? 0) > this.now) return entry;
+    }
+    return null;
+  }
+
+  /** No live or ended command may have this id. */
+  #expectNone(key: CommandKey): void {
+    this.tick.equal(this.act, this.clientHash(key), `s${key.commandId}`, '');
+    this.tick.unknown(this.act, this.parts.hash(key.userId), this.nameOf(key));
+  }
+
+  /** Redis keeps every record for the whole idempotency window, so no ended command is reduced to a mark. */
+  markOf(): CommandMark | 'conflict' | null {
+    return null;
+  }
+
+  client(key: ClientKey): Client {
+    this.#client ??= this.given.known ? this.#expectedClient(key) : this.#readClient(key);
+    return this.#client;
+  }
+
+  #expectedClient(key: ClientKey): Client {
+    const { client, command } = this.given.known ?? {};
+    if (!client) throw new Unread([]);
+    const hash = this.clientHash(key);
+    if (command) this.tick.starts(this.act, hash, 'b', client.link);
+    else {
+      this.tick.equal(this.act, hash, 'b', client.link);
+      this.tick.lease(this.act, client.binding.nodeId);
+    }
+    const waiting = this.parts.remembered.waiting.get(`${key.userId}${NUL}${key.clientId}`) ?? 0;
+    return viewOf(key, client.link, { binding: client.binding, waiting });
+  }
+
+  #readClient(key: ClientKey): Client {
+    const hash = this.clientHash(key);
+    const [bound, waiting] = listOf(this.read(clientRead(hash.key)));
+    const link = textOr(bound) ?? '';
+    this.tick.equal(this.act, hash, 'b', link);
+    return viewOf(key, link, { binding: this.#bindingOf(link), waiting: Number(waiting ?? 0) });
+  }
+
+  /** Returns the link that a text describes; null if there is none, or the lease of its node is over. */
+  #bindingOf(link: string): Binding | null {
+    if (link === '') return null;
+    const [nodeId = '', epoch, instanceId = ''] = link.split(NUL);
+    const lease = this.read(['ZSCORE', this.tick.key('nodes'), nodeId]);
+    if (lease !== null && Number(lease) <= this.now) return null;
+    this.tick.lease(this.act, nodeId);
+    return { nodeId, instanceId, epoch: Number(epoch) };
+  }
+
+  isOutdated({ userId, clientId }: AdmitRequest): boolean {
+    const { seen, known } = this.given;
+    if (seen === undefined || known) return false;
+    const { binding, link } = this.client({ userId, clientId });
+    return !binding || !link.startsWith(seen);
+  }
+
+  isOver(deadline: number): boolean {
+    const isOver = this.now >= deadline;
+    this.tick.deadline(this.act, deadline, isOver);
+    return isOver;
+  }
+
+  params({ held, command }: Entry): JsonText | null {
+    if (held.params !== null) return trustJson(held.params);
+    const params = this.read(['HGET', this.clientHash(command).key, `p${command.commandId}`]);
+    return typeof params === 'string' ? trustJson(params) : null;
+  }
+
+  result({ command, resultIn }: Entry): JsonText | null {
+    const { terminalAt } = command;
+    if (terminalAt === null || terminalAt + this.parts.retentionMs <= this.now) return null;
+    if (resultIn === '' || resultIn === '-') return null;
+    const results = this.tick.key('results', this.parts.hash(command.userId), resultIn);
+    const result = this.read(['HGET', results, this.nameOf(command)]);
+    return typeof result === 'string' ? trustJson(result) : null;
+  }
+
+  reserved(scopeId: string): number {
+    return Number(this.read(['ZCARD', this.tick.key('reserved', this.parts.hash(scopeId))]));
+  }
+
+  // Guards.
+
+  scopeFull(scopeId: string, most: number, refusal: RefusedAdmission): RefusedAdmission | null {
+    if (this.given.asks) return this.reserved(scopeId) >= most ? refusal : null;
+    this.tick.scope(this.act, { sh: this.parts.hash(scopeId), scope: scopeId, limit: most }, 1);
+    return null;
+  }
+
+  memberFull(question: AdmitQuestion, limits: MemberLimits, refusal: RefusedAdmission): RefusedAdmission | null {
+    this.#member = limits;
+    if (!this.given.asks || this.reserved(question.scopeId) <= limits.above) return null;
+    const members = this.tick.key('members', this.parts.hash(question.scopeId));
+    return Number(this.read(['HGET', members, this.parts.hash(question.userId)]) ?? 0) >= limits.most ? refusal : null;
+  }
+
+  queueFull({ waiting }: Client, most: number, refusal: RefusedAdmission): RefusedAdmission | null {
+    this.#queueLimit = most;
+    return this.given.asks && waiting.size >= most ? refusal : null;
+  }
+
+  noMark(client: Client): ShareRefusal | null {
+    this.#chosen = true;
+    return this.given.asks ? this.#noShare(client.userId, 'm', 1) : null;
+  }
+
+  /** Small params for a connected client with an empty queue are never refused: they are about to be dispatched. */
+  noRoom({ userId, binding, waiting }: Client, params: JsonText): ShareRefusal | null {
+    this.#freeParams = binding !== null && waiting.size === 0 && paramsAreSmall(params);
+    return this.given.asks && !this.#freeParams ? this.#noShare(userId, 'q', utf8Length(params)) : null;
+  }
+
+  /** Returns why there is no room in a share of the user that the act is about, by the amounts that were read. */
+  #noShare(userId: string, letter: string, amount: number): ShareRefusal | null {
+    const bound = this.parts.bounds[letter];
+    if (!bound) return null;
+    const amounts = listOf(this.read(amountsRead(this.tick.meta.key, letter, this.parts.hash(userId))));
+    const [used = 0, held = 0] = amounts.map((amount) => Number(amount ?? 0));
+    return shareRefusal({ guarantee: bound[0], total: bound[1] }, { held, used, amount, admin: false });
+  }
+
+  canWait(entry: Entry, waiter: Pick<NewWaiter, 'waitFor'> & Partial<NewWaiter>, most: number): boolean {
+    const waits = parseWaits(this.#waitsOf(entry));
+    if (count(waits) < most) return true;
+    const isKnown = waits.some(
+      ({ node, list }) => node === waiter.callerNodeId && list.includes(this.#waitName(waiter)),
+    );
+    return isKnown || count(this.#present(waits)) < most;
+  }
+
+  #present(waits: readonly NodeWaits[]): readonly NodeWaits[] {
+    return waits.filter(({ node, epoch }) => this.epochOf(node) === epoch);
+  }
+
+  #waitName({ waitFor }: Pick<NewWaiter, 'waitFor'>): string {
+    return waitText(waitFor, this.given.wait ?? '');
+  }
+
+  #waitsOf(entry: Entry): string {
+    if (entry.waits === null) throw new Unread([]);
+    return entry.waits;
+  }
+
+  // Writes.
+
+  add(_client: Client, request: AdmitRequest, command: Command, markedBy: string | null): Entry {
+    const { hash, windowMs } = this.parts;
+    const { userId, clientId, commandId, params, scopeId } = request;
+    const [uh, sh] = [hash(userId), hash(scopeId)];
+    const hashOfClient = this.clientHash(request);
+    const marked = command.dispatchedAt !== null;
+    const queuedBytes = marked || params === null ? 0 : utf8Length(params);
+    const entry = Entry.added(command, { request: this.given.text ?? '', params, markedBy, queuedBytes });
+    this.entry = entry;
+    const words = [`a${commandId}`, entry.held.request];
+    if (params !== null) words.push(`p${commandId}`, params);
+    this.write(['HSET', hashOfClient.key], words);
+    this.#nameSpan(request, uh);
+    if (marked) this.tick.equal(this.act, hashOfClient, 'n', '');
+    else {
+      // A later command of the same call must not be dispatched before this one.
+      const waiting = this.parts.remembered.waiting;
+      const nameOfClient = `${userId}${NUL}${clientId}`;
+      waiting.set(nameOfClient, (waiting.get(nameOfClient) ?? 0) + 1);
+      this.counted = this.tick.number(this.act, hashOfClient, 'n', {
+        by: 1,
+        ...{ limit: this.#queueLimit, code: 'queue_full' },
+      });
+      if (this.#freeParams && queuedBytes > 0) this.tick.equal(this.act, hashOfClient, 'n', '');
+      const bound = this.#freeParams ? null : (this.parts.bounds['q'] ?? null);
+      this.tick.share(this.act, { letter: 'q', uh, span: '', bound }, queuedBytes);
+    }
+    const name = [userId, clientId, commandId].join(NUL);
+    this.write(['ZADD', this.tick.key('reserved', sh)], [String(command.deadline), name]);
+    this.write(['ZADD', this.tick.key('scopedue'), 'LT'], [String(command.deadline), sh]);
+    if (command.queuedAt === null)
+      this.write(['ZADD', this.tick.key('connectdue')], [String(command.connectDeadline), this.dueName(command)]);
+    if (scopeId !== userId) this.countMember(command, 1, this.#member);
+    this.indexNewest(request, windowMs);
+    return entry;
+  }
+
+  /** The names of commands have room for their marks as long as there is some; see `#nameSpan`. */
+  reserveMark(): void {}
+
+  wait(entry: Entry, waiter: NewWaiter): void {
+    const text = this.#waitName(waiter);
+    const all = parseWaits(this.#waitsOf(entry));
+    const waits = count(all) < WAITERS_PER_COMMAND ? all : this.#present(all);
+    const { callerNodeId: node } = waiter;
+    const epoch = this.epochOf(node);
+    const before = waits.find((one) => one.node === node);
+    const list = before?.epoch === epoch ? before.list : [];
+    if (list.includes(text)) return;
+    const own: NodeWaits = { node, epoch, list: [...list, text] };
+    this.#setWaits(entry, waitsText(before ? waits.map((one) => (one === before ? own : one)) : [...waits, own]));
+  }
+
+  /** Removes a wait. Can be repeated. */
+  unwait(key: CommandKey, waiter: NewWaiter): void {
+    const entry = this.find(key);
+    if (!entry || entry.span !== null) return;
+    const text = this.#waitName(waiter);
+    const waits = parseWaits(this.#waitsOf(entry)).map((one) =>
+      one.node === waiter.callerNodeId ? { ...one, list: one.list.filter((other) => other !== text) } : one,
+    );
+    this.#setWaits(entry, waitsText(waits));
+  }
+
+  #setWaits(entry: Entry, waits: string): void {
+    const before = this.#waitsOf(entry);
+    if (waits === before) return;
+    if (entry.waitsBefore === null && !entry.isNew) {
+      entry.waitsBefore = before;
+      this.tick.equal(this.act, this.clientHash(entry.command), `w${entry.command.commandId}`, before);
+    }
+    entry.waits = waits;
+    this.changes++;
+  }
+
+  /** A command that was just added is written with its place in the queue, and posted, by `close`. */
+  offer(_entry: Entry, nodeId: string): void {
+    this.#offeredTo = nodeId;
+  }
+
+  post(nodeId: string, row: MailboxRow): void {
+    if (!('key' in row)) throw new Error(`No act on a command posts rows of the kind "${row.kind}".`);
+    const { userId, clientId, commandId } = row.key;
+    const reason = row.kind === 'cancel' && row.reason !== null ? ['reason', row.reason] : [];
+    const named = ['userId', userId, 'clientId', clientId, 'commandId', commandId];
+    this.postTo(nodeId, ['kind', row.kind, ...named, ...reason]);
+  }
+
+  move(entry: Entry, command: Command): void {
+    entry.command = command;
+    entry.isChanged = true;
+    this.changes++;
+  }
+
+  queue(): void {
+    throw new Error('Links move in parts (see commands-rebind).');
+  }
+
+  run(entry: Entry, command: Command, markedBy: string | null): JsonText | null {
+    const params = this.params(entry);
+    this.#leaveQueue(entry);
+    entry.markedBy = markedBy ?? entry.markedBy;
+    this.move(entry, command);
+    return params;
+  }
+
+  /** Stops counting a command, and the bytes of its params, as waiting. */
+  #leaveQueue(entry: Entry): void {
+    const { userId } = entry.command;
+    this.counted = this.tick.number(this.act, this.clientHash(entry.command), 'n', { by: -1, limit: 0, code: '' });
+    const share = { letter: 'q', uh: this.parts.hash(userId), span: '', bound: null };
+    this.tick.share(this.act, share, -entry.queuedBytes);
+    entry.queuedBytes = 0;
+  }
+
+  noteProgress(entry: Entry, progress: NonNullable<Entry['progress']>): void {
+    entry.progress = progress;
+    entry.isChanged = true;
+    this.changes++;
+  }
+
+  /**
+   * The record counts as the mark of an end for as long as a mark lasts. After that, and for an end of which the record
+   * has no sighting, a mark has a key of its own.
+   */
+  see({ command }: Entry, messageId: string, first: Sighting | null): void {
+    const isMarked = first !== null && first.firstSeenAt + DEDUP_TTL_MS > this.now;
+    if (isMarked) return this.countSeen('duplicates');
+    if (first === null && command.sightings.length < SIGHTINGS_PER_COMMAND) return this.countSeen('unique');
+    const mark = this.tick.key('mark', this.parts.hash(command.userId, command.clientId, messageId));
+    const known = /^(\d+) /.exec(String(this.read(['GET', mark]) ?? ''));
+    if (known && Number(known[1]) > this.now) return this.countSeen('duplicates');
+    this.countSeen('unique');
+    const value = `${this.now + DEDUP_TTL_MS} - - -`;
+    this.write(['SET', mark, value, 'PX', String(DEDUP_TTL_MS + MARK_GRACE_MS)], []);
+  }
+
+  reply(entry: Entry): void {
+    if (this.#waitsOf(entry) !== '') this.#reply(entry, null);
+  }
+
+  end(entry: Entry, command: Command, result: JsonText | null): void {
+    const { hash, windowMs } = this.parts;
+    const before = entry.command;
+    const { userId, clientId, commandId, scopeId } = command;
+    const [uh, sh] = [hash(userId), hash(scopeId)];
+    const client = this.clientHash(command);
+    const waits = this.#waitsOf(entry);
+    this.tick.equal(this.act, client, `w${commandId}`, waits);
+    this.write(
+      ['HDEL', client.key],
+      ['s', 'a', 'p', 'w'].map((letter) => letter + commandId),
+    );
+    this.tick.scope(this.act, { sh, scope: scopeId, limit: 0 }, -1);
+    if (scopeId !== userId) this.countMember(command, -1, null);
+    this.write(['ZREM', this.tick.key('reserved', sh)], [[userId, clientId, commandId].join(NUL)]);
+    if (before.dispatchedAt === null) this.#leaveQueue(entry);
+    if (before.queuedAt === null) this.write(['ZREM', this.tick.key('connectdue')], [this.dueName(before)]);
+    if (result !== null) this.keepResult(entry, uh, result);
+    const forgetAt = this.now + windowMs;
+    const length = Math.max(1_000, Math.floor(windowMs / 2));
+    const began = this.now - (this.now % length);
+    const ended = this.tick.key('ended', uh, `${began}.${windowMs}`);
+    const span = { key: ended, name: `${began}.${windowMs}`, over: began + length + windowMs, grace: GRACE_MS };
+    this.openSpan(userId, uh, span);
+    // A command that ends so late that its name is removed before its record gets a second name.
+    if (this.now > command.admittedAt + LIFE_MS) this.nameIn(command, uh);
+    this.tick.count(this.act, this.tick.key('endedcount'), String(Math.floor(forgetAt / 1_000)));
+    entry.forgetAt = forgetAt;
+    entry.span = ended;
+    this.move(entry, command);
+    if (waits !== '') this.#reply(entry, result);
+  }
+
+  /**
+   * Posts the record to each node whose waits it satisfies, and removes these waits. The caller of an act that ends a
+   * command for its client replies to the waits of its own node itself.
+   */
+  #reply(entry: Entry, result: JsonText | null): void {
+    const { command, resultIn } = entry;
+    const { caller } = this.parts;
+    const left: NodeWaits[] = [];
+    for (const one of parseWaits(this.#waitsOf(entry))) {
+      const open = one.list.filter((text) => !satisfied(text.startsWith('a') ? 'acknowledged' : 'completed', command));
+      const isPresent = open.length === one.list.length || this.epochOf(one.node) === one.epoch;
+      left.push({ ...one, list: isPresent ? open : [] });
+      const isOwn = one.node === caller.nodeId && this.given.replies === true;
+      if (open.length === one.list.length || !isPresent || isOwn) continue;
+      const fields = ['kind', 'reply', 'record', entry.whole()];
+      if (result !== null && resultIn !== '-' && utf8Length(result) > INLINE_BYTES)
+        fields.push(
+          'large',
+          this.tick.key('results', this.parts.hash(command.userId), resultIn),
+          'field',
+          this.nameOf(command),
+        );
+      else if (result !== null) fields.push('result', result);
+      this.postTo(one.node, fields);
+    }
+    if (entry.span === null) this.#setWaits(entry, waitsText(left));
+  }
+
+  bind(): void {
+    throw new Error('Links move in parts (see commands-rebind).');
+  }
+
+  sha256(text: string): string {
+    return this.parts.sha256(text);
+  }
+
+  /** Adds the words that write the command as the act leaves it. Called once, after the rule. */
+  close(): void {
+    const { entry } = this;
+    if (!entry) return;
+    const { command, span, held } = entry;
+    const client = this.clientHash(command);
+    if (span === null && entry.waits !== null && entry.waits !== (entry.waitsBefore ?? held.waits ?? '')) {
+      if (entry.waits === '') this.write(['HDEL', client.key], [`w${command.commandId}`]);
+      else this.write(['HSET', client.key], [`w${command.commandId}`, entry.waits]);
+    }
+    if (entry.isNew && command.dispatchedAt === null) this.#enqueue(entry, client);
+    else if (span !== null && entry.isChanged) this.write(['HSET', span], [this.nameOf(command), entry.whole()]);
+    else if (entry.isChanged || entry.isNew) this.write(['HSET', client.key], [`s${command.commandId}`, entry.state()]);
+  }
+
+  /** Writes a new command that waits, with its place in the queue, and posts it to the node of the client's link. */
+  #enqueue(entry: Entry, client: ReadHash): void {
+    const { caller } = this.parts;
+    const { command, held } = entry;
+    const { userId, clientId, commandId } = command;
+    // While a link comes up, the act that moves the next part of its queue posts the command.
+    const [, , , , upTo = '', moved = ''] = this.#client?.link.split(NUL) ?? [];
+    const nodeId = moved === '' ? this.#offeredTo : null;
+    const floor = moved === '' ? '0' : String(Math.max(Number(upTo), Number(moved)));
+    const [start = '', rest = ''] = entry.state('\x01').split('\x01');
+    const words = [`s${commandId}`, start, rest];
+    if (nodeId !== null && nodeId !== caller.nodeId) {
+      const epoch = this.epochOf(nodeId);
+      const params = held.params !== null && utf8Length(held.params) <= CARRIED_BYTES ? held.params : '';
+      const box = epoch === '' ? '' : this.tick.key('mailbox', nodeId, epoch);
+      return this.tick.wait(this.act, client, [...words, box, held.request, entry.waits ?? '', params, floor]);
+    }
+    // The calling node keeps the record of its own command, so the row in its mailbox only names the command.
+    if (nodeId !== null) this.post(nodeId, { kind: 'command', key: { userId, clientId, commandId } });
+    this.tick.wait(this.act, client, [...words, '', '', '', '', floor]);
+  }
+
+  /**
+   * Adds the name of a new command to the listings, and takes room for its mark. Without room, an id that the relay made
+   * is not counted.
+   */
+  #nameSpan(request: AdmitRequest, uh: string): void {
+    const span = this.nameIn(request, uh);
+    if (!this.#chosen && this.given.without?.includes('m')) return;
+    this.tick.share(this.act, { letter: 'm', uh, span, bound: this.parts.bounds['m'] ?? null }, 1);
+  }
+}
+
+/** Returns the reads of a live command: its state, request and waits. `client`: the key of its client. */
+export function liveReads(client: string, { commandId }: CommandKey): readonly [ReadCommand] {
+  return [['HMGET', client, `s${commandId}`, `a${commandId}`, `w${commandId}`]];
+}
+
+/** Returns the read of a client: its link, and how many commands wait. */
+export function clientRead(client: string): ReadCommand {
+  return ['HMGET', client, 'b', 'n'];
+}
+
+/** Returns the read of how much of a share all users hold, and one user. */
+export function amountsRead(meta: string, letter: string, uh: string): ReadCommand {
+  return ['HMGET', meta, letter, `${letter}:${uh}`];
+}
+
+function viewOf({ userId }: ClientKey, link: string, of: { binding: Binding | null; waiting: number }): Client {
+  const members = (size: number) => Object.assign([], { size }) as never;
+  return { userId, link, binding: of.binding, idle: false, waiting: members(of.waiting), running: members(0) };
+}
+
+function count(waits: readonly NodeWaits[]): number {
+  return waits.reduce((sum, { list }) => sum + list.length, 0);
+}

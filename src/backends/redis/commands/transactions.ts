@@ -1,0 +1,341 @@
+/**
+ * Runs acts on commands as transactions of core's rules. An act is decided by what this process expects of Redis, or by
+ * what it has read, and is sent with the other acts of its tick. If Redis has something else, it is read and decided again.
+ */
+import { CommandRules } from '../../../core/commands/rules.ts';
+import type { CommandKey } from '../../../core/ids.ts';
+import type { Clock } from '../../../core/ports.ts';
+import type { ShareBounds } from '../../../core/shares/shares.ts';
+import { transactionPrograms } from '../program/program.ts';
+import { boundsOfPartition } from '../shares.ts';
+import type { Store } from '../store.ts';
+import { listOf, unavailable, type ReadCommand, type Reply } from '../types.ts';
+import type { Entry } from './entry.ts';
+import { Tick, type TickSettings } from './tick.ts';
+import { readName, Unread, type Given, type Remembered, type TransactionParts } from './act-words.ts';
+import { RedisTransaction } from './transaction.ts';
+
+/** The most acts of a call, and the most characters that they bring. */
+const MOST_ACTS = 32;
+const MOST_CHARS = 256 * 1024;
+/** The most characters of rows in a call: they fit into one block of a stream. */
+const MOST_ROWS_CHARS = 24 * 1024;
+/** How long what a process remembers of Redis is believed, in milliseconds. */
+const REMEMBERED_MS = 60_000;
+/** How often the time is corrected and a call computed again. */
+const CLOCK_TRIES = 3;
+/** How often an act is decided again because Redis had something else. */
+const TRIES = 16;
+
+export type TransactionsParts = {
+  readonly store: Store;
+  readonly sha256: (text: string) => string;
+  /** The clock of the store. */
+  readonly clock: Pick<Clock, 'now'>;
+  readonly windowMs: number;
+  readonly retentionMs: number;
+  readonly streamMessages: number;
+  readonly streamsPerUser: number;
+  readonly bounds: ShareBounds | undefined;
+  /** Whether Redis decides each act on its own. */
+  readonly careful: boolean;
+};
+
+export type Rules = CommandRules<Entry, ReturnType<RedisTransaction['client']>>;
+
+/** An act on a command. `T`: its answer. */
+export type Act<T> = {
+  /** Its acts run one after the other, in the order in which they were asked for. */
+  readonly key: CommandKey;
+  readonly given: Omit<Given, 'reads' | 'known' | 'without'>;
+  /** Returns what this process expects; null: all is read. */
+  readonly known: () => Given['known'];
+  /** What is read first if Redis must be read. */
+  readonly first: (key: Store['key'], partition: number) => readonly ReadCommand[];
+  readonly run: (rules: Rules, tx: RedisTransaction) => T;
+  /** Whether a Redis without memory refuses the act. */
+  readonly grows: boolean;
+  /** About how many characters the act brings, and how many of them are rows of history. */
+  readonly chars: number;
+  readonly rowChars?: number;
+  /** Returns the answer for a guard that does not hold; null: the act is decided again. */
+  readonly refused?: (failure: Failure) => T | null;
+  /** Called with a number of waiting commands that differs from the expected one. Returns what to expect now. */
+  readonly expectAgain?: (waiting: number) => Given['known'];
+};
+
+/** Why an act did not pass: a reason, and the value that differed or the share without room. */
+export type Failure = { readonly reason: string; readonly value: Reply };
+
+/** The answer of an act. `at`: the time of the act; `place`: that of a new command in the queue, '' if it has none. */
+export type Done<T> = {
+  readonly answer: T;
+  readonly entry: Entry | null;
+  readonly at: number;
+  readonly place: string;
+};
+
+export interface Transactions {
+  readonly remembered: Remembered;
+  /** Throws `store_unavailable` or `store_full` if it is not known whether the act was done, or if it was not. */
+  run<T>(act: Act<T>): Promise<Done<T>>;
+}
+
+type Outcome = {
+  readonly failure: Failure | null;
+  readonly at: number;
+  readonly place: string;
+  readonly count: number | null;
+};
+type Asked = {
+  readonly chars: number;
+  readonly rowChars: number;
+  readonly grows: boolean;
+  readonly run: (tick: Tick, parts: TransactionParts) => RedisTransaction;
+  /** Null: the act is to be decided by what is read now. */
+  readonly done: (outcome: Outcome | null) => void;
+  readonly failed: (error: unknown) => void;
+};
+type Way = keyof ReturnType<typeof transactionPrograms>;
+
+export function createTransactions(parts: TransactionsParts): Transactions {
+  const { store, clock, windowMs, retentionMs, sha256 } = parts;
+  const bounds = boundsOfPartition(store, parts.bounds);
+  const programs = transactionPrograms();
+  const queues = new Map<number, Asked[]>();
+  const remembered: Remembered = { opened: new Set(), renewed: new Map(), epochs: new Map(), waiting: new Map() };
+  let since = 0;
+  let ahead = 0;
+  const forget = (): void => {
+    for (const one of Object.values(remembered)) one.clear();
+  };
+  /** Forgets what a call has registered, because it may not have been written, and what it may have expected wrongly. */
+  const unlearn = ({ opened, renewed }: Tick): void => {
+    for (const key of opened) remembered.opened.delete(key);
+    for (const sth of renewed) remembered.renewed.delete(sth);
+    remembered.epochs.clear();
+  };
+  store.onVerdict(forget);
+  const settingsOf = (partition: number, opens: boolean): TickSettings => ({
+    start: store.key(partition, 'meta').slice(0, -'meta'.length),
+    retentionMs,
+    streamMessages: parts.streamMessages,
+    streamsPerUser: parts.streamsPerUser,
+    careful: parts.careful,
+    opens,
+  });
+  const newTick = (partition: number, way: Way = 'usual'): Tick => {
+    const tick = new Tick(settingsOf(partition, way === 'opening' || way === 'fullOpening'), clock.now() + ahead);
+    if (tick.now - since >= REMEMBERED_MS || tick.now < since) {
+      forget();
+      ahead = 0;
+      since = tick.now;
+    }
+    return tick;
+  };
+  const shared = (partition: number): TransactionParts => {
+    const caller = store.callerOf(partition) ?? { nodeId: '', epoch: 0 };
+    return { hash: store.hash, sha256, windowMs, retentionMs, bounds, remembered, caller };
+  };
+  /** Removes what an append leaves beyond the limits of its stream, or of the bytes of all users. Can be repeated. */
+  const trim = (partition: number, tick: Tick, notes: readonly string[]): void => {
+    const { streamMessages } = parts;
+    const streams = new Set([...notes, ...tick.renewed]);
+    for (const sth of streams) {
+      const stream = tick.streamOf(sth);
+      if (!stream) continue;
+      const row = ['userId', stream.userId, 'suffix', stream.suffix, 'uh', stream.uh, 'sth', sth];
+      const limits = ['streamMessages', streamMessages, 'retentionMs', retentionMs];
+      const aged = ['aged', tick.renewed.includes(sth) ? '1' : ''];
+      void store.act(partition, 'history-trim', [...row, ...limits, ...aged]).catch(() => {});
+    }
+    if (notes.includes('')) void store.act(partition, 'history-evict', [...(bounds['h'] ?? [])]).catch(() => {});
+  };
+
+  /** Makes the words of a call. Acts that need what was not read are taken out of it. */
+  const decide = (partition: number, asked: readonly Asked[], way: Way) => {
+    for (let left = asked; ;) {
+      const tick = newTick(partition, way);
+      const of = shared(partition);
+      const acts: { readonly one: Asked; readonly tx: RedisTransaction }[] = [];
+      const out = left.find((one) => {
+        try {
+          acts.push({ one, tx: one.run(tick, of) });
+          return false;
+        } catch (error) {
+          // What it has added to the tick cannot be taken back, so the tick is made again without it.
+          unlearn(tick);
+          if (error instanceof Unread) one.done(null);
+          else one.failed(error);
+          return true;
+        }
+      });
+      if (!out) return { tick, acts };
+      left = left.filter((one) => one !== out);
+    }
+  };
+  const send = async (partition: number, given: readonly Asked[], way: Way): Promise<void> => {
+    let asked = given;
+    for (let tries = 0; asked.length > 0; tries++) {
+      const { tick, acts } = decide(partition, asked, way);
+      asked = acts.map(({ one }) => one);
+      if (asked.length === 0) return;
+      let reply: readonly Reply[];
+      try {
+        reply = await store.transact(partition, programs[way], (frame) => tick.words(frame));
+      } catch (error) {
+        forget();
+        if (way.startsWith('full') || unavailable(error).code !== 'store_full')
+          return asked.forEach(({ failed }) => failed(error));
+        // Redis refused the call before it ran anything: what frees memory is sent again, what needs it is refused.
+        for (const one of asked) if (one.grows) one.failed(error);
+        const frees = asked.filter(({ grows }) => !grows);
+        return send(partition, frees, 'full');
+      }
+      const [verdict, notes, placed, counts, ...failures] = reply;
+      if (verdict === 'CLOCK') {
+        ahead = Number(notes) - clock.now();
+        unlearn(tick);
+        if (tries < CLOCK_TRIES) continue;
+        return asked.forEach(({ failed }) => failed(new Error('The clocks of the relay and of Redis differ.')));
+      }
+      if (failures.length > 0) unlearn(tick);
+      trim(partition, tick, listOf(notes).map(String));
+      const why = new Map(failures.map((row) => failureIn(listOf(row))));
+      const places = pairsIn(listOf(placed));
+      const closed: Asked[] = [];
+      for (const { one, tx } of acts) {
+        const failure = why.get(tx.act) ?? null;
+        if (failure?.reason === 'closed' && way !== 'opening') closed.push(one);
+        else
+          one.done({
+            ...{ failure, at: tick.now, place: places.get(tx.act) ?? '' },
+            count: tx.counted === null ? null : Number(listOf(counts)[tx.counted]),
+          });
+      }
+      return send(partition, closed, way === 'full' ? 'fullOpening' : 'opening');
+    }
+  };
+  const flush = (): void => {
+    const all = [...queues];
+    queues.clear();
+    for (const [partition, asked] of all) for (const part of partsOf(asked)) void send(partition, part, 'usual');
+  };
+  const ask = (partition: number, of: Omit<Asked, 'done' | 'failed'>): Promise<Outcome | null> => {
+    const queue = queues.get(partition) ?? [];
+    if (queues.size === 0) setImmediate(flush);
+    queues.set(partition, queue);
+    const { promise, resolve, reject } = Promise.withResolvers<Outcome | null>();
+    queue.push({ ...of, done: resolve, failed: (error) => reject(unavailable(error)) });
+    return promise;
+  };
+
+  /** Decides an act by what is known, or by `reads`, and sends it. Resolves to null if it must be decided again. */
+  const attempt = async <T>(act: Act<T>, given: Given): Promise<Done<T> | Failure | null> => {
+    const partition = store.partitionOfUser(act.key.userId);
+    const made: { tx: RedisTransaction | null; answer: T | null } = { tx: null, answer: null };
+    const outcome = await ask(partition, {
+      ...{ chars: act.chars, rowChars: act.rowChars ?? 0, grows: act.grows },
+      run(tick, of) {
+        const tx = new RedisTransaction(tick, of, given);
+        made.answer = act.run(new CommandRules(tx), tx);
+        tx.close();
+        return (made.tx = tx);
+      },
+    });
+    if (!outcome) return null;
+    const { userId, clientId } = act.key;
+    if (outcome.count !== null) remembered.waiting.set(`${userId}\0${clientId}`, outcome.count);
+    if (outcome.failure) return outcome.failure;
+    return { ...outcome, answer: made.answer as T, entry: made.tx?.entry ?? null };
+  };
+
+  /** Reads all that an act needs. Returns its answer if it changes nothing. */
+  const read = async <T>(act: Act<T>, without: string): Promise<Given | Done<T>> => {
+    const partition = store.partitionOfUser(act.key.userId);
+    const reads = new Map<string, Reply>();
+    const given = { ...act.given, known: null, reads, without };
+    for (let wanted = act.first(store.key, partition); ;) {
+      const replies = await store.read(wanted);
+      wanted.forEach((command, i) => reads.set(readName(command), replies[i] ?? null));
+      const tick = newTick(partition);
+      try {
+        // Nothing of this tick is sent, so what it registers is not remembered.
+        const nothing = { ...remembered, opened: new Set<string>(), renewed: new Map<string, number>() };
+        const tx = new RedisTransaction(tick, { ...shared(partition), remembered: nothing }, given);
+        const answer = act.run(new CommandRules(tx), tx);
+        tx.close();
+        if (tx.changes > 0) return given;
+        return { answer, entry: tx.entry, at: tick.now, place: '' };
+      } catch (error) {
+        if (!(error instanceof Unread)) throw error;
+        wanted = error.commands;
+      }
+    }
+  };
+
+  const run = async <T>(act: Act<T>): Promise<Done<T>> => {
+    let without = '';
+    let last: Failure | null = null;
+    let known = act.known();
+    for (let tries = 0; tries < TRIES; tries++) {
+      const given = known ? { ...act.given, known, reads: NO_READS, without } : await read(act, without);
+      if ('answer' in given) return given;
+      const found = await attempt(act, given);
+      if (found && 'answer' in found) return found;
+      last = found;
+      const refused = found && act.refused?.(found);
+      if (refused) return { answer: refused, entry: null, at: 0, place: '' };
+      if (found?.value === 'r' || found?.value === 'm') without += found.value;
+      else {
+        const waiting = found?.reason === 'differs' ? Number(found.value) : NaN;
+        known = known && waiting > 0 && act.expectAgain ? act.expectAgain(waiting) : null;
+      }
+    }
+    throw unavailable(new Error(`An act found something else ${TRIES} times, at last: ${JSON.stringify(last)}.`));
+  };
+  const inTurn = createTurns();
+  return { remembered, run: (act) => inTurn(act.key, () => run(act)) };
+}
+
+/** Returns a function that runs the acts of a command one after the other, in the order in which they were asked for. */
+function createTurns() {
+  const last = new Map<string, Promise<unknown>>();
+  return <T>({ userId, clientId, commandId }: CommandKey, act: () => Promise<T>): Promise<T> => {
+    const name = `${userId}\0${clientId}\0${commandId}`;
+    const running = last.get(name)?.then(act, act) ?? act();
+    last.set(name, running);
+    const over = (): void => void (last.get(name) === running && last.delete(name));
+    running.then(over, over);
+    return running;
+  };
+}
+
+const NO_READS: Given['reads'] = new Map();
+
+function failureIn(row: readonly Reply[]): [act: number, failure: Failure] {
+  return [Number(row[0]), { reason: String(row[1]), value: row[2] ?? null }];
+}
+
+function pairsIn(flat: readonly Reply[]): ReadonlyMap<number, string> {
+  const found = new Map<number, string>();
+  for (let i = 0; i + 1 < flat.length; i += 2) found.set(Number(flat[i]), String(flat[i + 1]));
+  return found;
+}
+
+function* partsOf(asked: readonly Asked[]): Generator<readonly Asked[]> {
+  let part: Asked[] = [];
+  let [chars, rowChars] = [0, 0];
+  for (const one of asked) {
+    const isFull = chars + one.chars > MOST_CHARS || rowChars + one.rowChars > MOST_ROWS_CHARS;
+    if (part.length > 0 && (part.length === MOST_ACTS || isFull)) {
+      yield part;
+      part = [];
+      [chars, rowChars] = [0, 0];
+    }
+    part.push(one);
+    chars += one.chars;
+    rowChars += one.rowChars;
+  }
+  if (part.length > 0) yield part;
+}

@@ -1,0 +1,403 @@
+-- The program of transactions: applies the acts of one tick that a relay has decided by the rules of core. For each act
+-- it gets what must still hold, guards with a limit, and writes that are merged by key. If all holds, each key is
+-- written by one command whose words already stand in ARGV. If something does not, `careful` decides act by act, in
+-- their order, and only the words of the acts that pass are written.
+-- ARGV: 1 to 5 as in prelude.lua; 6 the relay's time, 7 how far it may be behind and 8 ahead (ms), 9 how many acts, 10
+-- most rows of a stream, 11 rows beyond them that stay for a while, 12 '1' to decide act by act in any case, 13 how many
+-- HASHes are read, 14 how long history is kept (ms), 15 most streams of a user, then the parts, each with its number
+-- first. If a stream is not open, the same call is repeated with the libraries of history (`lib`), which open it.
+-- Returns {'OK' or 'WATCHED', streams to trim ('': history has more bytes than all may have), act and place of each command that waits, the numbers after the writes,
+-- then for each act that did not pass {act, reason, value}}; {'FENCED'} and {'LOST'} as driver.lua; {'CLOCK', time} if
+-- the relay's time is too far from that of Redis.
+-- An `index` says which acts a word belongs to: pairs of bytes, the number of an act and how many words it has there
+-- plus one (for numbers: what it adds plus 64). A part of all acts has the index ''.
+local call = redis.call
+local find, match, fmt, concat, floor, byte = string.find, string.match, string.format, table.concat, math.floor, string.byte
+local a, p = ARGV, 16
+
+-- Returns the next argument.
+local function take()
+  p = p + 1
+  return a[p - 1]
+end
+
+local function whole(number) return fmt('%d', number) end
+
+-- Says why a user may not take `by` more of a share, of which all hold `all`; nil if they may. The rule of
+-- core/shares/shares.ts.
+local function refusal(g, by, all)
+  if by <= 0 or g.guarantee < 0 or g.letter == 'h' then return nil end
+  local wanted, after = g.own + by, all + by
+  if g.total < 0 then return wanted > g.guarantee and 'share_exceeded' or nil end
+  if wanted > g.guarantee and after > g.total * 0.75 then return 'share_exceeded' end
+  if after <= g.total then return nil end
+  local reserve = floor(g.total / 16)
+  local free = g.total + reserve - after
+  return (free < 0 or (wanted > 1 and wanted * reserve > free * free)) and 'store_full' or nil
+end
+
+-- Adds to `of` what each act takes of a guard.
+local function parts(of, g)
+  local function note(act, by)
+    local list = of[act]
+    if not list then
+      list = {}
+      of[act] = list
+    end
+    list[#list + 1] = g
+    list[#list + 1] = by
+  end
+  if g.share then
+    for act, by in string.gmatch(g.index, '(%d+):(%-?%d+)') do note(act + 0, by + 0) end
+  else
+    for i = 1, #g.index, 2 do note(byte(g.index, i), byte(g.index, i + 1) - 64) end
+  end
+end
+
+-- Decides which acts pass, in their order, with what earlier acts took and gave back. `bad`: act -> {reason, value} by
+-- the comparisons. Returns act -> true.
+local function careful(count, bad, guards)
+  local ok, of = {}, {}
+  for _, g in ipairs(guards) do parts(of, g) end
+  for act = 1, count do
+    local list, why = of[act] or {}, bad[act]
+    for i = 1, #list, 2 do
+      local g, by = list[i], list[i + 1]
+      if why then break end
+      if g.share then
+        local code = refusal(g, by, g.pool.held)
+        why = code and { code, g.letter }
+      elseif by > 0 and g.held + by > g.limit and (not g.within or g.within.held > g.above) then why = { g.code, g.part } end
+    end
+    bad[act] = why
+    if not why then
+      ok[act] = true
+      for i = 1, #list, 2 do
+        local g, by = list[i], list[i + 1]
+        if g.share then g.pool.held, g.own = g.pool.held + by, g.own + by else g.held = g.held + by end
+      end
+    end
+  end
+  return ok
+end
+
+-- What the call reads: for each HASH its slot, its key and the fields. The first is the meta key.
+local seen, keyOf, meta = {}, {}, nil
+for _ = 1, a[13] do
+  local slot, name, n = take(), take(), take() + 0
+  local of = {}
+  if n > 0 then
+    local got = call('HMGET', name, unpack(a, p, p + n - 1))
+    for i = 1, n do of[a[p + i - 1]] = got[i] end
+    meta = meta or got
+  end
+  seen[slot], keyOf[slot] = of, name
+  p = p + n
+end
+
+-- The fence, as in driver.lua.
+local node = take()
+local epoch, last = match(meta[3] or '', '^(%d+) (%d+)$')
+if a[2] ~= '' then
+  if epoch ~= a[3] then
+    local known = call('HGET', node, 'epoch')
+    if known and tonumber(known) > tonumber(a[3]) then return { 'FENCED' } end
+    return { 'LOST' }
+  end
+  if last + 0 < a[5] + 0 then return { 'LOST' } end
+end
+
+-- The time: the relay's, if it is near the time of Redis, and not before the time that a beat has stored.
+local real
+if a[1] ~= '' then real = a[1] + 0 else
+  local time = call('TIME')
+  real = time[1] * 1000 + floor(time[2] / 1000)
+end
+real = math.max(real, (meta[1] or 0) + 0)
+local now = a[6] + 0
+if now < (meta[1] or 0) + 0 or now < real - a[7] or now > real + a[8] then return { 'CLOCK', fmt('%.0f', real) } end
+
+local bad, tight = nil, a[12] == '1'
+local function differs(index, code, value)
+  bad = bad or {}
+  for i = 1, #index do
+    local act = byte(index, i)
+    bad[act] = bad[act] or { code, value or false }
+  end
+end
+-- Comparisons: equal, starts with, contains; each slot, field, expected, acts. '' stands for an absent field, and for a count of 0.
+for _ = 1, take() do
+  local slot, field, expected, acts = take(), take(), take(), take()
+  local v = seen[slot][field]
+  if (v or '') ~= expected and not (v == '0' and expected == '') then differs(acts, 'differs', v) end
+end
+for _ = 1, take() do
+  local slot, field, expected, acts = take(), take(), take(), take()
+  local v = seen[slot][field]
+  if not v or string.sub(v, 1, #expected) ~= expected then differs(acts, 'differs', v) end
+end
+for _ = 1, take() do
+  local slot, field, expected, acts = take(), take(), take(), take()
+  local v = seen[slot][field]
+  -- '' is expected of the head of a stream: it is open, and its newest row is not too old.
+  local at = v and expected == '' and match(v, '^%d+ (%d+)')
+  if not lib and (not v or not find(v, expected, 1, true) or (at and at + a[14] <= now)) then differs(acts, 'closed') end
+end
+-- Leases: node, acts. Deadlines: time, act, '1' if the time must have come.
+local nodes = take()
+for _ = 1, take() do
+  local name, acts = take(), take()
+  local lease = call('ZSCORE', nodes, name)
+  if lease and lease + 0 <= real then differs(acts, 'dead') end
+end
+for _ = 1, take() do
+  local at, acts, over = take(), take(), take()
+  if (real >= at + 0) ~= (over == '1') then return { 'CLOCK', fmt('%.0f', real) } end
+end
+-- Ids that no ended command may have: spans of the user, start of the keys of records, name, acts.
+local spans = {}
+-- Captures when an ended command is forgotten: the 26th field of its record. It may stay in Redis for longer.
+local forgetAt = '^' .. string.rep('%Z*%z', 25) .. '(%d+)%z'
+for _ = 1, take() do
+  local of, start, name, acts = take(), take(), take(), take()
+  spans[of] = spans[of] or call('ZRANGE', of, 0, -1)
+  for _, span in ipairs(spans[of]) do
+    local record = find(span, '^%d') and call('HGET', start .. span, name)
+    if record and match(record, forgetAt) + 0 > now then differs(acts, 'known') end
+  end
+end
+
+-- Guards. Scopes: ZSET of reservations, scope, limit, how many come, how many go, index.
+local scopes, numbers, shares = {}, {}, {}
+local named = take()
+for s = 1, take() do
+  local name, scope, limit, come, go, index = take(), take(), take() + 0, take() + 0, take() + 0, take()
+  local held = call('ZCARD', name)
+  scopes[s] = { held = held, before = held, limit = limit, code = 'capacity_exceeded', index = index, scope = scope, sum = come - go }
+  if come > 0 and held + come > limit then tight = true end
+end
+-- Numbers of a HASH: slot, field, limit, code of the refusal, the scope within which the limit holds (0: always) once it
+-- holds more than a number of reservations, sum, what comes, index.
+for s = 1, take() do
+  local slot, field, limit, code, scope, above = take(), take(), take() + 0, take(), scopes[take() + 0], take() + 0
+  local sum, come, index = take() + 0, take() + 0, take()
+  local held = (seen[slot][field] or 0) + 0
+  numbers[s] = {
+    slot = slot, field = field, held = held, before = held, limit = limit, sum = sum, index = index, code = code,
+    within = scope, above = above, part = scope and 'scope' or false,
+  }
+  if come > 0 and held + come > limit then tight = true end
+end
+-- Shares: letter, fields of the user and of the span or '', guarantee (-1: no guard), total or -1, sum, what comes,
+-- index, and for history the index of users over their guarantee with the user's member, else ''.
+local m, pools = seen.m, {}
+for s = 1, take() do
+  local g = { share = true, letter = take(), ownField = take(), span = take(), guarantee = take() + 0, total = take() + 0, sum = take() + 0 }
+  g.come, g.index, g.over, g.member = take() + 0, take(), take(), take()
+  g.pool = pools[g.letter] or { held = (m[g.letter] or 0) + 0, come = 0 }
+  pools[g.letter] = g.pool
+  g.pool.come = g.pool.come + g.come
+  g.own = (m[g.ownField] or 0) + 0
+  g.before = g.own
+  shares[s] = g
+end
+for _, g in ipairs(shares) do
+  if refusal(g, g.come, g.pool.held + g.pool.come - g.come) then tight = true end
+end
+local ok
+if bad or tight then
+  bad = bad or {}
+  local guards = {}
+  for _, list in ipairs({ scopes, numbers, shares }) do
+    for _, g in ipairs(list) do guards[#guards + 1] = g end
+  end
+  ok = careful(a[9] + 0, bad, guards)
+end
+
+-- Counters: key, field, sum, index.
+for _ = 1, take() do
+  local name, field, sum, index = take(), take(), take() + 0, take()
+  if ok then
+    sum = 0
+    for i = 1, #index, 2 do
+      if ok[byte(index, i)] then sum = sum + byte(index, i + 1) - 1 end
+    end
+  end
+  if sum ~= 0 then call('HINCRBY', name, field, sum) end
+end
+-- Writes: how many words the command has before those of the acts, how many these are, index, all words.
+for _ = 1, take() do
+  local before, words, index = take() + 0, take() + 0, take()
+  if not ok then call(unpack(a, p, p + before + words - 1))
+  elseif index == '' then
+    if next(ok) then call(unpack(a, p, p + before - 1)) end
+  else
+    local list, at = { unpack(a, p, p + before - 1) }, p + before
+    for i = 1, #index, 2 do
+      local count = byte(index, i + 1) - 1
+      if ok[byte(index, i)] then
+        for j = at, at + count - 1 do list[#list + 1] = a[j] end
+      end
+      at = at + count
+    end
+    if #list > before then call(unpack(list)) end
+  end
+  p = p + before + words
+end
+for _, g in ipairs(scopes) do
+  local after = ok and g.held or g.before + g.sum
+  if g.before == 0 and after > 0 then call('ZADD', named, 0, g.scope) end
+  if after == 0 and g.before > 0 then call('ZREM', named, g.scope) end
+end
+local counts = {}
+for i, g in ipairs(numbers) do
+  local after = ok and g.held or g.before + g.sum
+  counts[i] = whole(after)
+  if after ~= g.before then
+    if after > 0 then call('HSET', keyOf[g.slot], g.field, counts[i])
+    elseif g.field == 'n' then call('HDEL', keyOf[g.slot], 'n', 'o')
+    else call('HDEL', keyOf[g.slot], g.field) end
+  end
+end
+
+-- Commands that wait: slot of the client, how many, acts, then for each: field, its state before and after its place,
+-- the mailbox of another node or '', and for that mailbox the request, waiters and params; the least place before its.
+local placed, boxes = {}, {}
+for _ = 1, take() do
+  local slot, count, index = take(), take() + 0, take()
+  local place, list = (seen[slot].o or 0) + 0, { 'HSET', keyOf[slot] }
+  for i = 1, count do
+    local act = byte(index, i)
+    local field, start, rest, to, request, waits, params = take(), take(), take(), take(), take(), take(), take()
+    local least = take() + 0
+    if not ok or ok[act] then
+      place = math.max(place, least) + 1
+      local state = start .. whole(place) .. rest
+      placed[#placed + 1] = act
+      placed[#placed + 1] = whole(place)
+      list[#list + 1] = field
+      list[#list + 1] = state
+      if to ~= '' then
+        local box = boxes[to] or { 'XADD', to, '*' }
+        boxes[to] = box
+        for _, word in ipairs({ 'kind', 'command', 'state', state, 'request', request }) do box[#box + 1] = word end
+        if waits ~= '' then
+          box[#box + 1] = 'waits'
+          box[#box + 1] = waits
+        end
+        if params ~= '' then
+          box[#box + 1] = 'params'
+          box[#box + 1] = params
+        end
+      end
+    end
+  end
+  if #list > 2 then
+    list[#list + 1] = 'o'
+    list[#list + 1] = whole(place)
+    call(unpack(list))
+  end
+end
+for _, box in pairs(boxes) do call(unpack(box)) end
+
+-- Adds the place of a row beyond those that the HASH has of a command (see lib-history-commands in history-rows.lua).
+local function morePlaces(heads, id, place)
+  local tag = string.sub(KEYS[1], 1, -5)
+  local name = tag .. 'cmdmore:' .. string.sub(heads, #tag + 13) .. ':' .. redis.sha1hex(id)
+  call('ZADD', name, 0, place)
+  call('PEXPIRE', name, a[14] + 3600000)
+end
+
+-- Streams: key, slot of the user's heads, field, suffix, slot of the places of rows, rows, acts, words of the renewal
+-- and these words (see Tick.rows), then the rows and their commands.
+local notes, heads, turns, places, expiries = {}, {}, {}, {}, {}
+for _ = 1, take() do
+  local stream, hs, field, suffix, cs, rows, acts, renewal = take(), take(), take(), take(), take(), take() + 0, take(), take() + 0
+  local from = p
+  local texts, ids = p + renewal, p + renewal + rows
+  p = ids + rows
+  local block, kept = {}, {}
+  for i = 1, rows do
+    if not ok or ok[byte(acts, i)] then
+      block[#block + 1] = a[texts + i - 1]
+      kept[#kept + 1] = a[ids + i - 1]
+    end
+  end
+  if #block > 0 and lib then
+    expiries[cs] = lib.history_prepare(a[from + 6], { retentionMs = a[14] + 0, streamMessages = a[10] + 0, streamsPerUser = a[15] + 0 }, now)
+    local read = call('HMGET', keyOf[hs], field, 't')
+    seen[hs][field], seen[hs].t, turns[hs] = read[1], read[2], nil
+    for _, g in ipairs(shares) do
+      if g.letter == 'h' then
+        m[g.letter], m[g.ownField] = call('HGET', keyOf.m, g.letter), call('HGET', keyOf.m, g.ownField)
+      end
+    end
+  end
+  if #block > 0 then
+    local seq, at, turn, renewed, evicted, upcoming, bytes = match(seen[hs][field], '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
+    at = math.max(at + 0, now)
+    local atText, count, joined = whole(at), #block, concat(block)
+    seq = seq + 0
+    call('XADD', stream, atText .. '-' .. fmt('%.0f', seq + 1), count, joined)
+    local list = places[cs] or { 'HSET', keyOf[cs] }
+    places[cs] = list
+    local cmd = seen[cs]
+    for i, id in ipairs(kept) do
+      local known = cmd[id] or ''
+      if #known > 1000 and select(2, string.gsub(known, '%z', '')) >= 48 then
+        morePlaces(keyOf[hs], id, fmt('%016.0f', at) .. '\0' .. suffix .. '\0' .. fmt('%016.0f', seq + i))
+      else
+        cmd[id] = known .. atText .. '\0' .. suffix .. '\0' .. fmt('%.0f', seq + i) .. '\0'
+        list[#list + 1] = id
+        list[#list + 1] = cmd[id]
+      end
+    end
+    turn = (turns[hs] or (seen[hs].t or 0) + 0) + count
+    turns[hs] = turn
+    if renewal > 0 then
+      renewed = atText
+      call('PEXPIRE', a[from], a[from + 1])
+      call('PEXPIRE', a[from + 2], a[from + 3])
+      call('ZADD', a[from + 4], a[from + 5], a[from + 6])
+      call('ZADD', a[from + 7], turn, a[from + 8])
+    end
+    local head = heads[hs] or { 'HSET', keyOf[hs] }
+    heads[hs] = head
+    head[#head + 1] = field
+    head[#head + 1] = concat({ fmt('%.0f', seq + count), atText, whole(turn), renewed, evicted, upcoming, whole(bytes + #joined) }, ' ')
+    if seq + count - a[10] + 1 >= upcoming + a[11] then notes[#notes + 1] = field end
+  end
+end
+for hs, head in pairs(heads) do
+  head[#head + 1] = 't'
+  head[#head + 1] = whole(turns[hs])
+  call(unpack(head))
+end
+for _, list in pairs(places) do
+  if #list > 2 then call(unpack(list)) end
+end
+for cs, ms in pairs(expiries) do call('PEXPIRE', keyOf[cs], ms) end
+
+-- The meta key: the amounts of shares, and the number of this call.
+local hset, sums = { 'HSET', keyOf.m }, {}
+if a[2] ~= '' and a[4] + 0 > last + 0 then hset[3], hset[4] = 'calls:' .. a[2], a[3] .. ' ' .. a[4] end
+for _, g in ipairs(shares) do
+  local by = ok and g.own - g.before or g.sum
+  for _, field in ipairs({ g.letter, g.ownField, g.span }) do
+    if by ~= 0 and field ~= '' then sums[field] = (sums[field] or (m[field] or 0) + 0) + by end
+  end
+  if g.over ~= '' and by > 0 and g.before + by > g.guarantee then call('ZADD', g.over, whole(g.before + by), g.member) end
+end
+for _, g in ipairs(shares) do
+  if g.letter == 'h' and g.total >= 0 and (sums.h or 0) > g.total and notes[#notes] ~= '' then notes[#notes + 1] = '' end
+end
+for field, sum in pairs(sums) do
+  if sum > 0 then
+    hset[#hset + 1] = field
+    hset[#hset + 1] = whole(sum)
+  elseif m[field] then call('HDEL', keyOf.m, field) end
+end
+if #hset > 2 then call(unpack(hset)) end
+local answer = { (meta[2] or 0) + 0 > real and 'WATCHED' or 'OK', notes, placed, counts }
+for act, reason in pairs(bad or {}) do answer[#answer + 1] = { act, reason[1], reason[2] } end
+return answer
