@@ -359,7 +359,7 @@ describe('cancelling', () => {
     await bench.clock.advance(999);
     expect([bench.runtime.running, deadlines]).toEqual([1, [1_000, 1_000]]);
     await bench.clock.advance(1);
-    const message = 'The time limit of the action has passed.';
+    const message = 'The time of the action is over.';
     expect(await link.next('error')).toMatchObject({ code: 'client_timeout', message });
     link.command('c2', 'stubborn', {}, 30_000);
     await link.next('ack');

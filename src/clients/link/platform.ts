@@ -251,7 +251,7 @@ export function wrong(option: string, given: unknown, expected: string, hint = '
 /** What a person does about the end of a link, by its reason. */
 const HELP: Readonly<Record<string, string | undefined>> = {
   unauthenticated: 'The relay refused the token. Use a new one: tokens expire, and belong to one relay.',
-  forbidden: 'The token is not for this link. A client needs a token of a user with the scope "connect".',
+  forbidden: 'A client needs a token of a user with the scope "connect".',
   replaced: 'Another program connected with this clientId. Give each its own.',
 };
 
@@ -266,7 +266,7 @@ type LinkDown = {
 
 /** Returns why a link is down, and what helps. */
 export function linkAdvice({ url, reason, said, accepted }: LinkDown): string {
-  const path = url.endsWith('/connect') ? '' : ' The path of a relay ends in /connect.';
+  const path = url.endsWith('/connect') ? '' : ' Its path ends in /connect.';
   const other = accepted || said !== null ? `The link to ${url} ended: ${reason}.` : unreachable(url) + path;
   return `${HELP[reason] ?? other}${said === null ? '' : ` (${said})`}`;
 }

@@ -10,7 +10,7 @@ import {
   type TraceApi,
 } from '../../protocol/trace.ts';
 import type { Params } from '../link/actions.ts';
-import { guarded } from '../link/link.ts';
+import { guarded, upFrame } from '../link/link.ts';
 import { systemClock, type Clock } from '../link/platform.ts';
 import { SCOPE, endSpan, parseObject, spanAttributes, type WireTrace } from '../link/relay-request.ts';
 import { boundedMessage, failure, returned, thrown, toJson, type EndReport, type Stop } from './ends.ts';
@@ -27,8 +27,8 @@ type CommandsOptions = Pick<RuntimeOptions, 'authorize' | 'approve' | 'onError' 
   ack(commandId: string): void;
   /** Sends the waiting reports at once. */
   flush(): void;
-  /** Returns false when the progress was not sent. `isLast`: it is sent whatever the rate, because the end follows. */
-  progress(report: ProgressReport, isLast: boolean): boolean;
+  /** Returns false when the frame of progress was not sent. `isLast`: it is sent whatever the rate: the end follows. */
+  progress(frame: string, isLast: boolean): boolean;
   /** Called exactly once for each command that was passed to `start`. */
   end(commandId: string, end: EndReport): void;
 };
@@ -37,11 +37,9 @@ type Running = {
   readonly abort: AbortController;
   stop: Stop | null;
   started: boolean;
-  /** The last report of progress, if it was not sent. */
-  unsent: ProgressReport | null;
+  /** The frame of the last report of progress, if it was not sent. */
+  unsent?: string | undefined;
 };
-/** The header of a progress frame, and its payload. */
-export type ProgressReport = { readonly command_id: string; readonly number: number; readonly json: string };
 type Job = { readonly action: Registered; readonly request: ActionRequest; readonly running: Running };
 
 export class Commands {
@@ -69,7 +67,7 @@ export class Commands {
   start(frame: CommandFrame): void {
     const admitted = this.#admit(frame);
     if ('type' in admitted) return this.#refuse(frame, admitted);
-    const running: Running = { abort: new AbortController(), stop: null, started: false, unsent: null };
+    const running: Running = { abort: new AbortController(), stop: null, started: false };
     this.#all.set(frame.command_id, running);
     const arrival = { signal: running.abort.signal, now: this.#clock.now() };
     const request = requestOf(frame, admitted.parsed, arrival);
@@ -179,7 +177,7 @@ export class Commands {
     if (refused) return refused;
     const { action, request, running } = job;
     const leased = action.spec.lease === true;
-    if (leased && this.#leases.has(action.name)) return failure('lease_busy', 'A command of this action is running.');
+    if (leased && this.#leases.has(action.name)) return failure('lease_busy', 'The action is running already.');
     if (leased) this.#leases.add(action.name);
     running.started = true;
     this.#options.ack(request.commandId);
@@ -188,7 +186,7 @@ export class Commands {
     await null;
     this.#options.flush();
     const { timeoutMs } = action.spec;
-    const tooLong = () => stop(running, 'timeout', 'The time limit of the action has passed.');
+    const tooLong = () => stop(running, 'timeout', 'The time of the action is over.');
     const cancelTimer = timeoutMs === undefined ? () => {} : this.#clock.after(timeoutMs, tooLong);
     try {
       return await resultOf(action, await action.run(request.params, this.#callOf(job)));
@@ -212,10 +210,10 @@ export class Commands {
       progress: (value) => {
         const json = this.#all.get(call.commandId) === running ? toJson(value ?? null) : undefined;
         if (typeof json !== 'string') return false;
-        running.unsent = { command_id: call.commandId, number: ++number, json };
-        if (!this.#options.progress(running.unsent, false)) return false;
-        running.unsent = null;
-        return true;
+        const frame = upFrame({ type: 'progress', command_id: call.commandId, number: ++number }, json);
+        const isSent = this.#options.progress(frame, false);
+        running.unsent = isSent ? undefined : frame;
+        return isSent;
       },
     };
   }

@@ -13,7 +13,7 @@ export type Stop = 'cancelled' | 'deadline' | 'timeout' | 'closed';
 /** The ends of commands whose handlers stopped for a reason other than a cancel, by that reason. */
 const STOPPED: Readonly<Record<Exclude<Stop, 'cancelled'>, EndReport>> = {
   deadline: failure('client_timeout', 'The deadline has passed.'),
-  timeout: failure('client_timeout', 'The time limit of the action has passed.'),
+  timeout: failure('client_timeout', 'The time of the action is over.'),
   closed: failure('handler_failed', 'The client closed.'),
 };
 

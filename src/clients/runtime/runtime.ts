@@ -18,7 +18,7 @@ import {
   type Welcome,
 } from '../link/platform.ts';
 import { RelayLink, guarded, upFrame, type LinkFrame } from '../link/link.ts';
-import { Commands, type CommandFrame, type ProgressReport } from './commands.ts';
+import { Commands, type CommandFrame } from './commands.ts';
 import {
   Deliverer,
   SiteRefusedError,
@@ -105,7 +105,7 @@ class LinkRuntime implements Runtime {
       registry: this.#registry,
       ack: (commandId) => void this.#link.send({ type: 'ack', command_id: commandId }),
       flush: () => this.#link.flush(),
-      progress: (report, isLast) => this.#progress(report, isLast),
+      progress: (frame, isLast) => this.#progress(frame, isLast),
       end: (commandId, end) => this.#end(commandId, end),
     });
     this.#link = new RelayLink({
@@ -300,10 +300,14 @@ class LinkRuntime implements Runtime {
     }
   }
 
-  #progress({ json, ...header }: ProgressReport, isLast: boolean): boolean {
-    const text = upFrame({ type: 'progress', ...header }, json);
-    if (this.#link.backlog() > PROGRESS_BACKLOG_BYTES || !fits(text, this.#ends.maxFrame)) return false;
-    return this.status.state === 'connected' && (isLast || this.#mayProgress()) && this.#link.sendText(text);
+  #progress(frame: string, isLast: boolean): boolean {
+    return (
+      this.#link.backlog() <= PROGRESS_BACKLOG_BYTES &&
+      fits(frame, this.#ends.maxFrame) &&
+      this.status.state === 'connected' &&
+      (isLast || this.#mayProgress()) &&
+      this.#link.sendText(frame)
+    );
   }
 
   #end(commandId: string, end: EndReport): void {
