@@ -204,7 +204,7 @@ describe('a client that reaches no relay warns of the first attempt, and tries a
       () => `url: 'ws://${host}/relay/connect'`,
       () => 'are host, port and path right? It',
     ],
-    ['a path without /connect', () => `url: 'ws://${host}/relay'`, () => 'The path of a relay ends in /connect. It tries again.'],
+    ['a path without /connect', () => `url: 'ws://${host}/relay'`, () => 'Its path ends in /connect. It tries again.'],
     ['a token function that fails', () => `token: () => Promise.reject(new Error('no vault'))`, () => 'no vault'],
     ['a token function that repeats', () => `token: () => 'nonsense'`, () => 'The relay refused the token'],
   ])('%s', async (_, options, says) => {

@@ -266,7 +266,7 @@ type LinkDown = {
 
 /** Returns why a link is down, and what helps. */
 export function linkAdvice({ url, reason, said, accepted }: LinkDown): string {
-  const path = url.endsWith('/connect') ? '' : ' The path of a relay ends in /connect.';
+  const path = url.endsWith('/connect') ? '' : ' Its path ends in /connect.';
   const other = accepted || said !== null ? `The link to ${url} ended: ${reason}.` : unreachable(url) + path;
   return `${HELP[reason] ?? other}${said === null ? '' : ` (${said})`}`;
 }
