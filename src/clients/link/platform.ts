@@ -203,11 +203,11 @@ export async function takeToken(source: TokenSource | undefined): Promise<string
 
 /** Throws TypeError, with the address that was probably meant, unless `url` can be the address of a link. */
 export function checkLinkUrl(url: unknown): void {
-  const { protocol = '', host, pathname = '' } = partsOf(url);
+  const given = String(url);
   // Another path is accepted, because a proxy may map it to the relay's /connect.
-  if (protocol.startsWith('ws') && pathname !== '/') return;
-  const meant = host && `${protocol.replace('http', 'ws')}//${host}${pathname.replace(/(\/connect)?\/*$/, '/connect')}`;
-  throw wrong('url', url, `an address such as ${meant || 'ws://127.0.0.1:4400/connect'}`);
+  if (/^wss?:\/\/[^/]+\/./i.test(given)) return;
+  const meant = /^(ws|http)s?:\/\/[^/]/i.test(given) ? given.replace(/^http/i, 'ws') : 'ws://127.0.0.1:4400';
+  throw wrong('url', url, `an address such as ${meant.replace(/(\/connect)?\/*$/, '/connect')}`);
 }
 
 /** Throws TypeError, with the address that was probably meant, unless `url` is the base address of a relay. */
