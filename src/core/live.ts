@@ -8,8 +8,8 @@ import { SUBSCRIPTION_QUEUE } from './limits.ts';
 
 /**
  * One event of a subscription. `missed`: the number of events that the subscriber did not get since the previous one.
- * An interruption between nodes counts as one, because nobody knows how many events were lost in it, so `missed` is a
- * lower bound.
+ * It is a lower bound: an interruption between nodes counts as one event, because the number of events that it lost is
+ * unknown.
  */
 export type LiveEvent<T> = { readonly event: T; readonly missed: number };
 
@@ -40,9 +40,8 @@ export type SharedSubscription<T> = {
   /** The key of the sequence. Two requesters have the same key if and only if they receive the same events. */
   readonly key: string;
   /**
-   * Calls `push` with each event from now on until cancelled, and with the number of events that were lost before it
-   * (default 0). The subscription belongs to no requester and may outlive
-   * each of them.
+   * Calls `push` with each event from now on until cancelled, and with the number of events that were lost before that
+   * event (default 0). The subscription belongs to no requester and may outlive each of them.
    */
   readonly listen: (push: (event: T, missed?: number) => void) => Cancel;
   readonly lifetime: Lifetime;
@@ -175,7 +174,7 @@ export function createListeners(log: Log, changed: (topic: string) => void) {
     interrupted(): void {
       for (const tell of toInterrupt.values()) tell();
     },
-    /** `interrupted`: called by `interrupted`, until the listener is removed. */
+    /** Adds a listener. Until it is removed, the method `interrupted` calls the function `interrupted`. */
     add(topic: string, listener: Listener, interrupted?: () => void): Cancel {
       const known = topics.get(topic);
       const listeners = known ?? new Set<Listener>();

@@ -67,7 +67,7 @@ export type App = {
   abort(): Promise<void>;
 };
 
-/** How long `abort` waits, in milliseconds: the process ends because of an error whose effects nobody knows. */
+/** How long `abort` waits, in milliseconds: the process ends because of an error whose effects are unknown. */
 const ABORT_WAIT_MS = 1_000;
 /** How long `close` waits, in milliseconds: a peer that does not answer the close must not delay the process. */
 const CLOSE_WAIT_MS = 2_000;

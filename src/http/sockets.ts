@@ -17,7 +17,9 @@ import { isEventStream } from '../web/sse.ts';
 
 /** The interval at which stalled readers and idle sockets are looked for, in milliseconds. */
 const CHECK_MS = 1_000;
-/** A socket that sends nothing of a next request for so many milliseconds is idle: enough for a slow TLS handshake. */
+/**
+ * A socket that sends nothing of its next request for so many milliseconds is idle. A slow TLS handshake takes less.
+ */
 const IDLE_MS = 3_000;
 /** The rate of log lines about evicted and refused sockets; the next line has the number of suppressed ones. */
 const LINES = { perSecond: 1, burst: 5 };
@@ -60,7 +62,7 @@ type Watched = {
   readonly address: string;
   /** The holder of the last valid token that arrived; null while the socket is unauthenticated. */
   holdings: Holdings | null;
-  /** Whether the gateway has taken over the socket; it bounds the bytes that the peer leaves unread. */
+  /** Whether the gateway has taken over the socket. The gateway itself bounds the bytes that the peer leaves unread. */
   upgraded: boolean;
   /** The number of requests in progress. */
   requests: number;
@@ -69,11 +71,11 @@ type Watched = {
   sent: number;
   /** The number of bytes that the system had accepted for the peer when `stalledSince` was set. */
   taken: number;
-  /** Since when the peer has read nothing although bytes wait, by `Clock.monotonic`; null: nothing waits. */
+  /** The time since which the peer has read nothing although bytes wait, by `Clock.monotonic`; null: nothing waits. */
   stalledSince: number | null;
 };
 
-/** Whether nothing of a next request has arrived. */
+/** Whether nothing of the next request has arrived. */
 function isSilent({ socket, requests, sent }: Watched): boolean {
   return requests === 0 && socket.bytesRead === sent;
 }
@@ -110,6 +112,7 @@ class Evictable {
     this.#idle.add(watched);
   }
 
+  /** Returns the socket to evict next; null if there is none. */
   next(): Watched | null {
     for (const watched of this.#idle) {
       if (isSilent(watched)) return watched;

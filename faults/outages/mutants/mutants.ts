@@ -36,7 +36,7 @@ const DIRECT_MUTANTS: readonly Mistake[] = [
   {
     name: 'swapped-result',
     says: 'a waiter gets the result of the previous command',
-    file: 'backends/memory/waiters.ts',
+    file: 'backends/memory/commands.ts',
     find: 'reply: { rpcId, command, result: entry.result },',
     replace:
       'reply: { rpcId, command, result: [Reflect.get(this, "last") ?? entry.result, Reflect.set(this, "last", entry.result)][0] as never },',
@@ -103,6 +103,15 @@ const SHARED_MUTANTS: readonly Mistake[] = [
     replace: '',
     plan: 'F0',
     caughtBy: ['I6'],
+  },
+  {
+    name: 'queued-for-ever',
+    says: 'the dispatch mark does not give back the bytes of the params',
+    file: 'backends/redis/commands.lua',
+    find: "  if a[8] ~= '' then lib.shares_take('q', a[9], -tonumber(a[8])) end\n",
+    replace: '',
+    plan: 'F0',
+    caughtBy: ['counters'],
   },
   {
     name: 'cursor-from-now',

@@ -67,7 +67,7 @@ export function createMemoryBackend({
   const mailboxes = new Mailboxes();
   const { retentionMs = RETENTION_MS } = limits ?? {};
   const ledger = new Ledger(clock, { shares, log, metrics, windowMs, retentionMs });
-  const waiters = new WaiterIndex(mailboxes);
+  const waiters = new WaiterIndex();
   const dedup = createMemoryDedup({ clock, shares, log, metrics });
   const history = createMemoryHistory({ clock, limits, dedup, shares });
   const reports = createReportingInstances();

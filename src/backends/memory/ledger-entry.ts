@@ -71,7 +71,7 @@ export class Entry extends DueItem implements HeldCommand {
     this.#record = command;
   }
 
-  /** No dispatch is requested twice, because every act in memory is answered. */
+  /** Always null: every act in memory is answered, so no dispatch is requested twice. */
   get markedBy(): null {
     return null;
   }
@@ -244,6 +244,7 @@ type Shared = {
 
 /** The packed form of a time that is null. */
 const NEVER = -1;
+
 /**
  * The packed record of a command that ended in the usual way: its client may have acknowledged it, and reported one
  * result. It takes a third of the memory of the whole record. Most such records are never read.

@@ -217,7 +217,7 @@ class Subscription {
   readonly #given: SubscribeOptions;
   readonly #signal: AbortSignal;
   readonly #clock: Clock;
-  /** The time at which the last live connection last received something; null when there was none. */
+  /** When the previous live connection last received something; null until a live connection has ended. */
   #lastLive: number | null = null;
   /** When the current connection became live, and when it last received something; null while it is not live. */
   #live: { readonly since: number; heardAt: number } | null = null;

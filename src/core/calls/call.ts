@@ -59,6 +59,21 @@ export type CallerSide = {
   readonly signal?: HangUp | undefined;
   readonly onAdmitted?: OnStage | undefined;
   readonly onStage?: OnStage | undefined;
+  /**
+   * Called with each report of progress that reaches this node during the wait, in the order of their numbers. Reports
+   * may be missing. Must not throw.
+   */
+  readonly onProgress?: ((progress: ReportedProgress) => void) | undefined;
+};
+
+/**
+ * A report of progress. `number`: how many reports of the command the client had made by then, those that it dropped
+ * included; null if the client does not number its reports.
+ */
+export type ReportedProgress = {
+  readonly commandId: string;
+  readonly payload: JsonText;
+  readonly number: number | null;
 };
 
 /** The part of AbortSignal that a wait needs. An AbortSignal or a cheaper object may be passed. */
@@ -180,8 +195,8 @@ export function endedInvocation(key: CommandKey, mark: CommandMark): Invocation 
 }
 
 /**
- * Returns the end of a command, as the answer to an invocation that was not refused shows it. `error` is
- * `result_expired` if the result is no longer retained.
+ * Returns the part of the record that the answer to an invocation contains, if the invocation was not refused. `error`
+ * is `result_expired` if the result is no longer retained.
  */
 export function endOf(invocation: Exclude<Invocation, { kind: 'refused' }>): CommandEnd {
   if (invocation.kind === 'ended') return endOfMark(invocation.key, invocation.mark);
@@ -195,7 +210,7 @@ function endOfMark({ commandId }: CommandKey, mark: CommandMark): CommandEnd {
   return { commandId, stage: 'terminal', outcome, execution, error };
 }
 
-/** Returns the answer to a caller, as the record is now. */
+/** Returns the answer to a caller from the present record. */
 export function invocation(command: Command, rpcId: string | null, result: JsonText | null): Invocation {
   return { kind: isTerminal(command) ? 'outcome' : 'pending', command, rpcId, result };
 }

@@ -86,7 +86,7 @@ export function createHistories(deps: Deps) {
       const suffix = checkSuffix(parsed.suffix);
       const filter = checkFilter(query);
       const order = checkOrder(page.order);
-      const listing = listingOf('messages', requester, { userId, suffix, ...filter, ...bound(order) });
+      const listing = listingOf('messages', requester, { userId, suffix, ...filter, ...cursorOrder(order) });
       const request = { ...cursors.request(listing, page), order };
       const scan = await readTurns.run(holderOf(requester), () => store.messages(userId, suffix, filter, request));
       return scan && cursors.page(listing, scan, ['messages', clock.now()], (row) => row);
@@ -95,7 +95,7 @@ export function createHistories(deps: Deps) {
       const userId = readUser(requester, user);
       const commandId = id('command_id', command);
       const order = checkOrder(page.order);
-      const listing = listingOf('commandHistory', requester, { userId, commandId, ...bound(order) });
+      const listing = listingOf('commandHistory', requester, { userId, commandId, ...cursorOrder(order) });
       const request = { ...cursors.request(listing, page), order };
       const scan = await readTurns.run(holderOf(requester), () => store.ofCommand(userId, commandId, request));
       return cursors.page(listing, scan, ['messages', clock.now()], (row) => row);
@@ -170,7 +170,7 @@ function checkPrefix(prefix: string | null): string | null {
   return good ? prefix : invalid('prefix', 'expected the beginning of a stream suffix');
 }
 
-/** Returns each kind once and in a fixed order, so that equivalent filters have the same cursors. */
+/** Checks a filter. Returns each kind once and in a fixed order, so that equivalent filters have the same cursors. */
 function checkFilter({ afterTime, beforeTime, kinds }: MessageQuery): MessageFilter {
   if (kinds?.length === 0) invalid('kinds', 'expected at least one');
   const wrong = kinds?.find((kind) => !MESSAGE_KINDS.includes(kind));
@@ -191,7 +191,7 @@ function checkOrder(order: MessageOrder | null | undefined): MessageOrder {
  * Returns the part of a cursor's filter that binds it to the order. The default order adds nothing, so that cursors of
  * older versions, which had only that order, stay valid.
  */
-function bound(order: MessageOrder): { readonly order?: MessageOrder } {
+function cursorOrder(order: MessageOrder): { readonly order?: MessageOrder } {
   return order === 'oldest_first' ? {} : { order };
 }
 

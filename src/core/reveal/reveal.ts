@@ -48,9 +48,9 @@ export function createReveals(deps: Deps) {
       return audit.record(requester, { action: 'payload', subject, requestId }).then(() => {});
     },
     /**
-     * Reveals one payload with a reason. Throws `not_found` for what does not exist, belongs to another user or is no
-     * longer retained; `forbidden` for an administrator in mode `off`; `rate_limited` beyond REVEALS_PER_HOUR; and
-     * `audit_unavailable`. Users reveal their own payloads without an audit row.
+     * Reveals one payload with a reason. Throws `not_found` if the payload does not exist, belongs to another user or
+     * is no longer retained; `forbidden` for an administrator in mode `off`; `rate_limited` beyond REVEALS_PER_HOUR;
+     * and `audit_unavailable`. Users reveal their own payloads without an audit row.
      */
     async reveal(requester: Requester, { target, reason, requestId }: RevealRequest): Promise<RevealedPayload> {
       const principal = requirePrincipal(requester);
@@ -83,7 +83,10 @@ function checkTarget(requester: Requester, target: RevealTarget): RevealTarget {
   return { ...target, userId };
 }
 
-/** A payload that was found but not yet read, so nothing of it has been shown. */
+/**
+ * Where the payload to reveal is: in a message that was found, or in the result of a command, which is looked up only
+ * after the audit row is written.
+ */
 type Found =
   | { readonly subject: AuditSubject; readonly message: Message }
   | { readonly subject: AuditSubject; readonly result: CommandKey };

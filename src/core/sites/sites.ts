@@ -187,7 +187,7 @@ async function listen(deps: Deps, parts: Parts, request: ListenRequest): Promise
   if (!access || !requester) return null;
   requireAllowed(deps, access, { kind: 'subscribe', names });
   const { session, site, grant } = access;
-  // The descriptor's own list of names is applied at publication, so that a change to it takes effect at once.
+  // The names in the site's definition are compared at publication, so that a change to them takes effect at once.
   const effective = site && effectiveEvents(grant, site, names);
   const held = { sessionId, grantId: grant.grantId, tokenEndsAt: requester.expiresAt };
   return { ...eventsOf(deps, session, effective), lifetime: new ViewerLifetime(held, parts) };
@@ -397,8 +397,8 @@ function selfOf(requester: Requester): string {
 export type ProjectionRefusal = 'stream' | 'owner' | 'name' | 'allowlist';
 
 /**
- * The result of a projection. `refusedBy` is null if the message was published, if its stream is not under `sites/`,
- * and if the projection failed.
+ * The result of a projection. `refusedBy` is null if the message was published, and also if its stream is not under
+ * `sites/` or the projection failed.
  */
 export type Projection = { readonly published: boolean; readonly refusedBy: ProjectionRefusal | null };
 

@@ -6,7 +6,6 @@ import type { IngestError, IngestMessage, IngestVerdict } from '../../core/inges
 import { trustJson, type RawJson } from '../../core/json.ts';
 import { DEDUP_WINDOW_SECONDS, INGEST_BATCH, STREAM_SUFFIX_SEGMENTS } from '../../core/limits.ts';
 import type { ProjectionRefusal } from '../../core/sites/sites.ts';
-import { DIRECT_MUTATION } from '../writer/cache-hints.ts';
 import { builder, ranged, wireEnum, fieldsOf, flag, int, list, nullable, text, typed } from './builder.ts';
 import { FaultType, RefusalCodeEnum, orRefusal, refusalOf } from './refusal.ts';
 
@@ -112,7 +111,6 @@ builder.mutationField('ingestMessages', (t) =>
         description: `The messages to ingest: 1 to ${INGEST_BATCH}.`,
       }),
     },
-    extensions: DIRECT_MUTATION,
     resolve: (_, { messages }, { core, requester }) =>
       core.ingest.ingest(requester, messages.map(messageOf)).catch(refusalOf),
   }),
