@@ -358,9 +358,9 @@ const SLACK = 1024;
 
 /**
  * Items in the order in which they were added, read backwards from any place. Items may be deleted in any order: `gone`
- * returns whether an item was deleted, and `noteDeleted` must be called once for each deletion. Adding an item takes constant
- * time, deleting one amortised constant time, and finding a place a binary search. While items are being read, none may
- * be added or deleted.
+ * returns whether an item was deleted, and `noteDeleted` must be called once for each deletion. Adding an item takes
+ * constant time, deleting one amortised constant time, and finding a place a binary search. While items are being read,
+ * none may be added or deleted.
  */
 class NewestFirst<T> {
   readonly #gone: (item: T) => boolean;
