@@ -269,7 +269,7 @@ describe('memory and Redis', () => {
     for (const bench of open.splice(0)) await bench.close();
   });
 
-  const ways = [undefined, 'on', 'careful'] as const;
+  const ways = ['off', 'on', 'careful'] as const;
   it.each(ways)('show the same after each act (transactions %s)', { timeout: 600_000 }, async (transactions) => {
     const property = fc.asyncProperty(steps, async (sequence) => {
       const sides = [await sideOf(memory()), await sideOf(await redisBench({ partitions: 1, transactions }))] as const;

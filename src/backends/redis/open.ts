@@ -161,7 +161,7 @@ async function openOver(
   if (fault !== null) throw new CallboardError('invalid_argument', fault);
   const read = async (): Promise<number> => Number(await client.eval(READ_TIME, 1, store.key(0, 'meta')));
   const clock = await createStoreClock({ read, system, log });
-  const rooms = openRooms(options, store);
+  const rooms = openRooms(options, store, clock);
   const close = async (): Promise<void> => {
     clock.stop();
     await rooms.close?.();
@@ -187,7 +187,7 @@ async function openOver(
   return { redis, aheadMs: clock.ahead() };
 }
 
-function openRooms(options: RedisBackendOptions, store: Store): Partial<Backend> {
+function openRooms(options: RedisBackendOptions, store: Store, clock: Clock): Partial<Backend> {
   const { url, log } = options;
   // A mailbox has a new connection for each attempt; its reader logs failures.
   const target = readTarget(url);
@@ -197,6 +197,7 @@ function openRooms(options: RedisBackendOptions, store: Store): Partial<Backend>
     ...options,
     bounds: options.shares.bounds,
     store,
+    clock,
     connect,
     oneServer: target.form !== 'cluster',
     leaseMs: NODE_LEASE_MS,

@@ -38,10 +38,10 @@ export type RedisParts = {
   /** The clock of the store, which transactions need. */
   readonly clock?: Pick<Clock, 'now'> | undefined;
   /**
-   * Whether admissions, dispatches and first ends are transactions of core's rules; `careful`: each is decided on its
-   * own, as if another had failed. By default all are acts in Lua.
+   * How admissions, dispatches and first ends are done. `on` (the default): as transactions of core's rules. `careful`:
+   * the same, but Redis decides each on its own, as if another had failed. `off`: as acts in Lua.
    */
-  readonly transactions?: 'on' | 'careful' | undefined;
+  readonly transactions?: 'on' | 'careful' | 'off' | undefined;
   /** The waits of this process's callers; by default each store creates its own list. */
   readonly waits?: LocalWaits | undefined;
 };

@@ -44,7 +44,7 @@ export function commandParts(parts: RedisParts): CommandParts {
     bounds,
     waits = createLocalWaits(),
   } = parts;
-  const { clock, transactions } = parts;
+  const { clock, transactions = 'on' } = parts;
   const shares = boundsOfPartition(store, bounds);
   const rows = { retentionMs, streamMessages, streamsPerUser, terminalMs: windowMs, shares };
   const ends = { ...rows, words: END_MESSAGES };
@@ -56,7 +56,7 @@ export function commandParts(parts: RedisParts): CommandParts {
     held,
     waits,
     transactions:
-      clock && transactions
+      clock && transactions !== 'off'
         ? createTransactions({ ...parts, held, bounds, windowMs, clock, careful: transactions === 'careful' })
         : null,
     settings: { rows: JSON.stringify(rows), ends: JSON.stringify(ends) },

@@ -11,6 +11,7 @@ import type {
   CommandStore,
   DispatchClaim,
 } from '../../../core/commands/stores.ts';
+import type { CommandKey } from '../../../core/ids.ts';
 import type { Connection } from '../../../core/connections/connection.ts';
 import { satisfied } from '../../../core/commands/command.ts';
 import { clientStream } from '../../../core/history/message.ts';
@@ -32,14 +33,16 @@ import type { Store } from '../store.ts';
 export function createRedisCommands(redis: RedisParts): CommandStore {
   const parts = commandParts(redis);
   const { store } = parts;
+  const inTurn = createTurns();
   return {
     windowMs: parts.windowMs,
-    admit: (request) => admit(parts, request),
+    admit: (request) => inTurn(request, () => admit(parts, request)),
     preview: (question) => preview(parts, question),
-    dispatch: (key, binding, attempt) => dispatch(parts, key, { ...binding, attempt: attempt ?? null }),
-    report: (key, reported) => report(parts, key, reported),
-    finish: (key, end) => finish(parts, key, end),
-    settle: (key, settlement) => settle(parts, key, settlement),
+    dispatch: (key, binding, attempt) =>
+      inTurn(key, () => dispatch(parts, key, { ...binding, attempt: attempt ?? null })),
+    report: (key, reported) => inTurn(key, () => report(parts, key, reported)),
+    finish: (key, end) => inTurn(key, () => finish(parts, key, end)),
+    settle: (key, settlement) => inTurn(key, () => settle(parts, key, settlement)),
     rebind: (client, binding, link) => rebind(parts, client, { binding, link }),
     live: (client) => getLive(store, client),
     loads: (clients) => getLoads(store, clients),
@@ -47,6 +50,19 @@ export function createRedisCommands(redis: RedisParts): CommandStore {
     // Redis keeps every record for the whole idempotency window, so no ended command is reduced to a mark.
     mark: () => null,
     result: (key) => readResult(parts, key),
+  };
+}
+
+/** Returns a function that runs the acts of a command one after the other, in the order in which they were asked for. */
+function createTurns() {
+  const last = new Map<string, Promise<unknown>>();
+  return <T>({ userId, clientId, commandId }: CommandKey, act: () => Promise<T>): Promise<T> => {
+    const name = `${userId}\0${clientId}\0${commandId}`;
+    const running = last.get(name)?.then(act, act) ?? act();
+    last.set(name, running);
+    const over = (): void => void (last.get(name) === running && last.delete(name));
+    running.then(over, over);
+    return running;
   };
 }
 

@@ -158,7 +158,7 @@ for _ = 1, take() do
   local of, start, name, acts = take(), take(), take(), take()
   spans[of] = spans[of] or call('ZRANGE', of, 0, -1)
   for _, span in ipairs(spans[of]) do
-    if find(span, '^%d') and call('HEXISTS', start .. span, name) == 1 then differs(acts, 'known') end
+    if find(span, '^%d') and call('HGET', start .. span, name) then differs(acts, 'known') end
   end
 end
 
@@ -340,7 +340,8 @@ end
 for _, list in pairs(places) do call(unpack(list)) end
 
 -- The meta key: the amounts of shares, and the number of this call.
-local hset, sums = { 'HSET', keyOf.m, 'calls:' .. a[1], a[2] .. ' ' .. a[3] }, {}
+local hset, sums = { 'HSET', keyOf.m }, {}
+if a[3] + 0 > last + 0 then hset[3], hset[4] = 'calls:' .. a[1], a[2] .. ' ' .. a[3] end
 for _, g in ipairs(shares) do
   local by = ok and g.own - g.before or g.sum
   for _, field in ipairs({ g.letter, g.ownField, g.span }) do
@@ -354,7 +355,7 @@ for field, sum in pairs(sums) do
     hset[#hset + 1] = whole(sum)
   elseif m[field] then call('HDEL', keyOf.m, field) end
 end
-call(unpack(hset))
+if #hset > 2 then call(unpack(hset)) end
 local answer = { (meta[2] or 0) + 0 > real and 'WATCHED' or 'OK', notes, placed, counts }
 for act, reason in pairs(bad or {}) do answer[#answer + 1] = { act, reason[1], reason[2] } end
 return answer
