@@ -114,7 +114,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The names of the storage ports in rooms that declare more than one port. */
-const PORTS = ['waiters', 'nodes', 'inspector', 'reconnects'];
+const PORTS = ['waiters', 'nodes', 'inspector'];
 
 /**
  * The file names that a ring may have besides names of rooms and of their parts, such as `commands` and

@@ -23,7 +23,7 @@ import {
 import type { RedisParts } from './parts.ts';
 import { partitionsOf, type Store } from './store.ts';
 import { listOf, type Reply, type Verdict } from './types.ts';
-import type { RecordedEnd } from './waiters/local.ts';
+import type { RecordedEnd } from './waiters-local.ts';
 
 type RedisNodes = NodeStore & {
   /** Releases every id that is still held. */

@@ -13,16 +13,15 @@ import { connectTo, createStoreClock } from './client.ts';
 import { describeTarget, readTarget, type RedisTarget } from './target.ts';
 import { createHeldCommands } from './commands/held.ts';
 import { createRedisCommands } from './commands/store.ts';
-import { createRedisConnections } from './connections.ts';
+import { createRedisConnections, createRedisReconnects } from './connections.ts';
 import { createRedisContexts } from './contexts.ts';
-import { createRedisDedup } from './dedup/store.ts';
-import { createRedisHistory } from './history/store.ts';
+import { createRedisDedup } from './dedup.ts';
+import { createRedisHistory } from './history.ts';
 import { createRedisInspector } from './inspector.ts';
 import { partitionOf } from './keys.ts';
 import { createRedisNodes } from './nodes.ts';
 import type { RedisParts } from './parts.ts';
 import { loadPrograms } from './program/program.ts';
-import { createRedisReconnects } from './reconnects.ts';
 import {
   legacyFault,
   missingOfFirstNode,
@@ -32,14 +31,14 @@ import {
   type LegacyKeys,
   type RightsOptions,
 } from './rights.ts';
-import { sharesInUse } from './shares/store.ts';
+import { sharesInUse } from './shares.ts';
 import { createRedisSessions, createRedisSites } from './sites.ts';
 import { createRedisSpill } from './spill.ts';
 import { enterNamespace, proveDirectory, surveyRedis, type Durability } from './start-check.ts';
 import { createStore, type Store } from './store.ts';
 import { unavailable, type Client } from './types.ts';
-import { createLocalWaits } from './waiters/local.ts';
-import { createRedisWaiters } from './waiters/store.ts';
+import { createLocalWaits } from './waiters-local.ts';
+import { createRedisWaiters } from './waiters.ts';
 
 /** The time, in milliseconds, within which the store must answer to count as ready. */
 const READY_MS = 1_000;

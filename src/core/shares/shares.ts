@@ -126,7 +126,7 @@ type ShareClaim = {
 
 /**
  * Returns why a holder may not take an amount; null: they may. This is the one rule of all shares;
- * `backends/redis/shares/lib-shares.lua` has it for those that Redis counts.
+ * `backends/redis/shares.lua` has it for those that Redis counts.
  *
  * Up to three quarters of the total nobody is refused. Above that, a user may hold up to the guarantee. Once the total
  * is used up, a reserve is left for users who hold little: with the claim, a user may hold at most free² / reserve,

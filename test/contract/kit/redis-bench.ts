@@ -8,7 +8,7 @@ import { connectCommands } from '../../kit/redis.ts';
 import { loadPrograms } from '../../../src/backends/redis/program/program.ts';
 import { createStore, type Store, type StoreOptions } from '../../../src/backends/redis/store.ts';
 import type { Client } from '../../../src/backends/redis/types.ts';
-import { createLocalWaits } from '../../../src/backends/redis/waiters/local.ts';
+import { createLocalWaits } from '../../../src/backends/redis/waiters-local.ts';
 import type { Backend } from '../../../src/core/backend.ts';
 import { type Clock, silentLog } from '../../../src/core/ports.ts';
 import type { MailboxRow } from '../../../src/core/commands/stores.ts';

@@ -12,7 +12,7 @@ import type {
 import { clientStream } from '../../../core/history/message.ts';
 import { utf8Length, type JsonText } from '../../../core/json.ts';
 import { paramsAreSmall, type ShareRefusal } from '../../../core/shares/shares.ts';
-import type { boundsOfPartition } from '../shares/store.ts';
+import type { boundsOfPartition } from '../shares.ts';
 import type { Held } from './held.ts';
 import { fieldOf } from './predict.ts';
 import { commandOf, stateText } from './record.ts';

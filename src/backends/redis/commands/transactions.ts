@@ -19,7 +19,7 @@ import type { CommandKey } from '../../../core/ids.ts';
 import type { Clock } from '../../../core/ports.ts';
 import type { ShareBounds } from '../../../core/shares/shares.ts';
 import { revisionOf } from '../connections-rows.ts';
-import { boundsOfPartition } from '../shares/store.ts';
+import { boundsOfPartition } from '../shares.ts';
 import type { Store } from '../store.ts';
 import { listOf, unavailable, type Reply } from '../types.ts';
 import { heldCommand, type HeldCommands } from './held.ts';
