@@ -51,6 +51,7 @@ describe('the bus over a cluster', () => {
       log: silentLog,
       sha256,
       system,
+      clock: system,
       connect,
       read: () => Promise.resolve(null),
       ...limits,

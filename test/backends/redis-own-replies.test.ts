@@ -35,14 +35,21 @@ describe('the reply to a caller on the node that recorded the end', () => {
     const streams = await bench.store.read([names].flat().map((name) => ['XRANGE', String(name), '-', '+']));
     return JSON.stringify(streams);
   };
-  /** Returns a CommandStore of the same process whose acts of these names run but get no answer. */
-  const unanswered = (...lost: readonly string[]): CommandStore => {
-    const act: Store['act'] = async (partition, name, args) => {
-      const answer = await bench.store.act(partition, name, args);
-      if (lost.includes(name)) throw new CallboardError('store_unavailable', 'No answer.');
-      return answer;
+  /** Returns a CommandStore of the same process whose transactions run but get no answer. */
+  const unanswered = (): CommandStore => {
+    const transact: Store['transact'] = async (...call) => {
+      await bench.store.transact(...call);
+      throw new CallboardError('store_unavailable', 'No answer.');
     };
-    return createRedisCommands({ ...bench.parts, store: { ...bench.store, act } });
+    return createRedisCommands({ ...bench.parts, store: { ...bench.store, transact } });
+  };
+  /** Returns a CommandStore of the same process that cannot read results. */
+  const withoutResults = (): CommandStore => {
+    const read: Store['read'] = (commands) =>
+      commands.some(([, key]) => String(key).includes(':results:'))
+        ? Promise.reject(new CallboardError('store_unavailable', 'No answer.'))
+        : bench.store.read(commands);
+    return createRedisCommands({ ...bench.parts, store: { ...bench.store, read } });
   };
 
   it.each(['predicted', 'not predicted'])(
@@ -80,9 +87,7 @@ describe('the reply to a caller on the node that recorded the end', () => {
   it('is read from Redis where the end was not answered, once, when the end is repeated', async () => {
     await running('c1');
     const repeated = ending({ payload: PAYLOAD });
-    await expect(unanswered('commands-end', 'commands-finish').finish(keyFor('c1'), repeated)).rejects.toThrow(
-      'No answer',
-    );
+    await expect(unanswered().finish(keyFor('c1'), repeated)).rejects.toThrow('No answer');
     expect(await replies()).toEqual([]);
     const { kind } = await bench.backend.commands.finish(keyFor('c1'), repeated);
     expect(kind).toBe('duplicate');
@@ -94,8 +99,8 @@ describe('the reply to a caller on the node that recorded the end', () => {
   it('is repeated where the result could not be read after a lost answer', async () => {
     await running('c1');
     const repeated = ending({ payload: PAYLOAD });
-    await expect(unanswered('commands-finish').finish(keyFor('c1'), repeated)).rejects.toThrow('No answer');
-    await expect(unanswered('commands-result').finish(keyFor('c1'), repeated)).rejects.toThrow('No answer');
+    await expect(unanswered().finish(keyFor('c1'), repeated)).rejects.toThrow('No answer');
+    await expect(withoutResults().finish(keyFor('c1'), repeated)).rejects.toThrow('No answer');
     expect(await replies()).toEqual([]);
     await bench.backend.commands.finish(keyFor('c1'), repeated);
     expect((await replies()).map(({ rpcId, result }) => [rpcId, result])).toEqual([['c1-own', PAYLOAD]]);

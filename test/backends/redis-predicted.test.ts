@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { createHeldCommands, heldCommand } from '../../src/backends/redis/commands/held.ts';
 import { toJson } from '../../src/core/json.ts';
 import { DEDUP_TTL_MS } from '../../src/core/limits.ts';
-import { admission, ALICE, BOUND, ending, keyFor, openNode } from '../contract/kit/bench.ts';
+import { admission, ALICE, BOUND, ending, keyFor, openNode, read } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 
 async function opened(): Promise<RedisBench> {
@@ -38,6 +38,33 @@ describe('a record that the relay keeps', () => {
     await bench.advance(1);
     await commands.finish(keyFor('c1'), ending());
     expect(await counted()).toEqual([2, 2]);
+  });
+
+  it('hides nothing that another process has changed since', async () => {
+    const bench = await opened();
+    const other = await redisBench({ partitions: 1, beside: bench });
+    open.push(other, bench);
+    const { commands } = bench.backend;
+    for (const id of ['ended', 'cancelled', 'waited', 'linked']) await commands.admit(admission(id));
+    await bench.advance(1);
+    const cancel = { kind: 'cancel', reason: 'enough', by: 'test' } as const;
+    await other.backend.commands.settle(keyFor('ended'), cancel);
+    expect(await commands.dispatch(keyFor('ended'), BOUND)).toEqual({ kind: 'skip' });
+
+    await commands.dispatch(keyFor('cancelled'), BOUND);
+    await other.backend.commands.settle(keyFor('cancelled'), cancel);
+    expect(await commands.finish(keyFor('cancelled'), ending())).toMatchObject({ kind: 'finished' });
+    expect((await read(bench, 'cancelled')).cancelRequestedAt).toBe(bench.now());
+
+    await commands.dispatch(keyFor('waited'), BOUND);
+    const wait = { rpcId: 'more', callerNodeId: 'n2', waitFor: 'completed', withinMs: null } as const;
+    await other.backend.waiters.attach(keyFor('waited'), wait);
+    expect(await commands.finish(keyFor('waited'), ending())).toMatchObject({ kind: 'finished' });
+    const client = bench.store.key(0, 'client', bench.store.hash('alice', 'tab'));
+    expect(await bench.store.read([['HMGET', client, 'swaited', 'wwaited']])).toEqual([[null, null]]);
+
+    await other.backend.commands.rebind(ALICE, { ...BOUND, epoch: 2 }, 'up');
+    expect(await commands.dispatch(keyFor('linked'), BOUND)).toEqual({ kind: 'skip' });
   });
 
   it('is kept only within the bounds; a command whose record is not kept is still dispatched and ended', async () => {

@@ -30,15 +30,15 @@ describe('the Lua files of the Redis backend', () => {
     const [alone, again, grouped, all] = [
       ['sites-close'],
       ['sites-close', 'sites-close'],
-      ['commands-get', 'commands-result'],
-      ['sites-close', 'commands-get'],
+      ['history-retain', 'history-ingest'],
+      ['sites-close', 'history-ingest'],
     ].map((names) => programs.programFor(names));
     expect(alone?.source).toContain("acts['sites-close'] =");
     expect(alone?.source).not.toContain('lib.commands_');
     expect(again).toBe(alone);
-    expect(grouped?.source).toContain("acts['commands-admit'] =");
+    expect(grouped?.source).toContain("acts['history-ingest'] =");
     expect(grouped?.source).not.toContain("acts['sites-close'] =");
-    expect(all?.source).toContain("acts['commands-admit'] =");
+    expect(all?.source).toContain("acts['history-ingest'] =");
     expect(all?.source).toContain("acts['sites-close'] =");
     expect(() => programs.programFor(['sites-unknown'])).toThrow('There is no act "sites-unknown".');
   });

@@ -88,7 +88,17 @@ async function openProcess(
   const { sha256 } = createCrypto('test');
   const traffic = { requested: 0, pending: 0 };
   const store = watched(createStore({ ...options, client, programs, sha256 }), traffic);
-  const parts = { ...options, store, connect, sha256, system: systemClock, log: silentLog, leaseMs: NODE_LEASE_MS };
+  const clock = { now: options.time };
+  const parts = {
+    ...options,
+    store,
+    clock,
+    connect,
+    sha256,
+    system: systemClock,
+    log: silentLog,
+    leaseMs: NODE_LEASE_MS,
+  };
   const rooms = createRedisRooms(parts) as Backend;
   // Messages that another process publishes before this process has subscribed are lost.
   await rooms.ready?.();
@@ -123,6 +133,7 @@ function watched(store: Store, traffic: Process['traffic']): Store {
     act: (...requested) => follow(store.act(...requested)),
     read: (...requested) => follow(store.read(...requested)),
     readAll: (...requested) => follow(store.readAll(...requested)),
+    transact: (...requested) => follow(store.transact(...requested)),
     get roundTrips() {
       return store.roundTrips;
     },

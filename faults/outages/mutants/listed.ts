@@ -6,50 +6,64 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
   {
     name: 'send-before-mark',
     says: 'a command is written first, and marked when its client answers',
-    file: 'backends/redis/commands/acts.ts',
-    find: '  return listOf(await store.act(store.partitionOfUser(of.userId), name, args));',
-    replace: `  const at = store.partitionOfUser(of.userId);
-  const later: Map<unknown, Args> = Reflect.get(store, 'later') ?? new Map();
-  Reflect.set(store, 'later', later);
-  if (name === 'commands-dispatch') {
-    const client = store.key(at, 'client', String(args[0]));
-    const [fields] = await store.read([['HMGET', client, 's' + args[1], 'a' + args[1], 'p' + args[1]]]);
-    const [state, asked, params = null] = listOf(fields);
-    const found = typeof state === 'string' ? state + String(asked) : null;
-    if (String(found).split('\\0')[4] !== 'queued') return ['skip'];
-    later.set(String(args[0]) + args[1], args);
-    return ['dispatch', found, params, '30000'];
-  }
-  const mark = name === 'commands-finish' ? later.get(String(args[0]) + args[15]) : undefined;
-  if (mark) await store.act(at, 'commands-dispatch', mark);
-  return listOf(await store.act(at, name, args));`,
+    file: 'backends/redis/commands/store.ts',
+    find: `    dispatch: (key, binding, attempt) => dispatch(parts, key, { binding, attempt: attempt ?? null }),
+    report: (key, reported) => report(parts, key, reported),
+    finish: (key, end) => finish(parts, key, end),
+`,
+    replace: `    async dispatch(key, binding, attempt) {
+      const [command] = await getCommands(redis, [key]);
+      if (command?.stage !== 'queued') return { kind: 'skip' };
+      later.set(key.commandId, () => dispatch(parts, key, { binding, attempt: attempt ?? null }));
+      const client = store.key(store.partitionOfUser(key.userId), 'client', store.hash(key.userId, key.clientId));
+      const [params = null] = await store.read([['HGET', client, 'p' + key.commandId]]);
+      return { kind: 'dispatch', command, params: params as JsonText | null, remainingMs: 30_000 };
+    },
+    report: (key, reported) => report(parts, key, reported),
+    async finish(key, end) {
+      await later.get(key.commandId)?.();
+      return finish(parts, key, end);
+    },
+`,
+    also: [
+      {
+        file: 'backends/redis/commands/store.ts',
+        find: '  const { store } = parts;\n  return {\n    windowMs',
+        replace:
+          '  const { store } = parts;\n  const later = new Map<string, () => unknown>();\n  return {\n    windowMs',
+      },
+    ],
     plan: 'F13',
     caughtBy: ['I5', 'I8'],
   },
   {
     name: 'release-twice',
     says: 'an end releases its own reservation and one more',
-    file: 'backends/redis/commands-records.lua',
-    find: "drop(key('reserved', rec.sh), name)",
-    replace: "call('ZREM', key('reserved', rec.sh), name) call('ZPOPMIN', key('reserved', rec.sh))",
+    file: 'backends/redis/commands/transaction.ts',
+    find: "this.write(['ZREM', this.tick.key('reserved', sh)], [[userId, clientId, commandId].join(NUL)]);",
+    replace: `this.write(['ZREM', this.tick.key('reserved', sh)], [[userId, clientId, commandId].join(NUL)]);
+    this.write(['ZPOPMIN', this.tick.key('reserved', sh)], []);`,
     plan: 'slow',
     caughtBy: ['I6'],
   },
   {
     name: 'release-early',
     says: 'the dispatch mark releases the reservation, before the end does',
-    file: 'backends/redis/commands-records.lua',
-    find: 'lib.commands_mark = function(rec, by)',
-    replace: "lib.commands_mark = function(rec, by) drop(key('reserved', rec.sh), lib.commands_name(rec))",
+    file: 'backends/redis/commands/transaction.ts',
+    find: '    entry.markedBy = markedBy ?? entry.markedBy;',
+    replace: `    entry.markedBy = markedBy ?? entry.markedBy;
+    const { userId, clientId, commandId, scopeId } = command;
+    const reserved = this.tick.key('reserved', this.parts.hash(scopeId));
+    this.write(['ZREM', reserved], [[userId, clientId, commandId].join(NUL)]);`,
     plan: 'slow',
     caughtBy: ['I6'],
   },
   {
     name: 'no-instance-fence',
     says: 'an end is accepted from any instance of the client',
-    file: 'backends/redis/commands.lua',
-    find: "if rec.stage == 'terminal' or rec.boundInstanceId ~= a[2] then\n",
-    replace: "if rec.stage == 'terminal' then\n",
+    file: 'core/commands/rules.ts',
+    find: 'if (before.boundInstanceId !== instanceId)',
+    replace: 'if (before.boundInstanceId === null)',
     plan: 'F13f',
     caughtBy: ['I7'],
   },
@@ -81,33 +95,28 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
   {
     name: 'reply-before-record',
     says: 'callers get the end before it is recorded',
-    file: 'backends/redis/commands/acts.ts',
-    find: '  return listOf(await store.act(store.partitionOfUser(of.userId), name, args));',
-    replace: `  const at = store.partitionOfUser(of.userId);
-  if (name === 'commands-finish') {
-    const id = String(args[15]);
-    const [kept] = await store.read([['HMGET', store.key(at, 'client', String(args[0])), 's' + id, 'a' + id, 'w' + id]]);
-    const [state, asked, waits] = listOf(kept).map(String);
-    const [rev, since, place, version, , proven, , , , ...rest] = String(state).split('\\0');
-    const ended = [rev, since, place, version, 'terminal', proven, 'completed', 'reported_by_client', String(Date.now())];
-    const record = [...ended, ...rest].join('\\0') + asked;
-    const rows = String(waits).split('\\0');
-    for (let i = 0; i + 6 < rows.length; i += 6) {
-      const fields = ['rpcId', rows[i] ?? '', 'record', record, 'result', args[3] ?? null];
-      await store.act(at, 'nodes-post', [rows[i + 1] ?? '', 'reply', ...fields]);
-    }
+    file: 'backends/redis/commands/store.ts',
+    find: `  const { payload, kept } = end;
+`,
+    replace: `  const { payload, kept } = end;
+  const [before] = await getCommands(parts, [key]);
+  if (before) {
+    const end = { stage: 'terminal', outcome: 'completed', execution: 'reported_by_client' } as const;
+    waits.end({ command: { ...before, ...end, terminalAt: Date.now() }, result: payload });
     await new Promise((done) => setTimeout(done, 300));
   }
-  return listOf(await store.act(at, name, args));`,
+`,
     plan: 'F0',
     caughtBy: ['I4'],
   },
   {
     name: 'counted-again',
     says: 'an end that is sent again because it got no answer counts as another end',
-    file: 'backends/redis/commands.lua',
-    find: 'if sighting.messageId == a[10] then',
-    replace: 'if false then',
+    file: 'core/commands/rules.ts',
+    find: `    if (seen)
+`,
+    replace: `    if (seen === null)
+`,
     plan: 'F8d',
     caughtBy: ['I3'],
   },

@@ -89,8 +89,9 @@ const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'no-mark',
     says: 'a command is written to the socket without a recorded dispatch',
-    file: 'backends/redis/commands-records.lua',
-    find: 'dispatchedAt = text(now),',
+    file: 'core/commands/rules.ts',
+    find: `    dispatchedAt: now,
+`,
     replace: '',
     plan: 'F0',
     caughtBy: ['I8'],
@@ -98,8 +99,8 @@ const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'leak',
     says: 'an end does not release its reservation',
-    file: 'backends/redis/commands-records.lua',
-    find: "drop(key('reserved', rec.sh), name)",
+    file: 'backends/redis/commands/transaction.ts',
+    find: "this.write(['ZREM', this.tick.key('reserved', sh)], [[userId, clientId, commandId].join(NUL)]);",
     replace: '',
     plan: 'F0',
     caughtBy: ['I6'],
@@ -116,28 +117,31 @@ const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'waiter-by-command',
     says: 'waits are stored by command, so that the node of the second replaces that of the first',
-    file: 'backends/redis/waiters.lua',
-    find: 'entries[#entries + 1] = own',
-    replace: 'entries = { own }',
+    file: 'backends/redis/commands/transaction.ts',
+    find: '[...waits, own]',
+    replace: '[own]',
     plan: 'F12',
     caughtBy: ['I4'],
   },
   {
     name: 'swapped-result',
     says: 'a waiter gets the result of another command',
-    file: 'backends/redis/waiters.lua',
-    find: 'fields.result = result',
-    replace:
-      "local last = key('payload', 'last') call('SET', last, result, 'NX', 'PX', 60000) fields.result = call('GET', last)",
+    file: 'backends/redis/commands/transaction.ts',
+    find: "else if (result !== null) fields.push('result', result);",
+    replace: `else if (result !== null) {
+        const last: string = Reflect.get(globalThis, 'lastResult') ?? result;
+        Reflect.set(globalThis, 'lastResult', last);
+        fields.push('result', last);
+      }`,
     plan: 'F0',
     caughtBy: ['I9'],
   },
   {
     name: 'false-proof',
     says: 'a command that was written is reported as not written',
-    file: 'backends/redis/commands-records.lua',
-    find: "execution = unknown and 'may_have_run' or 'not_written',",
-    replace: "execution = 'not_written',",
+    file: 'core/commands/rules.ts',
+    find: "execution: unknown ? 'may_have_run' : 'not_written',",
+    replace: "execution: 'not_written',",
     plan: 'F13',
     caughtBy: ['I8'],
   },
@@ -153,18 +157,18 @@ const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'two-ends',
     says: 'the end that a client reports is retained twice',
-    file: 'backends/redis/commands.lua',
-    find: 'lib.commands_reported = function(rec, sightings, a)',
-    replace:
-      "lib.commands_reported = function(rec, sightings, a)\n  lib.commands_retain(rec, { id = rec.commandId .. ':end', kind = 'result' })",
+    file: 'core/commands/rules.ts',
+    find: 'const recorded: EndOfRecord = {',
+    replace: `this.tx.retain(entry, { id: \`\${before.commandId}:end\`, kind: ROW_KIND[end.kind], instanceId, kept, error });
+    const recorded: EndOfRecord = {`,
     plan: 'F0',
     caughtBy: ['I3'],
   },
   {
     name: 'admit-anew',
     says: 'a known id is admitted again',
-    file: 'backends/redis/commands.lua',
-    find: 'if before then return lib.commands_attach(before, wait) end',
+    file: 'core/commands/rules.ts',
+    find: 'if (known) return known.entry ? this.#attachTo(known.entry, request) : known.answer;',
     replace: '',
     plan: 'F12',
     caughtBy: ['I3', 'I4', 'I5', 'I6', 'I7', 'I8'],
@@ -172,8 +176,8 @@ const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'for-ever',
     says: 'the records and results of commands have no expiry',
-    file: 'backends/redis/commands-records.lua',
-    find: "  expire(lib.spans_key(user.uh, name), over - now + (string.match(name, '^r') and 0 or lib.spans_grace))\n",
+    file: 'backends/redis/commands/act-words.ts',
+    find: "this.tick.once(['PEXPIRE', of.key, String(of.over - this.now + of.grace)]);",
     replace: '',
     plan: 'F0',
     caughtBy: ['I11'],

@@ -69,16 +69,6 @@ lib.dedup_see = function(markHash, token)
   return false, mark
 end
 
--- Counts a repeated sighting of a message, as `dedup_see` does. The first sighting was counted without a mark;
--- `firstSeenAt` is its time.
-lib.dedup_again = function(markHash, token, firstSeenAt)
-  local ends = firstSeenAt + lib.dedup_ttl
-  if ends > now and call('EXISTS', key('mark', markHash)) == 0 then
-    lib.dedup_write(markHash, { ends = ends, token = '-', last = token, place = '-' })
-    lib.dedup_count(false)
-  else lib.dedup_see(markHash, token) end
-end
-
 -- Writes into a mark where history stores its message, so that a repeated call gets the same answer.
 lib.dedup_place = function(markHash, place)
   local mark = lib.dedup_mark(markHash)

@@ -231,7 +231,7 @@ end
 -- its seq. The HASH `cmdrows` of a user and a span of time has, for each command, its first places in that span as one
 -- text. The further places of a command are in a ZSET of its own, `cmdmore`. A place is removed with its row, except if
 -- the row is removed because of its age: then the span is removed soon.
--- needs: lib-history, lib-history-blocks, lib-history-spans, lib-shares
+-- needs: lib-history, lib-history-blocks, lib-history-spans
 
 -- The most places that the HASH has of a command and span.
 lib.history_few = 16
@@ -252,13 +252,6 @@ lib.history_few_place = function(at, suffix, seq)
 end
 lib.history_more_place = function(at, suffix, seq)
   return lib.history_pad(at) .. '\0' .. suffix .. '\0' .. lib.history_pad(seq)
-end
-
--- Declares what an act will read if it appends a row of a command to this stream.
-lib.history_want = function(uh, sth, commandId, retentionMs)
-  want(key('streamheads', uh), sth, 't', 's')
-  lib.shares_want('h', uh)
-  want(lib.history_span_key(uh, lib.history_span_start(now, retentionMs)), commandId)
 end
 
 -- Adds the place of a row to the index, if it is a command's row.

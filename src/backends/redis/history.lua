@@ -202,6 +202,22 @@ lib.history_row = function(a, first)
   return row
 end
 
+-- library: lib-history-open
+-- Opens what a transaction needs of history before it appends rows (see program/transaction.lua).
+-- needs: lib-history, lib-history-spans
+
+-- Opens a stream, and the span for the places of its rows, unless they are open. `member`: the stream's name in
+-- `streamgone`; `limits`: retentionMs, streamMessages, streamsPerUser; `at`: the time of the call. Returns after how many
+-- milliseconds the places expire.
+lib.history_prepare = function(member, limits, at)
+  now = at
+  limits.userId, limits.suffix, limits.uh, limits.sth = string.match(member, '^(.*)%z(.*)%z(.*)%z(.*)$')
+  lib.history_note(limits, lib.history_info(nil, limits))
+  local start = lib.history_open_span(limits, at)
+  flush()
+  return text(start + lib.history_span_length(limits.retentionMs) + limits.retentionMs + lib.history_grace - at)
+end
+
 -- library: lib-history-reads
 -- Functions that the acts which read history share.
 -- needs: lib-history, lib-history-blocks, lib-history-commands, lib-history-spans
@@ -457,4 +473,14 @@ acts['history-trim'] = function(a)
   if oldest then call('XTRIM', key('stream', row.sth), 'MINID', oldest) end
   lib.history_count(row, info.bytes - before)
   lib.history_note(row, info)
+end
+
+-- act: evict
+-- Removes the oldest rows until the bytes of history are within their total, as an append does before it writes. a: 1
+-- the guarantee of a user, 2 the total of this partition.
+-- Returns nothing.
+-- class: allow_oom
+-- needs: lib-history-bytes
+acts['history-evict'] = function(a)
+  lib.history_make_bytes({ shares = { tonumber(a[1]), tonumber(a[2]) } })
 end

@@ -9,7 +9,7 @@ import type { JsonText } from '../../core/json.ts';
 import { NODE_SILENT_MS } from '../../core/limits.ts';
 import type { Clock } from '../../core/ports.ts';
 import { heldCommand, type Held } from './commands/held.ts';
-import { requestField } from './commands/predict.ts';
+import { requestField } from './commands/record.ts';
 import { decodeCommand, decodeEnded, encodeCommand } from './commands/record.ts';
 import { decodeConnection } from './connections-rows.ts';
 import type { RedisParts } from './parts.ts';

@@ -11,7 +11,7 @@ import { createRedisAudit } from './audit.ts';
 import { createRedisBus } from './bus.ts';
 import { connectTo, createStoreClock } from './client.ts';
 import { describeTarget, readTarget, type RedisTarget } from './target.ts';
-import { createHeldCommands } from './commands/held.ts';
+import { commandParts } from './commands/parts.ts';
 import { createRedisCommands } from './commands/store.ts';
 import { createRedisConnections, createRedisReconnects } from './connections.ts';
 import { createRedisContexts } from './contexts.ts';
@@ -37,7 +37,6 @@ import { createRedisSpill } from './spill.ts';
 import { enterNamespace, proveDirectory, surveyRedis, type Durability } from './start-check.ts';
 import { createStore, type Store } from './store.ts';
 import { unavailable, type Client } from './types.ts';
-import { createLocalWaits } from './waiters-local.ts';
 import { createRedisWaiters } from './waiters.ts';
 
 /** The time, in milliseconds, within which the store must answer to count as ready. */
@@ -247,18 +246,18 @@ function isComplete(rooms: Partial<Backend>): rooms is Backend {
  * and the mailboxes open connections of their own.
  */
 export function createRedisRooms(parts: RedisParts): Partial<Backend> {
-  const { held = createHeldCommands(), waits = createLocalWaits() } = parts;
+  const { held, waits, transactions } = commandParts(parts);
   const nodes = createRedisNodes({ ...parts, held, waits });
   const connections = createRedisConnections(parts);
   const bus = createRedisBus({ ...parts, read: async (key) => (await connections.get([key]))[0] ?? null });
   return {
     nodes,
-    waiters: createRedisWaiters({ ...parts, waits }),
+    waiters: createRedisWaiters({ ...parts, held, waits, transactions }),
     capabilities: { shared: true, exactDedupCounters: true, cheapStreamSummaries: true },
     connections,
     reconnects: createRedisReconnects(parts),
     contexts: createRedisContexts(parts),
-    commands: createRedisCommands({ ...parts, held, waits }),
+    commands: createRedisCommands({ ...parts, held, waits, transactions }),
     inspector: createRedisInspector(parts, connections.get),
     history: createRedisHistory(parts),
     dedup: createRedisDedup(parts),

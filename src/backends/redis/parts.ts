@@ -2,6 +2,7 @@
 import type { Clock, Log } from '../../core/ports.ts';
 import type { ShareBounds } from '../../core/shares/shares.ts';
 import type { HeldCommands } from './commands/held.ts';
+import type { Transactions } from './commands/transactions.ts';
 import type { Client } from './types.ts';
 import type { Store } from './store.ts';
 import type { LocalWaits } from './waiters-local.ts';
@@ -35,13 +36,12 @@ export type RedisParts = {
   readonly leaseMs: number;
   /** The cache of live commands' records; by default each store creates its own. */
   readonly held?: HeldCommands | undefined;
-  /** The clock of the store, which transactions need. */
-  readonly clock?: Pick<Clock, 'now'> | undefined;
-  /**
-   * How admissions, dispatches and first ends are done. `on` (the default): as transactions of core's rules. `careful`:
-   * the same, but Redis decides each on its own, as if another had failed. `off`: as acts in Lua.
-   */
-  readonly transactions?: 'on' | 'careful' | 'off' | undefined;
+  /** The clock of the store. */
+  readonly clock: Pick<Clock, 'now'>;
+  /** Runs the acts on commands; by default each store creates its own. */
+  readonly transactions?: Transactions | undefined;
+  /** Whether Redis decides each act of a call on its own, as if another had failed. For tests. */
+  readonly careful?: boolean | undefined;
   /** The waits of this process's callers; by default each store creates its own list. */
   readonly waits?: LocalWaits | undefined;
 };

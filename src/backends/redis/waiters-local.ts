@@ -1,4 +1,4 @@
-/** Keeps the waits of this process's callers. Redis only knows which nodes wait for a command (see waiters.lua). */
+/** Keeps the waits of this process's callers. Redis only knows which nodes wait for a command (see `parseWaits`). */
 import { ChurnMap } from '../../core/collections.ts';
 import { satisfied, waiterOf, type Command, type NewWaiter, type Waiter } from '../../core/commands/command.ts';
 import type { CommandKey } from '../../core/ids.ts';
@@ -107,4 +107,33 @@ export function createLocalWaits(): LocalWaits {
 
 function nameOf({ userId, clientId, commandId }: CommandKey): string {
   return `${userId}\0${clientId}\0${commandId}`;
+}
+
+// The waits for a command as Redis has them: one text, with which nodes wait, and for what.
+
+/** The waits of a node's callers. `list`: one text for each wait, as `waitText` makes it. */
+export type NodeWaits = { readonly node: string; readonly epoch: string; readonly list: readonly string[] };
+
+/** Encodes a wait: a letter (`a`: until the command is acknowledged, `c`: until it ends), and the number of the wait. */
+export function waitText(waitFor: NewWaiter['waitFor'], number: string): string {
+  return (waitFor === 'acknowledged' ? 'a' : 'c') + number;
+}
+
+/** Decodes the waits for a command. For each node the text has three fields, each followed by a NUL. */
+export function parseWaits(text: string): readonly NodeWaits[] {
+  const fields = text.split('\0');
+  const found: NodeWaits[] = [];
+  for (let i = 0; i + 2 < fields.length; i += 3) {
+    const [node = '', epoch = '', list = ''] = fields.slice(i, i + 3);
+    found.push({ node, epoch, list: list.split(',').filter((wait) => wait !== '') });
+  }
+  return found;
+}
+
+/** Encodes the waits for a command; '' if there are none. */
+export function waitsText(waits: readonly NodeWaits[]): string {
+  return waits
+    .filter(({ list }) => list.length > 0)
+    .map(({ node, epoch, list }) => `${node}\0${epoch}\0${list.join(',')},\0`)
+    .join('');
 }

@@ -1,27 +1,22 @@
 /** Core's WaiterStore over Redis: registers waits in Redis, and lists those of this process. */
 import type { CountedScan, PendingWait, WaiterFilter, WaiterStore, AttachResult } from '../../core/commands/stores.ts';
-import { COUNT_SCAN, WAITERS_PER_COMMAND } from '../../core/limits.ts';
+import { COUNT_SCAN } from '../../core/limits.ts';
 import { comparePositions, SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import { lookAtNodes } from './nodes-rows.ts';
 import { type Store, scattered } from './store.ts';
-import { type LocalWait, type LocalWaits, createLocalWaits } from './waiters-local.ts';
+import { type LocalWait, type LocalWaits } from './waiters-local.ts';
 import { satisfied, type NewWaiter } from '../../core/commands/command.ts';
 import { decodeLive, readOfLive } from './commands/live.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import type { RedisParts } from './parts.ts';
-import { nameArgs } from './commands/parts.ts';
-import { decodeCommand, retained } from './commands/record.ts';
-import { jsonOr, listOf } from './types.ts';
+import { commandParts, type CommandParts } from './commands/parts.ts';
+import { retained } from './commands/record.ts';
+import { changeCommand, commandReads, knownCommand } from './commands/store.ts';
 
-type Waiting = Pick<RedisParts, 'store' | 'retentionMs'> & { readonly waits: LocalWaits };
-
-/** Creates Core's WaiterStore over Redis. It lists only the waits of this process; listing them changes nothing. */
-export function createRedisWaiters({
-  store,
-  retentionMs,
-  waits = createLocalWaits(),
-}: Pick<RedisParts, 'store' | 'retentionMs' | 'waits'>): WaiterStore {
-  const parts: Waiting = { store, retentionMs, waits };
+/** Creates core's WaiterStore over Redis. It lists only the waits of this process; listing them changes nothing. */
+export function createRedisWaiters(redis: RedisParts): WaiterStore {
+  const parts = commandParts(redis);
+  const { store, waits } = parts;
   return {
     attach: (key, request) => attach(parts, key, request),
     remove: (key, rpcId) => remove(parts, key, rpcId),
@@ -38,43 +33,42 @@ export function createRedisWaiters({
   };
 }
 
-async function attach(
-  { store, retentionMs, waits }: Waiting,
-  key: CommandKey,
-  request: NewWaiter,
-): Promise<AttachResult> {
-  const { rpcId, callerNodeId, waitFor } = request;
+async function attach(parts: CommandParts, key: CommandKey, request: NewWaiter): Promise<AttachResult> {
+  const { waits, retentionMs } = parts;
+  const { rpcId } = request;
   const wait = waits.begin(key, request);
   const known = wait.listed !== null;
-  const args = [...nameArgs(store, key), wait.number, callerNodeId, waitFor, WAITERS_PER_COMMAND, retentionMs];
   try {
-    const reply = listOf(await store.act(store.partitionOfUser(key.userId), 'waiters-attach', args));
-    const [kind, record = null, more = null, last = null] = reply;
-    if (kind === 'waiting') {
-      const at = Number(more);
-      const command = retained(decodeCommand(record), { now: more, retentionMs });
-      return { kind, waiter: waits.register(wait, { command, at }), command };
-    }
-    waits.drop(rpcId);
-    if (kind === 'full' || kind === 'unknown') return { kind };
-    return {
-      kind: 'satisfied',
-      command: retained(decodeCommand(record), { now: last, retentionMs }),
-      result: jsonOr(more),
-    };
+    const { answer, at } = await changeCommand<AttachResult>(parts, {
+      key,
+      given: { wait: wait.number },
+      known: () => knownCommand(parts, key),
+      first: commandReads(parts, key),
+      run: (rules) => rules.attach(key, request),
+      ...{ grows: true, chars: 1_000 },
+    });
+    if (answer.kind !== 'waiting') waits.drop(rpcId);
+    if (answer.kind !== 'waiting' && answer.kind !== 'satisfied') return answer;
+    const command = retained(answer.command, { now: at, retentionMs });
+    if (answer.kind === 'satisfied') return { ...answer, command };
+    return { kind: 'waiting', waiter: waits.register(wait, { command, at }), command };
   } catch (error) {
     if (!known) waits.drop(rpcId);
     throw error;
   }
 }
 
-async function remove({ store, waits }: Waiting, key: CommandKey, rpcId: string): Promise<void> {
-  const wait = waits.drop(rpcId);
+async function remove(parts: CommandParts, key: CommandKey, rpcId: string): Promise<void> {
+  const wait = parts.waits.drop(rpcId);
   if (!wait) return;
-  const [client, commandId] = nameArgs(store, key);
-  const { callerNodeId, waitFor } = wait.request;
-  const args = [client, commandId, wait.number, callerNodeId, waitFor];
-  await store.act(store.partitionOfUser(key.userId), 'waiters-remove', args);
+  await changeCommand(parts, {
+    key,
+    given: { wait: wait.number },
+    known: () => knownCommand(parts, key),
+    first: commandReads(parts, key),
+    run: (_rules, tx) => tx.unwait(key, wait.request),
+    ...{ grows: false, chars: 1_000 },
+  });
 }
 
 function clientName({ userId, clientId }: ClientKey): string {

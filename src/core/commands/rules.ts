@@ -1,7 +1,6 @@
 /**
  * The rules by which commands change: admission, dispatch, reports, ends, moves between links, and waits. A rule reads
- * and changes state only through its transaction. The memory backend uses these rules; the Redis backend has the same
- * rules in Lua (backends/redis/commands).
+ * and changes state only through its transaction, of which each backend has its own.
  */
 import type { Code } from '../errors.ts';
 import { keyOf, type ClientKey, type CommandKey } from '../ids.ts';

@@ -94,8 +94,6 @@ export interface Transaction<E extends HeldCommand, C extends ClientView<E>> {
   reserveMark(entry: E): void;
   /** Registers a wait. No other wait has its rpc id. */
   wait(entry: E, waiter: NewWaiter): void;
-  /** Removes a wait. Can be repeated. */
-  unwait(key: CommandKey, rpcId: string): void;
   /** Retains a history row of a command. */
   retain(entry: E, row: CommandMessage): void;
   /** Posts the command to the node of the client's link, unless the link is still coming up. */

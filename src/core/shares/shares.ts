@@ -126,14 +126,14 @@ type ShareClaim = {
 
 /**
  * Returns why a holder may not take an amount; null: they may. This is the one rule of all shares;
- * `backends/redis/shares.lua` has it for those that Redis counts.
+ * `backends/redis/program/transaction.lua` has it for those that Redis counts.
  *
  * Up to three quarters of the total nobody is refused. Above that, a user may hold up to the guarantee. Once the total
  * is used up, a reserve is left for users who hold little: with the claim, a user may hold at most free² / reserve,
  * where `free` is what the claim leaves of the reserve, or 1 as long as the reserve has room. Each holder can take only
  * a part of what is left, so that another user finds room too (`guaranteeBeside` computes how much).
  */
-function shareRefusal({ guarantee, total }: ShareBound, claim: ShareClaim): ShareRefusal | null {
+export function shareRefusal({ guarantee, total }: ShareBound, claim: ShareClaim): ShareRefusal | null {
   const { held, used, amount, admin } = claim;
   const wanted = held + amount;
   if (total === null) return wanted > guarantee ? 'share_exceeded' : null;

@@ -32,7 +32,7 @@ export type RedisBench = Bench & {
 export type RedisBenchOptions = Partial<
   Pick<
     RedisParts,
-    | 'transactions'
+    | 'careful'
     | 'idempotencyWindowMs'
     | 'retentionMs'
     | 'streamMessages'
@@ -124,12 +124,15 @@ export async function redisBench(options: RedisBenchOptions = {}): Promise<Redis
 
 function counting(traffic: { pending: number }, options: StoreOptions): Store {
   const store = createStore(options);
+  const count = <T>(request: Promise<T>): Promise<T> => {
+    traffic.pending++;
+    return request.finally(() => traffic.pending--);
+  };
   return {
     ...store,
-    act(...requested) {
-      traffic.pending++;
-      return store.act(...requested).finally(() => traffic.pending--);
-    },
+    act: (...requested) => count(store.act(...requested)),
+    read: (...requested) => count(store.read(...requested)),
+    transact: (...requested) => count(store.transact(...requested)),
     get roundTrips() {
       return store.roundTrips;
     },

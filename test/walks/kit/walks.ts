@@ -83,15 +83,15 @@ export async function walkEvent(): Promise<Walk> {
 }
 
 /**
- * Makes a call over REST to a client of a relay over this Redis: from the request to the write of the act that admits
- * the command to the socket of Redis.
+ * Makes a call over REST to a client of a relay over this Redis: from the request to the write of the transaction that
+ * admits the command to the socket of Redis.
  */
 export async function walkAdmission(redisUrl: string): Promise<Walk> {
   await using opened = await open(redisUrl);
   await warmUp(() => callOnce(opened));
   using chain = new CausalChain();
   const requested = chain.mark();
-  const walk = atWrite(['evalsha', 'commands-admit'], () => chain.since(requested));
+  const walk = atWrite(['evalsha', ':scopedue'], () => chain.since(requested));
   await callOnce(opened);
   return walk;
 }

@@ -20,17 +20,7 @@ type ReadParts = Pick<RedisParts, 'store' | 'retentionMs'>;
 
 /** Reads the records of commands, one answer per key, in the order of the keys. */
 export function getCommands(parts: ReadParts, keys: readonly CommandKey[]): Promise<readonly (Command | null)[]> {
-  const [first] = keys;
-  if (first !== undefined && keys.length === 1) return getCommand(parts, first).then((command) => [command]);
   return readMatching(parts, keys, ANY_RECORD);
-}
-
-/** Reads one record. This act can be grouped with those that change commands, so it costs little beside them. */
-async function getCommand({ store, retentionMs }: ReadParts, key: CommandKey): Promise<Command | null> {
-  const reply = await store.act(store.partitionOfUser(key.userId), 'commands-get', nameArgs(store, key));
-  const [now, record] = listOf(reply);
-  const command = decodeCommandOr(record ?? null);
-  return command && retained(command, { now, retentionMs });
 }
 
 /** The stage (null: any) and the texts that the text of a record must have. */

@@ -1,9 +1,5 @@
-/**
- * A cache of the records of live commands. From it this process predicts the record after the next act. Each act first
- * compares the cached record with the one in Redis.
- */
+/** A cache of the records of live commands, from which this process decides the next act on them without a read. */
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
-import type { Fields } from '../types.ts';
 import { textsOf, type RecordTexts } from './record.ts';
 
 /** A live command as this process last read or wrote it. */
@@ -11,7 +7,7 @@ export type Held = {
   /** The first part of the record's text; `request` is the second (see record.ts). */
   readonly state: string;
   readonly request: string;
-  /** The fields of `state` and `request`. Each record is split only once, when it is read or predicted. */
+  /** The fields of `state` and `request`. Each record is split only once. */
   readonly texts: RecordTexts;
   /** The waiters of the command, as the text in its client's HASH; null if they are not known. */
   readonly waits: string | null;
@@ -35,8 +31,8 @@ export function heldCommand(known: Omit<Held, 'texts'>, texts: Partial<RecordTex
 }
 
 /**
- * Live commands whose records this process knows, so that it can predict the record after the next act. A missing or
- * outdated entry does no harm: each act compares it with the record in Redis, and if they differ a slower act follows.
+ * Live commands whose records this process knows. A missing or outdated entry does no harm: Redis compares what an act
+ * was decided by, and if it differs the act is decided again by what is read.
  */
 export interface HeldCommands {
   get(key: CommandKey): Held | undefined;
@@ -68,14 +64,6 @@ export function createHeldCommands(most = MOST): HeldCommands {
     },
     drop: (key) => remove(nameOf(key)),
   };
-}
-
-/** Updates a held command with the state that an act returned. */
-export function hold({ held }: { readonly held: HeldCommands }, key: CommandKey, record: Fields | undefined): void {
-  const before = held.get(key);
-  if (!before || typeof record !== 'string') return;
-  const state = record.slice(0, record.length - before.request.length);
-  held.put(key, heldCommand({ ...before, state }, { request: before.texts.request }));
 }
 
 function sizeOf({ state, request, waits, params }: Held): number {

@@ -74,6 +74,23 @@ export const REQUEST = [
 ] as const;
 const PLACES: ReadonlyMap<string, number> = new Map([...STATE, ...REQUEST].map((name, at) => [name, at]));
 
+/** Returns a field of a state that was split into its fields. */
+export function fieldOf(fields: readonly string[], name: (typeof STATE)[number]): string {
+  return fields[PLACES.get(name) ?? -1] ?? '';
+}
+
+/** Returns a field of a request that was split into its fields. */
+export function requestField(fields: readonly string[], name: (typeof REQUEST)[number]): string {
+  return fields[(PLACES.get(name) ?? -1) - STATE.length] ?? '';
+}
+
+/** Splits the text of a record into its state and its request. */
+export function splitRecord(whole: string): { readonly state: string; readonly request: string } {
+  let at = 0;
+  for (let i = 0; i < STATE.length; i++) at = whole.indexOf('\0', at) + 1;
+  return { state: whole.slice(0, at), request: whole.slice(at) };
+}
+
 /** The fields of a record as texts, in the orders of STATE and REQUEST. */
 export type RecordTexts = { readonly state: readonly string[]; readonly request: readonly string[] };
 

@@ -1,7 +1,4 @@
-/**
- * Core's CommandStore over Redis: admits and previews commands, and passes the other calls to the files beside this
- * one.
- */
+/** Core's CommandStore over Redis: each change of a command is a transaction of core's rules. */
 import type {
   AdmitPreview,
   AdmitQuestion,
@@ -9,40 +6,50 @@ import type {
   AdmitRequest,
   AdmitResult,
   CommandStore,
-  DispatchClaim,
+  DispatchResult,
+  End,
+  FinishResult,
+  LinkMove,
+  RebindResult,
+  Report,
+  ReportResult,
+  Settlement,
+  SettleResult,
+  Binding,
 } from '../../../core/commands/stores.ts';
-import type { CommandKey } from '../../../core/ids.ts';
+import { isTerminal, satisfied } from '../../../core/commands/command.ts';
+import type { Attempt } from '../../../core/commands/rules.ts';
 import type { Connection } from '../../../core/connections/connection.ts';
-import { satisfied } from '../../../core/commands/command.ts';
 import { clientStream } from '../../../core/history/message.ts';
-import { utf8Length } from '../../../core/json.ts';
-import { QUEUE_PER_CLIENT, WAITERS_PER_COMMAND } from '../../../core/limits.ts';
-import { type RefusedShare, paramsAreSmall } from '../../../core/shares/shares.ts';
+import type { ClientKey, CommandKey } from '../../../core/ids.ts';
+import type { JsonText } from '../../../core/json.ts';
+import type { RefusedShare } from '../../../core/shares/shares.ts';
 import { revisionOf } from '../connections-rows.ts';
 import type { RedisParts } from '../parts.ts';
-import { dispatch, finish, readResult, rebind, report, settle } from './acts.ts';
-import { getCommands, getLive, getLoads } from './get.ts';
-import { heldCommand } from './held.ts';
-import { commandParts, keptArgs, nameArgs, type CommandParts } from './parts.ts';
-import { unmarked } from './predict.ts';
-import { decodeCommand, encodeRequest, retained } from './record.ts';
-import { jsonOr, listOf, type Reply } from '../types.ts';
 import type { Store } from '../store.ts';
+import { listOf } from '../types.ts';
+import { getCommands, getLive, getLoads } from './get.ts';
+import { commandParts, nameArgs, type CommandParts } from './parts.ts';
+import { decodeCommand, encodeRequest, fieldOf, retained } from './record.ts';
+import type { ExpectedClient, Given } from './act-words.ts';
+import { amountsRead, clientRead, liveReads } from './transaction.ts';
+import type { Act, Done, Failure } from './transactions.ts';
 
-/** Creates Core's CommandStore over Redis. Each change of a command is one act in Redis. */
+/** The most characters of a history row besides its payload. */
+const ROW_CHARS = 512;
+
+/** Creates core's CommandStore over Redis. */
 export function createRedisCommands(redis: RedisParts): CommandStore {
   const parts = commandParts(redis);
   const { store } = parts;
-  const inTurn = createTurns();
   return {
     windowMs: parts.windowMs,
-    admit: (request) => inTurn(request, () => admit(parts, request)),
+    admit: (request) => admit(parts, request),
     preview: (question) => preview(parts, question),
-    dispatch: (key, binding, attempt) =>
-      inTurn(key, () => dispatch(parts, key, { ...binding, attempt: attempt ?? null })),
-    report: (key, reported) => inTurn(key, () => report(parts, key, reported)),
-    finish: (key, end) => inTurn(key, () => finish(parts, key, end)),
-    settle: (key, settlement) => inTurn(key, () => settle(parts, key, settlement)),
+    dispatch: (key, binding, attempt) => dispatch(parts, key, { binding, attempt: attempt ?? null }),
+    report: (key, reported) => report(parts, key, reported),
+    finish: (key, end) => finish(parts, key, end),
+    settle: (key, settlement) => settle(parts, key, settlement),
     rebind: (client, binding, link) => rebind(parts, client, { binding, link }),
     live: (client) => getLive(store, client),
     loads: (clients) => getLoads(store, clients),
@@ -53,22 +60,39 @@ export function createRedisCommands(redis: RedisParts): CommandStore {
   };
 }
 
-/** Returns a function that runs the acts of a command one after the other, in the order in which they were asked for. */
-function createTurns() {
-  const last = new Map<string, Promise<unknown>>();
-  return <T>({ userId, clientId, commandId }: CommandKey, act: () => Promise<T>): Promise<T> => {
-    const name = `${userId}\0${clientId}\0${commandId}`;
-    const running = last.get(name)?.then(act, act) ?? act();
-    last.set(name, running);
-    const over = (): void => void (last.get(name) === running && last.delete(name));
-    running.then(over, over);
-    return running;
-  };
+/** Runs an act on a known command, and keeps the cache of live commands true. */
+export async function changeCommand<T>(
+  parts: CommandParts,
+  act: Omit<Act<T>, 'key'> & { readonly key: CommandKey },
+): Promise<Done<T>> {
+  const { held, transactions } = parts;
+  const { key } = act;
+  try {
+    const done = await transactions.run(act);
+    const { entry } = done;
+    if (!entry || entry.span !== null) held.drop(key);
+    else if (held.get(key) || entry.isNew) held.put(key, entry.remembered(done.place));
+    return done;
+  } catch (error) {
+    held.drop(key);
+    throw error;
+  }
 }
+
+/** Returns the first reads of an act on a command: the command, and the spans of the ended ones. */
+export function commandReads({ store }: Pick<CommandParts, 'store'>, key: CommandKey): Act<unknown>['first'] {
+  const [client, , user] = nameArgs(store, key);
+  return (keyOf, partition) => [
+    ...liveReads(keyOf(partition, 'client', client), key),
+    ['ZRANGE', keyOf(partition, 'spans', user), 0, -1],
+  ];
+}
+
+// Admission.
 
 /** Admits a command. If Redis has registered the caller's wait, this process keeps the wait too. */
 async function admit(parts: CommandParts, request: AdmitRequest): Promise<AdmitResult> {
-  const { waits } = parts;
+  const { waits, retentionMs } = parts;
   const wait = waits.begin(request, request.waiter);
   const { rpcId, waitFor } = request.waiter;
   try {
@@ -76,107 +100,215 @@ async function admit(parts: CommandParts, request: AdmitRequest): Promise<AdmitR
     const command = 'command' in answer ? answer.command : null;
     if (command && !satisfied(waitFor, command)) waits.register(wait, { command, at });
     else if (!wait.listed || command) waits.drop(rpcId);
-    return answer;
+    return answer.kind === 'attached'
+      ? { ...answer, command: retained(answer.command, { now: at, retentionMs }) }
+      : answer;
   } catch (error) {
     if (!wait.listed) waits.drop(rpcId);
     throw error;
   }
 }
 
-/** `at`: the time of Redis, milliseconds. */
-type Admitted = { readonly answer: AdmitResult; readonly at: number };
-
-async function admitAs(parts: CommandParts, request: AdmitRequest, wait: string): Promise<Admitted> {
-  const { store, settings, retentionMs, held } = parts;
-  const { callerNodeId, waitFor } = request.waiter;
+async function admitAs(parts: CommandParts, request: AdmitRequest, wait: string): Promise<Done<AdmitResult>> {
+  const { store, transactions, held } = parts;
+  const { userId, clientId, params, seen = null, waiter, kept } = request;
   const text = requestText(store, request);
-  const transaction = parts.transactions?.admit({ request, text, wait });
-  const admitted = transaction && (await transaction);
-  if (admitted) return admitted;
-  const limits = [request.scopeLimit, QUEUE_PER_CLIENT, WAITERS_PER_COMMAND];
-  const budgets = [request.connectWithinMs, request.respondWithinMs];
-  const reply = await store.act(store.partitionOfUser(request.userId), 'commands-admit', [
-    ...[...limits, ...budgets, request.params, ...keptArgs(request.kept)],
-    ...[wait, callerNodeId, waitFor, settings.rows, text],
-    ...nameArgs(store, request),
-    ...requestArgs(store, request),
-    seenText(store, request.seen ?? null),
-    ...claimArgs(request.claim ?? null),
-    ...roomArgs(request),
-  ]);
-  const [kind, record, more, last] = listOf(reply);
-  if (kind === 'refused') return { answer: refusedFor(record, more), at: 0 };
-  if (kind === 'outdated') return { answer: { kind }, at: 0 };
-  const command = decodeCommand(record ?? null);
-  if (kind === 'attached') {
-    const attached = retained(command, { now: last, retentionMs });
-    return { answer: { kind, command: attached, result: jsonOr(more) }, at: Number(last) };
-  }
-  const at = command.admittedAt;
-  // If the command is queued on this node, its mailbox row only names it, so its record is cached here. If the row
-  // arrives before this answer, a slower act follows.
-  if (command.nodeId === callerNodeId) {
-    const state = String(record).slice(0, -text.length);
-    held.put(request, heldCommand({ state, request: text, waits: String(more), params: request.params }));
-  }
-  if (last !== '1') return { answer: { kind: 'admitted', command }, at };
-  const remainingMs = command.deadline - Number(command.dispatchedAt);
-  const dispatch = { kind: 'dispatch', command, params: request.params, remainingMs } as const;
-  return { answer: { kind: 'admitted', command: unmarked(command), dispatch }, at };
+  const partition = store.partitionOfUser(userId);
+  const nodeId = store.callerOf(partition)?.nodeId;
+  const client = seen && waiter.callerNodeId === nodeId ? expectedClient(store, seen) : null;
+  const name = `${userId}\0${clientId}`;
+  const done = await transactions.run<AdmitResult>({
+    key: request,
+    given: { text, wait, seen: seen ? seenText(store, seen) : undefined },
+    known: () => client && { client },
+    first: admissionReads(parts, request),
+    run: (rules) => rules.admit(request),
+    grows: true,
+    chars: text.length + 2 * (params?.length ?? 0),
+    rowChars: (kept.payload?.length ?? 0) + ROW_CHARS,
+    refused: (failure) => refusalOf(failure, request),
+    expectAgain(waiting) {
+      transactions.remembered.waiting.set(name, waiting);
+      return client && { client };
+    },
+  });
+  const { answer, entry } = done;
+  // A command that is queued on this node is only named in its mailbox, so its record is cached here.
+  if (answer.kind === 'admitted' && entry && entry.command.nodeId === nodeId)
+    held.put(request, entry.remembered(done.place));
+  return done;
 }
 
-async function preview({ store, settings, retentionMs }: CommandParts, question: AdmitQuestion): Promise<AdmitPreview> {
-  const { userId, scopeId, scopeLimit, connectWithinMs, waiter, digest, namedInstanceId } = question;
-  const reply = await store.act(store.partitionOfUser(userId), 'commands-preview', [
-    ...[scopeLimit, QUEUE_PER_CLIENT, WAITERS_PER_COMMAND, connectWithinMs, waiter.waitFor],
-    ...nameArgs(store, question),
-    ...[store.hash(scopeId), digest, namedInstanceId, settings.rows],
-    ...roomArgs(question),
-  ]);
-  const [kind, found, now, instanceId, reserved, queued, known, share] = listOf(reply);
-  const state = {
-    known: known === 1,
-    boundInstanceId: typeof instanceId === 'string' ? instanceId : null,
-    reserved: Number(reserved),
-    queued: Number(queued),
-  };
-  if (kind === 'refused') return { ...state, answer: refusedFor(found, share) };
-  if (kind === 'admitted') return { ...state, answer: { kind } };
-  const command = retained(decodeCommand(found ?? null), { now, retentionMs });
-  return { ...state, answer: { kind: 'attached', command, result: null } };
-}
-
-/**
- * Returns the arguments by which the act checks the user's shares: whether the caller chose the id, how large the
- * params are, and the user's part of its scope.
- */
-function roomArgs({ chosenId, params, memberLimit }: AdmitQuestion): readonly (string | number | null)[] {
-  const bytes = params === null ? 0 : utf8Length(params);
-  return [chosenId ? '1' : null, bytes, paramsAreSmall(params) ? '1' : null, memberLimit];
-}
-
-type Refused = Extract<AdmitResult, { readonly kind: 'refused' }>;
-
-/** Decodes a refusal. `share`: the share that is used up; '' if that is `marks`, or if no share is. */
-function refusedFor(code: Reply | undefined, share: Reply | undefined): Refused {
-  const refused = { kind: 'refused', code: code as AdmitRefusal } as const;
-  return share === '' ? refused : { ...refused, share: share as RefusedShare };
-}
-
-function claimArgs(claim: DispatchClaim | null): readonly (string | number | null)[] {
-  return claim ? [claim.binding.epoch, claim.attempt] : [null, null];
+/** Returns what this process expects of a client whose connection it has seen. */
+function expectedClient(store: Store, seen: Connection): ExpectedClient {
+  const { nodeId, epoch, instanceId } = seen;
+  return { binding: { nodeId, instanceId, epoch }, link: [seenText(store, seen), '', ''].join('\0') };
 }
 
 /** Returns how the text of this connection's link begins in the HASH of its client (see `commands_bind_to`). */
-function seenText(store: Store, seen: Connection | null): string | null {
-  return seen && [seen.nodeId, seen.epoch, seen.instanceId, revisionOf(store, seen.actions), ''].join('\0');
+function seenText(store: Store, { nodeId, epoch, instanceId, actions }: Connection): string {
+  return [nodeId, epoch, instanceId, revisionOf(store, actions), ''].join('\0');
 }
 
-/** Returns those members of the request that the act itself reads, as arguments. */
-function requestArgs(store: Store, request: AdmitRequest): readonly (string | null)[] {
-  const { userId, clientId, digest, scopeId, namedInstanceId, traceId, parentSpanId } = request;
-  const stream = store.hash(userId, clientStream(clientId));
-  return [store.hash(scopeId), stream, userId, clientId, digest, scopeId, namedInstanceId, traceId, parentSpanId];
+function admissionReads(parts: CommandParts, question: AdmitQuestion): Act<unknown>['first'] {
+  const { store } = parts;
+  const [client] = nameArgs(store, question);
+  const ofCommand = question.chosenId ? commandReads(parts, question) : () => [];
+  return (keyOf, partition) => [clientRead(keyOf(partition, 'client', client)), ...ofCommand(keyOf, partition)];
+}
+
+/** Returns the refusal that a guard in Redis found; null: the act is decided again. */
+function refusalOf({ reason, value }: Failure, { chosenId }: AdmitQuestion): AdmitResult | null {
+  const code = reason as AdmitRefusal;
+  if (reason === 'capacity_exceeded' || reason === 'queue_full') return { kind: 'refused', code };
+  if (reason !== 'share_exceeded' && reason !== 'store_full') return null;
+  if (value === 'scope') return { kind: 'refused', code, share: 'scope' };
+  if (value === 'q') return { kind: 'refused', code, share: 'queued_bytes' satisfies RefusedShare };
+  return value === 'm' && chosenId ? { kind: 'refused', code } : null;
+}
+
+async function preview(parts: CommandParts, question: AdmitQuestion): Promise<AdmitPreview> {
+  const { store, transactions, retentionMs } = parts;
+  const [user, scope] = [store.hash(question.userId), store.hash(question.scopeId)];
+  const ofAdmission = admissionReads(parts, question);
+  const { answer: found, at } = await transactions.run<AdmitPreview>({
+    key: question,
+    given: { asks: true },
+    known: () => null,
+    first: (keyOf, partition) => [
+      ...ofAdmission(keyOf, partition),
+      ['ZCARD', keyOf(partition, 'reserved', scope)],
+      ...['m', 'q'].map((letter) => amountsRead(keyOf(partition, 'meta'), letter, user)),
+      ['HGET', keyOf(partition, 'members', scope), user],
+    ],
+    run: (rules) => rules.preview(question),
+    ...{ grows: true, chars: 0 },
+  });
+  const { answer } = found;
+  if (answer.kind !== 'attached') return found;
+  return { ...found, answer: { ...answer, command: retained(answer.command, { now: at, retentionMs }) } };
+}
+
+// Dispatch, reports and ends.
+
+async function dispatch(parts: CommandParts, key: CommandKey, { binding, attempt }: Attempt): Promise<DispatchResult> {
+  const { store, held } = parts;
+  const client = { binding, link: `${binding.nodeId}\0${binding.epoch}\0` };
+  const known = (): Given['known'] => {
+    const command = held.get(key);
+    if (!command || command.params === null || fieldOf(command.texts.state, 'stage') !== 'queued') return null;
+    return { client, command };
+  };
+  const [hash] = nameArgs(store, key);
+  const ofCommand = commandReads(parts, key);
+  const { answer } = await changeCommand<DispatchResult>(parts, {
+    key,
+    given: {},
+    known,
+    first: (keyOf, partition) => [
+      ...ofCommand(keyOf, partition),
+      clientRead(keyOf(partition, 'client', hash)),
+      ['HGET', keyOf(partition, 'client', hash), `p${key.commandId}`],
+    ],
+    run: (rules) => rules.dispatch(key, { binding, attempt }),
+    ...{ grows: false, chars: 1_000 },
+  });
+  return answer;
+}
+
+async function report(parts: CommandParts, key: CommandKey, reported: Report): Promise<ReportResult> {
+  const { answer } = await changeCommand<ReportResult>(parts, {
+    key,
+    given: {},
+    known: () => knownCommand(parts, key),
+    first: commandReads(parts, key),
+    run: (rules) => rules.report(key, reported),
+    ...{ grows: false, chars: 1_000, rowChars: (reported.kept?.payload?.length ?? 0) + ROW_CHARS },
+  });
+  return answer;
+}
+
+/** Returns what this process remembers of a command, if it knows who waits for it. */
+export function knownCommand({ held }: CommandParts, key: CommandKey): Given['known'] {
+  const command = held.get(key);
+  return command && command.waits !== null ? { command } : null;
+}
+
+/**
+ * Records an end, and replies to the callers of this node, for which Redis posts no row. If an answer was lost and the
+ * end is reported again, the record is found, and the result is read for the callers.
+ */
+async function finish(parts: CommandParts, key: CommandKey, end: End): Promise<FinishResult> {
+  const { waits } = parts;
+  const { payload, kept } = end;
+  const { answer } = await changeCommand<FinishResult>(parts, {
+    key,
+    given: { replies: true },
+    known: () => knownCommand(parts, key),
+    first: commandReads(parts, key),
+    run: (rules) => rules.finish(key, end),
+    ...{ grows: false, chars: 1_000 + 2 * (payload?.length ?? 0), rowChars: (kept.payload?.length ?? 0) + ROW_CHARS },
+  });
+  if (answer.kind === 'unknown' || !isTerminal(answer.command) || !waits.awaits(key)) return answer;
+  const { kind, command } = answer;
+  waits.end({ command, result: kind === 'finished' ? payload : await readResult(parts, key) });
+  return answer;
+}
+
+async function settle(parts: CommandParts, key: CommandKey, settlement: Settlement): Promise<SettleResult> {
+  const { answer } = await changeCommand<SettleResult>(parts, {
+    key,
+    given: {},
+    known: () => knownCommand(parts, key),
+    first: commandReads(parts, key),
+    run: (rules) => rules.settle(key, settlement),
+    ...{ grows: false, chars: 1_000, rowChars: ROW_CHARS },
+  });
+  return answer;
+}
+
+/** Reads the result of an ended command; null if there is none, or it is no longer shown. */
+async function readResult(parts: CommandParts, key: CommandKey): Promise<JsonText | null> {
+  const { answer } = await parts.transactions.run<JsonText | null>({
+    key,
+    given: {},
+    known: () => null,
+    first: commandReads(parts, key),
+    run(_rules, tx) {
+      const entry = tx.find(key);
+      return entry && tx.result(entry);
+    },
+    ...{ grows: false, chars: 0 },
+  });
+  return answer;
+}
+
+type Move = { readonly binding: Binding; readonly link: LinkMove };
+
+/**
+ * Moves a client's queue in parts, one act for each part, so that a long queue does not block other calls. Commands that
+ * were queued for another instance than the one that they name are ended.
+ */
+async function rebind(parts: CommandParts, key: ClientKey, move: Move): Promise<RebindResult> {
+  const { store } = parts;
+  const { nodeId, instanceId, epoch } = move.binding;
+  const args = [store.hash(key.userId, key.clientId), nodeId, instanceId, epoch, move.link];
+  const partition = store.partitionOfUser(key.userId);
+  let requeued = 0;
+  for (let place: string | null = null; ;) {
+    const reply = listOf(await store.act(partition, 'commands-rebind', [...args, place]));
+    const [queued, unfinished, orphaned, came, replaced] = reply;
+    requeued += Number(queued);
+    for (const commandId of listOf(replaced).map(String))
+      await settle(parts, { ...key, commandId }, { kind: 'give_up', code: 'instance_replaced', instanceId: null });
+    place = typeof came === 'string' ? came : null;
+    if (place === null)
+      return {
+        requeued,
+        unfinished: listOf(unfinished).map(decodeCommand),
+        orphaned: listOf(orphaned).map(decodeCommand),
+      };
+  }
 }
 
 /** Encodes the request of a new record, with the hashes that its keys are made of. */

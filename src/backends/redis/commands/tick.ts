@@ -9,17 +9,22 @@ export type TickSettings = {
   readonly start: string;
   readonly retentionMs: number;
   readonly streamMessages: number;
+  readonly streamsPerUser: number;
   /** Whether each act is decided on its own, for tests. */
   readonly careful: boolean;
+  /** Whether the call opens streams. It then renews the expiry of each. */
+  readonly opens: boolean;
 };
 
 /** How far the relay's time may be behind the time of Redis, and ahead of it, in milliseconds. */
 const BEHIND_MS = 250;
 const AHEAD_MS = 1_000;
-/** The most rows beyond the limit of a stream that stay for a while: as in history/lib-history-blocks.lua. */
+/** The most rows beyond the limit of a stream that stay for a while: as in lib-history-blocks of history-rows.lua. */
 const SLACK = 256;
 
 const NUL = '\0';
+/** The limit of a number that only becomes smaller. */
+const NO_LIMIT = 1e15;
 
 /** A HASH that is read, and the fields. */
 export type ReadHash = { readonly slot: string; readonly key: string; readonly fields: Set<string> };
@@ -27,10 +32,10 @@ export type ReadHash = { readonly slot: string; readonly key: string; readonly f
 type Write = { readonly start: readonly string[]; readonly words: string[]; index: string };
 type Sum = { sum: number; come: number; index: string };
 type Scope = Sum & { readonly key: string; readonly scope: string; limit: number; go: number };
-type Counted = Sum & { readonly slot: string; readonly field: string; readonly limit: number };
+type Counted = Sum & { words: readonly string[] };
 type Share = Sum & { readonly words: readonly string[]; readonly over: readonly [string, string] };
 type Waiting = { readonly slot: string; index: string; readonly words: string[] };
-type Stream = {
+type Stream = Pick<StreamOf, 'userId' | 'uh' | 'suffix'> & {
   readonly words: readonly string[];
   readonly renewal: readonly string[];
   readonly rows: string[];
@@ -50,9 +55,19 @@ export type ShareOf = {
   readonly over?: readonly [key: string, member: string];
 };
 
+/** `within`: the limit holds only while a scope holds more than `above` reservations. */
+export type ChangeOfNumber = {
+  readonly by: 1 | -1;
+  readonly limit: number;
+  readonly code: string;
+  readonly within?: { readonly sh: string; readonly above: number };
+};
+
 /** The stream to which a row is appended. `renewal`: what renews its expiry; empty if that is not due. */
 export type StreamOf = {
   readonly key: string;
+  readonly userId: string;
+  readonly uh: string;
   readonly suffix: string;
   readonly sth: string;
   readonly heads: ReadHash;
@@ -70,8 +85,9 @@ export class Tick {
   readonly settings: TickSettings;
   readonly meta: ReadHash;
   acts = 0;
-  /** The streams whose expiry this call renews. */
+  /** The streams whose expiry this call renews, and the keys that it registers. */
   readonly renewed: string[] = [];
+  readonly opened: string[] = [];
   readonly #hashes = new Map<string, ReadHash>();
   readonly #equal = new Map<string, string[]>();
   readonly #starts: string[][] = [];
@@ -131,9 +147,9 @@ export class Tick {
     this.#leases.set(node, (this.#leases.get(node) ?? '') + String.fromCharCode(act));
   }
 
-  /** A time must not have come, by the clock of Redis. */
-  before(act: number, deadline: number): void {
-    this.#deadlines.push([String(deadline), String.fromCharCode(act)]);
+  /** By the clock of Redis a time must have come (`isOver`), or must not have. */
+  deadline(act: number, at: number, isOver: boolean): void {
+    this.#deadlines.push([String(at), String.fromCharCode(act), isOver ? '1' : '']);
   }
 
   /** No ended command of the user may have this name. */
@@ -147,7 +163,7 @@ export class Tick {
     const held = this.#scopes.get(sh) ?? {
       key: this.key('reserved', sh),
       scope,
-      limit,
+      limit: NO_LIMIT,
       sum: 0,
       come: 0,
       go: 0,
@@ -156,20 +172,31 @@ export class Tick {
     this.#scopes.set(sh, held);
     if (by > 0) {
       held.come++;
-      held.limit = limit;
+      held.limit = Math.min(held.limit, limit);
     } else held.go++;
     held.index += sign(act, by + 64);
   }
 
-  /** Changes a number in a HASH; it may not exceed `limit` when it grows. Returns its place in the answer. */
-  number(act: number, { slot, fields }: ReadHash, field: string, change: { by: 1 | -1; limit: number }): number {
+  /** Changes a number in a HASH, which has a limit when it grows. Returns its place in the answer. */
+  number(act: number, { slot, fields }: ReadHash, field: string, change: ChangeOfNumber): number {
     fields.add(field);
+    const { by, limit, code, within } = change;
     const name = slot + NUL + field;
-    const held = this.#numbers.get(name) ?? { slot, field, limit: change.limit, sum: 0, come: 0, index: '' };
+    const words = (most: number): readonly string[] => {
+      const above = within ? [String(this.#scopeOf(within.sh)), String(within.above)] : ['0', '0'];
+      return [slot, field, String(most), code, ...above];
+    };
+    const held = this.#numbers.get(name) ?? { words: words(NO_LIMIT), sum: 0, come: 0, index: '' };
+    if (by > 0) held.words = words(limit);
     this.#numbers.set(name, held);
-    add(held, change.by);
-    held.index += sign(act, change.by + 64);
+    add(held, by);
+    held.index += sign(act, by + 64);
     return [...this.#numbers.keys()].indexOf(name);
+  }
+
+  /** Returns the place of a scope among those of the call, from 1. */
+  #scopeOf(sh: string): number {
+    return [...this.#scopes.keys()].indexOf(sh) + 1;
   }
 
   share(act: number, of: ShareOf, by: number): void {
@@ -225,11 +252,11 @@ export class Tick {
   }
 
   row(act: number, of: StreamOf, row: { readonly text: string; readonly commandId: string }): void {
-    const { key, heads, places, suffix, sth, renewal } = of;
+    const { key, heads, places, suffix, sth, renewal, userId, uh } = of;
     heads.fields.add(sth).add('t');
     places.fields.add(row.commandId);
     const held = this.#streams.get(sth) ?? {
-      words: [key, heads.slot, sth, suffix, places.slot],
+      ...{ userId, uh, suffix, words: [key, heads.slot, sth, suffix, places.slot] },
       renewal,
       rows: [],
       ids: [],
@@ -241,14 +268,19 @@ export class Tick {
     held.acts += String.fromCharCode(act);
   }
 
+  /** Returns a stream of the call by its hash. */
+  streamOf(sth: string): Pick<StreamOf, 'userId' | 'uh' | 'suffix'> | undefined {
+    return this.#streams.get(sth);
+  }
+
   /** Returns the arguments of the call, after the key. */
   words({ node, epoch, number, confirmed, time }: StoreFrame): readonly string[] {
-    const { retentionMs, streamMessages, careful } = this.settings;
+    const { retentionMs, streamMessages, streamsPerUser, careful } = this.settings;
     this.meta.fields.delete(`calls:${node}`);
     const head = ['floor', 'watched', `calls:${node}`];
-    const out = [node, epoch, number, confirmed, this.now, BEHIND_MS, AHEAD_MS, time, this.acts].map(String);
+    const out = [time, node, epoch, number, confirmed, this.now, BEHIND_MS, AHEAD_MS, this.acts].map(String);
     out.push(String(streamMessages), String(Math.min(SLACK, Math.floor(streamMessages / 32))), careful ? '1' : '');
-    out.push(String(this.#hashes.size), String(retentionMs));
+    out.push(String(this.#hashes.size), String(retentionMs), String(streamsPerUser));
     for (const { slot, key, fields } of this.#hashes.values()) {
       const all = slot === 'm' ? [...head, ...fields] : [...fields];
       out.push(slot, key, String(all.length), ...all);
@@ -273,9 +305,7 @@ export class Tick {
       this.#scopes.size,
     );
     part(
-      [...this.#numbers.values()].map((one) => [
-        ...[one.slot, one.field, String(one.limit), String(one.sum), String(one.come), one.index],
-      ]),
+      [...this.#numbers.values()].map((one) => [...one.words, String(one.sum), String(one.come), one.index]),
       this.#numbers.size,
     );
     part(

@@ -1,503 +1,506 @@
 /** The transaction of one act over Redis: what a rule reads and changes becomes words of its tick. */
-import type { Command, CommandMark, NewWaiter, Sighting } from '../../../core/commands/command.ts';
-import type { AdmitRequest, Binding } from '../../../core/commands/stores.ts';
-import type {
-  ClientView,
-  CommandMessage,
-  HeldCommand,
-  Progress,
-  RefusedAdmission,
-  Transaction,
-} from '../../../core/commands/transaction.ts';
-import { clientStream } from '../../../core/history/message.ts';
-import { utf8Length, type JsonText } from '../../../core/json.ts';
-import { paramsAreSmall, type ShareRefusal } from '../../../core/shares/shares.ts';
-import type { boundsOfPartition } from '../shares.ts';
-import type { Held } from './held.ts';
-import { fieldOf } from './predict.ts';
-import { commandOf, stateText } from './record.ts';
-import type { ReadHash, Tick } from './tick.ts';
+import {
+  satisfied,
+  type Command,
+  type CommandMark,
+  type NewWaiter,
+  type Sighting,
+} from '../../../core/commands/command.ts';
+import type { AdmitQuestion, AdmitRequest, Binding, MailboxRow } from '../../../core/commands/stores.ts';
+import type { ClientView, MemberLimits, RefusedAdmission, Transaction } from '../../../core/commands/transaction.ts';
+import type { ClientKey, CommandKey } from '../../../core/ids.ts';
+import { trustJson, utf8Length, type JsonText } from '../../../core/json.ts';
+import { DEDUP_TTL_MS, SIGHTINGS_PER_COMMAND, WAITERS_PER_COMMAND } from '../../../core/limits.ts';
+import { paramsAreSmall, shareRefusal, type ShareRefusal } from '../../../core/shares/shares.ts';
+import { listOf, textOr, type ReadCommand } from '../types.ts';
+import { parseWaits, waitsText, waitText, type NodeWaits } from '../waiters-local.ts';
+import { ActWords, GRACE_MS, LIFE_MS, NO_LIMIT, Unread } from './act-words.ts';
+import { Entry } from './entry.ts';
+import type { ReadHash } from './tick.ts';
 
 const NUL = '\0';
-const HOUR_MS = 3_600_000;
-/** How long keys of a user's spans stay after they are due: as in commands/lib-spans.lua. */
-const GRACE_MS = HOUR_MS;
-/** The longest time between the admission and the end of a command: as in commands/lib-spans.lua. */
-const LIFE_MS = 660_000;
-/** How long the counters of deduplication are kept: as in dedup/lib-dedup.lua. */
-const SEEN_MS = 7_200_000;
-const SEEN_GRAIN_MS = 10_000;
-/** The most bytes of params that a mailbox row carries: as in commands/lib-commands.lua. */
+/** How much longer a key is kept than the mark of a message that it has: as in dedup.lua. */
+const MARK_GRACE_MS = 10_000;
+/** The most bytes of params that a mailbox row carries. Larger params are read when their command is dispatched. */
 const CARRIED_BYTES = 4_096;
-/** The most bytes of a result that a mailbox row carries: as in waiters/lib-waiters.lua. */
-export const INLINE_BYTES = 16_384;
+/** The most bytes of a result that a mailbox row carries. For a larger one it says where the result is stored. */
+const INLINE_BYTES = 16_384;
 
-/** What a process knows of Redis: keys that it need not register again, and epochs of nodes. Dropped once a minute. */
-export type Remembered = {
-  /** Keys of spans that are registered with their expiry. */
-  readonly opened: Set<string>;
-  /** When the expiry of a stream was renewed last, by hash of the stream. */
-  readonly renewed: Map<string, number>;
-  /** The epochs of other nodes. */
-  readonly epochs: Map<string, string>;
-  /** How many commands of a client wait, by name of the client, as the last answer said. */
-  readonly waiting: Map<string, number>;
+type Client = ClientView<Entry> & {
+  readonly userId: string;
+  /** The link as Redis has it; for a dispatch only its start; '' for none. */
+  readonly link: string;
 };
 
-/** What the transactions of a process have in common. */
-export type TransactionParts = {
-  readonly hash: (...texts: readonly string[]) => string;
-  readonly windowMs: number;
-  readonly retentionMs: number;
-  readonly bounds: ReturnType<typeof boundsOfPartition>;
-  readonly remembered: Remembered;
-  readonly caller: { readonly nodeId: string; readonly epoch: number };
-};
-
-/** A live command as its texts in Redis say. */
-export class KnownCommand implements HeldCommand {
-  readonly command: Command;
-  readonly held: Held;
-
-  constructor(held: Held) {
-    this.held = held;
-    this.command = commandOf(held.texts);
-  }
-
-  get queuedOn(): string | null {
-    return this.#field('queuedOn');
-  }
-
-  get markedBy(): string | null {
-    return this.#field('markedBy');
-  }
-
-  get progress(): Progress | null {
-    const rows = this.#field('progressRows');
-    return rows === null ? null : { rows: Number(rows), at: Number(this.#field('progressRowAt')) };
-  }
-
-  get queuedBytes(): number {
-    return Number(this.#field('queuedBytes'));
-  }
-
-  #field(name: Parameters<typeof fieldOf>[1]): string | null {
-    return fieldOf(this.held.texts.state, name) || null;
-  }
-}
-
-/** A command that this transaction adds. */
-type Added = HeldCommand;
-type Client = ClientView<HeldCommand>;
-
-/** What the process expects of the act's client. `link`: the text of its binding; for a dispatch only its start. */
-export type ExpectedClient = { readonly binding: Binding; readonly link: string; readonly waiting: number };
-
-/** Thrown for what a transaction does not do: the act of the same name follows. */
-export class Unfit extends Error {}
-
-type Given = {
-  readonly client?: ExpectedClient;
-  readonly known?: KnownCommand;
-  readonly request?: AdmitRequest;
-  /** The text of the request of a new command, and the number of the caller's wait. */
-  readonly text?: string;
-  readonly wait?: string;
-};
-
-export class RedisTransaction implements Transaction<HeldCommand, Client> {
-  readonly act: number;
-  /** The texts of the command after the act: its state (before and after its place), who waits. */
-  state = '';
-  resultIn = '';
-  waits = '';
+export class RedisTransaction extends ActWords implements Transaction<Entry, Client> {
+  /** The command of the act, as the act leaves it; null if there is none. */
+  entry: Entry | null = null;
   /** The place of the number of waiting commands in the answer; null: it is compared. */
   counted: number | null = null;
-  readonly #tick: Tick;
-  readonly #parts: TransactionParts;
-  readonly #given: Given;
-  #queueLimit = 0;
+  #found = false;
+  #client: Client | null = null;
+  #member: MemberLimits | null = null;
+  #queueLimit = NO_LIMIT;
   #chosen = false;
   #freeParams = true;
+  /** The node that a waiting command is offered to; null: none. */
+  #offeredTo: string | null = null;
 
-  constructor(tick: Tick, parts: TransactionParts, given: Given) {
-    this.#tick = tick;
-    this.#parts = parts;
-    this.#given = given;
-    this.act = ++tick.acts;
+  // Reads.
+
+  find(key: CommandKey): Entry | null {
+    if (this.#found) return this.entry;
+    this.#found = true;
+    const { known } = this.given;
+    if (known?.command) this.entry = Entry.live(known.command);
+    else if (!known) this.entry = this.#readLive(key) ?? this.#readEnded(key);
+    const { entry } = this;
+    if (!entry) this.#expectNone(key);
+    else if (entry.span === null) this.tick.starts(this.act, this.clientHash(key), `s${key.commandId}`, entry.start);
+    else this.tick.starts(this.act, this.tick.hash(entry.span), this.nameOf(key), entry.start);
+    return entry;
   }
 
-  get now(): number {
-    return this.#tick.now;
+  #readLive(key: CommandKey): Entry | null {
+    const [read] = liveReads(this.clientHash(key).key, key);
+    const [state, request, waits] = listOf(this.read(read));
+    if (typeof state !== 'string' || typeof request !== 'string') return null;
+    return Entry.read({ state, request, waits: textOr(waits) ?? '' });
   }
 
-  find(): HeldCommand | null {
-    const { known, request } = this.#given;
-    if (known) return known;
-    if (!request) return null;
-    const name = this.#hashOf(request) + request.commandId;
-    this.#tick.equal(this.act, this.#clientHash(request), `s${request.commandId}`, '');
-    this.#tick.unknown(this.act, this.#parts.hash(request.userId), name);
+  #readEnded(key: CommandKey): Entry | null {
+    const uh = this.parts.hash(key.userId);
+    const spans = listOf(this.read(['ZRANGE', this.tick.key('spans', uh), 0, -1])).map(String);
+    const keys = spans.filter((span) => /^\d/.test(span)).map((span) => this.tick.key('ended', uh, span));
+    const records = this.readAll(keys.map((span) => ['HGET', span, this.nameOf(key)]));
+    for (const [i, whole] of records.entries()) {
+      const entry = typeof whole === 'string' ? Entry.ended(whole, keys[i] ?? '') : null;
+      if (entry && (entry.forgetAt ?? 0) > this.now) return entry;
+    }
     return null;
   }
 
+  /** No live or ended command may have this id. */
+  #expectNone(key: CommandKey): void {
+    this.tick.equal(this.act, this.clientHash(key), `s${key.commandId}`, '');
+    this.tick.unknown(this.act, this.parts.hash(key.userId), this.nameOf(key));
+  }
+
+  /** Redis keeps every record for the whole idempotency window, so no ended command is reduced to a mark. */
   markOf(): CommandMark | 'conflict' | null {
     return null;
   }
 
-  client(key: { readonly userId: string; readonly clientId: string }): Client {
-    const client = this.#given.client ?? unfit();
-    const hash = this.#clientHash(key);
-    if (this.#given.request) {
-      this.#tick.equal(this.act, hash, 'b', client.link);
-      this.#tick.lease(this.act, client.binding.nodeId);
-    } else this.#tick.starts(this.act, hash, 'b', client.link);
-    const members = (size: number) => Object.assign([], { size }) as never;
-    return { binding: client.binding, idle: false, waiting: members(client.waiting), running: members(0) };
+  client(key: ClientKey): Client {
+    this.#client ??= this.given.known ? this.#expectedClient(key) : this.#readClient(key);
+    return this.#client;
   }
 
-  isOutdated(): boolean {
-    return false;
+  #expectedClient(key: ClientKey): Client {
+    const { client, command } = this.given.known ?? {};
+    if (!client) throw new Unread([]);
+    const hash = this.clientHash(key);
+    if (command) this.tick.starts(this.act, hash, 'b', client.link);
+    else {
+      this.tick.equal(this.act, hash, 'b', client.link);
+      this.tick.lease(this.act, client.binding.nodeId);
+    }
+    const waiting = this.parts.remembered.waiting.get(`${key.userId}${NUL}${key.clientId}`) ?? 0;
+    return viewOf(key, client.link, { binding: client.binding, waiting });
+  }
+
+  #readClient(key: ClientKey): Client {
+    const hash = this.clientHash(key);
+    const [bound, waiting] = listOf(this.read(clientRead(hash.key)));
+    const link = textOr(bound) ?? '';
+    this.tick.equal(this.act, hash, 'b', link);
+    return viewOf(key, link, { binding: this.#bindingOf(link), waiting: Number(waiting ?? 0) });
+  }
+
+  /** Returns the link that a text describes; null if there is none, or the lease of its node is over. */
+  #bindingOf(link: string): Binding | null {
+    if (link === '') return null;
+    const [nodeId = '', epoch, instanceId = ''] = link.split(NUL);
+    const lease = this.read(['ZSCORE', this.tick.key('nodes'), nodeId]);
+    if (lease !== null && Number(lease) <= this.now) return null;
+    this.tick.lease(this.act, nodeId);
+    return { nodeId, instanceId, epoch: Number(epoch) };
+  }
+
+  isOutdated({ userId, clientId }: AdmitRequest): boolean {
+    const { seen, known } = this.given;
+    if (seen === undefined || known) return false;
+    const { binding, link } = this.client({ userId, clientId });
+    return !binding || !link.startsWith(seen);
   }
 
   isOver(deadline: number): boolean {
-    this.#tick.before(this.act, deadline);
-    return this.now >= deadline;
+    const isOver = this.now >= deadline;
+    this.tick.deadline(this.act, deadline, isOver);
+    return isOver;
   }
 
-  params(): JsonText | null {
-    return unfit();
+  params({ held, command }: Entry): JsonText | null {
+    if (held.params !== null) return trustJson(held.params);
+    const params = this.read(['HGET', this.clientHash(command).key, `p${command.commandId}`]);
+    return typeof params === 'string' ? trustJson(params) : null;
   }
 
-  result(): JsonText | null {
-    return unfit();
+  result({ command, resultIn }: Entry): JsonText | null {
+    const { terminalAt } = command;
+    if (terminalAt === null || terminalAt + this.parts.retentionMs <= this.now) return null;
+    if (resultIn === '' || resultIn === '-') return null;
+    const results = this.tick.key('results', this.parts.hash(command.userId), resultIn);
+    const result = this.read(['HGET', results, this.nameOf(command)]);
+    return typeof result === 'string' ? trustJson(result) : null;
   }
 
-  reserved(): number {
-    return unfit();
+  reserved(scopeId: string): number {
+    return Number(this.read(['ZCARD', this.tick.key('reserved', this.parts.hash(scopeId))]));
   }
 
-  scopeFull(scopeId: string, most: number): RefusedAdmission | null {
-    this.#tick.scope(this.act, { sh: this.#parts.hash(scopeId), scope: scopeId, limit: most }, 1);
+  // Guards.
+
+  scopeFull(scopeId: string, most: number, refusal: RefusedAdmission): RefusedAdmission | null {
+    if (this.given.asks) return this.reserved(scopeId) >= most ? refusal : null;
+    this.tick.scope(this.act, { sh: this.parts.hash(scopeId), scope: scopeId, limit: most }, 1);
     return null;
   }
 
-  memberFull(): RefusedAdmission | null {
-    return unfit();
+  memberFull(question: AdmitQuestion, limits: MemberLimits, refusal: RefusedAdmission): RefusedAdmission | null {
+    this.#member = limits;
+    if (!this.given.asks || this.reserved(question.scopeId) <= limits.above) return null;
+    const members = this.tick.key('members', this.parts.hash(question.scopeId));
+    return Number(this.read(['HGET', members, this.parts.hash(question.userId)]) ?? 0) >= limits.most ? refusal : null;
   }
 
-  queueFull(_client: Client, most: number): RefusedAdmission | null {
+  queueFull({ waiting }: Client, most: number, refusal: RefusedAdmission): RefusedAdmission | null {
     this.#queueLimit = most;
-    return null;
+    return this.given.asks && waiting.size >= most ? refusal : null;
   }
 
-  noMark(): ShareRefusal | null {
+  noMark(client: Client): ShareRefusal | null {
     this.#chosen = true;
-    return null;
+    return this.given.asks ? this.#noShare(client.userId, 'm', 1) : null;
   }
 
-  noRoom({ waiting }: Client, params: JsonText): ShareRefusal | null {
-    this.#freeParams = waiting.size === 0 && paramsAreSmall(params);
-    return null;
+  /** Small params for a connected client with an empty queue are never refused: they are about to be dispatched. */
+  noRoom({ userId, binding, waiting }: Client, params: JsonText): ShareRefusal | null {
+    this.#freeParams = binding !== null && waiting.size === 0 && paramsAreSmall(params);
+    return this.given.asks && !this.#freeParams ? this.#noShare(userId, 'q', utf8Length(params)) : null;
   }
 
-  canWait(): boolean {
-    return unfit();
+  /** Returns why there is no room in a share of the user that the act is about, by the amounts that were read. */
+  #noShare(userId: string, letter: string, amount: number): ShareRefusal | null {
+    const bound = this.parts.bounds[letter];
+    if (!bound) return null;
+    const amounts = listOf(this.read(amountsRead(this.tick.meta.key, letter, this.parts.hash(userId))));
+    const [used = 0, held = 0] = amounts.map((amount) => Number(amount ?? 0));
+    return shareRefusal({ guarantee: bound[0], total: bound[1] }, { held, used, amount, admin: false });
   }
 
-  add(_client: Client, request: AdmitRequest, command: Command, markedBy: string | null): Added {
-    const { hash, remembered, windowMs, bounds } = this.#parts;
-    const { userId, clientId, commandId, params } = request;
-    const [uh, ch] = [hash(userId), this.#hashOf(request)];
-    const client = this.#clientHash(request);
+  canWait(entry: Entry, waiter: Pick<NewWaiter, 'waitFor'> & Partial<NewWaiter>, most: number): boolean {
+    const waits = parseWaits(this.#waitsOf(entry));
+    if (count(waits) < most) return true;
+    const isKnown = waits.some(
+      ({ node, list }) => node === waiter.callerNodeId && list.includes(this.#waitName(waiter)),
+    );
+    return isKnown || count(this.#present(waits)) < most;
+  }
+
+  #present(waits: readonly NodeWaits[]): readonly NodeWaits[] {
+    return waits.filter(({ node, epoch }) => this.epochOf(node) === epoch);
+  }
+
+  #waitName({ waitFor }: Pick<NewWaiter, 'waitFor'>): string {
+    return waitText(waitFor, this.given.wait ?? '');
+  }
+
+  #waitsOf(entry: Entry): string {
+    if (entry.waits === null) throw new Unread([]);
+    return entry.waits;
+  }
+
+  // Writes.
+
+  add(_client: Client, request: AdmitRequest, command: Command, markedBy: string | null): Entry {
+    const { hash, windowMs } = this.parts;
+    const { userId, clientId, commandId, params, scopeId } = request;
+    const [uh, sh] = [hash(userId), hash(scopeId)];
+    const hashOfClient = this.clientHash(request);
     const marked = command.dispatchedAt !== null;
-    const bytes = marked || params === null ? 0 : utf8Length(params);
-    const states = (place: string): string =>
-      stateText(command, {
-        ...{ rev: marked ? 2 : 1, place, queuedOn: command.nodeId, markedBy, forgetAt: null, resultIn: '' },
-        ...{ progress: null, queuedBytes: bytes },
-      });
-    const words = [`a${commandId}`, this.#given.text ?? ''];
+    const queuedBytes = marked || params === null ? 0 : utf8Length(params);
+    const entry = Entry.added(command, { request: this.given.text ?? '', params, markedBy, queuedBytes });
+    this.entry = entry;
+    const words = [`a${commandId}`, entry.held.request];
     if (params !== null) words.push(`p${commandId}`, params);
-    if (marked) {
-      this.#tick.equal(this.act, client, 'n', '');
-      this.state = states('0');
-      words.push(`s${commandId}`, this.state);
-    } else {
-      this.counted = this.#tick.number(this.act, client, 'n', { by: 1, limit: this.#queueLimit });
-      this.state = states('\x01');
-      const bound = this.#freeParams ? null : (bounds['q'] ?? null);
-      this.#tick.share(this.act, { letter: 'q', uh, span: '', bound }, bytes);
+    this.write(['HSET', hashOfClient.key], words);
+    this.#nameSpan(request, uh);
+    if (marked) this.tick.equal(this.act, hashOfClient, 'n', '');
+    else {
+      // A later command of the same call must not be dispatched before this one.
+      const waiting = this.parts.remembered.waiting;
+      const nameOfClient = `${userId}${NUL}${clientId}`;
+      waiting.set(nameOfClient, (waiting.get(nameOfClient) ?? 0) + 1);
+      this.counted = this.tick.number(this.act, hashOfClient, 'n', {
+        by: 1,
+        ...{ limit: this.#queueLimit, code: 'queue_full' },
+      });
+      if (this.#freeParams && queuedBytes > 0) this.tick.equal(this.act, hashOfClient, 'n', '');
+      const bound = this.#freeParams ? null : (this.parts.bounds['q'] ?? null);
+      this.tick.share(this.act, { letter: 'q', uh, span: '', bound }, queuedBytes);
     }
-    this.#tick.write(this.act, ['HSET', client.key], words);
-    const sh = hash(request.scopeId);
-    this.#tick.write(
-      this.act,
-      ['ZADD', this.#tick.key('reserved', sh)],
-      [String(command.deadline), [userId, clientId, commandId].join(NUL)],
-    );
-    this.#tick.write(this.act, ['ZADD', this.#tick.key('scopedue'), 'LT'], [String(command.deadline), sh]);
-    this.#name(request, uh);
-    const hour = this.now - (this.now % HOUR_MS);
-    const newest = this.#tick.key('admitted', String(hour));
-    this.#tick.write(this.act, ['ZADD', newest], [String(this.now), uh + ch + commandId]);
-    if (!remembered.opened.has(newest)) {
-      remembered.opened.add(newest);
-      this.#tick.once(['PEXPIRE', newest, String(HOUR_MS - (this.now % HOUR_MS) + LIFE_MS + windowMs)]);
-    }
-    return { command, queuedOn: command.nodeId, markedBy, progress: null };
-  }
-
-  reserveMark(): void {
-    unfit();
-  }
-
-  wait(added: HeldCommand, { callerNodeId, waitFor }: NewWaiter): void {
-    const { nodeId, epoch } = this.#parts.caller;
-    if (callerNodeId !== nodeId) unfit();
-    this.waits = [nodeId, epoch, `${waitFor === 'completed' ? 'c' : 'a'}${this.#given.wait},`, ''].join(NUL);
-    const { commandId } = added.command;
-    this.#tick.write(this.act, ['HSET', this.#clientHash(added.command).key], [`w${commandId}`, this.waits]);
-  }
-
-  unwait(): void {
-    unfit();
-  }
-
-  retain({ command }: HeldCommand, row: CommandMessage): void {
-    const { hash, retentionMs, remembered, bounds } = this.#parts;
-    const { userId, clientId, commandId, traceId, parentSpanId } = command;
-    const { payload = null, spill = null } = row.kept ?? {};
-    const [uh, suffix] = [hash(userId), clientStream(clientId)];
-    const sth = hash(userId, suffix);
-    const bytes = spill ? spill.bytes : utf8Length(payload ?? '');
-    const text = [
-      ...[row.id ?? `${commandId}:${row.kind}`, row.kind, clientId, row.instanceId ?? command.boundInstanceId ?? ''],
-      ...[commandId, traceId ?? '', parentSpanId ?? '', bytes, row.error ? JSON.stringify(row.error) : ''],
-      ...[spill ? JSON.stringify(spill) : '', payload ?? '', ''],
-    ].join(NUL);
-    const heads = this.#tick.hash(this.#tick.key('streamheads', uh));
-    const length = Math.max(1, Math.min(HOUR_MS * 12, Math.floor(retentionMs / 8)));
-    const start = this.now - (this.now % length);
-    this.#tick.holds(this.act, heads, 's', `${start}:${start + length + retentionMs}`);
-    this.#tick.holds(this.act, heads, sth, '');
-    const lag = Math.min(60_000, Math.floor(retentionMs / 8));
-    let renewal: readonly string[] = [];
-    const key = this.#tick.key('stream', sth);
-    if (Math.abs(this.now - (remembered.renewed.get(sth) ?? 0)) >= lag) {
-      remembered.renewed.set(sth, this.now);
-      this.#tick.renewed.push(sth);
-      renewal = [
-        ...[key, String(retentionMs + GRACE_MS), heads.key, String(retentionMs + 2 * GRACE_MS)],
-        ...[this.#tick.key('streamgone'), String(this.now + retentionMs), [userId, suffix, uh, sth].join(NUL)],
-        ...[this.#tick.key('streamage', uh), `${suffix}${NUL}${sth}`],
-      ];
-    }
-    const places = this.#tick.hash(this.#tick.key('cmdrows', uh, String(start)));
-    this.#tick.row(this.act, { key, suffix, sth, heads, places, renewal }, { text, commandId });
-    const over = [this.#tick.key('historyover'), `${userId}${NUL}${uh}`] as const;
-    this.#tick.share(this.act, { letter: 'h', uh, span: '', bound: bounds['h'] ?? null, over }, utf8Length(text));
-  }
-
-  offer({ command }: HeldCommand, nodeId: string): void {
-    const { caller, remembered } = this.#parts;
-    const { userId, clientId, commandId } = command;
-    const client = this.#clientHash(command);
-    const [start = '', rest = ''] = this.state.split('\x01');
-    if (nodeId === caller.nodeId) {
-      const box = this.#tick.key('mailbox', nodeId, String(caller.epoch));
-      const names = ['kind', 'command', 'userId', userId, 'clientId', clientId, 'commandId', commandId];
-      this.#tick.wait(this.act, client, [`s${commandId}`, start, rest, '', '', '', '']);
-      return this.#tick.write(this.act, ['XADD', box, '*'], names);
-    }
-    const epoch = remembered.epochs.get(nodeId) ?? unfit();
-    this.#sameEpoch(nodeId, epoch);
-    const params = this.#given.request?.params ?? '';
-    const carried = utf8Length(params) <= CARRIED_BYTES ? params : '';
-    const box = this.#tick.key('mailbox', nodeId, epoch);
-    const far = [box, this.#given.text ?? '', this.waits, carried];
-    this.#tick.wait(this.act, client, [`s${commandId}`, start, rest, ...far]);
-  }
-
-  post(): void {
-    unfit();
-  }
-
-  move(): void {
-    unfit();
-  }
-
-  queue(): void {
-    unfit();
-  }
-
-  run(entry: HeldCommand, command: Command, markedBy: string | null): JsonText | null {
-    const known = this.#expect(entry);
-    const { commandId, userId } = command;
-    const client = this.#clientHash(command);
-    this.counted = this.#tick.number(this.act, client, 'n', { by: -1, limit: 0 });
-    this.#tick.share(
-      this.act,
-      { letter: 'q', uh: this.#parts.hash(userId), span: '', bound: null },
-      -known.queuedBytes,
-    );
-    this.state = this.#next(known, command, { markedBy, queuedBytes: 0 });
-    this.#tick.write(this.act, ['HSET', client.key], [`s${commandId}`, this.state]);
-    return (known.held.params ?? unfit()) as JsonText;
-  }
-
-  noteProgress(): void {
-    unfit();
-  }
-
-  see(_entry: HeldCommand, _messageId: string, first: Sighting | null): void {
-    if (first) unfit();
-    const { remembered } = this.#parts;
-    const bucket = this.#tick.key('seen', String(Math.floor(this.now / SEEN_GRAIN_MS)));
-    this.#tick.count(this.act, bucket, 'unique');
-    if (remembered.opened.has(bucket)) return;
-    remembered.opened.add(bucket);
-    this.#tick.once(['PEXPIRE', bucket, String(SEEN_MS)]);
-  }
-
-  reply(): void {
-    unfit();
-  }
-
-  end(entry: HeldCommand, command: Command, result: JsonText | null): void {
-    const { hash, windowMs, bounds } = this.#parts;
-    const known = this.#expect(entry);
-    const { userId, clientId, commandId, scopeId, terminalAt, admittedAt } = command;
-    const waits = known.held.waits ?? unfit();
-    if (scopeId !== userId || terminalAt === null || terminalAt > admittedAt + LIFE_MS) unfit();
-    const [uh, ch, sh] = [hash(userId), this.#hashOf(command), hash(scopeId)];
-    const client = this.#clientHash(command);
-    this.#tick.equal(this.act, client, `w${commandId}`, waits);
-    const fields = ['s', 'a', 'p', 'w'].map((letter) => letter + commandId);
-    this.#tick.write(this.act, ['HDEL', client.key], fields);
-    this.#tick.scope(this.act, { sh, scope: scopeId, limit: 0 }, -1);
     const name = [userId, clientId, commandId].join(NUL);
-    this.#tick.write(this.act, ['ZREM', this.#tick.key('reserved', sh)], [name]);
-    if (result !== null) this.#keepResult(command, { uh, name: ch + commandId, result, bound: bounds['r'] ?? null });
-    const forgetAt = this.now + windowMs;
-    this.state = this.#next(known, command, { forgetAt, resultIn: this.resultIn, queuedBytes: 0 });
-    const length = Math.max(1_000, Math.floor(windowMs / 2));
-    const began = this.now - (this.now % length);
-    const ended = this.#tick.key('ended', uh, `${began}.${windowMs}`);
-    const record = this.state + known.held.request;
-    this.#tick.write(this.act, ['HSET', ended], [ch + commandId, record]);
-    const span = { key: ended, name: `${began}.${windowMs}`, over: began + length + windowMs, grace: GRACE_MS };
-    this.#open(userId, uh, span);
-    this.#tick.count(this.act, this.#tick.key('endedcount'), String(Math.floor(forgetAt / 1_000)));
-    this.#reply(waits, record, result);
-  }
-
-  bind(): void {
-    unfit();
-  }
-
-  sha256(): string {
-    return unfit();
-  }
-
-  /** Posts the end to the other nodes that wait. This node replies to its own callers from the answer. */
-  #reply(waits: string, record: string, result: JsonText | null): void {
-    const { caller } = this.#parts;
-    const texts = waits.split(NUL);
-    for (let i = 0; i + 2 < texts.length; i += 3) {
-      const [node = '', epoch = ''] = [texts[i], texts[i + 1]];
-      if (node === caller.nodeId && epoch === String(caller.epoch)) continue;
-      if (utf8Length(result ?? '') > INLINE_BYTES) unfit();
-      this.#sameEpoch(node, epoch);
-      const fields = ['kind', 'reply', 'record', record, ...(result === null ? [] : ['result', result])];
-      this.#tick.write(this.act, ['XADD', this.#tick.key('mailbox', node, epoch), '*'], fields);
-    }
-  }
-
-  #sameEpoch(nodeId: string, epoch: string): void {
-    const node = this.#tick.hash(this.#tick.key('node', nodeId));
-    this.#tick.equal(this.act, node, 'epoch', epoch);
-    this.#tick.equal(this.act, node, 'fenced', '');
-  }
-
-  #keepResult(
-    { userId }: Command,
-    of: { uh: string; name: string; result: JsonText; bound: readonly [number, number | null] | null },
-  ): void {
-    const { retentionMs, windowMs } = this.#parts;
-    const shown = Math.min(retentionMs, windowMs);
-    const length = Math.max(1_000, Math.floor(shown / 4));
-    const began = this.now - (this.now % length);
-    this.resultIn = String(began);
-    const key = this.#tick.key('results', of.uh, this.resultIn);
-    const share = { letter: 'r', uh: of.uh, span: `r${began}`, bound: of.bound };
-    this.#tick.share(this.act, share, utf8Length(of.result));
-    this.#tick.write(this.act, ['HSET', key], [of.name, of.result]);
-    this.#open(userId, of.uh, { key, name: `r${began}`, over: began + length + shown + 60_000, grace: 0 });
-  }
-
-  /** Adds the name of a new command to the listings, and takes room for its mark. */
-  #name({ userId, clientId, commandId }: AdmitRequest, uh: string): void {
-    const { windowMs, bounds } = this.#parts;
-    const hour = this.now - (this.now % HOUR_MS);
-    const length = Math.min(HOUR_MS, Math.max(60_000, Math.floor(windowMs / 2)));
-    const began = hour + Math.floor((this.now - hour) / length) * length;
-    const name = `n${began}.${windowMs}`;
-    const key = this.#tick.key('names', uh, name.slice(1));
-    this.#tick.write(this.act, ['ZADD', key], ['0', clientId + NUL + commandId]);
-    this.#open(userId, uh, { key, name, over: began + length + LIFE_MS + windowMs, grace: GRACE_MS });
-    // Without room, an id that the relay made is not counted: the act of that name decides.
-    const mark = { letter: this.#chosen ? 'm' : 'm', uh, span: name, bound: bounds['m'] ?? null };
-    this.#tick.share(this.act, mark, 1);
-  }
-
-  /** Registers a span of a user, unless this process has done so within the last minute. */
-  #open(userId: string, uh: string, of: { key: string; name: string; over: number; grace: number }): void {
-    const { opened } = this.#parts.remembered;
-    if (opened.has(of.key)) return;
-    opened.add(of.key);
-    this.#tick.once(['ZADD', this.#tick.key('spans', uh), String(of.over), of.name]);
-    this.#tick.once(['ZADD', this.#tick.key('endedspans'), String(of.over), [uh, of.name, userId].join(NUL)]);
-    this.#tick.once(['ZADD', this.#tick.key('cmdusers'), '0', userId + NUL + uh]);
-    this.#tick.once(['PEXPIRE', of.key, String(of.over - this.now + of.grace)]);
-  }
-
-  /** The command must be in Redis as this process knows it. */
-  #expect(entry: HeldCommand): KnownCommand {
-    if (!(entry instanceof KnownCommand)) return unfit();
-    const [rev, admittedAt] = entry.held.texts.state;
-    const { commandId } = entry.command;
-    this.#tick.starts(this.act, this.#clientHash(entry.command), `s${commandId}`, `${rev}${NUL}${admittedAt}${NUL}`);
+    this.write(['ZADD', this.tick.key('reserved', sh)], [String(command.deadline), name]);
+    this.write(['ZADD', this.tick.key('scopedue'), 'LT'], [String(command.deadline), sh]);
+    if (command.queuedAt === null)
+      this.write(['ZADD', this.tick.key('connectdue')], [String(command.connectDeadline), this.dueName(command)]);
+    if (scopeId !== userId) this.countMember(command, 1, this.#member);
+    this.indexNewest(request, windowMs);
     return entry;
   }
 
-  #next(
-    known: KnownCommand,
-    command: Command,
-    change: { markedBy?: string | null; forgetAt?: number; resultIn?: string; queuedBytes: number },
-  ): string {
-    const { state } = known.held.texts;
-    return stateText(command, {
-      rev: Number(fieldOf(state, 'rev')) + 1,
-      place: fieldOf(state, 'place'),
-      queuedOn: known.queuedOn,
-      markedBy: change.markedBy ?? known.markedBy,
-      forgetAt: change.forgetAt ?? null,
-      resultIn: change.resultIn ?? '',
-      progress: known.progress,
-      queuedBytes: change.queuedBytes,
-    });
+  /** The names of commands have room for their marks as long as there is some; see `#nameSpan`. */
+  reserveMark(): void {}
+
+  wait(entry: Entry, waiter: NewWaiter): void {
+    const text = this.#waitName(waiter);
+    const all = parseWaits(this.#waitsOf(entry));
+    const waits = count(all) < WAITERS_PER_COMMAND ? all : this.#present(all);
+    const { callerNodeId: node } = waiter;
+    const epoch = this.epochOf(node);
+    const before = waits.find((one) => one.node === node);
+    const list = before?.epoch === epoch ? before.list : [];
+    if (list.includes(text)) return;
+    const own: NodeWaits = { node, epoch, list: [...list, text] };
+    this.#setWaits(entry, waitsText(before ? waits.map((one) => (one === before ? own : one)) : [...waits, own]));
   }
 
-  #clientHash(key: { readonly userId: string; readonly clientId: string }): ReadHash {
-    return this.#tick.hash(this.#tick.key('client', this.#hashOf(key)));
+  /** Removes a wait. Can be repeated. */
+  unwait(key: CommandKey, waiter: NewWaiter): void {
+    const entry = this.find(key);
+    if (!entry || entry.span !== null) return;
+    const text = this.#waitName(waiter);
+    const waits = parseWaits(this.#waitsOf(entry)).map((one) =>
+      one.node === waiter.callerNodeId ? { ...one, list: one.list.filter((other) => other !== text) } : one,
+    );
+    this.#setWaits(entry, waitsText(waits));
   }
 
-  #hashOf({ userId, clientId }: { readonly userId: string; readonly clientId: string }): string {
-    return this.#parts.hash(userId, clientId);
+  #setWaits(entry: Entry, waits: string): void {
+    const before = this.#waitsOf(entry);
+    if (waits === before) return;
+    if (entry.waitsBefore === null && !entry.isNew) {
+      entry.waitsBefore = before;
+      this.tick.equal(this.act, this.clientHash(entry.command), `w${entry.command.commandId}`, before);
+    }
+    entry.waits = waits;
+    this.changes++;
+  }
+
+  /** A command that was just added is written with its place in the queue, and posted, by `close`. */
+  offer(_entry: Entry, nodeId: string): void {
+    this.#offeredTo = nodeId;
+  }
+
+  post(nodeId: string, row: MailboxRow): void {
+    if (!('key' in row)) throw new Error(`No act on a command posts rows of the kind "${row.kind}".`);
+    const { userId, clientId, commandId } = row.key;
+    const reason = row.kind === 'cancel' && row.reason !== null ? ['reason', row.reason] : [];
+    const named = ['userId', userId, 'clientId', clientId, 'commandId', commandId];
+    this.postTo(nodeId, ['kind', row.kind, ...named, ...reason]);
+  }
+
+  move(entry: Entry, command: Command): void {
+    entry.command = command;
+    entry.isChanged = true;
+    this.changes++;
+  }
+
+  queue(): void {
+    throw new Error('Links move in parts (see commands-rebind).');
+  }
+
+  run(entry: Entry, command: Command, markedBy: string | null): JsonText | null {
+    const params = this.params(entry);
+    this.#leaveQueue(entry);
+    entry.markedBy = markedBy ?? entry.markedBy;
+    this.move(entry, command);
+    return params;
+  }
+
+  /** Stops counting a command, and the bytes of its params, as waiting. */
+  #leaveQueue(entry: Entry): void {
+    const { userId } = entry.command;
+    this.counted = this.tick.number(this.act, this.clientHash(entry.command), 'n', { by: -1, limit: 0, code: '' });
+    const share = { letter: 'q', uh: this.parts.hash(userId), span: '', bound: null };
+    this.tick.share(this.act, share, -entry.queuedBytes);
+    entry.queuedBytes = 0;
+  }
+
+  noteProgress(entry: Entry, progress: NonNullable<Entry['progress']>): void {
+    entry.progress = progress;
+    entry.isChanged = true;
+    this.changes++;
+  }
+
+  /**
+   * The record counts as the mark of an end for as long as a mark lasts. After that, and for an end of which the record
+   * has no sighting, a mark has a key of its own.
+   */
+  see({ command }: Entry, messageId: string, first: Sighting | null): void {
+    const isMarked = first !== null && first.firstSeenAt + DEDUP_TTL_MS > this.now;
+    if (isMarked) return this.countSeen('duplicates');
+    if (first === null && command.sightings.length < SIGHTINGS_PER_COMMAND) return this.countSeen('unique');
+    const mark = this.tick.key('mark', this.parts.hash(command.userId, command.clientId, messageId));
+    const known = /^(\d+) /.exec(String(this.read(['GET', mark]) ?? ''));
+    if (known && Number(known[1]) > this.now) return this.countSeen('duplicates');
+    this.countSeen('unique');
+    const value = `${this.now + DEDUP_TTL_MS} - - -`;
+    this.write(['SET', mark, value, 'PX', String(DEDUP_TTL_MS + MARK_GRACE_MS)], []);
+  }
+
+  reply(entry: Entry): void {
+    if (this.#waitsOf(entry) !== '') this.#reply(entry, null);
+  }
+
+  end(entry: Entry, command: Command, result: JsonText | null): void {
+    const { hash, windowMs } = this.parts;
+    const before = entry.command;
+    const { userId, clientId, commandId, scopeId } = command;
+    const [uh, sh] = [hash(userId), hash(scopeId)];
+    const client = this.clientHash(command);
+    const waits = this.#waitsOf(entry);
+    this.tick.equal(this.act, client, `w${commandId}`, waits);
+    this.write(
+      ['HDEL', client.key],
+      ['s', 'a', 'p', 'w'].map((letter) => letter + commandId),
+    );
+    this.tick.scope(this.act, { sh, scope: scopeId, limit: 0 }, -1);
+    if (scopeId !== userId) this.countMember(command, -1, null);
+    this.write(['ZREM', this.tick.key('reserved', sh)], [[userId, clientId, commandId].join(NUL)]);
+    if (before.dispatchedAt === null) this.#leaveQueue(entry);
+    if (before.queuedAt === null) this.write(['ZREM', this.tick.key('connectdue')], [this.dueName(before)]);
+    if (result !== null) this.keepResult(entry, uh, result);
+    const forgetAt = this.now + windowMs;
+    const length = Math.max(1_000, Math.floor(windowMs / 2));
+    const began = this.now - (this.now % length);
+    const ended = this.tick.key('ended', uh, `${began}.${windowMs}`);
+    const span = { key: ended, name: `${began}.${windowMs}`, over: began + length + windowMs, grace: GRACE_MS };
+    this.openSpan(userId, uh, span);
+    // A command that ends so late that its name is removed before its record gets a second name.
+    if (this.now > command.admittedAt + LIFE_MS) this.nameIn(command, uh);
+    this.tick.count(this.act, this.tick.key('endedcount'), String(Math.floor(forgetAt / 1_000)));
+    entry.forgetAt = forgetAt;
+    entry.span = ended;
+    this.move(entry, command);
+    if (waits !== '') this.#reply(entry, result);
+  }
+
+  /**
+   * Posts the record to each node whose waits it satisfies, and removes these waits. The caller of an act that ends a
+   * command for its client replies to the waits of its own node itself.
+   */
+  #reply(entry: Entry, result: JsonText | null): void {
+    const { command, resultIn } = entry;
+    const { caller } = this.parts;
+    const left: NodeWaits[] = [];
+    for (const one of parseWaits(this.#waitsOf(entry))) {
+      const open = one.list.filter((text) => !satisfied(text.startsWith('a') ? 'acknowledged' : 'completed', command));
+      const isPresent = open.length === one.list.length || this.epochOf(one.node) === one.epoch;
+      left.push({ ...one, list: isPresent ? open : [] });
+      const isOwn = one.node === caller.nodeId && this.given.replies === true;
+      if (open.length === one.list.length || !isPresent || isOwn) continue;
+      const fields = ['kind', 'reply', 'record', entry.whole()];
+      if (result !== null && resultIn !== '-' && utf8Length(result) > INLINE_BYTES)
+        fields.push(
+          'large',
+          this.tick.key('results', this.parts.hash(command.userId), resultIn),
+          'field',
+          this.nameOf(command),
+        );
+      else if (result !== null) fields.push('result', result);
+      this.postTo(one.node, fields);
+    }
+    if (entry.span === null) this.#setWaits(entry, waitsText(left));
+  }
+
+  bind(): void {
+    throw new Error('Links move in parts (see commands-rebind).');
+  }
+
+  sha256(text: string): string {
+    return this.parts.sha256(text);
+  }
+
+  /** Adds the words that write the command as the act leaves it. Called once, after the rule. */
+  close(): void {
+    const { entry } = this;
+    if (!entry) return;
+    const { command, span, held } = entry;
+    const client = this.clientHash(command);
+    if (span === null && entry.waits !== null && entry.waits !== (entry.waitsBefore ?? held.waits ?? '')) {
+      if (entry.waits === '') this.write(['HDEL', client.key], [`w${command.commandId}`]);
+      else this.write(['HSET', client.key], [`w${command.commandId}`, entry.waits]);
+    }
+    if (entry.isNew && command.dispatchedAt === null) this.#enqueue(entry, client);
+    else if (span !== null && entry.isChanged) this.write(['HSET', span], [this.nameOf(command), entry.whole()]);
+    else if (entry.isChanged || entry.isNew) this.write(['HSET', client.key], [`s${command.commandId}`, entry.state()]);
+  }
+
+  /** Writes a new command that waits, with its place in the queue, and posts it to the node of the client's link. */
+  #enqueue(entry: Entry, client: ReadHash): void {
+    const { caller } = this.parts;
+    const { command, held } = entry;
+    const { userId, clientId, commandId } = command;
+    // While a link comes up, the act that moves the next part of its queue posts the command.
+    const [, , , , upTo = '', moved = ''] = this.#client?.link.split(NUL) ?? [];
+    const nodeId = moved === '' ? this.#offeredTo : null;
+    const floor = moved === '' ? '0' : String(Math.max(Number(upTo), Number(moved)));
+    const [start = '', rest = ''] = entry.state('\x01').split('\x01');
+    const words = [`s${commandId}`, start, rest];
+    if (nodeId !== null && nodeId !== caller.nodeId) {
+      const epoch = this.epochOf(nodeId);
+      const params = held.params !== null && utf8Length(held.params) <= CARRIED_BYTES ? held.params : '';
+      const box = epoch === '' ? '' : this.tick.key('mailbox', nodeId, epoch);
+      return this.tick.wait(this.act, client, [...words, box, held.request, entry.waits ?? '', params, floor]);
+    }
+    // The calling node keeps the record of its own command, so the row in its mailbox only names the command.
+    if (nodeId !== null) this.post(nodeId, { kind: 'command', key: { userId, clientId, commandId } });
+    this.tick.wait(this.act, client, [...words, '', '', '', '', floor]);
+  }
+
+  /**
+   * Adds the name of a new command to the listings, and takes room for its mark. Without room, an id that the relay made
+   * is not counted.
+   */
+  #nameSpan(request: AdmitRequest, uh: string): void {
+    const span = this.nameIn(request, uh);
+    if (!this.#chosen && this.given.without?.includes('m')) return;
+    this.tick.share(this.act, { letter: 'm', uh, span, bound: this.parts.bounds['m'] ?? null }, 1);
   }
 }
 
-function unfit(): never {
-  throw new Unfit('An act that no transaction does.');
+/** Returns the reads of a live command: its state, request and waits. `client`: the key of its client. */
+export function liveReads(client: string, { commandId }: CommandKey): readonly [ReadCommand] {
+  return [['HMGET', client, `s${commandId}`, `a${commandId}`, `w${commandId}`]];
+}
+
+/** Returns the read of a client: its link, and how many commands wait. */
+export function clientRead(client: string): ReadCommand {
+  return ['HMGET', client, 'b', 'n'];
+}
+
+/** Returns the read of how much of a share all users hold, and one user. */
+export function amountsRead(meta: string, letter: string, uh: string): ReadCommand {
+  return ['HMGET', meta, letter, `${letter}:${uh}`];
+}
+
+function viewOf({ userId }: ClientKey, link: string, of: { binding: Binding | null; waiting: number }): Client {
+  const members = (size: number) => Object.assign([], { size }) as never;
+  return { userId, link, binding: of.binding, idle: false, waiting: members(of.waiting), running: members(0) };
+}
+
+function count(waits: readonly NodeWaits[]): number {
+  return waits.reduce((sum, { list }) => sum + list.length, 0);
 }

@@ -1,99 +1,107 @@
 /**
- * Runs the rules of admission, dispatch and the first end as transactions, and sends those of a tick together. An act
- * that no transaction does, or that meets something else in Redis than this process knows, resolves to null: the act of
- * the same name follows.
+ * Runs acts on commands as transactions of core's rules. An act is decided by what this process expects of Redis, or by
+ * what it has read, and is sent with the other acts of its tick. If Redis has something else, it is read and decided again.
  */
-import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import type { Command } from '../../../core/commands/command.ts';
 import { CommandRules } from '../../../core/commands/rules.ts';
-import {
-  endMessageId,
-  type AdmitRequest,
-  type AdmitResult,
-  type DispatchResult,
-  type End,
-} from '../../../core/commands/stores.ts';
-import { clientStream } from '../../../core/history/message.ts';
 import type { CommandKey } from '../../../core/ids.ts';
 import type { Clock } from '../../../core/ports.ts';
 import type { ShareBounds } from '../../../core/shares/shares.ts';
-import { revisionOf } from '../connections-rows.ts';
+import { transactionPrograms } from '../program/program.ts';
 import { boundsOfPartition } from '../shares.ts';
 import type { Store } from '../store.ts';
-import { listOf, unavailable, type Reply } from '../types.ts';
-import { heldCommand, type HeldCommands } from './held.ts';
-import type { Attempt } from './known.ts';
-import { fieldOf } from './predict.ts';
+import { listOf, unavailable, type ReadCommand, type Reply } from '../types.ts';
+import type { Entry } from './entry.ts';
 import { Tick, type TickSettings } from './tick.ts';
-import { KnownCommand, RedisTransaction, Unfit, type Remembered, type TransactionParts } from './transaction.ts';
-
-const BODY = readFileSync(new URL('../program/transaction.lua', import.meta.url), 'utf8');
-const PROGRAM = programOf('#!lua');
-/** For a Redis without memory: it then runs only acts that free something. */
-const PROGRAM_FULL = programOf('#!lua flags=allow-oom');
-
-function programOf(flags: string): { readonly source: string; readonly sha: string } {
-  const source = `${flags}\n${BODY}`;
-  return { source, sha: createHash('sha1').update(source).digest('hex') };
-}
+import { readName, Unread, type Given, type Remembered, type TransactionParts } from './act-words.ts';
+import { RedisTransaction } from './transaction.ts';
 
 /** The most acts of a call, and the most characters that they bring. */
 const MOST_ACTS = 32;
 const MOST_CHARS = 256 * 1024;
 /** The most characters of rows in a call: they fit into one block of a stream. */
 const MOST_ROWS_CHARS = 24 * 1024;
-/** How long what a process knows of Redis is believed, in milliseconds. */
+/** How long what a process remembers of Redis is believed, in milliseconds. */
 const REMEMBERED_MS = 60_000;
-/** How often the time is corrected and the call computed again. */
-const TRIES = 3;
+/** How often the time is corrected and a call computed again. */
+const CLOCK_TRIES = 3;
+/** How often an act is decided again because Redis had something else. */
+const TRIES = 16;
 
 export type TransactionsParts = {
   readonly store: Store;
-  readonly held: HeldCommands;
   readonly sha256: (text: string) => string;
   /** The clock of the store. */
   readonly clock: Pick<Clock, 'now'>;
   readonly windowMs: number;
   readonly retentionMs: number;
   readonly streamMessages: number;
+  readonly streamsPerUser: number;
   readonly bounds: ShareBounds | undefined;
-  /** Whether each act is decided on its own. */
+  /** Whether Redis decides each act on its own. */
   readonly careful: boolean;
 };
 
-/** A new command and its wait, as texts. */
-export type NewCommand = { readonly request: AdmitRequest; readonly text: string; readonly wait: string };
-export type Admitted = { readonly answer: AdmitResult; readonly at: number };
+export type Rules = CommandRules<Entry, ReturnType<RedisTransaction['client']>>;
 
-export interface Transactions {
-  admit(command: NewCommand): Promise<Admitted | null> | null;
-  dispatch(key: CommandKey, attempt: Attempt): Promise<DispatchResult | null> | null;
-  finish(key: CommandKey, end: End): Promise<Command | null> | null;
-}
+/** An act on a command. `T`: its answer. */
+export type Act<T> = {
+  /** Its acts run one after the other, in the order in which they were asked for. */
+  readonly key: CommandKey;
+  readonly given: Omit<Given, 'reads' | 'known' | 'without'>;
+  /** Returns what this process expects; null: all is read. */
+  readonly known: () => Given['known'];
+  /** What is read first if Redis must be read. */
+  readonly first: (key: Store['key'], partition: number) => readonly ReadCommand[];
+  readonly run: (rules: Rules, tx: RedisTransaction) => T;
+  /** Whether a Redis without memory refuses the act. */
+  readonly grows: boolean;
+  /** About how many characters the act brings, and how many of them are rows of history. */
+  readonly chars: number;
+  readonly rowChars?: number;
+  /** Returns the answer for a guard that does not hold; null: the act is decided again. */
+  readonly refused?: (failure: Failure) => T | null;
+  /** Called with a number of waiting commands that differs from the expected one. Returns what to expect now. */
+  readonly expectAgain?: (waiting: number) => Given['known'];
+};
 
 /** Why an act did not pass: a reason, and the value that differed or the share without room. */
-type Failure = readonly [reason: string, value: Reply];
-type Answer = {
+export type Failure = { readonly reason: string; readonly value: Reply };
+
+/** The answer of an act. `at`: the time of the act; `place`: that of a new command in the queue, '' if it has none. */
+export type Done<T> = {
+  readonly answer: T;
+  readonly entry: Entry | null;
+  readonly at: number;
+  readonly place: string;
+};
+
+export interface Transactions {
+  readonly remembered: Remembered;
+  /** Throws `store_unavailable` or `store_full` if it is not known whether the act was done, or if it was not. */
+  run<T>(act: Act<T>): Promise<Done<T>>;
+}
+
+type Outcome = {
   readonly failure: Failure | null;
   readonly at: number;
   readonly place: string;
   readonly count: number | null;
 };
-
 type Asked = {
-  readonly name: string;
   readonly chars: number;
   readonly rowChars: number;
   readonly grows: boolean;
   readonly run: (tick: Tick, parts: TransactionParts) => RedisTransaction;
-  readonly done: (answer: Answer | null) => void;
+  /** Null: the act is to be decided by what is read now. */
+  readonly done: (outcome: Outcome | null) => void;
   readonly failed: (error: unknown) => void;
 };
+type Way = keyof ReturnType<typeof transactionPrograms>;
 
 export function createTransactions(parts: TransactionsParts): Transactions {
-  const { store, held, clock, windowMs, retentionMs } = parts;
+  const { store, clock, windowMs, retentionMs, sha256 } = parts;
   const bounds = boundsOfPartition(store, parts.bounds);
+  const programs = transactionPrograms();
   const queues = new Map<number, Asked[]>();
   const remembered: Remembered = { opened: new Set(), renewed: new Map(), epochs: new Map(), waiting: new Map() };
   let since = 0;
@@ -101,238 +109,218 @@ export function createTransactions(parts: TransactionsParts): Transactions {
   const forget = (): void => {
     for (const one of Object.values(remembered)) one.clear();
   };
+  /** Forgets what a call has registered, because it may not have been written, and what it may have expected wrongly. */
+  const unlearn = ({ opened, renewed }: Tick): void => {
+    for (const key of opened) remembered.opened.delete(key);
+    for (const sth of renewed) remembered.renewed.delete(sth);
+    remembered.epochs.clear();
+  };
   store.onVerdict(forget);
-  const settingsOf = (partition: number): TickSettings => ({
+  const settingsOf = (partition: number, opens: boolean): TickSettings => ({
     start: store.key(partition, 'meta').slice(0, -'meta'.length),
     retentionMs,
     streamMessages: parts.streamMessages,
+    streamsPerUser: parts.streamsPerUser,
     careful: parts.careful,
+    opens,
   });
-  const trim = (partition: number, sth: string, aged: boolean): void => {
-    const stream = streams.get(sth);
-    if (!stream) return;
-    const { userId, suffix } = stream;
-    const row = ['userId', userId, 'suffix', suffix, 'uh', store.hash(userId), 'sth', sth];
-    const limits = ['streamMessages', parts.streamMessages, 'retentionMs', retentionMs, 'aged', aged ? '1' : ''];
-    void store.act(partition, 'history-trim', [...row, ...limits]).catch(() => {});
+  const newTick = (partition: number, way: Way = 'usual'): Tick => {
+    const tick = new Tick(settingsOf(partition, way === 'opening' || way === 'fullOpening'), clock.now() + ahead);
+    if (tick.now - since >= REMEMBERED_MS || tick.now < since) {
+      forget();
+      ahead = 0;
+      since = tick.now;
+    }
+    return tick;
   };
-  /** The streams of this process's commands, by hash. */
-  const streams = new Map<string, { readonly userId: string; readonly suffix: string }>();
+  const shared = (partition: number): TransactionParts => {
+    const caller = store.callerOf(partition) ?? { nodeId: '', epoch: 0 };
+    return { hash: store.hash, sha256, windowMs, retentionMs, bounds, remembered, caller };
+  };
+  /** Removes what an append leaves beyond the limits of its stream, or of the bytes of all users. Can be repeated. */
+  const trim = (partition: number, tick: Tick, notes: readonly string[]): void => {
+    const { streamMessages } = parts;
+    const streams = new Set([...notes, ...tick.renewed]);
+    for (const sth of streams) {
+      const stream = tick.streamOf(sth);
+      if (!stream) continue;
+      const row = ['userId', stream.userId, 'suffix', stream.suffix, 'uh', stream.uh, 'sth', sth];
+      const limits = ['streamMessages', streamMessages, 'retentionMs', retentionMs];
+      const aged = ['aged', tick.renewed.includes(sth) ? '1' : ''];
+      void store.act(partition, 'history-trim', [...row, ...limits, ...aged]).catch(() => {});
+    }
+    if (notes.includes('')) void store.act(partition, 'history-evict', [...(bounds['h'] ?? [])]).catch(() => {});
+  };
 
-  const send = async (partition: number, asked: readonly Asked[], full: boolean): Promise<void> => {
-    const caller = store.callerOf(partition);
-    if (!caller || asked.length === 0) return asked.forEach(({ done }) => done(null));
-    for (let tries = 0; ; tries++) {
-      const tick = new Tick(settingsOf(partition), clock.now() + ahead);
-      if (tick.now - since >= REMEMBERED_MS || tick.now < since) {
-        forget();
-        since = tick.now;
-      }
-      const shared = { hash: store.hash, windowMs, retentionMs, bounds, remembered, caller };
-      const list: { readonly one: Asked; readonly tx: RedisTransaction }[] = [];
-      for (const one of asked) {
+  /** Makes the words of a call. Acts that need what was not read are taken out of it. */
+  const decide = (partition: number, asked: readonly Asked[], way: Way) => {
+    for (let left = asked; ;) {
+      const tick = newTick(partition, way);
+      const of = shared(partition);
+      const acts: { readonly one: Asked; readonly tx: RedisTransaction }[] = [];
+      const out = left.find((one) => {
         try {
-          list.push({ one, tx: one.run(tick, shared) });
+          acts.push({ one, tx: one.run(tick, of) });
+          return false;
         } catch (error) {
           // What it has added to the tick cannot be taken back, so the tick is made again without it.
-          forget();
-          if (error instanceof Unfit) one.done(null);
+          unlearn(tick);
+          if (error instanceof Unread) one.done(null);
           else one.failed(error);
-          return send(
-            partition,
-            asked.filter((other) => other !== one),
-            full,
-          );
+          return true;
         }
-      }
+      });
+      if (!out) return { tick, acts };
+      left = left.filter((one) => one !== out);
+    }
+  };
+  const send = async (partition: number, given: readonly Asked[], way: Way): Promise<void> => {
+    let asked = given;
+    for (let tries = 0; asked.length > 0; tries++) {
+      const { tick, acts } = decide(partition, asked, way);
+      asked = acts.map(({ one }) => one);
+      if (asked.length === 0) return;
       let reply: readonly Reply[];
       try {
-        reply = await store.transact(partition, full ? PROGRAM_FULL : PROGRAM, (frame) => tick.words(frame));
+        reply = await store.transact(partition, programs[way], (frame) => tick.words(frame));
       } catch (error) {
         forget();
-        if (full || unavailable(error).code !== 'store_full') return asked.forEach(({ failed }) => failed(error));
+        if (way.startsWith('full') || unavailable(error).code !== 'store_full')
+          return asked.forEach(({ failed }) => failed(error));
         // Redis refused the call before it ran anything: what frees memory is sent again, what needs it is refused.
         for (const one of asked) if (one.grows) one.failed(error);
-        return send(
-          partition,
-          asked.filter(({ grows }) => !grows),
-          true,
-        );
+        const frees = asked.filter(({ grows }) => !grows);
+        return send(partition, frees, 'full');
       }
       const [verdict, notes, placed, counts, ...failures] = reply;
       if (verdict === 'CLOCK') {
         ahead = Number(notes) - clock.now();
-        if (tries < TRIES) continue;
-        return asked.forEach(({ done }) => done(null));
+        unlearn(tick);
+        if (tries < CLOCK_TRIES) continue;
+        return asked.forEach(({ failed }) => failed(new Error('The clocks of the relay and of Redis differ.')));
       }
-      if (failures.length > 0) forget();
-      const why = new Map(failures.map((row) => [Number(listOf(row)[0]), listOf(row).slice(1) as unknown as Failure]));
-      const flat = listOf(placed);
-      const places = new Map<number, string>();
-      for (let i = 0; i < flat.length; i += 2) places.set(Number(flat[i]), String(flat[i + 1]));
-      for (const { one, tx } of list)
-        one.done({
-          failure: why.get(tx.act) ?? null,
-          at: tick.now,
-          place: places.get(tx.act) ?? '',
-          count: tx.counted === null ? null : Number(listOf(counts)[tx.counted]),
-        });
-      for (const sth of listOf(notes)) trim(partition, String(sth), false);
-      for (const sth of tick.renewed) trim(partition, sth, true);
-      return;
+      if (failures.length > 0) unlearn(tick);
+      trim(partition, tick, listOf(notes).map(String));
+      const why = new Map(failures.map((row) => failureIn(listOf(row))));
+      const places = pairsIn(listOf(placed));
+      const closed: Asked[] = [];
+      for (const { one, tx } of acts) {
+        const failure = why.get(tx.act) ?? null;
+        if (failure?.reason === 'closed' && way !== 'opening') closed.push(one);
+        else
+          one.done({
+            ...{ failure, at: tick.now, place: places.get(tx.act) ?? '' },
+            count: tx.counted === null ? null : Number(listOf(counts)[tx.counted]),
+          });
+      }
+      return send(partition, closed, way === 'full' ? 'fullOpening' : 'opening');
     }
   };
   const flush = (): void => {
     const all = [...queues];
     queues.clear();
-    for (const [partition, asked] of all) for (const part of partsOf(asked)) void send(partition, part, false);
+    for (const [partition, asked] of all) for (const part of partsOf(asked)) void send(partition, part, 'usual');
   };
-  const ask = (
-    key: CommandKey,
-    what: Pick<Asked, 'grows' | 'run' | 'rowChars' | 'chars'>,
-  ): Promise<Answer | null> | null => {
-    const partition = store.partitionOfUser(key.userId);
+  const ask = (partition: number, of: Omit<Asked, 'done' | 'failed'>): Promise<Outcome | null> => {
     const queue = queues.get(partition) ?? [];
-    const name = nameOf(key);
-    if (queue.some((one) => one.name === name)) return null;
     if (queues.size === 0) setImmediate(flush);
     queues.set(partition, queue);
-    const { promise, resolve, reject } = Promise.withResolvers<Answer | null>();
-    queue.push({ ...what, name, done: resolve, failed: reject });
+    const { promise, resolve, reject } = Promise.withResolvers<Outcome | null>();
+    queue.push({ ...of, done: resolve, failed: (error) => reject(unavailable(error)) });
     return promise;
   };
-  const noteStream = ({ userId, clientId }: CommandKey): void => {
-    const suffix = clientStream(clientId);
-    const sth = store.hash(userId, suffix);
-    if (streams.size > 20_000) streams.clear();
-    if (!streams.has(sth)) streams.set(sth, { userId, suffix });
-  };
 
-  const admit = (command: NewCommand): Promise<Admitted | null> | null => {
-    const { request } = command;
-    const { seen, userId, clientId, scopeId, memberLimit, waiter } = request;
-    const partition = store.partitionOfUser(userId);
-    const caller = store.callerOf(partition);
-    if (scopeId !== userId || memberLimit !== null || waiter.callerNodeId !== caller?.nodeId) return null;
-    if (seen) {
-      const link = [seen.nodeId, seen.epoch, seen.instanceId, revisionOf(store, seen.actions), '', '', ''].join('\0');
-      return admitOn(command, link);
-    }
-    const bound = store.read([['HGET', store.key(partition, 'client', store.hash(userId, clientId)), 'b']]);
-    return bound.then(([link]) => (typeof link === 'string' ? admitOn(command, link) : null));
-  };
-  /** Admits a command for a client whose binding is expected to have this text. */
-  const admitOn = (command: NewCommand, link: string, again = false): Promise<Admitted | null> | null => {
-    const { request, text, wait } = command;
-    const { claim, userId, params } = request;
-    const [nodeId = '', epoch = '', instanceId = '', , upTo = '', moved = ''] = link.split('\0');
-    const partition = store.partitionOfUser(userId);
-    if (upTo !== '' || moved !== '') return null;
-    const isNear = nodeId === store.callerOf(partition)?.nodeId;
-    if (!isNear && !remembered.epochs.has(nodeId)) {
-      void readEpoch(store, { partition, nodeId, into: remembered.epochs });
-      return null;
-    }
-    const client = `${userId}\0${request.clientId}`;
-    const binding = { nodeId, instanceId, epoch: Number(epoch) };
-    const expected = { binding, link, waiting: claim && !again ? (remembered.waiting.get(client) ?? 0) : 1 };
-    const made: { result: AdmitResult | null; tx: RedisTransaction | null } = { result: null, tx: null };
-    const answer = ask(request, {
-      grows: true,
-      chars: text.length + 2 * (params?.length ?? 0),
-      rowChars: (request.kept.payload?.length ?? 0) + 512,
-      run(tick, shared) {
-        const tx = new RedisTransaction(tick, shared, { client: expected, request, text, wait });
-        made.tx = tx;
-        made.result = new CommandRules(tx).admit(request);
-        return tx;
+  /** Decides an act by what is known, or by `reads`, and sends it. Resolves to null if it must be decided again. */
+  const attempt = async <T>(act: Act<T>, given: Given): Promise<Done<T> | Failure | null> => {
+    const partition = store.partitionOfUser(act.key.userId);
+    const made: { tx: RedisTransaction | null; answer: T | null } = { tx: null, answer: null };
+    const outcome = await ask(partition, {
+      ...{ chars: act.chars, rowChars: act.rowChars ?? 0, grows: act.grows },
+      run(tick, of) {
+        const tx = new RedisTransaction(tick, of, given);
+        made.answer = act.run(new CommandRules(tx), tx);
+        tx.close();
+        return (made.tx = tx);
       },
     });
-    if (!answer) return null;
-    noteStream(request);
-    return answer.then((found) => {
-      if (!found || !made.result || !made.tx) return null;
-      const { failure, at, place, count } = found;
-      if (count !== null) remembered.waiting.set(client, count);
-      if (failure) {
-        const [reason, value] = failure;
-        if (reason === 'differs' && Number(value) > 0 && claim && !again) return admitOn(command, link, true);
-        const refused = refusalOf(failure, request);
-        return refused && { answer: refused, at };
-      }
-      if (made.result.kind !== 'admitted') return { answer: made.result, at };
-      if (isNear) {
-        const state = made.tx.state.replace('\x01', place);
-        held.put(request, heldCommand({ state, request: text, waits: made.tx.waits, params }));
-      }
-      return { answer: made.result, at };
-    });
+    if (!outcome) return null;
+    const { userId, clientId } = act.key;
+    if (outcome.count !== null) remembered.waiting.set(`${userId}\0${clientId}`, outcome.count);
+    if (outcome.failure) return outcome.failure;
+    return { ...outcome, answer: made.answer as T, entry: made.tx?.entry ?? null };
   };
 
-  return {
-    admit,
-    dispatch(key, { attempt, ...binding }) {
-      const before = held.get(key);
-      if (!before || before.params === null || fieldOf(before.texts.state, 'stage') !== 'queued') return null;
-      const known = new KnownCommand(before);
-      const client = { binding, link: `${binding.nodeId}\0${binding.epoch}\0`, waiting: 1 };
-      const made: { result: DispatchResult; tx: RedisTransaction | null } = { result: { kind: 'skip' }, tx: null };
-      const answer = ask(key, {
-        ...{ grows: false, chars: before.state.length, rowChars: 0 },
-        run(tick, shared) {
-          const tx = new RedisTransaction(tick, shared, { client, known });
-          made.tx = tx;
-          made.result = new CommandRules(tx).dispatch(key, { binding, attempt });
-          return tx;
-        },
-      });
-      if (!answer) return null;
-      return answer.then((found) => {
-        if (!found || found.failure || !made.tx || made.result.kind !== 'dispatch') return null;
-        if (found.count !== null) remembered.waiting.set(`${key.userId}\0${key.clientId}`, found.count);
-        held.put(key, heldCommand({ ...before, state: made.tx.state }, { request: before.texts.request }));
-        return made.result;
-      });
-    },
-    finish(key, end) {
-      const before = held.get(key);
-      if (!before || before.waits === null) return null;
-      const known = new KnownCommand(before);
-      const { command, progress } = known;
-      const runs = command.stage === 'dispatched' || command.stage === 'acknowledged';
-      const fits = runs && command.boundInstanceId === end.instanceId && command.sightings.length === 0;
-      if (!fits || (progress?.rows ?? 0) > 8 || command.scopeId !== key.userId) return null;
-      noteStream(key);
-      const made: { command: Command | null } = { command: null };
-      const answer = ask(key, {
-        ...{ grows: false, chars: 2 * before.state.length + 2 * (end.payload?.length ?? 0) },
-        rowChars: (end.kept.payload?.length ?? 0) + endMessageId(key.commandId, end).length + 512,
-        run(tick, shared) {
-          const tx = new RedisTransaction(tick, shared, { known });
-          const result = new CommandRules(tx).finish(key, end);
-          made.command = result.kind === 'finished' ? result.command : null;
-          return tx;
-        },
-      });
-      return answer && answer.then((found) => (found && !found.failure ? made.command : null));
-    },
+  /** Reads all that an act needs. Returns its answer if it changes nothing. */
+  const read = async <T>(act: Act<T>, without: string): Promise<Given | Done<T>> => {
+    const partition = store.partitionOfUser(act.key.userId);
+    const reads = new Map<string, Reply>();
+    const given = { ...act.given, known: null, reads, without };
+    for (let wanted = act.first(store.key, partition); ;) {
+      const replies = await store.read(wanted);
+      wanted.forEach((command, i) => reads.set(readName(command), replies[i] ?? null));
+      const tick = newTick(partition);
+      try {
+        // Nothing of this tick is sent, so what it registers is not remembered.
+        const nothing = { ...remembered, opened: new Set<string>(), renewed: new Map<string, number>() };
+        const tx = new RedisTransaction(tick, { ...shared(partition), remembered: nothing }, given);
+        const answer = act.run(new CommandRules(tx), tx);
+        tx.close();
+        if (tx.changes > 0) return given;
+        return { answer, entry: tx.entry, at: tick.now, place: '' };
+      } catch (error) {
+        if (!(error instanceof Unread)) throw error;
+        wanted = error.commands;
+      }
+    }
+  };
+
+  const run = async <T>(act: Act<T>): Promise<Done<T>> => {
+    let without = '';
+    let last: Failure | null = null;
+    let known = act.known();
+    for (let tries = 0; tries < TRIES; tries++) {
+      const given = known ? { ...act.given, known, reads: NO_READS, without } : await read(act, without);
+      if ('answer' in given) return given;
+      const found = await attempt(act, given);
+      if (found && 'answer' in found) return found;
+      last = found;
+      const refused = found && act.refused?.(found);
+      if (refused) return { answer: refused, entry: null, at: 0, place: '' };
+      if (found?.value === 'r' || found?.value === 'm') without += found.value;
+      else {
+        const waiting = found?.reason === 'differs' ? Number(found.value) : NaN;
+        known = known && waiting > 0 && act.expectAgain ? act.expectAgain(waiting) : null;
+      }
+    }
+    throw unavailable(new Error(`An act found something else ${TRIES} times, at last: ${JSON.stringify(last)}.`));
+  };
+  const inTurn = createTurns();
+  return { remembered, run: (act) => inTurn(act.key, () => run(act)) };
+}
+
+/** Returns a function that runs the acts of a command one after the other, in the order in which they were asked for. */
+function createTurns() {
+  const last = new Map<string, Promise<unknown>>();
+  return <T>({ userId, clientId, commandId }: CommandKey, act: () => Promise<T>): Promise<T> => {
+    const name = `${userId}\0${clientId}\0${commandId}`;
+    const running = last.get(name)?.then(act, act) ?? act();
+    last.set(name, running);
+    const over = (): void => void (last.get(name) === running && last.delete(name));
+    running.then(over, over);
+    return running;
   };
 }
 
-/** Returns the refusal that a guard in Redis found; null: the act of that name decides. */
-function refusalOf([reason, value]: Failure, { chosenId }: AdmitRequest): AdmitResult | null {
-  if (reason === 'capacity_exceeded' || reason === 'queue_full') return { kind: 'refused', code: reason };
-  if (reason !== 'share_exceeded' && reason !== 'store_full') return null;
-  if (value === 'q') return { kind: 'refused', code: reason, share: 'queued_bytes' };
-  return value === 'm' && chosenId ? { kind: 'refused', code: reason } : null;
+const NO_READS: Given['reads'] = new Map();
+
+function failureIn(row: readonly Reply[]): [act: number, failure: Failure] {
+  return [Number(row[0]), { reason: String(row[1]), value: row[2] ?? null }];
 }
 
-async function readEpoch(
-  store: Store,
-  { partition, nodeId, into }: { partition: number; nodeId: string; into: Map<string, string> },
-): Promise<void> {
-  const [found] = await store.read([['HGET', store.key(partition, 'node', nodeId), 'epoch']]).catch(() => []);
-  if (typeof found === 'string') into.set(nodeId, found);
+function pairsIn(flat: readonly Reply[]): ReadonlyMap<number, string> {
+  const found = new Map<number, string>();
+  for (let i = 0; i + 1 < flat.length; i += 2) found.set(Number(flat[i]), String(flat[i + 1]));
+  return found;
 }
 
 function* partsOf(asked: readonly Asked[]): Generator<readonly Asked[]> {
@@ -350,8 +338,4 @@ function* partsOf(asked: readonly Asked[]): Generator<readonly Asked[]> {
     rowChars += one.rowChars;
   }
   if (part.length > 0) yield part;
-}
-
-function nameOf({ userId, clientId, commandId }: CommandKey): string {
-  return `${userId}\0${clientId}\0${commandId}`;
 }

@@ -53,6 +53,24 @@ export function loadPrograms(root: URL = OWN): Programs {
   };
 }
 
+/**
+ * The programs of transactions (transaction.lua). `usual`: for a call whose streams are open; `opening`: also opens
+ * streams; `full`, `fullOpening`: the same for a Redis without memory, if the call frees some.
+ */
+export function transactionPrograms(): Readonly<Record<'usual' | 'opening' | 'full' | 'fullOpening', Program>> {
+  const libraries = new Map(readRooms().map((file) => [file.name, file]));
+  const wanted = libraries.get('lib-history-open') ?? fail('There is no library that opens streams.');
+  const opening = [...neededBy([wanted], libraries), wanted].map(({ text }) => text);
+  const usual = ['local lib', frame('transaction')];
+  const full = [frame('prelude'), frame('group'), ...opening, frame('transaction')];
+  return {
+    usual: programOf(FLAGS.grow, usual),
+    opening: programOf(FLAGS.grow, full),
+    full: programOf(FLAGS.allow_oom, usual),
+    fullOpening: programOf(FLAGS.allow_oom, full),
+  };
+}
+
 /** Returns the libraries that these files need, directly or through another library, in order of name. */
 function neededBy(files: readonly LuaFile[], libraries: ReadonlyMap<string, LuaFile>): readonly LuaFile[] {
   const found = new Map<string, LuaFile>();
@@ -67,11 +85,24 @@ function neededBy(files: readonly LuaFile[], libraries: ReadonlyMap<string, LuaF
 }
 
 function compile(flags: string, files: readonly LuaFile[]): Program {
-  const frame = (name: string): string => readLuaFile(new URL(`./${name}.lua`, import.meta.url), name).text;
   const marks = files.filter((file) => file.grouped).map(({ name }) => `grouped['${name}'] = true`);
-  const body = [frame('prelude'), frame('group'), ...files.map(({ text }) => text), ...marks, frame('driver')];
-  const source = `${flags}\n${body.join('\n')}`;
+  return programOf(flags, [
+    frame('prelude'),
+    frame('group'),
+    ...files.map(({ text }) => text),
+    ...marks,
+    frame('driver'),
+  ]);
+}
+
+function programOf(flags: string, texts: readonly string[]): Program {
+  const source = `${flags}\n${texts.join('\n')}`;
   return { source, sha: createHash('sha1').update(source).digest('hex') };
+}
+
+/** Returns the text of a file without sections, which is a part of programs. */
+function frame(name: string): string {
+  return readFileSync(new URL(`./${name}.lua`, import.meta.url), 'utf8');
 }
 
 /** Reads the acts and libraries of the rooms in a folder. Each of its Lua files is a room. */
@@ -110,11 +141,6 @@ export type LuaFile = {
    */
   readonly rows: number | 'all' | null;
 };
-
-/** Reads a file without sections, which is a part of every program. Throws if its header is not understood. */
-function readLuaFile(file: URL, name: string): LuaFile {
-  return luaOf(name, readFileSync(file, 'utf8'));
-}
 
 /**
  * Reads the file of a room, in which a line `-- act: open` or `-- library: lib-sites` begins each act and library. The

@@ -2,18 +2,18 @@
 -- it gets what must still hold, guards with a limit, and writes that are merged by key. If all holds, each key is
 -- written by one command whose words already stand in ARGV. If something does not, `careful` decides act by act, in
 -- their order, and only the words of the acts that pass are written.
--- ARGV: 1 node, 2 its epoch, 3 number of this call, 4 highest number that was confirmed, 5 the relay's time, 6 how far it
--- may be behind and 7 ahead (ms), 8 time instead of that of Redis, or '', 9 how many acts, 10 most rows of a stream, 11
--- rows beyond them that stay for a while, 12 '1' to decide act by act in any case, 13 how many HASHes are read, 14 how
--- long history is kept (ms), then the parts, each with its number first.
--- Returns {'OK' or 'WATCHED', streams to trim, act and place of each command that waits, the numbers after the writes,
+-- ARGV: 1 to 5 as in prelude.lua; 6 the relay's time, 7 how far it may be behind and 8 ahead (ms), 9 how many acts, 10
+-- most rows of a stream, 11 rows beyond them that stay for a while, 12 '1' to decide act by act in any case, 13 how many
+-- HASHes are read, 14 how long history is kept (ms), 15 most streams of a user, then the parts, each with its number
+-- first. If a stream is not open, the same call is repeated with the libraries of history (`lib`), which open it.
+-- Returns {'OK' or 'WATCHED', streams to trim ('': history has more bytes than all may have), act and place of each command that waits, the numbers after the writes,
 -- then for each act that did not pass {act, reason, value}}; {'FENCED'} and {'LOST'} as driver.lua; {'CLOCK', time} if
 -- the relay's time is too far from that of Redis.
 -- An `index` says which acts a word belongs to: pairs of bytes, the number of an act and how many words it has there
 -- plus one (for numbers: what it adds plus 64). A part of all acts has the index ''.
 local call = redis.call
 local find, match, fmt, concat, floor, byte = string.find, string.match, string.format, table.concat, math.floor, string.byte
-local a, p = ARGV, 15
+local a, p = ARGV, 16
 
 -- Returns the next argument.
 local function take()
@@ -26,7 +26,7 @@ local function whole(number) return fmt('%d', number) end
 -- Says why a user may not take `by` more of a share, of which all hold `all`; nil if they may. The rule of
 -- core/shares/shares.ts.
 local function refusal(g, by, all)
-  if by <= 0 or g.guarantee < 0 then return nil end
+  if by <= 0 or g.guarantee < 0 or g.letter == 'h' then return nil end
   local wanted, after = g.own + by, all + by
   if g.total < 0 then return wanted > g.guarantee and 'share_exceeded' or nil end
   if wanted > g.guarantee and after > g.total * 0.75 then return 'share_exceeded' end
@@ -67,7 +67,7 @@ local function careful(count, bad, guards)
       if g.share then
         local code = refusal(g, by, g.pool.held)
         why = code and { code, g.letter }
-      elseif by > 0 and g.held + by > g.limit then why = { g.code, false } end
+      elseif by > 0 and g.held + by > g.limit and (not g.within or g.within.held > g.above) then why = { g.code, g.part } end
     end
     bad[act] = why
     if not why then
@@ -98,22 +98,24 @@ end
 -- The fence, as in driver.lua.
 local node = take()
 local epoch, last = match(meta[3] or '', '^(%d+) (%d+)$')
-if epoch ~= a[2] then
-  local known = call('HGET', node, 'epoch')
-  if known and tonumber(known) > tonumber(a[2]) then return { 'FENCED' } end
-  return { 'LOST' }
+if a[2] ~= '' then
+  if epoch ~= a[3] then
+    local known = call('HGET', node, 'epoch')
+    if known and tonumber(known) > tonumber(a[3]) then return { 'FENCED' } end
+    return { 'LOST' }
+  end
+  if last + 0 < a[5] + 0 then return { 'LOST' } end
 end
-if last + 0 < a[4] + 0 then return { 'LOST' } end
 
 -- The time: the relay's, if it is near the time of Redis, and not before the time that a beat has stored.
 local real
-if a[8] ~= '' then real = a[8] + 0 else
+if a[1] ~= '' then real = a[1] + 0 else
   local time = call('TIME')
   real = time[1] * 1000 + floor(time[2] / 1000)
 end
 real = math.max(real, (meta[1] or 0) + 0)
-local now = a[5] + 0
-if now < (meta[1] or 0) + 0 or now < real - a[6] or now > real + a[7] then return { 'CLOCK', fmt('%.0f', real) } end
+local now = a[6] + 0
+if now < (meta[1] or 0) + 0 or now < real - a[7] or now > real + a[8] then return { 'CLOCK', fmt('%.0f', real) } end
 
 local bad, tight = nil, a[12] == '1'
 local function differs(index, code, value)
@@ -139,9 +141,9 @@ for _ = 1, take() do
   local v = seen[slot][field]
   -- '' is expected of the head of a stream: it is open, and its newest row is not too old.
   local at = v and expected == '' and match(v, '^%d+ (%d+)')
-  if not v or not find(v, expected, 1, true) or (at and at + a[14] <= now) then differs(acts, 'closed') end
+  if not lib and (not v or not find(v, expected, 1, true) or (at and at + a[14] <= now)) then differs(acts, 'closed') end
 end
--- Leases: node, acts. Deadlines: time, act.
+-- Leases: node, acts. Deadlines: time, act, '1' if the time must have come.
 local nodes = take()
 for _ = 1, take() do
   local name, acts = take(), take()
@@ -149,16 +151,19 @@ for _ = 1, take() do
   if lease and lease + 0 <= real then differs(acts, 'dead') end
 end
 for _ = 1, take() do
-  local at, acts = take(), take()
-  if real >= at + 0 then differs(acts, 'due') end
+  local at, acts, over = take(), take(), take()
+  if (real >= at + 0) ~= (over == '1') then return { 'CLOCK', fmt('%.0f', real) } end
 end
 -- Ids that no ended command may have: spans of the user, start of the keys of records, name, acts.
 local spans = {}
+-- Captures when an ended command is forgotten: the 26th field of its record. It may stay in Redis for longer.
+local forgetAt = '^' .. string.rep('%Z*%z', 25) .. '(%d+)%z'
 for _ = 1, take() do
   local of, start, name, acts = take(), take(), take(), take()
   spans[of] = spans[of] or call('ZRANGE', of, 0, -1)
   for _, span in ipairs(spans[of]) do
-    if find(span, '^%d') and call('HGET', start .. span, name) then differs(acts, 'known') end
+    local record = find(span, '^%d') and call('HGET', start .. span, name)
+    if record and match(record, forgetAt) + 0 > now then differs(acts, 'known') end
   end
 end
 
@@ -171,11 +176,16 @@ for s = 1, take() do
   scopes[s] = { held = held, before = held, limit = limit, code = 'capacity_exceeded', index = index, scope = scope, sum = come - go }
   if come > 0 and held + come > limit then tight = true end
 end
--- Numbers of a HASH: slot, field, limit, sum, what comes, index.
+-- Numbers of a HASH: slot, field, limit, code of the refusal, the scope within which the limit holds (0: always) once it
+-- holds more than a number of reservations, sum, what comes, index.
 for s = 1, take() do
-  local slot, field, limit, sum, come, index = take(), take(), take() + 0, take() + 0, take() + 0, take()
+  local slot, field, limit, code, scope, above = take(), take(), take() + 0, take(), scopes[take() + 0], take() + 0
+  local sum, come, index = take() + 0, take() + 0, take()
   local held = (seen[slot][field] or 0) + 0
-  numbers[s] = { slot = slot, field = field, held = held, before = held, limit = limit, sum = sum, index = index, code = 'queue_full' }
+  numbers[s] = {
+    slot = slot, field = field, held = held, before = held, limit = limit, sum = sum, index = index, code = code,
+    within = scope, above = above, part = scope and 'scope' or false,
+  }
   if come > 0 and held + come > limit then tight = true end
 end
 -- Shares: letter, fields of the user and of the span or '', guarantee (-1: no guard), total or -1, sum, what comes,
@@ -244,12 +254,14 @@ for i, g in ipairs(numbers) do
   local after = ok and g.held or g.before + g.sum
   counts[i] = whole(after)
   if after ~= g.before then
-    if after > 0 then call('HSET', keyOf[g.slot], g.field, counts[i]) else call('HDEL', keyOf[g.slot], g.field, 'o') end
+    if after > 0 then call('HSET', keyOf[g.slot], g.field, counts[i])
+    elseif g.field == 'n' then call('HDEL', keyOf[g.slot], 'n', 'o')
+    else call('HDEL', keyOf[g.slot], g.field) end
   end
 end
 
 -- Commands that wait: slot of the client, how many, acts, then for each: field, its state before and after its place,
--- the mailbox of another node or '', and for that mailbox the request, waiters and params.
+-- the mailbox of another node or '', and for that mailbox the request, waiters and params; the least place before its.
 local placed, boxes = {}, {}
 for _ = 1, take() do
   local slot, count, index = take(), take() + 0, take()
@@ -257,8 +269,9 @@ for _ = 1, take() do
   for i = 1, count do
     local act = byte(index, i)
     local field, start, rest, to, request, waits, params = take(), take(), take(), take(), take(), take(), take()
+    local least = take() + 0
     if not ok or ok[act] then
-      place = place + 1
+      place = math.max(place, least) + 1
       local state = start .. whole(place) .. rest
       placed[#placed + 1] = act
       placed[#placed + 1] = whole(place)
@@ -287,9 +300,17 @@ for _ = 1, take() do
 end
 for _, box in pairs(boxes) do call(unpack(box)) end
 
+-- Adds the place of a row beyond those that the HASH has of a command (see lib-history-commands in history-rows.lua).
+local function morePlaces(heads, id, place)
+  local tag = string.sub(KEYS[1], 1, -5)
+  local name = tag .. 'cmdmore:' .. string.sub(heads, #tag + 13) .. ':' .. redis.sha1hex(id)
+  call('ZADD', name, 0, place)
+  call('PEXPIRE', name, a[14] + 3600000)
+end
+
 -- Streams: key, slot of the user's heads, field, suffix, slot of the places of rows, rows, acts, words of the renewal
 -- and these words (see Tick.rows), then the rows and their commands.
-local notes, heads, turns, places = {}, {}, {}, {}
+local notes, heads, turns, places, expiries = {}, {}, {}, {}, {}
 for _ = 1, take() do
   local stream, hs, field, suffix, cs, rows, acts, renewal = take(), take(), take(), take(), take(), take() + 0, take(), take() + 0
   local from = p
@@ -302,6 +323,16 @@ for _ = 1, take() do
       kept[#kept + 1] = a[ids + i - 1]
     end
   end
+  if #block > 0 and lib then
+    expiries[cs] = lib.history_prepare(a[from + 6], { retentionMs = a[14] + 0, streamMessages = a[10] + 0, streamsPerUser = a[15] + 0 }, now)
+    local read = call('HMGET', keyOf[hs], field, 't')
+    seen[hs][field], seen[hs].t, turns[hs] = read[1], read[2], nil
+    for _, g in ipairs(shares) do
+      if g.letter == 'h' then
+        m[g.letter], m[g.ownField] = call('HGET', keyOf.m, g.letter), call('HGET', keyOf.m, g.ownField)
+      end
+    end
+  end
   if #block > 0 then
     local seq, at, turn, renewed, evicted, upcoming, bytes = match(seen[hs][field], '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
     at = math.max(at + 0, now)
@@ -312,9 +343,14 @@ for _ = 1, take() do
     places[cs] = list
     local cmd = seen[cs]
     for i, id in ipairs(kept) do
-      cmd[id] = (cmd[id] or '') .. atText .. '\0' .. suffix .. '\0' .. fmt('%.0f', seq + i) .. '\0'
-      list[#list + 1] = id
-      list[#list + 1] = cmd[id]
+      local known = cmd[id] or ''
+      if #known > 1000 and select(2, string.gsub(known, '%z', '')) >= 48 then
+        morePlaces(keyOf[hs], id, fmt('%016.0f', at) .. '\0' .. suffix .. '\0' .. fmt('%016.0f', seq + i))
+      else
+        cmd[id] = known .. atText .. '\0' .. suffix .. '\0' .. fmt('%.0f', seq + i) .. '\0'
+        list[#list + 1] = id
+        list[#list + 1] = cmd[id]
+      end
     end
     turn = (turns[hs] or (seen[hs].t or 0) + 0) + count
     turns[hs] = turn
@@ -337,17 +373,23 @@ for hs, head in pairs(heads) do
   head[#head + 1] = whole(turns[hs])
   call(unpack(head))
 end
-for _, list in pairs(places) do call(unpack(list)) end
+for _, list in pairs(places) do
+  if #list > 2 then call(unpack(list)) end
+end
+for cs, ms in pairs(expiries) do call('PEXPIRE', keyOf[cs], ms) end
 
 -- The meta key: the amounts of shares, and the number of this call.
 local hset, sums = { 'HSET', keyOf.m }, {}
-if a[3] + 0 > last + 0 then hset[3], hset[4] = 'calls:' .. a[1], a[2] .. ' ' .. a[3] end
+if a[2] ~= '' and a[4] + 0 > last + 0 then hset[3], hset[4] = 'calls:' .. a[2], a[3] .. ' ' .. a[4] end
 for _, g in ipairs(shares) do
   local by = ok and g.own - g.before or g.sum
   for _, field in ipairs({ g.letter, g.ownField, g.span }) do
     if by ~= 0 and field ~= '' then sums[field] = (sums[field] or (m[field] or 0) + 0) + by end
   end
   if g.over ~= '' and by > 0 and g.before + by > g.guarantee then call('ZADD', g.over, whole(g.before + by), g.member) end
+end
+for _, g in ipairs(shares) do
+  if g.letter == 'h' and g.total >= 0 and (sums.h or 0) > g.total and notes[#notes] ~= '' then notes[#notes + 1] = '' end
 end
 for field, sum in pairs(sums) do
   if sum > 0 then

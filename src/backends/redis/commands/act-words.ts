@@ -1,0 +1,287 @@
+/** What an act on a command writes in Redis besides its record: rows of history, names, results, counters, and mailbox rows. */
+import type { Command } from '../../../core/commands/command.ts';
+import type { AdmitRequest, Binding } from '../../../core/commands/stores.ts';
+import type { CommandMessage, MemberLimits } from '../../../core/commands/transaction.ts';
+import { clientStream } from '../../../core/history/message.ts';
+import type { ClientKey, CommandKey } from '../../../core/ids.ts';
+import { utf8Length, type JsonText } from '../../../core/json.ts';
+import type { boundsOfPartition } from '../shares.ts';
+import { listOf, type ReadCommand, type Reply } from '../types.ts';
+import type { Entry } from './entry.ts';
+import type { Held } from './held.ts';
+import type { ReadHash, StreamOf, Tick } from './tick.ts';
+
+const NUL = '\0';
+const HOUR_MS = 3_600_000;
+/** How long keys of a user's spans stay after they are due: as in lib-spans of commands-records.lua. */
+export const GRACE_MS = HOUR_MS;
+/** The longest time between the admission and the end of a command: as in lib-spans of commands-records.lua. */
+export const LIFE_MS = 660_000;
+/** How long the counters of deduplication are kept, and the time that one of them covers: as in dedup.lua. */
+const SEEN_MS = 7_200_000;
+const SEEN_GRAIN_MS = 10_000;
+/** How much longer a result is kept than it is shown. A row of a mailbox may still name it. */
+const FETCHED_MS = 60_000;
+/** How long names of commands that are gone stay in the index by admission, and how much of it one call trims. */
+const NEWEST_TRIM_MS = 10_000;
+export const NO_LIMIT = 1e15;
+
+/** What a process remembers of Redis: keys that it need not register again, and more. Dropped once a minute. */
+export type Remembered = {
+  /** Keys of spans that are registered with their expiry. */
+  readonly opened: Set<string>;
+  /** When the expiry of a stream was renewed last, by hash of the stream; and when the index by admission was trimmed. */
+  readonly renewed: Map<string, number>;
+  /** The epochs of other nodes; '' for a node that is not attached. */
+  readonly epochs: Map<string, string>;
+  /** How many commands of a client wait, by name of the client, as the last answer said. */
+  readonly waiting: Map<string, number>;
+};
+
+/** What the transactions of a process have in common. */
+export type TransactionParts = {
+  readonly hash: (...texts: readonly string[]) => string;
+  readonly sha256: (text: string) => string;
+  readonly windowMs: number;
+  readonly retentionMs: number;
+  readonly bounds: ReturnType<typeof boundsOfPartition>;
+  readonly remembered: Remembered;
+  /** The calling node and its epoch; '' if the process has none. */
+  readonly caller: { readonly nodeId: string; readonly epoch: number };
+};
+
+/** What the process expects of the client of an act. */
+export type ExpectedClient = { readonly binding: Binding; readonly link: string };
+
+/** Thrown if a transaction needs what was not read. The act begins again once it is. */
+export class Unread extends Error {
+  readonly commands: readonly ReadCommand[];
+  constructor(commands: readonly ReadCommand[]) {
+    super('Not read yet.');
+    this.commands = commands;
+  }
+}
+
+/** Answers of Redis by the read that they answer. */
+export type Reads = ReadonlyMap<string, Reply>;
+
+/** What one act is given besides its arguments. */
+export type Given = {
+  /** What this process expects of the client and the command; null: all is read. */
+  readonly known: { readonly client?: ExpectedClient; readonly command?: Held } | null;
+  readonly reads: Reads;
+  /** The text of the request of a new command. */
+  readonly text?: string | undefined;
+  /** How the text of the client's link must begin, if the caller relied on a connection that it has seen. */
+  readonly seen?: string | undefined;
+  /** The number of the wait that the act registers or removes. */
+  readonly wait?: string | undefined;
+  /** Whether guards are decided by what was read, because the act writes nothing. */
+  readonly asks?: boolean;
+  /** Whether the caller of the act replies to the waits of its own node. */
+  readonly replies?: boolean;
+  /** The letters of shares of which there was no room: the act does without. */
+  readonly without?: string | undefined;
+};
+
+export function readName(command: ReadCommand): string {
+  return command.join(NUL);
+}
+
+/** One act of a tick: reads what it needs, and adds its words. */
+export class ActWords {
+  readonly act: number;
+  /** How many changes the act makes. */
+  changes = 0;
+  protected readonly tick: Tick;
+  protected readonly parts: TransactionParts;
+  protected readonly given: Given;
+
+  constructor(tick: Tick, parts: TransactionParts, given: Given) {
+    this.tick = tick;
+    this.parts = parts;
+    this.given = given;
+    this.act = ++tick.acts;
+  }
+
+  get now(): number {
+    return this.tick.now;
+  }
+
+  /** Counts a reservation of the user in a scope that it shares with others. */
+  protected countMember({ scopeId, userId }: Command, by: 1 | -1, limits: MemberLimits | null): void {
+    const members = this.tick.hash(this.tick.key('members', this.parts.hash(scopeId)));
+    const { above, most } = limits ?? { above: 0, most: NO_LIMIT };
+    this.tick.number(this.act, members, this.parts.hash(userId), {
+      ...{ by, limit: most, code: 'share_exceeded' },
+      within: { sh: this.parts.hash(scopeId), above },
+    });
+  }
+
+  protected dueName({ deadline, commandId, ...key }: Command): string {
+    return String(deadline).padStart(13, '0') + this.hashOfClient(key) + commandId;
+  }
+
+  /** Adds the name of a new command to the index by admission, and trims the index now and then. */
+  protected indexNewest({ userId, clientId, commandId }: AdmitRequest, windowMs: number): void {
+    const { hash, remembered } = this.parts;
+    const keyOf = (at: number): string => this.tick.key('admitted', String(at - (at % HOUR_MS)));
+    const newest = keyOf(this.now);
+    this.write(['ZADD', newest], [String(this.now), hash(userId) + hash(userId, clientId) + commandId]);
+    if (!remembered.opened.has(newest)) {
+      this.noteOpened(newest);
+      this.tick.once(['PEXPIRE', newest, String(HOUR_MS - (this.now % HOUR_MS) + LIFE_MS + windowMs)]);
+    }
+    if (this.now - (remembered.renewed.get('') ?? 0) < NEWEST_TRIM_MS / 10) return;
+    remembered.renewed.set('', this.now);
+    const gone = this.now - LIFE_MS - windowMs;
+    this.tick.once(['ZREMRANGEBYSCORE', keyOf(gone), String(gone - NEWEST_TRIM_MS), String(gone)]);
+  }
+
+  retain({ command }: Entry, row: CommandMessage): void {
+    const { hash, bounds } = this.parts;
+    const { userId, clientId, commandId, traceId, parentSpanId } = command;
+    const { payload = null, spill = null } = row.kept ?? {};
+    const bytes = spill ? spill.bytes : utf8Length(payload ?? '');
+    const text = [
+      ...[row.id ?? `${commandId}:${row.kind}`, row.kind, clientId, row.instanceId ?? command.boundInstanceId ?? ''],
+      ...[commandId, traceId ?? '', parentSpanId ?? '', bytes, row.error ? JSON.stringify(row.error) : ''],
+      ...[spill ? JSON.stringify(spill) : '', payload ?? '', ''],
+    ].join(NUL);
+    const uh = hash(userId);
+    this.changes++;
+    this.tick.row(this.act, this.streamOf({ userId, clientId }, uh), { text, commandId });
+    const over = [this.tick.key('historyover'), `${userId}${NUL}${uh}`] as const;
+    this.tick.share(this.act, { letter: 'h', uh, span: '', bound: bounds['h'] ?? null, over }, utf8Length(text));
+  }
+
+  /** Returns the stream of a client's messages, which must be open, with an open span for the places of its rows. */
+  private streamOf({ userId, clientId }: ClientKey, uh: string): StreamOf {
+    const { hash, retentionMs, remembered } = this.parts;
+    const suffix = clientStream(clientId);
+    const sth = hash(userId, suffix);
+    const heads = this.tick.hash(this.tick.key('streamheads', uh));
+    const length = Math.max(1, Math.min(HOUR_MS * 12, Math.floor(retentionMs / 8)));
+    const start = this.now - (this.now % length);
+    this.tick.holds(this.act, heads, 's', `${start}:${start + length + retentionMs}`);
+    this.tick.holds(this.act, heads, sth, '');
+    const key = this.tick.key('stream', sth);
+    const places = this.tick.hash(this.tick.key('cmdrows', uh, String(start)));
+    const lag = Math.min(60_000, Math.floor(retentionMs / 8));
+    const stream = { key, userId, uh, suffix, sth, heads, places, renewal: [] };
+    const isRenewed = Math.abs(this.now - (remembered.renewed.get(sth) ?? 0)) < lag;
+    if (isRenewed && !this.tick.settings.opens) return stream;
+    remembered.renewed.set(sth, this.now);
+    this.tick.renewed.push(sth);
+    const renewal = [
+      ...[key, String(retentionMs + GRACE_MS), heads.key, String(retentionMs + 2 * GRACE_MS)],
+      ...[this.tick.key('streamgone'), String(this.now + retentionMs), [userId, suffix, uh, sth].join(NUL)],
+      ...[this.tick.key('streamage', uh), `${suffix}${NUL}${sth}`],
+    ];
+    return { ...stream, renewal };
+  }
+
+  protected postTo(nodeId: string, words: readonly string[]): void {
+    const epoch = this.epochOf(nodeId);
+    if (epoch !== '') this.write(['XADD', this.tick.key('mailbox', nodeId, epoch), '*'], words);
+  }
+
+  protected countSeen(field: 'unique' | 'duplicates'): void {
+    const { remembered } = this.parts;
+    const bucket = this.tick.key('seen', String(Math.floor(this.now / SEEN_GRAIN_MS)));
+    this.tick.count(this.act, bucket, field);
+    if (remembered.opened.has(bucket)) return;
+    this.noteOpened(bucket);
+    this.tick.once(['PEXPIRE', bucket, String(SEEN_MS)]);
+  }
+
+  protected keepResult(entry: Entry, uh: string, result: JsonText): void {
+    const { retentionMs, windowMs, bounds } = this.parts;
+    if (this.given.without?.includes('r')) return void (entry.resultIn = '-');
+    const shown = Math.min(retentionMs, windowMs);
+    const length = Math.max(1_000, Math.floor(shown / 4));
+    const began = this.now - (this.now % length);
+    entry.resultIn = String(began);
+    const key = this.tick.key('results', uh, entry.resultIn);
+    const share = { letter: 'r', uh, span: `r${began}`, bound: bounds['r'] ?? null };
+    this.tick.share(this.act, share, utf8Length(result));
+    this.write(['HSET', key], [this.nameOf(entry.command), result]);
+    const over = began + length + shown + FETCHED_MS;
+    this.openSpan(entry.command.userId, uh, { key, name: `r${began}`, over, grace: 0 });
+  }
+
+  /** Adds the name of a command to the listings, and returns its span. */
+  protected nameIn({ userId, clientId, commandId }: CommandKey, uh: string): string {
+    const { windowMs } = this.parts;
+    const hour = this.now - (this.now % HOUR_MS);
+    const length = Math.min(HOUR_MS, Math.max(60_000, Math.floor(windowMs / 2)));
+    const began = hour + Math.floor((this.now - hour) / length) * length;
+    const name = `n${began}.${windowMs}`;
+    const key = this.tick.key('names', uh, name.slice(1));
+    this.write(['ZADD', key], ['0', clientId + NUL + commandId]);
+    this.openSpan(userId, uh, { key, name, over: began + length + LIFE_MS + windowMs, grace: GRACE_MS });
+    return name;
+  }
+
+  /** Registers a span of a user, unless this process has done so within the last minute. */
+  protected openSpan(userId: string, uh: string, of: { key: string; name: string; over: number; grace: number }): void {
+    const { opened } = this.parts.remembered;
+    if (opened.has(of.key)) return;
+    this.noteOpened(of.key);
+    this.tick.once(['ZADD', this.tick.key('spans', uh), String(of.over), of.name]);
+    this.tick.once(['ZADD', this.tick.key('endedspans'), String(of.over), [uh, of.name, userId].join(NUL)]);
+    this.tick.once(['ZADD', this.tick.key('cmdusers'), '0', userId + NUL + uh]);
+    this.tick.once(['PEXPIRE', of.key, String(of.over - this.now + of.grace)]);
+  }
+
+  private noteOpened(key: string): void {
+    this.parts.remembered.opened.add(key);
+    this.tick.opened.push(key);
+  }
+
+  /** Returns the epoch of an attached node, which must still be its epoch when Redis writes; '' for any other node. */
+  protected epochOf(nodeId: string): string {
+    const { caller, remembered } = this.parts;
+    if (nodeId === caller.nodeId) return String(caller.epoch);
+    const node = this.tick.hash(this.tick.key('node', nodeId));
+    let known = this.given.known ? remembered.epochs.get(nodeId) : undefined;
+    if (known === undefined) {
+      const [epoch, fenced] = listOf(this.read(['HMGET', node.key, 'epoch', 'fenced']));
+      known = typeof epoch === 'string' && fenced === null ? epoch : '';
+      remembered.epochs.set(nodeId, known);
+    }
+    if (known === '') return known;
+    this.tick.equal(this.act, node, 'epoch', known);
+    this.tick.equal(this.act, node, 'fenced', '');
+    return known;
+  }
+
+  protected read(command: ReadCommand): Reply {
+    return this.readAll([command])[0] ?? null;
+  }
+
+  protected readAll(commands: readonly ReadCommand[]): readonly Reply[] {
+    const { reads } = this.given;
+    const unread = commands.filter((command) => !reads.has(readName(command)));
+    if (unread.length > 0) throw new Unread(unread);
+    return commands.map((command) => reads.get(readName(command)) ?? null);
+  }
+
+  protected write(start: readonly string[], words: readonly string[]): void {
+    this.changes++;
+    this.tick.write(this.act, start, words);
+  }
+
+  protected clientHash(key: ClientKey): ReadHash {
+    return this.tick.hash(this.tick.key('client', this.hashOfClient(key)));
+  }
+
+  protected hashOfClient({ userId, clientId }: ClientKey): string {
+    return this.parts.hash(userId, clientId);
+  }
+
+  /** Returns the name of a command in keys of its user. */
+  protected nameOf(key: CommandKey): string {
+    return this.hashOfClient(key) + key.commandId;
+  }
+}
