@@ -51,6 +51,8 @@ export type RedisBenchOptions = Partial<
    * Returns a client of another Redis than the one that all tests of the run share. The client is not connected yet.
    */
   readonly connect?: () => Client;
+  /** How far the relay's clock is ahead of the time of the store, milliseconds. */
+  readonly aheadMs?: number;
   /** Another bench. The new bench uses its namespace and clock, as a second process of the same deployment does. */
   readonly beside?: RedisBench;
 };
@@ -66,6 +68,7 @@ export async function redisBench(options: RedisBenchOptions = {}): Promise<Redis
     connect = beside?.connect ?? ofTheRun,
     timers,
     sha256 = relaySha256,
+    aheadMs = 0,
     ...limits
   } = options;
   const clock = beside?.clock ?? new FakeClock();
@@ -87,7 +90,7 @@ export async function redisBench(options: RedisBenchOptions = {}): Promise<Redis
     log: silentLog,
     sha256,
     system: timers ?? system,
-    clock,
+    clock: { now: () => clock.now() + aheadMs },
     connect,
     oneServer: !(client instanceof Cluster),
     retentionMs: 7 * 24 * 3600_000,
