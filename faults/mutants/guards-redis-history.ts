@@ -15,6 +15,14 @@ export const REDIS_HISTORY_GUARDS: readonly GuardMutant[] = [
     judge: { test: 'test/contract/redis-history.test.ts' },
   },
   {
+    name: 'trimmed-bytes-counted',
+    says: 'the bytes of history of a user include blocks that were removed',
+    file: 'backends/redis/history-rows.lua',
+    find: 'trimmed, info.bytes, info.next = true, info.bytes - keep.bytes, block.seq + 1',
+    replace: 'trimmed, info.next = true, block.seq + 1',
+    judge: { test: 'test/contract/commands-same.test.ts' },
+  },
+  {
     name: 'place-outlives-its-row',
     says: 'the index of commands keeps the places of rows that were removed',
     file: 'backends/redis/history-rows.lua',

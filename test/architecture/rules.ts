@@ -121,7 +121,7 @@ const PORTS = ['waiters', 'nodes', 'inspector'];
  * `commands-marks`. A file with any other name fails a test, so each new name is a deliberate decision.
  */
 export const NAMES: readonly { readonly ring: string; readonly besides: readonly string[] }[] = [
-  { ring: 'backends/memory/', besides: ['backend', 'collections', 'ledger', 'listeners', ...PORTS] },
+  { ring: 'backends/memory/', besides: ['backend', 'collections', 'ledger', ...PORTS] },
   {
     ring: 'backends/redis/',
     besides: [

@@ -36,7 +36,7 @@ const DIRECT_MUTANTS: readonly Mistake[] = [
   {
     name: 'swapped-result',
     says: 'a waiter gets the result of the previous command',
-    file: 'backends/memory/waiters.ts',
+    file: 'backends/memory/commands.ts',
     find: 'reply: { rpcId, command, result: entry.result },',
     replace:
       'reply: { rpcId, command, result: [Reflect.get(this, "last") ?? entry.result, Reflect.set(this, "last", entry.result)][0] as never },',
@@ -104,6 +104,15 @@ const SHARED_MUTANTS: readonly Mistake[] = [
     replace: '',
     plan: 'F0',
     caughtBy: ['I6'],
+  },
+  {
+    name: 'queued-for-ever',
+    says: 'the dispatch mark does not give back the bytes of the params',
+    file: 'backends/redis/commands/transaction.ts',
+    find: 'this.tick.share(this.act, share, -entry.queuedBytes);',
+    replace: '',
+    plan: 'F0',
+    caughtBy: ['counters'],
   },
   {
     name: 'cursor-from-now',

@@ -26,7 +26,7 @@ import { createMemoryDedup } from './dedup.ts';
 import { createMemoryHistory, type MemoryHistory, type TableLimits } from './history.ts';
 import { createMemoryInspector } from './inspector.ts';
 import { Ledger } from './ledger.ts';
-import { createListeners } from './listeners.ts';
+import { createListeners } from '../../core/live.ts';
 import { createMemorySites } from './sites.ts';
 import { WaiterIndex, createWaitReads } from './waiters.ts';
 
@@ -67,7 +67,7 @@ export function createMemoryBackend({
   const mailboxes = new Mailboxes();
   const { retentionMs = RETENTION_MS } = limits ?? {};
   const ledger = new Ledger(clock, { shares, log, metrics, windowMs, retentionMs });
-  const waiters = new WaiterIndex(mailboxes);
+  const waiters = new WaiterIndex();
   const dedup = createMemoryDedup({ clock, shares, log, metrics });
   const history = createMemoryHistory({ clock, limits, dedup, shares });
   const reports = createReportingInstances();

@@ -45,7 +45,7 @@ export class EndedCommands {
     this.#options = options;
     this.users = new UserLedgers(options.shares);
     const { windowMs } = options;
-    this.#marks = new CommandMarks({ windowMs, onDropped: (user, count) => this.#unmark(user, count) });
+    this.#marks = new CommandMarks({ windowMs, onDropped: (user, count) => this.#releaseMarks(user, count) });
   }
 
   /** The number of ended commands with a whole record. */
@@ -90,7 +90,7 @@ export class EndedCommands {
     for (let old = this.#records.first(); old && endOf(old) + windowMs <= now; old = this.#records.first()) {
       const { client, marked } = old;
       this.#dropRecord(old);
-      this.#unmark(client.user, marked ? 1 : 0);
+      this.#releaseMarks(client.user, marked ? 1 : 0);
     }
     this.#marks.expire(now);
   }
@@ -124,8 +124,8 @@ export class EndedCommands {
     if (entry.result === null) return;
     const { user } = entry.client;
     entry.result = null;
-    this.#results.left();
-    user.results.left();
+    this.#results.noteDeleted();
+    user.results.noteDeleted();
     user.holdings.release('result_bytes', entry.resultBytes);
   }
 
@@ -133,16 +133,16 @@ export class EndedCommands {
     const { user } = entry.client;
     this.#dropResult(entry);
     entry.reduced = true;
-    this.#records.left();
-    user.records.left();
+    this.#records.noteDeleted();
+    user.records.noteDeleted();
     user.holdings.release('ended_records', 1);
     this.#options.onGone(entry);
   }
 
   /**
-   * Reduces a record to its mark. If no room was reserved for the mark, drops the record without one, which happens
-   * only if the relay made the command's id. The greatest of these ids is remembered: callers may not choose an id that
-   * the relay may have made and that is not greater.
+   * Reduces a record to its mark. If no room was reserved for the mark, drops the record without one; this happens only
+   * if the relay made the command's id. The greatest of these ids is remembered. An id of the relay's form that is not
+   * greater may have been used before, so callers may not choose it.
    */
   #reduce(entry: Entry): void {
     const { commandId, client, marked, result } = entry;
@@ -171,10 +171,11 @@ export class EndedCommands {
     if (user.unmarkedId === '')
       this.#options.log.warn({ userId: user.userId }, 'no room for marks: ended commands are forgotten early');
     if (commandId > user.unmarkedId) user.unmarkedId = commandId;
-    this.#marks.note(user, endedAt);
+    this.#marks.watch(user, endedAt);
   }
 
-  #unmark(user: UserLedger, count: number): void {
+  /** Releases marks of a user, and drops what is remembered of the user once nothing is left. */
+  #releaseMarks(user: UserLedger, count: number): void {
     user.holdings.release('marks', count);
     if (this.#now >= user.shortUntil) user.unmarkedId = '';
     this.users.dropIdle(user, this.#now);

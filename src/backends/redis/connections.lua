@@ -69,8 +69,8 @@ lib.connections_end_unclosed = function(ch)
   if at then lib.links_ended(row, why or 'heartbeat_lost', at) end
 end
 
--- Forgets the rows that are due to be forgotten: at most `limit`, 64 by default, and none after 2000 of their contexts
--- and windows were removed. Returns true if more are left.
+-- Forgets the rows that are due to be forgotten: at most `limit`, 64 by default. Stops once more than 2000 of their
+-- contexts and windows were removed. Returns true if more rows are left.
 lib.connections_sweep = function(limit)
   limit = limit or 64
   local due = call('ZRANGEBYSCORE', key('conngone'), '-inf', text(now), 'LIMIT', 0, limit + 1)
@@ -189,8 +189,8 @@ lib.links_keep = function(conn, kind, details)
   })
 end
 
--- Adds the row of a link that opened. `cause`: why the client's previous link ended. It and `previousInstanceId` are
--- nil if none is known.
+-- Adds the row of a link that opened. `cause`: why the client's previous link ended. Both `cause` and
+-- `previousInstanceId` are nil if no previous link is known.
 lib.links_opened = function(conn, cause, previousInstanceId)
   local details = {
     cause = cause or cjson.null, closeCode = cjson.null, openMs = cjson.null,

@@ -44,7 +44,7 @@ type Context = { readonly store: Store; readonly looker: Looker; readonly rowsOf
 type ConnectionsOf = (keys: readonly ClientKey[]) => Promise<readonly (Connection | null)[]>;
 
 /**
- * Creates Core's ConnectionStore over Redis. Once the lease of a node is over, its links are shown as lost, until the
+ * Creates core's ConnectionStore over Redis. Once the lease of a node is over, its links are shown as lost, until the
  * node renews the lease or the reaper marks the links as down. A sign of life that the node itself reports is accepted
  * even then.
  */

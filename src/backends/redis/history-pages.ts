@@ -1,6 +1,12 @@
 /** Reads pages of the messages of a stream, or of a command, from Redis. */
 import { setImmediate } from 'node:timers/promises';
-import type { Message, HistoryStore, MessageFilter, MessagePage } from '../../core/history/message.ts';
+import {
+  LINK_STREAM,
+  type Message,
+  type HistoryStore,
+  type MessageFilter,
+  type MessagePage,
+} from '../../core/history/message.ts';
 import { PAGE_READ_BYTES } from '../../core/limits.ts';
 import { checkStopped, SCAN_BUDGET, sortable, type Position, type Scan, type ObservedSource } from '../../core/page.ts';
 import {
@@ -69,7 +75,9 @@ export async function lookAt(parts: HistoryParts, name: StreamName): Promise<Loo
   const args = [retentionMs, name.userId, store.hash(name.userId), streamHash(store, name)];
   const [now, exists, droppedAt, last] = listOf(await store.act(partition, 'history-look', args));
   const least = leastSeq(parts, name, Number(last));
-  return { now: Number(now), exists: exists === 1, droppedAt: droppedAt ? String(droppedAt) : null, least };
+  // A link history loses nothing when rows are dropped to make room.
+  const isComplete = !droppedAt || name.suffix === LINK_STREAM;
+  return { now: Number(now), exists: exists === 1, droppedAt: isComplete ? null : String(droppedAt), least };
 }
 
 /**

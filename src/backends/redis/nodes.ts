@@ -31,7 +31,7 @@ type RedisNodes = NodeStore & {
 };
 
 /**
- * Creates Core's NodeStore over Redis. All calls of the backend are made as the first node that it attaches, so the
+ * Creates core's NodeStore over Redis. All calls of the backend are made as the first node that it attaches, so the
  * epoch of that node fences them.
  */
 export function createRedisNodes(parts: RedisParts): RedisNodes {

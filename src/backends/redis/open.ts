@@ -133,7 +133,7 @@ function refusalOf(target: RedisTarget, error: CallboardError, fault: Error | nu
   return new CallboardError(error.code, message, { ...error.details, cause: reasonIn(fault) ?? error.cause });
 }
 
-/** Returns the reason of a connection error. The client of a cluster has it only in the last error of its nodes. */
+/** Returns the reason of a connection error. In a cluster, only the last error of a node has the reason. */
 function reasonIn(fault: Error | null): Error | null {
   const last = fault && 'lastNodeError' in fault ? fault.lastNodeError : null;
   return last instanceof Error ? last : fault;
@@ -267,7 +267,7 @@ export function createRedisRooms(parts: RedisParts): Partial<Backend> {
     tickets: createRedisTickets(parts),
     bus,
     sharesInUse: () => sharesInUse(parts.store),
-    /** Resolves once this node receives the events of other nodes. Waits while Redis is away. */
+    /** Resolves once this node receives the events of other nodes. Waits while Redis is unavailable. */
     ready: () => bus.ready(),
     async close() {
       // The bus closes last, because nodes publish events while they leave.
