@@ -16,11 +16,11 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   },
   {
     name: 'marked-over-another-state',
-    says: 'an admission marks its command although the link or the queue of the client has changed',
+    says: 'an act is written although a link, a queue or a wait that it was decided by has changed',
     file: 'backends/redis/program/transaction.lua',
     find: "if (v or '') ~= expected and not (v == '0' and expected == '') then differs(acts, 'differs', v) end",
     replace: '',
-    judge: { test: 'test/backends/redis-claims.test.ts' },
+    judge: { test: 'test/backends/redis-seen.test.ts' },
   },
   {
     name: 'stale-command-believed',
