@@ -1,5 +1,5 @@
--- The acts on commands: how commands are admitted, dispatched, reported, ended, moved between links and read. What
--- these acts share is in commands-records.lua.
+-- How commands are moved between links, and read. What these acts share is in commands-records.lua. All other acts on
+-- commands are transactions (see commands/transaction.ts).
 
 -- act: rebind
 -- Moves a client's commands when its link comes up ('up'), goes down ('down') or stayed open ('again'): waiting
@@ -126,8 +126,7 @@ acts['commands-rebind'] = function(a)
 end
 
 -- act: read
--- Reads the records of commands as they are stored. Parses none of them, so a record costs a tenth of what it costs in
--- commands-get.
+-- Reads the records of commands as they are stored. Parses none of them.
 -- a: 1 the stage that a record must have, '' for any; 2 how many texts it must contain, and then these texts; then for
 --    each command its client's hash, its id and its user's hash.
 -- Returns {now, then for each command its record; false if there is none, it has another stage, or lacks a text}.
