@@ -102,13 +102,6 @@ const SHARED_MUTANTS: readonly Mistake[] = [
     file: 'backends/redis/commands/transaction.ts',
     find: "this.write(['ZREM', this.tick.key('reserved', sh)], [[userId, clientId, commandId].join(NUL)]);",
     replace: '',
-    also: [
-      {
-        file: 'backends/redis/commands/transaction.ts',
-        find: 'this.tick.scope(this.act, { sh, scope: scopeId, limit: 0 }, -1);',
-        replace: '',
-      },
-    ],
     plan: 'F0',
     caughtBy: ['I6'],
   },
