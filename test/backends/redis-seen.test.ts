@@ -1,5 +1,5 @@
 /**
- * Tests admissions over Redis for which a process relies on a connection that it saw earlier. Lua compares that
+ * Tests admissions over Redis for which a process relies on a connection that it saw earlier. Redis compares that
  * connection with the present one.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -61,6 +61,22 @@ describe('an admission that rests on a connection seen earlier', () => {
     expect(lastSeen(bench)).toEqual(link);
     expect(await admit(await see())).toBe('admitted');
     expect(await admit(link, 'c2')).toBe('admitted');
+  });
+
+  it('is compared in the call that admits, without a read before, if the calling node waits', async () => {
+    await openNode(other, 'n2');
+    const seen = await see();
+    const waiter = (rpcId: string) => ({ rpcId, callerNodeId: 'n2', waitFor: 'completed', withinMs: null }) as const;
+    const admitOf = async (commandId: string) =>
+      (await other.backend.commands.admit(admission(commandId, { seen, waiter: waiter(commandId) }))).kind;
+    // The first ones open the stream of the client, and read the epoch of the client's node.
+    expect([await admitOf('c2'), await admitOf('c3')]).toEqual(['admitted', 'admitted']);
+    const trips = other.store.roundTrips;
+    expect(await admitOf('c4')).toBe('admitted');
+    expect(other.store.roundTrips - trips).toBe(1);
+    await comeUp('i2');
+    expect(await admitOf('c1')).toBe('outdated');
+    expect(await bench.backend.commands.get([keyFor('c1')])).toEqual([null]);
   });
 
   it('is refused as outdated, and writes nothing, once the client advertises something else', async () => {

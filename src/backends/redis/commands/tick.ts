@@ -2,6 +2,7 @@
  * Collects the acts of one tick as words for program/transaction.lua: what is read, what must still hold, guards, and
  * writes that are merged by key. Knows no rule.
  */
+import type { KeyKind } from '../keys.ts';
 import type { StoreFrame } from '../types.ts';
 
 /** What a tick needs of its partition. `start`: the tag of all keys, with a colon. */
@@ -111,8 +112,8 @@ export class Tick {
     this.#hashes.set(this.meta.key, this.meta);
   }
 
-  /** Returns the name of a key. */
-  key(kind: string, ...parts: readonly string[]): string {
+  /** Returns the name of a key, in the form that keys.ts describes. */
+  key(kind: KeyKind, ...parts: readonly string[]): string {
     return [this.settings.start + kind, ...parts].join(':');
   }
 

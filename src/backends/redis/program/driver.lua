@@ -19,7 +19,7 @@ end
 
 local verdict = fence()
 if verdict then return { verdict } end
-local asked, together, at = {}, true, 6
+local asked, at = {}, 6
 while at <= #ARGV do
   local name, count = ARGV[at], tonumber(ARGV[at + 1])
   local arguments
@@ -30,16 +30,7 @@ while at <= #ARGV do
     for i = 1, count do arguments[i] = ARGV[at + 1 + i] end
   end
   asked[#asked + 1] = { name = name, arguments = arguments }
-  if not grouped[name] then together = false end
   at = at + 2 + count
-end
-
-if together then
-  grouping = true
-  for _, act in ipairs(asked) do
-    if reads[act.name] then reads[act.name](act.arguments) end
-  end
-  fetchWanted()
 end
 
 local replies = { 'OK' }

@@ -9,12 +9,8 @@ local facts = {}
 local ends = {}
 -- The scores to write, as pending[ZSET][member]: the new score, or false if the member was removed.
 local pending = {}
--- The scores to lower, as lowered[ZSET][member]: the lowest score that the member was given.
-local lowered = {}
 -- The expiries to set (ms), by name of the key.
 local expiries = {}
--- The numbers of members that ZSETs have, as far as they were read, by name of the ZSET.
-local sizes = {}
 
 -- Sends a command with texts, at most 1000 at a time.
 local function inParts(command, name, texts)
@@ -76,12 +72,8 @@ local function flush()
   end
   hashes = {}
   for name in pairs(pending) do write(name) end
-  for name, members in pairs(lowered) do
-    for member, score in pairs(members) do call('ZADD', name, 'LT', text(score), member) end
-  end
-  lowered = {}
   for name, ms in pairs(expiries) do call('PEXPIRE', name, text(ms)) end
-  expiries, facts, sizes = {}, {}, {}
+  expiries, facts = {}, {}
 end
 
 local function note(name, member, score)
@@ -96,25 +88,11 @@ end
 -- Sets the score of one member of a ZSET, or removes the member: at once, or with the other writes of the call.
 local function put(name, score, member)
   if not grouping then return call('ZADD', name, score, member) end
-  if sizes[name] then sizes[name] = sizes[name] + 1 end
   note(name, member, score)
 end
 local function drop(name, member)
   if not grouping then return call('ZREM', name, member) end
-  sizes[name] = nil
   note(name, member, false)
-end
-
--- Sets the score of one member of a ZSET unless it has a lower score: at once, or with the other writes of the call.
--- Must not be used for a ZSET that `put` or `drop` changes.
-local function lower(name, score, member)
-  if not grouping then return call('ZADD', name, 'LT', score, member) end
-  local members = lowered[name]
-  if not members then
-    members = {}
-    lowered[name] = members
-  end
-  members[member] = math.min(tonumber(score), members[member] or math.huge)
 end
 
 -- Reads fields of a HASH into `seen`, with one command for each 1000 of them.
@@ -126,9 +104,6 @@ local function fetch(name, fields, seen)
   end
 end
 
--- The declarations of acts, by name of the act. Each is a function that calls `want` for the fields that its act will
--- read, so that a call reads each HASH with one command.
-local reads = {}
 -- The fields to read: by name of a HASH, a list.
 local wanted = {}
 
@@ -188,15 +163,6 @@ end
 -- Gives a key an expiry, ms, after the writes of this call.
 local function expire(name, ms)
   expiries[name] = ms
-end
-
--- Returns how many members a ZSET has. Each `put` since the size was read counts as a new member.
-local function size(name)
-  if sizes[name] then return sizes[name] end
-  write(name)
-  local count = call('ZCARD', name)
-  if grouping then sizes[name] = count end
-  return count
 end
 
 -- Returns what `read(name, more)` returns, which is never nil. In a call of grouped acts, `read` runs only once for
