@@ -101,6 +101,6 @@ test('a page invokes with the built caller over a link', async () => {
 test('the built libraries need nothing except a browser, and stay small', () => {
   const sizes = Object.fromEntries(built.map(({ file, gzipBytes }) => [file, gzipBytes]));
   expect(sizes['runtime.js']).toBeLessThanOrEqual(20_000);
-  expect(sizes['caller.js']).toBeLessThanOrEqual(9_000);
+  expect(sizes['caller.js']).toBeLessThanOrEqual(9_200);
   expect(sizes['site.js']).toBeLessThanOrEqual(5_000);
 });

@@ -133,7 +133,7 @@ test('a new instance replaces the old one, which does not reconnect', async () =
   expect(await closed).toMatchObject({
     state: 'closed',
     reason: 'replaced',
-    message: expect.stringContaining('clientId of its own'),
+    message: expect.stringContaining('Give each its own'),
   });
   expect(next.status).toMatchObject({ state: 'connected', welcome: { replaced_instance_id: 'i-1' } });
 });
