@@ -48,13 +48,13 @@ function readUser(flag: string, text: string | undefined, faults: string[]): str
 }
 
 /**
- * Returns the secret that signs something: the configured one, or the one that a trial has kept. Throws UsageError with
- * all faults if there is any, or no secret.
+ * Returns the secret that signs `what`: the configured one, or the one that a trial has kept. Throws UsageError with all
+ * `faults`, or if there is no secret.
  */
 function secretFor(what: string, { generated, auth }: Config, faults: readonly string[], { env }: Io): string {
   if (generated && faults.length === 0) return keptSecret(env);
   const missing = `CALLBOARD_SECRET: is required to sign ${what}, and must be the secret that the relay uses`;
-  const all = generated || auth.secret === null ? [...faults, missing] : faults;
+  const all = auth.secret === null && !generated ? [...faults, missing] : faults;
   if (all.length > 0 || auth.secret === null) throw new UsageError(all.join('\n'));
   return auth.secret;
 }

@@ -312,7 +312,8 @@ function schemaHtml(name: string, schema: Schema): string {
 }
 
 /**
- * Describes a schema: a link to its component, a table of its members, or its allowed values or its type and bounds.
+ * Describes a schema as HTML: a link to its component, its alternatives, its allowed values, the items of a list, or a
+ * table of members. Any other schema: its type and bounds.
  */
 function typeHtml(schema: Schema): string {
   const { $ref, anyOf, allOf, type, items, enum: words, properties } = schema;

@@ -51,7 +51,10 @@ export const UP = {
   /** The client leaves: the relay dispatches nothing more on this link and answers `closed`. */
   closing: {},
   pong: {},
-  /** Payload: the params; `{}` when absent. Answers by `ref`: `outcome`, after requested `stage`s, or `refused`. */
+  /**
+   * Payload: the params; `{}` when absent. The answers have the same `ref`: `refused`; or the `stage` and `progress`
+   * frames that were requested, then `outcome`.
+   */
   invoke: {
     ref: 'id',
     user_id: 'user?',

@@ -370,7 +370,7 @@ function isMultiplexed(): boolean {
 
 // Runs one subscription over server-sent events.
 
-/** The library of event streams. It is not part of the first load: most of it would delay the first page. */
+/** The library of event streams. It is loaded with the first subscription, so that it does not delay the first page. */
 type Streams = typeof import('../../clients/live/stream.ts');
 
 type StreamOptions<Data> = {
