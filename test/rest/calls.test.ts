@@ -156,6 +156,8 @@ describe('calls', () => {
       requester: 'alice',
       body: { reason: 'enough' },
     };
+    // With two relays, the command may still be on its way to the client's relay.
+    await expect.poll(() => client.sent.length).toBe(1);
     const requested = await relay.ask(cancel);
     expect([requested.status, requested.body.state, requested.body.command.command_id]).toEqual([
       200,
