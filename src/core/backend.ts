@@ -44,6 +44,11 @@ export interface Backend {
    * users and nodes together. Absent: the store counts nothing itself, and the process counts in its `Shares`.
    */
   sharesInUse?(): MaybePromise<ReadonlyMap<ShareName, number>>;
+  /**
+   * Calls `run` once everything that the store decided so far is recorded, at once if it is. Bytes that depend on it
+   * leave the process only then. Absent: the store answers only after it has recorded.
+   */
+  onRecord?(run: () => void): void;
   /** Resolves if the store is reachable and accepts writes; throws `store_unavailable` or `store_full` otherwise. */
   ready(): MaybePromise<void>;
   close(): MaybePromise<void>;

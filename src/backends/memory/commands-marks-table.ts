@@ -13,6 +13,9 @@ export type PackedMark = {
   readonly code: number;
 };
 
+/** The marks of one shard: `WORDS` words and one code for each. */
+export type ShardContent = { readonly words: Uint32Array; readonly codes: Uint8Array };
+
 /** The length of an entry in 32-bit words: key, digest and end. */
 const WORDS = 9;
 const END = 8;
@@ -52,6 +55,21 @@ export class MarkTable {
     this.#size++;
   }
 
+  /** Copies the marks, one shard at a time. */
+  *shards(): Generator<ShardContent> {
+    for (const shard of this.#shards) if (shard) yield shard.content;
+  }
+
+  /** Adds the marks of a shard that are not in the table. */
+  restore({ words, codes }: ShardContent): void {
+    for (const [at, code] of codes.entries()) {
+      const from = at * WORDS;
+      const key = words.slice(from, from + 4);
+      if (this.find(key)) continue;
+      this.add({ key, digest: words.slice(from + 4, from + END), end: words[from + END] ?? 0, code });
+    }
+  }
+
   find(key: Uint32Array): PackedMark | null {
     return this.#shards[shardOf(key)]?.find(key) ?? null;
   }
@@ -66,6 +84,10 @@ class Shard {
 
   get bytes(): number {
     return this.#entries.byteLength + this.#codes.byteLength + this.#index.byteLength;
+  }
+
+  get content(): ShardContent {
+    return { words: this.#entries.slice(0, this.#size * WORDS), codes: this.#codes.slice(0, this.#size) };
   }
 
   add({ key, digest, end, code }: PackedMark): void {

@@ -7,7 +7,7 @@ import { NO_DIGEST, type CommandMark, type ExecutionEvidence, type Outcome } fro
 import { ByClient } from '../../core/collections.ts';
 import { CODES, type Code } from '../../core/errors.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
-import { MarkTable } from './commands-marks-table.ts';
+import { MarkTable, type ShardContent } from './commands-marks-table.ts';
 
 /**
  * The number of generations that a window is divided into. A mark lives for the window, and its memory is freed at most
@@ -23,18 +23,25 @@ type Generation<O> = { readonly number: number; readonly table: MarkTable; reado
 export type MarksOptions<O> = {
   /** How long a mark lives, in milliseconds; at most a day. */
   readonly windowMs: number;
+  /** The secret with which ids are hashed; absent: a random one, so that the marks are of use in this process only. */
+  readonly secret?: string | undefined;
   /** Called when a generation is dropped, with an owner and the number of that owner's marks in the generation. */
   readonly onDropped: (owner: O, count: number) => void;
 };
 
+/** Marks of one part of a generation's table, as a snapshot keeps them. */
+export type MarkShard = { readonly generation: number; readonly marks: ShardContent };
+/** How many marks of a generation an owner has. */
+export type MarkOwner<O> = { readonly generation: number; readonly owner: O; readonly count: number };
+
 /**
  * The marks of ended commands. Each mark is kept until its window is over, and takes at most 60 bytes. Whole
- * generations are dropped, so no search for expired marks is needed. Ids that callers chose are hashed with a secret of
- * this process, so that no requester can choose ids that collide.
+ * generations are dropped, so no search for expired marks is needed. Ids that callers chose are hashed with a secret, so
+ * that no requester can choose ids that collide.
  */
 export class CommandMarks<O> {
   readonly #options: MarksOptions<O>;
-  readonly #secret = randomBytes(16).toString('base64url');
+  readonly #secret: string;
   readonly #length: number;
   #salts = new ByClient<Uint32Array>();
   /** The generations, oldest first; at most GENERATIONS + 1. */
@@ -42,6 +49,7 @@ export class CommandMarks<O> {
 
   constructor(options: MarksOptions<O>) {
     this.#options = options;
+    this.#secret = options.secret ?? randomBytes(16).toString('base64url');
     this.#length = Math.ceil(options.windowMs / GENERATIONS);
   }
 
@@ -76,6 +84,27 @@ export class CommandMarks<O> {
   note(owner: O, endedAt: number): void {
     const { owners } = this.#generationOf(endedAt);
     owners.set(owner, owners.get(owner) ?? 0);
+  }
+
+  /** Reads all marks, in parts. Between two parts, marks may be added and generations dropped. */
+  *shards(): Generator<MarkShard> {
+    for (const { number, table } of [...this.#generations])
+      for (const marks of table.shards()) yield { generation: number, marks };
+  }
+
+  *owners(): Generator<MarkOwner<O>> {
+    for (const { number, owners } of [...this.#generations])
+      for (const [owner, count] of owners) yield { generation: number, owner, count };
+  }
+
+  /** Adds marks that were read by `shards`, hashed with the same secret. Marks that are there already are kept. */
+  restore({ generation, marks }: MarkShard): void {
+    this.#generationOf(generation * this.#length).table.restore(marks);
+  }
+
+  restoreOwner({ generation, owner, count }: MarkOwner<O>): void {
+    const { owners } = this.#generationOf(generation * this.#length);
+    owners.set(owner, (owners.get(owner) ?? 0) + count);
   }
 
   /**

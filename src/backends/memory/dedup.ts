@@ -11,6 +11,10 @@ export interface MemoryDedup extends DedupStore {
    * mark, and later ones do not renew it.
    */
   see(key: DedupKey, now?: number): boolean;
+  /** Reads the marks, oldest first. Between two of them, marks may be set, evicted and expire. */
+  marks(): Generator<DedupKey & { readonly setAt: number }>;
+  /** Sets a mark that was set at this time before a restart. Counts nothing. */
+  restore(key: DedupKey, setAt: number): void;
 }
 
 /**
@@ -26,6 +30,8 @@ export function createMemoryDedup({ clock, ...options }: DedupMarksOptions & { r
       counters.count(now, first);
       return first;
     },
+    marks: () => marks.all(),
+    restore: (key, setAt) => void marks.set(key, setAt),
     stats(windowSeconds) {
       const now = clock.now();
       marks.expire(now);
@@ -109,6 +115,10 @@ export class DedupMarks {
   #places: (UserMarks | undefined)[] = [];
   #ends: number[] = [];
   #head = 0;
+  /** The number of entries that were cut from the beginning of `#places`. */
+  #cut = 0;
+  /** The number of evictions, each of which moves the ids of a user against its entries. */
+  #evictions = 0;
   #size = 0;
   #evictedAt = -Infinity;
 
@@ -144,6 +154,29 @@ export class DedupMarks {
     return true;
   }
 
+  /** Reads the marks that are there now, oldest first. Between two of them, marks may be set, evicted and expire. */
+  *all(): Generator<DedupKey & { readonly setAt: number }> {
+    const last = this.#ends.at(-1) ?? 0;
+    let evictions = -1;
+    let place = 0;
+    let next = new Map<UserMarks, number>();
+    for (; ; place++) {
+      // What was read twice does no harm: setting a mark again changes nothing.
+      if (evictions !== this.#evictions || place < this.#cut + this.#head) {
+        evictions = this.#evictions;
+        place = this.#cut + this.#head;
+        next = new Map();
+      }
+      const user = this.#places[place - this.#cut];
+      const end = this.#ends[place - this.#cut] ?? Infinity;
+      if (!user || end > last) return;
+      const number = next.get(user) ?? user.dropped - user.evicted;
+      next.set(user, number + 1);
+      const key = user.markOf(number);
+      if (key) yield { ...key, userId: user.holdings.userId, setAt: end - DEDUP_TTL_MS };
+    }
+  }
+
   /** Drops the marks that have expired. */
   expire(now: number): void {
     for (let user = this.#places[this.#head]; user; user = this.#places[this.#head]) {
@@ -172,6 +205,7 @@ export class DedupMarks {
         'no room for deduplication marks: some are dropped early',
       );
     user.evictedAt = now;
+    this.#evictions++;
     user.evicted++;
     this.#drop(user);
     if (this.places > 2 * this.#size + 16) this.#compact();
@@ -195,6 +229,7 @@ export class DedupMarks {
     if (this.#head * 2 <= this.#places.length) return;
     this.#places = this.#places.slice(this.#head);
     this.#ends = this.#ends.slice(this.#head);
+    this.#cut += this.#head;
     this.#head = 0;
   }
 
@@ -227,6 +262,8 @@ class UserMarks {
   evicted = 0;
   /** When a mark was last evicted, in epoch milliseconds; -Infinity: never. */
   evictedAt = -Infinity;
+  /** The number of marks that were dropped. Marks are numbered in the order in which they were set. */
+  dropped = 0;
   readonly #clients = new Map<string, ClientMarks>();
   // Finding the first key of a Set means skipping all deleted keys, so a queue keeps the order.
   #ids: (string | undefined)[] = [];
@@ -253,6 +290,13 @@ class UserMarks {
     return true;
   }
 
+  /** Returns the mark of this number; null if it was dropped. */
+  markOf(number: number): Omit<DedupKey, 'userId'> | null {
+    const at = this.#head + number - this.dropped;
+    const [messageId, client] = number < this.dropped ? [] : [this.#ids[at], this.#owners[at]];
+    return messageId === undefined || !client ? null : { clientId: client.clientId, messageId };
+  }
+
   dropFirst(): void {
     const id = this.#ids[this.#head];
     const client = this.#owners[this.#head];
@@ -260,6 +304,7 @@ class UserMarks {
     client.ids.delete(id);
     if (client.ids.size === 0) this.#clients.delete(client.clientId);
     this.holdings.release('dedup_marks', 1);
+    this.dropped++;
     this.#ids[this.#head] = undefined;
     this.#owners[this.#head++] = undefined;
     if (this.#head * 2 <= this.#ids.length) return;

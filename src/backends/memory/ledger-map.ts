@@ -80,6 +80,16 @@ export class CommandMap<V> {
     return this.#newest.values(after);
   }
 
+  /** Reads the values from the place `from` on, oldest first; see `NewestFirst.oldestFirst`. */
+  oldest(from: number): IteratorObject<Newest<V>> {
+    return this.#newest.oldestFirst(from);
+  }
+
+  /** The place of the next value that is added. */
+  get end(): number {
+    return this.#newest.end;
+  }
+
   #of(userId: string, clientId: string): Commands<V> | undefined {
     return this.#users.get(userId)?.clients.get(clientId)?.commands;
   }

@@ -75,6 +75,26 @@ export class NewestFirst<T> {
     }
   }
 
+  /** The place of the next item. */
+  get end(): number {
+    return this.#origin + this.#next;
+  }
+
+  /**
+   * Reads the items from the place `from` on, oldest first. Skips deleted items. A reader may stop, and continue after
+   * items were added and deleted, from the place after the last item that it has read.
+   */
+  *oldestFirst(from: number): Generator<Newest<T>> {
+    const start = from - this.#origin;
+    const first = lowerBound(this.#chunks.length, (i) => (this.#chunks[i + 1]?.place ?? Infinity) <= start);
+    for (const { place, items, offsets } of this.#chunks.slice(first)) {
+      for (let i = lowerBound(offsets.length, (at) => place + (offsets[at] ?? 0) < start); i < items.length; i++) {
+        const item = items[i];
+        if (item !== undefined && !this.#gone(item)) yield { item, place: this.#origin + place + (offsets[i] ?? 0) };
+      }
+    }
+  }
+
   #begin(): Chunk<T> {
     const chunk: Chunk<T> = { place: this.#next, items: [], offsets: [], head: 0 };
     this.#chunks.push(chunk);

@@ -44,6 +44,10 @@ export class UserLedgers {
     return made;
   }
 
+  values(): Iterable<UserLedger> {
+    return this.#users.values();
+  }
+
   /** Removes the object of a user who has nothing left. */
   dropIdle(user: UserLedger, now: number): void {
     if (user.clients > 0 || user.records.size > 0 || user.holdings.held('marks') > 0 || now < user.shortUntil) return;

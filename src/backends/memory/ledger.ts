@@ -12,8 +12,9 @@ import type { ShareRefusal } from '../../core/shares/shares.ts';
 import { isRelayId } from './commands-marks.ts';
 import { DueIndex, List, createSortedMap } from './collections.ts';
 import { ClientQueue, type Entry, type UserLedger } from './ledger-entry.ts';
-import { EndedCommands, type EndedOptions } from './ledger-ended.ts';
+import { EndedCommands, type EndedOptions, type RecordDrops } from './ledger-ended.ts';
 import { CommandMap, type Whose } from './ledger-map.ts';
+import type { Binding } from '../../core/commands/stores.ts';
 import type { Newest } from './ledger-newest.ts';
 import { hasNoRecord } from './ledger-users.ts';
 export { ClientQueue, Entry, WaiterRow, type UserLedger } from './ledger-entry.ts';
@@ -29,12 +30,15 @@ export class Ledger {
   readonly #clients = new ByClient<ClientQueue>();
   readonly #scopes = createSortedMap<Scope>();
   readonly #due: DueIndex<Entry>;
-  readonly #ended: EndedCommands;
+  /** The ended commands, for a journal: other callers use the methods of the ledger. */
+  readonly ended: EndedCommands;
+  readonly #drops: Pick<RecordDrops, 'replaying'> | undefined;
 
   constructor(clock: Clock, options: Omit<EndedOptions, 'onGone'>) {
     this.windowMs = options.windowMs;
+    this.#drops = options.drops;
     this.#clock = clock;
-    this.#ended = new EndedCommands({ ...options, onGone: (entry) => this.#entries.delete(entry) });
+    this.ended = new EndedCommands({ ...options, onGone: (entry) => this.#entries.delete(entry) });
     this.#entries = new CommandMap(hasNoRecord, clock.now());
     this.#due = new DueIndex(clock.now());
   }
@@ -50,7 +54,7 @@ export class Ledger {
   client(key: ClientKey): ClientQueue {
     const known = this.#clients.get(key);
     if (known) return known;
-    const user = this.#ended.users.of(key.userId);
+    const user = this.ended.users.of(key.userId);
     user.clients++;
     const queue = new ClientQueue(user, key);
     this.#clients.set(key, queue);
@@ -64,7 +68,7 @@ export class Ledger {
 
   /** Returns the object of a user, if there is one. Creates none. */
   peekUser(userId: string): UserLedger | undefined {
-    return this.#ended.users.find(userId);
+    return this.ended.users.find(userId);
   }
 
   reserved(scopeId: string): number {
@@ -101,9 +105,9 @@ export class Ledger {
   /** Removes an ended command from all indexes of live commands, and keeps it among the ended ones. */
   end(entry: Entry, now: number): void {
     const { client, command } = entry;
-    this.#ended.expire(now);
+    this.ended.expire(now);
     // The entry is added before the steps below, because they may drop the command's client, and with it the user.
-    this.#ended.add(entry);
+    this.ended.add(entry);
     this.#due.delete(entry);
     if (entry.place) (wasDispatched(command) ? client.running : client.waiting).remove(entry.place);
     if (client.binding === null) this.dropIdle(client.head);
@@ -123,7 +127,7 @@ export class Ledger {
    * replies, because a reply may contain the command's result.
    */
   keepWithin(now: number): void {
-    this.#ended.keepWithin(now);
+    this.ended.keepWithin(now);
   }
 
   /**
@@ -131,7 +135,7 @@ export class Ledger {
    * given one, or null if the id is unknown.
    */
   mark(key: CommandKey, digest: string | null): CommandMark | 'conflict' | null {
-    return this.#ended.mark(key, digest, this.#clock.now());
+    return this.ended.mark(key, digest, this.#clock.now());
   }
 
   /**
@@ -146,10 +150,14 @@ export class Ledger {
     return user.holdings.refusal('marks', 1);
   }
 
-  /** Reserves room for a command's mark, if none is reserved yet. If `chosenId` is false, only while there is room. */
+  /**
+   * Reserves room for a command's mark, if none is reserved yet. If `chosenId` is false, only while there is room; never
+   * while a journal is read, because the journal says which marks were reserved.
+   */
   reserveMark(entry: Entry, chosenId: boolean): void {
     const { holdings } = entry.client.user;
-    if (entry.marked || (!chosenId && holdings.refusal('marks', 1) !== null)) return;
+    if (entry.marked) return;
+    if (!chosenId && (this.#drops?.replaying || holdings.refusal('marks', 1) !== null)) return;
     entry.marked = true;
     holdings.take('marks', 1);
   }
@@ -160,7 +168,7 @@ export class Ledger {
     if (!queue || queue.binding !== null || !queue.idle) return;
     this.#clients.delete(key);
     queue.user.clients--;
-    this.#ended.users.dropIdle(queue.user, this.#clock.now());
+    this.ended.users.dropIdle(queue.user, this.#clock.now());
   }
 
   due(limit: number = RECONCILE_BATCH): CommandKey[] {
@@ -210,7 +218,7 @@ export class Ledger {
 
   /** Returns whether listings of this user (null: of any user) lack records that were reduced to marks early. */
   short(userId: string | null): boolean {
-    return this.#ended.short(userId, this.#clock.now());
+    return this.ended.short(userId, this.#clock.now());
   }
 
   get live(): number {
@@ -219,12 +227,40 @@ export class Ledger {
 
   /** The number of ended commands with a whole record. */
   get remembered(): number {
-    return this.#ended.size;
+    return this.ended.size;
   }
 
   /** The size of the packed marks, in bytes. */
   get markBytes(): number {
-    return this.#ended.markBytes;
+    return this.ended.markBytes;
+  }
+
+  /** Reads the commands that have a record, from a place on, oldest admission first; see `NewestFirst.oldestFirst`. */
+  oldestFirst(from: number): IteratorObject<Newest<Entry>> {
+    return this.#entries.oldest(from);
+  }
+
+  /** The place of the next command that is admitted. */
+  get nextPlace(): number {
+    return this.#entries.end;
+  }
+
+  /** Returns the clients that are bound to a link, and those that have live commands. */
+  clients(): IteratorObject<ClientQueue> {
+    return this.#clients.values();
+  }
+
+  /**
+   * Adds ended commands that a snapshot has, in the order of their ends. `boundOf` returns the link that the client was
+   * bound to when the command ended.
+   */
+  restoreEnded(entries: readonly Entry[], boundOf: (entry: Entry) => Binding | null): void {
+    for (const entry of entries) {
+      this.#entries.add(entry, entry);
+      entry.pack(boundOf(entry));
+    }
+    const byEnd = entries.toSorted((a, b) => (a.terminalAt ?? 0) - (b.terminalAt ?? 0));
+    for (const entry of byEnd) this.ended.add(entry);
   }
 
   #scope(scopeId: string): Scope {
@@ -236,7 +272,7 @@ export class Ledger {
   }
 
   #expire(): void {
-    this.#ended.expire(this.#clock.now());
+    this.ended.expire(this.#clock.now());
   }
 }
 

@@ -1,0 +1,405 @@
+/**
+ * The backend of direct mode with a data directory: the memory backend, whose acts are recorded in a journal and put
+ * back at the start. Opens the directory, writes snapshots, and closes it.
+ */
+import { statSync } from 'node:fs';
+import type { Backend } from '../../core/backend.ts';
+import { fail } from '../../core/errors.ts';
+import { keyOf } from '../../core/ids.ts';
+import type { Clock, EventLoop } from '../../core/ports.ts';
+import { createMemoryState, type MemoryBackend, type MemoryOptions, type MemoryTables } from '../memory/backend.ts';
+import {
+  DataDirectory,
+  bootId,
+  cutFile,
+  lockDirectory,
+  networkFileSystem,
+  openBatchFile,
+  readBatches,
+  type DataLock,
+  type FileEnd,
+  type OpenFile,
+} from './files.ts';
+import { Journal, makeReserve, type DataSync } from './journal.ts';
+import { RecordingTransaction, createWatcher, recordedPorts, refuseGrowth } from './recording.ts';
+import { ActWriter } from './records.ts';
+import { Replay, type Header } from './replay.ts';
+import { writeSnapshot, type SnapshotReport } from './snapshot.ts';
+
+/** The form of the files. A relay refuses a directory of another form. */
+const FORMAT = 1;
+/** A snapshot is written when the journal is longer than the last snapshot, and than this number of bytes. */
+const JOURNAL_BYTES = 64 * 1024 * 1024;
+/** How often the length of the journal is compared, in milliseconds. */
+const CHECK_MS = 1_000;
+/** How long a snapshot that failed is not tried again, in milliseconds. */
+const RETRY_MS = 60_000;
+
+export type DataOptions = {
+  readonly root: string;
+  readonly sync: DataSync;
+  /** The version of the relay, for the files. */
+  readonly version: string;
+  readonly loop: EventLoop;
+  readonly memory: Omit<MemoryOptions, 'watcher' | 'makeTransaction' | 'markSecret'>;
+  /** Called if records can neither be written nor given up. The process must end. */
+  readonly onFailure: (error: Error) => void;
+  readonly openFile?: OpenFile;
+  readonly atTurnEnd?: (run: () => void) => void;
+  /** The id of this boot of the system; absent: the system is asked. */
+  readonly boot?: string | null;
+  /** The length of the journal from which on a snapshot is written; absent: JOURNAL_BYTES. */
+  readonly journalBytes?: number;
+};
+
+/** How the relay was away, as its directory tells. */
+export type Away = {
+  /** When the last act before was recorded, in epoch milliseconds; null: the directory was empty. */
+  readonly since: number | null;
+  /** Whether the relay was closed in order. */
+  readonly clean: boolean;
+  /** Whether the system itself ended, so that records that were not synced may be missing. */
+  readonly lost: boolean;
+  /** The bytes of an unfinished batch that were cut off; null: there were none. */
+  readonly torn: { readonly bytes: number; readonly sha256: string } | null;
+};
+
+/** What the data directory of a relay keeps now. */
+export type DataStatus = {
+  readonly sync: DataSync;
+  readonly bytes: number;
+  readonly full: boolean;
+  readonly away: Away;
+  readonly snapshot: (SnapshotReport & { readonly at: number }) | null;
+};
+
+export type DurableBackend = Backend & { data(): DataStatus; snapshot(): Promise<void> };
+
+/** A directory that is open, with the keys that last with it. */
+export type OpenData = {
+  readonly backend: DurableBackend;
+  /** Signs cursors. */
+  readonly cursorKey: Uint8Array;
+  readonly directory: DataDirectory;
+};
+
+/**
+ * Opens a data directory, and puts back what it keeps. Throws `store_unavailable` if it is in use, damaged, or of
+ * another form; then it stays as it is.
+ */
+export async function openData(options: DataOptions): Promise<OpenData> {
+  const directory = new DataDirectory(options.root);
+  const lock = await lockDirectory(options.root);
+  if (!lock) return refuse(`The data directory ${options.root} is in use by another process.`, 'it has the lock');
+  try {
+    return open(options, directory, lock);
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+function open(options: DataOptions, directory: DataDirectory, lock: DataLock): OpenData {
+  const { memory, sync, version, onFailure, boot = bootId() } = options;
+  const { log } = memory;
+  const network = networkFileSystem(directory.root);
+  if (network)
+    log.warn({ network }, 'the data directory is on a network file system, whose locks and syncs may not hold');
+  const keys = directory.keys();
+  const clock = new HeldClock(memory.clock);
+  // The writer exists before the journal, because memory is created before its number is known.
+  const recorder = new Recorder();
+  const watcher = createWatcher(recorder.records, clock);
+  const { backend: plain, tables } = createMemoryState({
+    ...memory,
+    clock,
+    watcher,
+    markSecret: Buffer.from(keys('marks')).toString('base64url'),
+    makeTransaction: (acts) => new RecordingTransaction(acts, recorder.records),
+  });
+  watcher.replaying = true;
+  const replay = new Replay({ tables, onTime: (at) => clock.hold(at) });
+  const { next, from, torn } = recover(directory, replay);
+  clock.release();
+  // What memory told while it was filled is recorded already.
+  recorder.records.take();
+  watcher.replaying = false;
+  const header: Header = { format: FORMAT, version, boot, sync };
+  const journal = new Journal(next, headOf(header, memory.clock.now()), {
+    ...{ directory, sync, log, onFailure, records: recorder.records },
+    clock: memory.clock,
+    ...(options.openFile && { openFile: options.openFile }),
+    ...(options.atTurnEnd && { atTurnEnd: options.atTurnEnd }),
+  });
+  recorder.onFirst = () => journal.wake();
+  const away = awayOf(replay, { boot, torn });
+  const ports = recordedPorts(plain, {
+    ...{ tables, clock, records: recorder.records, tickets: replay.tickets },
+    checkRoom: () => (journal.full ? refuseGrowth() : undefined),
+  });
+  resume({ replay, tables, ports, plain, away, now: memory.clock.now() });
+  journal.flush();
+  void makeReserve(directory).catch((error: unknown) => log.warn({ err: error }, 'the reserve cannot be written'));
+  if (away.torn) log.warn({ ...away.torn }, 'an unfinished batch at the end of the journal was cut off');
+  if (away.lost) log.warn({}, 'the system ended without closing the relay: what was not synced may be missing');
+  const snapshots = new Snapshots({
+    options,
+    directory,
+    journal,
+    tables,
+    header,
+    clock,
+    tickets: replay.tickets,
+    from,
+  });
+  const backend: DurableBackend = {
+    ...ports,
+    onRecord: (run) => journal.onRecord(run),
+    ready: () => (journal.full ? refuseGrowth() : undefined),
+    data: () => ({ sync, away, full: journal.full, bytes: directory.size(), snapshot: snapshots.last }),
+    snapshot: () => snapshots.write(),
+    async close() {
+      await snapshots.close();
+      recorder.records.begin(clock.now());
+      recorder.records.add('closed');
+      await journal.close();
+      await plain.close();
+      lock.release();
+    },
+  };
+  return { backend, directory, cursorKey: keys('cursors') };
+}
+
+/** The writer of records, before and after the journal exists. */
+class Recorder {
+  onFirst: () => void = () => {};
+  readonly records = new ActWriter(() => this.onFirst());
+}
+
+/** A clock that shows the time of recorded acts while they are put back. */
+class HeldClock implements Clock {
+  readonly #clock: Clock;
+  #held: number | null = null;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  hold(at: number): void {
+    this.#held = at;
+  }
+
+  release(): void {
+    this.#held = null;
+  }
+
+  now(): number {
+    return this.#held ?? this.#clock.now();
+  }
+
+  monotonic(): number {
+    return this.#clock.monotonic();
+  }
+
+  after(ms: number, run: () => void) {
+    return this.#clock.after(ms, run);
+  }
+
+  every(ms: number, run: () => void) {
+    return this.#clock.every(ms, run);
+  }
+}
+
+/** Returns the text of the first record of a file. */
+function headOf(header: Header, at: number): string {
+  const records = new ActWriter(() => {});
+  records.begin(at);
+  records.add('begin', header);
+  return records.take();
+}
+
+function refuse(message: string, reason: string): never {
+  return fail('store_unavailable', message, { cause: new Error(reason) });
+}
+
+// Reads a directory.
+
+type Recovered = {
+  /** The number of the next journal. */
+  readonly next: number;
+  /** The number of the snapshot that was read, or of the first journal. */
+  readonly from: number;
+  readonly torn: Away['torn'];
+};
+
+/** Puts back the newest snapshot and the journals that follow it. Removes older files. */
+function recover(directory: DataDirectory, replay: Replay): Recovered {
+  const { journals, snapshots } = directory.numbered();
+  const newest = snapshots.at(-1) ?? null;
+  const from = newest ?? journals[0] ?? 1;
+  if (newest !== null) {
+    const end = readInto(directory.snapshot(newest), replay);
+    if (end.kind !== 'whole' || !replay.complete) refuseDamage(directory.snapshot(newest), end);
+  }
+  replay.endSnapshot();
+  let torn: Away['torn'] = null;
+  const following = journals.filter((number) => number >= from);
+  for (const [index, number] of following.entries()) {
+    const path = directory.journal(number);
+    if (number !== from + index)
+      refuse(`The data directory lacks ${directory.journal(from + index)}.`, 'a file is missing');
+    const end = readInto(path, replay);
+    if (end.kind === 'whole') continue;
+    if (end.kind === 'damaged' || index < following.length - 1) refuseDamage(path, end);
+    cutFile(path, end.offset);
+    torn = { bytes: end.bytes, sha256: end.sha256 };
+  }
+  directory.removeBefore(from);
+  return { next: (following.at(-1) ?? from - 1) + 1, from, torn };
+}
+
+function readInto(path: string, replay: Replay): FileEnd {
+  let first = true;
+  return readBatches(path, (body) => {
+    replay.batch(body);
+    if (first && replay.header?.format !== FORMAT)
+      refuse(
+        `${path} has the form ${replay.header?.format} of version ${replay.header?.version}.`,
+        'this version cannot read it',
+      );
+    first = false;
+  });
+}
+
+function refuseDamage(path: string, end: FileEnd): never {
+  const where = end.kind === 'whole' ? 'it has no end' : `${end.bytes} bytes from byte ${end.offset} on`;
+  return refuse(
+    `${path} is damaged. "callboard data check" shows more, "callboard data accept-loss" starts without what cannot be read.`,
+    where,
+  );
+}
+
+function awayOf({ lastAt, clean, header }: Replay, { boot, torn }: { boot: string | null; torn: Away['torn'] }): Away {
+  const since = lastAt === 0 ? null : lastAt;
+  const sameBoot = boot !== null && header?.boot === boot;
+  return { since, clean, torn, lost: since !== null && !clean && !sameBoot && header?.sync !== 'always' };
+}
+
+type Resumed = {
+  readonly replay: Replay;
+  readonly tables: MemoryTables;
+  readonly ports: Omit<Backend, 'ready' | 'close'>;
+  readonly plain: MemoryBackend;
+  readonly away: Away;
+  /** The time of the start, in epoch milliseconds. */
+  readonly now: number;
+};
+
+/**
+ * Does what is done when a node is lost: its links are lost, and commands that were not dispatched wait for their
+ * clients again. After a loss, nothing is known of the commands that had not ended.
+ */
+function resume({ replay, tables, ports, plain, away, now }: Resumed): void {
+  for (const [hash, until] of replay.tickets) if (until > now) void plain.tickets.take(hash, until - now);
+  const { commands, connections } = ports;
+  for (const { userId, clientId, epoch } of replay.finish(now))
+    void connections.disconnect({ userId, clientId }, epoch, 'node_lost');
+  const queues = tables.ledger.clients().toArray();
+  if (away.lost) {
+    const live = queues.flatMap(({ waiting, running }) => [...waiting, ...running].map(keyOf));
+    for (const key of live) void commands.settle(key, { kind: 'give_up', code: 'store_lost', instanceId: null });
+  }
+  for (const { head, binding } of queues) {
+    const { userId, clientId } = head;
+    const bound = binding ?? { nodeId: '', instanceId: '', epoch: tables.connections.lastEpoch };
+    // A snapshot keeps no bindings, so a client may have queued commands without one.
+    const queue = tables.ledger.peekClient(head);
+    if (queue) queue.binding = bound;
+    void commands.rebind({ userId, clientId }, bound, 'down');
+  }
+}
+
+// Writes snapshots.
+
+type SnapshotsParts = {
+  readonly options: DataOptions;
+  readonly directory: DataDirectory;
+  readonly journal: Journal;
+  readonly tables: MemoryTables;
+  readonly header: Header;
+  readonly clock: Clock;
+  readonly tickets: ReadonlyMap<string, number>;
+  /** The number of the newest snapshot, or of the first journal. */
+  readonly from: number;
+};
+
+/** Writes a snapshot whenever the journal has become longer than the one before. */
+class Snapshots {
+  readonly #parts: SnapshotsParts;
+  readonly #stopChecks: () => void;
+  #running: Promise<void> | null = null;
+  #closing = false;
+  #notBefore = -Infinity;
+  #from: number;
+  last: DataStatus['snapshot'] = null;
+
+  constructor(parts: SnapshotsParts) {
+    this.#parts = parts;
+    this.#from = parts.from;
+    this.#stopChecks = parts.clock.every(CHECK_MS, () => this.#check());
+  }
+
+  /** Writes a snapshot now, or waits for the one that is being written. */
+  write(): Promise<void> {
+    return (this.#running ??= this.#write().finally(() => (this.#running = null)));
+  }
+
+  async close(): Promise<void> {
+    this.#stopChecks();
+    if (!this.#running) return this.write().finally(() => (this.#closing = true));
+    this.#closing = true;
+    await this.#running;
+  }
+
+  #check(): void {
+    const { journal, directory, clock, options } = this.#parts;
+    if (this.#running || journal.full || clock.monotonic() < this.#notBefore) return;
+    const { journalBytes = JOURNAL_BYTES } = options;
+    if (this.#journalBytes() <= Math.max(journalBytes, sizeOf(directory.snapshot(this.#from)))) return;
+    void this.write();
+  }
+
+  #journalBytes(): number {
+    const { journal, directory } = this.#parts;
+    let bytes = journal.size;
+    for (let number = this.#from; number < journal.number; number++) bytes += sizeOf(directory.journal(number));
+    return bytes;
+  }
+
+  async #write(): Promise<void> {
+    const { options, directory, journal, tables, header, clock, tickets } = this.#parts;
+    const { openFile = openBatchFile, loop, memory } = options;
+    try {
+      const head = headOf(header, clock.now());
+      const number = journal.rotate(head);
+      const path = directory.snapshot(number);
+      const times = { now: () => clock.now(), monotonic: () => clock.monotonic() };
+      const report = await writeSnapshot(
+        { tables, path, head, openFile, loop, tickets, ...times },
+        () => this.#closing,
+      );
+      if (!report) return;
+      directory.sync();
+      directory.removeBefore(number);
+      this.#from = number;
+      this.last = { ...report, at: clock.now() };
+    } catch (error) {
+      this.#notBefore = clock.monotonic() + RETRY_MS;
+      memory.log.warn({ err: error }, 'a snapshot could not be written; the journal goes on');
+    }
+  }
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}

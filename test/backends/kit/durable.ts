@@ -1,0 +1,50 @@
+/** Opens the backend with a data directory for tests, and starts it again as after a kill. */
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openData, type DataOptions, type OpenData } from '../../../src/backends/journal/open.ts';
+import type { MemoryOptions } from '../../../src/backends/memory/backend.ts';
+import { silentLog, type EventLoop } from '../../../src/core/ports.ts';
+import { createCrypto, systemLoop } from '../../../src/platform/system.ts';
+import { FakeClock } from '../../kit/clock.ts';
+
+type Given = Partial<Omit<DataOptions, 'memory' | 'root'>> & {
+  readonly clock?: MemoryOptions['clock'];
+  readonly memory?: Partial<MemoryOptions>;
+  readonly root?: string;
+  readonly loop?: EventLoop;
+};
+
+/** Makes a folder that `removeFolders` removes. */
+export function makeFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'callboard-data-'));
+  folders.push(folder);
+  return folder;
+}
+
+const folders: string[] = [];
+
+export function removeFolders(): void {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+}
+
+export function openDurable({ clock = new FakeClock(), memory = {}, root, ...given }: Given = {}): Promise<OpenData> {
+  return openData({
+    root: root ?? makeFolder(),
+    sync: 'off',
+    version: 'test',
+    loop: systemLoop,
+    onFailure(error) {
+      throw error;
+    },
+    ...given,
+    memory: { log: silentLog, sha256: createCrypto('test').sha256, ...memory, clock },
+  });
+}
+
+/** Copies what a directory has at this moment, as a kill of its process would leave it. */
+export function copyOf({ directory }: Pick<OpenData, 'directory'>): string {
+  const copy = makeFolder();
+  cpSync(directory.root, copy, { recursive: true });
+  return copy;
+}
