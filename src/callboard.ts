@@ -33,7 +33,7 @@ import { withGrants } from './http/token-guard.ts';
 import { createMetrics, type Meter } from './platform/metrics.ts';
 import { createCrypto, descriptorLimit, systemClock, systemLoop, withinDescriptors } from './platform/system.ts';
 import { createTracing, type TraceApi } from './platform/tracing.ts';
-import { checkRanges } from './settings.ts';
+import { DATA_SYNC_MS, checkRanges } from './settings.ts';
 import { VERSION } from './version.ts';
 
 export type CallboardOptions = {
@@ -48,6 +48,11 @@ export type CallboardOptions = {
   readonly policy?: Policy;
   /** Signs the GraphQL editor in with the code of a URL; see `createSignIn`. */
   readonly signIn?: SignIn;
+  /**
+   * Called with the reason if the data directory cannot be used; the relay then runs in memory. Absent: `openCallboard`
+   * throws `store_unavailable`.
+   */
+  readonly onDataUnusable?: (reason: string) => void;
   /** The `trace` object of `@opentelemetry/api`. Absent: the relay records no spans. */
   readonly tracing?: TraceApi;
 };
@@ -91,13 +96,24 @@ export interface Callboard extends AsyncDisposable {
 }
 
 /**
- * Opens a relay over the Redis in `config`, or in this process' memory if `config` has none. Throws `store_unavailable`
- * if Redis cannot be reached, and `invalid_argument` if it is unsuitable. The node takes no part in the deployment
- * before `listen`.
+ * Opens a relay over the Redis in `config`, or in this process' memory if `config` has none, with its data directory if
+ * `config` names one. Throws `store_unavailable` if Redis cannot be reached or the directory cannot be used, and
+ * `invalid_argument` if Redis is unsuitable. The node takes no part in the deployment before `listen`.
  */
 export async function openCallboard(options: CallboardOptions): Promise<Callboard> {
-  const { redis } = options.config;
-  return redis && !options.backend ? compose(options, await openShared(options, redis)) : createCallboard(options);
+  const { redis, dataDir } = options.config;
+  if (options.backend) return createCallboard(options);
+  if (redis) return compose(options, await openShared(options, redis));
+  if (!dataDir) return createCallboard(options);
+  const { onDataUnusable } = options;
+  const place = await openDirectory(options, dataDir).catch((error: unknown) => {
+    if (!onDataUnusable || !(error instanceof CallboardError) || error.code !== 'store_unavailable') throw error;
+    onDataUnusable(error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message);
+    return null;
+  });
+  return place
+    ? compose(options, place)
+    : createCallboard({ ...options, config: { ...options.config, dataDir: null } });
 }
 
 /**
@@ -106,7 +122,8 @@ export async function openCallboard(options: CallboardOptions): Promise<Callboar
  */
 export function createCallboard(options: CallboardOptions): Callboard {
   const { config, clock = systemClock, log = silentLog } = options;
-  if (config.redis && !options.backend) fail('invalid_argument', 'Use openCallboard for a relay over Redis.');
+  if ((config.redis || config.dataDir) && !options.backend)
+    fail('invalid_argument', 'Use openCallboard for a relay over Redis or with a data directory.');
   // In direct mode cursors do not outlive the process, so a random key is enough.
   const crypto = createCrypto(randomBytes(32));
   const shares = sharesOf(config, fitSockets);
@@ -132,6 +149,34 @@ type Place = {
   readonly shares: Shares;
   readonly meter: Meter;
 };
+
+/** Opens a data directory. Only this function imports the journal, so that a relay without one does not load it. */
+async function openDirectory(options: CallboardOptions, root: string): Promise<Place> {
+  const { config, clock = systemClock, log = silentLog } = options;
+  const { openData, dataPaths } = await import('./backends/journal/open.ts');
+  const shares = sharesOf(config, fitSockets);
+  const meter = createMetrics(() => clock.now());
+  const paths = dataPaths(root);
+  const { backend, cursorKey } = await openData({
+    ...{ root, version: VERSION, loop: systemLoop },
+    sync: config.dataSync ?? DATA_SYNC_MS,
+    onFailure(error) {
+      log.error({ err: error }, 'records can no longer be written: the relay ends');
+      queueMicrotask(() => {
+        throw error;
+      });
+    },
+    memory: {
+      ...{ clock, log, shares, metrics: meter, sha256: createCrypto('').sha256 },
+      idempotencyWindowMs: config.idempotencyWindowMs,
+      history: historyLimitsOf(config, shares),
+      openAudit: () => openAuditFile(config.audit?.file ?? paths.audit, log),
+    },
+  });
+  const crypto = createCrypto(cursorKey);
+  const spill = options.spill ?? spillStore(config.spillDir ?? paths.spill, { clock, log, crypto, shares });
+  return { backend, spill, crypto, clock, shares, meter };
+}
 
 /** Opens the storage in Redis. Only this function imports the Redis backend, so direct mode does not load it. */
 async function openShared(options: CallboardOptions, redis: RedisConfig): Promise<Place> {
@@ -210,7 +255,8 @@ function compose(options: CallboardOptions, place: Place): Callboard {
     version: VERSION,
     signIn: options.signIn,
   });
-  const server = createHttpServer(app.requestHandler, { tls: config.tls ?? null });
+  const onRecord = backend.onRecord?.bind(backend);
+  const server = createHttpServer(app.requestHandler, { tls: config.tls ?? null, onRecord });
   const { replace: replaceCredentials } = credentials;
   return assemble({ core, backend, authenticator, app, server, meter, basePath, replaceCredentials });
 }
@@ -299,9 +345,9 @@ export type Settings = Partial<Omit<Config, ProgramSetting | 'auth' | 'audit' | 
  */
 function sharesOf(settings: Settings, fitSockets: (bound: ShareBound) => ShareBound): Shares {
   checkRanges(settings);
-  const { shares, historyMaxBytes, spillDir = null, redis = null } = settings;
+  const { shares, historyMaxBytes, spillDir = null, dataDir = null, redis = null } = settings;
   const history = { ...(historyMaxBytes === undefined ? {} : { total: historyMaxBytes }), ...shares?.history_bytes };
-  const inMemory = spillDir === null && redis === null;
+  const inMemory = spillDir === null && dataDir === null && redis === null;
   const defaults = inMemory ? { spilled_bytes: SPILL_IN_MEMORY } : {};
   const bounds = shareBounds({ ...shares, history_bytes: history }, defaults);
   return createShares({ ...bounds, sockets: fitSockets(bounds.sockets) });

@@ -191,14 +191,6 @@ export class DataDirectory {
     return join(this.root, 'reserve');
   }
 
-  get spill(): string {
-    return join(this.root, 'spill');
-  }
-
-  get audit(): string {
-    return join(this.root, 'audit.jsonl');
-  }
-
   numbered(): Numbered {
     const names = readdirSync(this.root);
     const numbers = (kind: string): number[] =>

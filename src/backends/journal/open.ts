@@ -3,8 +3,10 @@
  * back at the start. Opens the directory, writes snapshots, and closes it.
  */
 import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { AuditStore } from '../../core/audit/audit-rows.ts';
 import type { Backend } from '../../core/backend.ts';
-import { fail } from '../../core/errors.ts';
+import { CallboardError, fail } from '../../core/errors.ts';
 import { keyOf } from '../../core/ids.ts';
 import type { Clock, EventLoop } from '../../core/ports.ts';
 import { createMemoryState, type MemoryBackend, type MemoryOptions, type MemoryTables } from '../memory/backend.ts';
@@ -41,7 +43,10 @@ export type DataOptions = {
   /** The version of the relay, for the files. */
   readonly version: string;
   readonly loop: EventLoop;
-  readonly memory: Omit<MemoryOptions, 'watcher' | 'makeTransaction' | 'markSecret'>;
+  readonly memory: Omit<MemoryOptions, 'watcher' | 'makeTransaction' | 'markSecret' | 'audit'> & {
+    /** Opens the audit, once the directory is there and locked; absent: the audit is kept in memory. */
+    readonly openAudit?: () => AuditStore;
+  };
   /** Called if records can neither be written nor given up. The process must end. */
   readonly onFailure: (error: Error) => void;
   readonly openFile?: OpenFile;
@@ -83,19 +88,41 @@ export type OpenData = {
   readonly directory: DataDirectory;
 };
 
+/** The paths in a data directory of what is kept beside the journal: the audit and large payloads. */
+export function dataPaths(root: string): { readonly audit: string; readonly spill: string } {
+  return { audit: join(root, 'audit.jsonl'), spill: join(root, 'spill') };
+}
+
+/** Whether `node:sqlite`, which takes the lock, is stable in this version of Node (24.15 or later). */
+function hasSqlite(version: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  return major > 24 || (major === 24 && minor >= 15);
+}
+
 /**
  * Opens a data directory, and puts back what it keeps. Throws `store_unavailable` if it is in use, damaged, or of
  * another form; then it stays as it is.
  */
 export async function openData(options: DataOptions): Promise<OpenData> {
-  const directory = new DataDirectory(options.root);
-  const lock = await lockDirectory(options.root);
-  if (!lock) return refuse(`The data directory ${options.root} is in use by another process.`, 'it has the lock');
+  const { root } = options;
+  if (!hasSqlite(process.versions.node))
+    return refuse(`A data directory needs Node.js 24.15 or later.`, `this is ${process.versions.node}`);
+  const { directory, lock } = await locked(root);
+  if (!lock) return refuse(`The data directory ${root} is in use by another process.`, 'it has the lock');
   try {
     return open(options, directory, lock);
   } catch (error) {
     lock.release();
-    throw error;
+    if (error instanceof CallboardError) throw error;
+    return refuse(`The data directory ${root} cannot be used.`, error instanceof Error ? error.message : 'unknown');
+  }
+}
+
+async function locked(root: string): Promise<{ directory: DataDirectory; lock: DataLock | null }> {
+  try {
+    return { directory: new DataDirectory(root), lock: await lockDirectory(root) };
+  } catch (error) {
+    return refuse(`The data directory ${root} cannot be used.`, error instanceof Error ? error.message : 'unknown');
   }
 }
 
@@ -110,8 +137,10 @@ function open(options: DataOptions, directory: DataDirectory, lock: DataLock): O
   // The writer exists before the journal, because memory is created before its number is known.
   const recorder = new Recorder();
   const watcher = createWatcher(recorder.records, clock);
+  const { openAudit, ...given } = memory;
   const { backend: plain, tables } = createMemoryState({
-    ...memory,
+    ...given,
+    audit: openAudit?.(),
     clock,
     watcher,
     markSecret: Buffer.from(keys('marks')).toString('base64url'),

@@ -130,8 +130,8 @@ export class Replay {
   }
 
   /**
-   * Puts back the connections that a client may still resume, and returns those whose links were up. `now`: the time of
-   * the start, in epoch milliseconds.
+   * Puts back the connections that a client may still resume, and returns those whose links were up, the oldest link
+   * first. `now`: the time of the start, in epoch milliseconds.
    */
   finish(now: number): readonly Connection[] {
     const { connections } = this.#tables;
@@ -144,7 +144,7 @@ export class Replay {
         up.push(connection);
       } else if (lostAt + FORGET_MS > now) connections.restore(connection);
     }
-    return up;
+    return up.sort((a, b) => a.epoch - b.epoch);
   }
 
   /** The sign-in tickets that were used, and until when they are remembered. */

@@ -130,18 +130,17 @@ function* rows(list: RowList, until: number, records: ActWriter): Generator<void
 }
 
 function writeRow(row: Row, records: ActWriter): void {
-  const { payload, ...message } = row.content;
+  // Rows have these members as getters, which a spread would leave out.
   const { userId, clientId, commandId, suffix, traceId, parentSpanId, link } = row.content;
+  const { id, kind, instanceId, payload, spill, error } = row.content;
   records.begin(row.at);
   const ofCommand = commandId !== null && clientId !== null && suffix === clientStream(clientId);
   if (ofCommand && traceId === null && parentSpanId === null) {
-    const { id, kind, instanceId, spill, error } = row.content;
     const packed = id === `${commandId}:${kind}` ? null : packId(commandId, id);
     const key = { userId, clientId, commandId };
     records.addOf(key, 'row', kind, instanceId, packed, records.payload(payload), spill, error, row.seq);
     return;
   }
-  const { id, kind, instanceId, spill, error } = message;
   const ids = { id, userId, suffix, kind, clientId, instanceId, commandId, traceId, parentSpanId };
   records.add('retained', { ...ids, spill, error, ...(link && { link }) }, records.payload(payload), row.seq);
 }
