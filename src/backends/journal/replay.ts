@@ -124,7 +124,7 @@ export class Replay {
   /** Call it after the snapshot and before the journal: puts the ended commands into the order of their ends. */
   endSnapshot(): void {
     this.#inSnapshot = false;
-    this.#tables.ledger.restoreEnded(this.#ended, (entry) => this.#boundOf(entry));
+    this.#tables.ledger.restoreEnds(this.#ended);
     this.#ended = [];
     this.#bindings = new ByClient();
   }
@@ -361,6 +361,7 @@ export class Replay {
     if (marked) ledger.reserveMark(entry, true);
     if (command.terminalAt !== null) {
       entry.result = result;
+      ledger.restoreEnded(entry, this.#boundOf(entry));
       this.#ended.push(entry);
       return;
     }

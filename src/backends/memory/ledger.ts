@@ -251,14 +251,16 @@ export class Ledger {
   }
 
   /**
-   * Adds ended commands that a snapshot has, in the order of their ends. `boundOf` returns the link that the client was
-   * bound to when the command ended.
+   * Adds an ended command that a snapshot has. `bound`: the link that its client was bound to when it ended. Call
+   * `restoreEnds` after all of them.
    */
-  restoreEnded(entries: readonly Entry[], boundOf: (entry: Entry) => Binding | null): void {
-    for (const entry of entries) {
-      this.#entries.add(entry, entry);
-      entry.pack(boundOf(entry));
-    }
+  restoreEnded(entry: Entry, bound: Binding | null): void {
+    this.#entries.add(entry, entry);
+    entry.pack(bound);
+  }
+
+  /** Puts the commands that `restoreEnded` added into the order of their ends. */
+  restoreEnds(entries: readonly Entry[]): void {
     const byEnd = entries.toSorted((a, b) => (a.terminalAt ?? 0) - (b.terminalAt ?? 0));
     for (const entry of byEnd) this.ended.add(entry);
   }
