@@ -12,7 +12,7 @@ import { compilePolicy, defaultPolicy, type Policy } from './core/auth/policy.ts
 import type { Authenticator } from './core/auth/principal.ts';
 import type { Backend } from './core/backend.ts';
 import { createCore, type Core } from './core/core.ts';
-import { fail } from './core/errors.ts';
+import { CallboardError, fail } from './core/errors.ts';
 import type { SpillStore } from './core/history/message.ts';
 import { AUDIT_KEEP_MS, AUDIT_ROWS, DRAIN_MS, MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
 import { Cursors } from './core/page.ts';
