@@ -2,55 +2,14 @@
 import { appendFileSync, existsSync, readFileSync, readdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { openBatchFile, type BatchFile, type OpenFile } from '../../src/backends/journal/files.ts';
 import type { OpenData } from '../../src/backends/journal/open.ts';
 import { KEPT, RecordingTransaction, VERBS } from '../../src/backends/journal/recording.ts';
 import { MemoryTransaction } from '../../src/backends/memory/commands.ts';
 import { ALICE, BOUND, admission, ending, keyFor } from '../contract/kit/bench.ts';
 import { FakeClock, turns } from '../kit/clock.ts';
-import { copyOf, openDurable, removeFolders } from './kit/durable.ts';
+import { Disk, copyOf, openDurable, removeFolders } from './kit/durable.ts';
 
 afterAll(removeFolders);
-
-/** A file system under control of a test: it logs what is done, and fails when told to. */
-class Disk {
-  readonly log: string[] = [];
-  /** The error of the next appends. */
-  fault: (Error & { code: string }) | null = null;
-  /** The reserve of the directory: while it is gone, there is room. */
-  reserve: string | null = null;
-  /** Whether syncs wait for `finishSyncs`. */
-  held = false;
-  syncFault: Error | null = null;
-  readonly #syncs: (() => void)[] = [];
-
-  readonly open: OpenFile = (path): BatchFile => {
-    const file = openBatchFile(path);
-    return {
-      ...{ path, close: () => file.close(), syncNow: () => file.syncNow() },
-      get size() {
-        return file.size;
-      },
-      append: (text) => {
-        if (this.fault && (this.reserve === null || existsSync(this.reserve))) throw this.fault;
-        file.append(text);
-        this.log.push('written');
-      },
-      sync: (done) => {
-        const finish = (): void => {
-          this.log.push('synced');
-          done(this.syncFault);
-        };
-        if (this.held) this.#syncs.push(finish);
-        else finish();
-      },
-    };
-  };
-
-  finishSyncs(): void {
-    for (const finish of this.#syncs.splice(0)) finish();
-  }
-}
 
 async function admitted({ backend }: OpenData, ...ids: readonly string[]): Promise<void> {
   for (const id of ids) await backend.commands.admit(admission(id, { connectWithinMs: 60_000 }));

@@ -1,7 +1,8 @@
 /** Opens the backend with a data directory for tests, and starts it again as after a kill. */
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { openBatchFile, type BatchFile, type OpenFile } from '../../../src/backends/journal/files.ts';
 import { openData, type DataOptions, type OpenData } from '../../../src/backends/journal/open.ts';
 import type { MemoryOptions } from '../../../src/backends/memory/backend.ts';
 import { silentLog, type EventLoop } from '../../../src/core/ports.ts';
@@ -47,4 +48,44 @@ export function copyOf({ directory }: Pick<OpenData, 'directory'>): string {
   const copy = makeFolder();
   cpSync(directory.root, copy, { recursive: true });
   return copy;
+}
+
+/** A file system under control of a test: it logs what is done, and fails when told to. */
+export class Disk {
+  log: string[] = [];
+  /** The error of the next appends. */
+  fault: (Error & { code: string }) | null = null;
+  /** The reserve of the directory: while it is gone, there is room. */
+  reserve: string | null = null;
+  /** Whether syncs wait for `finishSyncs`. */
+  held = false;
+  syncFault: Error | null = null;
+  readonly #syncs: (() => void)[] = [];
+
+  readonly open: OpenFile = (path): BatchFile => {
+    const file = openBatchFile(path);
+    return {
+      ...{ path, close: () => file.close(), syncNow: () => file.syncNow() },
+      get size() {
+        return file.size;
+      },
+      append: (text) => {
+        if (this.fault && (this.reserve === null || existsSync(this.reserve))) throw this.fault;
+        file.append(text);
+        this.log.push('written');
+      },
+      sync: (done) => {
+        const finish = (): void => {
+          this.log.push('synced');
+          done(this.syncFault);
+        };
+        if (this.held) this.#syncs.push(finish);
+        else finish();
+      },
+    };
+  };
+
+  finishSyncs(): void {
+    for (const finish of this.#syncs.splice(0)) finish();
+  }
 }
