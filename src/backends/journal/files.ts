@@ -8,6 +8,7 @@ import {
   fdatasync,
   fdatasyncSync,
   fstatSync,
+  fsync,
   fsyncSync,
   ftruncateSync,
   mkdirSync,
@@ -22,6 +23,7 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import type { DatabaseSync } from 'node:sqlite';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
@@ -202,11 +204,15 @@ export class DataDirectory {
     return { journals: numbers('journal'), snapshots: numbers('snapshot') };
   }
 
-  /** Removes the snapshots and journals before this number, and what an interrupted snapshot left. */
-  removeBefore(number: number): void {
+  /** Removes the snapshots and journals before this number. Not in this turn: removing a large file takes long. */
+  async removeBefore(number: number): Promise<void> {
     const { journals, snapshots } = this.numbered();
-    for (const old of journals) if (old < number) rmSync(this.journal(old), { force: true });
-    for (const old of snapshots) if (old < number) rmSync(this.snapshot(old), { force: true });
+    for (const old of journals) if (old < number) await rm(this.journal(old), { force: true });
+    for (const old of snapshots) if (old < number) await rm(this.snapshot(old), { force: true });
+  }
+
+  /** Removes what an interrupted snapshot left. */
+  removeUnfinished(): void {
     for (const name of readdirSync(this.root))
       if (name.endsWith('.new')) rmSync(join(this.root, name), { force: true });
   }
@@ -220,11 +226,21 @@ export class DataDirectory {
 
   /** Makes the names of new files outlive a power loss. */
   sync(): void {
+    const names = this.names();
+    names.syncNow();
+    names.close();
+  }
+
+  /** The names of the files, which are synced as a file is. */
+  names(): Pick<BatchFile, 'sync' | 'syncNow' | 'close'> {
     // Windows cannot open a folder; its file systems record names before the call returns.
-    if (process.platform === 'win32') return;
+    if (process.platform === 'win32') return { sync: (done) => done(null), syncNow() {}, close() {} };
     const folder = openSync(this.root, 'r');
-    fsyncSync(folder);
-    closeSync(folder);
+    return {
+      sync: (done) => fsync(folder, done),
+      syncNow: () => fsyncSync(folder),
+      close: () => closeSync(folder),
+    };
   }
 
   /** Returns secrets that last with the directory, one for each purpose. */

@@ -31,6 +31,8 @@ export type JournalOptions = {
 /** How often a full disk is tried again, in milliseconds. */
 const RETRY_MS = 1_000;
 
+type Synced = Pick<BatchFile, 'sync' | 'syncNow' | 'close'>;
+
 /** What waits until the records up to a number are on the disk. */
 type Waiting = { readonly after: number; readonly run: () => void };
 
@@ -40,8 +42,8 @@ export class Journal {
   readonly #atTurnEnd: (run: () => void) => void;
   #file: BatchFile;
   #number: number;
-  /** Files before the current one that are not synced yet. */
-  #unsynced: BatchFile[] = [];
+  /** Files before the current one, and the names of files, that are not synced yet. */
+  #unsynced: Synced[] = [];
   #waiting: Waiting[] = [];
   /** The numbers of the batches that were written, and that are on the disk. */
   #written = 0;
@@ -111,10 +113,9 @@ export class Journal {
     this.flush();
     const next = this.#openFile(this.#options.directory.journal(this.#number + 1));
     next.append(head);
-    this.#unsynced.push(this.#file);
+    this.#unsynced.push(this.#file, this.#options.directory.names());
     this.#file = next;
     this.#number++;
-    this.#options.directory.sync();
     this.#startSync();
     return this.#number;
   }
@@ -217,7 +218,7 @@ export class Journal {
 }
 
 /** Syncs one file after the other, and calls `done` with the first error. */
-function syncAll(files: readonly BatchFile[], done: (error: Error | null) => void): void {
+function syncAll(files: readonly Pick<Synced, 'sync'>[], done: (error: Error | null) => void): void {
   const [first, ...rest] = files;
   if (!first) return done(null);
   first.sync((error) => (error ? done(error) : syncAll(rest, done)));

@@ -148,7 +148,7 @@ function open(options: DataOptions, directory: DataDirectory, lock: DataLock): O
   });
   watcher.replaying = true;
   const replay = new Replay({ tables, onTime: (at) => clock.hold(at) });
-  const { next, from, torn } = recover(directory, replay);
+  const { next, from, torn } = recover(directory, replay, progressOf(memory));
   clock.release();
   // What memory told while it was filled is recorded already.
   recorder.records.take();
@@ -168,6 +168,8 @@ function open(options: DataOptions, directory: DataDirectory, lock: DataLock): O
   });
   resume({ replay, tables, ports, plain, away, now: memory.clock.now() });
   journal.flush();
+  // Files before the newest snapshot are there if the relay was killed while it removed them.
+  void directory.removeBefore(from).catch((error: unknown) => log.warn({ err: error }, 'old files are still there'));
   void makeReserve(directory).catch((error: unknown) => log.warn({ err: error }, 'the reserve cannot be written'));
   if (away.torn) log.warn({ ...away.torn }, 'an unfinished batch at the end of the journal was cut off');
   if (away.lost) log.warn({}, 'the system ended without closing the relay: what was not synced may be missing');
@@ -261,13 +263,13 @@ type Recovered = {
   readonly torn: Away['torn'];
 };
 
-/** Puts back the newest snapshot and the journals that follow it. Removes older files. */
-function recover(directory: DataDirectory, replay: Replay): Recovered {
+/** Puts back the newest snapshot and the journals that follow it. Removes what an interrupted snapshot left. */
+function recover(directory: DataDirectory, replay: Replay, onBytes: (bytes: number) => void): Recovered {
   const { journals, snapshots } = directory.numbered();
   const newest = snapshots.at(-1) ?? null;
   const from = newest ?? journals[0] ?? 1;
   if (newest !== null) {
-    const end = readInto(directory.snapshot(newest), replay);
+    const end = readInto(directory.snapshot(newest), replay, onBytes);
     if (end.kind !== 'whole' || !replay.complete) refuseDamage(directory.snapshot(newest), end);
   }
   replay.endSnapshot();
@@ -277,20 +279,21 @@ function recover(directory: DataDirectory, replay: Replay): Recovered {
     const path = directory.journal(number);
     if (number !== from + index)
       refuse(`The data directory lacks ${directory.journal(from + index)}.`, 'a file is missing');
-    const end = readInto(path, replay);
+    const end = readInto(path, replay, onBytes);
     if (end.kind === 'whole') continue;
     if (end.kind === 'damaged' || index < following.length - 1) refuseDamage(path, end);
     cutFile(path, end.offset);
     torn = { bytes: end.bytes, sha256: end.sha256 };
   }
-  directory.removeBefore(from);
+  directory.removeUnfinished();
   return { next: (following.at(-1) ?? from - 1) + 1, from, torn };
 }
 
-function readInto(path: string, replay: Replay): FileEnd {
+function readInto(path: string, replay: Replay, onBytes: (bytes: number) => void): FileEnd {
   let first = true;
   return readBatches(path, (body) => {
     replay.batch(body);
+    onBytes(body.length);
     if (first && replay.header?.format !== FORMAT)
       refuse(
         `${path} has the form ${replay.header?.format} of version ${replay.header?.version}.`,
@@ -298,6 +301,21 @@ function readInto(path: string, replay: Replay): FileEnd {
       );
     first = false;
   });
+}
+
+/** How long a start may take before the log says that it goes on, in milliseconds. */
+const SILENT_MS = 1_000;
+
+/** Returns a function that counts the bytes that were read, and tells the log of them once a second. */
+function progressOf({ clock, log }: Pick<MemoryOptions, 'clock' | 'log'>): (bytes: number) => void {
+  let toldAt = clock.monotonic();
+  let bytes = 0;
+  return (more) => {
+    bytes += more;
+    if (clock.monotonic() - toldAt < SILENT_MS) return;
+    toldAt = clock.monotonic();
+    log.info({ bytes }, 'reading the data directory');
+  };
 }
 
 function refuseDamage(path: string, end: FileEnd): never {
@@ -418,8 +436,8 @@ class Snapshots {
         () => this.#closing,
       );
       if (!report) return;
-      directory.sync();
-      directory.removeBefore(number);
+      await syncNames(directory);
+      await directory.removeBefore(number);
       this.#from = number;
       this.last = { ...report, at: clock.now() };
     } catch (error) {
@@ -427,6 +445,12 @@ class Snapshots {
       memory.log.warn({ err: error }, 'a snapshot could not be written; the journal goes on');
     }
   }
+}
+
+async function syncNames(directory: DataDirectory): Promise<void> {
+  const names = directory.names();
+  await new Promise<void>((done, failed) => names.sync((error) => (error ? failed(error) : done())));
+  names.close();
 }
 
 function sizeOf(path: string): number {

@@ -126,11 +126,16 @@ export class RecordingTransaction extends MemoryTransaction {
     const { kind, instanceId, id, kept, error = null } = row;
     const packed = id === undefined ? null : packId(entry.commandId, id);
     const { payload = null, spill = null } = kept ?? {};
-    // The number of the row comes first in time: the facts about rows that it displaces follow.
-    const place = records.addOf(entry, 'row', kind, instanceId, packed, records.payload(payload), spill, error, 0);
-    const retained = super.retain(entry, row);
-    records.set(place, retained?.seq ?? 0);
-    return retained;
+    const { traceId, parentSpanId } = entry.trace;
+    const trace = traceId === null && parentSpanId === null ? null : [traceId, parentSpanId];
+    // The facts about rows that this row displaces follow it.
+    return records.deferred(
+      () => super.retain(entry, row),
+      (retained) => {
+        const texts = [kind, instanceId, packed, records.payload(payload)];
+        records.addOf(entry, 'row', ...texts, spill, error, trace, retained?.seq ?? 0);
+      },
+    );
   }
 
   override move(entry: Entry, command: Command): void {
@@ -311,12 +316,10 @@ function keepMessage<T>(
   retain: () => T,
 ): T {
   records.begin(clock.now());
-  const place = records.add(fact, message, records.payload(payload), 0);
-  const result = retain();
-  const seq = seqOf(result);
-  if (seq === null) records.discard();
-  else records.set(place, seq);
-  return result;
+  return records.deferred(retain, (result) => {
+    const seq = seqOf(result);
+    if (seq !== null) records.add(fact, message, records.payload(payload), seq);
+  });
 }
 
 function seqOf(result: unknown): number | null {
@@ -332,6 +335,7 @@ export function createWatcher(records: ActWriter, clock: Pick<Clock, 'now'>): Me
   return {
     replaying: false,
     rowDropped: ({ stream, seq }) => drop('row_gone', stream.user.userId, stream.suffix, seq),
+    markDropped: ({ userId, clientId, messageId }) => drop('seen_gone', userId, clientId, messageId),
     resultDropped: (entry) => void records.addOf(entry, 'result_gone'),
     recordDropped: (entry) => void records.addOf(entry, 'record_gone'),
     retainLink: (message, retain) => void keepMessage({ records, clock }, 'link', message, retain),

@@ -193,6 +193,10 @@ export class Replay {
       this.#tx.bind(key, bound && this.#binding(bound));
       if (bound) this.#tables.connections.skipEpochs(bound[2]);
     },
+    seen_gone: (given) => {
+      const [userId, clientId, messageId] = [given.next<string>(), given.next<string>(), given.next<string>()];
+      this.#tables.dedup.evict({ userId, clientId, messageId }, this.#at);
+    },
     row_gone: (given) => {
       const [userId, suffix, seq] = [given.next<string>(), given.next<string>(), given.next<number>()];
       this.#rowsOf(suffix).dropUpTo(userId, suffix, seq);
@@ -304,6 +308,7 @@ export class Replay {
     const packed = given.next<string | readonly [string] | null>();
     const payload = given.payload();
     const [spill, error] = [given.next<PayloadRef | null>(), given.next<TerminalError | null>()];
+    const trace = given.next<readonly [string | null, string | null] | null>();
     const seq = given.next<number>();
     const id = packed === null ? {} : { id: unpackId(commandId, packed) };
     const part = {
@@ -313,8 +318,14 @@ export class Replay {
       error,
       ...id,
     };
-    const entry = this.#find();
-    const about = entry ?? { commandId, trace: traceOf(NEW_COMMAND), head: this.#head(this.#key) };
+    // In a snapshot, the row may be of an earlier command with the same id.
+    const entry = this.#inSnapshot ? null : this.#find();
+    const [traceId, parentSpanId] = trace ?? [null, null];
+    const about = entry ?? {
+      commandId,
+      trace: traceOf({ ...NEW_COMMAND, traceId, parentSpanId }),
+      head: this.#head(this.#key),
+    };
     const { history } = this.#tables;
     // Each table of a snapshot begins with its oldest row again, and has only rows that had not expired.
     if (this.#inSnapshot) history.tables.messages.addOfCommand(about, part, this.#at, seq);

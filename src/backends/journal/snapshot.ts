@@ -138,7 +138,7 @@ function writeRow(row: Row, records: ActWriter): void {
   if (ofCommand && traceId === null && parentSpanId === null) {
     const packed = id === `${commandId}:${kind}` ? null : packId(commandId, id);
     const key = { userId, clientId, commandId };
-    records.addOf(key, 'row', kind, instanceId, packed, records.payload(payload), spill, error, row.seq);
+    records.addOf(key, 'row', kind, instanceId, packed, records.payload(payload), spill, error, null, row.seq);
     return;
   }
   const ids = { id, userId, suffix, kind, clientId, instanceId, commandId, traceId, parentSpanId };

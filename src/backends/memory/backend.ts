@@ -24,7 +24,7 @@ import {
 } from './commands.ts';
 import { createMemoryConnections, type MemoryConnections } from './connections.ts';
 import { createMemoryContexts, createReportingInstances } from './contexts.ts';
-import { createMemoryDedup, type MemoryDedup } from './dedup.ts';
+import { createMemoryDedup, type MarkDrops, type MemoryDedup } from './dedup.ts';
 import { createMemoryHistory, type MemoryHistory, type TableLimits } from './history.ts';
 import type { Row } from './history-row.ts';
 import type { RowDrops } from './history-rows.ts';
@@ -60,7 +60,7 @@ export type MemoryOptions = {
 };
 
 /** What a journal has to know of memory besides the acts. */
-export interface MemoryWatcher extends RowDrops, RecordDrops {
+export interface MemoryWatcher extends RowDrops, RecordDrops, MarkDrops {
   /** Calls `retain`, which retains this row of a link history. */
   retainLink(message: NewMessage, retain: () => Row | null): void;
 }
@@ -103,7 +103,7 @@ export function createMemoryState({
   const { retentionMs = RETENTION_MS } = limits ?? {};
   const ledger = new Ledger(clock, { shares, log, metrics, windowMs, retentionMs, markSecret, drops: watcher });
   const waiters = new WaiterIndex(mailboxes);
-  const dedup = createMemoryDedup({ clock, shares, log, metrics });
+  const dedup = createMemoryDedup({ clock, shares, log, metrics, drops: watcher });
   const history = createMemoryHistory({ clock, limits, dedup, shares, ...(watcher && { drops: watcher }) });
   const reports = createReportingInstances();
   const holdingsOf = (userId: string): Holdings => shares.of(userId);

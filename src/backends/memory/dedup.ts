@@ -15,6 +15,8 @@ export interface MemoryDedup extends DedupStore {
   marks(): Generator<DedupKey & { readonly setAt: number }>;
   /** Sets a mark that was set at this time before a restart. Counts nothing. */
   restore(key: DedupKey, setAt: number): void;
+  /** Evicts a mark that was evicted at this time before a restart, if it is there. */
+  evict(key: DedupKey, now: number): void;
 }
 
 /**
@@ -32,6 +34,7 @@ export function createMemoryDedup({ clock, ...options }: DedupMarksOptions & { r
     },
     marks: () => marks.all(),
     restore: (key, setAt) => void marks.set(key, setAt),
+    evict: (key, now) => marks.evictAgain(key, now),
     stats(windowSeconds) {
       const now = clock.now();
       marks.expire(now);
@@ -91,9 +94,24 @@ function bucketsOf(seconds: number): number {
 // each user and in total.
 
 /** The ids that identify a message to the deduplicator. */
-type DedupKey = { readonly userId: string; readonly clientId: string; readonly messageId: string };
+export type DedupKey = { readonly userId: string; readonly clientId: string; readonly messageId: string };
 
-type DedupMarksOptions = { readonly shares: Shares; readonly log: Log; readonly metrics?: Metrics };
+type DedupMarksOptions = {
+  readonly shares: Shares;
+  readonly log: Log;
+  readonly metrics?: Metrics;
+  readonly drops?: MarkDrops | undefined;
+};
+
+/**
+ * Learns which marks were evicted for lack of room. Which ones depends on what all users hold, so a journal has to
+ * record it.
+ */
+export interface MarkDrops {
+  /** True while a journal is read: nothing is evicted, because the journal says what was evicted. */
+  readonly replaying: boolean;
+  markDropped(key: DedupKey): void;
+}
 
 /** The message ids of one client that are remembered now. */
 type ClientMarks = { readonly clientId: string; readonly ids: Set<string> };
@@ -150,13 +168,13 @@ export class DedupMarks {
     this.#places.push(user);
     this.#ends.push(now + DEDUP_TTL_MS);
     const { total } = this.#options.shares.bounds.dedup_marks;
-    if (total !== null && this.#size > total) this.#evict(now);
+    if (total !== null && this.#size > total && !this.#options.drops?.replaying) this.#evict(now);
     return true;
   }
 
   /** Reads the marks that are there now, oldest first. Between two of them, marks may be set, evicted and expire. */
   *all(): Generator<DedupKey & { readonly setAt: number }> {
-    const last = this.#ends.at(-1) ?? 0;
+    const last = this.#cut + this.#places.length;
     let evictions = -1;
     let place = 0;
     let next = new Map<UserMarks, number>();
@@ -168,8 +186,8 @@ export class DedupMarks {
         next = new Map();
       }
       const user = this.#places[place - this.#cut];
-      const end = this.#ends[place - this.#cut] ?? Infinity;
-      if (!user || end > last) return;
+      const end = this.#ends[place - this.#cut] ?? 0;
+      if (!user || place >= last) return;
       const number = next.get(user) ?? user.dropped - user.evicted;
       next.set(user, number + 1);
       const key = user.markOf(number);
@@ -196,7 +214,19 @@ export class DedupMarks {
   #evict(now: number): void {
     const holder = this.#options.shares.mostOver('dedup_marks');
     const user = (holder && this.#users.get(holder.userId)) ?? this.#oldest();
-    if (!user) return;
+    if (user) this.#evictFrom(user, now);
+  }
+
+  /** Evicts a mark that was evicted before a restart. It is the oldest one of its user, or gone already. */
+  evictAgain({ userId, clientId, messageId }: DedupKey, now: number): void {
+    const user = this.#users.get(userId);
+    const oldest = user?.markOf(user.dropped);
+    if (user && oldest?.clientId === clientId && oldest.messageId === messageId) this.#evictFrom(user, now);
+  }
+
+  #evictFrom(user: UserMarks, now: number): void {
+    const oldest = user.markOf(user.dropped);
+    if (oldest) this.#options.drops?.markDropped({ userId: user.holdings.userId, ...oldest });
     this.#evictedAt = now;
     this.#metrics.count('dedup_marks_evicted');
     if (user.evictedAt + DEDUP_TTL_MS <= now)

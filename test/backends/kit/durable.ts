@@ -45,9 +45,16 @@ export function openDurable({ clock = new FakeClock(), memory = {}, root, ...giv
 
 /** Copies what a directory has at this moment, as a kill of its process would leave it. */
 export function copyOf({ directory }: Pick<OpenData, 'directory'>): string {
-  const copy = makeFolder();
-  cpSync(directory.root, copy, { recursive: true });
-  return copy;
+  for (;;) {
+    const copy = makeFolder();
+    try {
+      cpSync(directory.root, copy, { recursive: true });
+      return copy;
+    } catch (error) {
+      // A file that a snapshot has replaced was removed in the middle of the copy.
+      if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    }
+  }
 }
 
 /** A file system under control of a test: it logs what is done, and fails when told to. */
