@@ -15,7 +15,6 @@ export const SPLINTERS: Readonly<Record<string, string>> = {
   'backends/redis/audit.ts': 'Implements a port of core.',
   'backends/redis/reconnects.ts': 'Implements a port of core.',
   'backends/redis/program/lua-file.ts': 'The format of Lua files, which the tests of the acts read too.',
-  'backends/memory/ledger-map.ts': ROOM_IN_PARTS,
 };
 
 /** The names that two files of one ring have, as `<ring> <name>`, each with its reason. */

@@ -187,6 +187,12 @@ function open(options: DataOptions, directory: DataDirectory, lock: DataLock): O
     ...ports,
     onRecord: (run) => journal.onRecord(run),
     ready: () => (journal.full ? refuseGrowth() : undefined),
+    durability: () => ({
+      kind: 'directory',
+      sync: typeof sync === 'number' ? `${sync} ms` : sync,
+      ...{ bytes: directory.size(), full: journal.full, snapshotAt: snapshots.last?.at ?? null },
+      away: away.since === null ? null : { since: away.since, clean: away.clean, lost: away.lost },
+    }),
     data: () => ({ sync, away, full: journal.full, bytes: directory.size(), snapshot: snapshots.last }),
     snapshot: () => snapshots.write(),
     async close() {
