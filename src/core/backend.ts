@@ -46,6 +46,8 @@ export type Away = {
   readonly clean: boolean;
   /** Whether the system itself ended, so that records that were not synced may be missing. */
   readonly lost: boolean;
+  /** The bytes of an unfinished batch at the end of the journal, which were cut off; 0 if there were none. */
+  readonly tornBytes: number;
 };
 
 /** The storage that core needs: one port per kind of data. */

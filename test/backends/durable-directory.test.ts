@@ -93,7 +93,7 @@ describe('the end of a journal', () => {
       truncateSync(lastJournal(root), length);
       const again = await openDurable({ root });
       expect([length, ...(await known(again, 'c1', 'c2'))]).toEqual([length, true, length === both]);
-      expect(again.backend.data().away.torn?.bytes ?? 0).toBe(length === both ? 0 : length - whole);
+      expect(again.backend.durability().away?.tornBytes).toBe(length === both ? 0 : length - whole);
       await again.backend.close();
     }
   });
@@ -104,7 +104,7 @@ describe('the end of a journal', () => {
     const root = copyOf(data);
     appendFileSync(lastJournal(root), Buffer.alloc(100, 7));
     const again = await openDurable({ root });
-    expect(again.backend.data().away.torn?.bytes).toBe(100);
+    expect(again.backend.durability().away?.tornBytes).toBe(100);
     expect(await known(again, 'c1')).toEqual([true]);
   });
 
@@ -144,7 +144,7 @@ describe('a full disk', () => {
     expect(() => data.backend.ready()).toThrow(/disk/);
     disk.fault = null;
     await clock.advance(1_000);
-    await until(() => data.backend.data().full === false);
+    await until(() => data.backend.durability().full === false);
     await admitted(data, 'new');
     const again = await openDurable({ root: copyOf(data), clock });
     const [command] = await again.backend.commands.get([keyFor('runs')]);
@@ -186,7 +186,7 @@ describe('a start', () => {
     await expect(openDurable({ root: data.directory.root })).rejects.toMatchObject({ message: /in use/ });
     await data.backend.close();
     const again = await openDurable({ root: data.directory.root });
-    expect(again.backend.data().away.clean).toBe(true);
+    expect(again.backend.durability().away?.clean).toBe(true);
     await again.backend.close();
   });
 
@@ -198,9 +198,13 @@ describe('a start', () => {
         const again = await openDurable({ root: copyOf(data), sync, boot });
         const [command] = await again.backend.commands.get([keyFor('c1')]);
         const lost = boot !== 'one' && sync !== 'always';
-        expect([sync, boot, again.backend.data().away.lost, command?.outcome ?? null, command?.reason ?? null]).toEqual(
-          [...[sync, boot, lost], ...(lost ? ['outcome_unknown', 'store_lost'] : [null, null])],
-        );
+        expect([
+          sync,
+          boot,
+          again.backend.durability().away?.lost,
+          command?.outcome ?? null,
+          command?.reason ?? null,
+        ]).toEqual([...[sync, boot, lost], ...(lost ? ['outcome_unknown', 'store_lost'] : [null, null])]);
         await again.backend.close();
       }
     }

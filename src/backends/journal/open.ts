@@ -5,7 +5,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AuditStore } from '../../core/audit/audit-rows.ts';
-import type { Backend } from '../../core/backend.ts';
+import type { Away, Backend, Durability } from '../../core/backend.ts';
 import { CallboardError, fail } from '../../core/errors.ts';
 import { keyOf } from '../../core/ids.ts';
 import type { Clock, EventLoop } from '../../core/ports.ts';
@@ -26,7 +26,7 @@ import { Journal, makeReserve, type DataSync } from './journal.ts';
 import { RecordingTransaction, createWatcher, recordedPorts, refuseGrowth } from './recording.ts';
 import { ActWriter } from './records.ts';
 import { Replay, type Header } from './replay.ts';
-import { writeSnapshot, type SnapshotReport } from './snapshot.ts';
+import { writeSnapshot } from './snapshot.ts';
 
 /** The form of the files. A relay refuses a directory of another form. */
 const FORMAT = 1;
@@ -57,28 +57,8 @@ export type DataOptions = {
   readonly journalBytes?: number;
 };
 
-/** How the relay was away, as its directory tells. */
-export type Away = {
-  /** When the last act before was recorded, in epoch milliseconds; null: the directory was empty. */
-  readonly since: number | null;
-  /** Whether the relay was closed in order. */
-  readonly clean: boolean;
-  /** Whether the system itself ended, so that records that were not synced may be missing. */
-  readonly lost: boolean;
-  /** The bytes of an unfinished batch that were cut off; null: there were none. */
-  readonly torn: { readonly bytes: number; readonly sha256: string } | null;
-};
-
-/** What the data directory of a relay keeps now. */
-export type DataStatus = {
-  readonly sync: DataSync;
-  readonly bytes: number;
-  readonly full: boolean;
-  readonly away: Away;
-  readonly snapshot: (SnapshotReport & { readonly at: number }) | null;
-};
-
-export type DurableBackend = Backend & { data(): DataStatus; snapshot(): Promise<void> };
+/** A backend with a data directory. `snapshot` writes a snapshot now. */
+export type DurableBackend = Backend & { durability(): Durability; snapshot(): Promise<void> };
 
 /** A directory that is open, with the keys that last with it. */
 export type OpenData = {
@@ -148,7 +128,7 @@ function open(options: DataOptions, directory: DataDirectory, lock: DataLock): O
   });
   watcher.replaying = true;
   const replay = new Replay({ tables, onTime: (at) => clock.hold(at) });
-  const { next, from, torn } = recover(directory, replay, progressOf(memory));
+  const { next, from, tornBytes } = recover(directory, replay, memory);
   clock.release();
   // What memory told while it was filled is recorded already.
   recorder.records.take();
@@ -161,7 +141,7 @@ function open(options: DataOptions, directory: DataDirectory, lock: DataLock): O
     ...(options.atTurnEnd && { atTurnEnd: options.atTurnEnd }),
   });
   recorder.onFirst = () => journal.wake();
-  const away = awayOf(replay, { boot, torn });
+  const away = awayOf(replay, { boot, tornBytes });
   const ports = recordedPorts(plain, {
     ...{ tables, clock, records: recorder.records, tickets: replay.tickets },
     checkRoom: () => (journal.full ? refuseGrowth() : undefined),
@@ -171,8 +151,7 @@ function open(options: DataOptions, directory: DataDirectory, lock: DataLock): O
   // Files before the newest snapshot are there if the relay was killed while it removed them.
   void directory.removeBefore(from).catch((error: unknown) => log.warn({ err: error }, 'old files are still there'));
   void makeReserve(directory).catch((error: unknown) => log.warn({ err: error }, 'the reserve cannot be written'));
-  if (away.torn) log.warn({ ...away.torn }, 'an unfinished batch at the end of the journal was cut off');
-  if (away.lost) log.warn({}, 'the system ended without closing the relay: what was not synced may be missing');
+  if (away?.lost) log.warn({}, 'the system ended without closing the relay: what was not synced may be missing');
   const snapshots = new Snapshots({
     options,
     directory,
@@ -190,10 +169,8 @@ function open(options: DataOptions, directory: DataDirectory, lock: DataLock): O
     durability: () => ({
       kind: 'directory',
       sync: typeof sync === 'number' ? `${sync} ms` : sync,
-      ...{ bytes: directory.size(), full: journal.full, snapshotAt: snapshots.last?.at ?? null },
-      away: away.since === null ? null : { since: away.since, clean: away.clean, lost: away.lost },
+      ...{ bytes: directory.size(), full: journal.full, snapshotAt: snapshots.lastAt, away },
     }),
-    data: () => ({ sync, away, full: journal.full, bytes: directory.size(), snapshot: snapshots.last }),
     snapshot: () => snapshots.write(),
     async close() {
       await snapshots.close();
@@ -266,11 +243,17 @@ type Recovered = {
   readonly next: number;
   /** The number of the snapshot that was read, or of the first journal. */
   readonly from: number;
-  readonly torn: Away['torn'];
+  /** The bytes of an unfinished batch that were cut off. */
+  readonly tornBytes: number;
 };
 
 /** Puts back the newest snapshot and the journals that follow it. Removes what an interrupted snapshot left. */
-function recover(directory: DataDirectory, replay: Replay, onBytes: (bytes: number) => void): Recovered {
+function recover(
+  directory: DataDirectory,
+  replay: Replay,
+  { clock, log }: Pick<MemoryOptions, 'clock' | 'log'>,
+): Recovered {
+  const onBytes = progressOf({ clock, log });
   const { journals, snapshots } = directory.numbered();
   const newest = snapshots.at(-1) ?? null;
   const from = newest ?? journals[0] ?? 1;
@@ -279,7 +262,7 @@ function recover(directory: DataDirectory, replay: Replay, onBytes: (bytes: numb
     if (end.kind !== 'whole' || !replay.complete) refuseDamage(directory.snapshot(newest), end);
   }
   replay.endSnapshot();
-  let torn: Away['torn'] = null;
+  let tornBytes = 0;
   const following = journals.filter((number) => number >= from);
   for (const [index, number] of following.entries()) {
     const path = directory.journal(number);
@@ -289,10 +272,14 @@ function recover(directory: DataDirectory, replay: Replay, onBytes: (bytes: numb
     if (end.kind === 'whole') continue;
     if (end.kind === 'damaged' || index < following.length - 1) refuseDamage(path, end);
     cutFile(path, end.offset);
-    torn = { bytes: end.bytes, sha256: end.sha256 };
+    log.warn(
+      { path, bytes: end.bytes, sha256: end.sha256 },
+      'an unfinished batch at the end of the journal was cut off',
+    );
+    tornBytes = end.bytes;
   }
   directory.removeUnfinished();
-  return { next: (following.at(-1) ?? from - 1) + 1, from, torn };
+  return { next: (following.at(-1) ?? from - 1) + 1, from, tornBytes };
 }
 
 function readInto(path: string, replay: Replay, onBytes: (bytes: number) => void): FileEnd {
@@ -332,10 +319,12 @@ function refuseDamage(path: string, end: FileEnd): never {
   );
 }
 
-function awayOf({ lastAt, clean, header }: Replay, { boot, torn }: { boot: string | null; torn: Away['torn'] }): Away {
-  const since = lastAt === 0 ? null : lastAt;
-  const sameBoot = boot !== null && header?.boot === boot;
-  return { since, clean, torn, lost: since !== null && !clean && !sameBoot && header?.sync !== 'always' };
+/** Returns how the relay was away; null if nothing was recorded before. */
+function awayOf(replay: Replay, { boot, tornBytes }: { boot: string | null; tornBytes: number }): Away | null {
+  const { lastAt, clean, header } = replay;
+  if (header === null) return null;
+  const sameBoot = boot !== null && header.boot === boot;
+  return { since: lastAt, clean, tornBytes, lost: !clean && !sameBoot && header.sync !== 'always' };
 }
 
 type Resumed = {
@@ -343,7 +332,7 @@ type Resumed = {
   readonly tables: MemoryTables;
   readonly ports: Omit<Backend, 'ready' | 'close'>;
   readonly plain: MemoryBackend;
-  readonly away: Away;
+  readonly away: Away | null;
   /** The time of the start, in epoch milliseconds. */
   readonly now: number;
 };
@@ -358,7 +347,7 @@ function resume({ replay, tables, ports, plain, away, now }: Resumed): void {
   for (const { userId, clientId, epoch } of replay.finish(now))
     void connections.disconnect({ userId, clientId }, epoch, 'node_lost');
   const queues = tables.ledger.clients().toArray();
-  if (away.lost) {
+  if (away?.lost) {
     const live = queues.flatMap(({ waiting, running }) => [...waiting, ...running].map(keyOf));
     for (const key of live) void commands.settle(key, { kind: 'give_up', code: 'store_lost', instanceId: null });
   }
@@ -394,7 +383,7 @@ class Snapshots {
   #closing = false;
   #notBefore = -Infinity;
   #from: number;
-  last: DataStatus['snapshot'] = null;
+  lastAt: number | null = null;
 
   constructor(parts: SnapshotsParts) {
     this.#parts = parts;
@@ -445,7 +434,8 @@ class Snapshots {
       await syncNames(directory);
       await directory.removeBefore(number);
       this.#from = number;
-      this.last = { ...report, at: clock.now() };
+      this.lastAt = clock.now();
+      memory.log.info({ ...report }, 'a snapshot was written');
     } catch (error) {
       this.#notBefore = clock.monotonic() + RETRY_MS;
       memory.log.warn({ err: error }, 'a snapshot could not be written; the journal goes on');

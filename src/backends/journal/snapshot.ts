@@ -75,10 +75,10 @@ function synced(file: BatchFile): Promise<void> {
 
 function walk(parts: SnapshotParts, records: ActWriter): Generator<void> {
   const { tables, now, tickets } = parts;
-  const { ledger, history, connections } = tables;
+  const { ledger, history } = tables;
   const { messages, links } = history.tables;
   records.begin(now());
-  records.add('floors', messages.seqFloor, links.seqFloor, connections.lastEpoch, history.lastAt);
+  writeFloors(tables, records);
   for (const [hash, until] of tickets) records.add('ticket', hash, until);
   for (const list of [messages.byAge, links.byAge]) list.cursor = list.first;
   const [until, linksUntil] = [messages.byAge.last?.at ?? 0, links.byAge.last?.at ?? 0];
@@ -89,8 +89,16 @@ function walk(parts: SnapshotParts, records: ActWriter): Generator<void> {
     yield* rows(links.byAge, linksUntil, records);
     yield* others(parts, records);
     records.begin(now());
+    // Again: streams that ended before their rows were written are in no record, but their numbers must not return.
+    writeFloors(tables, records);
     records.add('complete');
   })();
+}
+
+/** Writes the numbers below which nothing new is numbered, and the time of the latest row. */
+function writeFloors({ history, connections }: MemoryTables, records: ActWriter): void {
+  const { messages, links } = history.tables;
+  records.add('floors', messages.seqFloor, links.seqFloor, connections.lastEpoch, history.lastAt);
 }
 
 function* commands({ tables: { ledger }, now }: SnapshotParts, records: ActWriter, end: number): Generator<void> {

@@ -99,6 +99,9 @@ const AwayType = builder.objectRef<Away>('Away').implement({
     since: time('When the process before recorded its last act.'),
     clean: flag('Whether that process was closed in order.'),
     lost: flag('Whether the system itself ended, so that records that were not synced may be missing.'),
+    tornBytes: int(
+      'The bytes of an unfinished batch at the end of the journal, which were cut off; 0 if there were none.',
+    ),
   })),
 });
 
