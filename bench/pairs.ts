@@ -203,6 +203,27 @@ async function summary(relay: Relay, user: string, connections: number): Promise
   };
 }
 
+const INVOKE = `mutation Call($input: InvokeActionInput!) {
+  invokeAction(input: $input) { __typename ... on Invocation { commandId outcome result error { code message } } }
+}`;
+
+/** Calls actions of two clients over HTTP. `ask` returns the path and the body of a call to a client. */
+async function calls(
+  relay: Relay,
+  user: string,
+  ask: (id: string) => readonly [path: string, body: object],
+): Promise<(ms: number) => Promise<number>> {
+  const token = await userToken(user, 'connect', 'invoke');
+  await echoClients(relay, token, ['c0', 'c1']);
+  const connections = Array.from({ length: IN_FLIGHT }, () => openHttp(relay));
+  const requests = ['c0', 'c1'].map((id) => requestOf('POST', ask(id)[0], token, ask(id)[1]));
+  await askFor(connections[0] ?? openHttp(relay), requests[0] ?? '');
+  return async (ms) => {
+    const counts = await Promise.all(connections.map((one, i) => lanes(1, ms, () => one(requests[i % 2] ?? ''))));
+    return counts.reduce((sum, count) => sum + count, 0);
+  };
+}
+
 const ROWS: Readonly<Record<string, Row>> = {
   async 'call, bare ends'(relay) {
     const token = await userToken('u1', 'connect', 'invoke');
@@ -224,19 +245,13 @@ const ROWS: Readonly<Record<string, Row>> = {
         return promise;
       });
   },
-  async 'call over REST'(relay) {
-    const token = await userToken('u2', 'connect', 'invoke');
-    await echoClients(relay, token, ['c0', 'c1']);
-    const asks = Array.from({ length: IN_FLIGHT }, () => openHttp(relay));
-    const requests = ['c0', 'c1'].map((id) =>
-      requestOf('POST', `/connections/u2/${id}/actions/${ACTION}`, token, { params: PAYLOAD }),
-    );
-    await askFor(asks[0] ?? openHttp(relay), requests[0] ?? '');
-    return async (ms) => {
-      const counts = await Promise.all(asks.map((ask, i) => lanes(1, ms, () => ask(requests[i % 2] ?? ''))));
-      return counts.reduce((sum, count) => sum + count, 0);
-    };
-  },
+  'call over REST': (relay) =>
+    calls(relay, 'u2', (id) => [`/connections/u2/${id}/actions/${ACTION}`, { params: PAYLOAD }]),
+  'call over GraphQL': (relay) =>
+    calls(relay, 'u3', (clientId) => {
+      const input = { userId: 'u3', clientId, action: ACTION, params: PAYLOAD };
+      return ['/graphql', { query: INVOKE, variables: { input } }];
+    }),
   'query, 10 connections': (relay) => summary(relay, 'u10', 10),
   'query, 100 connections': (relay) => summary(relay, 'u100', 100),
   async [`event to ${STREAMS} streams`](relay) {

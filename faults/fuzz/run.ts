@@ -1,10 +1,12 @@
 /**
  * `npm run fuzz`: hostile frames, HTTP requests and GraphQL documents, made from a seed, against a relay in a process
- * of its own. With `--cost` it searches the inputs that cost most.
+ * of its own. With `--cost` it searches the inputs that cost most. With `--same` it plays random sequences of acts on
+ * both backends.
  */
 import { namesOf, positiveNumber, readOptions, wholeNumber } from '../lib/options.ts';
 import { runCost } from './cost/run-cost.ts';
 import { writePart } from '../lib/page.ts';
+import { runTests } from '../lib/run-tests.ts';
 import { MODES, type Mode } from './cost/cost-target.ts';
 import { costFaults, costTable } from './cost/search.ts';
 import { TURN_MS } from './engine.ts';
@@ -27,6 +29,8 @@ const OPTIONS = {
   match: { type: 'string', default: '', takes: 't', says: 'only kinds whose name contains this text' },
   write: { type: 'boolean', default: false, says: 'replaces the table of these modes in docs/limits.md' },
   rows: { type: 'string', default: '30', takes: 'n', says: 'rows of the table of each mode' },
+  same: { type: 'boolean', default: false, says: 'plays sequences of acts on memory and Redis instead, and compares' },
+  sequences: { type: 'string', default: '5000', takes: 'n', says: 'with --same: how many sequences' },
 } as const;
 
 const asked = readOptions({ program: 'npm run fuzz', about: null, options: OPTIONS }, (values) => {
@@ -42,6 +46,7 @@ const asked = readOptions({ program: 'npm run fuzz', about: null, options: OPTIO
     most: wholeNumber('findings', values.findings),
     source: values.source,
     warmUp: one ? 0 : wholeNumber('warm', values.warm),
+    sequences: values.same ? wholeNumber('sequences', values.sequences) : null,
     cost: values.cost
       ? {
           families: namesOf('only', values.only, KIND_NAMES),
@@ -58,12 +63,15 @@ const asked = readOptions({ program: 'npm run fuzz', about: null, options: OPTIO
 const write = (line: string): void => void process.stdout.write(`${line}\n`);
 /** The number of findings of one group that the report shows in full. */
 const SHOWN_OF_A_GROUP = 2;
+/** The number of sequences of acts that are played in one process. */
+const SEQUENCES_OF_A_PART = 100;
 /** The number of findings of each group. The findings of a group differ only in their input and in numbers. */
 const groups = new Map<string, number>();
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1));
 const { seed } = asked;
 write(`seed ${seed}`);
+if (asked.sequences !== null) process.exit((await playSame(asked.sequences)) ? 0 : 1);
 if (asked.cost) {
   const { modes, rows, isWritten, ...search } = asked.cost;
   const tables = new Map<Mode, string>();
@@ -106,3 +114,17 @@ for (const [group, count] of groups) write(`${count} times: ${group}`);
 if (heap) write(heap.text);
 write(green ? 'green' : 'RED');
 process.exitCode = green ? 0 : 1;
+
+/** Plays sequences of acts on both backends, each part from a seed of its own. Returns whether all went alike. */
+async function playSame(sequences: number): Promise<boolean> {
+  for (let played = 0; played < sequences; played += SEQUENCES_OF_A_PART) {
+    const count = Math.min(SEQUENCES_OF_A_PART, sequences - played);
+    const env = { CALLBOARD_TEST_SEED: String(seed + played), CALLBOARD_TEST_RUNS: String(count) };
+    const { failed } = await runTests({ files: ['test/contract/commands-same.test.ts'], env });
+    write(`seed ${seed + played}: ${count} sequences, ${failed === null ? 'alike' : 'NOT ALIKE'}`);
+    if (failed) write(`FOUND  ${failed.name}\n${failed.message}`);
+    if (failed) return false;
+  }
+  write('green');
+  return true;
+}

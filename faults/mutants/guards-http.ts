@@ -147,7 +147,7 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'session-surely-active',
     says: 'one session has no gap while the node of its host is silent',
-    file: 'core/sites/registry.ts',
+    file: 'core/sites/sites.ts',
     find: 'if (site === null || site.hostNodeId === null)',
     replace: 'if (true)',
     judge: { test: 'test/core/silence.test.ts' },

@@ -68,7 +68,7 @@ export const INTERRUPTION_GUARDS: readonly GuardMutant[] = [
     name: 'gap-of-command-not-told',
     says: 'subscribers to one command are not told of a gap',
     file: 'core/commands/operator.ts',
-    find: '() => (lost = 1),',
+    find: '() => (lost = Math.max(1, lost)),',
     replace: '() => {},',
     judge: GAPS,
   },

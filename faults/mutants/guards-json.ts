@@ -73,7 +73,7 @@ export const JSON_GUARDS: readonly GuardMutant[] = [
   {
     name: 'digest-of-doubles',
     says: 'commands whose params differ beyond the precision of a double have the same digest',
-    file: 'core/calls/request.ts',
+    file: 'core/calls/call.ts',
     find: 'params : canonicalText(params);',
     replace: 'params : JSON.stringify(JSON.parse(params));',
     judge: { test: 'test/clients/raw-json-with-relay.test.ts' },

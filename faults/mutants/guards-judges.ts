@@ -46,6 +46,14 @@ export const JUDGES_GUARDS: readonly GuardMutant[] = [
     replace: 'if (honest.every((count) => count === 0))',
   },
   {
+    name: 'members-unaudited',
+    says: 'the audit of a namespace does not compare what keys have with what they should have',
+    file: '../faults/audit/differences.ts',
+    find: 'if (own === right || may(member, own, right)) continue;',
+    replace: 'if (own === right || own !== right) continue;',
+    judge: { test: 'test/contract/redis-counters.test.ts' },
+  },
+  {
     ...COSTS,
     name: 'turns-unjudged',
     says: 'the longest turn of an input is not judged',

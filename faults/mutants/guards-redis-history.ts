@@ -4,22 +4,28 @@
  */
 import type { GuardMutant } from './mutant.ts';
 
-const HISTORY = 'backends/redis/history';
-
 /** The guard mutants of history over Redis: each leaves out one check of its Lua libraries or of their readers. */
 export const REDIS_HISTORY_GUARDS: readonly GuardMutant[] = [
   {
     name: 'block-trimmed-by-entry',
     says: 'a block is removed although its last rows are within the bound of the stream',
-    file: `${HISTORY}/lib-history-blocks.lua`,
+    file: 'backends/redis/history-rows.lua',
     find: '          return trimmed and keep.id, false',
     replace: '          return block.id, false',
     judge: { test: 'test/contract/redis-history.test.ts' },
   },
   {
+    name: 'trimmed-bytes-counted',
+    says: 'the bytes of history of a user include blocks that were removed',
+    file: 'backends/redis/history-rows.lua',
+    find: 'trimmed, info.bytes, info.next = true, info.bytes - keep.bytes, block.seq + 1',
+    replace: 'trimmed, info.next = true, block.seq + 1',
+    judge: { test: 'test/contract/commands-same.test.ts' },
+  },
+  {
     name: 'place-outlives-its-row',
     says: 'the index of commands keeps the places of rows that were removed',
-    file: `${HISTORY}/lib-history-blocks.lua`,
+    file: 'backends/redis/history-rows.lua',
     find: '  if oldest then lib.history_remove_places',
     replace: '  if false then lib.history_remove_places',
     judge: { test: 'test/backends/redis-history-places.test.ts' },
@@ -27,7 +33,7 @@ export const REDIS_HISTORY_GUARDS: readonly GuardMutant[] = [
   {
     name: 'span-removed-as-it-was-opened',
     says: 'after RETENTION_MS was raised, commands are forgotten by the index before their rows',
-    file: `${HISTORY}/lib-history-spans.lua`,
+    file: 'backends/redis/history-rows.lua',
     find: ' and span.over >= at + row.retentionMs then',
     replace: ' then',
     judge: { test: 'test/backends/redis-history-places.test.ts' },
@@ -35,7 +41,7 @@ export const REDIS_HISTORY_GUARDS: readonly GuardMutant[] = [
   {
     name: 'blocks-shown-whole',
     says: 'rows beyond the bound of a stream are shown as long as their block is there',
-    file: `${HISTORY}/messages.ts`,
+    file: 'backends/redis/history-pages.ts',
     find: '    const from = beyond === null || backwards ? least : Math.max(least, beyond + 1);',
     replace: '    const from = beyond === null || backwards ? 0 : beyond + 1;',
     judge: { test: 'test/contract/redis-history.test.ts' },
@@ -43,7 +49,7 @@ export const REDIS_HISTORY_GUARDS: readonly GuardMutant[] = [
   {
     name: 'stream-forgotten-by-index',
     says: 'a stream is forgotten when it was first due, although it was written since',
-    file: `${HISTORY}/lib-history.lua`,
+    file: 'backends/redis/history.lua',
     find: 'if head and head.at + retentionMs > now then call',
     replace: 'if false then call',
     judge: { test: 'test/contract/redis-history.test.ts' },
@@ -51,7 +57,7 @@ export const REDIS_HISTORY_GUARDS: readonly GuardMutant[] = [
   {
     name: 'other-kinds-decoded',
     says: 'the relay decodes every row of a block to find those of a kind',
-    file: `${HISTORY}/rows.ts`,
+    file: 'backends/redis/history-rows.ts',
     find: '    if (wanted.kinds !== null && !wanted.kinds.includes(kind)) continue;',
     replace: '',
     judge: { test: 'test/backends/redis-scans.test.ts' },
@@ -59,7 +65,7 @@ export const REDIS_HISTORY_GUARDS: readonly GuardMutant[] = [
   {
     name: 'skipped-rows-beyond-budget',
     says: 'a page of messages skips more rows than SCAN_BUDGET',
-    file: `${HISTORY}/messages.ts`,
+    file: 'backends/redis/history-pages.ts',
     find: 'const most = Math.min(to - from, SCAN_BUDGET - this.#scanned);',
     replace: 'const most = to - from;',
     judge: { test: 'test/backends/redis-scans.test.ts' },
@@ -67,7 +73,7 @@ export const REDIS_HISTORY_GUARDS: readonly GuardMutant[] = [
   {
     name: 'history-read-on',
     says: 'a page of messages is read to its end although its answer was given up',
-    file: `${HISTORY}/messages.ts`,
+    file: 'backends/redis/history-pages.ts',
     find: '    checkStopped(asked.page);',
     replace: '',
     judge: { test: 'test/backends/redis-scans.test.ts' },

@@ -4,15 +4,12 @@
  */
 import type { GuardMutant } from './mutant.ts';
 
-const COMMANDS = 'backends/redis/commands';
-const WAITERS = 'backends/redis/waiters';
-
 /** The guard mutants of the Redis backend: each leaves out one check that protects what several relays share. */
 export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'ended-over-another-state',
     says: 'an end that a relay predicts is written even if the state has changed',
-    file: `${COMMANDS}/end.lua`,
+    file: 'backends/redis/commands.lua',
     find: "if not lib.commands_starts(get(client, 's' .. a[2]), a[4]) or (waits or '') ~= a[5] then return false end",
     replace: "if not get(client, 's' .. a[2]) then return false end",
     judge: { test: 'test/backends/redis-predicted.test.ts' },
@@ -20,7 +17,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'marked-over-another-state',
     says: 'a mark that a relay predicts is written even if the state has changed',
-    file: `${COMMANDS}/mark.lua`,
+    file: 'backends/redis/commands.lua',
     find: "if not lib.commands_starts(get(client, 'b'), a[3]) or not lib.commands_starts(get(client, state), a[4]) then return false end",
     replace: 'if not get(client, state) then return false end',
     judge: { test: 'test/backends/redis-predicted.test.ts' },
@@ -28,7 +25,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'repeated-end-counted-anew',
     says: 'a repeated end counts as a new message',
-    file: 'backends/redis/dedup/lib-dedup.lua',
+    file: 'backends/redis/dedup.lua',
     find: "  if ends > now and call('EXISTS', key('mark', markHash)) == 0 then",
     replace: '  if false then',
     judge: { test: 'test/backends/redis-predicted.test.ts' },
@@ -36,7 +33,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'waits-of-the-dead-kept',
     says: 'callers that waited on a node that died take places among the eight waiters of a command',
-    file: `${WAITERS}/lib-waiters.lua`,
+    file: 'backends/redis/waiters.lua',
     find: '    if lib.waiters_wait_on(entry) then\n      left',
     replace: '    if true then\n      left',
     judge: { test: 'test/backends/redis-waiters.test.ts' },
@@ -44,7 +41,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'waits-of-an-earlier-boot',
     says: 'waits of a node that died count as waits of the next process with its id',
-    file: `${WAITERS}/lib-waiters.lua`,
+    file: 'backends/redis/waiters.lua',
     find: "elseif own.epoch ~= epoch then own.waits = '' end",
     replace: 'end',
     judge: { test: 'test/backends/redis-waiters.test.ts' },
@@ -52,7 +49,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'nine-waiters',
     says: 'a command accepts a ninth waiter',
-    file: `${WAITERS}/lib-waiters.lua`,
+    file: 'backends/redis/waiters.lua',
     find: 'return false, count < wait.most',
     replace: 'return false, count <= wait.most',
     judge: { test: 'test/backends/redis-waiters.test.ts' },
@@ -60,7 +57,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'eight-waiters-of-a-node',
     says: 'each node may have eight waiters of a command',
-    file: `${WAITERS}/lib-waiters.lua`,
+    file: 'backends/redis/waiters.lua',
     find: 'count = count + more',
     replace: 'count = math.max(count, more)',
     judge: { test: 'test/backends/redis-waiters.test.ts' },
@@ -68,7 +65,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'repeated-wait-counted-twice',
     says: 'a wait that is registered again takes a second place',
-    file: `${WAITERS}/lib-waiters.lua`,
+    file: 'backends/redis/waiters.lua',
     find: 'if known then return true, true end',
     replace: '',
     judge: { test: 'test/backends/redis-waiters.test.ts' },
@@ -84,7 +81,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'deadline-of-the-dead-lost',
     says: 'the deadline of a command is known only to the node that held its link',
-    file: `${COMMANDS}/lib-due.lua`,
+    file: 'backends/redis/commands-records.lua',
     find: "  lower(key('scopedue'), rec.deadline, rec.sh)\n",
     replace: '',
     judge: { test: 'test/backends/redis-nodes-gone.test.ts' },
@@ -92,7 +89,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'deadline-of-scope-not-lowered',
     says: 'a scope is searched at the deadline of its first command, although a later command is due earlier',
-    file: `${COMMANDS}/lib-due.lua`,
+    file: 'backends/redis/commands-records.lua',
     find: "  lower(key('scopedue'), rec.deadline, rec.sh)",
     replace: "  call('ZADD', key('scopedue'), 'NX', rec.deadline, rec.sh)",
     judge: { test: 'test/contract/redis-nodes.test.ts' },
@@ -100,7 +97,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'scope-looked-into-once',
     says: 'a scope without a due command is not searched again',
-    file: `${COMMANDS}/lib-due.lua`,
+    file: 'backends/redis/commands-records.lua',
     find: "  if first[2] then call('ZADD', key('scopedue'), first[2], sh) else",
     replace: '  do',
     judge: { test: 'test/contract/redis-nodes.test.ts' },
@@ -108,7 +105,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'search-for-due-stops-early',
     says: 'due commands are not found if many scopes without one are searched first',
-    file: `${COMMANDS}/lib-due.lua`,
+    file: 'backends/redis/commands-records.lua',
     find: '  return found.list, #scopes == budget and #found.list < limit',
     replace: '  return found.list, false',
     judge: { test: 'test/backends/redis-due.test.ts' },
@@ -116,7 +113,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'due-counted-twice',
     says: 'a command that is past its connect deadline and its deadline counts as two',
-    file: `${COMMANDS}/lib-due.lua`,
+    file: 'backends/redis/commands-records.lua',
     find: 'if tonumber(string.sub(member, 1, 13)) > now then count = count + 1 end',
     replace: 'count = count + 1',
     judge: { test: 'test/contract/redis-inspector.test.ts' },
@@ -124,7 +121,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'windows-share-a-span',
     says: 'a span is removed by the window of the first command that ended in it',
-    file: `${COMMANDS}/lib-ended.lua`,
+    file: 'backends/redis/commands-records.lua',
     find: "local span = text(began) .. '.' .. text(window)",
     replace: 'local span = text(began)',
     judge: { test: 'test/backends/redis-commands-kept.test.ts' },
@@ -132,7 +129,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'late-end-unnamed',
     says: 'a command that ended long after its deadline is in no listing by name once its first name is removed',
-    file: `${COMMANDS}/lib-ended.lua`,
+    file: 'backends/redis/commands-records.lua',
     find: '  if now > tonumber(rec.admittedAt) + lib.spans_life then lib.spans_name(rec, window) end',
     replace: '',
     judge: { test: 'test/backends/redis-commands-kept.test.ts' },
@@ -140,7 +137,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'own-reply-forgotten',
     says: 'a reply to a caller on the node that recorded the end is lost if the node got no answer to the end',
-    file: `${COMMANDS}/acts.ts`,
+    file: 'backends/redis/commands/acts.ts',
     find: "if (answer.kind === 'unknown' || !isTerminal",
     replace: "if (answer.kind !== 'finished' || !isTerminal",
     judge: { test: 'test/backends/redis-own-replies.test.ts' },
@@ -172,7 +169,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'seen-link-not-compared',
     says: 'an admission rests on a connection that the client no longer has',
-    file: `${COMMANDS}/admit.lua`,
+    file: 'backends/redis/commands.lua',
     find: "lib.commands_starts(get(key('client', rec.ch), 'b'), seen)",
     replace: 'true',
     judge: { test: 'test/backends/redis-seen.test.ts' },
@@ -196,15 +193,15 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'marked-before-those-that-wait',
     says: 'an admission marks its command although others wait for the client',
-    file: `${COMMANDS}/lib-mark.lua`,
-    find: 'lib.admission_queued(rec) == 0',
-    replace: 'lib.admission_queued(rec) >= 0',
+    file: 'backends/redis/commands-records.lua',
+    find: 'return lib.admission_queued(rec) == 0',
+    replace: 'return lib.admission_queued(rec) >= 0',
     judge: { test: 'test/backends/redis-claims.test.ts' },
   },
   {
     name: 'marked-for-another-link',
     says: 'an admission marks its command for a link that is not bound any more',
-    file: `${COMMANDS}/lib-mark.lua`,
+    file: 'backends/redis/commands-records.lua',
     find: ' or binding.epoch ~= epoch',
     replace: '',
     judge: { test: 'test/backends/redis-claims.test.ts' },
@@ -228,7 +225,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'records-sent-unfiltered',
     says: 'Redis sends the records that a filter leaves out',
-    file: `${COMMANDS}/read.lua`,
+    file: 'backends/redis/commands.lua',
     find: 'whole and lib.commands_may_match(whole, stage, texts) and whole or false',
     replace: 'whole or false',
     judge: { test: 'test/backends/redis-scans.test.ts' },
@@ -252,7 +249,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'loads-in-one-call',
     says: 'one script counts all live commands of many clients',
-    file: `${COMMANDS}/loads.lua`,
+    file: 'backends/redis/commands.lua',
     find: '    if lib.loads_left <= 0 then break end',
     replace: '',
     judge: { test: 'test/backends/redis-scans.test.ts' },
@@ -260,7 +257,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'places-removed-at-once',
     says: 'one script removes the places of a whole stream',
-    file: 'backends/redis/history/lib-history-commands.lua',
+    file: 'backends/redis/history-rows.lua',
     find: '    if lib.history_places_left <= 0 then return end',
     replace: '',
     judge: { test: 'test/backends/redis-scans.test.ts' },

@@ -33,7 +33,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'params-uncounted-in-redis',
     says: 'params of commands that wait are not counted over Redis',
-    file: 'backends/redis/commands/admit.lua',
+    file: 'backends/redis/commands.lua',
     find: "if rec.queuedBytes then lib.shares_take('q', rec.uh, tonumber(rec.queuedBytes)) end",
     replace: '',
     judge: { test: 'test/contract/redis-shares.test.ts' },
@@ -41,7 +41,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'params-kept-counted-in-redis',
     says: 'params of a command that the relay marks by prediction stay counted',
-    file: 'backends/redis/commands/mark.lua',
+    file: 'backends/redis/commands.lua',
     find: "if a[8] ~= '' then lib.shares_take('q', a[9], -tonumber(a[8])) end",
     replace: '',
     judge: { test: 'test/backends/redis-predicted.test.ts' },
@@ -49,7 +49,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'span-not-given-back',
     says: 'what was counted for a span of results or ids stays counted once the span is removed',
-    file: 'backends/redis/commands/lib-spans.lua',
+    file: 'backends/redis/commands-records.lua',
     find: 'if counted then lib.shares_return(counted, uh, name) end',
     replace: '',
     judge: { test: 'test/contract/redis-shares.test.ts' },
@@ -57,7 +57,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'removed-blocks-counted',
     says: 'the bytes of blocks that are removed from a stream stay counted',
-    file: 'backends/redis/history/lib-history-blocks.lua',
+    file: 'backends/redis/history-rows.lua',
     find: 'info.bytes - keep.bytes',
     replace: 'info.bytes',
     judge: { test: 'test/backends/redis-history-bytes.test.ts' },
@@ -65,7 +65,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'history-unbounded-in-redis',
     says: 'Redis keeps the rows of a user who floods history',
-    file: 'backends/redis/history/lib-history-bytes.lua',
+    file: 'backends/redis/history-rows.lua',
     find: "if lib.shares_held('h') <= row.shares[2] then return end",
     replace: "if lib.shares_held('h') >= 0 then return end",
     judge: { test: 'test/contract/redis-shares.test.ts' },
@@ -73,7 +73,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'results-unbounded-in-redis',
     says: 'Redis keeps every result, however much its user holds',
-    file: 'backends/redis/commands/lib-ended.lua',
+    file: 'backends/redis/commands-records.lua',
     find: "if lib.shares_refusal(settings.shares.r, 'r', rec.uh, #result) then return lib.ended_no_room end",
     replace: '',
     judge: { test: 'test/contract/redis-shares.test.ts' },
@@ -89,7 +89,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'unread-uncounted',
     says: 'unread bytes are not counted',
-    file: 'http/unread.ts',
+    file: 'http/sockets.ts',
     find: "if (bytes > reader.bytes) holdings.take('unread_bytes', bytes - reader.bytes);",
     replace: 'if (bytes > reader.bytes) return;',
     judge: { test: 'test/http/unread.test.ts' },
@@ -105,7 +105,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'unread-uncut',
     says: 'a user over the share of unread bytes keeps all sockets',
-    file: 'http/unread.ts',
+    file: 'http/sockets.ts',
     find: 'if (reader.holdings && mayCut(reader.holdings)) this.#cut(socket, reader);',
     replace: '',
     judge: { test: 'test/http/unread.test.ts' },
@@ -129,7 +129,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'reserve-missing-in-redis',
     says: 'once a total is used up, users who hold little are refused over Redis, too',
-    file: 'backends/redis/shares/lib-shares.lua',
+    file: 'backends/redis/shares.lua',
     find: 'local free = total + reserve - after',
     replace: 'local free = total - after',
     judge: { test: 'test/contract/redis-shares.test.ts' },
@@ -137,7 +137,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'reserve-taken-by-one-in-redis',
     says: 'one user may take the whole reserve over Redis',
-    file: 'backends/redis/shares/lib-shares.lua',
+    file: 'backends/redis/shares.lua',
     find: '(wanted > 1 and wanted * reserve > free * free)',
     replace: 'false',
     judge: { test: 'test/contract/redis-shares.test.ts' },
@@ -225,7 +225,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'members-unbounded-in-redis',
     says: 'one member may use up a scope over Redis',
-    file: 'backends/redis/commands/lib-admission.lua',
+    file: 'backends/redis/commands-records.lua',
     find: "if lib.admission_member_full(rec, terms) then return 'share_exceeded', 'scope' end",
     replace: '',
     judge: { test: 'test/contract/redis-shares.test.ts' },
@@ -233,7 +233,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
   {
     name: 'members-kept-counted-in-redis',
     says: "a member's command stays counted in its scope after its end over Redis",
-    file: 'backends/redis/commands/lib-commands.lua',
+    file: 'backends/redis/commands-records.lua',
     find: 'lib.commands_count_member(rec, -1)',
     replace: '',
     judge: { test: 'test/contract/redis-shares.test.ts' },

@@ -1,9 +1,7 @@
 /** Runs the judge of a guard mutant on a copy of the sources, and says whether it noticed the missing guard. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { cpSync, existsSync, readFileSync } from 'node:fs';
+import { cpSync, existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { z } from 'zod';
+import { runTests } from '../lib/run-tests.ts';
 import { copySources, plantMutant } from '../outages/mutants/plant.ts';
 import { fuzz } from '../fuzz/fuzz.ts';
 import { runEpisode } from '../neighbours/episode.ts';
@@ -24,8 +22,6 @@ const FOR_TESTS = [
 ];
 /** The seed of the fuzzer's inputs, the same for every mutant. */
 const SEED = 1;
-const TEST = z.object({ status: z.string(), fullName: z.string() });
-const REPORT = z.object({ testResults: z.array(z.object({ assertionResults: z.array(TEST) })) });
 
 /**
  * Returns what the judge of the mutant found, as text; null if it did not notice the mistake. `source`: the folder of
@@ -71,18 +67,6 @@ async function failingTests(
 ): Promise<string | null> {
   for (const name of FOR_TESTS.filter((name) => existsSync(join(root, name))))
     cpSync(join(root, name), join(folder, name), { recursive: true, force: false });
-  const vitest = join(ROOT, 'node_modules', 'vitest', 'vitest.mjs');
-  const report = join(folder, 'report.json');
-  const where = ['--root', folder, '--project', 'direct*', '--reporter=json', `--outputFile.json=${report}`];
-  const child = spawn(process.execPath, [vitest, 'run', '--bail', '1', ...where, ...files], {
-    cwd: folder,
-    stdio: 'ignore',
-  });
-  await once(child, 'exit');
-  const { testResults } = REPORT.parse(JSON.parse(readFileSync(report, 'utf8')));
-  const tests = testResults.flatMap(({ assertionResults }) => assertionResults);
-  const failed = tests.find(({ status }) => status === 'failed');
-  if (failed) return `"${failed.fullName}" of ${files.join(', ')} fails`;
-  if (!tests.some(({ status }) => status === 'passed')) throw new Error(`${files.join(', ')} did not run`);
-  return null;
+  const { failed } = await runTests({ root: folder, files });
+  return failed && `"${failed.name}" of ${files.join(', ')} fails`;
 }

@@ -2,6 +2,7 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { auditNamespace } from '../audit/audit.ts';
 import { sleep, until } from './acts/act.ts';
 import { check, type Report } from './judge/checker.ts';
 import { createReader, leftovers, readComplaints, type Reader } from './log/reader.ts';
@@ -11,7 +12,7 @@ import { createNemesis } from './acts/nemesis.ts';
 import { memoryOf, socketsOf } from './processes/processes.ts';
 import type { Fault, FaultKind, Plan } from './plan/plan.ts';
 import { scheduleOf } from './plan/schedule.ts';
-import { startWorld, type World } from './world.ts';
+import { NAMESPACE, startWorld, type World } from './world.ts';
 
 export type EpisodeOptions = {
   readonly plan: Plan;
@@ -84,7 +85,8 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   }
   log.close();
   const events = mergeLogs(readLogs(folder).events, readComplaints(folder));
-  const report = check(events, { loss: plan.loss, promises: ['prompt', ...plan.promises] });
+  const inStore = options.direct ? [] : (['counters'] as const);
+  const report = check(events, { loss: plan.loss, promises: ['prompt', ...inStore, ...plan.promises] });
   return { report, faults: done, seconds: (performance.now() - from) / 1000, folder };
 }
 
@@ -164,8 +166,8 @@ async function judgeable(world: World, log: FaultLog, reader: Reader): Promise<v
   await reader.records();
   await reader.history(world.who);
   await reader.bounds();
-  const storeUrl = await world.storeUrl();
-  for (const key of storeUrl === null ? [] : await leftovers(storeUrl)) log.write({ event: 'leftover', key });
+  for (const url of await world.storeUrls())
+    for (const key of await leftovers(url)) log.write({ event: 'leftover', key });
   recordProcesses(world, log);
   await Promise.all(world.clients.map(({ proc }) => proc.stop()));
   for (const { proc, name, baseline } of world.relays) {
@@ -176,6 +178,16 @@ async function judgeable(world: World, log: FaultLog, reader: Reader): Promise<v
     const node = await reader.node(name);
     log.write({ event: 'idle', of: name, ...(node ?? UNLISTED), sockets, baseline });
   }
+  await auditCounters(world, log);
+}
+
+/** Compares the counters in Redis with what is there. Now nothing but heartbeats changes them. */
+async function auditCounters(world: World, log: FaultLog): Promise<void> {
+  const urls = await world.storeUrls();
+  if (urls.length === 0) return;
+  const { keys, wrong } = await auditNamespace({ urls, namespace: NAMESPACE });
+  for (const what of wrong) log.write({ event: 'miscount', what });
+  log.write({ event: 'audited', keys });
 }
 
 /** Records how each process of each relay ended that had become ready. */

@@ -34,8 +34,8 @@ export type World = AsyncDisposable & {
   readonly sentinel: RedisSentinel | null;
   /** The Redis of a plan with a form; null otherwise. */
   readonly proxied: ProxiedRedis | null;
-  /** Returns the address of the Redis that is written to now; null in direct mode. */
-  storeUrl(): Promise<string | null>;
+  /** Returns the addresses of the servers that are written to now: none in direct mode, several in a cluster. */
+  storeUrls(): Promise<readonly string[]>;
   /** The proxies to Redis, one for each relay in the relays' order; empty in direct mode, and under a sentinel. */
   readonly redisProxies: readonly Proxy[];
   /** The folder of large payloads; null if the plan has none. */
@@ -51,6 +51,8 @@ export type WorldOptions = {
   readonly source?: string | undefined;
 };
 
+/** The namespace of the relays in Redis. */
+export const NAMESPACE = 'faults';
 const NAMES = ['north', 'east', 'west'];
 const USERS = ['ann', 'ben', 'cleo', 'dan', 'eve', 'fay'];
 const CLIENTS = ['desk', 'phone', 'robot', 'sheet'];
@@ -83,7 +85,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       ...(spill && { CALLBOARD_SPILL_DIR: spill.path }),
     };
     const heap = redisUrl === null ? {} : { heapMiB: HEAP_MIB };
-    const options = { name, folder, redisUrl, namespace: 'faults', source, env, ...heap };
+    const options = { name, folder, redisUrl, namespace: NAMESPACE, source, env, ...heap };
     relays.push(ends.adopt(await startRelay(options), end));
   }
   const front = ends.use(await startFront(relays, plan));
@@ -95,8 +97,9 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     clients.push(ends.adopt(await startClients(options), end));
   }
   const all = ends.move();
-  const storeUrl = async (): Promise<string | null> =>
-    sentinel ? `redis://127.0.0.1:${await sentinel.master()}` : ((redis ?? proxied?.servers[0])?.url ?? null);
+  const servers = redis ? [redis] : (proxied?.servers ?? []);
+  const storeUrls = async (): Promise<readonly string[]> =>
+    sentinel ? [`redis://127.0.0.1:${await sentinel.master()}`] : servers.map(({ url }) => url);
   const stop = (): Promise<void> => all.disposeAsync();
   return {
     folder,
@@ -107,7 +110,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     redis,
     sentinel,
     proxied,
-    storeUrl,
+    storeUrls,
     redisProxies,
     spill,
     [Symbol.asyncDispose]: stop,

@@ -29,7 +29,11 @@ export type Soaked = {
   readonly resent: number;
   /** The first calls that did not end with their result, and the first errors that the relay logged, as text. */
   readonly wrong: readonly string[];
+  /** The counters in Redis that differed from what was there at the end, as sentences; empty in direct mode. */
+  readonly miscounts: readonly string[];
 };
+
+const NAMESPACE = 'soak';
 
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
@@ -65,13 +69,13 @@ export async function soak({
   }
   // Calls that are in progress end first, because closing their callers would fail them.
   await load.finish();
-  return ended(load, samples);
+  return ended(load, samples, (await store?.audit(NAMESPACE)) ?? []);
 }
 
 /** Returns the settings of the relay for its Redis. */
 function redisOf({ url }: SoakStore) {
   const legacy = { commandStream: null, pending: null };
-  return { url, partitions: 1, durability: 'memory', namespace: 'soak', strictMigration: false, legacy };
+  return { url, partitions: 1, durability: 'memory', namespace: NAMESPACE, strictMigration: false, legacy };
 }
 
 type Run = { readonly relay: Relay; readonly load: Load; readonly store: SoakStore | null };
@@ -84,8 +88,8 @@ async function look({ relay, load, store }: Run, minute: number): Promise<Sample
   return { minute, heapBytes: heap, rssBytes: rss, store: held, calls: load.calls, worstTurnMs: worstMs, stalledMs };
 }
 
-function ended({ calls, resent, wrong }: Load, samples: readonly Sample[]): Soaked {
-  return { samples, calls, resent, wrong };
+function ended({ calls, resent, wrong }: Load, samples: readonly Sample[], miscounts: readonly string[] = []): Soaked {
+  return { samples, calls, resent, wrong, miscounts };
 }
 
 export type RoundsOptions = {

@@ -1,5 +1,6 @@
 /** Starts the Redis of a soak run, and measures what it holds. */
 import { Redis } from 'ioredis';
+import { auditNamespace } from '../audit/audit.ts';
 import { startRedis } from '../../test/kit/redis.ts';
 
 /** What the Redis of a run holds: the number of its keys, and its memory in bytes. */
@@ -8,6 +9,8 @@ export type StoreSize = { readonly keys: number; readonly bytes: number };
 export interface SoakStore extends AsyncDisposable {
   readonly url: string;
   size(): Promise<StoreSize>;
+  /** Compares every counter of a namespace with what is there. Returns a sentence for each difference. */
+  audit(namespace: string): Promise<readonly string[]>;
 }
 
 /** Starts a Redis that persists nothing. Disposing it stops the process and removes its folder. */
@@ -20,6 +23,7 @@ export async function startStore(): Promise<SoakStore> {
       const [keys, memory] = await Promise.all([client.dbsize(), client.info('memory')]);
       return { keys, bytes: Number(/^used_memory:(\d+)/m.exec(memory)?.[1] ?? NaN) };
     },
+    audit: async (namespace) => (await auditNamespace({ urls: [server.url], namespace })).wrong,
     async [Symbol.asyncDispose]() {
       client.disconnect();
       await server.stop();

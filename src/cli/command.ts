@@ -8,8 +8,7 @@ import { buildCommand, type Command, type CommandContext } from '@stricli/core';
 import { systemClock } from '../clients/link/platform.ts';
 import { isRecord } from '../protocol/json.ts';
 import { visibleLine } from '../protocol/visible-text.ts';
-import { OperatorFailure, usageFailure } from './failure.ts';
-import { EXIT, messageOf, type ExitCode, type Io } from './io.ts';
+import { EXIT, OperatorFailure, messageOf, usageFailure, type ExitCode, type Io } from './io.ts';
 import { OUTPUTS, SHARED_FLAGS, type Flag, type OperatorRun, type Output, type Verb } from './output.ts';
 import { openRelay, type OperatorRelay } from './relay.ts';
 

@@ -9,8 +9,7 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { isRecord } from '../protocol/json.ts';
-import { OperatorFailure, usageFailure } from './failure.ts';
-import { EXIT, isHttpUrl } from './io.ts';
+import { OperatorFailure, usageFailure, EXIT, isHttpUrl } from './io.ts';
 
 export type RelayFlags = Readonly<Record<string, string | undefined>>;
 type Env = Readonly<Record<string, string | undefined>>;

@@ -8,8 +8,7 @@ import { BACKOFF_BASE_MS, BACKOFF_CAP_MS, backoffMs, sleep, type Clock } from '.
 import { parseObject, requestRelay, trimUrl, type HttpAnswer } from '../clients/link/relay-request.ts';
 import { createSseParser } from '../clients/site/sse.ts';
 import { readSettings, type RelayFlags, type RelaySettings } from './contexts.ts';
-import { OperatorFailure, exitOfCode, exitOfProblem, usageFailure } from './failure.ts';
-import { EXIT } from './io.ts';
+import { OperatorFailure, exitOfCode, exitOfProblem, usageFailure, EXIT } from './io.ts';
 
 /** The parameters of a REST route. Those that are undefined are not sent. */
 export type RelayQuery = Readonly<Record<string, string | undefined>>;

@@ -86,7 +86,10 @@ const CALL_ADDRESS = ['user/client/command'];
 const CLIENT_ADDRESS = ['user/client'];
 const TOKEN_FLAGS = ['tokenFile', 'tokenCommand'] as const;
 
-/** All verbs of operators. The commands, their help, shell completion and the table of docs/cli.md are made from it. */
+/**
+ * All verbs for operators. The routes of the command line, its help, shell completion and the table of docs/cli.md are
+ * made from this list.
+ */
 export const VERBS: readonly Verb[] = [
   // About the relay itself: its state, its nodes and its capacity.
   {

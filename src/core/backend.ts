@@ -95,9 +95,13 @@ export type ConnectionEvent = {
 };
 /**
  * A hint that a command changed. Listeners read the record again. `progress`: the latest progress, if the change is a
- * report of progress; otherwise null.
+ * report of progress; otherwise null. `number`: the number that the client gave this report, if it numbers them.
  */
-export type CommandHint = { readonly key: CommandKey; readonly progress: JsonText | null };
+export type CommandHint = {
+  readonly key: CommandKey;
+  readonly progress: JsonText | null;
+  readonly number?: number | undefined;
+};
 
 /** The event type of each topic. */
 export type Topics = {
@@ -105,7 +109,7 @@ export type Topics = {
   [command: `command:${string}`]: CommandHint;
   /** The events of commands that match one filter; the topic ends with the key of the filter. */
   [feed: `events:${string}`]: CommandEvent;
-  /** What the listeners of one node want to hear. Nodes announce it to each other. */
+  /** Which command events the listeners of one node want. Nodes announce this to each other. */
   listening: Listening;
   /** The events of one site; the topic ends with its `siteKeyText`. */
   [site: `site:${string}`]: SiteEvent;

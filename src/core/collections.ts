@@ -6,8 +6,8 @@ import type { ClientKey } from './ids.ts';
 import type { Clock } from './ports.ts';
 
 /**
- * The least number of deletes after which the inner table is renewed. A table with more items left is renewed after as
- * many deletes as it has items, so that copying costs amortised constant time.
+ * The inner table is renewed after this many deletes, or after as many deletes as it has items left, if they are more.
+ * So the copying costs amortised constant time.
  */
 const RENEW_AFTER = 128;
 
@@ -151,14 +151,14 @@ export class ByClient<V> {
   }
 }
 
-// A map with a bounded number of entries and, if wanted, a bounded age of each: the cache of the relay.
+// A map with a bounded number of entries and, optionally, a bounded age of each entry. The relay's caches use it.
 
 type BoundedMapOptions = {
-  /** The most entries, at least 1. Beyond it the oldest is evicted. */
+  /** The most entries, at least 1. If there are more, the oldest one is evicted. */
   readonly most: number;
   /** What makes an entry the youngest: only setting it (the default), or also reading it. */
   readonly order?: 'set' | 'used';
-  /** For how many milliseconds an entry lives after it was set; absent: until it is evicted or deleted. */
+  /** How many milliseconds an entry lives after it was set; absent: until it is evicted or deleted. */
   readonly ttl?: { readonly ms: number; readonly clock: Pick<Clock, 'monotonic'> };
 };
 
@@ -166,9 +166,9 @@ type BoundedMapOptions = {
 type Entry<K, V> = { readonly key: K; value: V; setAt: number; older: Entry<K, V> | null; younger: Entry<K, V> | null };
 
 /**
- * A map that evicts its oldest entry when it has more than `most`. An entry with a TTL is never returned `ttl.ms` or
- * more milliseconds after it was set: that time has elapsed, whatever the wall clock shows. Every method takes
- * amortised constant time. Entries that outlived their TTL are dropped when they are read, or evicted in order.
+ * A map that evicts its oldest entry when it has more than `most`. With a TTL, an entry is no longer returned once
+ * `ttl.ms` milliseconds of elapsed time (`Clock.monotonic`) have passed since it was set. Such an entry is dropped when
+ * it is read, or when it is the oldest and another one needs room. Every method takes amortised constant time.
  */
 export class BoundedMap<K, V> {
   readonly #options: BoundedMapOptions;

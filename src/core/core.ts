@@ -21,8 +21,7 @@ import { createContexts } from './contexts/contexts.ts';
 import { createDedup } from './dedup/dedup.ts';
 import { serverInfo, type Deps } from './deps.ts';
 import { fail } from './errors.ts';
-import { createHistories } from './history/history.ts';
-import { createPayloadStorage } from './history/payloads.ts';
+import { createHistories, createPayloadStorage } from './history/history.ts';
 import { createIngest } from './ingest/ingest.ts';
 import { AUDIT_KEEP_MS, AUDIT_ROWS, READ_TURNS } from './limits.ts';
 import { thenDo, type MaybePromise } from './maybe-promise.ts';
@@ -31,8 +30,7 @@ import type { Cancel, EventLoop } from './ports.ts';
 import { createReveals } from './reveal/reveal.ts';
 import { fullShares, sharesInUse, type ShareName, type SharesInUse } from './shares/shares.ts';
 import { ReadTurns, createDocumentTurns } from './shares/turns.ts';
-import { createProjector } from './sites/registry.ts';
-import { createSites } from './sites/sites.ts';
+import { createProjector, createSites } from './sites/sites.ts';
 import { createUsers } from './users/users.ts';
 
 export type { Requester } from './auth/principal.ts';
@@ -51,7 +49,7 @@ export type * from './sites/sites.ts';
 export type * from './users/users.ts';
 
 type CoreOptions = Omit<Deps, 'readTurns' | 'events' | 'audit' | 'reveal' | 'tracing'> & {
-  /** The event loop of the process, to which long reads step back. */
+  /** The event loop of the process, to which long reads yield. */
   readonly loop: EventLoop;
   /** Records spans. Absent: nothing is traced. */
   readonly tracing?: Deps['tracing'];
@@ -82,12 +80,13 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
   const correlator = new Correlator(deps.metrics);
   const keeper = createPayloadStorage(deps);
   const acts = createActs(deps, keeper);
-  const outbox = createStoreRetryQueue(deps);
-  const dispatcher = new Dispatcher(deps, outbox);
+  const retryQueue = createStoreRetryQueue(deps);
+  const dispatcher = new Dispatcher(deps, retryQueue);
   const questions = new NodeQuestions(deps);
   const series = createSeries(deps, questions);
   sampleNode(deps, dispatcher, correlator);
-  const { isDraining, ...life } = createLifecycle({ deps, correlator, dispatcher, acts, outbox, questions, series });
+  const lifecycleParts = { deps, correlator, dispatcher, acts, retryQueue, questions, series };
+  const { isDraining, ...lifecycle } = createLifecycle(lifecycleParts);
   const calls = { deps, correlator, acts, keeper, dispatcher, isDraining };
   const inUse = (): MaybePromise<SharesInUse> => sharesInUse(shares, backend.sharesInUse);
   return {
@@ -119,17 +118,17 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
     delivery: createDeliveries(deps, dispatcher),
     /** What the nodes counted and measured over time. */
     series: { read: series.read },
-    links: createLinks({ deps, dispatcher, acts, retryQueue: outbox, isDraining, questions }),
+    links: createLinks({ deps, dispatcher, acts, retryQueue, isDraining, questions }),
     sites: createSites(calls),
-    /** Runs the documents that read, with turns between users. */
+    /** Runs documents that only read; users take turns. */
     documents: createDocumentTurns({ shares, loop }),
     /** The resources that each user holds in this process. */
     shares,
-    /** How much of each share is in use, where the store counts in all nodes. */
+    /** How much of each share is in use: in all nodes if the store counts the share, otherwise in this process. */
     sharesInUse: inUse,
     /** The shares whose total is used up. They refuse users who hold much; the node still takes new traffic. */
     fullShares: (): MaybePromise<readonly ShareName[]> => thenDo(inUse(), (amounts) => fullShares(shares, amounts)),
-    ...life,
+    ...lifecycle,
     get draining(): boolean {
       return isDraining();
     },
@@ -155,12 +154,12 @@ type LifecycleParts = {
   readonly correlator: Correlator;
   readonly dispatcher: Dispatcher;
   readonly acts: DeliveryActs;
-  readonly outbox: StoreRetryQueue;
+  readonly retryQueue: StoreRetryQueue;
   readonly questions: NodeQuestions;
   readonly series: Pick<Series, 'start'>;
 };
 
-function createLifecycle({ deps, correlator, dispatcher, acts, outbox, questions, series }: LifecycleParts) {
+function createLifecycle({ deps, correlator, dispatcher, acts, retryQueue, questions, series }: LifecycleParts) {
   const { backend } = deps;
   let draining = false;
   let cancels: Cancel[] = [];
@@ -195,7 +194,7 @@ function createLifecycle({ deps, correlator, dispatcher, acts, outbox, questions
       draining = true;
       if (backend.capabilities.shared) await releaseWaits({ deps, correlator });
       else await endWaits({ deps, acts, waiting: correlator.size });
-      outbox.stop();
+      retryQueue.stop();
       for (const cancel of cancels.splice(0)) cancel();
     },
     /** Throws `draining`, `store_full` or `store_unavailable` if this node should get no new traffic. */

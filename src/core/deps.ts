@@ -32,7 +32,7 @@ export type Deps = {
    * Bounds how many large reads of the store run at the same time, so that no user waits behind all reads of another.
    */
   readonly readTurns: ReadTurns;
-  /** The event loop of the process, to which long reads step back. */
+  /** The event loop of the process, to which long reads yield. */
   readonly loop: EventLoop;
   /** Whether administrators may read the raw sample of history. */
   readonly rawMessages: boolean;

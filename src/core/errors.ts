@@ -29,8 +29,8 @@ export type ErrorDetails = {
 
 /**
  * Why a token or a ticket was refused. `claims`: a required claim is missing or has the wrong type. `key_unknown`: the
- * key set has no such key. `keys_unavailable`: the key set could not be fetched. `grant` and `ticket`: it does not
- * exist or has ended.
+ * key set has no such key. `keys_unavailable`: the key set could not be fetched. `grant` and `ticket`: the grant of the
+ * token, or the ticket, does not exist or has ended.
  */
 export type TokenFault =
   | 'malformed'
@@ -104,9 +104,7 @@ export function isStoreUnavailable(error: unknown): boolean {
 
 // Collects the faults of a request's inputs, so that one error names all of them.
 
-/**
- * Throws one `invalid_argument` that names every fault, if there is any. `separator`: what stands between their texts.
- */
+/** Throws one `invalid_argument` that names every fault, if there is any. `separator`: the text between two faults. */
 export function refuseInputs(errors: readonly InputError[], separator = '; '): void {
   if (errors.length === 0) return;
   const texts = errors.map(({ parameter, detail }) => `${parameter}: ${detail}`);

@@ -92,7 +92,7 @@ export function canonicalUser(text: string): string {
 
 /**
  * Whether the text looks like an e-mail address: one `@` that is not the first character, a dot inside the part after
- * it, and no space. Takes time linear in the length, because no regular expression backtracks.
+ * it, and no space. Takes time linear in the length: it uses no regular expression that could backtrack.
  */
 function isEmail(text: string): boolean {
   const at = text.indexOf('@');

@@ -75,9 +75,7 @@ function sortedJson(value: unknown): string {
   return `${text}}`;
 }
 
-/**
- * Matches text that is not all ASCII. The regular expression takes a third of the time of a loop over the characters.
- */
+/** Matches a character that is not ASCII. The regular expression takes a third of the time of a loop over a text. */
 const BEYOND_ASCII = /[^\x00-\x7f]/;
 
 /** Returns the length of a text as UTF-8, in bytes, without encoding it. */
@@ -206,7 +204,7 @@ function put(built: Record<string, unknown>, name: string, value: unknown): void
   else built[name] = value;
 }
 
-// Computes the canonical text of a JSON text. The relay compares the params of two invocations by it.
+// Computes the canonical text of a JSON text. Two invocations have the same params if the canonical texts are equal.
 
 /**
  * Returns the canonical text of a JSON text; equivalent texts have the same one. It has no white space, members sorted
@@ -219,7 +217,7 @@ export function canonicalText(json: JsonText): string {
   return new Canonical(json).value();
 }
 
-/** Reads a valid JSON text in one pass. */
+/** Writes the canonical text of a valid JSON text in one pass. */
 class Canonical {
   readonly #json: string;
   #at = 0;

@@ -2,7 +2,7 @@
 import { JSON_DEPTH } from '../protocol/json-scan.ts';
 
 // --- pages and samples -----------------------------------------------------------------------------------------------
-/** The most rows of a page: the documented maximum of `limit` of /connections, which holds for every page. */
+/** The most rows of any page. */
 export const PAGE_MAX = 1000;
 export const PAGE_DEFAULT = 100;
 /** The bounds of the sample `/actions`: advertisements, connections, and bytes in all. */
@@ -21,7 +21,7 @@ export const ANSWER_BYTES = 8 * 1024 * 1024;
 export const ANSWER_ROW_BYTES = 1024;
 /** The most bytes of large payloads that one answer fetches from the spill store. Further payloads stay redacted. */
 export const ANSWER_SPILL_BYTES = 16 * 1024 * 1024;
-/** The most rows that a count scans. Beyond that, it is reported as incomplete. */
+/** The most rows that a count scans. A count that stops there is reported as incomplete. */
 export const COUNT_SCAN = 100_000;
 
 // --- names -----------------------------------------------------------------------------------------------------------
@@ -35,13 +35,6 @@ export const TRACE_MAX_CHARS = 256;
 // --- sizes -----------------------------------------------------------------------------------------------------------
 /** The most characters of the reason for a cancel or a disconnect. */
 export const MAX_REASON = 256;
-/** The fewest characters of the reason for revealing a payload. MAX_REASON is the most. */
-export const REVEAL_REASON_MIN = 8;
-/** How many payloads one administrator may reveal with a reason in an hour. */
-export const REVEALS_PER_HOUR = 60;
-/** How many rows the audit keeps, and for how long. */
-export const AUDIT_ROWS = 100_000;
-export const AUDIT_KEEP_MS = 90 * 24 * 3600_000;
 export const MAX_FRAME_BYTES = 1024 * 1024;
 export const MAX_BODY_BYTES = 1024 * 1024;
 /** The most bytes of a payload that is kept with its message. Larger payloads go to the spill store. */
@@ -49,6 +42,27 @@ export const INLINE_PAYLOAD_BYTES = 16 * 1024;
 export const CLIENT_ACTIONS = 256;
 export const ACTION_BYTES = 64 * 1024;
 export const METADATA_BYTES = 16 * 1024;
+/** The most levels of JSON that are accepted: deeper JSON would overflow the stack of a program that reads it later. */
+export { JSON_DEPTH };
+/**
+ * The most members and items that the relay builds from one request or frame, without its payloads, because building
+ * many takes long.
+ */
+export const ENVELOPE_PARTS = 1000;
+/**
+ * The most bytes of params that are compared by their canonical text. Larger params are compared as they are written,
+ * because sorting their members would take long.
+ */
+export const DIGEST_BYTES = 16 * 1024;
+
+// --- audit and reveals -----------------------------------------------------------------------------------------------
+/** How many rows the audit keeps, and for how long. */
+export const AUDIT_ROWS = 100_000;
+export const AUDIT_KEEP_MS = 90 * 24 * 3600_000;
+/** The fewest characters of the reason for revealing a payload. MAX_REASON is the most. */
+export const REVEAL_REASON_MIN = 8;
+/** How many payloads one administrator may reveal with a reason in an hour. */
+export const REVEALS_PER_HOUR = 60;
 
 // --- retention -------------------------------------------------------------------------------------------------------
 export const STREAM_MESSAGES = 10_000;
@@ -96,7 +110,7 @@ export const INBOUND_BYTES_PER_SECOND = 32 * 1024 * 1024;
 /** The token bucket for unsolicited frames: tokens per second, and the size of the bucket. */
 export const FRAME_RATE = 100;
 export const FRAME_BURST = 200;
-/** How many malformed frames, within which time, cause a link to be closed. */
+/** The number of malformed frames within BAD_FRAMES_MS that closes a link. */
 export const BAD_FRAMES = 5;
 export const BAD_FRAMES_MS = 60_000;
 /**
@@ -108,14 +122,16 @@ export const BACK_PRESSURE_CLOSE_BYTES = 8 * 1024 * 1024;
 export const BACK_PRESSURE_MS = 30_000;
 /** The most characters of the header line of a frame: enough for a token of 8192 characters. */
 export const HEADER_CHARS = 16 * 1024;
+
+// --- sockets and sign-in ---------------------------------------------------------------------------------------------
 /**
  * The time after which a socket is closed if its peer reads nothing of a pending answer. Event streams and links have
  * bounds of their own.
  */
 export const READ_NOTHING_MS = 15_000;
 /**
- * The most open sockets without a valid token: per address, and in total. The total is lowered to what the process has
- * descriptors for (`platform/system.ts`). A new socket beyond them evicts another one.
+ * The most open sockets without a valid token: per address, and in total. The total is lower if the process has fewer
+ * file descriptors (`platform/system.ts`). A new socket that exceeds a limit evicts another one.
  */
 export const UNAUTHENTICATED_SOCKETS_PER_ADDRESS = 256;
 export const UNAUTHENTICATED_SOCKETS = 8_192;
@@ -124,18 +140,6 @@ export const SIGN_IN_MS = 10 * 60_000;
 /** How long a sign-in ticket of an operator is valid, and the token that the operator gets for it. */
 export const SIGN_IN_TICKET_SECONDS = 60;
 export const OPERATOR_TOKEN_SECONDS = 8 * 3600;
-/** The most levels of JSON that are accepted: deeper JSON would overflow the stack of a program that reads it later. */
-export { JSON_DEPTH };
-/**
- * The most members and items that the relay builds from one request or frame, without its payloads, because building
- * many takes long.
- */
-export const ENVELOPE_PARTS = 1000;
-/**
- * The most bytes of params that are compared by their canonical text. Larger params are compared as they are written,
- * because sorting their members would take long.
- */
-export const DIGEST_BYTES = 16 * 1024;
 
 // --- commands --------------------------------------------------------------------------------------------------------
 /** The most commands of one client that are not dispatched yet. */
@@ -145,14 +149,16 @@ export const RESERVATIONS_PER_SCOPE = 10_000;
 export const CONNECT_WITHIN_MS = { default: 0, min: 0, max: 300_000 } as const;
 export const RESPOND_WITHIN_MS = { default: 30_000, min: 1_000, max: 300_000 } as const;
 export const AWAIT_WITHIN_MS = { default: 30_000, min: 0, max: 600_000 } as const;
+/** How long a subscription to the updates of a command may wait for its admission. */
+export const ADMITTED_WITHIN_MS = { default: 0, min: 0, max: 60_000 } as const;
 /**
  * The range of the age at which pending RPCs raise an alert. It begins at the interval of the checks and ends at the
  * longest life of a command.
  */
 export const OLDER_THAN_MS = { default: 30_000, min: 1_000, max: 600_000 } as const;
 /**
- * The default of the idempotency window, and the range of its setting. Within the window after its end a command's id
- * is remembered, so that it does not run again.
+ * The default of the idempotency window, and the range of its setting. The id of an ended command is remembered for the
+ * length of this window, so that the command does not run again.
  */
 export const TERMINAL_MS = 3600_000;
 export const TERMINAL_RANGE_MS = { min: 60_000, max: 24 * 3600_000 } as const;
@@ -230,8 +236,8 @@ export const INGEST_BATCH = 100;
  */
 export const SPILL_BYTES = 1024 * 1024 * 1024;
 /**
- * How long after a search for expired objects a write to a spill store in a directory or in memory begins the next one.
- * A full store in memory searches at each write.
+ * The shortest time between two searches for expired objects in a spill store in a directory or in memory. A write
+ * begins the search. If a store in memory is full, each write searches.
  */
 export const SPILL_CLEAN_MS = 60_000;
 
@@ -246,8 +252,7 @@ export const CLIENT_WINDOWS = 100;
 export const WORKER_LIST = 1000;
 export const TITLE_MAX_CHARS = 256;
 
-// The bounds of metrics and their series.
-
+// --- series of metrics -----------------------------------------------------------------------------------------------
 /**
  * The most series in one answer, and the most points of each. A request without a step gets at most
  * SERIES_POINTS_DEFAULT points.
@@ -263,8 +268,7 @@ export const SERIES_ANSWER_CHARS = 1024 * 1024;
 /** The most admission scopes of the policy that `/metrics` names: those with the most reservations. */
 export const SHOWN_SCOPES = 20;
 
-// The bounds of filters, samples and live feeds for operators.
-
+// --- filters, samples and live feeds for operators -------------------------------------------------------------------
 /** The most labels that a filter may name, and the most characters of one, `key=value`. */
 export const LABELS_PER_FILTER = 8;
 export const LABEL_MAX_CHARS = 256;
@@ -290,17 +294,25 @@ export const RECONNECT_CLIENTS = 20_000;
 /** The most clients that `flapping` lists. */
 export const FLAPPING_MAX = 100;
 
-// The bounds of GraphQL documents and subscriptions.
-
-// --- subscriptions ---------------------------------------------------------------------------------------------------
+// --- subscriptions and event streams ---------------------------------------------------------------------------------
 /** The most events in the queue of a subscription (documented: 100). A full queue drops its oldest event. */
 export const SUBSCRIPTION_QUEUE = 100;
 export const SSE_PER_PRINCIPAL = 10;
 export const SSE_PER_ADMIN = 200;
 export const SSE_OPERATIONS = 100;
 export const SSE_PING_MS = 20_000;
+/** How long a single-connection event stream stays reserved without being opened. */
+export const SSE_RESERVATION_MS = 30_000;
+/**
+ * The most characters, approximately, of one chunk of an event stream. The events of one tick are merged up to this
+ * length. Node buffers as many characters for a socket before it reports back-pressure. A slow reader therefore costs
+ * at most twice this length in its socket, besides its queue.
+ */
+export const SSE_MERGE_CHARS = 64 * 1024;
+/** The time after which an event stream is closed if its reader has taken nothing. */
+export const SSE_STALL_MS = 5 * SSE_PING_MS;
 
-// --- documents -------------------------------------------------------------------------------------------------------
+// --- GraphQL documents -----------------------------------------------------------------------------------------------
 export const QUERY_DEPTH = 12;
 export const QUERY_TOKENS = 4000;
 /**
@@ -344,20 +356,12 @@ export const QUERY_MS = 10_000;
 /** How many parsed and compiled documents are cached, and the most characters of one of them. */
 export const QUERY_CACHE = 500;
 export const QUERY_CACHE_CHARS = 16 * 1024;
-/** How long a single-connection event stream stays reserved without being opened. */
-export const SSE_RESERVATION_MS = 30_000;
-/**
- * The most characters, approximately, of one chunk of an event stream. The events of one tick are merged up to this
- * length. Node buffers as many characters for a socket before it reports back-pressure. A slow reader therefore costs
- * at most twice this length in its socket, besides its queue.
- */
-export const SSE_MERGE_CHARS = 64 * 1024;
-/** The time after which an event stream is closed if its reader has taken nothing. */
-export const SSE_STALL_MS = 5 * SSE_PING_MS;
 
+// --- reads and documents in progress ---------------------------------------------------------------------------------
 /**
  * The most reads of pages that run on the store at the same time, and the most of one requester. One page takes up to
- * PAGE_READ_BYTES, so at most 40 MiB are in transit. The same bounds hold for documents in progress that are not small.
+ * PAGE_READ_BYTES, so at most 40 MiB are in transit. The same bounds hold for documents in progress whose cost is above
+ * DOCUMENT_SMALL_COST.
  */
 export const READ_TURNS = { atOnce: 8, perHolder: 2 } as const;
 /**
@@ -365,7 +369,6 @@ export const READ_TURNS = { atOnce: 8, perHolder: 2 } as const;
  * a page that is too large for an answer is cut at that bound first.
  */
 export const PAGE_READ_BYTES = 5 * 1024 * 1024;
-
 /**
  * What the documents that begin in one turn of the event loop may cost together. A dearer document begins alone. A unit
  * of cost takes at most 2.5 microseconds, so such a turn takes at most 25 milliseconds.
@@ -384,16 +387,15 @@ export const READING_BYTES = 16 * 1024 * 1024;
  */
 export const ROWS_LOADED_TOGETHER = 1_000;
 
+// --- pending RPCs ----------------------------------------------------------------------------------------------------
 /** The minimum age of the waits that a listing of pending RPCs shows. */
 export const MIN_AGE_MS = { default: 0, min: 0, max: 86_400_000 } as const;
-
 /** How long a node waits for the answer of another node about the waits of that node's callers. */
 export const WAITS_ASK_MS = 1_000;
 /** The most characters of that answer. */
 export const WAITS_ANSWER_CHARS = 4 * 1024 * 1024;
 
-// The bounds of sites, their sessions and grants.
-
+// --- sites, sessions and grants --------------------------------------------------------------------------------------
 export const SITES_PER_USER = 100;
 export const SESSIONS_PER_SITE = 1000;
 export const GRANTS_PER_SESSION = 100;

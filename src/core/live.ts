@@ -1,12 +1,15 @@
-/** Live sequences of events: subscriptions, the queue behind each, and how several requesters share one. */
-import type { Cancel } from './ports.ts';
+/**
+ * Live sequences of events: subscriptions, the queue behind each, how several requesters share one, and the listeners
+ * to which the buses of both backends deliver.
+ */
+import type { Cancel, Log } from './ports.ts';
 import type { CallboardError } from './errors.ts';
 import { SUBSCRIPTION_QUEUE } from './limits.ts';
 
 /**
  * One event of a subscription. `missed`: the number of events that the subscriber did not get since the previous one.
- * An interruption between nodes counts as one, because nobody knows how many events were lost in it, so `missed` is a
- * lower bound.
+ * It is a lower bound: an interruption between nodes counts as one event, because the number of events that it lost is
+ * unknown.
  */
 export type LiveEvent<T> = { readonly event: T; readonly missed: number };
 
@@ -37,9 +40,8 @@ export type SharedSubscription<T> = {
   /** The key of the sequence. Two requesters have the same key if and only if they receive the same events. */
   readonly key: string;
   /**
-   * Calls `push` with each event from now on until cancelled, and with the number of events that were lost before it
-   * (default 0). The subscription belongs to no requester and may outlive
-   * each of them.
+   * Calls `push` with each event from now on until cancelled, and with the number of events that were lost before that
+   * event (default 0). The subscription belongs to no requester and may outlive each of them.
    */
   readonly listen: (push: (event: T, missed?: number) => void) => Cancel;
   readonly lifetime: Lifetime;
@@ -140,4 +142,54 @@ export function subscribeTo<T>({ listen, lifetime }: SharedSubscription<T>): Sub
   const stop = listen(feed.push);
   lifetime.endWith(feed);
   return feed.subscription;
+}
+
+type Listener = (event: never) => void;
+
+export type Listeners = ReturnType<typeof createListeners>;
+
+/**
+ * Creates an empty table. `changed`: called with a topic when its first listener is added, and when its last one is
+ * removed.
+ */
+export function createListeners(log: Log, changed: (topic: string) => void) {
+  const topics = new Map<string, Set<Listener>>();
+  const toInterrupt = new Map<Listener, () => void>();
+  return {
+    has: (topic: string) => topics.has(topic),
+    /**
+     * Calls the listeners of the topic. `event` is of the type that core declares for the topic. If a listener throws,
+     * the others still get the event.
+     */
+    deliver(topic: string, event: unknown): void {
+      for (const listener of topics.get(topic) ?? []) {
+        try {
+          (listener as (event: unknown) => void)(event);
+        } catch (error) {
+          log.error({ err: error, topic }, 'a listener failed');
+        }
+      }
+    },
+    /** Tells all listeners that events of other nodes may have been lost. */
+    interrupted(): void {
+      for (const tell of toInterrupt.values()) tell();
+    },
+    /** Adds a listener. Until it is removed, the method `interrupted` calls the function `interrupted`. */
+    add(topic: string, listener: Listener, interrupted?: () => void): Cancel {
+      const known = topics.get(topic);
+      const listeners = known ?? new Set<Listener>();
+      // A new function for each call, so that one function may listen twice.
+      const own: Listener = (event) => listener(event);
+      listeners.add(own);
+      topics.set(topic, listeners);
+      if (interrupted) toInterrupt.set(own, interrupted);
+      if (!known) changed(topic);
+      return () => {
+        toInterrupt.delete(own);
+        if (!listeners.delete(own) || listeners.size > 0) return;
+        topics.delete(topic);
+        changed(topic);
+      };
+    },
+  };
 }

@@ -256,8 +256,8 @@ function text(type: MetricType, name: MetricName, shown: Pick<MetricText, 'expos
 }
 
 // The buckets of every histogram. They are log-linear, eight for each doubling, from 1 ms to the longest life of a
-// command, so a quantile is at most 6 % off. Each bound that Prometheus shows is also the bound of a bucket, so that
-// both views count the same.
+// command, so a quantile is at most 6 % off. Each bound that `/metrics` shows is also the bound of a bucket, so that
+// `/metrics` and the series count the same.
 
 /** The upper bounds that `/metrics` shows, in milliseconds. */
 export const SHOWN_BOUNDS_MS: readonly number[] = [
@@ -336,8 +336,8 @@ export function durationOf(bucket: number): number {
 }
 
 /**
- * Returns the smallest duration in milliseconds that is not exceeded by the fraction `quantile` of all counted
- * durations. `counts`: the number of durations in each bucket. Null if there are none.
+ * Returns a quantile of the counted durations, in milliseconds: the smallest duration such that the fraction `quantile`
+ * of all durations is not longer. `counts`: the number of durations in each bucket. Null if there are none.
  */
 export function quantileOf(counts: ArrayLike<number>, quantile: number): number | null {
   let total = 0;

@@ -20,9 +20,9 @@ export type PageRequest = {
   /** The position after which the page starts; null: it starts at the first row. */
   readonly after: Position | null;
   /**
-   * Whether the answer was given up, because its requester hung up or its time is over. A store that needs several
-   * calls for a page asks before each of them, and rejects with `store_unavailable` once it is true. Absent: the page
-   * is read to its end.
+   * Returns whether the answer was given up, because its requester hung up or its time is over. A store that needs
+   * several calls for a page checks this before each of them, and then rejects with `store_unavailable`. Absent: the
+   * answer is never given up.
    */
   readonly stopped?: (() => boolean) | undefined;
 };
@@ -98,7 +98,7 @@ export function comparePositions(a: Position, b: Position): number {
   return a.length - b.length;
 }
 
-/** Returns the end that comes first, of two pages that are merged into one; null: both reach the end of their rows. */
+/** Returns the earlier one of the ends of two pages that are merged; null if both reach the end of their rows. */
 export function nearerEnd(a: Position | null, b: Position | null): Position | null {
   if (a === null || b === null) return a ?? b;
   return comparePositions(a, b) <= 0 ? a : b;
@@ -207,7 +207,7 @@ export class Cursors {
     return JSON.parse(this.#crypto.fromBase64Url(body) ?? '[]') as Position;
   }
 
-  /** Makes a page of a store's scan, with `view` of each row. `read`: the source of the rows, and when it was read. */
+  /** Makes a page from the scan of a store. The page has `view` of each row. The pair names the source of the rows. */
   page<T, U = T>(listing: Listing, scan: Scan<T>, [source, asOf]: SourceRead, view: (row: T) => U): Page<U> {
     const own = observed(source, asOf, scan.rows.length, scan.cut ? SCAN_BUDGET : null);
     return {

@@ -7,9 +7,9 @@ export type Cancel = () => void;
 /**
  * Time as a port. `now` is wall time in epoch milliseconds; it may be set forward or back by any amount. `monotonic` is
  * the time that elapsed since an arbitrary start, in milliseconds with fractions: it never goes back, and a step of the
- * wall clock does not change it. Rates, cooldowns and lifetimes of cached values are measured by `monotonic`; what
- * other processes or people read has times of `now`. Timers run on the monotonic source too. A callback of `after` runs
- * at most once and never before `after` has returned.
+ * wall clock does not change it. Rates, cooldowns and lifetimes of cached values are measured by `monotonic`. Times
+ * that other processes or people read come from `now`. Timers use monotonic time too. A callback of `after` runs at
+ * most once and never before `after` has returned.
  */
 export interface Clock {
   now(): number;
@@ -61,7 +61,7 @@ export type SpanAttributes = { [name: string]: string | number | boolean };
 export type SpanEnd = {
   /** Replaces the name that the span was started with. */
   readonly name?: string;
-  /** Whether the work failed, as far as this span tells. */
+  /** Whether the span is marked as failed. */
   readonly failed: boolean;
   readonly attributes: SpanAttributes;
 };
@@ -95,7 +95,7 @@ export interface Tracing {
 
 // The port for the event loop of the process.
 
-/** Lets work that may take long step back for other work. Tests implement it to decide when the loop goes on. */
+/** Lets long work yield to other work. Tests implement this port to decide when the long work continues. */
 export interface EventLoop {
   /**
    * Calls `run` once, after the loop has handled the input and the timers that are ready now. Never in the same tick.

@@ -43,10 +43,10 @@ export class TokenBucket {
   }
 
   /**
-   * Takes tokens for what has happened already, also more than there are: the balance may become negative. Returns the
-   * milliseconds until the balance is not negative any more; 0: it is not negative. A negative number gives tokens
-   * back. The clock is read only while the balance is negative, so that in `t` seconds up to
-   * `2 * burst + t * perSecond` tokens pass without a wait.
+   * Takes tokens for something that has already happened, even more tokens than there are: the balance may become
+   * negative. Returns the milliseconds until the balance is no longer negative; 0 if it is not negative now. A negative
+   * number of tokens gives tokens back. The bucket is refilled only while the balance is negative, so that in `t`
+   * seconds up to `2 * burst + t * perSecond` tokens pass without a wait.
    */
   charge(tokens: number): number {
     this.#tokens -= tokens;
@@ -54,8 +54,8 @@ export class TokenBucket {
   }
 
   /**
-   * Takes tokens as `charge` does, and returns 0, unless the balance is negative already: then it takes nothing, and
-   * returns the milliseconds until the balance is not negative any more.
+   * If the balance is not negative, takes tokens as `charge` does and returns 0. Otherwise takes nothing and returns
+   * the milliseconds until the balance is no longer negative.
    */
   admit(tokens: number): number {
     const wait = this.#tokens >= 0 ? 0 : this.#debtMs();
@@ -130,8 +130,8 @@ export class SlidingWindow {
 }
 
 /**
- * The rates of at most `most` names, such as addresses. Beyond that, the least recently used rate is forgotten, and
- * with it what it had counted.
+ * The rates of at most `most` names, such as addresses. If there are more, the least recently used rate is forgotten,
+ * with everything that it counted.
  */
 export class RateTable<R> {
   readonly #create: () => R;

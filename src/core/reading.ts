@@ -1,6 +1,6 @@
 /**
- * Remembers what one document reads of a store for its other fields, bounds its loads, and stops them once the answer
- * is given up.
+ * The reads of one GraphQL document from a store: remembers what was read for other fields of the document, bounds the
+ * loads in progress, and refuses further reads once nobody waits for the answer.
  */
 import { CallboardError } from './errors.ts';
 import { READING_BYTES, ROWS_LOADED_TOGETHER } from './limits.ts';
@@ -45,9 +45,9 @@ export class DocumentReading {
   }
 
   /**
-   * Calls `load`, which reads about `rows` rows of the store. The loads that are in progress at the same time have at
-   * most ROWS_LOADED_TOGETHER rows, so that their answers are not decoded in one turn of the event loop; a larger one
-   * is alone. Loads of few rows begin in the tick of their call, and so share a round trip.
+   * Calls `load`, which reads about `rows` rows of the store. All loads in progress together have at most
+   * ROWS_LOADED_TOGETHER rows, so that not too many answers are decoded in one turn of the event loop. A load of more
+   * rows runs alone. Loads of few rows begin in the tick of their call, and so share a round trip.
    */
   load<T>(rows: number, load: () => Promise<T>): Promise<T> {
     return this.#loads.run(rows, () => {

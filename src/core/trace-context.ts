@@ -114,7 +114,7 @@ export function traceLogFields(context: TraceContext | null | undefined): TraceL
   return { trace_id: context.traceId, span_id: context.parentSpanId, trace_flags: context.traceFlags };
 }
 
-/** Does the same as `traceLogFields` for a command: names the span of its call, or else what its caller gave. */
+/** Does the same as `traceLogFields` for a command: names the span of its call, or else the trace of its caller. */
 export function commandTraceFields({
   callSpan,
   ...given

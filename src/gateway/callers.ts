@@ -5,7 +5,8 @@
 import { requireScope, type Principal } from '../core/auth/principal.ts';
 import { endOf } from '../core/calls/call.ts';
 import { ChurnMap } from '../core/collections.ts';
-import type { Core, HangUp, Invocation, OnStage } from '../core/core.ts';
+import type { Command } from '../core/commands/command.ts';
+import type { AwaitRequest, CallerSide, Core, HangUp, Invocation, OnStage } from '../core/core.ts';
 import { invalid, notFound, notFoundError } from '../core/errors.ts';
 import type { CommandKey } from '../core/ids.ts';
 import { CALLER_UNANSWERED } from '../core/limits.ts';
@@ -128,6 +129,7 @@ export class Callers {
       // A request for the first stage only does not listen for later stages.
       onAdmitted: frame.stages === 'first' ? sendStage : undefined,
       onStage: frame.stages === 'first' ? undefined : sendStage,
+      onProgress: progressSender(this.#writer, frame),
     });
     this.#answerWith(frame, invoked, asking, sendStage);
   }
@@ -146,10 +148,11 @@ export class Callers {
       signal: asking.signal,
       onAdmitted: frame.stages === 'first' ? sendStage : undefined,
       onStage: frame.stages === 'first' ? undefined : sendStage,
+      onProgress: progressSender(this.#writer, frame),
     };
-    const awaited = core.rpc.await(requester, request);
-    const shown = requester.kind === 'admin' ? recorded(core, requester, awaited) : awaited;
-    this.#answerWith(frame, shown, asking, sendStage);
+    const awaited =
+      requester.kind === 'admin' ? awaitAsAdmin(core, requester, request) : core.rpc.await(requester, request);
+    this.#answerWith(frame, awaited, asking, sendStage);
   }
 
   #cancel(frame: Cancel, requester: Principal, { signal, fail }: Asking): void {
@@ -211,20 +214,22 @@ export class Callers {
 }
 
 /**
- * Waits for the result of an administrator's `await`. If another requester made the call, first records in the audit
- * that the administrator reads the result; throws `forbidden` if administrators may not read payloads in this way.
+ * Carries out an administrator's `await`. If another requester made the call, first records in the audit that the
+ * administrator reads its payload; throws `forbidden` if administrators may not read payloads in this way. That is done
+ * before any progress is sent, or else before the result is.
  */
-async function recorded(
-  core: Core,
-  requester: Principal,
-  awaited: Promise<Invocation | null>,
-): Promise<Invocation | null> {
-  const invocation = await awaited;
-  if (!invocation || !('command' in invocation) || invocation.result === null) return invocation;
-  const { command } = invocation;
-  const { userId, clientId, commandId } = command;
-  if (!core.reveals.ownsCall(requester, command))
-    await core.reveals.read(requester, { userId, clientId, commandId }, null);
+async function awaitAsAdmin(core: Core, requester: Principal, request: AwaitRequest): Promise<Invocation | null> {
+  const { userId, clientId, commandId } = request;
+  const record = async (command: Command | null): Promise<void> => {
+    if (command && !core.reveals.ownsCall(requester, command))
+      await core.reveals.read(requester, { userId, clientId, commandId }, null);
+  };
+  if (request.onProgress) {
+    await record(await core.delivery.command(requester, request));
+    return core.rpc.await(requester, request);
+  }
+  const invocation = await core.rpc.await(requester, request);
+  if (invocation && 'command' in invocation && invocation.result !== null) await record(invocation.command);
   return invocation;
 }
 
@@ -236,6 +241,18 @@ function stageSender(writer: FrameWriter, { ref, stages }: Invoke | Await): OnSt
     if (stage === lastSent || (stages === 'first' && lastSent !== null)) return;
     lastSent = stage;
     writer.send({ type: 'stage', ref, command_id: commandId, stage });
+  };
+}
+
+/**
+ * Returns the function that sends progress; undefined if the request has no `progress`. A report that finds the caller's
+ * socket behind is dropped: the caller sees the gap in the numbers, and its answers do not wait behind progress.
+ */
+function progressSender(writer: FrameWriter, { ref, progress }: Invoke | Await): CallerSide['onProgress'] {
+  if (progress !== true) return undefined;
+  return ({ commandId, payload, number }) => {
+    if (writer.behind) return;
+    writer.send({ type: 'progress', ref, command_id: commandId, number: number ?? undefined }, payload);
   };
 }
 

@@ -74,7 +74,7 @@ const RECONNECT_DELAY_MS: Readonly<Partial<Record<CloseReason, () => number>>> =
 /** The codes of errors with which a socket fails because its peer, or a machine between, has reset the connection. */
 const RESETS: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED']);
 
-/** Returns why a socket that ended without a close frame is gone. `error`: what it failed with; null: it only ended. */
+/** Returns why a socket that ended without a close frame is gone. `error`: its error; null: it ended without one. */
 export function causeOfSocket(error: Error | null): DisconnectCause {
   if (error === null) return 'lost';
   return 'code' in error && RESETS.has(error.code) ? 'reset' : 'error';

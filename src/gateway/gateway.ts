@@ -1,6 +1,6 @@
 /**
  * The WebSocket endpoint: accepts or rejects upgrades to `/connect`, finds out the addresses of peers, and owns the
- * open links. link.ts handles their frames.
+ * open links. link.ts runs each of them.
  */
 import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -25,7 +25,7 @@ export type GatewayOptions = OriginRule & {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly clock: Clock;
-  /** The most sockets that may be open without `welcome` at the same time; default: the total of the share `links`. */
+  /** The most open sockets that are not welcomed yet; default: the total of the share `links`. */
   readonly maxUnopened?: number;
   /** The inbound byte rates of users; default: INBOUND_BYTES_PER_SECOND for each user. */
   readonly inbound?: ByteRates;
@@ -180,8 +180,8 @@ export type UpgradeRefusal = {
 const LINGER_MS = 1_000;
 
 /**
- * Rejects a request on a raw socket with a problem+json response, as the HTTP handlers do, and closes the socket. Does
- * so after one second at the latest, even if the peer does not close its side. Discards further bytes from the peer.
+ * Rejects a request on a raw socket with a problem+json response, as the HTTP handlers do, and discards further bytes
+ * from the peer. Closes the relay's side of the socket, and after LINGER_MS also the peer's side, if it is still open.
  */
 export function rejectUpgrade(
   socket: Duplex,

@@ -24,7 +24,7 @@ import {
 import { FrameRouter, openLink, type Handshake, type HelloFrame, type LinkPeer, type RouterParts } from './router.ts';
 import { FrameWriter, type LinkSocket, type SocketHandler } from './socket.ts';
 
-/** The disconnect causes after which ends of commands that the client still sends are recorded. */
+/** After these disconnect causes, the ends of commands that the client still sends are recorded. */
 const TAKES_LATE_ENDS: ReadonlySet<DisconnectCause | undefined> = new Set<DisconnectCause>([
   'replaced',
   'node_drained',
@@ -75,9 +75,9 @@ export class Link implements SocketHandler {
   #lastFrameBeat: number;
   /** The last beat in which a sign of life was reported. */
   #touchedBeat: number | null = null;
-  /** Since which beat the socket has been behind; null if it is not. */
+  /** The beat since which the socket has been behind; null if it is not behind. */
   #behindSince: number | null = null;
-  /** When the ping was sent that is not answered yet, in milliseconds. */
+  /** When the unanswered ping was sent, in milliseconds; null if every ping is answered. */
   #pingedAt: number | null = null;
   #cancelHelloTimer: Cancel | null;
   #phase: 'hello' | 'opening' | FrameRouter = 'hello';
@@ -110,7 +110,8 @@ export class Link implements SocketHandler {
   }
 
   /**
-   * Runs once per gateway beat. Sends pings. Closes a silent link, one too long behind, and one whose token expired.
+   * Runs once per beat of the gateway. Sends pings. Closes the link if it is silent, if it has been behind for too
+   * long, or if its token has expired.
    */
   onBeat(): void {
     if (!this.#writer.open || this.#expired()) return;
@@ -331,7 +332,7 @@ type Readable = { pause(): void; resume(): void };
 type InboundParts = { readonly clock: Clock; readonly metrics: Metrics };
 
 /**
- * Holds a link to its user's byte rate. Above the rate, the socket is not read for as long as the rate requires, so
+ * Keeps a link within its user's byte rate. Above the rate, the socket is not read for as long as the rate requires, so
  * back pressure on the connection slows the peer and no frame is lost. Frames that were read before the pause are still
  * handled. The paused links of a user resume one after the other: a link that resumes charges the size of its last
  * message in advance. If all of them resumed together, their messages would arrive together and stall the event loop.
@@ -384,15 +385,15 @@ export class Inbound {
   #pause(ms: number): void {
     this.#parts.metrics.count('inbound_limited', 'link');
     this.#socket.pause();
-    this.#cancel = this.#parts.clock.after(ms, () => this.#look());
+    this.#cancel = this.#parts.clock.after(ms, () => this.#resumeOrWait());
   }
 
   /** Resumes reading. If other links of the user have used up the rate in the meantime, waits again instead. */
-  #look(): void {
+  #resumeOrWait(): void {
     const { rate } = this.#held;
     const wait = rate.charge(0);
     if (wait > 0) {
-      this.#cancel = this.#parts.clock.after(wait, () => this.#look());
+      this.#cancel = this.#parts.clock.after(wait, () => this.#resumeOrWait());
       return;
     }
     this.#reserved = this.#last;

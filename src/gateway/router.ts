@@ -225,7 +225,7 @@ export class FrameRouter {
   #record(frame: ReportFrame, session: LinkSession): MaybePromise<unknown> {
     const payload = payloadOf(frame);
     if (frame.type === 'ack') return session.ack(frame.command_id);
-    if (frame.type === 'progress') return session.progress(frame.command_id, payload);
+    if (frame.type === 'progress') return session.progress(frame.command_id, payload, frame.number);
     return this.#recordEnd(frame, payload, session);
   }
 

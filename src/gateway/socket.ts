@@ -88,7 +88,7 @@ export interface SocketHandler {
   message(data: RawData, isBinary: boolean): void;
   /** A WebSocket ping or pong control frame arrived. */
   control(frame: 'ping' | 'pong'): void;
-  /** Received bytes cannot be read. The handler must close the socket. */
+  /** Bytes arrived that are no WebSocket messages. The handler must close the socket. */
   unreadable(reason: CloseReason): void;
   failed(error: Error): void;
   /**
@@ -151,7 +151,7 @@ export class FrameWriter implements ClientLink {
   readonly #socket: Duplex;
   readonly #handler: SocketHandler;
   readonly #parts: WriterParts;
-  /** The waiting frames, as `FrameParts`; null if there are none. */
+  /** The texts of the frames that wait for the end of the turn; null if there are none. */
   #waiting: string[] | null = null;
   #chars = 0;
   #open = true;
@@ -273,7 +273,7 @@ export class FrameWriter implements ClientLink {
     if (this.#bad.take() > 0) this.end('protocol_error');
   }
 
-  /** A link that was refused `burst` frames since its bucket was last full is closed: it does not slow down. */
+  /** Closes a link that was refused `burst` frames since its bucket was last full: its peer does not slow down. */
   #take(bucket: TokenBucket, { burst }: BucketRate, about: OffendingFrame): boolean {
     const retryAfterMs = bucket.take();
     if (retryAfterMs === 0) return true;
@@ -366,7 +366,7 @@ export function encodeFrames(texts: readonly string[]): Buffer {
   );
 }
 
-/** `lengths`: the lengths of the texts in bytes; returns null if one of them is not. */
+/** Encodes texts whose lengths in bytes are `lengths`. Returns null if one of the lengths is wrong. */
 function encode(texts: readonly string[], lengths: readonly number[]): Buffer | null {
   const total = lengths.reduce((sum, length) => sum + headLength(length) + length, 0);
   const bytes = Buffer.allocUnsafe(total + SLACK);

@@ -11,7 +11,6 @@ import {
   type FragmentDefinitionNode,
   type GraphQLObjectType,
   type GraphQLSchema,
-  type OperationDefinitionNode,
   type SelectionNode,
   type SelectionSetNode,
   type VariableValues,
@@ -124,12 +123,11 @@ export function conditionVariables(document: DocumentNode): readonly string[] {
 /**
  * Returns a function that gives the names of all fields an operation may select, anywhere in its document. A field
  * whose argument `include` is false does not count. Fields whose argument `include` is a variable count together: all
- * of them, as soon as one of these variables is true. The document is analysed once; a call only looks at the variables
- * of `include`.
+ * of them, as soon as one of these variables is true. The document is analysed once; a call only looks at the coerced
+ * variables of `include`.
  */
 export function createAsks(
   document: DocumentNode,
-  operation: OperationDefinitionNode,
 ): (variables: Readonly<Record<string, unknown>>) => ReadonlySet<string> {
   const plain = new Set<string>();
   const included = new Set<string>();
@@ -148,16 +146,7 @@ export function createAsks(
   if (switches.size === 0) return () => plain;
   const all = new Set([...plain, ...included]);
   const names = [...switches];
-  const defaults = new Set(
-    (operation.variableDefinitions ?? []).flatMap(({ variable, defaultValue }) =>
-      defaultValue?.kind === Kind.BOOLEAN && defaultValue.value ? [variable.name.value] : [],
-    ),
-  );
-  const isOn = (variables: Readonly<Record<string, unknown>>, name: string): boolean => {
-    const value = variables[name];
-    return value === true || (value === undefined && defaults.has(name));
-  };
-  return (variables) => (names.some((name) => isOn(variables, name)) ? all : plain);
+  return (variables) => (names.some((name) => variables[name] === true) ? all : plain);
 }
 
 function includeOf({ arguments: given = [] }: FieldNode) {

@@ -1,20 +1,35 @@
 /**
- * Reads the variables of an operation from the JSON text of a request and coerces them, with work linear in their size.
+ * Reads the variables of an operation and the arguments of its fields. What follows from the document and its types is
+ * compiled once; a request costs work linear in the size of its variables.
  */
 import {
+  BREAK,
   GraphQLError,
+  Kind,
+  coerceInputLiteral,
+  coerceInputValue,
   getNullableType,
   getVariableValues,
   isInputObjectType,
   isInputType,
   isLeafType,
   isListType,
+  isNonNullType,
   isRequiredInputField,
   typeFromAST,
+  visit,
+  type ASTNode,
+  type FieldNode,
+  type GraphQLArgument,
+  type GraphQLField,
+  type GraphQLInputField,
   type GraphQLInputObjectType,
   type GraphQLInputType,
+  type GraphQLLeafType,
   type GraphQLSchema,
   type OperationDefinitionNode,
+  type ValueNode,
+  type VariableDefinitionNode,
   type VariableValues,
 } from 'graphql';
 import { invalid } from '../core/errors.ts';
@@ -22,9 +37,12 @@ import { isRecord, readShaped, type JsonText, type ObjectShape, type Shape } fro
 import { ENVELOPE_PARTS } from '../core/limits.ts';
 import { isJsonScalar } from './schema/builder-json.ts';
 
+/** Variables as a requester sends them. */
 export type Variables = Readonly<Record<string, unknown>>;
+/** Values as resolvers receive them, by the name of their variable or argument. An absent one has no value. */
+export type Values = Readonly<Record<string, unknown>>;
 
-type CoercedVariables =
+export type CoercedVariables =
   | { readonly values: VariableValues; readonly errors?: never }
   | { readonly values?: never; readonly errors: readonly GraphQLError[] };
 
@@ -34,31 +52,273 @@ type CoercedVariables =
  */
 export const MAX_COERCION_ERRORS = 1;
 
-type Refused = { readonly operation: OperationDefinitionNode; readonly errors: readonly GraphQLError[] };
-const refused = new WeakMap<Variables, Refused>();
+/** How the variables of one operation are read. */
+export type VariablesReader = ReturnType<typeof createVariablesReader>;
 
-/**
- * Coerces the variables of an operation with graphql-js, or returns the first error. The work is linear in the size of
- * `given`. A refusal is remembered for the `given` object, so variables that do not fit are coerced once per request.
- */
-export function coerceVariables(
+/** Creates the functions that read the variables of one operation. The document must be valid. */
+export function createVariablesReader(schema: GraphQLSchema, operation: OperationDefinitionNode) {
+  let compiled: readonly Declared[] | null = null;
+  let shape: ObjectShape | null = null;
+  let sources: VariableValues['sources'] | null = null;
+  const declared = (): readonly Declared[] =>
+    (compiled ??= (operation.variableDefinitions ?? []).flatMap((node) => declaredVariable(schema, node) ?? []));
+  const parse = ({ text }: VariablesText): Variables => {
+    shape ??= variablesShape(schema, operation);
+    return variablesOf(readShaped(text, shape, ENVELOPE_PARTS)?.value);
+  };
+  const valuesOf = (coerced: Values): VariableValues => {
+    sources ??= Object.fromEntries(declared().map(({ signature }) => [signature.name, { signature }]));
+    return { sources, coerced };
+  };
+  return {
+    /**
+     * Reads the variables that came as JSON text, or as values that were parsed from it. Returns the first error if
+     * they do not fit. Throws `invalid_argument` if the text has too many members and items. Variables that the
+     * operation does not declare are not parsed.
+     */
+    read(given: GivenVariables): CoercedVariables {
+      const parsed = given instanceof VariablesText ? parse(given) : (given ?? NONE);
+      const coerced = coerceAll(declared(), parsed);
+      return coerced ? { values: valuesOf(coerced) } : coerceByGraphqlJs(schema, operation, parsed);
+    },
+    /** Returns the variables of a requester whose values are already of the form that resolvers receive. */
+    of: valuesOf,
+  };
+}
+
+/** A variable of an operation. `preset`: makes its default; null: it has none. */
+type Declared = {
+  readonly signature: { readonly name: string; readonly type: GraphQLInputType; readonly default: undefined };
+  readonly coerce: Coerce;
+  readonly required: boolean;
+  readonly preset: Make | null;
+};
+
+/** Returns null for a type that is not one of inputs: validation refuses such a document. */
+function declaredVariable(schema: GraphQLSchema, node: VariableDefinitionNode): Declared | null {
+  const type = typeFromAST(schema, node.type);
+  if (!isInputType(type)) return null;
+  const { defaultValue } = node;
+  return {
+    signature: { name: node.variable.name.value, type, default: undefined },
+    coerce: coercerOf(type),
+    required: isNonNullType(type),
+    preset: defaultValue ? makerOf(defaultValue, type) : null,
+  };
+}
+
+/** Returns the values of the variables, in an object without prototype. Null if they do not fit their types. */
+function coerceAll(declared: readonly Declared[], given: Variables): Values | null {
+  const coerced: Record<string, unknown> = Object.create(null);
+  for (const { signature, coerce, required, preset } of declared) {
+    const { name } = signature;
+    const value = Object.hasOwn(given, name) ? given[name] : undefined;
+    if (value === undefined && preset === null && !required) continue;
+    const fit = value === undefined && preset ? preset(NONE) : coerce(value);
+    if (fit === undefined) return null;
+    coerced[name] = fit;
+  }
+  return coerced;
+}
+
+/** Coerces variables that do not fit, for the error of graphql-js. A large variable is not printed in the error. */
+function coerceByGraphqlJs(
   schema: GraphQLSchema,
   operation: OperationDefinitionNode,
   given: Variables,
 ): CoercedVariables {
-  const wrong = refusedVariables(schema, operation, given);
-  if (wrong) return { errors: wrong };
+  const misfit = firstMisfit(schema, operation, given);
+  if (misfit) return { errors: [misfit] };
   const { variableValues, errors } = getVariableValues(schema, operation.variableDefinitions ?? [], given, {
     maxErrors: MAX_COERCION_ERRORS,
     hideSuggestions: true,
   });
-  if (variableValues) return { values: variableValues };
   // Later entries only say that there are more errors.
-  const first = errors.slice(0, MAX_COERCION_ERRORS);
-  refused.set(given, { operation, errors: first });
-  return { errors: first };
+  return variableValues ? { values: variableValues } : { errors: errors.slice(0, MAX_COERCION_ERRORS) };
 }
 
+// Compiles input types into functions that coerce values, as `coerceInputValue` of graphql-js does.
+
+/** Returns the value that resolvers receive. Undefined: the given value does not fit the type. */
+type Coerce = (given: unknown) => unknown;
+
+const coercers = new WeakMap<GraphQLInputType, Coerce>();
+
+function coercerOf(type: GraphQLInputType): Coerce {
+  const known = coercers.get(type);
+  if (known) return known;
+  const made = createCoercer(type);
+  coercers.set(type, made);
+  return made;
+}
+
+function createCoercer(type: GraphQLInputType): Coerce {
+  if (isNonNullType(type)) {
+    const coerce = coercerOf(type.ofType);
+    return (given) => (given === null || given === undefined ? undefined : coerce(given));
+  }
+  const coerce = presentCoercer(type);
+  return (given) => (given === null || given === undefined ? null : coerce(given));
+}
+
+/** Creates the function for values that are neither null nor undefined. */
+function presentCoercer(type: GraphQLInputType): Coerce {
+  if (isListType(type)) return listCoercer(coercerOf(type.ofType));
+  if (isLeafType(type)) return leafCoercer(type);
+  return isInputObjectType(type) && !type.isOneOf ? objectCoercer(type) : (given) => coerceInputValue(given, type);
+}
+
+function leafCoercer(type: GraphQLLeafType): Coerce {
+  return (given) => {
+    try {
+      return type.coerceInputValue(given);
+    } catch {
+      return undefined;
+    }
+  };
+}
+
+function listCoercer(coerce: Coerce): Coerce {
+  return (given) => {
+    const made: unknown[] = [];
+    for (const one of Array.isArray(given) ? given : [given]) {
+      const fit = coerce(one);
+      if (fit === undefined) return undefined;
+      made.push(fit);
+    }
+    return made;
+  };
+}
+
+function objectCoercer(type: GraphQLInputObjectType): Coerce {
+  let compiled: ReturnType<typeof membersOf> | null = null;
+  return (given) => {
+    if (!isRecord(given)) return undefined;
+    // Compiled at the first value, because an input type may contain itself.
+    compiled ??= membersOf(type);
+    for (const name of Object.keys(given)) if (!compiled.has(name) && given[name] !== undefined) return undefined;
+    const made: Record<string, unknown> = {};
+    for (const [name, { coerce, required, preset }] of compiled) {
+      const value = given[name];
+      const fit = value === undefined ? preset : coerce(value);
+      if (fit !== undefined) made[name] = fit;
+      else if (value !== undefined || required) return undefined;
+    }
+    return made;
+  };
+}
+
+function membersOf(type: GraphQLInputObjectType) {
+  const fields = Object.values(type.getFields());
+  return new Map(fields.map((field) => [field.name, { coerce: coercerOf(field.type), ...absenceOf(field) }]));
+}
+
+/**
+ * Returns what counts if an argument or input field is not given: `preset`, unless it is undefined. `required`: it must
+ * be given.
+ */
+export function absenceOf({ type, default: given, defaultValue }: GraphQLArgument | GraphQLInputField) {
+  const literal = given?.literal;
+  const value = literal ? coerceInputLiteral(literal, type) : given && coerceInputValue(given.value, type);
+  const preset: unknown = given ? value : defaultValue;
+  return { preset, required: isNonNullType(type) && preset === undefined };
+}
+
+// Compiles the literals and variables of a document into functions that make arguments, as `getArgumentValues` of
+// graphql-js does.
+
+/** Makes a value from the operation's variables. Undefined: it does not fit the type. */
+type Make = (variables: Values) => unknown;
+
+const MISFIT: Make = () => undefined;
+
+/**
+ * Creates the function that makes the arguments of a field from the coerced variables. It returns null if they do not
+ * fit: graphql-js then says why. Objects and lists are new each time, because a resolver may change them.
+ */
+export function createArguments(
+  { args }: Pick<GraphQLField<unknown, unknown>, 'args'>,
+  { arguments: given = [] }: FieldNode,
+): (variables: Values) => Values | null {
+  return membersMaker(args, given);
+}
+
+type Given = { readonly name: { readonly value: string }; readonly value: ValueNode };
+
+function membersMaker(
+  declared: readonly (GraphQLArgument | GraphQLInputField)[],
+  given: readonly Given[],
+): (variables: Values) => Values | null {
+  const nodes = new Map(given.map(({ name, value }) => [name.value, value]));
+  const members = declared.map((one) => {
+    const node = nodes.get(one.name);
+    const variable = node?.kind === Kind.VARIABLE ? node.name.value : null;
+    return { name: one.name, variable, make: node ? makerOf(node, one.type) : null, ...absenceOf(one) };
+  });
+  return (variables) => {
+    const made: Record<string, unknown> = {};
+    for (const { name, variable, make, required, preset } of members) {
+      const isGiven = make !== null && (variable === null || variables[variable] !== undefined);
+      const value = isGiven ? make(variables) : preset;
+      if (value !== undefined) made[name] = value;
+      else if (isGiven || required) return null;
+    }
+    return made;
+  };
+}
+
+function makerOf(node: ValueNode, type: GraphQLInputType): Make {
+  if (node.kind === Kind.VARIABLE) return variableMaker(node.name.value, isNonNullType(type));
+  if (node.kind === Kind.NULL) return isNonNullType(type) ? MISFIT : () => null;
+  const nullable = getNullableType(type);
+  if (isListType(nullable)) return listMaker(node.kind === Kind.LIST ? node.values : [node], nullable.ofType);
+  if (isInputObjectType(nullable) && !nullable.isOneOf) {
+    const fields = nullable.getFields();
+    if (node.kind !== Kind.OBJECT || node.fields.some(({ name }) => !Object.hasOwn(fields, name.value))) return MISFIT;
+    const make = membersMaker(Object.values(fields), node.fields);
+    return (variables) => make(variables) ?? undefined;
+  }
+  if (usesVariables(node)) return (variables) => coerceInputLiteral(node, type, { sources: {}, coerced: variables });
+  const value = coerceInputLiteral(node, type);
+  return () => value;
+}
+
+function variableMaker(name: string, nonNull: boolean): Make {
+  return nonNull ? (variables) => variables[name] ?? undefined : (variables) => variables[name];
+}
+
+function listMaker(nodes: readonly ValueNode[], type: GraphQLInputType): Make {
+  const items = nodes.map((node) => ({
+    make: makerOf(node, type),
+    // A variable without a value is null as an item.
+    absent: node.kind === Kind.VARIABLE && !isNonNullType(type) ? null : undefined,
+  }));
+  return (variables) => {
+    const made: unknown[] = [];
+    for (const { make, absent } of items) {
+      const value = make(variables);
+      if (value === undefined && absent === undefined) return undefined;
+      made.push(value === undefined ? absent : value);
+    }
+    return made;
+  };
+}
+
+/** Whether a part of a document uses variables. */
+export function usesVariables(node: ASTNode): boolean {
+  let uses = false;
+  visit(node, { Variable: () => ((uses = true), BREAK) });
+  return uses;
+}
+
+// Finds a fault in large variables, so that graphql-js need not print them in an error.
+
+/** The only scalar whose input may be objects and lists. */
+const JSON_SCALAR = 'JSON';
+
+type Misfit = { readonly path: string; readonly says: string };
+
+/** Returns the error of the first large variable that does not fit its type. Null: errors of all others are cheap to print. */
 function firstMisfit(schema: GraphQLSchema, operation: OperationDefinitionNode, given: Variables): GraphQLError | null {
   for (const node of operation.variableDefinitions ?? []) {
     const type = typeFromAST(schema, node.type);
@@ -70,31 +330,6 @@ function firstMisfit(schema: GraphQLSchema, operation: OperationDefinitionNode, 
   }
   return null;
 }
-
-/**
- * Returns the known errors of these variables, or errors found in large variables without coercing them. Null:
- * graphql-js may coerce the variables, because any error that it then reports is cheap to print.
- */
-export function refusedVariables(
-  schema: GraphQLSchema,
-  operation: OperationDefinitionNode,
-  given: Variables,
-): readonly GraphQLError[] | null {
-  const known = refused.get(given);
-  if (known?.operation === operation) return known.errors;
-  const misfit = firstMisfit(schema, operation, given);
-  if (!misfit) return null;
-  const errors = [misfit];
-  refused.set(given, { operation, errors });
-  return errors;
-}
-
-// Finds a fault in large variables, so that graphql-js need not print them in an error.
-
-/** The only scalar whose input may be objects and lists. */
-export const JSON_SCALAR = 'JSON';
-
-type Misfit = { readonly path: string; readonly says: string };
 
 /**
  * The most members and characters of a value that graphql-js may print in an error. Errors about larger values do not
@@ -179,23 +414,6 @@ export class VariablesText {
 }
 
 export type GivenVariables = Variables | VariablesText | null | undefined;
-
-/**
- * Creates the function that parses the variables of one operation into the form that graphql-js takes. The function
- * throws `invalid_argument` if the variables have too many members and items. Variables that the operation does not
- * declare are not parsed.
- */
-export function createVariablesReader(
-  schema: GraphQLSchema,
-  operation: OperationDefinitionNode,
-): (given: GivenVariables) => Variables {
-  let shape: ObjectShape | null = null;
-  return (given) => {
-    if (!(given instanceof VariablesText)) return given ?? NONE;
-    shape ??= variablesShape(schema, operation);
-    return variablesOf(readShaped(given.text, shape, ENVELOPE_PARTS)?.value);
-  };
-}
 
 const NONE: Variables = Object.freeze({});
 

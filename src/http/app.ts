@@ -32,10 +32,9 @@ import type { BearerAuthenticator } from './auth.ts';
 import { createRequestHandler, type RequestHandler, type RequestHandlerOptions } from './request-handler.ts';
 import { BUILTIN_DESCRIPTIONS, requireReady } from './routes.ts';
 import { createSiteEvents } from './site-events.ts';
-import { Sockets } from './sockets.ts';
+import { Sockets, UnreadBytes } from './sockets.ts';
 import { createAuthenticateRequest, createTokenGuard } from './token-guard.ts';
 import { MetricsToken } from './tokens.ts';
-import { UnreadBytes } from './unread.ts';
 
 export type AppOptions = Omit<
   RequestHandlerOptions,
@@ -69,7 +68,7 @@ export type App = {
   abort(): Promise<void>;
 };
 
-/** How long `abort` waits, in milliseconds: the process ends because of an error whose effects nobody knows. */
+/** How long `abort` waits, in milliseconds: the process ends because of an error whose effects are unknown. */
 const ABORT_WAIT_MS = 1_000;
 /** How long `close` waits, in milliseconds: a peer that does not answer the close must not delay the process. */
 const CLOSE_WAIT_MS = 2_000;

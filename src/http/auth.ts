@@ -215,7 +215,7 @@ function badToken(tokenFault: TokenFault, detail = 'The token is not valid.'): n
   fail('unauthenticated', detail, { tokenFault });
 }
 
-/** Returns the refusal for an error of verification. Throws an error that is neither jose's nor a refusal already. */
+/** Returns the refusal for an error of verification. Rethrows an error that is neither jose's nor a refusal. */
 function refusalOf(error: unknown): CallboardError {
   if (error instanceof CallboardError) return error;
   if (error instanceof errors.JWTExpired)

@@ -28,7 +28,7 @@ const POLICY = [
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
-  // A worker checks the arguments of calls: invoke/arguments.tsx of the console creates its Trusted Types policy.
+  // A worker checks the arguments of calls: invoke/drawer.tsx of the console creates its Trusted Types policy.
   "worker-src 'self'",
   "require-trusted-types-for 'script'",
   'trusted-types callboard-worker',

@@ -8,6 +8,7 @@ import type { Duplex } from 'node:stream';
 import type { Principal } from '../core/auth/principal.ts';
 import type { Core } from '../core/core.ts';
 import { CallboardError, fail, internalMessage, notFound } from '../core/errors.ts';
+import type { JsonText } from '../core/json.ts';
 import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
 import type { Clock, Log } from '../core/ports.ts';
 import { holderOf } from '../core/shares/shares.ts';
@@ -38,9 +39,8 @@ import {
 } from './request-info.ts';
 import { createBuiltinRoutes, createConsoleRoute, type BuiltinRoutesOptions } from './routes.ts';
 import { isSiteEvents } from './site-events.ts';
-import { isAnswering, type Sockets } from './sockets.ts';
+import { isAnswering, type Sockets, type UnreadBytes } from './sockets.ts';
 import { AnonymousGate } from './token-guard.ts';
-import type { UnreadBytes } from './unread.ts';
 
 export type RequestHandlerOptions = Omit<BuiltinRoutesOptions, 'openapi'> & {
   readonly core: Core;
@@ -174,13 +174,15 @@ function createRouter(options: RequestHandlerOptions): Router {
     const isPage = route?.authentication === 'open' || (path === GRAPHQL_PATH && wantsPage(request));
     if (!isPage) requireOwnPage(info, origins);
     if (route && route.authentication !== 'bearer') return answerBuiltin(route, info, exchange);
-    return thenDo(authenticate(info), (requester) => {
+    const authenticated = (requester: Principal | null): MaybePromise<RouteLabel> => {
       exchange.access.requester = requester;
       if (requester) requestBegan(info.response, options.core.shares.of(holderOf(requester)));
       if (route) return answerBuiltin(route, info, exchange);
       options.unread.requireRoom(requester);
       return answer(info, exchange);
-    });
+    };
+    const requester = authenticate(info);
+    return requester instanceof Promise ? requester.then(authenticated) : authenticated(requester);
   };
 }
 
@@ -194,43 +196,43 @@ function createApiRouter(options: RequestHandlerOptions): Router {
   const { core, graphql, rest, maxBodyBytes, inbound } = options;
   const anonymous = new AnonymousGate(core.clock, maxBodyBytes);
   const readGraphqlBody = createBodyReader(decodeBody, refuseBody);
-  const read = <T>(
+  const readBodyFor = <T>(
     { request, method }: RequestInfo,
     requester: Principal | null,
-    parse: (bytes: Buffer) => T,
-  ): MaybePromise<T | undefined> => {
-    if (isReading(method) || !mayHaveBody(request)) return undefined;
+    { parse, answer }: { parse: (bytes: Buffer) => T; answer: (body: T | undefined) => MaybePromise<RouteLabel> },
+  ): MaybePromise<RouteLabel> => {
+    if (isReading(method) || !mayHaveBody(request)) return answer(undefined);
     const rate = rateOf(inbound, requester);
     if (rate) admitBody(rate, request, options);
     const unannounced = rate && isChunked(request) ? (bytes: number) => void rate.charge(bytes) : undefined;
-    return readBody(request, requester ? maxBodyBytes : anonymous.bodyBytes, { parse, unannounced });
+    const body = readBody(request, requester ? maxBodyBytes : anonymous.bodyBytes, { parse, unannounced });
+    return body instanceof Promise ? body.then(answer) : answer(body);
   };
   const toGraphql: Router = (info, { access, reply }) => {
     const { request, response } = info;
     const { requester } = access;
     access.route = GRAPHQL_PATH;
     if (!requester && !wantsPage(request)) anonymous.admit(request, networkOf(info.address));
-    return thenDo(read(info, requester, readGraphqlBody), (body) =>
-      thenDo(graphql.handle(request, response, { requester, body, reply, notes: access }), () => 'graphql'),
-    );
+    return readBodyFor(info, requester, {
+      parse: readGraphqlBody,
+      answer: (body) =>
+        thenDo(graphql.handle(request, response, { requester, body, reply, notes: access }), () => 'graphql'),
+    });
   };
   return (info, exchange) => {
     const { request, response, path, query } = info;
     if (path === null) notFound();
     if (isGraphql(path)) return toGraphql(info, exchange);
     const { requester } = exchange.access;
-    const unread = requester === null && mayHaveBody(request);
-    if (unread) {
-      // The request has no token. Every REST route answers it with 401 whatever the body says, so the body is not read.
-      exchange.reply.open();
-      response.setHeader('connection', 'close');
-    }
-    return thenDo(unread ? undefined : read(info, requester, parseBody), (body) =>
-      thenDo(
-        rest.handle(request, response, { requester, path, query, body, reply: exchange.reply, notes: exchange.access }),
-        (found) => (found ? 'rest' : notFound()),
-      ),
-    );
+    const answer = (body: JsonText | undefined): RouteLabel => {
+      const given = { requester, path, query, body, reply: exchange.reply, notes: exchange.access };
+      return rest.handle(request, response, given) ? 'rest' : notFound();
+    };
+    if (requester !== null || !mayHaveBody(request)) return readBodyFor(info, requester, { parse: parseBody, answer });
+    // The request has no token. Every REST route answers it with 401 whatever the body says, so the body is not read.
+    exchange.reply.open();
+    response.setHeader('connection', 'close');
+    return answer(undefined);
   };
 }
 

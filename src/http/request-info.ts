@@ -26,7 +26,10 @@ export type RequestInfo = {
   /** The id of the request in the log and in `x-request-id`. The relay never takes it from the request. */
   readonly id: string;
   readonly method: string;
-  /** The path below the base path, without query, still percent-encoded. Null: outside it, or not a path. */
+  /**
+   * The path below the base path, without query, still percent-encoded. Null: the path is outside the base path, or the
+   * target is not a path.
+   */
   readonly path: string | null;
   /** The query without the question mark; empty if there is none. */
   readonly query: string;
@@ -170,13 +173,13 @@ function requireJson({ headers }: IncomingMessage): void {
   }
 }
 
-function collect(request: IncomingMessage, maxBytes: number, came?: (bytes: number) => void): Promise<Buffer> {
+function collect(request: IncomingMessage, maxBytes: number, unannounced?: (bytes: number) => void): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const chunks: Buffer[] = [];
   let size = 0;
   const take = (chunk: Buffer): void => {
     size += chunk.length;
-    came?.(chunk.length);
+    unannounced?.(chunk.length);
     if (size <= maxBytes) chunks.push(chunk);
     else {
       request.off('data', take);

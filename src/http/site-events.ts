@@ -61,7 +61,7 @@ function sessionOf(path: string): string {
   return decode(PATH.exec(path)?.[1] ?? '') ?? notFound();
 }
 
-/** Authenticates by token, or without one by ticket, which it redeems. Invalid tickets count like invalid tokens. */
+/** Authenticates by the token. Without a token, redeems the ticket; an invalid ticket counts like an invalid token. */
 async function holderOf(
   { core, authenticate, guard, sockets }: SiteEventsOptions,
   info: RequestInfo,

@@ -89,7 +89,8 @@ function countFailures(clock: Clock) {
     /** Whether this address has reached its limit of failed tokens. */
     over: (address: string): boolean => (windows.find(address)?.waitMs ?? 0) > 0,
     /**
-     * Counts a failed token. Returns for how long (ms) failures are answered with `rate_limited`; 0 within the limits.
+     * Counts a failed token. Returns how long failures are answered with `rate_limited`, in milliseconds; 0 within the
+     * limits.
      */
     count(address: string): number {
       const wait = windows.of(address).take();
@@ -176,7 +177,7 @@ export class AnonymousGate {
 
   /**
    * Counts one request of this address. Over the rate, throws `rate_limited` with the time to wait and counts nothing.
-   * Throws `unauthenticated` if the announced body is larger than is accepted without a token.
+   * Throws `unauthenticated` if the announced body is larger than `bodyBytes`.
    */
   admit({ headers }: Pick<IncomingMessage, 'headers'>, address: string): void {
     const retryAfterMs = this.#buckets.of(address).take();

@@ -87,7 +87,7 @@ function scopesOf(claims: JWTPayload, { scopes, prefix }: ClaimRules): readonly 
 
 export type KeySet = {
   /**
-   * Finds the key of a token. Throws `store_unavailable` without usable keys, and jose's error if none of them fits.
+   * Finds the key of a token. Throws `store_unavailable` if there are no usable keys, and jose's error if no key fits.
    */
   readonly key: JWTVerifyGetKey;
   /** Throws `store_unavailable` with `reason` if no token can be verified. Fetches the keys if there are none. */
@@ -100,7 +100,7 @@ const FRESH_MS = 600_000;
 const USABLE_MS = 3600_000;
 /** The time after a fetch during which a token with an unknown key causes no further fetch, in milliseconds. */
 const UNKNOWN_KEY_MS = 5_000;
-/** How long a failed fetch is not repeated, in milliseconds. */
+/** How long after a failed fetch the keys are not fetched again, in milliseconds. */
 const RETRY_MS = 1_000;
 /** How long the identity provider may take to send its keys, in milliseconds. */
 const FETCH_MS = 5_000;

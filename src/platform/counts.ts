@@ -147,7 +147,8 @@ export class Gauges {
   }
 
   /**
-   * Returns the indexes of the gauges whose last sample a time step shows, and of those whose highest sample it shows.
+   * Returns the indexes in `Counts` of the gauges' values. A step of a series may cover several samples of a value: the
+   * step shows the last sample for an index in `last`, and the highest one for an index in `highest`.
    */
   places(): { readonly last: ReadonlySet<number>; readonly highest: ReadonlySet<number> } {
     const places = { last: new Set<number>(), highest: new Set<number>() };
@@ -169,7 +170,9 @@ export type Exemplar = {
 /** The most characters of an exemplar's labels, names and values together, by the rule of OpenMetrics. */
 const LABELS_MAX_CHARS = 128;
 
-/** Takes at most one example for each shown bucket in a time slot; none before `begin`, as nothing reads them then. */
+/**
+ * Takes at most one example for each shown bucket in a time slot. Before `begin` nothing reads them, so none is taken.
+ */
 export class Exemplars {
   readonly #now: () => number;
   /** For each cell: the examples of its shown buckets, and the slots in which they were taken. */

@@ -41,7 +41,7 @@ export function createLog({ level, secrets = [], sink = createStderrSink() }: Lo
   return { redact: scrub.add, debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
 }
 
-/** Returns a function that tells the time in ISO format. All but the milliseconds is formatted once a second. */
+/** Returns a function that tells the time in ISO format. It formats everything but the milliseconds once a second. */
 function createStamp(): () => string {
   let second = -1;
   let head = '';
@@ -59,17 +59,17 @@ function createStamp(): () => string {
 // Writes log lines to standard error without blocking the process.
 
 const STDERR = 2;
-/** The highest number of characters that wait while the reader of standard error is slow. Further lines are dropped. */
+/** The most characters that wait while the reader of standard error is slow. Further lines are dropped. */
 const WAITING_CHARS = 1024 * 1024;
-/** How soon a write to a full pipe is tried again, in milliseconds. */
+/** The time after which a write to a full pipe is tried again, in milliseconds. */
 const RETRY_MS = 20;
 
 type Sink = { write(line: string): void };
 
 /**
  * Creates a sink that writes to standard error: once per turn of the event loop, and the rest when the process exits.
- * Lines wait, up to a bound, for a slow reader, and are dropped beyond it. Any error but a full pipe drops the lines
- * that wait.
+ * For a slow reader, at most WAITING_CHARS wait, and further lines are dropped. Any error other than a full pipe drops
+ * the lines that wait.
  */
 export function createStderrSink(write = (bytes: Uint8Array): number => writeSync(STDERR, bytes)): Sink {
   let waiting = '';
@@ -112,7 +112,10 @@ const SENSITIVE_NAMES = new Set([
   ...['payload', 'params', 'result', 'metadata', 'body', 'variables', 'progress', 'schema', 'headers', 'query'],
 ]);
 const BEARER = /bearer\s+[^\s"',]+/gi;
-/** Matches at least three parts joined by dots, as in JWTs; only from the start of a run, so in linear time. */
+/**
+ * Matches at least three parts joined by dots, as in JWTs. It matches only from the start of such a run of parts, so it
+ * takes linear time.
+ */
 const DOTTED = /(?<![\w.-])[\w-]*(?:\.[\w-]*){2,}/g;
 /** Matches grant tokens and tickets of site sessions, anywhere in a text. */
 const GRANT = /\bcb[gt]_[A-Za-z0-9_-]{43,}/g;
@@ -124,8 +127,8 @@ const DEPTH = 4;
 const TEXT_MAX = 4096;
 /**
  * The number of characters of a long text that are examined, in addition to the length of the longest credential. A
- * credential that is cut off at the end of the examined part may not be recognised. So as many characters as the
- * longest credential has are not shown at that end.
+ * credential that is cut off at the end of the examined part may not be recognized. So the last characters of that
+ * part, as many as the longest credential has, are not shown.
  */
 const EXAMINED_MAX = 4 * TEXT_MAX;
 /** The number of characters that are enough to recognize a credential by the patterns above. */

@@ -15,9 +15,9 @@ import { Counts, Exemplars, Gauges, type Cell } from './counts.ts';
 import type { Exposition, GaugeReader, MetricsFormat } from './prometheus.ts';
 
 export type Meter = Metrics & {
-  /** Sets the function that each exposition reads a gauge with. If it fails, the gauge keeps its last value. */
+  /** Sets the function with which each exposition reads a gauge. If it fails, the gauge keeps its last value. */
   gauge(name: GaugeName, read: () => number | Promise<number>): void;
-  /** Does the same for a gauge with a label. A label value that `read` has no pair for is not shown. */
+  /** Does the same for a gauge with a label. A label value for which `read` yields no pair is not shown. */
   gauges(name: GaugeName, read: GaugeReader): void;
   /** Writes all metrics as text. */
   expose(format?: MetricsFormat): Promise<{ readonly contentType: string; readonly text: string }>;
@@ -205,7 +205,7 @@ type Kept = {
   readonly count: number;
 };
 
-/** The numbers of one cell by point: one per place in the array. A histogram has a place for each bucket. */
+/** The numbers of one cell, by point. A counter or gauge has one number, a histogram one for each bucket. */
 class CellReading {
   readonly #name: string;
   readonly #cell: Cell;

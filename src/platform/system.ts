@@ -18,7 +18,7 @@ import { RESERVE_PART, type ShareBound } from '../core/shares/shares.ts';
 /** The longest delay that a Node timer accepts, in milliseconds. A timer with a longer delay fires at once. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** The clocks of the process, with timers that do not keep the process alive. */
+/** The clock of the process, with timers that do not keep the process alive. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
@@ -132,7 +132,7 @@ const UNAUTHENTICATED_PART = 1 / 8;
 
 /**
  * Divides a process's limit of descriptors: how many sockets may be open without a valid token, and the total of the
- * share `sockets`, which leaves descriptors for what may be held beyond a total. Null: unlimited.
+ * share `sockets`. Leaves descriptors for the sockets that may be held beyond that total. Null: unlimited.
  */
 export function socketRoom(limit: number | null): { readonly unauthenticated: number; readonly total: number } {
   if (limit === null) return { unauthenticated: Infinity, total: Infinity };

@@ -32,8 +32,8 @@ const KINDS: Readonly<Record<SpanKind, number>> = { internal: INTERNAL, server: 
 const SCOPE = 'callboard';
 
 /**
- * Returns null without `api`. The SDK behind `api` decides what is recorded; without an SDK, contexts are passed on
- * unchanged.
+ * Creates core's Tracing; null without `api`. The SDK behind `api` decides what is recorded; without an SDK, contexts
+ * are passed on unchanged.
  */
 export function createTracing(api: TraceApi | undefined, { version, namesUsers }: TracingOptions): Tracing | null {
   if (!api) return null;
@@ -112,7 +112,10 @@ export function decideRoots(tracer: TracerLike, ratio: number | null): TracerLik
   };
 }
 
-/** A span that is not recorded. Its valid ids tell the relay that a sampler has decided; nobody gets them. */
+/**
+ * A span that is not recorded. Its ids are valid, so that the relay sees that a sampler has decided. They are never
+ * sent.
+ */
 const DECLINED: SpanLike = {
   spanContext: () => ({ traceId: 'f'.repeat(32), spanId: 'f'.repeat(16), traceFlags: 0 }),
   isRecording: () => false,

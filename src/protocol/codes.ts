@@ -101,7 +101,7 @@ export const CLIENT_REFUSALS = [
 export const STAGES = ['admitted', 'queued', 'dispatched', 'acknowledged', 'terminal'] as const;
 export type WireStage = (typeof STAGES)[number];
 
-/** What is proven about execution in the client. It proves nothing about effects outside the client. */
+/** What is proven about execution in the client. Nothing is proven about effects outside the client. */
 export const EXECUTIONS = ['not_written', 'refused_by_client', 'may_have_run', 'reported_by_client'] as const;
 export type WireExecution = (typeof EXECUTIONS)[number];
 

@@ -31,8 +31,11 @@ export const UP = {
   auth: { token: 'token' },
   /** The client received the command and will handle it. */
   ack: { command_id: 'id' },
-  /** Progress of a running command. Payload: any JSON. */
-  progress: { command_id: 'id' },
+  /**
+   * Progress of a running command. Payload: any JSON. `number`: how many reports of this command the handler has made,
+   * this one and those that the client dropped included. A caller sees from it which reports it missed.
+   */
+  progress: { command_id: 'id', number: 'int?' },
   /** The handler returned. Payload: the result; null when absent. */
   result: { command_id: 'id' },
   /** The handler failed, or the client refused the command; then `code` is one of CLIENT_REFUSALS. */
@@ -59,6 +62,8 @@ export const UP = {
     wait_for: 'waitFor?',
     /** Which `stage` frames the caller wants: the first one, or all. None when absent. */
     stages: 'stages?',
+    /** Whether the caller wants `progress` frames. */
+    progress: 'bool?',
     connect_within_ms: 'int?',
     respond_within_ms: 'int?',
     trace_id: 'text?',
@@ -75,6 +80,7 @@ export const UP = {
     command_id: 'id',
     wait_for: 'waitFor?',
     stages: 'stages?',
+    progress: 'bool?',
     within_ms: 'int?',
     trace_id: 'text?',
     parent_span_id: 'text?',
@@ -129,6 +135,12 @@ export const DOWN = {
   site_ack: { ref: 'id' },
   /** To a caller: the stage that its command reached. */
   stage: { ref: 'id', command_id: 'id', stage: 'text' },
+  /**
+   * To a caller that requested it: progress of its command. Payload: any JSON. `number` is the number that the client
+   * gave the report, and grows with each frame; a gap means that reports were lost or dropped on their way. Absent if
+   * the client does not number its reports.
+   */
+  progress: { ref: 'id', command_id: 'id', number: 'int?' },
   /** To a caller: its wait is over. Without `outcome`, the command has not ended. Payload: the result. */
   outcome: {
     ref: 'id',
@@ -173,7 +185,7 @@ export type Recorded = (typeof RECORDED)[number];
 
 /** The frames that may have a payload; on any other frame, a payload is a fault. */
 export const UP_WITH_PAYLOAD = ['hello', 'progress', 'result', 'cancelled', 'actions', 'report', 'site', 'invoke'];
-export const DOWN_WITH_PAYLOAD = ['command', 'closed', 'outcome'];
+export const DOWN_WITH_PAYLOAD = ['command', 'closed', 'outcome', 'progress'];
 
 // Marked as pure, so that a client library, which reads frames in one direction only, is built without the other table.
 const UP_FORMS = /* @__PURE__ */ formsOf(UP, CHECKS, UP_WITH_PAYLOAD);
@@ -191,7 +203,7 @@ export type DownFrame = FrameOf<typeof DOWN>;
 export type UpHeader = { [K in UpType]: { readonly type: K } & FieldsOf<(typeof UP)[K]> }[UpType];
 export type DownHeader = { [K in DownType]: { readonly type: K } & FieldsOf<(typeof DOWN)[K]> }[DownType];
 
-/** Returns a frame or a fault; never throws. The payload is not checked to be JSON: the code that uses it does that. */
+/** Returns a frame or a fault; never throws. Leaves it to the code that uses the payload to check that it is JSON. */
 export function parseUp(text: string): UpFrame | FrameFault {
   return parseReport(text) ?? parseInvoke(text) ?? (parse(UP_FORMS, text) as UpFrame | FrameFault);
 }

@@ -28,7 +28,7 @@ export function trustJson(text: string): JsonText {
 
 /**
  * Returns a part of a text. A part shorter than half of a text of over 1024 characters is copied: a plain slice would
- * keep the whole text in memory, far more than the counted bytes.
+ * keep the whole text in memory, although only the bytes of the part are counted.
  */
 export function ownSlice(text: string, from: number, to: number): string {
   const part = text.slice(from, to);
@@ -48,7 +48,7 @@ export function checkedJson(text: string): JsonText | null {
   return jsonFault(text) === null ? trustJson(text) : null;
 }
 
-/** The members of an object by name, each as its original text. Of several with one name, the last counts. */
+/** The members of an object by name, each as its original text. If several have one name, the last one counts. */
 export type Members = ReadonlyMap<string, JsonText>;
 
 /** Checks and splits a text. More than `most` members give the fault `members`. Null: JSON, but not an object. */
@@ -164,7 +164,7 @@ export class RawJson {
   }
 }
 
-/** The texts of the RawJsons that JSON.stringify has passed, in order; null except while `writeJson` calls it. */
+/** The texts of the RawJsons that JSON.stringify has reached, in order; null except while `writeJson` calls it. */
 let found: JsonText[] | null = null;
 /** What JSON.stringify writes for a RawJson, and `writeJson` replaces. Random, so that no value contains it. */
 const PLACEHOLDER = crypto.getRandomValues(new Uint32Array(4)).join('-');

@@ -10,7 +10,10 @@
  */
 const HIDDEN =
   /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\u{e0000}-\u{e0fff}][\u200c\u200d]*|(?<![^\0-\x7f])[\u200c\u200d]+/gu;
-/** Matches texts without hidden characters, as most texts are. It is faster than HIDDEN. */
+/**
+ * Matches texts of printable ASCII, tabs and line feeds. They have no hidden characters. Most texts are such texts, and
+ * this pattern is faster than HIDDEN.
+ */
 const PLAIN = /^[\t\n\x20-\x7e]*$/;
 
 /**
@@ -60,7 +63,7 @@ const REASONS: Readonly<Record<string, string>> = {
 /** Matches the reason that the relay writes for a cancellation: `cancelled by user:alice`. */
 const CANCELLED_BY = /^cancelled by (user|admin):(.+)$/;
 
-/** Returns a sentence for a reason; the text itself for a reason without one. */
+/** Returns the sentence for the reason with this code; the code itself if there is none. */
 export function reasonText(code: string): string {
   const [, kind, name] = CANCELLED_BY.exec(code) ?? [];
   if (name !== undefined) return `Cancelled by ${kind === 'user' ? 'user' : 'administrator'} ${name}`;

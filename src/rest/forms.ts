@@ -169,7 +169,10 @@ function anyCase(word: string): string {
 /** What an argument requires besides its GraphQL type: inclusive bounds, and the form that core checks. */
 export type Bounds = { readonly minimum?: number; readonly maximum?: number; readonly form?: Form | undefined };
 
-/** The REST form of a scalar or enum. A value of another type is read as undefined. */
+/**
+ * The REST form of a scalar or enum. Values are read into the form that resolvers receive; a value of another type is
+ * read as undefined.
+ */
 export type Leaf = {
   readonly schema: JsonSchema;
   readonly expected: string;
@@ -235,25 +238,25 @@ export function leafOf(type: GraphQLScalarType | GraphQLEnumType, bounds: Bounds
   return Object.hasOwn(SCALARS, type.name) ? (SCALARS[type.name]?.(bounds) ?? null) : null;
 }
 
-/** Returns the wire word of each enum value, by its GraphQL name. The wire word is the internal value. */
-export function wireWords(type: GraphQLEnumType): ReadonlyMap<string, string> {
-  return new Map(type.getValues().map(({ name, value }) => [name, String(value)]));
+/** Returns the wire words of an enum, which are its internal values. */
+function wireWords(type: GraphQLEnumType): readonly string[] {
+  return type.getValues().map(({ value }) => String(value));
 }
 
 export function enumSchema(type: GraphQLEnumType): JsonSchema {
   const description = type.description ? { description: type.description } : {};
-  return { type: 'string', ...description, enum: [...wireWords(type).values()] };
+  return { type: 'string', ...description, enum: wireWords(type) };
 }
 
-/** Creates the form of an enum. GraphQL variables take enum names; a request carries wire words. */
+/** Creates the form of an enum. A request carries wire words, which are also what resolvers receive. */
 function enumLeaf(type: GraphQLEnumType): Leaf {
-  const names = new Map([...wireWords(type)].map(([name, word]) => [word, name]));
-  const words = [...names.keys()];
+  const words = wireWords(type);
+  const known = new Set<unknown>(words);
   return {
     schema: named(type.name, enumSchema(type)),
     expected: `one of ${words.join(', ')}`,
-    fromText: (raw) => names.get(raw),
-    fromJson: (value) => (typeof value === 'string' ? names.get(value) : undefined),
+    fromText: (raw) => (known.has(raw) ? raw : undefined),
+    fromJson: (value) => (known.has(value) ? value : undefined),
     shape: 'plain',
   };
 }
@@ -284,11 +287,11 @@ function textLeaf(longest: number, form: Form | undefined): Leaf {
   };
 }
 
-function fromEpoch(ms: number): string | undefined {
-  return Number.isInteger(ms) && ms >= 0 && ms <= LAST_TIME ? new Date(ms).toISOString() : undefined;
+function fromEpoch(ms: number): number | undefined {
+  return Number.isInteger(ms) && ms >= 0 && ms <= LAST_TIME ? ms : undefined;
 }
 
-function fromRfc3339(text: string): string | undefined {
+function fromRfc3339(text: string): number | undefined {
   if (!RFC3339.test(text)) return undefined;
   const ms = Date.parse(text.toUpperCase());
   // `Date.parse` reads 30 February as 2 March. A date that does not exist is refused, because it would silently move a
@@ -296,7 +299,7 @@ function fromRfc3339(text: string): string | undefined {
   const day = text.slice(0, 10);
   const exists = !Number.isNaN(Date.parse(day)) && new Date(`${day}T00:00:00Z`).toISOString().startsWith(day);
   // An offset can move a time of the first or the last day out of the years that have four digits.
-  return exists ? new Date(Math.min(Math.max(ms, FIRST_TIME), LAST_TIME)).toISOString() : undefined;
+  return exists ? Math.min(Math.max(ms, FIRST_TIME), LAST_TIME) : undefined;
 }
 
 /** Converts a GraphQL name into a wire name: `clientId` -> `client_id`. */

@@ -5,6 +5,7 @@
 import {
   Kind,
   TypeInfo,
+  coerceInputLiteral,
   getNamedType,
   isEnumType,
   isInputObjectType,
@@ -13,7 +14,6 @@ import {
   isNonNullType,
   isScalarType,
   typeFromAST,
-  valueFromASTUntyped,
   visit,
   visitWithTypeInfo,
   type DocumentNode,
@@ -27,17 +27,8 @@ import {
 } from 'graphql';
 import type { InputError } from '../core/errors.ts';
 import { isRecord, type Shape } from '../core/json.ts';
-import {
-  formOf,
-  leafOf,
-  named,
-  orNull,
-  snakeCase,
-  wireWords,
-  type Bounds,
-  type JsonSchema,
-  type Leaf,
-} from './forms.ts';
+import { absenceOf } from '../graphql/variables.ts';
+import { formOf, leafOf, named, orNull, snakeCase, type Bounds, type JsonSchema, type Leaf } from './forms.ts';
 
 /** One variable of a document and the part of the request that it is read from. */
 export type Input = {
@@ -45,16 +36,13 @@ export type Input = {
   readonly required: boolean;
   readonly description: string | null;
   readonly schema: JsonSchema;
-  /** The value used when the request does not give one; undefined when there is none. */
+  /** The value, as resolvers receive it, when the request does not give one; undefined when there is none. */
   readonly defaultValue: unknown;
   /** The GraphQL argument or input field that the variable goes into. Errors of resolvers use this name. */
   readonly goesInto: string | null;
 } & (({ readonly place: 'path' | 'query' } & TextInput) | ({ readonly place: 'body' } & JsonInput));
 
-type Use = Pick<
-  GraphQLArgument | GraphQLInputField,
-  'name' | 'description' | 'extensions' | 'defaultValue' | 'default'
->;
+type Use = GraphQLArgument | GraphQLInputField;
 
 export type OperationSource = {
   readonly schema: GraphQLSchema;
@@ -101,7 +89,7 @@ function readInput(
   const name = definition.variable.name.value;
   const explain: ReportFault = (fault) => report(`$${name}: ${fault}`);
   const bounds = boundsOf(use);
-  const defaultValue = definition.defaultValue ? valueFromASTUntyped(definition.defaultValue) : undefined;
+  const defaultValue: unknown = definition.defaultValue && coerceInputLiteral(definition.defaultValue, type);
   const common = {
     name,
     required: isNonNullType(type) && defaultValue === undefined,
@@ -109,7 +97,7 @@ function readInput(
     defaultValue,
     goesInto: use?.name ?? null,
   };
-  const shownDefault = defaultValue === undefined ? defaultOf(use) : wireDefault(type, defaultValue);
+  const shownDefault: unknown = defaultValue === undefined ? use && absenceOf(use).preset : defaultValue;
   const shown = (schema: JsonSchema): JsonSchema =>
     shownDefault === undefined ? schema : { ...schema, default: shownDefault };
   if (place === 'body') {
@@ -163,20 +151,10 @@ function checkBodyAs(directive: RestDirective, inputs: readonly Input[], report:
   }
 }
 
-/** Returns the value that execution uses when the variable is absent. For an enum it is the wire word. */
-function defaultOf(use: Use | undefined): unknown {
-  return use?.default && 'value' in use.default ? use.default.value : use?.defaultValue;
-}
-
-function wireDefault(type: GraphQLInputType, value: unknown): unknown {
-  const named = getNamedType(type);
-  return isEnumType(named) && typeof value === 'string' ? wireWords(named).get(value) : value;
-}
-
-/** Converts a value of a request into a GraphQL variable. */
+/** Converts a value of a request into the value that resolvers receive. */
 type Reader<From> = {
   readonly schema: JsonSchema;
-  /** Returns the variable. Reports each fault to `faults`, under the name `at`. */
+  /** Returns the value. Reports each fault to `faults`, under the name `at`. */
   read(value: From, at: string, faults: Faults): unknown;
 };
 
@@ -191,12 +169,12 @@ function leafReader<From>({ schema, expected }: Leaf, convert: (value: From) => 
   };
 }
 
-// Converts JSON members of a body into GraphQL variables.
+// Converts JSON members of a body.
 
 /** `shape`: which parts of the JSON text are parsed before `read` is called. */
 type JsonInput = Reader<unknown> & { readonly shape: Shape };
 type JsonPlace = { readonly report: ReportFault; readonly inside: readonly string[]; readonly bounds: Bounds };
-type Member = { readonly field: string; readonly required: boolean; readonly input: JsonInput };
+type Member = ReturnType<typeof absenceOf> & { readonly field: string; readonly input: JsonInput };
 
 const NO_JSON: JsonInput = { schema: {}, shape: 'skipped', read: () => undefined };
 
@@ -251,7 +229,7 @@ function objectInput(type: GraphQLInputObjectType, place: JsonPlace): JsonInput 
     const built = jsonInput(field.type, { ...place, inside, bounds: boundsOf(field) });
     const { description } = field;
     const input = description ? { ...built, schema: { ...built.schema, description } } : built;
-    members.set(snakeCase(field.name), { field: field.name, required: isRequired(field), input });
+    members.set(snakeCase(field.name), { field: field.name, input, ...absenceOf(field) });
   }
   const shapes = new Map([...members].map(([name, { input }]) => [name, input.shape]));
   return {
@@ -259,10 +237,6 @@ function objectInput(type: GraphQLInputObjectType, place: JsonPlace): JsonInput 
     shape: { members: shapes, others: 'plain' },
     read: (value, at, faults) => readMembers(members, { value, at }, faults),
   };
-}
-
-function isRequired(field: GraphQLInputField): boolean {
-  return isNonNullType(field.type) && field.defaultValue === undefined && field.default === undefined;
 }
 
 function objectSchema(members: ReadonlyMap<string, Member>): JsonSchema {
@@ -284,16 +258,17 @@ function readMembers(
   for (const name of Object.keys(value)) {
     if (!members.has(name)) faults.add(inside(name), 'unknown member');
   }
-  for (const [name, { field, required, input }] of members) {
+  for (const [name, { field, required, preset, input }] of members) {
     // A null member counts as absent: its default applies.
     const given = Object.hasOwn(value, name) ? (value[name] ?? undefined) : undefined;
     if (given !== undefined) read[field] = input.read(given, inside(name), faults);
+    else if (preset !== undefined) read[field] = preset;
     else if (required) faults.add(inside(name), 'required');
   }
   return read;
 }
 
-// Converts texts of paths and queries into GraphQL variables.
+// Converts texts of paths and queries.
 
 /** `list`: whether the text holds several values, separated by commas. */
 type TextInput = Reader<string> & { readonly list: boolean };

@@ -158,7 +158,7 @@ export function serve(serving: Serving, call: Call, { resource, path }: Match): 
     const { variables, faults, defaulted } = readVariables(route, { path, query: exchange.query, body: exchange.body });
     if (faults.length > 0) return sendAnswer(problem(invalidInput(faults)));
     const { requester, notes } = exchange;
-    const bound = route.plan.bind(variables);
+    const bound = route.plan.bindValues(variables);
     const signal = new HangUpSignal(res);
     const own = { requester, notes, asks: bound.asks };
     const onlyItem = exchange.body !== undefined && isArrayText(exchange.body) ? null : route.itemRefusal;
@@ -222,13 +222,13 @@ type Reading = Pick<Route, 'inputs' | 'bodyAs' | 'bodyShape'>;
 type Variables = Record<string, unknown>;
 
 /**
- * Reads the variables and every fault of a request. `defaulted`: the variables that the request left to their defaults.
+ * Reads the variables, as resolvers receive them, and every fault of a request. `defaulted`: the variables that the request left to their defaults.
  */
 function readVariables(reading: Reading, parts: RequestParts) {
   const faults = collectFaults();
   // Every variable that was sent, valid or not, so that an invalid one is neither reported as missing nor replaced by
   // its default.
-  const variables: Variables = {};
+  const variables: Variables = Object.create(null);
   const defaulted: string[] = [];
   readPath(reading, parts.path, { variables, faults });
   readQuery(reading, parts.query, { variables, faults });

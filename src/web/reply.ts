@@ -17,13 +17,13 @@ import type { TraceContext } from '../core/trace-context.ts';
 export type HttpReply = {
   /**
    * Sends a complete 200 response, or the refusal of `refuses`; nothing if the client is gone. `type`: the content
-   * type. `text`: JSON. `nonAscii` false: all ASCII, so bytes need not be counted. `inserts`: the bytes that the text
-   * refers to.
+   * type. `text`: JSON. `nonAscii`: false if the whole text is ASCII, so that its bytes need not be counted. `inserts`:
+   * the bytes that the text refers to.
    */
   json(type: string, text: string, nonAscii?: boolean, inserts?: Inserts): void;
   /** Prepares the response for a handler that writes it without `json`. */
   open(): void;
-  /** Sends a refusal and returns true if so many more bytes would be too much for the requester to leave unread. */
+  /** Returns false if the requester may leave this many more bytes unread. Otherwise sends a refusal, returns true. */
   refuses(bytes: number): boolean;
 };
 
@@ -95,7 +95,7 @@ type JsonAnswer = {
   readonly inserts: Inserts;
 };
 
-/** From this size in bytes on, a buffer is cheaper: Node joins a string with the head and encodes both again. */
+/** From this size in bytes on, a buffer is cheaper than a string, which Node joins with the head and encodes again. */
 const LARGE = 8 * 1024;
 
 /** Sends the head and the text together. */
@@ -105,7 +105,7 @@ function sendJson(response: ServerResponse, { head, type, text, nonAscii, insert
   const bytes = pieces.reduce((sum, piece) => sum + lengthOf(piece, nonAscii), 0);
   response.writeHead(200, [...head, 'Content-Type', type, 'content-length', String(bytes)]);
   if (pieces.length === 1) {
-    // When each character is one byte, nothing needs to be encoded.
+    // If each character is one byte, the cheaper encoding `latin1` writes the same bytes.
     if (bytes === text.length) response.end(text, 'latin1');
     else response.end(bytes < LARGE ? text : Buffer.from(text));
   } else {
@@ -272,7 +272,7 @@ export type RequestNotes = {
   code: string | null;
   /** The path template that names the request in the metrics. Null: it is not measured, for example a stream. */
   route: string | null;
-  /** The span of the request's first command, or without one the span of its headers. Null: no trace. */
+  /** The span of the request's first command; if it has no command, the span that its headers name. Null: no trace. */
   trace: TraceContext | null;
 };
 

@@ -148,7 +148,7 @@ export class SseStream {
     this.write(new Chunk(text));
   }
 
-  /** Resolves when more may be written, or when the stream has ended. */
+  /** Resolves when the stream accepts data again, or when it has ended. */
   async ready(): Promise<void> {
     if (this.#blockedAt === null || this.#closed) return;
     this.#drained ??= Promise.withResolvers();
@@ -226,7 +226,7 @@ function forget(res: ServerResponse): void {
 // Keeps the open event streams of one node: their number per requester, their pings and their ends.
 
 export type SseStreams = {
-  /** Reserves a stream of the requester; returns what frees it. Throws `rate_limited` or `draining`. */
+  /** Reserves a stream of the requester; returns the function that frees it. Throws `rate_limited` or `draining`. */
   reserve(requester: Principal): () => void;
   /** Opens a response as a stream. The caller has called `reserve` before; it writes to the stream and ends it. */
   open(res: ServerResponse, options: SseStreamOptions): SseStream;

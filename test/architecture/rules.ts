@@ -120,14 +120,14 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The names of the storage ports in rooms that declare more than one port. */
-const PORTS = ['waiters', 'nodes', 'inspector', 'reconnects'];
+const PORTS = ['waiters', 'nodes', 'inspector'];
 
 /**
  * The file names that a ring may have besides names of rooms and of their parts, such as `commands` and
  * `commands-marks`. A file with any other name fails a test, so each new name is a deliberate decision.
  */
 export const NAMES: readonly { readonly ring: string; readonly besides: readonly string[] }[] = [
-  { ring: 'backends/memory/', besides: ['backend', 'collections', 'ledger', 'listeners', ...PORTS] },
+  { ring: 'backends/memory/', besides: ['backend', 'collections', 'ledger', ...PORTS] },
   {
     ring: 'backends/redis/',
     besides: [

@@ -13,14 +13,11 @@ export const SPLINTERS: Readonly<Record<string, string>> = {
   'policy.ts': 'The format of the policy file, which docs/settings.md describes.',
   'require-node.ts': 'Must run before any other import of index.ts.',
   'backends/redis/audit.ts': 'Implements a port of core.',
-  'backends/redis/reconnects.ts': 'Implements a port of core.',
-  'backends/redis/program/lua-file.ts': 'The format of Lua files, which the tests of the acts read too.',
 };
 
 /** The names that two files of one ring have, as `<ring> <name>`, each with its reason. */
 export const NAMES_TWICE: Readonly<Record<string, string>> = {
   'backends/redis parts': ROOM_IN_PARTS,
-  'backends/redis rows': ROOM_IN_PARTS,
   'backends/redis store': ROOM_IN_PARTS,
 };
 

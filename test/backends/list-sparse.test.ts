@@ -21,7 +21,7 @@ it('returns the oldest remaining item, whichever items were removed before it', 
           if (item === undefined) continue;
           gone.add(item);
           left = left.filter((other) => other !== item);
-          queue.left();
+          queue.noteDeleted();
         }
         expect([queue.first(), queue.size]).toEqual([left[0], left.length]);
       }
@@ -34,7 +34,7 @@ it('keeps its order over many items, and after items left from the middle', () =
   const queue = new SparseQueue<number>((item) => gone.has(item));
   const leave = (item: number): void => {
     gone.add(item);
-    queue.left();
+    queue.noteDeleted();
   };
   for (let i = 0; i < 5_000; i++) queue.push(i);
   for (let i = 0; i < 5_000; i += 2) leave(i);

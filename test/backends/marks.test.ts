@@ -47,7 +47,7 @@ it('drops whole generations, and reports how many marks each owner had', () => {
   const from = Math.ceil(T0 / (WINDOW / 12)) * (WINDOW / 12);
   for (let i = 0; i < 24; i++)
     marks.add(key(`c${i}`), 'd', { mark: ended(from + i * 150_000), owner: i < 3 ? 'a' : 'b' });
-  marks.note('unmarked', from);
+  marks.watch('unmarked', from);
   marks.expire(from + WINDOW + 299_999);
   expect(dropped).toEqual([]);
   marks.expire(from + WINDOW + 300_000);

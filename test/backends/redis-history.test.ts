@@ -1,8 +1,8 @@
 /** Tests history over Redis with two processes: order, pages, duplicates and payloads. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KINDS, tagsOf, type KeyKind } from '../../src/backends/redis/keys.ts';
-import { rowArgs } from '../../src/backends/redis/history/rows.ts';
-import { markHash } from '../../src/backends/redis/history/store.ts';
+import { rowArgs } from '../../src/backends/redis/history-rows.ts';
+import { markHash } from '../../src/backends/redis/dedup.ts';
 import type { Message, NewMessage, IngestedMessage, MessagePage } from '../../src/core/history/message.ts';
 import { fromJson, toJson } from '../../src/core/json.ts';
 import { PAGE_READ_BYTES, STREAMS_PER_USER } from '../../src/core/limits.ts';

@@ -1,7 +1,6 @@
 /** Tests the Lua files: each declares what it needs, and programs contain nothing else. */
 import { describe, expect, it } from 'vitest';
-import type { LuaFile } from '../../src/backends/redis/program/lua-file.ts';
-import { loadPrograms, readRooms } from '../../src/backends/redis/program/program.ts';
+import { type LuaFile, loadPrograms, readRooms } from '../../src/backends/redis/program/program.ts';
 
 const files: readonly LuaFile[] = readRooms();
 

@@ -9,7 +9,7 @@ import { isRecord } from '../../src/core/json.ts';
 import { startTcpProxy } from '../kit/tcp-proxy.ts';
 import { launchChromium } from './kit/chromium.ts';
 import { expectClean, goTo, openConsole, type ConsolePage } from './kit/console-page.ts';
-import { startConsoleRelay, type ConsoleRelay } from './kit/console-relay.ts';
+import { startConsoleRelay, startDoomedClient, type ConsoleRelay } from './kit/console-relay.ts';
 import { tabAndType } from './kit/keyboard.ts';
 
 // The timeout is long because loading a page takes a second on an idle machine, and many on a busy one.
@@ -254,6 +254,27 @@ it('new calls wait behind a bar, and a stream that breaks comes back without a l
   await call('two');
   proxy.mend();
   await expect.poll(() => rows.count(), { timeout: 20_000 }).toBe(before + 2);
+  await page.context().close();
+});
+
+it('sends a request again that a pause interrupted, so that the change before it is shown', async () => {
+  const { page } = await openConsole(browser, address('users'), { token: bench.relay.admin });
+  const reads = readsOf(page, 'query UserPage(');
+  await goTo(page, 'users/alice');
+  await page.getByText('Live', { exact: true }).waitFor();
+  // The page reads the user again when the stream opens.
+  await expect.poll(() => ({ again: reads.begun > 1, open: reads.open })).toEqual({ again: true, open: 0 });
+  const isUserPage = (request: Request): boolean => String(request.postData()).includes('query UserPage(');
+  let held = 0;
+  // The first request after the change gets no answer.
+  await page.route('**/graphql', async (route) => {
+    if (!isUserPage(route.request()) || held++ > 0) await route.continue();
+  });
+  const [, client] = await Promise.all([page.waitForRequest(isUserPage), startDoomedClient(bench.relay)]);
+  await using _client = client;
+  await page.keyboard.press('.');
+  await page.getByText('Paused', { exact: true }).waitFor();
+  await page.getByRole('link', { name: 'kiosk-2' }).waitFor();
   await page.context().close();
 });
 

@@ -1,6 +1,11 @@
 /** Tests the caller libraries and the runtime with a real relay. */
 import { describe, expect, test } from 'vitest';
-import { createHttpCaller, createLinkCaller, type Caller } from '../../src/clients/caller/index.ts';
+import {
+  createHttpCaller,
+  createLinkCaller,
+  type Caller,
+  type ProgressUpdate,
+} from '../../src/clients/caller/index.ts';
 import { ActionCancelled, createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
 import { gate, untilState } from './kit/runtime-bench.ts';
 import { startRealRelay, type RealRelay } from './kit/real-relay.ts';
@@ -143,4 +148,26 @@ test('a token that the relay refuses closes a client and ends a caller', async (
   await expect(caller.invoke(echo)).rejects.toMatchObject({ code: 'unauthenticated' });
   await using http = createHttpCaller({ url: relay.url, token: 'nonsense' });
   await expect(http.invoke(echo)).rejects.toMatchObject({ code: 'unauthenticated' });
+});
+
+test('a caller over a link receives the progress that it requested, in order, and sees how many reports it missed', async () => {
+  await using relay = await startRealRelay();
+  await using runtime = await client(relay);
+  const REPORTS = 1000;
+  runtime.handle('count', {}, (_params, call) => {
+    for (let i = 1; i <= REPORTS; i++) call.progress({ step: i });
+    return 'done';
+  });
+  await using caller = createLinkCaller({ url: relay.link, token: () => relay.token('alice', 'invoke') });
+  const seen: ProgressUpdate[] = [];
+  const counted = caller.invoke({ ...desk, action: 'count' }, {}, { onProgress: (progress) => seen.push(progress) });
+  expect(await counted).toMatchObject({ outcome: 'completed', result: 'done' });
+  let last = 0;
+  for (const { value, number, missed } of seen) {
+    expect(number).toBe(last + missed + 1);
+    expect(value).toEqual({ step: number });
+    last = number ?? 0;
+  }
+  expect(seen.length).toBeGreaterThan(1);
+  expect(last).toBe(REPORTS);
 });

@@ -8,6 +8,7 @@ import { LINK_STREAM, type Message } from '../../src/core/history/message.ts';
 import { DEAD_MS, FORGET_MS, PING_MS } from '../../src/core/limits.ts';
 import { ALICE, admission, ending, keyFor, kinds, type Bench, type MakeHistoryBench } from './kit/bench.ts';
 import { hello } from './kit/connections-model.ts';
+import { newMessage } from './kit/history-model.ts';
 
 const EVERY = { afterTime: null, beforeTime: null, kinds: null };
 const BOUNDS = { streamMessages: 100, streamsPerUser: 2, bytes: 64 * 1024, linkMessages: 40 };
@@ -194,6 +195,16 @@ function bounds(bench: () => Bench): void {
     });
     expect(backwards?.rows.map(({ row }) => row)).toEqual(rows.toReversed());
     expect(backwards?.gaps).toEqual([]);
+  });
+
+  it('stays complete when streams of its user are dropped to make room', async () => {
+    const { connections, history } = bench().backend;
+    const page = { first: 1000, after: null };
+    for (const suffix of ['a', 'b', 'c']) await history.retain(newMessage({ suffix }));
+    expect((await history.messages('alice', 'a', EVERY, page))?.gaps).toMatchObject([{ reason: 'evicted' }]);
+    expect(await history.messages('alice', LINK_STREAM, EVERY, page)).toBeNull();
+    await connections.connect(hello('alice', 'tab'));
+    expect(await history.messages('alice', LINK_STREAM, EVERY, page)).toMatchObject({ rows: [{}], gaps: [] });
   });
 
   it('drops no evidence of commands while one client reconnects 10,000 times', async () => {

@@ -5,7 +5,7 @@ import { readTarget } from '../../src/backends/redis/target.ts';
 import type { Client } from '../../src/backends/redis/types.ts';
 import { silentLog } from '../../src/core/ports.ts';
 import { startRedisCluster, type RedisCluster } from '../kit/redis-cluster.ts';
-import { redisBench, type RedisBench, type RedisBenchOptions } from './kit/redis-bench.ts';
+import { auditedBench, type RedisBench, type RedisBenchOptions } from './kit/redis-bench.ts';
 import { redisContracts } from './redis-contracts.ts';
 
 const NAME = 'Redis Cluster';
@@ -23,7 +23,7 @@ function connect(): Client {
 }
 
 function bench(more: RedisBenchOptions = {}): Promise<RedisBench> {
-  return redisBench({ partitions: PARTITIONS, connect, ...more });
+  return auditedBench({ partitions: PARTITIONS, connect, ...more });
 }
 
 redisContracts(NAME, bench);

@@ -1,7 +1,7 @@
 /** Runs the contract of commands over Redis. */
 import { commandContract } from './commands.ts';
 import { commandModel } from './commands-model.ts';
-import { redisBench } from './kit/redis-bench.ts';
+import { auditedBench } from './kit/redis-bench.ts';
 
-commandContract('redis', () => redisBench());
-commandModel('redis', () => redisBench(), 40);
+commandContract('redis', () => auditedBench());
+commandModel('redis', () => auditedBench(), 40);

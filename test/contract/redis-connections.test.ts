@@ -1,5 +1,5 @@
 /** Runs the contract of connections over Redis. */
 import { connectionContract } from './connections.ts';
-import { redisBench } from './kit/redis-bench.ts';
+import { auditedBench } from './kit/redis-bench.ts';
 
-connectionContract('Redis', () => redisBench(), { runs: 25, order: 'bytes' });
+connectionContract('Redis', () => auditedBench(), { runs: 25, order: 'bytes' });

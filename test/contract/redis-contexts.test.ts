@@ -1,5 +1,5 @@
 /** Runs the contract of contexts over Redis. */
 import { contextContract } from './contexts.ts';
-import { redisBench } from './kit/redis-bench.ts';
+import { auditedBench } from './kit/redis-bench.ts';
 
-contextContract('Redis', () => redisBench(), { runs: 25 });
+contextContract('Redis', () => auditedBench(), { runs: 25 });

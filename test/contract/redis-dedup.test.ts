@@ -1,5 +1,5 @@
 /** Runs the contract of deduplication over Redis. */
 import { dedupContract } from './dedup.ts';
-import { redisBench } from './kit/redis-bench.ts';
+import { auditedBench } from './kit/redis-bench.ts';
 
-dedupContract('Redis', () => redisBench(), { runs: 30 });
+dedupContract('Redis', () => auditedBench(), { runs: 30 });

@@ -1,7 +1,7 @@
 /** Runs the contracts of the inspector over Redis. */
 import { inspectorContract } from './inspector.ts';
 import { newestContract } from './inspector-newest.ts';
-import { redisBench } from './kit/redis-bench.ts';
+import { auditedBench } from './kit/redis-bench.ts';
 
-inspectorContract('redis', () => redisBench());
-newestContract('redis', () => redisBench());
+inspectorContract('redis', () => auditedBench());
+newestContract('redis', () => auditedBench());

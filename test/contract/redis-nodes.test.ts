@@ -1,5 +1,5 @@
 /** Runs the contract of nodes over Redis. */
 import { nodeContract } from './nodes.ts';
-import { redisBench } from './kit/redis-bench.ts';
+import { auditedBench } from './kit/redis-bench.ts';
 
-nodeContract('Redis', () => redisBench());
+nodeContract('Redis', () => auditedBench());

@@ -1,5 +1,5 @@
 /** Runs the contract of site sessions over Redis. */
-import { redisBench } from './kit/redis-bench.ts';
+import { auditedBench } from './kit/redis-bench.ts';
 import { sessionContract } from './sessions.ts';
 
-sessionContract('Redis', () => redisBench());
+sessionContract('Redis', () => auditedBench());

@@ -1,5 +1,5 @@
 /** Runs the contract of waiters over Redis. */
-import { redisBench } from './kit/redis-bench.ts';
+import { auditedBench } from './kit/redis-bench.ts';
 import { waiterContract } from './waiters.ts';
 
-waiterContract('Redis', () => redisBench());
+waiterContract('Redis', () => auditedBench());

@@ -6,6 +6,7 @@ import type { MailboxRow, NodeReport } from '../../src/core/commands/stores.ts';
 import { toJson } from '../../src/core/json.ts';
 import { NODE_LEASE_MS } from '../../src/core/limits.ts';
 import type { Log } from '../../src/core/ports.ts';
+import { createShares, shareBounds } from '../../src/core/shares/shares.ts';
 import { settle } from '../kit/clock.ts';
 import { admin, connect, testCore, user, type TestClient, type TestCore } from '../kit/core.ts';
 
@@ -485,5 +486,68 @@ describe('updates of a command', () => {
     expect(seen.filter(([, progress]) => progress !== null)).toHaveLength(2);
     expect(seen.filter(([stage, progress]) => stage === 'terminal' && progress !== null)).toEqual([]);
     expect(seen.at(-1)).toEqual(['terminal', null]);
+  });
+
+  it('may be requested before the command is admitted, and then miss no progress', async () => {
+    await using relay = await testCore();
+    const client = await connect(relay.core, alice);
+    const key = { ...TAB, commandId: 'c1' };
+    const updates = await relay.core.delivery.updates(alice, key, 60_000);
+    const seen: (readonly [unknown, number | null, number])[] = [];
+    const watching = (async () => {
+      for await (const { event, missed } of updates ?? []) seen.push([event.progress, event.number, missed]);
+    })();
+    await settle();
+    expect(relay.core.shares.used('waits')).toBe(1);
+    const pending = invoke(relay, 'c1');
+    await settle();
+    expect(relay.core.shares.used('waits')).toBe(1);
+    for (const number of [2, 1, 3]) {
+      await client.session.progress('c1', toJson(number), number);
+      await settle();
+    }
+    await client.result(client.last);
+    await pending;
+    await watching;
+    expect(seen.filter(([progress]) => progress !== null)).toEqual([
+      ['2', 2, 1],
+      ['3', 3, 0],
+    ]);
+    expect(relay.core.shares.used('waits')).toBe(0);
+  });
+
+  it('end with not_found when the command is not admitted in time, in the same way for a command of another user', async () => {
+    await using relay = await testCore();
+    await connect(relay.core, alice);
+    void invoke(relay, 'c1');
+    await settle();
+    const requests = [
+      [alice, 'c2'],
+      [user('mallory'), 'c1'],
+    ] as const;
+    for (const [requester, commandId] of requests) {
+      const updates = await relay.core.delivery.updates(requester, { ...TAB, commandId }, 1_000);
+      const next = updates?.next();
+      void next?.catch(() => {});
+      await relay.clock.advance(999);
+      expect(relay.core.shares.used('waits')).toBe(2);
+      await relay.clock.advance(1);
+      await expect(next).rejects.toMatchObject({ code: 'not_found' });
+      expect(relay.core.shares.used('waits')).toBe(1);
+      expect(await relay.core.delivery.updates(requester, { ...TAB, commandId })).toBe(null);
+    }
+    await expect(relay.core.delivery.updates(alice, { ...TAB, commandId: 'c2' }, 60_001)).rejects.toMatchObject({
+      code: 'invalid_argument',
+    });
+  });
+
+  it('that wait for an admission are bounded by the share of waits, and give it back when they are left', async () => {
+    await using relay = await testCore({ shares: createShares(shareBounds({ waits: { guarantee: 1 } })) });
+    const request = () => relay.core.delivery.updates(alice, { ...TAB, commandId: 'c1' }, 60_000);
+    const first = await request();
+    await expect(request()).rejects.toMatchObject({ code: 'share_exceeded' });
+    await first?.return();
+    await (await request())?.return();
+    expect(relay.core.shares.used('waits')).toBe(0);
   });
 });

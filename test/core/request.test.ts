@@ -5,7 +5,7 @@ import type { InvokeRequest } from '../../src/core/core.ts';
 import { NO_DIGEST } from '../../src/core/commands/command.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { trustJson } from '../../src/core/json.ts';
-import { checkInvoke } from '../../src/core/calls/request.ts';
+import { checkInvoke } from '../../src/core/calls/call.ts';
 import { createCrypto } from '../../src/platform/system.ts';
 
 const crypto = createCrypto('a key of the test');

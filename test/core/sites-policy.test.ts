@@ -9,7 +9,7 @@ import {
   type HostedSite,
   type SessionPolicyInput,
 } from '../../src/core/sites/site-policy.ts';
-import { projectSiteEvent, type ProjectionFacts } from '../../src/core/sites/registry.ts';
+import { projectSiteEvent, type ProjectionFacts } from '../../src/core/sites/sites.ts';
 import { ownerGrant, type Grant, type SiteSession } from '../../src/core/sites/site.ts';
 
 const NOW = 1_000_000;

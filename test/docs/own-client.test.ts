@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
-import type { ClaimResult } from '../../src/cli/conformance/check.ts';
+import type { ClaimResult } from '../../src/cli/run/conformance.ts';
 import { startRunner } from './kit/example-runner.ts';
 import { examplesOf, reasonNotRun, ROOT } from './kit/examples.ts';
 

@@ -141,6 +141,12 @@ const BROKEN: readonly (readonly [...Reported, what: string])[] = [
     () => storyWith(pause, after(annAttempt, { ...lost, cause: 'fenced' })),
     'a node that was ended by an outage of the store',
   ],
+  [
+    'a counter that was not lowered',
+    'counters',
+    () => storyWith(after({ event: 'cap' }, { event: 'miscount', what: 'q is 7' }, { event: 'audited', keys: 20 })),
+    'a counter that is not what is there',
+  ],
 ];
 
 const KEPT: readonly Reported[] = [
@@ -206,6 +212,7 @@ const KEPT: readonly Reported[] = [
     () => storyWith(flip, after(annAnswer, payload('unavailable'))),
   ],
   ['no word of a loss', 'amnesty', () => storyWith(pause)],
+  ['counters that are right', 'counters', () => storyWith(after({ event: 'cap' }, { event: 'audited', keys: 20 }))],
 ];
 
 describe('a plan', () => {

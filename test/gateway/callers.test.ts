@@ -100,6 +100,37 @@ describe('a call over a link', () => {
     }
   });
 
+  test('progress goes to the wait that requested it, with the numbers of the client; a report out of order is left out', async () => {
+    await using at = await startGateway();
+    const peer = await client(at);
+    const requester = await caller(at);
+    const silent = await caller(at);
+    requester.send({ ...INVOKE, ref: 'r1', command_id: 'c1', progress: true, stages: 'all' });
+    await peer.next('command');
+    silent.send({ type: 'await', ref: 'r2', client_id: 'tab', command_id: 'c1', stages: 'first' });
+    await silent.next('stage');
+    const report = (number: number | undefined, payload: unknown) =>
+      peer.send({ type: 'progress', command_id: 'c1', number }, payload);
+    report(1, { done: 1 });
+    report(4, 'four');
+    report(2, 'too late');
+    report(undefined, 'without a number');
+    report(5, [5]);
+    const news = () => requester.seen('progress').map(({ number, payload }) => [number, payload]);
+    const expected = [
+      [1, '{"done":1}'],
+      [4, '"four"'],
+      [undefined, '"without a number"'],
+      [5, '[5]'],
+    ];
+    await expect.poll(news).toEqual(expected);
+    peer.send({ type: 'result', command_id: 'c1' }, 'done');
+    await requester.next('outcome');
+    expect(requester.seen('progress').every(({ ref, command_id }) => ref === 'r1' && command_id === 'c1')).toBe(true);
+    await silent.next('outcome');
+    expect(silent.all.filter(({ type }) => type === 'progress')).toEqual([]);
+  });
+
   test('it receives no stage that it did not request, and only the first if it requested only that', async () => {
     await using at = await startGateway();
     const peer = await client(at);

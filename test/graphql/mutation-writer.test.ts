@@ -1,11 +1,14 @@
 /** Tests that mutations which are written without graphql-js are resolved once. */
-import { readFileSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 import {
+  concatAST,
   execute,
+  getOperationAST,
   GraphQLObjectType,
   GraphQLSchema,
   GraphQLString,
   parse,
+  separateOperations,
   type DocumentNode,
   type ExecutionResult,
   type GraphQLFieldConfig,
@@ -15,8 +18,8 @@ import type { Core, Invocation } from '../../src/core/core.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { createContext } from '../../src/graphql/schema/context.ts';
 import { createPlans } from '../../src/graphql/execute/executor.ts';
-import { DIRECT_MUTATION } from '../../src/graphql/writer/cache-hints.ts';
 import { schema, restSchema } from '../../src/graphql/schema/schema.ts';
+import { createWriter } from '../../src/graphql/writer/compile.ts';
 import { admin, connect, testCore, user } from '../kit/core.ts';
 
 const operations = (file: string): string =>
@@ -55,8 +58,9 @@ async function both(of: { context(): object }, document: DocumentNode, variableV
     contextValue: of.context(),
     hideSuggestions: true,
   });
-  const text = await plan?.bind(variableValues).write(contextValue);
-  return { expected, text, run: () => plan?.bind(variableValues).run(contextValue) };
+  const bound = plan?.bind(variableValues);
+  const text = await bound?.write(contextValue);
+  return { expected, text, run: () => bound?.run(contextValue) };
 }
 
 it.each([
@@ -83,6 +87,18 @@ it.each([
       '"command_id":"c1"',
     );
   }
+});
+
+it('every mutation of REST is written without graphql-js', () => {
+  const folder = new URL('../../src/rest/operations/', import.meta.url);
+  const whole = concatAST(readdirSync(folder).map((file) => parse(operations(file))));
+  const mutations = Object.entries(separateOperations(whole)).flatMap(([name, document]) => {
+    const operation = getOperationAST(document, name);
+    return operation?.operation === 'mutation' ? [{ name, source: { schema: restSchema, document, operation } }] : [];
+  });
+  expect(mutations.length).toBeGreaterThan(10);
+  const left = mutations.filter(({ source }) => createWriter({ ...source, fragments: null }) === null);
+  expect(left.map(({ name }) => name)).toEqual([]);
 });
 
 it('a mutation whose resolver fails is resolved once, and answered as graphql-js answers it', async () => {
@@ -160,7 +176,6 @@ it("omitted arguments get the schema's default each time, also after calls that 
 it('a mutation whose resolver needs info is left to graphql-js', async () => {
   const field = (resolve: NonNullable<GraphQLFieldConfig<unknown, unknown>['resolve']>) => ({
     type: GraphQLString,
-    extensions: DIRECT_MUTATION,
     resolve,
   });
   const mutation = new GraphQLObjectType({
@@ -170,8 +185,8 @@ it('a mutation whose resolver needs info is left to graphql-js', async () => {
   const query = new GraphQLObjectType({ name: 'Query', fields: { a: { type: GraphQLString } } });
   const plans = createPlans(new GraphQLSchema({ query, mutation }));
   expect(await plans.of(parse('mutation { plain }'))?.bind({}).write({})).toBe('{"plain":"written"}');
-  const plan = plans.of(parse('mutation { named }'));
+  const bound = plans.of(parse('mutation { named }'))?.bind({});
   const context = {};
-  expect((await plan?.bind({}).write(context)) ?? null).toBeNull();
-  expect(await plan?.bind({}).run(context)).toEqual({ data: { named: 'named' } });
+  expect((await bound?.write(context)) ?? null).toBeNull();
+  expect(await bound?.run(context)).toEqual({ data: { named: 'named' } });
 });

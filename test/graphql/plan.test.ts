@@ -1,5 +1,17 @@
 /** Tests plans of operations, and their cost. */
-import { GraphQLError, execute, parse, validate, type ExecutionResult } from 'graphql';
+import {
+  GraphQLError,
+  GraphQLInputObjectType,
+  GraphQLInt,
+  GraphQLList,
+  GraphQLObjectType,
+  GraphQLSchema,
+  GraphQLString,
+  execute,
+  parse,
+  validate,
+  type ExecutionResult,
+} from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { writeJson } from '../../src/core/json.ts';
 import type { Principal } from '../../src/core/auth/principal.ts';
@@ -219,6 +231,30 @@ describe('the cost of a plan', () => {
     const plan = createPlans(schema).of(parse('query ($c: Color) { color(like: $c) named(first: 50) { id } }'));
     expect(plan?.bind({ c: 'NONE' }).cost(null)).toBe(0);
     expect(plan?.bind({ c: 'RED' }).cost(null)).toBe(52);
+  });
+
+  it('is computed once for input objects of one structure, unless they are large', () => {
+    let computed = 0;
+    const sized = (): number => (computed++, 1);
+    const input = new GraphQLInputObjectType({
+      name: 'Names',
+      fields: { names: { type: new GraphQLList(GraphQLString) }, size: { type: GraphQLInt } },
+    });
+    const found = { type: GraphQLString, args: { of: { type: input } } };
+    const fields = { sized: { ...found, extensions: { complexity: sized } }, plain: found };
+    const plans = createPlans(new GraphQLSchema({ query: new GraphQLObjectType({ name: 'Query', fields }) }));
+    const dear = parse('query ($of: Names) { sized(of: $of) plain(of: $of) }');
+    const times = (names: readonly string[], size = 1, document = dear): number => {
+      const before = computed;
+      plans.of(document)?.bind({ of: { names, size } }).cost(null);
+      return computed - before;
+    };
+    expect([times(['a']), times(['b']), times(['b'], 2), times(['a', 'b']), times(['c', 'd'])]).toEqual([
+      1, 0, 1, 1, 0,
+    ]);
+    const many = Array<string>(1_000).fill('a');
+    expect([times(many), times(many)]).toEqual([1, 1]);
+    expect(times(['a'], 1, parse('query ($of: Names) { plain(of: $of) }'))).toBe(0);
   });
 
   it('exceeds every bound if it cannot be computed', () => {

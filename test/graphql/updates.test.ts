@@ -15,6 +15,7 @@ const UPDATES = (id: string): string => `subscription {
 const update = (more: Parameters<typeof command>[0], progress: string | null = null) => ({
   command: command(more),
   progress: progress === null ? null : trustJson(progress),
+  number: null,
   at: T0,
 });
 

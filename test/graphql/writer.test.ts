@@ -216,7 +216,7 @@ describe('a writer', () => {
     },
   );
 
-  it.each(['mutation { touch }', '{ __schema { queryType { name } } }', '{ pets { __typename } }'])(
+  it.each(['mutation { a: touch b: touch }', '{ __schema { queryType { name } } }', '{ pets { __typename } }'])(
     'does not write: %s',
     async (text) => {
       expect(await write(text)).toBeNull();

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
-import { checkClient, type ClaimResult } from '../../src/cli/conformance/check.ts';
+import { checkClient, type ClaimResult } from '../../src/cli/run/conformance.ts';
 import { systemClock } from '../../src/clients/link/platform.ts';
 import { type FakeLink, startFakeRelay } from '../kit/fake-relay.ts';
 import { startTcpProxy } from '../kit/tcp-proxy.ts';

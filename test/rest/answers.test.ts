@@ -223,6 +223,7 @@ describe('hanging up', () => {
 
 function matchOf(plan: { write: () => null; run: () => Promise<{ data: { a: number } }> }): Match {
   const whole = { operation: 'mutation', introspects: false, onlyMeta: false } as const;
+  const bound = { asks: new Set<string>(), cost: () => 0, advice: () => null, args: () => [], ...plan };
   const route: Route = {
     id: 'A',
     method: 'GET',
@@ -240,14 +241,8 @@ function matchOf(plan: { write: () => null; run: () => Promise<{ data: { a: numb
     body: { path: ['a'], type: GraphQLString, nodes: [], variants: [], nullable: false, schema: {} },
     plan: {
       ...whole,
-      bind: () => ({
-        variables: {},
-        asks: new Set<string>(),
-        cost: () => 0,
-        advice: () => null,
-        refused: () => null,
-        ...plan,
-      }),
+      bind: () => bound,
+      bindValues: () => bound,
     },
   };
   return { resource: { template: '/a', routes: new Map([['GET', route]]), allow: 'GET' }, path: {} };

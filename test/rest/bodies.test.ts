@@ -22,7 +22,7 @@ describe('bodies', () => {
           id: 'a',
           color: 'dark-blue',
           params: new RawJson(trustJson(JSON.stringify(params))),
-          at: '1970-01-01T00:00:00.000Z',
+          at: 0,
           capabilityProfile: { actionInvocation: true, sharing: false },
           times: 3,
         },

@@ -23,17 +23,17 @@ test(
 );
 
 test(
-  'a run over Redis ends every call, and counts the keys and the memory of Redis',
+  'a run over Redis ends every call, counts the keys and the memory of Redis, and finds its counters right',
   async () => {
     const minutes = 0.05;
-    const { samples, calls, wrong } = await soak({
+    const { samples, calls, wrong, miscounts } = await soak({
       minutes,
       rate: 60,
       everyMinutes: minutes,
       hourMs: 60_000,
       shared: true,
     });
-    expect(wrong).toEqual([]);
+    expect({ wrong, miscounts }).toEqual({ wrong: [], miscounts: [] });
     expect(calls).toBeGreaterThan(50);
     expect(samples).toMatchObject([{ store: { keys: expect.any(Number), bytes: expect.any(Number) } }]);
     expect(samples[0]?.store?.keys).toBeGreaterThan(10);

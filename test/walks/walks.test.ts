@@ -5,7 +5,7 @@ import { expect, inject, test } from 'vitest';
 import { walkAdmission, walkCall, walkEvent, walkQuery, type Walk } from './kit/walks.ts';
 
 /** The most source files on each way. Lower a number when files are joined; raise none without a decision. */
-const MOST = { callIn: 13, callOut: 13, query: 10, event: 13, admission: 10, admissionFromCore: 4 };
+const MOST = { callIn: 12, callOut: 12, query: 9, event: 12, admission: 9, admissionFromCore: 4 };
 
 const page = readFileSync(join(import.meta.dirname, '..', '..', 'ARCHITECTURE.md'), 'utf8');
 const unnamed = (walk: Walk): Walk => walk.filter((path) => !page.includes(`\`src/${path}\``));

@@ -14,6 +14,7 @@ export const PROMISE_NAMES = [
   'single',
   'payloads',
   'amnesty',
+  'counters',
 ] as const;
 export type PromiseName = (typeof PROMISE_NAMES)[number];
 
@@ -45,6 +46,7 @@ export const PROMISES: readonly PlanPromise[] = [
   { name: 'single', says: 'one process of a node at a time', judge: judgeSingle },
   { name: 'payloads', says: 'a spilled payload is complete or reported as missing', judge: judgePayloads },
   { name: 'amnesty', says: 'an outage of the store ends no node', judge: judgeAmnesty },
+  { name: 'counters', says: 'each counter in Redis is what is there', judge: judgeCounters },
 ];
 
 /** The time by which a wait may exceed its limit because of a busy machine, in milliseconds. */
@@ -179,6 +181,12 @@ function judgeAmnesty({ of, faults }: Evidence): Judged {
       lost.map((word) => ({ text: `${word.of} ${word.cause}` })),
     ),
   };
+}
+
+function judgeCounters({ of }: Evidence): Judged {
+  const keys = of('audited').reduce((sum, audited) => sum + audited.keys, 0);
+  const miscounts = of('miscount').map(({ what }) => ({ text: what }));
+  return { looked: keys, findings: find('a counter that is not what is there', miscounts), says: `${keys} keys` };
 }
 
 // Judges whether relays noticed each loss of confirmed data, and reported it.

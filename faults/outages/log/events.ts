@@ -79,6 +79,10 @@ export type FaultEvent =
   | { readonly event: 'memory'; readonly of: string; readonly bytes: number }
   /** A key without an expiry that should have one. */
   | { readonly event: 'leftover'; readonly key: string }
+  /** The counters in Redis were compared with what is there. `keys`: how many keys were read. */
+  | { readonly event: 'audited'; readonly keys: number }
+  /** A counter in Redis that differed from what was there, as a sentence. */
+  | { readonly event: 'miscount'; readonly what: string }
   /** A relay listed what it holds after all clients and callers have left. */
   | {
       readonly event: 'idle';

@@ -36,7 +36,7 @@ const DIRECT_MUTANTS: readonly Mistake[] = [
   {
     name: 'swapped-result',
     says: 'a waiter gets the result of the previous command',
-    file: 'backends/memory/waiters.ts',
+    file: 'backends/memory/commands.ts',
     find: 'reply: { rpcId, command, result: entry.result },',
     replace:
       'reply: { rpcId, command, result: [Reflect.get(this, "last") ?? entry.result, Reflect.set(this, "last", entry.result)][0] as never },',
@@ -89,7 +89,7 @@ const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'no-mark',
     says: 'a command is written to the socket without a recorded dispatch',
-    file: 'backends/redis/commands/lib-mark.lua',
+    file: 'backends/redis/commands-records.lua',
     find: 'dispatchedAt = text(now),',
     replace: '',
     plan: 'F0',
@@ -98,11 +98,20 @@ const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'leak',
     says: 'an end does not release its reservation',
-    file: 'backends/redis/commands/lib-commands.lua',
+    file: 'backends/redis/commands-records.lua',
     find: "drop(key('reserved', rec.sh), name)",
     replace: '',
     plan: 'F0',
     caughtBy: ['I6'],
+  },
+  {
+    name: 'queued-for-ever',
+    says: 'the dispatch mark does not give back the bytes of the params',
+    file: 'backends/redis/commands/mark.lua',
+    find: "  if a[8] ~= '' then lib.shares_take('q', a[9], -tonumber(a[8])) end\n",
+    replace: '',
+    plan: 'F0',
+    caughtBy: ['counters'],
   },
   {
     name: 'cursor-from-now',
@@ -116,7 +125,7 @@ const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'waiter-by-command',
     says: 'waits are stored by command, so that the node of the second replaces that of the first',
-    file: 'backends/redis/waiters/lib-waiters.lua',
+    file: 'backends/redis/waiters.lua',
     find: 'entries[#entries + 1] = own',
     replace: 'entries = { own }',
     plan: 'F12',
@@ -125,7 +134,7 @@ const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'swapped-result',
     says: 'a waiter gets the result of another command',
-    file: 'backends/redis/waiters/lib-waiters.lua',
+    file: 'backends/redis/waiters.lua',
     find: 'fields.result = result',
     replace:
       "local last = key('payload', 'last') call('SET', last, result, 'NX', 'PX', 60000) fields.result = call('GET', last)",
@@ -135,7 +144,7 @@ const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'false-proof',
     says: 'a command that was written is reported as not written',
-    file: 'backends/redis/commands/lib-commands.lua',
+    file: 'backends/redis/commands-records.lua',
     find: "execution = unknown and 'may_have_run' or 'not_written',",
     replace: "execution = 'not_written',",
     plan: 'F13',
@@ -144,7 +153,7 @@ const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'run-again',
     says: 'commands that another instance got are sent to the new one too',
-    file: 'backends/redis/commands/rebind.lua',
+    file: 'backends/redis/commands.lua',
     find: 'else orphaned[#orphaned + 1] = lib.commands_text(rec) end',
     replace: "else lib.commands_move(rec, { stage = 'queued' }) lib.commands_post(rec, nodeId, 'command') end",
     plan: 'F13',
@@ -153,7 +162,7 @@ const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'two-ends',
     says: 'the end that a client reports is retained twice',
-    file: 'backends/redis/commands/finish.lua',
+    file: 'backends/redis/commands.lua',
     find: 'lib.commands_reported = function(rec, sightings, a)',
     replace:
       "lib.commands_reported = function(rec, sightings, a)\n  lib.commands_retain(rec, { id = rec.commandId .. ':end', kind = 'result' })",
@@ -163,7 +172,7 @@ const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'admit-anew',
     says: 'a known id is admitted again',
-    file: 'backends/redis/commands/admit.lua',
+    file: 'backends/redis/commands.lua',
     find: 'if before then return lib.commands_attach(before, wait) end',
     replace: '',
     plan: 'F12',
@@ -172,7 +181,7 @@ const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'for-ever',
     says: 'the records and results of commands have no expiry',
-    file: 'backends/redis/commands/lib-spans.lua',
+    file: 'backends/redis/commands-records.lua',
     find: "  expire(lib.spans_key(user.uh, name), over - now + (string.match(name, '^r') and 0 or lib.spans_grace))\n",
     replace: '',
     plan: 'F0',

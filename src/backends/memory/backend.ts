@@ -31,7 +31,7 @@ import type { RowDrops } from './history-rows.ts';
 import { createMemoryInspector } from './inspector.ts';
 import { Ledger } from './ledger.ts';
 import type { RecordDrops } from './ledger-ended.ts';
-import { createListeners } from './listeners.ts';
+import { createListeners } from '../../core/live.ts';
 import { createMemorySites, type SiteTables } from './sites.ts';
 import { WaiterIndex, createWaitReads } from './waiters.ts';
 
@@ -102,7 +102,7 @@ export function createMemoryState({
   const mailboxes = new Mailboxes();
   const { retentionMs = RETENTION_MS } = limits ?? {};
   const ledger = new Ledger(clock, { shares, log, metrics, windowMs, retentionMs, markSecret, drops: watcher });
-  const waiters = new WaiterIndex(mailboxes);
+  const waiters = new WaiterIndex();
   const dedup = createMemoryDedup({ clock, shares, log, metrics, drops: watcher });
   const history = createMemoryHistory({ clock, limits, dedup, shares, ...(watcher && { drops: watcher }) });
   const reports = createReportingInstances();

@@ -70,8 +70,8 @@ const SLACK = 32;
 
 /**
  * A first-in, first-out queue of items that may also be deleted early, at any position. `gone` returns whether an item
- * was deleted, and `left` must be called once for each deletion. Each method takes amortised constant time, and each
- * item one slot of an array.
+ * was deleted, and `noteDeleted` must be called once for each deletion. Each method takes amortised constant time, and
+ * each item takes one slot of an array.
  */
 export class SparseQueue<T> {
   readonly #gone: (item: T) => boolean;
@@ -107,7 +107,7 @@ export class SparseQueue<T> {
   }
 
   /** Counts a deletion. Call it once for each deleted item, after `gone` returns true for the item. */
-  left(): void {
+  noteDeleted(): void {
     this.#size--;
     if (this.#items.length <= 2 * this.#size + SLACK) return;
     this.#items = this.#items.filter((item) => item !== undefined && !this.#gone(item));

@@ -81,7 +81,7 @@ export class CommandMarks<O> {
   /**
    * Makes sure that `onDropped` is called for the owner when the window that began at `endedAt` is over. Adds no mark.
    */
-  note(owner: O, endedAt: number): void {
+  watch(owner: O, endedAt: number): void {
     const { owners } = this.#generationOf(endedAt);
     owners.set(owner, owners.get(owner) ?? 0);
   }

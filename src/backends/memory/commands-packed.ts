@@ -15,6 +15,7 @@ export type Shared = {
 
 /** The packed form of a time that is null. */
 const NEVER = -1;
+
 /**
  * The packed record of a command that ended in the usual way: its client may have acknowledged it, and reported one
  * result. It takes a third of the memory of the whole record. Most such records are never read.

@@ -210,14 +210,21 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
   }
 
   reply(entry: Entry): void {
-    this.#acts.waiters.reply(entry);
+    const { command } = entry;
+    for (const { request } of this.#acts.waiters.take(entry)) {
+      const { rpcId, callerNodeId } = request;
+      this.#acts.mailboxes.post(callerNodeId, {
+        kind: 'reply',
+        reply: { rpcId, command, result: entry.result },
+      });
+    }
   }
 
   end(entry: Entry, command: Command, result: JsonText | null): void {
     entry.result = result;
     entry.command = command;
     this.#ledger.end(entry, this.now);
-    this.#acts.waiters.reply(entry);
+    this.reply(entry);
     entry.pack();
     this.#ledger.keepWithin(this.now);
   }

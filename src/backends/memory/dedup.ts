@@ -242,6 +242,7 @@ export class DedupMarks {
   }
 
   #oldest(): UserMarks | undefined {
+    // Skips the first entries as far as their marks were evicted. At this time no mark has expired.
     this.expire(-Infinity);
     return this.#places[this.#head];
   }

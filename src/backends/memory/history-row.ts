@@ -10,8 +10,9 @@ import { packTime, unpackTime, type List, type ListItem, type SortedMap, type Sp
 
 /**
  * The size that a message counts for besides its payload, in bytes. It covers the message's object, its ids, and its
- * entries in three orders: in its stream, among all messages, and among those of its command. Over 200,000 messages
- * with ids of 36 characters, the heap grew by 768 bytes for each (Node 24). The rest is for longer ids and an error.
+ * entries in three orders: in its stream, among all messages, and among those of its command. In a measurement with
+ * 200,000 messages and ids of 36 characters, each message took 768 bytes of the heap (Node 24). The rest is for longer
+ * ids and an error.
  */
 export const ROW_BYTES = 1024;
 

@@ -218,7 +218,7 @@ function newUser(userId: string, holdings: Holdings): User {
   return { userId, streams: createSortedMap(), byLastWrite: new List(), byCommand: new Map(), byAge, holdings };
 }
 
-/** Adds the row, and drops the rows that exceed the limits then. */
+/** Adds the row, and then drops the rows that exceed the limits. */
 function append(state: State, row: Row): Row {
   insert(state, row);
   const { limits } = state;
@@ -261,7 +261,7 @@ function dropFirst(state: State, stream: Stream, why: Why): void {
   state.totals.messages--;
   state.totals.bytes -= row.bytes;
   row.gone = true;
-  stream.user.byAge.left();
+  stream.user.byAge.noteDeleted();
   stream.user.holdings.release('history_bytes', row.bytes);
   if (why === 'room') {
     state.drops.rowDropped(row);

@@ -299,7 +299,7 @@ function sharesOf(guarantee: number, total: number): Shares {
   return createShares({ history_bytes: { guarantee: Math.min(guarantee, total), total } });
 }
 
-/** Takes rows from the beginning, as many as fit within the limits, for the raw view of the history. */
+/** Takes the first rows, as many as fit within the bounds, for the raw view of the history. */
 function sampleRows(rows: Iterable<Row>, bounds: SampleBounds): Omit<RawSample, 'gaps'> {
   const sampling = new Sampling(bounds);
   for (const row of rows) if (!sampling.offer(row.message, () => storedOf(row))) break;

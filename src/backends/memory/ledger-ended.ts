@@ -67,7 +67,7 @@ export class EndedCommands {
     this.marks = new CommandMarks({
       windowMs,
       secret: markSecret,
-      onDropped: (user, count) => this.#unmark(user, count),
+      onDropped: (user, count) => this.#releaseMarks(user, count),
     });
   }
 
@@ -113,7 +113,7 @@ export class EndedCommands {
     for (let old = this.#records.first(); old && endOf(old) + windowMs <= now; old = this.#records.first()) {
       const { client, marked } = old;
       this.#dropRecord(old);
-      this.#unmark(client.user, marked ? 1 : 0);
+      this.#releaseMarks(client.user, marked ? 1 : 0);
     }
     this.marks.expire(now);
   }
@@ -150,8 +150,8 @@ export class EndedCommands {
     if (entry.result === null) return;
     const { user } = entry.client;
     entry.result = null;
-    this.#results.left();
-    user.results.left();
+    this.#results.noteDeleted();
+    user.results.noteDeleted();
     user.holdings.release('result_bytes', entry.resultBytes);
   }
 
@@ -159,16 +159,16 @@ export class EndedCommands {
     const { user } = entry.client;
     this.#dropResult(entry);
     entry.reduced = true;
-    this.#records.left();
-    user.records.left();
+    this.#records.noteDeleted();
+    user.records.noteDeleted();
     user.holdings.release('ended_records', 1);
     this.#options.onGone(entry);
   }
 
   /**
-   * Reduces a record to its mark. If no room was reserved for the mark, drops the record without one, which happens
-   * only if the relay made the command's id. The greatest of these ids is remembered: callers may not choose an id that
-   * the relay may have made and that is not greater.
+   * Reduces a record to its mark. If no room was reserved for the mark, drops the record without one; this happens only
+   * if the relay made the command's id. The greatest of these ids is remembered. An id of the relay's form that is not
+   * greater may have been used before, so callers may not choose it.
    */
   reduce(entry: Entry): void {
     this.#drops.recordDropped(entry);
@@ -202,7 +202,7 @@ export class EndedCommands {
     this.#shortUntil = Math.max(this.#shortUntil, shortUntil);
     if (unmarkedId === '') return;
     if (unmarkedId > user.unmarkedId) user.unmarkedId = unmarkedId;
-    this.marks.note(user, shortUntil - this.#options.windowMs);
+    this.marks.watch(user, shortUntil - this.#options.windowMs);
   }
 
   #forgetUnmarked(user: UserLedger, commandId: string, endedAt: number): void {
@@ -210,10 +210,11 @@ export class EndedCommands {
     if (user.unmarkedId === '')
       this.#options.log.warn({ userId: user.userId }, 'no room for marks: ended commands are forgotten early');
     if (commandId > user.unmarkedId) user.unmarkedId = commandId;
-    this.marks.note(user, endedAt);
+    this.marks.watch(user, endedAt);
   }
 
-  #unmark(user: UserLedger, count: number): void {
+  /** Releases marks of a user, and drops what is remembered of the user once nothing is left. */
+  #releaseMarks(user: UserLedger, count: number): void {
     user.holdings.release('marks', count);
     if (this.#now >= user.shortUntil) user.unmarkedId = '';
     this.users.dropIdle(user, this.#now);

@@ -12,6 +12,7 @@ import type { Holdings } from '../../core/shares/shares.ts';
 import type { StreamHead, TraceIds } from './history-rows.ts';
 import { PackedCommand } from './commands-packed.ts';
 import { DueItem, List, type ListItem, type SparseQueue } from './collections.ts';
+
 const NO_WAITERS: readonly WaiterRow[] = [];
 
 /** The values with which an entry is created. */
@@ -64,7 +65,7 @@ export class Entry extends DueItem implements HeldCommand {
     this.#record = command;
   }
 
-  /** No dispatch is requested twice, because every act in memory is answered. */
+  /** Always null: every act in memory is answered, so no dispatch is requested twice. */
   get markedBy(): null {
     return null;
   }

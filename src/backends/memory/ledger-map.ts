@@ -1,4 +1,4 @@
-/** A map by user, client and command id, which can be read in that order. */
+/** A map by user, client and command id. It can be read in that order, and from the newest value to the oldest. */
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import type { Position } from '../../core/page.ts';
 import { NewestFirst, type Newest } from './ledger-newest.ts';
@@ -49,7 +49,7 @@ export class CommandMap<V> {
     const commands = clients?.get(clientId)?.commands;
     if (!clients || !commands?.delete(commandId)) return;
     this.#size--;
-    this.#newest.left();
+    this.#newest.noteDeleted();
     if (commands.size > 0) return;
     clients.delete(clientId);
     if (clients.size === 0) this.#users.delete(userId);

@@ -23,9 +23,9 @@ const SLACK = 1024;
 
 /**
  * Items in the order in which they were added, read backwards from any place. Items may be deleted in any order: `gone`
- * returns whether an item was deleted, and `left` must be called once for each deletion. Adding an item takes constant
- * time, deleting one amortised constant time, and finding a place a binary search. While items are being read, none may
- * be added or deleted.
+ * returns whether an item was deleted, and `noteDeleted` must be called once for each deletion. Adding an item takes
+ * constant time, deleting one amortised constant time, and finding a place a binary search. While items are being read,
+ * none may be added or deleted.
  */
 export class NewestFirst<T> {
   readonly #gone: (item: T) => boolean;
@@ -33,7 +33,8 @@ export class NewestFirst<T> {
   #chunks: Chunk<T>[] = [];
   #next = 0;
   #count = 0;
-  #left = 0;
+  /** The number of deleted items that the list still holds. */
+  #deleted = 0;
 
   /**
    * `gone`: returns whether an item was deleted. `now`: the time in epoch milliseconds. Places start at 1000 times this
@@ -54,10 +55,10 @@ export class NewestFirst<T> {
   }
 
   /** Counts a deletion. Call it once for each deleted item, after `gone` returns true for the item. */
-  left(): void {
-    this.#left++;
+  noteDeleted(): void {
+    this.#deleted++;
     this.#dropOldest();
-    if (this.#left > SLACK + this.#count / 4) this.#compact();
+    if (this.#deleted > SLACK + this.#count / 4) this.#compact();
   }
 
   /** Reads the items whose place is below `after`, newest first, or all items if it is null. Skips deleted items. */
@@ -103,7 +104,7 @@ export class NewestFirst<T> {
 
   #dropOldest(): void {
     for (let chunk = this.#chunks[0]; chunk; chunk = this.#chunks[0]) {
-      for (; chunk.head < chunk.items.length; chunk.head++, this.#count--, this.#left--) {
+      for (; chunk.head < chunk.items.length; chunk.head++, this.#count--, this.#deleted--) {
         const item = chunk.items[chunk.head];
         if (item !== undefined && !this.#gone(item)) return;
         chunk.items[chunk.head] = undefined;
@@ -130,6 +131,6 @@ export class NewestFirst<T> {
     }
     this.#chunks = kept;
     this.#count = count;
-    this.#left = 0;
+    this.#deleted = 0;
   }
 }

@@ -1,7 +1,7 @@
 /** The callers that wait for commands in memory, and the listings of them. */
 import type { Clock } from '../../core/ports.ts';
 import { type Command, type NewWaiter, satisfied } from '../../core/commands/command.ts';
-import type { CountedScan, MailboxRow, PendingWait, WaiterFilter, WaiterStore } from '../../core/commands/stores.ts';
+import type { CountedScan, PendingWait, WaiterFilter, WaiterStore } from '../../core/commands/stores.ts';
 import type { ClientKey } from '../../core/ids.ts';
 import { COUNT_SCAN } from '../../core/limits.ts';
 import { scanSorted, sortable, type PageRequest, type Scan } from '../../core/page.ts';
@@ -10,21 +10,13 @@ import { List } from './collections.ts';
 
 type Rows = List<WaiterRow>;
 
-/** Posts rows to the mailboxes of nodes. */
-type Poster = { post(nodeId: string, row: MailboxRow): void };
-
 /**
  * The waiters that are not resolved, in the order of registration. This index has the list of all waiters; the ledger's
  * objects have a list for each user and each client.
  */
 export class WaiterIndex {
   readonly all: Rows = new List();
-  readonly #mailboxes: Poster;
   #seq = 0;
-
-  constructor(mailboxes: Poster) {
-    this.#mailboxes = mailboxes;
-  }
 
   add(entry: Entry, request: NewWaiter, createdAt: number): void {
     const { client } = entry;
@@ -43,21 +35,11 @@ export class WaiterIndex {
     entry.removeWaiter(row);
   }
 
-  /**
-   * Replies to each waiter whose condition the command's record now meets. Called after the record was replaced, so
-   * that no reply comes before the change.
-   */
-  reply(entry: Entry): void {
-    const { command } = entry;
-    for (const row of entry.waiters) {
-      const { rpcId, callerNodeId, waitFor } = row.request;
-      if (!satisfied(waitFor, command)) continue;
-      this.remove(row);
-      this.#mailboxes.post(callerNodeId, {
-        kind: 'reply',
-        reply: { rpcId, command, result: entry.result },
-      });
-    }
+  /** Removes and returns the waiters whose condition the command's record now meets. */
+  take({ waiters, command }: Entry): readonly WaiterRow[] {
+    const met = waiters.filter(({ request }) => satisfied(request.waitFor, command));
+    for (const row of met) this.remove(row);
+    return met;
   }
 }
 

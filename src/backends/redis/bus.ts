@@ -7,7 +7,7 @@ import type { Bus, ConnectionEvent } from '../../core/backend.ts';
 import type { CommandEvent } from '../../core/commands/command.ts';
 import type { Connection } from '../../core/connections/connection.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
-import { createListeners, type Listeners } from '../memory/listeners.ts';
+import { createListeners, type Listeners } from '../../core/live.ts';
 import { advertisedChars, revisionOf } from './connections-rows.ts';
 import type { RedisParts } from './parts.ts';
 import { partitionOfId } from './sites.ts';
@@ -15,7 +15,7 @@ import type { Store } from './store.ts';
 import { createProbe, Subscriber } from './subscriber.ts';
 
 const CONNECTIONS = 'connections';
-/** The topic of a message that says that its sender could not publish earlier events of the channel. */
+/** The topic of the message with which a sender says that it could not publish earlier events of the channel. */
 const LOST = 'lost';
 
 /** The time between two probes on every partition's channel, milliseconds. */
@@ -29,8 +29,8 @@ const PROBE_MS = 5_000;
  */
 export type RedisBus = Bus & {
   /**
-   * Resolves once this node receives the events of other nodes. Waits while Redis is away. Rejects when the bus is
-   * closed.
+   * Resolves once this node receives the events of other nodes. Waits while Redis is unavailable. Rejects when the bus
+   * is closed.
    */
   ready(): Promise<void>;
   close(): void;
@@ -101,7 +101,7 @@ export function createRedisBus(parts: BusParts): RedisBus {
 type ReceiverOptions = BusParts & {
   readonly origin: string;
   readonly listeners: Listeners;
-  /** Called with the topic of a message that this process published. Its listeners got the event at that time. */
+  /** Called with the topic of a message that this process published. The listeners here got its event at that time. */
   readonly own: (topic: string) => void;
 };
 
@@ -230,7 +230,7 @@ type WholeEventsOptions = {
 /**
  * Returns a function that takes events as they arrive, and delivers them in that order with their actions, which it
  * reads if they were left out. An event is dropped if its actions cannot be read: the client is gone or has advertised
- * other actions since, and then a later event follows; or Redis is away.
+ * other actions since, and then a later event follows; or Redis is unavailable.
  */
 function createWholeEvents({ store, read, deliver }: WholeEventsOptions): (event: SentEvent) => void {
   let last: Promise<void> | null = null;
@@ -341,7 +341,7 @@ function createWatch({ store, system, lapsed }: WatchOptions) {
       noted.set(partition, at);
       if (at - before >= WATCH_MS) lapsed(partition);
     } catch {
-      // Redis is away. The next call tries again.
+      // Redis is unavailable. The next call tries again.
     } finally {
       asking.delete(partition);
     }

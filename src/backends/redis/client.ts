@@ -45,13 +45,13 @@ const DISCONNECT_MS = 2_000;
 const SWITCHES = '+switch-master';
 /** The most sentinels that one connection listens to. */
 const SENTINELS = 10;
-/** The longest time between two attempts to reach a sentinel that is away, milliseconds. */
+/** The longest time between two attempts to reach a sentinel that is unavailable, milliseconds. */
 const SENTINEL_RETRY_MS = 10_000;
 
 const retry = (attempt: number): number => Math.min(RETRY_MS, 50 * attempt);
 
 /**
- * Creates a connection, which `connect` opens. While Redis is away, commands fail at once, and the connection
+ * Creates a connection, which `connect` opens. While Redis is unavailable, commands fail at once, and the connection
  * reconnects by itself. No command is sent twice, SUBSCRIBE included: the owner subscribes again at each `ready`. Each
  * outage is logged once. In a cluster, a connection for the bus goes to one node, and after each break to the next one.
  */
@@ -135,8 +135,8 @@ type FailoverWatchOptions = {
 
 /**
  * Listens to the sentinels of the address, and to those that they know, until the returned function is called. While a
- * sentinel is away, its announcements are missed. The listener of ioredis is not used: after a break it subscribes
- * again without catching a failure, which would end the process.
+ * sentinel is unavailable, its announcements are missed. The listener of ioredis is not used: after a break it
+ * subscribes again without catching a failure, which would end the process.
  */
 function watchFailover({ target, options, moved }: FailoverWatchOptions): () => void {
   const sentinels = new Map<string, Redis>();
@@ -236,7 +236,7 @@ function catchAsking(node: Redis): void {
 
 /**
  * Creates a connection to one node of a cluster, which `connect` opens. Each connection and reconnection goes to the
- * next node of those that the cluster had last, after all of `nodes`.
+ * next node of a list: first all of `nodes`, and then the nodes that the cluster named last.
  */
 function anyNodeOf(nodes: readonly Address[], { tls, options }: { tls: boolean; options: ClientOptions }): Redis {
   let known = nodes;

@@ -1,6 +1,6 @@
 /**
- * Core's ConnectionStore over Redis: which clients are connected, since when, and to which node. Has a cache of the
- * connections that this process read last.
+ * Core's ConnectionStore and ReconnectStore over Redis: which clients are connected, since when, and to which node, and
+ * how often each reconnected. Has a cache of the connections that this process read last.
  */
 import { BoundedMap } from '../../core/collections.ts';
 import {
@@ -12,10 +12,12 @@ import {
   type ConnectionStore,
   type DisconnectCause,
   type UserRow,
+  compareReconnects,
+  type ReconnectStore,
 } from '../../core/connections/connection.ts';
 import { LINK_STREAM } from '../../core/history/message.ts';
 import { clientKeyText, type ClientKey } from '../../core/ids.ts';
-import { LINK_MESSAGES } from '../../core/limits.ts';
+import { LINK_MESSAGES, RECONNECT_CLIENTS, RECONNECT_SLOTS } from '../../core/limits.ts';
 import type { PageRequest, Position, Scan } from '../../core/page.ts';
 import { DocumentReading } from '../../core/reading.ts';
 import {
@@ -33,16 +35,16 @@ import {
   type Listing,
   type Looker,
 } from './connections-rows.ts';
-import { streamHash } from './history/rows.ts';
+import { streamHash } from './history-rows.ts';
 import type { RedisParts } from './parts.ts';
 import { partitionsOf, scattered, type Store } from './store.ts';
-import { listOf, numberOr, textOr, type Fields, type Reply } from './types.ts';
+import { listOf, numberOr, textOr, type Fields, type Reply, numbersOf } from './types.ts';
 
 type Context = { readonly store: Store; readonly looker: Looker; readonly rowsOf: ConnectionsOf };
 type ConnectionsOf = (keys: readonly ClientKey[]) => Promise<readonly (Connection | null)[]>;
 
 /**
- * Creates Core's ConnectionStore over Redis. Once the lease of a node is over, its links are shown as lost, until the
+ * Creates core's ConnectionStore over Redis. Once the lease of a node is over, its links are shown as lost, until the
  * node renews the lease or the reaper marks the links as down. A sign of life that the node itself reports is accepted
  * even then.
  */
@@ -302,6 +304,51 @@ function createKnown() {
     of,
     forget(key: ClientKey, epoch: number): void {
       if (of(key, epoch)) known.delete(clientKeyText(key));
+    },
+  };
+}
+
+/** The most clients that one act counts. Redis answers no other request while an act runs. */
+const COUNT_BATCH = 100;
+/** The most clients of each slot that one act reads. */
+const LEADERS = 200;
+
+/** Creates Core's ReconnectStore over Redis. Each client is counted in its user's partition. */
+export function createRedisReconnects({ store }: Pick<RedisParts, 'store'>): ReconnectStore {
+  return {
+    async note({ userId, clientId }, again) {
+      const args = [userId, clientId, again ? '1' : null, RECONNECT_CLIENTS];
+      await store.act(store.partitionOfUser(userId), 'connections-note-reconnect', args);
+    },
+    counts: (clients) =>
+      scattered(store, clients, {
+        most: COUNT_BATCH,
+        async ask(partition, some) {
+          const args = some.flatMap(({ userId, clientId }) => [userId, clientId]);
+          return listOf(await store.act(partition, 'connections-reconnects', args)).map(Number);
+        },
+      }),
+    async top(first) {
+      const found = await Promise.all(
+        partitionsOf(store).map(async (partition) => {
+          const counts = new Map<string, number>();
+          let complete = true;
+          // One call for each slot, one after the other, so that Redis answers others in between.
+          for (let slot = 1; slot <= RECONNECT_SLOTS; slot++) {
+            const args = [LEADERS, RECONNECT_CLIENTS, slot];
+            const [all, ...flat] = listOf(await store.act(partition, 'connections-most-reconnects', args));
+            if (all !== '1') complete = false;
+            for (const [name, reconnects] of numbersOf(flat)) counts.set(name, reconnects);
+          }
+          const rows = [...counts].map(([name, reconnects]) => {
+            const [userId = '', clientId = ''] = name.split('\0');
+            return { userId, clientId, reconnects };
+          });
+          return { rows, complete };
+        }),
+      );
+      const rows = found.flatMap((one) => one.rows).sort(compareReconnects);
+      return { rows: rows.slice(0, first), complete: found.every(({ complete }) => complete) };
     },
   };
 }

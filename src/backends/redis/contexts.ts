@@ -44,7 +44,7 @@ import { fieldsOf, listOf, textOr, type Reply } from './types.ts';
 type Context = { readonly store: Store; readonly looker: Looker; readonly loader: ContextLoader };
 
 /**
- * Creates Core's ContextStore over Redis. Each context and window is read together with the row of its client, which
+ * Creates core's ContextStore over Redis. Each context and window is read together with the row of its client, which
  * says whether the client is connected.
  */
 export function createRedisContexts({ store }: RedisParts): ContextStore {

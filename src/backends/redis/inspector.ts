@@ -25,7 +25,7 @@ import type { RedisParts } from './parts.ts';
 import { inByteOrder, partitionsOf, type Store } from './store.ts';
 import { listOf, numbersOf, type ReadCommand, type Reply } from './types.ts';
 
-/** Creates Core's DeliveryInspector. Its listings are merged over all partitions, in byte order of the names. */
+/** Creates core's DeliveryInspector. Its listings are merged over all partitions, in byte order of the names. */
 export function createRedisInspector(
   parts: RedisParts,
   connections: InspectorListParts['connections'],
@@ -256,8 +256,8 @@ async function admittedAfter(
 }
 
 /**
- * Reads the records of these commands; null if a record is gone, fails the test, or has an id that was
- * admitted again since.
+ * Reads the records of these commands; null if a record is gone or fails the test, or if its id was admitted again in
+ * the meantime.
  */
 async function recordsOf(
   parts: NewestParts,

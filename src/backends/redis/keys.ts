@@ -11,7 +11,7 @@ import calculateSlot from 'cluster-key-slot';
 export const KINDS = {
   meta: {
     holds:
-      'HASH: store, schema, partitions, floor, watched, epoch, counted, calls:<node>, what users hold of shares (see shares/lib-shares.lua); of a namespace: cursor, spill',
+      'HASH: store, schema, partitions, floor, watched, epoch, counted, calls:<node>, what users hold of shares (see lib-shares in shares.lua); of a namespace: cursor, spill',
     ends: 'kept',
   },
 
@@ -38,7 +38,7 @@ export const KINDS = {
   wins: { holds: 'ZSET by name: user NUL client NUL window', ends: 'emptied' },
 
   client: {
-    holds: 'HASH of a client: its live commands and the link that it is bound to (see commands/lib-commands.lua)',
+    holds: 'HASH of a client: its live commands and the link that it is bound to (see commands-records.lua)',
     ends: 'emptied',
   },
   cmdusers: { holds: 'ZSET by name: user NUL hash, of users with a span', ends: 'emptied' },
@@ -49,7 +49,7 @@ export const KINDS = {
   ended: { holds: 'HASH of a user and span: records of the commands that ended in it', ends: 'ttl' },
   results: { holds: 'HASH of a user and span: results of the commands that ended in it', ends: 'ttl' },
   spans: {
-    holds: 'ZSET of a user: its spans of time, by when they are removed (see commands/lib-spans.lua)',
+    holds: 'ZSET of a user: its spans of time, by when they are removed (see lib-spans in commands-records.lua)',
     ends: 'emptied',
   },
   endedspans: { holds: 'ZSET: user hash NUL span NUL user, by when it is removed', ends: 'emptied' },
@@ -71,10 +71,10 @@ export const KINDS = {
   },
 
   stream: {
-    holds: 'STREAM of a user and suffix: messages in blocks (see history/lib-history-blocks.lua)',
+    holds: 'STREAM of a user and suffix: messages in blocks (see lib-history-blocks in history-rows.lua)',
     ends: 'ttl',
   },
-  streamheads: { holds: 'HASH of a user: how far its streams have come (see history/lib-history.lua)', ends: 'ttl' },
+  streamheads: { holds: 'HASH of a user: how far its streams have come (see lib-history in history.lua)', ends: 'ttl' },
   streams: { holds: 'ZSET of a user, by name: suffixes', ends: 'emptied' },
   streamage: { holds: 'ZSET of a user: suffix NUL hash, in the order last written', ends: 'emptied' },
   streamusers: { holds: 'ZSET by name: user NUL hash, of users with a stream', ends: 'emptied' },
@@ -98,7 +98,7 @@ export const KINDS = {
 
   site: { holds: 'HASH of a site: its definition', ends: 'kept' },
   sites: { holds: 'ZSET by name: user NUL site', ends: 'emptied' },
-  session: { holds: 'HASH of a session, with its grants (see sites/lib-sites.lua)', ends: 'ttl' },
+  session: { holds: 'HASH of a session, with its grants (see lib-sites in sites.lua)', ends: 'ttl' },
   sessions: { holds: 'ZSET of a site, by name: session NUL its hash', ends: 'ttl' },
   sessionends: { holds: 'ZSET of a site: session NUL its hash, by when it is forgotten', ends: 'ttl' },
   token: { holds: 'STRING of a token: the hash of its session, and its grant', ends: 'ttl' },

@@ -165,10 +165,11 @@ end
 -- act: beat
 -- Renews a node's lease, stores the time so that the clock never goes back, and removes a bounded part of the expired
 -- data.
--- a: node; boot; lease, ms; report, JSON, or '' where another partition has it; how long history is kept, ms.
+-- a: node; boot; lease, ms; report (JSON), or '' if another partition has it; how long history is kept, ms.
 -- Returns false if this boot no longer holds the id. Else {'1' if the lease had run out and is valid again, or '', then
--- the nodes to be reaped}. No node is named until the beats of this node arrived without a gap for as long as a lease
--- lasts: a pause of Redis ends every lease at once, and the first node that resumes must not reap all others.
+-- the nodes to be reaped}. Returns no nodes to be reaped until the beats of this node have arrived without a gap for
+-- as long as a lease lasts: a pause of Redis ends every lease at once, and the first node that resumes must not reap
+-- all others.
 -- class: allow_oom
 -- needs: lib-nodes, lib-nodes-reap
 acts['nodes-beat'] = function(a)

@@ -23,7 +23,7 @@ import {
 import type { RedisParts } from './parts.ts';
 import { partitionsOf, type Store } from './store.ts';
 import { listOf, type Reply, type Verdict } from './types.ts';
-import type { RecordedEnd } from './waiters/local.ts';
+import type { RecordedEnd } from './waiters-local.ts';
 
 type RedisNodes = NodeStore & {
   /** Releases every id that is still held. */
@@ -31,7 +31,7 @@ type RedisNodes = NodeStore & {
 };
 
 /**
- * Creates Core's NodeStore over Redis. All calls of the backend are made as the first node that it attaches, so the
+ * Creates core's NodeStore over Redis. All calls of the backend are made as the first node that it attaches, so the
  * epoch of that node fences them.
  */
 export function createRedisNodes(parts: RedisParts): RedisNodes {

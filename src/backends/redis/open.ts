@@ -13,16 +13,15 @@ import { connectTo, createStoreClock } from './client.ts';
 import { describeTarget, readTarget, type RedisTarget } from './target.ts';
 import { createHeldCommands } from './commands/held.ts';
 import { createRedisCommands } from './commands/store.ts';
-import { createRedisConnections } from './connections.ts';
+import { createRedisConnections, createRedisReconnects } from './connections.ts';
 import { createRedisContexts } from './contexts.ts';
-import { createRedisDedup } from './dedup/store.ts';
-import { createRedisHistory } from './history/store.ts';
+import { createRedisDedup } from './dedup.ts';
+import { createRedisHistory } from './history.ts';
 import { createRedisInspector } from './inspector.ts';
 import { partitionOf } from './keys.ts';
 import { createRedisNodes } from './nodes.ts';
 import type { RedisParts } from './parts.ts';
 import { loadPrograms } from './program/program.ts';
-import { createRedisReconnects } from './reconnects.ts';
 import {
   legacyFault,
   missingOfFirstNode,
@@ -32,14 +31,14 @@ import {
   type LegacyKeys,
   type RightsOptions,
 } from './rights.ts';
-import { sharesInUse } from './shares/store.ts';
+import { sharesInUse } from './shares.ts';
 import { createRedisSessions, createRedisSites } from './sites.ts';
 import { createRedisSpill } from './spill.ts';
 import { enterNamespace, proveDirectory, surveyRedis, type Durability } from './start-check.ts';
 import { createStore, type Store } from './store.ts';
 import { unavailable, type Client } from './types.ts';
-import { createLocalWaits } from './waiters/local.ts';
-import { createRedisWaiters } from './waiters/store.ts';
+import { createLocalWaits } from './waiters-local.ts';
+import { createRedisWaiters } from './waiters.ts';
 
 /** The time, in milliseconds, within which the store must answer to count as ready. */
 const READY_MS = 1_000;
@@ -135,7 +134,7 @@ function refusalOf(target: RedisTarget, error: CallboardError, fault: Error | nu
   return new CallboardError(error.code, message, { ...error.details, cause: reasonIn(fault) ?? error.cause });
 }
 
-/** Returns the reason of a connection error. The client of a cluster has it only in the last error of its nodes. */
+/** Returns the reason of a connection error. In a cluster, only the last error of a node has the reason. */
 function reasonIn(fault: Error | null): Error | null {
   const last = fault && 'lastNodeError' in fault ? fault.lastNodeError : null;
   return last instanceof Error ? last : fault;
@@ -268,7 +267,7 @@ export function createRedisRooms(parts: RedisParts): Partial<Backend> {
     tickets: createRedisTickets(parts),
     bus,
     sharesInUse: () => sharesInUse(parts.store),
-    /** Resolves once this node receives the events of other nodes. Waits while Redis is away. */
+    /** Resolves once this node receives the events of other nodes. Waits while Redis is unavailable. */
     ready: () => bus.ready(),
     async close() {
       // The bus closes last, because nodes publish events while they leave.

@@ -4,7 +4,7 @@ import type { ShareBounds } from '../../core/shares/shares.ts';
 import type { HeldCommands } from './commands/held.ts';
 import type { Client } from './types.ts';
 import type { Store } from './store.ts';
-import type { LocalWaits } from './waiters/local.ts';
+import type { LocalWaits } from './waiters-local.ts';
 
 export type RedisParts = {
   readonly store: Store;

@@ -27,7 +27,7 @@ import type { RedisParts } from './parts.ts';
 import { inByteOrder, scattered, type Store } from './store.ts';
 import { fieldsOf, listOf, numberOr, type ReadCommand, type Reply } from './types.ts';
 
-/** Creates Core's SiteStore over Redis. A site is in the partition of its owner, like its sessions. */
+/** Creates core's SiteStore over Redis. A site is in the partition of its owner, like its sessions. */
 export function createRedisSites({ store }: RedisParts): SiteStore {
   return {
     async put(definition) {
@@ -164,7 +164,7 @@ type Arguments = readonly (string | number | null)[];
 type Acting = (name: string, id: string, args?: Arguments) => Promise<Reply>;
 
 /**
- * Creates Core's SessionStore over Redis. A session with its grants and tickets is in the partition of its owner. Every
+ * Creates core's SessionStore over Redis. A session with its grants and tickets is in the partition of its owner. Every
  * id, token and ticket begins with that partition.
  */
 export function createRedisSessions({ store }: RedisParts): SessionStore {

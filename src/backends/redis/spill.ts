@@ -121,7 +121,7 @@ function createCountedPuts(clock: Pick<Clock, 'now'>, shares: Shares) {
     if (!put) return;
     put.gone = true;
     puts.delete(name);
-    byAge.left();
+    byAge.noteDeleted();
     put.holdings.release('spilled_bytes', put.bytes);
   };
   return {

@@ -28,14 +28,14 @@ type SubscriberOptions = {
 
 /**
  * A connection to Redis that only receives messages, with the channels that it subscribes to. It connects at once, and
- * keeps trying while Redis is away.
+ * keeps trying while Redis is unavailable.
  */
 export class Subscriber {
   readonly #options: SubscriberOptions;
   readonly #wanted: Set<string>;
   /** The channels for which the connection has sent SUBSCRIBE, whether or not Redis has confirmed it. */
   #held = new Set<string>();
-  /** The channels that may be in only one of `#wanted` and `#held`. */
+  /** The channels whose subscription may have to change: those that may be in only one of `#wanted` and `#held`. */
   readonly #changed = new Set<string>();
   #unconfirmed: Set<string>;
   #ready = pending();
@@ -107,7 +107,9 @@ export class Subscriber {
     return client;
   }
 
-  /** An error that ioredis gets from a listener ends the process, and any user of Redis may publish. */
+  /**
+   * Passes on a message. Catches errors: any user of Redis may publish, and ioredis would let an error end the process.
+   */
   #take(text: string): void {
     try {
       this.#options.onMessage(text);

@@ -42,9 +42,9 @@ export function createMemorySpill(
     const { name, bytes, holdings } = object;
     object.text = null;
     objects.delete(name);
-    byAge.left();
+    byAge.noteDeleted();
     const own = ofUsers.get(holdings.userId);
-    own?.left();
+    own?.noteDeleted();
     if (own?.size === 0) ofUsers.delete(holdings.userId);
     holdings.release('spilled_bytes', bytes);
   };

@@ -12,9 +12,8 @@ import {
   WatchClientsDocument,
 } from '../../../generated/cli.ts';
 import { confirmed, readAddress } from '../command.ts';
-import { accepted, notFound, usageFailure } from '../failure.ts';
-import { listing, printEvents, queryListing } from '../listing.ts';
-import { objectText, type OperatorRun, type RunVerb } from '../output.ts';
+import { accepted, notFound, usageFailure } from '../io.ts';
+import { listing, printEvents, queryListing, objectText, type OperatorRun, type RunVerb } from '../output.ts';
 import { bodyOf, pathOf, readWord } from '../relay.ts';
 
 const CLIENT_ID = ['user_id', 'client_id'];

@@ -7,8 +7,7 @@ import {
   type ListAuditQuery,
 } from '../../../generated/cli.ts';
 import { sleep } from '../../clients/link/platform.ts';
-import { countedPrinter, queryListing } from '../listing.ts';
-import { readCount, readTime, type OperatorRun, type RunVerb } from '../output.ts';
+import { countedPrinter, queryListing, readCount, readTime, type OperatorRun, type RunVerb } from '../output.ts';
 import { readWord } from '../relay.ts';
 
 const MESSAGES = {

@@ -3,10 +3,8 @@
  * prints the completion script of a shell.
  */
 import { contextNamed, readContexts, writeContexts, type ContextsFile, type RelayContext } from '../contexts.ts';
-import { usageFailure } from '../failure.ts';
-import { isHttpUrl } from '../io.ts';
-import { wholePage } from '../listing.ts';
-import { listText, objectText, type OperatorRun, type RunVerb } from '../output.ts';
+import { usageFailure, isHttpUrl } from '../io.ts';
+import { wholePage, listText, objectText, type OperatorRun, type RunVerb } from '../output.ts';
 
 const COLUMNS = { shown: ['name', 'current', 'url', 'token_from'], id: ['name'] };
 const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;

@@ -11,10 +11,10 @@ import { visibleLine } from '../../protocol/visible-text.ts';
 import { VERSION } from '../../version.ts';
 import { confirmed } from '../command.ts';
 import { contextsPath, readContexts } from '../contexts.ts';
-import { OperatorFailure, usageFailure } from '../failure.ts';
-import { EXIT, type ExitCode } from '../io.ts';
-import { listing, wholePage } from '../listing.ts';
+import { OperatorFailure, usageFailure, EXIT, type ExitCode } from '../io.ts';
 import {
+  listing,
+  wholePage,
   alignedText,
   cellOf,
   durationText,

@@ -13,6 +13,7 @@ export type {
   Invocation,
   InvokeOptions,
   Outcome,
+  ProgressUpdate,
   Receipt,
   Target,
 } from './caller.ts';

@@ -3,9 +3,8 @@ import { STAGES } from '../../protocol/codes.ts';
 import type { WireWaitStage } from '../../protocol/fields.ts';
 import type { TraceApi } from '../../protocol/trace.ts';
 import type { ActionSpecs } from '../link/actions.ts';
-import { checkCallbacks } from '../link/advice.ts';
+import { checkCallbacks, jsonOf, type LinkStatus } from '../link/platform.ts';
 import { RelayLink, guarded, upFrame, type LinkFrame, type LinkOptions } from '../link/link.ts';
-import { jsonOf, type LinkStatus } from '../link/platform.ts';
 import { GRACE_MS, type WireTrace } from '../link/relay-request.ts';
 import {
   AWAIT_WITHIN_MS,
@@ -75,18 +74,20 @@ class LinkCaller extends TracingCaller {
 
   protected async sendInvoke<T>(call: InvokeCall, trace: WireTrace): Promise<Invocation<T>> {
     const { handle, options } = call;
-    const answer = await this.#request(handle, invokeFrames(call, trace), { ...options, budgetMs: budgetOf(options) });
+    const wait = { ...options, budgetMs: budgetOf(options), lastNumber: 0 };
+    const answer = await this.#request(handle, invokeFrames(call, trace), wait);
     return invocationOf(handle, answer);
   }
 
   protected async sendAwait<T>(handle: Handle, options: AwaitOptions, trace: WireTrace): Promise<Invocation<T>> {
     const budgetMs = options.withinMs ?? AWAIT_WITHIN_MS;
-    const answer = await this.#request(handle, awaitFrames(handle, options, trace), { ...options, budgetMs });
+    const wait = { ...options, budgetMs, lastNumber: null };
+    const answer = await this.#request(handle, awaitFrames(handle, options, trace), wait);
     return invocationOf(handle, answer);
   }
 
   async cancel(handle: Handle, reason?: string): Promise<Receipt> {
-    const answer = await this.#request(handle, cancelFrames(handle, reason), { budgetMs: 0 });
+    const answer = await this.#request(handle, cancelFrames(handle, reason), { budgetMs: 0, lastNumber: null });
     return toReceipt(handle, answer.type === 'receipt' ? answer.state : null);
   }
 
@@ -100,7 +101,7 @@ class LinkCaller extends TracingCaller {
    * within `budgetMs` + GRACE_MS.
    */
   #request(handle: Handle, frames: Frames, wait: WaitOptions): Promise<AnswerFrame> {
-    const { signal, onStage, budgetMs, waitFor = 'completed' } = wait;
+    const { signal, onStage, onProgress, budgetMs, lastNumber, waitFor = 'completed' } = wait;
     if (signal?.aborted) return Promise.reject(signal.reason);
     if (this.#link.status.state === 'closed') return Promise.reject(closedError(this.#link.status, handle));
     if (this.#queue.size >= QUEUED) {
@@ -108,9 +109,10 @@ class LinkCaller extends TracingCaller {
     }
     const ref = `r${++this.#refs}`;
     const { promise, resolve, reject } = Promise.withResolvers<AnswerFrame>();
-    const state = { admitted: false, resumed: false, early: null, endsAt: this.clock.now() + budgetMs };
+    const endsAt = this.clock.now() + budgetMs;
+    const state = { admitted: false, resumed: false, early: null, endsAt, lastNumber };
     const stopWatching = this.#watch(ref, wait);
-    this.#queue.set(ref, { handle, ...frames, ...state, waitFor, onStage, stopWatching, resolve, reject });
+    this.#queue.set(ref, { handle, ...frames, ...state, waitFor, onStage, onProgress, stopWatching, resolve, reject });
     this.#link.connect();
     this.#pump();
     return promise;
@@ -187,6 +189,7 @@ class LinkCaller extends TracingCaller {
       const stage = wordOf(STAGES, frame.stage);
       return guarded(() => stage && request.onStage?.(stage), this.#options.onError);
     }
+    if (frame.type === 'progress') return guarded(() => reportProgress(request, frame), this.#options.onError);
     if (frame.type === 'outcome' && isEarly(request, frame, this.clock.now())) return this.#hold(request, frame);
     this.#drop(frame.ref, request);
     if (frame.type === 'refused') this.#refused(request, frame);
@@ -209,7 +212,8 @@ class LinkCaller extends TracingCaller {
   }
 }
 
-type WaitOptions = Pick<AwaitOptions, 'signal' | 'onStage' | 'waitFor'> & { readonly budgetMs: number };
+type WaitOptions = Pick<AwaitOptions, 'signal' | 'onStage' | 'onProgress' | 'waitFor'> &
+  Pick<PendingRequest, 'lastNumber'> & { readonly budgetMs: number };
 
 type Closed = Extract<LinkStatus, { state: 'closed' }>;
 
@@ -220,6 +224,7 @@ function closedError({ reason, message }: Closed, handle: Handle): CallerError {
 // Builds the requests that a caller sends over its link, and reads the answers. Does no I/O.
 
 type OutcomeFrame = Extract<LinkFrame, { type: 'outcome' }>;
+type ProgressFrame = Extract<LinkFrame, { type: 'progress' }>;
 type RefusedFrame = Extract<LinkFrame, { type: 'refused' }>;
 type AnswerFrame = Extract<LinkFrame, { type: 'outcome' | 'receipt' }>;
 
@@ -243,6 +248,9 @@ type PendingRequest = {
    */
   early: OutcomeFrame | null;
   readonly onStage: InvokeOptions['onStage'] | undefined;
+  readonly onProgress: InvokeOptions['onProgress'] | undefined;
+  /** The number of the last report of progress; null before the first one of an `await`. */
+  lastNumber: number | null;
   /** Cancels the wait's timer and removes its abort listener. Called when the wait is over. */
   readonly stopWatching: () => void;
   readonly resolve: (frame: AnswerFrame) => void;
@@ -267,7 +275,7 @@ function invokeFrames({ handle, target, params, options }: InvokeCall, trace: Wi
     action: target.action,
     instance_id: target.instanceId,
     wait_for: options.waitFor,
-    ...stagesOf(options),
+    ...updatesOf(options),
     connect_within_ms: options.connectWithinMs,
     respond_within_ms: options.respondWithinMs,
     ...traced,
@@ -280,7 +288,7 @@ function invokeFrames({ handle, target, params, options }: InvokeCall, trace: Wi
 }
 
 function awaitFrames(handle: Handle, wait: AwaitOptions, trace: WireTrace): Frames {
-  const fields = { ...idsOf(handle), wait_for: wait.waitFor, ...stagesOf(wait), ...trace };
+  const fields = { ...idsOf(handle), wait_for: wait.waitFor, ...updatesOf(wait), ...trace };
   return {
     frame: (ref) => upFrame({ type: 'await', ref, ...fields, within_ms: wait.withinMs }),
     again: (ref, leftMs) => upFrame({ type: 'await', ref, ...fields, within_ms: clamp(leftMs) }),
@@ -326,11 +334,20 @@ function refusalOf(handle: Handle, { code, message, by, retry_after_ms, share }:
 }
 
 /**
- * Returns the header member that asks for stages. The first stage is always requested, because it confirms the
- * admission. What is sent on the next link depends on the admission.
+ * Returns the header members that ask for stages and progress. The first stage is always requested, because it confirms
+ * the admission. What is sent on the next link depends on the admission.
  */
-function stagesOf({ onStage }: { readonly onStage?: unknown }) {
-  return { stages: onStage === undefined ? 'first' : 'all' } as const;
+function updatesOf({ onStage, onProgress }: Pick<AwaitOptions, 'onStage' | 'onProgress'>) {
+  const stages = onStage === undefined ? ('first' as const) : ('all' as const);
+  return onProgress === undefined ? { stages } : { stages, progress: true };
+}
+
+function reportProgress(request: PendingRequest, frame: ProgressFrame): void {
+  const { lastNumber, onProgress } = request;
+  const number = frame.number ?? null;
+  const missed = number === null || lastNumber === null ? 0 : number - lastNumber - 1;
+  request.lastNumber = number ?? lastNumber;
+  onProgress?.({ value: JSON.parse(frame.payload ?? 'null'), number, missed });
 }
 
 function idsOf({ userId, clientId, commandId }: Handle) {

@@ -12,8 +12,11 @@ import {
   type DownFrame,
   type UpHeader,
 } from '../../protocol/frames.ts';
-import { checkLinkUrl, checkToken, linkAdvice, warn } from './advice.ts';
 import {
+  checkLinkUrl,
+  checkToken,
+  linkAdvice,
+  warn,
   STABLE_MS,
   reconnectMs,
   renewInMs,

@@ -5,8 +5,18 @@
 import type { CloseReason, Code } from '../../protocol/codes.ts';
 import { writeJson } from '../../protocol/json.ts';
 import { STATUS_ERROR, type SpanLike, type SpanValues } from '../../protocol/trace.ts';
-import { checkBaseUrl, checkToken, unreachable } from './advice.ts';
-import { BACKOFF_CAP_MS, backoffMs, sleep, systemClock, takeToken, type Clock, type TokenSource } from './platform.ts';
+import {
+  checkBaseUrl,
+  checkToken,
+  unreachable,
+  BACKOFF_CAP_MS,
+  backoffMs,
+  sleep,
+  systemClock,
+  takeToken,
+  type Clock,
+  type TokenSource,
+} from './platform.ts';
 
 /** The options of every library that sends HTTP requests. */
 export type RelayRequestOptions = {

@@ -27,13 +27,23 @@ type CommandsOptions = Pick<RuntimeOptions, 'authorize' | 'approve' | 'onError' 
   ack(commandId: string): void;
   /** Sends the waiting reports at once. */
   flush(): void;
-  /** Returns false when the progress was dropped. */
-  progress(commandId: string, json: string): boolean;
+  /** Returns false when the progress was not sent. `ending`: it is sent whatever the rate, because the end follows. */
+  progress(report: ProgressReport, when: 'running' | 'ending'): boolean;
   /** Called exactly once for each command that was passed to `start`. */
   end(commandId: string, end: EndReport): void;
 };
 
-type Running = { readonly abort: AbortController; stop: Stop | null; started: boolean };
+type Running = {
+  readonly abort: AbortController;
+  stop: Stop | null;
+  started: boolean;
+  /** How many reports of progress the handler has made. */
+  reports: number;
+  /** The last report, if it was not sent. */
+  unsent: ProgressReport | null;
+};
+/** The header of a progress frame, and its payload. */
+export type ProgressReport = { readonly command_id: string; readonly number: number; readonly json: string };
 type Job = { readonly action: Registered; readonly request: ActionRequest; readonly running: Running };
 
 export class Commands {
@@ -61,7 +71,7 @@ export class Commands {
   start(frame: CommandFrame): void {
     const admitted = this.#admit(frame);
     if ('type' in admitted) return this.#refuse(frame, admitted);
-    const running: Running = { abort: new AbortController(), stop: null, started: false };
+    const running: Running = { abort: new AbortController(), stop: null, started: false, reports: 0, unsent: null };
     this.#all.set(frame.command_id, running);
     const arrival = { signal: running.abort.signal, now: this.#clock.now() };
     const request = requestOf(frame, admitted.parsed, arrival);
@@ -72,6 +82,8 @@ export class Commands {
     void (tracing ? traced(tracing, frame, { isKnown: true, run }) : run()).then((end) => {
       cancelTimer();
       this.#all.delete(frame.command_id);
+      // So that a caller sees the last report, and how many before it were not sent.
+      if (running.unsent) this.#options.progress(running.unsent, 'ending');
       this.#options.end(frame.command_id, end);
     });
   }
@@ -200,7 +212,12 @@ export class Commands {
       remainingMs: () => Math.max(0, deadline - this.#clock.now()),
       progress: (value) => {
         const json = this.#all.get(call.commandId) === running ? toJson(value ?? null) : undefined;
-        return typeof json === 'string' && this.#options.progress(call.commandId, json);
+        if (typeof json !== 'string') return false;
+        // Reports that are not sent are counted too, so that callers see that they missed them.
+        const report = { command_id: call.commandId, number: ++running.reports, json };
+        const isSent = this.#options.progress(report, 'running');
+        running.unsent = isSent ? null : report;
+        return isSent;
       },
     };
   }

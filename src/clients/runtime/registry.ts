@@ -1,18 +1,19 @@
 /**
- * Keeps the actions of one runtime, writes their advertisement, and compiles the schemas of their params and results.
+ * Keeps the actions of one runtime, writes their advertisements, and checks values against the schemas of their params
+ * and results: a JSON Schema, or a schema of a library.
  */
 import {
   dereference,
   schemaArrayKeyword,
   schemaKeyword,
   schemaMapKeyword,
-  validate,
+  validate as validateWith,
   type OutputUnit,
   type Schema,
 } from '@cfworker/json-schema';
 import { NAME } from '../../protocol/fields.ts';
 import type { ActionSchema, ActionSpec, JsonSchema, StandardIssue, StandardSchema } from '../link/actions.ts';
-import { wrong } from '../link/advice.ts';
+import { wrong } from '../link/platform.ts';
 import { boundedMessage, fits, messageOf } from './ends.ts';
 import type { Handler } from './types.ts';
 
@@ -91,9 +92,9 @@ function checkOf(where: string, schema: ActionSchema | undefined): SchemaCheck |
   if (schema === undefined) return null;
   try {
     if (isStandard(schema)) return standardCheck(schema);
-    const validate = compileSchema(schema);
+    const faultOf = compileSchema(schema);
     return (value) => {
-      const fault = validate(value);
+      const fault = faultOf(value);
       return fault === null ? { value } : { fault };
     };
   } catch (error) {
@@ -160,33 +161,36 @@ function effectsOf(name: string, { effects }: ActionSpec): object | undefined {
 // A JSON Schema that checks other JSON Schemas (draft 2020-12): the keywords that the validator reads have valid
 // values.
 
-const count = { type: 'integer', minimum: 0 };
-const number = { type: 'number' };
-const text = { type: 'string' };
-const flag = { type: 'boolean' };
-const names = { type: 'array', items: text, uniqueItems: true };
-const schema = { $ref: '#' };
-const schemas = { type: 'array', items: schema, minItems: 1 };
-const schemaMap = { type: 'object', additionalProperties: schema };
-const typeName = { enum: ['array', 'boolean', 'integer', 'null', 'number', 'object', 'string'] };
+const COUNT = { type: 'integer', minimum: 0 };
+const NUMBER = { type: 'number' };
+const TEXT = { type: 'string' };
+const FLAG = { type: 'boolean' };
+const TEXTS = { type: 'array', items: TEXT, uniqueItems: true };
+const SUBSCHEMA = { $ref: '#' };
+const SUBSCHEMAS = { type: 'array', items: SUBSCHEMA, minItems: 1 };
+const SUBSCHEMA_MAP = { type: 'object', additionalProperties: SUBSCHEMA };
+const TYPE_NAME = { enum: ['array', 'boolean', 'integer', 'null', 'number', 'object', 'string'] };
 
 /** The keywords of JSON Schema, grouped by the form that their values must have. */
 const FORMS: readonly (readonly [form: object | boolean, keywords: string])[] = [
-  [text, '$id $anchor $ref $comment format title description'],
+  [TEXT, '$id $anchor $ref $comment format title description'],
   [{ type: 'string', format: 'regex' }, 'pattern'],
   [{ enum: ['', '#'].map((end) => `https://json-schema.org/draft/2020-12/schema${end}`) }, '$schema'],
-  [count, 'minLength maxLength minItems maxItems minProperties maxProperties minContains maxContains'],
-  [number, 'minimum maximum exclusiveMinimum exclusiveMaximum'],
+  [COUNT, 'minLength maxLength minItems maxItems minProperties maxProperties minContains maxContains'],
+  [NUMBER, 'minimum maximum exclusiveMinimum exclusiveMaximum'],
   [{ type: 'number', exclusiveMinimum: 0 }, 'multipleOf'],
-  [flag, 'uniqueItems'],
-  [names, 'required'],
+  [FLAG, 'uniqueItems'],
+  [TEXTS, 'required'],
   [{ type: 'array' }, 'enum'],
-  [{ anyOf: [typeName, { type: 'array', items: typeName, minItems: 1, uniqueItems: true }] }, 'type'],
-  [schemas, 'allOf anyOf oneOf prefixItems'],
-  [schema, 'not if then else items contains additionalProperties propertyNames unevaluatedItems unevaluatedProperties'],
-  [schemaMap, '$defs definitions properties dependentSchemas'],
-  [{ ...schemaMap, propertyNames: { format: 'regex' } }, 'patternProperties'],
-  [{ type: 'object', additionalProperties: names }, 'dependentRequired'],
+  [{ anyOf: [TYPE_NAME, { type: 'array', items: TYPE_NAME, minItems: 1, uniqueItems: true }] }, 'type'],
+  [SUBSCHEMAS, 'allOf anyOf oneOf prefixItems'],
+  [
+    SUBSCHEMA,
+    'not if then else items contains additionalProperties propertyNames unevaluatedItems unevaluatedProperties',
+  ],
+  [SUBSCHEMA_MAP, '$defs definitions properties dependentSchemas'],
+  [{ ...SUBSCHEMA_MAP, propertyNames: { format: 'regex' } }, 'patternProperties'],
+  [{ type: 'object', additionalProperties: TEXTS }, 'dependentRequired'],
   [true, 'const default examples deprecated readOnly writeOnly'],
   // Forbidden: the validator ignores `$dynamicRef`. It reads the other two, but they belong to older drafts.
   [false, '$dynamicRef $recursiveRef id'],
@@ -224,6 +228,7 @@ const checkForm = interpreter(SCHEMA_FORM);
  * is generated, so a page may forbid `unsafe-eval`.
  */
 export function compileSchema(schema: JsonSchema): Validate {
+  // `copySchema` refuses what is not plain JSON. The check reads the copy, whose objects have no prototypes.
   const copy = copySchema(schema);
   const fault = checkForm(copy);
   if (fault !== null) throw new TypeError(fault.replace(/^params/, 'the schema'));
@@ -238,7 +243,7 @@ function checkKeywords(names: readonly string[]): void {
 }
 
 function interpreter(given: unknown): Validate {
-  // The schema is copied, because the library writes to schemas.
+  // The library writes to the schema that it is given, so each interpreter has a copy of its own.
   const schema = copySchema(given);
   const lookup = dereference(schema);
   for (const part of partsOf(schema)) {
@@ -250,7 +255,7 @@ function interpreter(given: unknown): Validate {
   }
   return (params) => {
     try {
-      const { valid, errors } = validate(bare(params), schema, '2020-12', lookup);
+      const { valid, errors } = validateWith(bare(params), schema, '2020-12', lookup);
       return valid ? null : describe(errors);
     } catch (error) {
       return messageOf(error);

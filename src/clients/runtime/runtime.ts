@@ -5,9 +5,9 @@
 import { ID, WORDS } from '../../protocol/fields.ts';
 import type { UpHeader } from '../../protocol/frames.ts';
 import type { ActionSpec } from '../link/actions.ts';
-import { checkCallbacks, wrong } from '../link/advice.ts';
-import { RelayLink, guarded, upFrame, type LinkFrame } from '../link/link.ts';
 import {
+  checkCallbacks,
+  wrong,
   LinkClosedError,
   randomId,
   sleep,
@@ -17,7 +17,8 @@ import {
   type LinkStatus,
   type Welcome,
 } from '../link/platform.ts';
-import { Commands, type CommandFrame } from './commands.ts';
+import { RelayLink, guarded, upFrame, type LinkFrame } from '../link/link.ts';
+import { Commands, type CommandFrame, type ProgressReport } from './commands.ts';
 import {
   Deliverer,
   SiteRefusedError,
@@ -104,7 +105,7 @@ class LinkRuntime implements Runtime {
       registry: this.#registry,
       ack: (commandId) => void this.#link.send({ type: 'ack', command_id: commandId }),
       flush: () => this.#link.flush(),
-      progress: (commandId, json) => this.#progress(commandId, json),
+      progress: (report, when) => this.#progress(report, when),
       end: (commandId, end) => this.#end(commandId, end),
     });
     this.#link = new RelayLink({
@@ -299,10 +300,11 @@ class LinkRuntime implements Runtime {
     }
   }
 
-  #progress(commandId: string, json: string): boolean {
-    const text = upFrame({ type: 'progress', command_id: commandId }, json);
+  #progress({ json, ...header }: ProgressReport, when: 'running' | 'ending'): boolean {
+    const text = upFrame({ type: 'progress', ...header }, json);
     if (this.#link.backlog() > PROGRESS_BACKLOG_BYTES || !fits(text, this.#ends.maxFrame)) return false;
-    return this.status.state === 'connected' && this.#mayProgress() && this.#link.sendText(text);
+    if (this.status.state !== 'connected' || (when === 'running' && !this.#mayProgress())) return false;
+    return this.#link.sendText(text);
   }
 
   #end(commandId: string, end: EndReport): void {

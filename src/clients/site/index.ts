@@ -1,7 +1,17 @@
 /** Exports `callboard/site`, the client of a viewer of a cooperative site, in a browser. Needs only `fetch`. */
 import { readHttpOutcome, type Ended } from '../caller/caller.ts';
-import { unreachable, warn, wrong } from '../link/advice.ts';
-import { STABLE_MS, randomId, reconnectMs, sleep, systemClock, takeToken, type Clock } from '../link/platform.ts';
+import {
+  unreachable,
+  warn,
+  wrong,
+  STABLE_MS,
+  randomId,
+  reconnectMs,
+  sleep,
+  systemClock,
+  takeToken,
+  type Clock,
+} from '../link/platform.ts';
 import {
   LibraryError,
   checkRequestOptions,
@@ -207,7 +217,7 @@ class Subscription {
   readonly #given: SubscribeOptions;
   readonly #signal: AbortSignal;
   readonly #clock: Clock;
-  /** The time at which the last live connection last received something; null when there was none. */
+  /** When the previous live connection last received something; null until a live connection has ended. */
   #lastLive: number | null = null;
   /** When the current connection became live, and when it last received something; null while it is not live. */
   #live: { readonly since: number; heardAt: number } | null = null;

@@ -1,6 +1,6 @@
 /**
- * Requests documents for components, and keeps the one event stream of the tab. A request is repeated when its
- * variables change, after an event, or at intervals.
+ * Requests documents for components (`useQuery`), and keeps the one event stream of the tab (`useLive`). A request is
+ * repeated when its variables change, after an event, or at intervals.
  */
 import { signal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
@@ -68,60 +68,95 @@ export function useQuery<Data, Variables>(
   // A layout effect runs before the browser paints, so the request is under way during the painting.
   useLayoutEffect(() => {
     if (skip || session === null || !isVisible) return undefined;
-    const stop = new AbortController();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let isAsking = false;
-    let isChanged = false;
-    const askAfter = (ms: number): void => {
-      clearTimeout(timer);
-      timer = setTimeout(ask, ms);
-    };
-    const ask = (): void => {
-      isAsking = true;
-      isChanged = false;
-      setState((was) => ({ ...was, loading: true }));
-      request(document, variables, stop.signal).then(
-        (data) => {
-          if (stop.signal.aborted) return;
-          isAsking = false;
-          latest.current = Date.now();
-          setState({ data, error: null, asOf: latest.current, loading: false, key });
-          if (isChanged) askAfter(EVENT_GAP_MS);
-          else if (everyMs !== undefined && !isPaused) askAfter(everyMs);
-        },
-        (error: unknown) => {
-          if (isAbort(error) || stop.signal.aborted) return;
-          isAsking = false;
-          const shown = errorOf(error);
-          setState((was) => ({ ...was, error: shown, loading: false, ...(was.key !== key && { data: null, key }) }));
-          if ((isChanged || everyMs !== undefined) && !isPaused && shown.code !== 'unauthenticated')
-            askAfter(shown.retryAfterMs ?? RETRY_MS);
-        },
-      );
-    };
-    changed.current = () => {
-      if (!isAsking && !isChanged) askAfter(Math.max(0, EVENT_GAP_MS - (Date.now() - (latest.current ?? 0))));
-      isChanged = true;
-    };
-    // When a hidden tab is shown again, or a pause ends, a repeated request is sent at once only if its answer is old.
-    const due = everyMs === undefined ? Infinity : everyMs - (Date.now() - (latest.current ?? -Infinity));
-    if (latest.current === null || due <= 0) ask();
-    else if (everyMs !== undefined && !isPaused) askAfter(due);
+    const asking = keepAsking<Data>({
+      everyMs,
+      isPaused,
+      latest,
+      send: (signal) => request(document, variables, signal),
+      onSend: () => setState((was) => ({ ...was, loading: true })),
+      onData: (data, asOf) => setState({ data, error: null, asOf, loading: false, key }),
+      onError: (error) =>
+        setState((was) => ({ ...was, error, loading: false, ...(was.key !== key && { data: null, key }) })),
+    });
+    changed.current = asking.changed;
     return () => {
       changed.current = () => undefined;
-      clearTimeout(timer);
-      stop.abort();
+      asking.stop();
     };
   }, [key, document, everyMs, skip, session, isVisible, isPaused, turn]);
 
   return { ...state, again: () => setTurn((was) => was + 1), changed: () => changed.current() };
 }
 
+/** The time of the latest answer, in epoch milliseconds. Null: `keepAsking` sends the request at once. */
+type Latest = { current: number | null };
+
+type Keeping<Data> = Pick<Asking, 'everyMs'> & {
+  readonly isPaused: boolean;
+  readonly latest: Latest;
+  readonly send: (signal: AbortSignal) => Promise<Data>;
+  /** Called when a request is sent; `onData` or `onError` follows, unless it is stopped. */
+  readonly onSend: () => void;
+  readonly onData: (data: Data, asOf: number) => void;
+  readonly onError: (error: RequestError) => void;
+};
+
 /**
- * Clears the time of the latest answer when one of `causes` has changed. Call it before the effect of `useQuery` that
- * reads this time.
+ * Sends one request again and again until it is stopped. At any time a request is under way, or a timer is set for the
+ * next one, or nothing is sent until `changed` is called. A request that is stopped before its answer, and a change
+ * that no request has followed, make the next run send at once.
  */
-function useForget(latest: { current: number | null }, causes: readonly (string | number | null)[]): void {
+function keepAsking<Data>({ everyMs, isPaused, latest, send, onSend, onData, onError }: Keeping<Data>) {
+  const stop = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let isAsking = false;
+  let isChanged = false;
+  const askAfter = (ms: number): void => {
+    clearTimeout(timer);
+    timer = setTimeout(ask, ms);
+  };
+  const ask = (): void => {
+    isAsking = true;
+    isChanged = false;
+    onSend();
+    send(stop.signal).then(
+      (data) => {
+        if (stop.signal.aborted) return;
+        isAsking = false;
+        latest.current = Date.now();
+        onData(data, latest.current);
+        if (isChanged) askAfter(EVENT_GAP_MS);
+        else if (everyMs !== undefined && !isPaused) askAfter(everyMs);
+      },
+      (error: unknown) => {
+        if (isAbort(error) || stop.signal.aborted) return;
+        isAsking = false;
+        const shown = errorOf(error);
+        onError(shown);
+        if ((isChanged || everyMs !== undefined) && !isPaused && shown.code !== 'unauthenticated')
+          askAfter(shown.retryAfterMs ?? RETRY_MS);
+      },
+    );
+  };
+  // Without intervals, the age of the latest answer is no reason to ask: the answer is read again after events only.
+  const due = everyMs === undefined ? Infinity : everyMs - (Date.now() - (latest.current ?? -Infinity));
+  if (latest.current === null || due <= 0) ask();
+  else if (everyMs !== undefined && !isPaused) askAfter(due);
+  return {
+    changed(): void {
+      if (!isAsking && !isChanged) askAfter(Math.max(0, EVENT_GAP_MS - (Date.now() - (latest.current ?? 0))));
+      isChanged = true;
+    },
+    stop(): void {
+      if (isAsking || isChanged) latest.current = null;
+      clearTimeout(timer);
+      stop.abort();
+    },
+  };
+}
+
+/** Clears the time of the latest answer when one of `causes` has changed, so that the request is sent at once. */
+function useForget(latest: Latest, causes: readonly (string | number | null)[]): void {
   const seen = useRef(causes);
   if (causes.some((cause, at) => cause !== seen.current[at])) latest.current = null;
   seen.current = causes;

@@ -409,7 +409,7 @@ function fits(schema: RJSFSchema | boolean, value: unknown, how: Fit = {}): bool
   return alternatives.length === 0 || alternatives.some((option) => fits(option, value, how));
 }
 
-/** Loosely: only types and constants are compared, so that an unfinished value keeps its alternative. */
+/** `isLoose`: only types and constants are compared, so that an unfinished value keeps its alternative. */
 type Fit = { readonly isLoose?: boolean };
 const LIKE: Fit = { isLoose: true };
 

@@ -49,7 +49,7 @@ export function createActions(deps: Deps) {
   };
 }
 
-/** The sample so far. `cut` names the source of which something was left out; null: nothing was left out. */
+/** The sample so far. `cut` names the source from which something was left out; null: nothing was left out. */
 type Taken = {
   readonly items: AdvertisedAction[];
   connections: number;
@@ -58,9 +58,9 @@ type Taken = {
 };
 
 /**
- * Reads live connections in the order of the store, and ends at the first item that has to be left out. Once the sample
- * is full, reading continues only to find out whether anything is left out. After SCAN_BUDGET rows the sample counts as
- * cut.
+ * Fills the sample from the live connections, in the order of the store, and ends at the first item that has to be left
+ * out. Once the sample is full, reading continues only to find out whether anything is left out. After SCAN_BUDGET rows
+ * the sample counts as cut. Returns the gaps that the store reported.
  */
 async function fill(deps: Deps, taken: Taken, name: string | null): Promise<readonly ObservedSource[]> {
   const gaps: ObservedSource[] = [];

@@ -61,13 +61,14 @@ export type SealedRow = { readonly row: AuditRow; readonly mac: string; readonly
 /** Signs a text: HMAC-SHA-256 under the key of the audit, base64url. */
 export type AuditSign = (text: string) => string;
 
-/** What a key signs to get its id. The text of a row begins with a brace, so no row has this text. */
+/** The text whose signature gives the id of a key. The text of a row begins with a brace, so no row has this text. */
 const KEY_ID_TEXT = 'callboard audit key id';
 const KEY_ID_CHARACTERS = 12;
 
 /**
- * Returns the id of a key: 72 bits of what the key signs, as 12 characters of base64url. The id tells keys apart and
- * does not reveal them. To test a guess of a key by its id takes one HMAC, as it does by the MAC of a row.
+ * Returns the id of a key: 72 bits of the signature of KEY_ID_TEXT, as 12 characters of base64url. The id tells keys
+ * apart and does not reveal them. It helps an attacker no more than a row does: a guessed key can be tested with one
+ * HMAC by its id, and also by the MAC of any row.
  */
 export function keyIdOf(sign: AuditSign): string {
   return sign(KEY_ID_TEXT).slice(0, KEY_ID_CHARACTERS);
@@ -202,7 +203,7 @@ type ChainFault = {
   readonly message: string;
 };
 
-/** The rows that name a key that is not given. Whether their content was changed cannot be checked. */
+/** Rows signed with one key that the check was not given, so that it cannot tell whether their content was changed. */
 export type UncheckedRows = {
   /** The id of the key. */
   readonly key: string;
@@ -283,7 +284,7 @@ export class ChainVerifier {
     };
   }
 
-  /** Returns what the MAC of a row proves against it; null if the MAC is right, or if its key is not given. */
+  /** Returns the fault that the MAC of a row shows; null if the MAC is right, or if its key was not given. */
   #changeOf({ row: { seq, key }, mac, text }: SealedRow & { readonly text: string }): string | null {
     if (key === undefined) {
       // Older relays did not name the key.

@@ -1,4 +1,6 @@
-/** The audit of administrators' acts: its interface, the trail that writes rows, and the reads. */
+/**
+ * The audit of administrators' acts: the interface that lists acts and reads the chain, and the trail that writes rows.
+ */
 import { readScope, requireAdmin, subjectOf, type Principal, type Requester } from '../auth/principal.ts';
 import { CallboardError, fail } from '../errors.ts';
 import { within } from '../ids.ts';
@@ -37,8 +39,8 @@ type AuditsParts = { readonly store: AuditStore; readonly cursors: Cursors; read
 export function createAudits({ store, cursors, clock }: AuditsParts) {
   return {
     /**
-     * Lists acts, newest first: all of them for an administrator, and for a user those that concern this user. Throws
-     * `not_found` for another user.
+     * Lists acts, newest first. An administrator sees all of them, a user only those that concern this user. Throws
+     * `not_found` if a user asks for those of another user.
      */
     async events(requester: Requester, query: GivenFilter<Filter>, page: PageArgs): Promise<Page<AuditEvent>> {
       const { who = null, action = null, afterTime = null, beforeTime = null } = query;
@@ -101,8 +103,8 @@ function eventOf({ act, outcome }: ListedAct): AuditEvent | null {
   if (row?.kind !== 'act') return null;
   const end = outcome === null ? null : openRow(outcome)?.row;
   const { seq, at, who, action, subject, reason, node, requestId } = row;
-  const told = end?.kind === 'outcome' && end.of === seq ? end.outcome : null;
-  return { seq, at, who, action, subject, reason, node, requestId, outcome: told };
+  const recorded = end?.kind === 'outcome' && end.of === seq ? end.outcome : null;
+  return { seq, at, who, action, subject, reason, node, requestId, outcome: recorded };
 }
 
 /** An act of an administrator. `outcome`: what became of it; null until the relay has recorded that. */

@@ -63,7 +63,7 @@ export function requireAdmin(principal: Principal | null): AdminPrincipal {
   return requester.kind === 'admin' ? requester : fail('forbidden', 'This requires an administrator.');
 }
 
-/** Returns the requester if it is a user with this scope, and refuses anybody else. */
+/** Returns the requester if it is a user with this scope. Throws `unauthenticated` or `forbidden` otherwise. */
 export function requireUser(principal: Principal | null, scope: Scope): UserPrincipal {
   const requester = requirePrincipal(principal);
   if (requester.kind === 'grant') refuseGrant();
@@ -72,7 +72,10 @@ export function requireUser(principal: Principal | null, scope: Scope): UserPrin
   return requester.scopes.has(scope) ? requester : fail('forbidden', `The scope "${scope}" is required.`);
 }
 
-/** Returns the requester if it is an administrator or a user with this scope, and refuses anybody else. */
+/**
+ * Returns the requester if it is an administrator or a user with this scope. Throws `unauthenticated` or `forbidden`
+ * otherwise.
+ */
 export function requireScope(principal: Principal | null, scope: Scope): CallingPrincipal {
   const requester = requirePrincipal(principal);
   if (requester.kind === 'grant') refuseGrant();
@@ -123,15 +126,15 @@ export type AdminToken = { readonly name: string | null; readonly token: string 
 /** The minimum length of a named token, in characters, without its name. */
 export const NAMED_TOKEN_MIN = 16;
 /**
- * Matches `name=token`. The token must hold more than `=`, so that a bare token with base64 padding is not read as a
- * name.
+ * Matches `name=token`. The token must hold a character other than `=`, so that a bare token with base64 padding is not
+ * read as a name.
  */
 const NAMED = /^([A-Za-z][A-Za-z0-9_-]{0,63})=(?=.*[^=])(.+)$/s;
 
 /**
  * Parses `name=token` or a bare token. A name is a letter and up to 63 letters, digits, `_` and `-`, followed by `=`
- * and a token that does not consist of `=` alone. Any other text is a bare token, also one that holds a `=`, such as
- * padded base64.
+ * and a token that does not consist of `=` alone. Any other text is a bare token, even if it holds a `=`, as padded
+ * base64 does.
  */
 export function parseAdminToken(text: string): AdminToken {
   const [, name = null, token = text] = NAMED.exec(text) ?? [];

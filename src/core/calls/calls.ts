@@ -41,6 +41,8 @@ import {
   type InvokeRequest,
   type Preflight,
   type TracedRequest,
+  checkInvoke,
+  type CheckedInvoke,
 } from './call.ts';
 import { createPending } from './pending.ts';
 import {
@@ -55,7 +57,6 @@ import {
   type InvokeRefusal,
   type PreparedCall,
 } from './preflight.ts';
-import { checkInvoke, type CheckedInvoke } from './request.ts';
 import { Wait, type WaitParts } from './wait.ts';
 
 export type Rpc = ReturnType<typeof createRpc>;
@@ -70,8 +71,8 @@ export function createRpc(parts: InvokeParts, questions: NodeQuestions) {
     invoke: (requester: Requester, request: InvokeRequest): Promise<Invocation> =>
       promised(() => invoke(parts, requester, request)),
     /**
-     * Reports what each check of `invoke` would answer now. Admits, reserves, writes and counts nothing. Throws where
-     * the requester may not invoke at all, and `not_found` for another user.
+     * Reports what each check of `invoke` would answer now. Admits, reserves, writes and counts nothing. Throws if the
+     * requester may not invoke at all (`unauthenticated`, `forbidden`) or names another user (`not_found`).
      */
     preflight: (requester: Requester, request: InvokeRequest): Promise<Preflight> =>
       preflight(parts, requester, request),
@@ -98,7 +99,7 @@ export function createRpc(parts: InvokeParts, questions: NodeQuestions) {
 
 /**
  * Admits a command and waits for the stage that the caller requested. Checks run in this order: authentication and
- * scope, ownership of the client, input, then CALL_LAYERS, then those of the store. A refused invocation leaves no
+ * scope, ownership of the client, input, then CALL_LAYERS, then the checks of the store. A refused invocation leaves no
  * record.
  */
 function invoke(parts: InvokeParts, requester: Requester, request: InvokeRequest): MaybePromise<Invocation> {
@@ -289,7 +290,7 @@ function answer(
   return invocation(command, wait.rpcId, result.kind === 'attached' ? result.result : null);
 }
 
-/** Stores large params before the admission, so that no command is admitted whose params history could not keep. */
+/** Stores large params before the admission, so that every admitted command has its params in history. */
 function keepParams(parts: InvokeParts, admission: Admission, wait: Wait): MaybePromise<StoredPayload | InvokeRefusal> {
   const { key, checked } = admission;
   return orElse(
@@ -479,7 +480,7 @@ class RecordedCall implements CallSpan {
     const { action, userId, clientId } = this.#asked;
     const commandId = answer.commandId ?? this.#asked.commandId ?? undefined;
     const { command } = answer;
-    // This request did not admit the command, so its span links to the span of the call that did.
+    // If this request did not admit the command, its span links to the span of the call that did.
     const first = command && command.callSpan !== this.callSpan ? callSpanOf(command) : null;
     if (first) this.#span.link(first);
     const isKnown = this.#isAdvertised || (command !== undefined && hasKnownAction(command));

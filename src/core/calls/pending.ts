@@ -80,7 +80,7 @@ export function createPending(deps: Deps, questions: NodeQuestions) {
       ),
     /**
      * Emits the current state first. Then emits an event each time the oldest wait reaches `olderThanMs`, and each time
-     * all waits are below it again. The oldest waiter is checked once a second; several crossings between two checks
+     * all waits are younger again. The oldest waiter is checked once a second; several crossings between two checks
      * count as one.
      */
     alerts(requester: Requester, olderThanMs: number, user: string | null): Subscription<PendingRpcAlert> {
@@ -204,8 +204,8 @@ function completenessAt({ clock }: Deps, { rows, complete, gaps }: Tallied): Com
 type Found = { readonly answers: readonly WaitsAnswer[]; readonly gaps: readonly ObservedSource[] };
 
 /**
- * Creates the reads of WaiterStore over all nodes. The nodes that did not answer are gaps, except in `ofCommands`,
- * which reports none. From then on this node also answers the questions of other nodes.
+ * Creates the reads of WaiterStore over all nodes, and lets this node answer such questions of other nodes. The answers
+ * have a gap for each node that did not answer, except those of `ofCommands`, which have no gaps.
  */
 function createWaits(deps: Deps, questions: NodeQuestions) {
   const { waiters } = deps.backend;
@@ -291,7 +291,7 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
 }
 
-// Writes and reads the texts by which nodes ask each other for the waits of their callers, and answer.
+// Writes and reads the questions and answers with which nodes ask each other for the waits of their callers.
 
 /** What is asked of a node: a read of WaiterStore, by its name. */
 type WaitsQuestion =

@@ -9,7 +9,7 @@ import type { Dispatcher } from '../commands/dispatcher.ts';
 import type { AdmitPreview, AdmitQuestion, AdmitRefusal, AdmitResult } from '../commands/stores.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import { CallboardError, notFound, type Code } from '../errors.ts';
-import type { PayloadStorage } from '../history/payloads.ts';
+import type { PayloadStorage } from '../history/history.ts';
 import { canonicalUser, type CommandKey } from '../ids.ts';
 import { toJson } from '../json.ts';
 import { QUEUE_PER_CLIENT } from '../limits.ts';
@@ -30,8 +30,9 @@ import {
   type PreflightLayer,
   type PreflightLayerName,
   type RefusedBy,
+  checkInvoke,
+  type CheckedInvoke,
 } from './call.ts';
-import { checkInvoke, type CheckedInvoke } from './request.ts';
 import type { WaitParts } from './wait.ts';
 
 export type InvokeParts = WaitParts & {
@@ -136,7 +137,7 @@ function checkWaits(holdings: Holdings): InvokeRefusal | null {
   return shortage && refusedShare(shortage, 'waits');
 }
 
-/** Returns the refusal of an invocation whose params history cannot keep. Rethrows every other error. */
+/** Returns the refusal of an invocation whose params could not be stored for history. Rethrows every other error. */
 export function refusedParams(error: unknown): InvokeRefusal {
   if (!(error instanceof CallboardError) || !isShareRefusal(error.code)) throw error;
   return refused(error.code, 'capacity', error.message, { retryAfterMs: 1000, share: 'spilled_bytes' });
@@ -158,7 +159,7 @@ type RefusedAdmission = Extract<AdmitResult, { kind: 'refused' }>;
 /** A refused invocation. */
 export type InvokeRefusal = Extract<Invocation, { kind: 'refused' }>;
 
-/** The answer to each refusal of admission, and which layer refused. */
+/** For each refusal of an admission: which layer refused, and the message for the caller. */
 const ADMISSION: Readonly<
   Record<
     Exclude<AdmitRefusal, ShareRefusal>,
@@ -189,7 +190,9 @@ export function refused(
   return { kind: 'refused', code, by, message, retryAfterMs: null, commandId: null, ...more };
 }
 
-/** Refuses because one user holds too much of a bounded resource, or because its total is used up. */
+/**
+ * Returns the refusal of a caller who holds too much of a bounded resource, or of any caller if its total is used up.
+ */
 function refusedShare(code: ShareRefusal, share: RefusedShare | null): InvokeRefusal {
   const named = share === null ? {} : { share };
   return refused(code, 'capacity', SHARE_MESSAGE[code], { retryAfterMs: 1000, ...named });
@@ -363,7 +366,7 @@ class Findings {
     this.#asOf = asOf;
   }
 
-  /** Takes what a layer answered. `passed`: the message if it let the call pass. */
+  /** Adds the answer of a layer. `passed`: the message if the layer let the call pass. */
   note(layer: PreflightLayerName, answer: LayerAnswer, passed: string, evidence: LayerEvidence | null): void {
     if (answer === null) this.pass(layer, passed, evidence);
     else if (answer.kind === 'refused') this.refuse(layer, answer, evidence);

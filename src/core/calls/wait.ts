@@ -1,6 +1,6 @@
 /**
- * One caller's wait on a command, from the admission to the answer, and the correlator of all waits on this node: it
- * matches replies to them, registers them again after a loss, and answers them when the node closes.
+ * One caller's wait on a command, from the admission to the answer, and all waits on this node: the correlator matches
+ * replies to them, they are registered again after a loss, and they are answered when the node closes.
  */
 import { ChurnMap } from '../collections.ts';
 import type { DeliveryActs } from '../commands/acts.ts';
@@ -58,7 +58,7 @@ export class Wait {
   #cancelDeadline: Cancel | null = null;
   #cancelConnect: Cancel | null = null;
   #cancelBudget: Cancel | null = null;
-  #stopStages: Cancel | null = null;
+  #stopUpdates: Cancel | null = null;
 
   /** Registers the wait, so that no reply can come too early. The caller must have checked that there is room. */
   constructor(parts: WaitParts, { waitFor, withinMs, holdings, caller }: NewWait) {
@@ -102,7 +102,7 @@ export class Wait {
 
   #watch(command: Command): void {
     const { clock } = this.#parts.deps;
-    const { signal, onAdmitted, onStage } = this.#caller;
+    const { signal, onAdmitted } = this.#caller;
     const now = clock.now();
     this.#since = now;
     if (command.queuedAt === null) {
@@ -115,7 +115,7 @@ export class Wait {
       this.#cancelBudget = clock.after(this.withinMs, this.#leave);
     }
     onAdmitted?.(command);
-    if (onStage) this.#stopStages = notifyStages(this.#parts.deps, command, onStage);
+    this.#stopUpdates = sendUpdates(this.#parts.deps, command, this.#caller);
     signal?.addEventListener('abort', this.#leave, ONCE);
   }
 
@@ -153,7 +153,7 @@ export class Wait {
     this.#cancelDeadline?.();
     this.#cancelConnect?.();
     this.#cancelBudget?.();
-    this.#stopStages?.();
+    this.#stopUpdates?.();
     this.#caller.signal?.removeEventListener('abort', this.#leave);
     return resolve;
   }
@@ -259,15 +259,33 @@ export class Correlator {
   }
 }
 
-// Tells a caller the stages that its command reaches.
+// Sends a caller the stages that its command reaches, and the progress that the client reports.
 
 /**
- * Calls `onStage` with the present stage of a live command, and with each stage that it reaches before its end, until
- * the returned function is called. Subscribes before it reads, so that the last change is not missed. If a read fails,
- * that stage is skipped.
+ * Calls `onStage` with the present stage of a live command, and with each stage that it reaches before its end, and
+ * `onProgress` with each report of progress, until the returned function is called. Subscribes before it reads, so that
+ * the last change is not missed. If a read fails, that stage is skipped. Returns null if the caller requests neither.
  */
-function notifyStages({ backend }: Deps, command: Command, onStage: OnStage): Cancel {
-  const { commands, bus } = backend;
+function sendUpdates(deps: Deps, command: Command, { onStage, onProgress }: CallerSide): Cancel | null {
+  if (!onStage && !onProgress) return null;
+  const stages = onStage && createStageReader(deps, command, onStage);
+  let lastNumber = 0;
+  const stop = deps.backend.bus.subscribe(`command:${commandKeyText(command)}`, ({ progress, number = null }) => {
+    if (progress === null) return stages?.read();
+    // Nodes and stores may change the order. A report that comes after a later one counts as missed.
+    if (number !== null && number <= lastNumber) return;
+    lastNumber = number ?? lastNumber;
+    onProgress?.({ commandId: command.commandId, payload: progress, number });
+  });
+  stages?.read();
+  return () => {
+    stages?.stop();
+    stop();
+  };
+}
+
+function createStageReader({ backend }: Deps, command: Command, onStage: OnStage) {
+  const { commands } = backend;
   let last: Command | null = null;
   let over = false;
   const tell = (now: Command | undefined | null): void => {
@@ -276,13 +294,10 @@ function notifyStages({ backend }: Deps, command: Command, onStage: OnStage): Ca
     onStage(now);
   };
   const read = async (): Promise<void> => thenDo(commands.get([command]), ([now]) => tell(now));
-  const reread = (): void => void read().catch(() => {});
   tell(command);
-  const stop = bus.subscribe(`command:${commandKeyText(command)}`, ({ progress }) => progress ?? reread());
-  reread();
-  return () => {
-    over = true;
-    stop();
+  return {
+    read: (): void => void read().catch(() => {}),
+    stop: (): void => void (over = true),
   };
 }
 

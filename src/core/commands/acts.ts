@@ -6,7 +6,7 @@ import { BoundedMap } from '../collections.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError, isStoreUnavailable } from '../errors.ts';
 import type { StoredPayload } from '../history/message.ts';
-import { isLarge, type PayloadStorage } from '../history/payloads.ts';
+import { isLarge, type PayloadStorage } from '../history/history.ts';
 import { commandKeyText, type CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import {
@@ -36,19 +36,25 @@ import {
  * a change, each act publishes a hint to the watchers of the command and updates the counters.
  */
 export type DeliveryActs = {
-  report(key: CommandKey, report: Omit<Report, 'kept'>): MaybePromise<ReportResult>;
+  report(key: CommandKey, report: ClientReport): MaybePromise<ReportResult>;
   finish(key: CommandKey, end: Omit<End, 'kept'>): MaybePromise<FinishResult>;
   settle(key: CommandKey, settlement: Settlement): Promise<SettleResult>;
   /** Publishes to the watchers of a command that the command changed. */
-  hint(key: CommandKey, progress?: JsonText | null): void;
+  hint(key: CommandKey, reported?: Pick<ClientReport, 'payload' | 'number'>): void;
 };
+
+/** What a client reports of a command. `number`: the number that the client gave a report of progress, if it did. */
+type ClientReport = Omit<Report, 'kept'> & { readonly number?: number | undefined };
 
 export function createActs(deps: Deps, keeper: PayloadStorage): DeliveryActs {
   const { backend, metrics, clock, events } = deps;
   const { commands, bus } = backend;
   const reports = createStoredReports(deps, keeper);
-  const hint = (key: CommandKey, progress: JsonText | null = null): void => {
-    if (bus.hasSubscribers('command')) bus.publish(`command:${commandKeyText(key)}`, { key, progress });
+  const hint: DeliveryActs['hint'] = (key, reported) => {
+    if (!bus.hasSubscribers('command')) return;
+    const hinted = { key, progress: reported?.payload ?? null };
+    const { number } = reported ?? {};
+    bus.publish(`command:${commandKeyText(key)}`, number === undefined ? hinted : { ...hinted, number });
   };
   const ended = (command: Command): void => {
     reports.forget(command);
@@ -76,7 +82,7 @@ export function createActs(deps: Deps, keeper: PayloadStorage): DeliveryActs {
           if (result.kind !== 'recorded') return result;
           if (kind === 'ack') acknowledged(result.command);
           if (kind === 'ack' || isFirstSign(result.command, before)) events.emit('acknowledged', result.command);
-          hint(key, kind === 'progress' ? payload : null);
+          hint(key, kind === 'progress' ? report : undefined);
           return result;
         }),
       );

@@ -230,11 +230,12 @@ class ClientSession {
    * also throw in that tick.
    */
   ack(commandId: string): MaybePromise<ReportResult> {
-    return this.#report(commandId, 'ack', null);
+    return this.#report(commandId, { kind: 'ack', payload: null });
   }
 
-  progress(commandId: string, payload: JsonText | null): MaybePromise<ReportResult> {
-    return this.#report(commandId, 'progress', payload);
+  /** `number`: the number that the client gave the report; undefined if it gave none. */
+  progress(commandId: string, payload: JsonText | null, number?: number): MaybePromise<ReportResult> {
+    return this.#report(commandId, { kind: 'progress', payload, number });
   }
 
   end(commandId: string, end: Omit<End, 'kept' | 'instanceId'>): MaybePromise<FinishResult> {
@@ -359,10 +360,10 @@ class ClientSession {
     await retryQueue.take({ lane: `${clientKeyText(client)} ${binding.epoch}`, bytes: ENTRY_BYTES, run });
   }
 
-  #report(commandId: string, kind: 'ack' | 'progress', payload: JsonText | null): MaybePromise<ReportResult> {
+  #report(commandId: string, { kind, payload, number }: Reported): MaybePromise<ReportResult> {
     const linkQueue = this.#linkQueue;
     const { instanceId } = linkQueue.binding;
-    const reported = this.#parts.acts.report(this.#keyOf(commandId), { instanceId, kind, payload });
+    const reported = this.#parts.acts.report(this.#keyOf(commandId), { instanceId, kind, payload, number });
     if (linkQueue.spans === null) return reported;
     return thenDo(reported, (result) => {
       if (result.kind === 'recorded') noteReport(linkQueue, commandId, kind);
@@ -377,6 +378,8 @@ class ClientSession {
 }
 
 const NONE: readonly Command[] = [];
+
+type Reported = Omit<Parameters<DeliveryActs['report']>[1], 'instanceId'>;
 
 type Ending = { readonly end: { readonly payload: JsonText | null }; readonly run: () => MaybePromise<FinishResult> };
 

@@ -5,11 +5,13 @@
 import { isOwnScope, type AdmissionScope, type Policy } from '../auth/policy.ts';
 import { readScope, readUser, requireAdmin, type Requester } from '../auth/principal.ts';
 import { checkLabels, isLive, type Connection } from '../connections/connection.ts';
+import type { CommandHint } from '../backend.ts';
 import type { Deps } from '../deps.ts';
-import { CallboardError, fail, invalid, isStoreUnavailable } from '../errors.ts';
+import { CallboardError, fail, invalid, isStoreUnavailable, notFoundError } from '../errors.ts';
 import { canonicalUser, commandKeyText, hasAtMost, id, name, within, type ClientKey, type CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import {
+  ADMITTED_WITHIN_MS,
   DRAIN_WITHIN_MS,
   ERROR_CODE_CHARS,
   LOOP_ALIVE_MS,
@@ -33,7 +35,7 @@ import {
   type GivenFilter,
 } from '../page.ts';
 import type { Cancel } from '../ports.ts';
-import { holderOf } from '../shares/shares.ts';
+import { holderOf, type Holdings } from '../shares/shares.ts';
 import { isTerminal, type Command, type CommandEvent, type CommandEventFilter, type Outcome } from './command.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import {
@@ -69,11 +71,20 @@ export function createDeliveries(deps: Deps, dispatcher: Dispatcher) {
     result: (key: CommandKey) => commands.result(key),
     /**
      * Emits the current state first, and ends after the terminal one. Null if there is no such command, or if it
-     * belongs to another user.
+     * belongs to another user. With `admittedWithinMs` a command that does not exist yet is waited for, so that a caller
+     * can subscribe before it invokes; the sequence then fails with `not_found` after this time. A command of another
+     * user is never found, and nothing else tells it from one that does not exist. The wait counts in the requester's
+     * share `waits`: throws `share_exceeded` or `store_full` beyond it.
      */
-    async updates(requester: Requester, key: CommandKey): Promise<Subscription<CommandUpdate> | null> {
-      const present = await command(requester, key);
-      return present ? watch(deps, present) : null;
+    async updates(
+      requester: Requester,
+      key: CommandKey,
+      admittedWithinMs?: number | null,
+    ): Promise<Subscription<CommandUpdate> | null> {
+      const withinMs = within('admitted_within_ms', admittedWithinMs, ADMITTED_WITHIN_MS);
+      const own = ownKey(requester, key);
+      if (withinMs === 0) return own && (await commands.get([own]))[0] ? watch(deps, own) : null;
+      return watch(deps, own, { withinMs, holdings: deps.shares.of(holderOf(requester)) });
     },
     /** Returns the live feed of the events of commands that the requester may see. See `commandEvents`. */
     events: (requester: Requester, query: CommandEventQuery) => commandEvents(deps, requester, query),
@@ -100,53 +111,94 @@ export function checkReason(reason: string | null): void {
   if (reason !== null && !hasAtMost(reason, MAX_REASON)) invalid('reason', `expected at most ${MAX_REASON} characters`);
 }
 
+/** How long a subscription waits for the admission of its command, and whose share it counts in meanwhile. */
+type AwaitedAdmission = { readonly withinMs: number; readonly holdings: Holdings };
+
 /**
  * Watches a command. Subscribes before it reads, so that no change is missed. Emits each version that it reads once,
- * and progress as it arrives. An update that says that the command ended has no progress: if the command has ended when
- * its progress is read, the progress comes with the state that was emitted last, and the hint of the end follows.
+ * and progress as it arrives, in the order of its numbers. An update that says that the command ended has no progress:
+ * if the command has ended when its progress is read, the progress comes with the state that was emitted last, and the
+ * hint of the end follows. `key` is null for a command that the requester may not know of.
  */
-function watch(deps: Deps, present: Command): Subscription<CommandUpdate> {
+function watch(
+  deps: Deps,
+  key: CommandKey | null,
+  awaited: AwaitedAdmission | null = null,
+): Subscription<CommandUpdate> {
   const { backend, clock } = deps;
   let latest: Command | null = null;
   let lost = 0;
+  let lastNumber: number | null = awaited ? 0 : null;
   let last: Promise<void> = Promise.resolve();
-  const push = (command: Command, progress: JsonText | null): void => {
-    feed.push({ command, progress, at: clock.now() }, lost);
+  const push = (command: Command, reported: Reported | null): void => {
+    feed.push({ command, ...(reported ?? NO_PROGRESS), at: clock.now() }, lost);
     lost = 0;
   };
-  const say = (command: Command, progress: JsonText | null): void => {
-    if (progress !== null && isTerminal(command)) {
-      if (latest) push(latest, progress);
+  const say = (command: Command, reported: Reported | null): void => {
+    stopWaiting();
+    if (reported !== null && isTerminal(command)) {
+      if (latest) push(latest, reported);
       return;
     }
-    if (latest && command.version <= latest.version && progress === null) return;
+    if (latest && command.version <= latest.version && reported === null) return;
     latest = command;
-    push(command, progress);
+    push(command, reported);
     if (isTerminal(command)) feed.end();
   };
-  const reread = (progress: JsonText | null): void => {
+  const reread = (command: CommandKey, reported: Reported | null): void => {
     const turn = last.then(async () => {
-      const [command] = await backend.commands.get([present]);
-      if (command) say(command, progress);
-      else feed.end();
+      const [now] = await backend.commands.get([command]);
+      if (now) say(now, reported);
+      else if (latest || !awaited) feed.end();
     });
     // While a shared store is unavailable there is nothing to emit. The next read catches up.
     last = turn.catch((error: unknown) => {
       if (!backend.capabilities.shared || !isStoreUnavailable(error)) feed.fail(error);
     });
   };
-  const cancels = [
-    backend.bus.subscribe(
-      `command:${commandKeyText(present)}`,
-      ({ progress }) => reread(progress),
-      () => (lost = 1),
-    ),
-    ...(backend.capabilities.shared ? [clock.every(REREAD_MS, () => reread(null))] : []),
-  ];
+  const hinted = (command: CommandKey, { progress, ...hint }: CommandHint): void => {
+    if (progress === null) return reread(command, null);
+    const number = hint.number ?? null;
+    if (number !== null && lastNumber !== null) {
+      if (number <= lastNumber) return;
+      lost += number - lastNumber - 1;
+    }
+    lastNumber = number ?? lastNumber;
+    reread(command, { progress, number });
+  };
+  const stopWaiting = awaited ? startWaiting(deps, awaited, () => feed.fail(notFoundError())) : () => {};
+  const cancels: Cancel[] = [stopWaiting];
+  if (key) {
+    const topic = `command:${commandKeyText(key)}` as const;
+    cancels.push(
+      backend.bus.subscribe(
+        topic,
+        (hint) => hinted(key, hint),
+        () => (lost = Math.max(1, lost)),
+      ),
+    );
+    if (backend.capabilities.shared) cancels.push(clock.every(REREAD_MS, () => reread(key, null)));
+  }
   const feed = createFeed<CommandUpdate>(() => cancels.forEach((cancel) => cancel()));
-  reread(null);
+  if (key) reread(key, null);
   return feed.subscription;
 }
+
+/** Counts the wait for an admission in the share `waits` until it is stopped. Calls `expired` when it takes too long. */
+function startWaiting({ clock }: Deps, { withinMs, holdings }: AwaitedAdmission, expired: () => void): Cancel {
+  holdings.claim('waits', 1);
+  let isWaiting = true;
+  const cancel = clock.after(withinMs, expired);
+  return () => {
+    if (!isWaiting) return;
+    isWaiting = false;
+    cancel();
+    holdings.release('waits', 1);
+  };
+}
+
+type Reported = Pick<CommandUpdate, 'progress' | 'number'>;
+const NO_PROGRESS: Reported = { progress: null, number: null };
 
 // Answers the operator's questions about delivery from the store. Changes nothing.
 
@@ -319,6 +371,8 @@ export type Disconnection = { readonly state: 'closed' | 'requested'; readonly c
 export type CommandUpdate = {
   readonly command: Command;
   readonly progress: JsonText | null;
+  /** The number that the client gave the report of progress; null if it gave none, and without progress. */
+  readonly number: number | null;
   readonly at: number;
 };
 

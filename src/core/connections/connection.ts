@@ -101,8 +101,8 @@ export type Connection = ClientKey & {
   readonly instanceId: string;
   readonly nodeId: string;
   /**
-   * The number of the link. It grows with every connection of this client and is never reused. By it, the store ignores
-   * the late close of an old socket.
+   * The number of the link. It grows with every connection of this client and is never reused. With this number, the
+   * store recognises and ignores the late close of an old socket.
    */
   readonly epoch: number;
   readonly clientType: ClientType;
@@ -150,7 +150,7 @@ export function succession(
   };
 }
 
-/** Returns why a client's previous link has ended when a newer one is bound now: `replaced` if it was still up. */
+/** Returns why a client's previous link ended, given that a newer one is bound now: `replaced` if it was still up. */
 export function endCauseAt({ disconnectCause, lastSeenAt }: Connection, now: number): DisconnectCause {
   return disconnectCause ?? (now - lastSeenAt >= DEAD_MS ? 'heartbeat_lost' : 'replaced');
 }

@@ -163,8 +163,8 @@ export interface ContextStore {
   ): MaybePromise<readonly Scan<CountedWindow>[]>;
   windowCount(filter: WindowFilter, reading?: DocumentReading): MaybePromise<RowCount>;
   /**
-   * Returns a user's windows of this id, in order of client: at most two, because more clients change nothing for a
-   * requester who named none.
+   * Returns a user's windows of this id, in order of client. It returns at most two, because two are enough to know
+   * that the id alone is ambiguous.
    */
   windowsNamed(userId: string, windowId: string, reading?: DocumentReading): MaybePromise<readonly CountedWindow[]>;
   /** Returns one context per key, in the order of the keys; null where there is no row. */

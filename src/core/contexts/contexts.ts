@@ -61,7 +61,7 @@ export function createContexts(deps: Deps) {
       const found = await Promise.all([scan, silentSources(deps, 'contexts')]);
       return pageOf(listing, 'contexts', withGaps(...found));
     },
-    /** Returns for each query the first page that `list` gives. For nested fields. */
+    /** Returns the first page of `list` for each query. Used for nested fields. */
     lists(requester: Requester, queries: readonly ContextQuery[], first: number, reading?: DocumentReading) {
       const filters = queries.map((query) => contextFilter(requester, query));
       return both(store.lists(filters, first, reading), silentSources(deps, 'contexts'), (scans, silent) =>
@@ -94,8 +94,8 @@ export function createContexts(deps: Deps) {
     },
     /**
      * Returns a window. Null if there is no such window, or if it belongs to another user. `client`: the id of the
-     * client that reports it; null: any. Throws `ambiguous` if it is null and several clients report a window of this
-     * id.
+     * client that reports it; null: any. Throws `ambiguous` if `client` is null and several clients report a window of
+     * this id.
      */
     async window(
       requester: Requester,

@@ -8,9 +8,8 @@ import { knownUser, requirePrincipal, type Requester } from '../auth/principal.t
 import { isCallOf, isTerminal, type Command } from '../commands/command.ts';
 import type { Deps } from '../deps.ts';
 import { fail, invalid, notFound } from '../errors.ts';
-import { messageAt } from '../history/history.ts';
+import { messageAt, readPayloads } from '../history/history.ts';
 import { streamKey, type Message, type MessageKey } from '../history/message.ts';
-import { readPayloads } from '../history/payloads.ts';
 import { id, type CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import { MAX_REASON, PAGE_MAX, REVEALS_PER_HOUR, REVEAL_REASON_MIN } from '../limits.ts';
@@ -49,9 +48,9 @@ export function createReveals(deps: Deps) {
       return audit.record(requester, { action: 'payload', subject, requestId }).then(() => {});
     },
     /**
-     * Reveals one payload with a reason. Throws `not_found` for what does not exist, belongs to another user or is no
-     * longer retained; `forbidden` for an administrator in mode `off`; `rate_limited` beyond REVEALS_PER_HOUR; and
-     * `audit_unavailable`. Users reveal their own payloads without an audit row.
+     * Reveals one payload with a reason. Throws `not_found` if the payload does not exist, belongs to another user or
+     * is no longer retained; `forbidden` for an administrator in mode `off`; `rate_limited` beyond REVEALS_PER_HOUR;
+     * and `audit_unavailable`. Users reveal their own payloads without an audit row.
      */
     async reveal(requester: Requester, { target, reason, requestId }: RevealRequest): Promise<RevealedPayload> {
       const principal = requirePrincipal(requester);
@@ -84,7 +83,10 @@ function checkTarget(requester: Requester, target: RevealTarget): RevealTarget {
   return { ...target, userId };
 }
 
-/** A payload that was found but not yet read, so nothing of it has been shown. */
+/**
+ * Where the payload to reveal is: in a message that was found, or in the result of a command, which is looked up only
+ * after the audit row is written.
+ */
 type Found =
   | { readonly subject: AuditSubject; readonly message: Message }
   | { readonly subject: AuditSubject; readonly result: CommandKey };

@@ -64,8 +64,9 @@ export const SCOPE_SHARE = 'scope';
 export type RefusedShare = ShareName | typeof SCOPE_SHARE;
 
 /**
- * The bounds of one resource. `guarantee`: the amount that one user may hold while room is short but not scarce (see
- * `shareRefusal`). `total`: the bound of all users together; null: only the guarantee bounds each user.
+ * The bounds of one resource. `guarantee`: the amount that one user may hold while more than three quarters of the
+ * total are in use (`shareRefusal` has the whole rule). `total`: the bound of all users together; null: only the
+ * guarantee bounds each user.
  */
 export type ShareBound = { readonly guarantee: number; readonly total: number | null };
 export type ShareBounds = Readonly<Record<ShareName, ShareBound>>;
@@ -126,12 +127,13 @@ type ShareClaim = {
 
 /**
  * Returns why a holder may not take an amount; null: they may. This is the one rule of all shares;
- * `backends/redis/shares/lib-shares.lua` has it for those that Redis counts.
+ * `backends/redis/shares.lua` has it for those that Redis counts.
  *
  * Up to three quarters of the total nobody is refused. Above that, a user may hold up to the guarantee. Once the total
- * is used up, a reserve is left for users who hold little: with the claim, a user may hold at most free² / reserve,
- * where `free` is what the claim leaves of the reserve, or 1 as long as the reserve has room. Each holder can take only
- * a part of what is left, so that another user finds room too (`guaranteeBeside` computes how much).
+ * is used up, a reserve is left for users who hold little. There, a user may hold at most free² / reserve with the
+ * claim, where `free` is what the claim leaves of the reserve; but always 1 as long as the reserve has room. Each
+ * holder can take only a part of what is left, so that another user finds room too (`guaranteeBeside` computes how
+ * much).
  */
 function shareRefusal({ guarantee, total }: ShareBound, claim: ShareClaim): ShareRefusal | null {
   const { held, used, amount, admin } = claim;
@@ -147,9 +149,9 @@ function shareRefusal({ guarantee, total }: ShareBound, claim: ShareClaim): Shar
 }
 
 /**
- * Returns the amount that a user can always hold while at most `others` other users hold something of a share, however
- * they came to hold it: the guarantee while they leave room for it, and less with each further one that takes all it
- * can. This is what docs/shares.md promises.
+ * Returns the amount that a user can always hold beside at most `others` other users, even if each of them takes all
+ * that it can. This amount is the guarantee while they leave room for it, and less with each further user.
+ * docs/shares.md promises this amount.
  */
 export function guaranteeBeside(bound: ShareBound, others: number): number {
   const { guarantee, total } = bound;
@@ -437,8 +439,8 @@ const NEEDED: readonly ShareName[] = ['links', 'advertised_bytes', 'queued_bytes
 const SMALL_PART = 1 / 64;
 
 /**
- * Returns the shares without room in their total, of those that new links and commands need. The node still takes
- * links and commands: of users who hold little, and for everything that another share bounds.
+ * Returns the shares that new links and commands need and whose total has no room left. The node still takes links and
+ * commands of users who hold little, and those that need none of these shares.
  */
 export function fullShares({ bounds }: Pick<Shares, 'bounds'>, inUse: Pick<SharesInUse, 'used'>): readonly ShareName[] {
   return NEEDED.filter((name) => hasNoRoom(name, bounds[name].total, inUse.used(name)));

@@ -1,6 +1,6 @@
 /**
- * Bounds what users do at the same time: the bytes per second that they send, and their large reads and documents, with
- * which they take turns.
+ * Bounds what users do at the same time: the bytes that each user sends per second, and how many large reads and
+ * documents are in progress. Users take turns with reads and documents.
  */
 import type { Principal, Requester } from '../auth/principal.ts';
 import { fail } from '../errors.ts';
@@ -85,8 +85,8 @@ export class ByteRates {
   }
 
   /**
-   * Drops full rates without links, which equal new ones. The next sweep runs when there are twice as many rates as
-   * remain now, but at least KEPT.
+   * Drops full rates without links, because they are equal to new ones. The next sweep runs when there are twice as
+   * many rates as remain now, but at least KEPT.
    */
   #sweep(): void {
     for (const [userId, { rate, held }] of this.#rates) if (!held && rate.full) this.#rates.delete(userId);
@@ -128,7 +128,7 @@ export class ReadTurns {
   /** The reads of each holder, in the order in which holders are served next. */
   readonly #lines = new Map<string, Line>();
   #running = 0;
-  /** What the reads cost that began since `#turnIsOver`. */
+  /** The cost of the reads that began since the last `#turnIsOver`. */
   #spent = 0;
   /** Whether `#turnIsOver` will be called. A turn of cheap reads alone is not worth that call. */
   #awaitsTurn = false;
@@ -245,7 +245,7 @@ export class ReadTurns {
   }
 }
 
-// Runs the documents that requesters read with: bounds how many a user has in progress, and lets users take turns.
+// Runs the documents that only read: bounds how many a user has in progress, and lets users take turns.
 
 /** The estimated cost of a document (graphql/execute/cost.ts), and its reads. */
 type DocumentRun = { readonly cost: number; readonly reading: DocumentReading };

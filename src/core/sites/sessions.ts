@@ -70,9 +70,9 @@ export function createSessions(deps: Deps, watch: SessionWatch) {
       const key = { userId, siteId: siteIdOf(site) };
       const { ttlMs, ...grantRequest } = checkGrant(request);
       const [found] = await backend.sites.get([key]);
-      const [descriptor] = await hosted(deps, found ? [found] : []);
-      if (!descriptor) return null;
-      const given = firstGrant(descriptor, grantRequest);
+      const [hostedSite] = await hosted(deps, found ? [found] : []);
+      if (!hostedSite) return null;
+      const given = firstGrant(hostedSite, grantRequest);
       const sessionId = backend.sessions.prefixOf(userId) + deps.crypto.randomId();
       const { token, tokenHash } = newToken(deps, GRANT, userId);
       const result = await backend.sessions.open({
@@ -83,7 +83,7 @@ export function createSessions(deps: Deps, watch: SessionWatch) {
       });
       if (result.kind !== 'opened') return refusedCreation(result, `A site has at most ${SESSIONS_PER_SITE} sessions.`);
       const { session } = result;
-      const access = { session, site: descriptor, grant: ownerGrant(session), connector: null };
+      const access = { session, site: hostedSite, grant: ownerGrant(session), connector: null };
       const [grant = access.grant] = session.grants;
       return { view: sessionView(deps, watch, { access, whole: true }), grant, token };
     },
@@ -284,7 +284,10 @@ function occupierOf(bus: Bus, ticketHash: string, nextOrder: () => string): Rede
   };
 }
 
-/** Returns texts that sort by creation: strictly on one node, across nodes as accurately as their clocks agree. */
+/**
+ * Returns a function that returns texts which sort in the order of their creation. On one node the order is exact;
+ * across nodes it is as accurate as their clocks agree.
+ */
 function createOrder({ clock, crypto }: Deps): () => string {
   let at = 0;
   let count = 0;
@@ -301,8 +304,8 @@ function badTicket(): never {
 // Looks up what a requester has in a session: the grant, the site, and its connector.
 
 /**
- * What a requester has in a session: the question for `sessionPolicy` without its `operation`. `connector`: the live
- * link of the site's host.
+ * What a requester has in a session: all facts that `sessionPolicy` decides on, except the operation and the time.
+ * `connector`: the live link of the site's host.
  */
 export type SessionAccess = {
   readonly grant: Grant;
@@ -367,8 +370,8 @@ function grantIn(session: SiteSession, requester: Principal): Grant | null {
 }
 
 /**
- * Returns the holder's grant. Throws `unauthenticated` if the session no longer has it: only ended grants are dropped
- * to make room.
+ * Returns the holder's grant. Throws `unauthenticated` if the session no longer has it. Only ended grants are dropped
+ * to make room, so that grant has ended.
  */
 function heldBy({ grants }: SiteSession, { grantId }: GrantPrincipal): Grant {
   const grant = grants.find((one) => one.grantId === grantId);

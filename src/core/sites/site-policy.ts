@@ -32,7 +32,7 @@ export type SessionOperation =
   | { readonly kind: 'invoke'; readonly action: string };
 
 /**
- * A site's present descriptor, and whether its host is connected now. `hostNodeId`: the node that reports it, which
+ * A site's present definition, and whether its host is connected now. `hostNodeId`: the node that reports this, which
  * holds the host's link or held its last one; null if there is none.
  */
 export type HostedSite = Site & { readonly hostConnected: boolean; readonly hostNodeId: string | null };
@@ -67,8 +67,8 @@ export const sessionPolicy = {
 };
 
 /**
- * Returns those of the `requested` names (null: all names) that the grant and the descriptor allow, sorted. Returns
- * null if all names that the descriptor allows are meant.
+ * Returns those of the `requested` names (null: all names) that the grant and the site's definition allow, sorted.
+ * Returns null if all names that the definition allows are meant.
  */
 export function effectiveEvents(
   grant: Pick<Grant, 'events'>,

@@ -18,8 +18,8 @@ export const COOPERATIVE = 'cooperative';
  */
 export type Site = SiteKey & {
   /**
-   * The mode of the site: COOPERATIVE, or another text that some other writer put into the store. Then nothing is
-   * invoked or published.
+   * The mode of the site: COOPERATIVE, or another text that another program wrote into the store. In any other mode
+   * nothing is invoked or published.
    */
   readonly mode: string;
   readonly title: string | null;
@@ -60,7 +60,7 @@ export function siteStream(siteId: string): string {
 export type SessionState = 'active' | 'suspended' | 'closed' | 'expired';
 
 /**
- * What the holder of one token may do in a session: never more than its parent grant and the descriptor allow.
+ * What the holder of one token may do in a session: never more than the parent grant and the site's definition allow.
  * Immutable. It does not contain the token, of which only a digest is stored.
  */
 export type Grant = {
@@ -70,9 +70,9 @@ export type Grant = {
    * directly.
    */
   readonly parentId: string | null;
-  /** The names of the events that the holder may receive; null: all that the descriptor allows. */
+  /** The names of the events that the holder may receive; null: all that the site's definition allows. */
   readonly events: readonly string[] | null;
-  /** The actions that the holder may invoke; null, for the owner only: all that the descriptor allows. */
+  /** The actions that the holder may invoke; null, for the owner only: all that the site's definition allows. */
   readonly actions: readonly string[] | null;
   /** Whether its holder may share the session with others. */
   readonly share: boolean;

@@ -4,17 +4,18 @@
  */
 import {
   Kind,
+  TypeInfo,
   getArgumentValues,
   getNamedType,
   getNullableType,
   isAbstractType,
   isCompositeType,
   isInterfaceType,
-  isLeafType,
   isListType,
   isObjectType,
-  typeFromAST,
   visit,
+  visitWithTypeInfo,
+  type ArgumentNode,
   type DocumentNode,
   type FieldNode,
   type FragmentDefinitionNode,
@@ -27,60 +28,58 @@ import {
 } from 'graphql';
 import type { Principal } from '../../core/auth/principal.ts';
 import { BoundedMap } from '../../core/collections.ts';
-import { isRecord } from '../../core/json.ts';
+import { RawJson, isRecord } from '../../core/json.ts';
 import { fragmentsOf } from '../selection.ts';
-import { JSON_SCALAR, coerceVariables, type Variables } from '../variables.ts';
+import type { Values } from '../variables.ts';
+import { isObject } from '../writer/objects.ts';
 
 export type Costs = ReturnType<typeof createCosts>;
 
 /** The most costs that are remembered for one operation, each for other variables. */
 const REMEMBERED = 100;
+/** The most characters of the key of a remembered cost. */
+const KEY_CHARS = 500;
 /** How many items are counted for a list whose field declares no number. */
 const LIST_ITEMS = 10;
 
 /**
  * Creates the functions that compute the maximum cost of an operation before it runs. The cost follows from the costs
  * that the fields declare, from the rows that filters may scan, and from the requested sizes of lists: a page counts
- * what it selects of each row (the fields with the extension `perRow`) as often as it may have rows, and the rest once.
- * Variables that do not fit their types cost 0, because execution refuses them before it runs anything. A cost that
- * cannot be computed for another reason is Infinity. Of the requester, only one fact affects the cost: whether it is an
+ * what it selects of each row (the fields with the extension `perRow`) as often as it may have rows, and the rest once. A
+ * cost that cannot be computed is Infinity. Of the requester, only one fact affects the cost: whether it is an
  * administrator. Fields that only administrators may read cost others next to nothing.
  */
 export function createCosts(schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode) {
   const fragments = fragmentsOf(document);
   const alone: DocumentNode = { kind: Kind.DOCUMENT, definitions: [operation, ...fragments.values()] };
-  const sizes = argumentVariables(alone);
-  const leaves = jsonVariables(schema, operation);
   const known = new BoundedMap<string, number>({ most: REMEMBERED });
-  /** Returns null if the variables do not fit their types. */
-  const computed = (variables: Variables, requester: Principal | null, noted: Noted | null): number | null => {
-    const { values } = coerceVariables(schema, operation, variables);
-    if (!values) return null;
+  let names: readonly string[] | null = null;
+  const computed = (variables: VariableValues, requester: Principal | null, noted: Noted | null): number => {
     const root = schema.getRootType(operation.operation);
     if (!root) return Infinity;
     try {
-      const costing = { schema, fragments, variables: values, requester, noted, sums: new Map() };
+      const costing = { schema, fragments, variables, requester, noted, sums: new Map() };
       return new Walk(costing).selection(operation.selectionSet, root, OUTSIDE);
     } catch {
       return Infinity;
     }
   };
   return {
-    of(variables: Variables, requester: Principal | null): number {
-      const key = keyOf(sizes, leaves, variables);
+    of(variables: VariableValues, requester: Principal | null): number {
+      names ??= costVariables(schema, alone);
+      const key = keyOf(names, variables.coerced);
       const whole = key === null ? null : `${requester?.kind === 'admin' ? 'admin' : ''}${key}`;
       const remembered = whole === null ? undefined : known.get(whole);
       if (remembered !== undefined) return remembered;
       const cost = computed(variables, requester, null);
-      if (cost === null) return 0;
       if (whole !== null) known.set(whole, cost);
       return cost;
     },
     /** Returns what to request instead so that the cost is at most `most`; null if no single change is enough. */
-    advice(variables: Variables, requester: Principal | null, most: number): string | null {
+    advice(variables: VariableValues, requester: Principal | null, most: number): string | null {
       const noted: Noted = { pages: new Map(), scans: new Map() };
       const cost = computed(variables, requester, noted);
-      return cost !== null && Number.isFinite(cost) ? adviceOf(noted, cost, most) : null;
+      return Number.isFinite(cost) ? adviceOf(noted, cost, most) : null;
     },
   };
 }
@@ -218,40 +217,42 @@ function hasRows(type: GraphQLNamedType): boolean {
   return has;
 }
 
-function argumentVariables(document: DocumentNode): readonly string[] {
+/** Returns the names of the variables that affect the cost: those in arguments from which a field computes its cost. */
+function costVariables(schema: GraphQLSchema, document: DocumentNode): readonly string[] {
   const names = new Set<string>();
-  visit(document, {
-    VariableDefinition: () => false,
-    Variable: ({ name }) => void names.add(name.value),
-  });
+  const info = new TypeInfo(schema);
+  const add = { Variable: ({ name }: { readonly name: { readonly value: string } }) => void names.add(name.value) };
+  const look = {
+    Argument(node: ArgumentNode) {
+      if (isFunction(info.getFieldDef()?.extensions['complexity'])) visit(node, add);
+    },
+  };
+  visit(document, visitWithTypeInfo(info, look));
   return [...names];
 }
 
 /**
- * Returns the names of the variables of the scalar JSON, whose contents never determine a size. A variable of another
- * scalar needs no such exception, because an object given for it is refused.
+ * Returns the cache key of a cost: the numbers and the structure of the variables. Of a text, only its presence affects
+ * the cost, and payloads do not. Null if the key would be long.
  */
-function jsonVariables(schema: GraphQLSchema, operation: OperationDefinitionNode): ReadonlySet<string> {
-  const leaves = new Set<string>();
-  for (const { variable, type: node } of operation.variableDefinitions ?? []) {
-    const type = typeFromAST(schema, node);
-    const named = getNullableType(type);
-    if (isLeafType(named) && named.name === JSON_SCALAR) leaves.add(variable.name.value);
-  }
-  return leaves;
-}
-
-/**
- * Returns the cache key of a cost. Of a text, only its presence affects the cost, so all texts have the same key. Null
- * when a variable is an input object or a list, whose contents may matter.
- */
-function keyOf(names: readonly string[], leaves: ReadonlySet<string>, variables: Variables): string | null {
+function keyOf(names: readonly string[], variables: Values): string | null {
   let key = '';
   for (const name of names) {
-    const value = variables[name];
-    const holds = typeof value === 'object' && value !== null;
-    if (holds && !leaves.has(name)) return null;
-    key += holds ? '|json' : typeof value === 'string' ? '|text' : `|${String(value)}`;
+    key += `|${partOf(variables[name], KEY_CHARS - key.length)}`;
+    if (key.length > KEY_CHARS) return null;
   }
   return key;
+}
+
+/** Returns the part of a key for one value. Stops soon after `most` characters. */
+function partOf(value: unknown, most: number): string {
+  if (typeof value === 'string') return 'text';
+  if (value instanceof RawJson) return 'json';
+  if (!isObject(value)) return String(value);
+  let part = Array.isArray(value) ? '[' : '{';
+  for (const name of Object.keys(value)) {
+    if (part.length > most) break;
+    part += `${name}:${partOf(value[name], most - part.length)},`;
+  }
+  return part;
 }

@@ -5,13 +5,16 @@
 import {
   GraphQLError,
   createSourceEventStream,
-  execute,
+  executeRootSelectionSet,
   getOperationAST,
-  validateSubscriptionArgs,
+  validateExecutionArgs,
   type DocumentNode,
   type ExecutionResult,
   type GraphQLSchema,
   type OperationDefinitionNode,
+  type ValidatedExecutionArgs,
+  type ValidatedSubscriptionArgs,
+  type VariableValues,
 } from 'graphql';
 import type { Principal } from '../../core/auth/principal.ts';
 import { BoundedMap } from '../../core/collections.ts';
@@ -30,14 +33,14 @@ import {
   MAX_COERCION_ERRORS,
   VariablesText,
   createVariablesReader,
-  refusedVariables,
+  type CoercedVariables,
   type GivenVariables,
-  type Variables,
+  type Values,
+  type VariablesReader,
 } from '../variables.ts';
 import { createJsonCaches } from '../writer/cache-hints.ts';
 import { createWriter, type WriterSource } from '../writer/compile.ts';
-import { createMutationWriter } from '../writer/mutation.ts';
-import type { Prepare, Prepared, TextInfo } from '../writer/objects.ts';
+import { RootValue, type Prepare, type Prepared, type TextInfo } from '../writer/objects.ts';
 import { createCosts, type Costs } from './cost.ts';
 import type { Introspection } from './documents.ts';
 import { maskAll, type Mask } from './mask.ts';
@@ -123,14 +126,15 @@ export function createExecutor(options: ExecutorOptions) {
      * it. `inserts`: whether the text may contain references to bytes (web/reply.ts).
      */
     answer(operation: Operation, inserts = false): MaybePromise<Answer> {
-      return orElse<Answer, Answer>(
-        () => {
-          const admitted = admit(operation);
-          const answer = run(operation, admitted, (context) => answerOf(admitted.bound, context, inserts));
-          return thenDo<Answer, Answer>(answer, (done) => ('written' in done ? done : maskAll(done, mask)));
-        },
-        (error) => ({ errors: [mask(error)] }),
-      );
+      const failed = (error: unknown): Answer => ({ errors: [mask(error)] });
+      const shown = (answer: Answer): Answer => ('written' in answer ? answer : maskAll(answer, mask));
+      try {
+        const admitted = admit(operation);
+        const answer = run(operation, admitted, (context) => answerOf(admitted.bound, context, inserts));
+        return answer instanceof Promise ? answer.then(shown).catch(failed) : shown(answer);
+      } catch (error) {
+        return failed(error);
+      }
     },
     /**
      * Starts a subscription. Returns a group if other requesters may share the results; `frames` then encodes each
@@ -139,19 +143,10 @@ export function createExecutor(options: ExecutorOptions) {
      */
     async subscribe(operation: Operation, frames: ResultFrames): Promise<Joining<unknown> | Results | ExecutionResult> {
       try {
-        const { plan, bound } = admit(operation);
-        const wrong = bound.refused();
-        if (wrong) return maskAll({ errors: wrong }, mask);
-        const args = validateSubscriptionArgs({
-          schema,
-          document: plan.source.document,
-          operationName: plan.source.operation.name?.value ?? null,
-          contextValue: contextOf(operation, bound),
-          variableValues: bound.variables,
-          hideSuggestions: true,
-          options: { maxCoercionErrors: MAX_COERCION_ERRORS },
-        });
+        const { bound } = admit(operation);
+        const args = bound.args(contextOf(operation, bound));
         if (!('schema' in args)) return maskAll({ errors: args.slice(0, MAX_COERCION_ERRORS) }, mask);
+        if (!isSubscription(args)) throw new GraphQLError('Expected subscription operation.');
         const joining = fast ? await sharer.of(args, frames) : null;
         if (joining) return joining;
         const source = await createSourceEventStream(args);
@@ -169,9 +164,10 @@ type Admitted = { readonly plan: OperationPlan; readonly bound: Bound };
 
 function answerOf(bound: Bound, context: object, inserts: boolean): MaybePromise<Answer> {
   const note: TextInfo = inserts ? { nonAscii: false, inserts: [] } : { nonAscii: false };
-  return thenDo<string | null, Answer>(bound.write(context, note), (written) =>
-    written === null ? bound.run(context) : { written, nonAscii: note.nonAscii, inserts: note.inserts ?? [] },
-  );
+  const shown = (text: string | null): MaybePromise<Answer> =>
+    text === null ? bound.run(context) : { written: text, nonAscii: note.nonAscii, inserts: note.inserts ?? [] };
+  const written = bound.write(context, note);
+  return written instanceof Promise ? written.then(shown) : shown(written);
 }
 
 // Decides whether a requester may run an operation, and bounds the time of queries.
@@ -315,7 +311,7 @@ type PlanParts = {
 };
 
 /** What a transport needs of a plan. */
-export type Plan = Pick<OperationPlan, 'operation' | 'introspects' | 'onlyMeta' | 'bind'>;
+export type Plan = Pick<OperationPlan, 'operation' | 'introspects' | 'onlyMeta' | 'bind' | 'bindValues'>;
 
 /** How one operation of one document is executed. Created once and kept as long as the document. */
 class OperationPlan {
@@ -324,17 +320,18 @@ class OperationPlan {
   readonly introspects: boolean;
   /** Whether the operation reads only the schema and `__typename`. */
   readonly onlyMeta: boolean;
-  readonly source: WriterSource;
   readonly costs: Costs;
   /** Returns the names of the fields that the operation may select with these variables. */
-  readonly asks: (variables: Variables) => ReadonlySet<string>;
+  readonly asks: (variables: Values) => ReadonlySet<string>;
+  readonly source: WriterSource;
   readonly #parts: PlanParts;
-  readonly #read: (given: GivenVariables) => Variables;
+  readonly #variables: VariablesReader;
   /**
    * Created at the first execution, not later: creating a writer costs less than one execution by graphql-js. Null:
    * graphql-js executes the operation.
    */
   #writer: Prepare | null | undefined;
+  #args: ReturnType<typeof validateExecutionArgs> | null = null;
 
   constructor(source: WriterSource, parts: PlanParts) {
     const { schema, document, operation } = source;
@@ -344,9 +341,9 @@ class OperationPlan {
     this.onlyMeta = [...roots].every((name) => name.startsWith('__'));
     this.source = source;
     this.costs = createCosts(schema, document, operation);
-    this.asks = createAsks(document, operation);
+    this.asks = createAsks(document);
     this.#parts = parts;
-    this.#read = createVariablesReader(schema, operation);
+    this.#variables = createVariablesReader(schema, operation);
     this.#writer = parts.fast ? undefined : null;
   }
 
@@ -356,21 +353,37 @@ class OperationPlan {
    */
   bind(given: GivenVariables): Bound {
     if (this.operation !== 'query' || !(given instanceof VariablesText))
-      return new BoundOperation(this, this.#read(given));
+      return new BoundOperation(this, this.#variables.read(given));
     const { bound, number } = this.#parts;
     const key = `${number} ${given.text}`;
     const known = bound.get(key);
     if (known) return known;
-    const made = new BoundOperation(this, this.#read(given));
+    const made = new BoundOperation(this, this.#variables.read(given));
     if (key.length <= BOUND.longest) bound.set(key, made);
     return made;
   }
 
+  /** Returns the operation with variables that were checked, in the form that resolvers receive. */
+  bindValues(values: Values): Bound {
+    return new BoundOperation(this, { values: this.#variables.of(values) });
+  }
+
   /** Prepares the writer for these variables; null: graphql-js must execute the operation. */
-  prepare(variables: Variables): Prepared | null {
-    const create = this.operation === 'mutation' ? createMutationWriter : createWriter;
-    if (this.#writer === undefined) this.#writer = create(this.source);
-    return this.#writer?.(variables) ?? null;
+  prepare(variables: VariableValues, root: RootValue): Prepared | null {
+    if (this.#writer === undefined) this.#writer = createWriter(this.source);
+    return this.#writer?.(variables, root) ?? null;
+  }
+
+  /** Returns what graphql-js needs to execute the operation with these variables, or the errors of the document. */
+  argsOf(variableValues: VariableValues): ValidatedExecutionArgs | readonly GraphQLError[] {
+    const { schema, document, operation } = this.source;
+    // graphql-js would coerce the variables again, so it validates a copy of the operation that declares none.
+    const bare = { ...operation, variableDefinitions: [] };
+    this.#args ??= validateExecutionArgs({
+      ...{ schema, hideSuggestions: true, operationName: operation.name?.value ?? null },
+      document: { ...document, definitions: document.definitions.map((one) => (one === operation ? bare : one)) },
+    });
+    return 'schema' in this.#args ? { ...this.#args, document, operation, variableValues } : this.#args;
   }
 }
 
@@ -379,41 +392,42 @@ export type Bound = Pick<BoundOperation, keyof BoundOperation>;
 
 /** An operation with its variables. What follows from them is computed once, when it is needed. */
 class BoundOperation {
-  readonly variables: Variables;
   readonly #plan: OperationPlan;
+  readonly #variables: CoercedVariables;
+  readonly #root = new RootValue();
   #cost: { readonly admin: boolean; readonly cost: number } | null = null;
   #asks: ReadonlySet<string> | null = null;
-  #written: Prepared | null = null;
+  #write: Prepared | null = null;
 
-  constructor(plan: OperationPlan, variables: Variables) {
+  constructor(plan: OperationPlan, variables: CoercedVariables) {
     this.#plan = plan;
-    this.variables = variables;
+    this.#variables = variables;
   }
 
   /** The names of the fields that the operation may select. */
   get asks(): ReadonlySet<string> {
-    return (this.#asks ??= this.#plan.asks(this.variables));
+    return (this.#asks ??= this.#plan.asks(this.#variables.values?.coerced ?? {}));
   }
 
-  /** Returns the maximum cost of the operation. Invalid variables cost 0, because `run` refuses them. */
+  /** Returns the maximum cost of the operation. Variables that do not fit cost 0, because `run` refuses them. */
   cost(requester: Principal | null): number {
+    const { values } = this.#variables;
     const admin = requester?.kind === 'admin';
-    if (this.#cost?.admin !== admin) this.#cost = { admin, cost: this.#plan.costs.of(this.variables, requester) };
+    if (this.#cost?.admin !== admin) this.#cost = { admin, cost: values ? this.#plan.costs.of(values, requester) : 0 };
     return this.#cost.cost;
   }
 
   /** Returns what to request instead so that the cost is at most `most`; null if no single change is enough. */
   advice(requester: Principal | null, most: number): string | null {
-    return this.#plan.costs.advice(this.variables, requester, most);
+    const { values } = this.#variables;
+    return values ? this.#plan.costs.advice(values, requester, most) : null;
   }
 
-  /**
-   * Checks large variables without running the operation. Returns their errors as `run` would, or null if it finds
-   * none.
-   */
-  refused(): readonly GraphQLError[] | null {
-    const { schema, operation } = this.#plan.source;
-    return refusedVariables(schema, operation, this.variables);
+  /** Returns what graphql-js needs to execute the operation, or the errors that refuse its variables. */
+  args(contextValue: unknown): ValidatedExecutionArgs | readonly GraphQLError[] {
+    const { values, errors } = this.#variables;
+    const args = values ? this.#plan.argsOf(values) : errors;
+    return 'schema' in args ? { ...args, contextValue, rootValue: this.#root } : args;
   }
 
   /**
@@ -421,16 +435,11 @@ class BoundOperation {
    * When the result has no `data`, its errors carry `extensions.http.status` 400.
    */
   run(contextValue: unknown): MaybePromise<ExecutionResult> {
-    const { schema, document, operation } = this.#plan.source;
+    const { operation } = this.#plan.source;
     if (contextValue instanceof Context) contextValue.restart();
     const executed = (): MaybePromise<ExecutionResult> => {
-      const errors = this.refused();
-      if (errors) return { errors };
-      return execute({
-        ...{ schema, document, contextValue, variableValues: this.variables, hideSuggestions: true },
-        operationName: operation.name?.value ?? null,
-        options: { maxCoercionErrors: MAX_COERCION_ERRORS },
-      });
+      const args = this.args(contextValue);
+      return 'schema' in args ? executeRootSelectionSet(args) : { errors: args };
     };
     return orElse(
       () => thenDo(executed(), (result) => badRequest(result, operation)),
@@ -439,15 +448,24 @@ class BoundOperation {
   }
 
   /**
-   * Executes a query, or a direct mutation (cache-hints.ts), and returns its data as JSON text, identical to the text
-   * of `run`'s data. Null when the result has an error or cannot be written here: call `run` with the same context
-   * then. A mutation that `write` has resolved is not resolved again by `run`. Never throws and never rejects. `note`
-   * receives what is known of the text.
+   * Executes a query, or a mutation of one field, and returns its data as JSON text, identical to the text of `run`'s
+   * data. Null when the result has an error or cannot be written here: call `run` with the same context then. A
+   * mutation that `write` has resolved is not resolved again by `run`. Never throws and never rejects.
    */
-  write(context: unknown, note: TextInfo = { nonAscii: false }): MaybePromise<string | null> {
-    this.#written ??= this.#plan.prepare(this.variables);
-    return this.#written?.(context, note) ?? null;
+  get write(): Prepared {
+    return (this.#write ??= this.#prepared() ?? NOT_WRITTEN);
   }
+
+  #prepared(): Prepared | null {
+    const { values } = this.#variables;
+    return values ? this.#plan.prepare(values, this.#root) : null;
+  }
+}
+
+const NOT_WRITTEN: Prepared = () => null;
+
+function isSubscription(args: ValidatedExecutionArgs): args is ValidatedSubscriptionArgs {
+  return args.operation.operation === 'subscription';
 }
 
 function asGraphQLError(error: unknown): GraphQLError {

@@ -10,8 +10,7 @@ import type {
 } from '../../core/connections/connection.ts';
 import type { ActionSample, AdvertisedAction } from '../../core/core.ts';
 import { ACTION_SAMPLE, ACTION_SAMPLE_CONNECTIONS, CLIENT_ACTIONS } from '../../core/limits.ts';
-import { builder } from './builder.ts';
-import { fieldsOf, flag, id, list, nullable, text, typed } from './builder-fields.ts';
+import { builder, fieldsOf, flag, id, list, nullable, text, typed } from './builder.ts';
 import { ConnectionSnapshot } from './connections.ts';
 import { ENTITY, PURE } from '../writer/cache-hints.ts';
 import { CompletenessType, forAdmins, scanCost } from './page.ts';

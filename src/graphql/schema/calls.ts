@@ -23,10 +23,23 @@ import { thenDo } from '../../core/maybe-promise.ts';
 import type { Completeness } from '../../core/page.ts';
 import { SHARE_BOUNDS } from '../../core/shares/shares.ts';
 import { noteCommand, spanNoter } from '../../web/reply.ts';
-import { DIRECT_MUTATION } from '../writer/cache-hints.ts';
-import { fieldsOf, fieldsOfPart, flag, id, int, list, nullable, text, time, typed } from './builder-fields.ts';
+import {
+  fieldsOf,
+  fieldsOfPart,
+  flag,
+  id,
+  int,
+  list,
+  nullable,
+  text,
+  time,
+  typed,
+  builder,
+  fresh,
+  ranged,
+  wireEnum,
+} from './builder.ts';
 import { textOfJson } from './builder-json.ts';
-import { builder, fresh, ranged, wireEnum } from './builder.ts';
 import { CommandType, subjectOfCommand } from './commands.ts';
 import { ConnectionSnapshot } from './connections.ts';
 import { loadBy, loadPagesBy } from './context.ts';
@@ -378,7 +391,6 @@ builder.mutationField('invokeAction', (t) =>
     description:
       'Invokes an action of a client and waits for what `waitFor` names. A caller that hangs up ends its wait, never the command.',
     args: { input: t.arg({ type: InvokeActionInput, required: true, description: 'The command to run.' }) },
-    extensions: DIRECT_MUTATION,
     resolve: (_, { input }, { core, requester, signal, notes, trace }) => {
       const onSpan = spanNoter(notes);
       const request = { ...input, params: textOfJson(input.params), signal, trace, onSpan };
@@ -403,7 +415,6 @@ builder.mutationField('awaitCommand', (t) =>
         description: `How long to wait, ${AWAIT_WITHIN_MS.min} to ${AWAIT_WITHIN_MS.max} milliseconds. With 0, the call only reads the record and makes no waiter.`,
       }),
     },
-    extensions: DIRECT_MUTATION,
     resolve: (_, args, { core, requester, signal, notes, trace }) => {
       const request = { ...args, signal, trace, onSpan: spanNoter(notes) };
       return answered(

@@ -7,11 +7,10 @@ import type { Command, CommandEvent, CommandEventStage, Sighting } from '../../c
 import type { CommandEventQuery } from '../../core/commands/operator.ts';
 import type { CommandUpdate } from '../../core/core.ts';
 import { notFound } from '../../core/errors.ts';
-import { COMMAND_EVENTS_PER_SECOND, SIGHTINGS_PER_COMMAND } from '../../core/limits.ts';
+import { ADMITTED_WITHIN_MS, COMMAND_EVENTS_PER_SECOND, SIGHTINGS_PER_COMMAND } from '../../core/limits.ts';
 import { subscribeTo, type LiveEvent } from '../../core/live.ts';
 import { thenDo } from '../../core/maybe-promise.ts';
-import { builder, fresh, wireEnum } from './builder.ts';
-import { fieldsOf, flag, id, int, list, nullable, text, time } from './builder-fields.ts';
+import { builder, fresh, wireEnum, fieldsOf, flag, id, int, list, nullable, text, time } from './builder.ts';
 import { ClientTypeEnum, ConnectionSnapshot, loadSized } from './connections.ts';
 import type { Share } from './context.ts';
 import { DeliveryRecord, OutcomeEnum, StageEnum, commandArguments } from './delivery.ts';
@@ -132,9 +131,15 @@ const CommandUpdateType = builder.objectRef<LiveEvent<CommandUpdate>>('CommandUp
         return thenDo(readPayload(subjectOfCommand(event.command)), () => event.progress);
       },
     }),
+    progressNumber: t.int({
+      nullable: true,
+      description:
+        'How many reports of progress the client had made by then, this one and those that it did not send included; null without `progress`, and if the client does not number its reports.',
+      resolve: ({ event }) => event.number,
+    }),
     at: t.field({ type: 'DateTime', description: 'When the command changed.', resolve: ({ event }) => event.at }),
     missed: int(
-      'At least how many updates were lost since the previous one: those that the subscriber read too slowly, and one for each interruption between the relay and other relays.',
+      'At least how many updates were lost since the previous one: those that the subscriber read too slowly, reports of progress that did not arrive, and one for each interruption between the relay and other relays.',
     ),
   })),
 });
@@ -144,8 +149,14 @@ builder.subscriptionField('commandUpdates', (t) =>
     type: CommandUpdateType,
     description:
       'Updates of one command. The first update is its current state; the subscription ends after the update that ends the command.',
-    args: { ...commandArguments },
-    subscribe: async (_, key, { core, requester }) => (await core.delivery.updates(requester, key)) ?? notFound(),
+    args: {
+      ...commandArguments,
+      admittedWithinMs: t.arg.int({
+        description: `How long the command may not exist yet, 0 to ${ADMITTED_WITHIN_MS.max}; default 0. So a caller can subscribe before it invokes, and misses no progress. After this time the subscription fails with \`not_found\`. The wait counts in the share \`waits\`.`,
+      }),
+    },
+    subscribe: async (_, { admittedWithinMs, ...key }, { core, requester }) =>
+      (await core.delivery.updates(requester, key, admittedWithinMs)) ?? notFound(),
     resolve: fresh,
   }),
 );

@@ -28,11 +28,23 @@ import type { LiveEvent } from '../../core/live.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import { SCAN_BUDGET } from '../../core/page.ts';
 import { DERIVED, ENTITY, PURE, timedEntity } from '../writer/cache-hints.ts';
-import { builder, fresh, ranged, wireEnum } from './builder.ts';
-import { fieldsOf, fieldsOfPart, flag, id, int, list, nullable, time, typed } from './builder-fields.ts';
-import { loadBy, type Context } from './context.ts';
+import {
+  builder,
+  fresh,
+  ranged,
+  wireEnum,
+  fieldsOf,
+  fieldsOfPart,
+  flag,
+  id,
+  int,
+  list,
+  nullable,
+  time,
+  typed,
+} from './builder.ts';
+import { loadBy, type Context, type RowSize } from './context.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
-import type { RowSize } from './page-budget.ts';
 import {
   CompletenessType,
   ROWS_OF_USER,

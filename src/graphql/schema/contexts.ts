@@ -16,13 +16,24 @@ import { canonicalJson } from '../../core/json.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS, COUNT_SCAN, PAGE_DEFAULT, WORKER_LIST } from '../../core/limits.ts';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { SCAN_BUDGET, completenessOf } from '../../core/page.ts';
-import { builder, ranged, wireEnum } from './builder.ts';
-import { fieldsOf, fieldsOfPart, flag, id, int, nullable, text, time, typed } from './builder-fields.ts';
+import {
+  builder,
+  ranged,
+  wireEnum,
+  fieldsOf,
+  fieldsOfPart,
+  flag,
+  id,
+  int,
+  nullable,
+  text,
+  time,
+  typed,
+} from './builder.ts';
 import { CommandType } from './commands.ts';
 import { ClientTypeEnum, ConnectionSnapshot } from './connections.ts';
-import { loadFirstBy, loadPagesBy, type Context } from './context.ts';
+import { loadFirstBy, loadPagesBy, type Context, type RowSize } from './context.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
-import type { RowSize } from './page-budget.ts';
 import {
   PAGED,
   CompletenessType,

@@ -25,8 +25,21 @@ import {
 } from '../../core/limits.ts';
 import { thenDo } from '../../core/maybe-promise.ts';
 import { SCAN_BUDGET } from '../../core/page.ts';
-import { fieldsOf, flag, float, id, int, list, nullable, text, time, typed } from './builder-fields.ts';
-import { builder, ranged, wireEnum } from './builder.ts';
+import {
+  fieldsOf,
+  flag,
+  float,
+  id,
+  int,
+  list,
+  nullable,
+  text,
+  time,
+  typed,
+  builder,
+  ranged,
+  wireEnum,
+} from './builder.ts';
 import { ClientTypeEnum, ConnectionSnapshot, LABELS_DESCRIPTION } from './connections.ts';
 import { loadBy } from './context.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';

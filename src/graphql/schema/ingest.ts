@@ -5,10 +5,8 @@ import type { DedupBackend, DedupStats } from '../../core/dedup/dedup.ts';
 import type { IngestError, IngestMessage, IngestVerdict } from '../../core/ingest/ingest.ts';
 import { trustJson, type RawJson } from '../../core/json.ts';
 import { DEDUP_WINDOW_SECONDS, INGEST_BATCH, STREAM_SUFFIX_SEGMENTS } from '../../core/limits.ts';
-import type { ProjectionRefusal } from '../../core/sites/registry.ts';
-import { DIRECT_MUTATION } from '../writer/cache-hints.ts';
-import { builder, ranged, wireEnum } from './builder.ts';
-import { fieldsOf, flag, int, list, nullable, text, typed } from './builder-fields.ts';
+import type { ProjectionRefusal } from '../../core/sites/sites.ts';
+import { builder, ranged, wireEnum, fieldsOf, flag, int, list, nullable, text, typed } from './builder.ts';
 import { FaultType, RefusalCodeEnum, orRefusal, refusalOf } from './refusal.ts';
 
 const ProjectionRefusalEnum = wireEnum<ProjectionRefusal>(
@@ -113,7 +111,6 @@ builder.mutationField('ingestMessages', (t) =>
         description: `The messages to ingest: 1 to ${INGEST_BATCH}.`,
       }),
     },
-    extensions: DIRECT_MUTATION,
     resolve: (_, { messages }, { core, requester }) =>
       core.ingest.ingest(requester, messages.map(messageOf)).catch(refusalOf),
   }),

@@ -10,7 +10,7 @@ import { siteKeyText } from '../../core/sites/site.ts';
 import { builder } from './builder.ts';
 import { loadWaiters } from './calls.ts';
 import { loadSized } from './connections.ts';
-import { loadBy, type Context } from './context.ts';
+import { loadBy, type Context, type RowSize } from './context.ts';
 import { CONTEXT_SIZE } from './contexts.ts';
 import { MESSAGE_SIZE } from './history.ts';
 import {
@@ -22,7 +22,6 @@ import {
   NodeInterface,
   type NodeType,
 } from './node-interface.ts';
-import type { RowSize } from './page-budget.ts';
 import { grantOf, SESSION_SIZE, SITE_SIZE } from './sites.ts';
 
 // Loads rows by the keys of their ids. Users, sessions, nodes and scopes are loaded with the access of the requester; for

@@ -14,10 +14,8 @@ import {
   type Page,
   type PageArgs,
 } from '../../core/page.ts';
-import { builder, ranged, wireEnum } from './builder.ts';
-import { fieldsOf, flag, int, list, nullable, time, typed } from './builder-fields.ts';
-import type { Context } from './context.ts';
-import type { RowSize } from './page-budget.ts';
+import { builder, ranged, wireEnum, fieldsOf, flag, int, list, nullable, time, typed } from './builder.ts';
+import type { Context, RowSize } from './context.ts';
 
 type Types = typeof builder extends PothosSchemaTypes.SchemaBuilder<infer T> ? T : SchemaTypes;
 

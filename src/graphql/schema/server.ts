@@ -10,8 +10,20 @@ import * as limits from '../../core/limits.ts';
 import { SERIES_LINES, SERIES_POINTS, SERIES_WINDOW_SECONDS } from '../../core/limits.ts';
 import { SAMPLED_GAUGE_NAMES } from '../../core/metrics.ts';
 import type { SeriesAnswer, SeriesView } from '../../core/metrics/series.ts';
-import { builder, wireEnum } from './builder.ts';
-import { fieldsOf, fieldsOfPart, flag, id, int, list, nullable, text, time, typed } from './builder-fields.ts';
+import {
+  builder,
+  wireEnum,
+  fieldsOf,
+  fieldsOfPart,
+  flag,
+  id,
+  int,
+  list,
+  nullable,
+  text,
+  time,
+  typed,
+} from './builder.ts';
 import { CompletenessType, forAdmins, scanCost } from './page.ts';
 
 const ServerFeatureEnum = wireEnum<ServerFeature>('ServerFeature', 'An optional ability of a relay.', {

@@ -12,14 +12,27 @@ import type { LiveEvent } from '../../core/live.ts';
 import type { NewToken, OpenedSession, SessionView, SiteView } from '../../core/sites/site-policy.ts';
 import type { CapabilityProfile, Grant, SessionState, SiteEvent, SiteSession } from '../../core/sites/site.ts';
 import { noteCommand, spanNoter } from '../../web/reply.ts';
-import { fieldsOf, fieldsOfPart, flag, id, int, nullable, text, texts, time, typed } from './builder-fields.ts';
+import {
+  fieldsOf,
+  fieldsOfPart,
+  flag,
+  id,
+  int,
+  nullable,
+  text,
+  texts,
+  time,
+  typed,
+  builder,
+  fresh,
+  ranged,
+  wireEnum,
+} from './builder.ts';
 import { textOfJson } from './builder-json.ts';
-import { builder, fresh, ranged, wireEnum } from './builder.ts';
 import { ConnectionSnapshot, loadSized } from './connections.ts';
-import { loadPagesBy, type Share } from './context.ts';
+import { loadPagesBy, type Share, type RowSize } from './context.ts';
 import { InvokeActionResult, PARENT_SPAN_ID, TRACE_ID, view, waitFor } from './calls.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
-import type { RowSize } from './page-budget.ts';
 import { CompletenessType, PAGED, ROWS_OF_USER, connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
 import { answered, orRefusal } from './refusal.ts';
 import { User } from './users.ts';

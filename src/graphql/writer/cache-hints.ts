@@ -1,7 +1,6 @@
 /**
- * Hints that types and fields give in `extensions`, so that the text of an entity can be cached (objects.ts) or a
- * mutation resolved without graphql-js (mutation.ts); and the caches of these texts. A resolver without a hint, and any
- * field with arguments, may depend on anything.
+ * Hints that types and fields give in `extensions`, so that the text of an entity can be cached (objects.ts); and the
+ * caches of these texts. A resolver without a hint, and any field with arguments, may depend on anything.
  */
 
 /**
@@ -18,16 +17,6 @@ export const PURE = { pure: true } as const;
  * also when the text of its entity is cached.
  */
 export const DERIVED = { derived: true } as const;
-
-/**
- * A mutation field whose resolver reads its arguments and its context and never `info`. When it is the only field of
- * its document, it may be resolved without graphql-js (mutation.ts).
- */
-export const DIRECT_MUTATION = { directMutation: true } as const;
-
-export function isDirectMutation({ extensions }: { readonly extensions: Readonly<Record<string, unknown>> }): boolean {
-  return extensions['directMutation'] === true;
-}
 
 /**
  * Makes the hint of an entity with derived fields. `changesAt` returns the earliest time after `now` at which any of

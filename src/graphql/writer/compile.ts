@@ -1,16 +1,16 @@
 /** Compiles selections into writers of JSON text. What it cannot write, graphql-js must execute. */
 import {
-  BREAK,
   GraphQLError,
   defaultFieldResolver,
   getNullableType,
+  isAbstractType,
   isLeafType,
   isListType,
   isNonNullType,
   isObjectType,
-  visit,
   type DocumentNode,
   type FieldNode,
+  type GraphQLAbstractType,
   type GraphQLField,
   type GraphQLObjectType,
   type GraphQLOutputType,
@@ -22,14 +22,17 @@ import {
 } from 'graphql';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { conditionVariables, createCollect, hasFragmentArguments, type Collect } from '../selection.ts';
-import { coerceVariables } from '../variables.ts';
+import { usesVariables } from '../variables.ts';
 import { changesAtOf, type JsonCaches } from './cache-hints.ts';
 import {
+  NO_INFO,
   NO_VARIABLES,
   holdsTexts,
   objectWriter,
   preparedWriter,
+  propertyOf,
   resolverOf,
+  resolverOnce,
   valueWriter,
   type Member,
   type ObjectWriter,
@@ -53,13 +56,13 @@ export type WriterSource = {
 const VARIANTS = 16;
 
 /**
- * Creates the writer of a query. Null when the operation is not a query, or contains something that cannot be written
- * here, such as introspection or a field of an abstract type. If that depends on `@include` or `@skip`, the returned
+ * Creates the writer of a query, or of a mutation of one field. Null when the operation is neither, or contains
+ * something that cannot be written here, such as introspection. If that depends on `@include` or `@skip`, the returned
  * function returns null instead.
  */
 export function createWriter(source: WriterSource): Prepare | null {
-  const { schema, document, operation } = source;
-  if (operation.operation !== 'query' || hasFragmentArguments(document)) return null;
+  const { document, operation } = source;
+  if (operation.operation === 'subscription' || hasFragmentArguments(document)) return null;
   const conditions = conditionVariables(document);
   const variants = new Map<string, ObjectWriter | null>();
   const variantOf = (variables: VariableValues): ObjectWriter | null => {
@@ -71,10 +74,9 @@ export function createWriter(source: WriterSource): Prepare | null {
     return made;
   };
   if (conditions.length === 0 && variantOf(NO_VARIABLES) === null) return null;
-  return (given) => {
-    const { values: variables } = coerceVariables(schema, operation, given);
-    const object = variables && variantOf(variables);
-    return object ? preparedWriter(object, variables) : null;
+  return (variables, root) => {
+    const object = variantOf(variables);
+    return object ? preparedWriter(object, variables, root) : null;
   };
 }
 
@@ -89,7 +91,7 @@ type Subscribed = Pick<ValidatedSubscriptionArgs, 'schema' | 'document' | 'opera
 export function createEventWriter({ variableValues: variables, ...source }: Subscribed): EventWriter | null {
   if (hasFragmentArguments(source.document)) return null;
   const object = compile({ ...source, fragments: null }, variables);
-  const run = { variables, args: [], note: { nonAscii: false } };
+  const run = { variables: variables.coerced, args: [], note: { nonAscii: false } };
   return object && ((event, context) => object.write(event, { ...run, context }));
 }
 
@@ -99,8 +101,11 @@ function compile(
 ): ObjectWriter | null {
   const root = schema.getRootType(operation.operation);
   try {
-    const compiling: Compiling = { collect: createCollect(schema, document, variables), fragments, fields: 0 };
-    return root ? compileObject(compiling, root, [operation.selectionSet]) : null;
+    const collect = createCollect(schema, document, variables);
+    const sets = [operation.selectionSet];
+    // The fields of a mutation run one after the other, and the writer starts all fields of an object at once.
+    const together = operation.operation === 'mutation' && root ? collect(root, sets).size > 1 : false;
+    return root && !together ? compileObject({ schema, collect, fragments, fields: 0 }, root, sets) : null;
   } catch (error) {
     // The conditions of `@include` or `@skip` cannot be decided; graphql-js reports the error.
     if (error instanceof GraphQLError) return null;
@@ -109,13 +114,14 @@ function compile(
 }
 
 /** The state shared while the writers of one document are compiled. */
-export type Compiling = {
+type Compiling = {
+  readonly schema: GraphQLSchema;
   readonly collect: Collect;
   readonly fragments: JsonCaches | null;
   /** The number of fields compiled so far whose arguments depend on variables. */
   fields: number;
 };
-export type Compiled = ObjectWriter & {
+type Compiled = ObjectWriter & {
   readonly pure: boolean;
   /** What a member of this response name resolves to; undefined if there is none. */
   readonly peek: (key: string, value: unknown, run: Run) => unknown;
@@ -125,7 +131,7 @@ export type Compiled = ObjectWriter & {
  * Compiles the writer of an object type's selection. Null when the selection contains something that cannot be written
  * here. Throws a GraphQLError when `@include` or `@skip` cannot be decided.
  */
-export function compileObject(
+function compileObject(
   compiling: Compiling,
   type: GraphQLObjectType,
   sets: readonly SelectionSetNode[],
@@ -142,9 +148,9 @@ export function compileObject(
   const members = [...byKey.values()];
   const entity = type.extensions['entity'] === true;
   const { fragments } = compiling;
-  const keeping = entity && fragments ? { stores: fragments, changesAt: changesAtOf(type) } : null;
+  const caching = entity && fragments ? { stores: fragments, changesAt: changesAtOf(type) } : null;
   return {
-    ...objectWriter(members, keeping),
+    ...objectWriter(members, caching),
     pure: entity && members.every(({ cacheHint }) => cacheHint === 'pure'),
     peek: (key, value, run) => byKey.get(key)?.peek(value, run),
   };
@@ -164,20 +170,61 @@ function compileMember(compiling: Compiling, parent: GraphQLObjectType, { key, n
   const below: { object: Compiled | null } = { object: null };
   const write = valueWriter(field.type, (type) => {
     const sets = nodes.flatMap(({ selectionSet }) => selectionSet ?? []);
+    if (isAbstractType(type)) return compileAbstract(compiling, type, sets);
     below.object = isObjectType(type) ? compileObject(compiling, type, sets) : null;
     return below.object;
   });
-  if (!write) return null;
-  const cacheHint = cacheHintOf(parent, field, below.object);
-  const number = field.args.length === 0 || isFixed(node) ? null : compiling.fields++;
-  return { prefix, cacheHint, peek: resolverOf(field, node, number), write, texts: holdsTexts(field.type) };
+  const peek = write && compilePeek(compiling, parent, { field, node });
+  if (!peek) return null;
+  return { prefix, cacheHint: cacheHintOf(parent, field, below.object), peek, write, texts: holdsTexts(field.type) };
 }
 
-/** Whether a field's arguments use no variables. */
-function isFixed({ arguments: given = [] }: FieldNode): boolean {
-  let fixed = true;
-  for (const argument of given) visit(argument, { Variable: () => ((fixed = false), BREAK) });
-  return fixed;
+type Field = { readonly field: GraphQLField<unknown, unknown>; readonly node: FieldNode };
+
+/** Compiles how a field is resolved. Null for a mutation that graphql-js must resolve. */
+function compilePeek(compiling: Compiling, parent: GraphQLObjectType, { field, node }: Field): Member['peek'] | null {
+  if (!field.resolve || field.resolve === defaultFieldResolver) return propertyOf(field.name);
+  const mutates = parent === compiling.schema.getMutationType();
+  const resolver = mutates ? resolverOnce(field) : { resolve: field.resolve };
+  // A mutation gets new arguments each time, because its resolver may change them.
+  const number = mutates || node.arguments?.some(usesVariables) ? compiling.fields++ : null;
+  return resolver && resolverOf(field, resolver, { node, number });
+}
+
+/** Compiles the writer of a union or an interface. Null when one of its possible types cannot be written here. */
+function compileAbstract(
+  compiling: Compiling,
+  type: GraphQLAbstractType,
+  sets: readonly SelectionSetNode[],
+): ObjectWriter | null {
+  const { resolveType } = type;
+  const writers = new Map<unknown, Compiled>();
+  for (const one of compiling.schema.getPossibleTypes(type)) {
+    const object = compileObject(compiling, one, sets);
+    if (!object) return null;
+    writers.set(one.name, object);
+  }
+  if (!resolveType) return null;
+  const resolver: ResolvesType = { resolveType };
+  return {
+    listCache: null,
+    write(value, run) {
+      try {
+        const name = value instanceof Error ? null : resolver.resolveType(value, run.context, NO_INFO, type);
+        const object = writers.get(name);
+        if (!object || typeof name !== 'string') return null;
+        run.note.chosen ??= { type: name, member: (key) => object.peek(key, value, run) };
+        return object.write(value, run);
+      } catch {
+        return null;
+      }
+    },
+  };
+}
+
+/** Declared with method syntax, as `Resolves` is. */
+interface ResolvesType {
+  resolveType(value: unknown, context: unknown, info: unknown, type: GraphQLAbstractType): unknown;
 }
 
 /**

@@ -6,7 +6,6 @@ import {
   GraphQLID,
   GraphQLString,
   defaultFieldResolver,
-  getArgumentValues,
   getNullableType,
   isEnumType,
   isLeafType,
@@ -22,7 +21,46 @@ import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { Clock } from '../../core/ports.ts';
 import { insertMark } from '../../web/reply.ts';
 import { isJsonScalar } from '../schema/builder-json.ts';
+import { createArguments, type Values } from '../variables.ts';
 import type { JsonCache, JsonCaches } from './cache-hints.ts';
+
+/** The state of one execution of one operation. */
+export type Run = {
+  readonly context: unknown;
+  readonly variables: Values;
+  /** The arguments of fields by field number, each created when it is first needed. */
+  readonly args: unknown[];
+  readonly note: TextInfo;
+};
+
+/** What is known of a text that was written. `nonAscii`: it may contain characters beyond ASCII. */
+export type TextInfo = {
+  nonAscii: boolean;
+  chosen?: Chosen;
+  /**
+   * The bytes that the text refers to (web/reply.ts). Absent: the text must not refer to bytes. Null: the part that
+   * is written now must not refer to bytes, because it is cached.
+   */
+  inserts?: Buffer[] | null;
+};
+
+/** The object type of the first value of a union or interface type, and what its members resolve to. */
+export type Chosen = { readonly type: string; member(key: string): unknown };
+
+/** A piece of JSON text. Null: the operation must be executed by graphql-js. */
+export type Text = string | null;
+
+/** Writes a value that a resolver returned. Never throws and never rejects. */
+export type WriteValue = (value: unknown, run: Run) => MaybePromise<Text>;
+
+/**
+ * How an object type is written. `listCache` adds a cache to the writer of a list of the type; null when such lists
+ * cannot be cached.
+ */
+export type ObjectWriter = {
+  readonly write: WriteValue;
+  readonly listCache: ((writeList: WriteValue) => WriteValue) | null;
+};
 
 /**
  * One member of an object. `pure`: depends on the object alone. `derived`: depends on the object and the time, and is
@@ -45,25 +83,25 @@ type Part = {
  * Creates the writer of an object with these members, as `membersWriter` does. Writes null for an Error, which
  * graphql-js must report.
  */
-export function objectWriter(members: readonly Member[], keeping: Keeping | null): ObjectWriter {
-  const { write, kept } = membersWriter(members, keeping);
-  return { kept, write: (value, run) => (value instanceof Error ? null : write(value, run)) };
+export function objectWriter(members: readonly Member[], caching: Caching | null): ObjectWriter {
+  const { write, listCache } = membersWriter(members, caching);
+  return { listCache, write: (value, run) => (value instanceof Error ? null : write(value, run)) };
 }
 
 /**
  * Creates the writer of an object with these members. For an entity without live members, the whole text is cached; so
  * are lists of the entity, if it has no derived members or its type declares `changesAt`. With live members, only
- * adjacent pure members are cached. `keeping` null: nothing is cached.
+ * adjacent pure members are cached. `caching` null: nothing is cached.
  */
-function membersWriter(members: readonly Member[], keeping: Keeping | null): ObjectWriter {
-  if (!keeping) return { write: joinedWriter(members, BRACES), kept: null };
-  const { stores } = keeping;
+function membersWriter(members: readonly Member[], caching: Caching | null): ObjectWriter {
+  if (!caching) return { write: joinedWriter(members, BRACES), listCache: null };
+  const { stores } = caching;
   if (members.length === 0 || members.some(({ cacheHint }) => cacheHint === 'live'))
-    return { write: joinedWriter(merged(members, stores), BRACES), kept: null };
+    return { write: joinedWriter(merged(members, stores), BRACES), listCache: null };
   const derived = members.filter(({ cacheHint }) => cacheHint === 'derived').map(({ peek }) => peek);
   return {
-    write: remembering(flatWriter(members, BRACES), derived, stores.create()),
-    kept: keptLists(derived.length > 0, keeping),
+    write: cacheEntity(flatWriter(members, BRACES), derived, stores.create()),
+    listCache: listCacheOf(derived.length > 0, caching),
   };
 }
 
@@ -71,11 +109,11 @@ function membersWriter(members: readonly Member[], keeping: Keeping | null): Obj
  * What caching needs. `changesAt`: when a derived field of the entity may next change; null when the type does not
  * declare it.
  */
-type Keeping = { readonly stores: JsonCaches; readonly changesAt: ChangesAt | null };
+type Caching = { readonly stores: JsonCaches; readonly changesAt: ChangesAt | null };
 
-function keptLists(timed: boolean, { stores, changesAt }: Keeping): ObjectWriter['kept'] {
+function listCacheOf(timed: boolean, { stores, changesAt }: Caching): ObjectWriter['listCache'] {
   if (timed && !changesAt) return null;
-  return (writeList) => keptList(writeList, { changesAt: timed ? changesAt : null, kept: stores.create() });
+  return (writeList) => cacheList(writeList, { changesAt: timed ? changesAt : null, cache: stores.create() });
 }
 
 /** Merges adjacent pure members into one cached part. */
@@ -83,7 +121,7 @@ function merged(members: readonly Member[], stores: JsonCaches): readonly Part[]
   const parts: Part[] = [];
   let pure: Member[] = [];
   const close = (): void => {
-    if (pure.length > 1) parts.push(whole(remembering(flatWriter(pure), [], stores.create())));
+    if (pure.length > 1) parts.push(selfPart(cacheEntity(flatWriter(pure), [], stores.create())));
     else parts.push(...pure);
     pure = [];
   };
@@ -96,23 +134,27 @@ function merged(members: readonly Member[], stores: JsonCaches): readonly Part[]
 }
 
 /** Returns a part that writes several members of an object at once. `write` receives the object itself. */
-function whole(write: WriteValue): Part {
+function selfPart(write: WriteValue): Part {
   return { prefix: '', peek: (parent) => parent, write, texts: false };
 }
 
-type Kept = { readonly text: string; readonly nonAscii: boolean; readonly derived: readonly unknown[] };
+type CachedEntity = { readonly text: string; readonly nonAscii: boolean; readonly derived: readonly unknown[] };
 
 /**
  * Caches the text of an entity together with the values of its derived members. Writes the text again when one of these
  * values differs.
  */
-function remembering(write: WriteValue, derived: readonly Member['peek'][], kept: JsonCache<Kept>): WriteValue {
+function cacheEntity(
+  write: WriteValue,
+  derived: readonly Member['peek'][],
+  cache: JsonCache<CachedEntity>,
+): WriteValue {
   const still = (values: readonly unknown[], entity: object, run: Run): boolean =>
     derived.every((peek, i) => Object.is(peek(entity, run), values[i]));
   return (entity, run) => {
     if (typeof entity !== 'object' || entity === null) return null;
     try {
-      const known = kept.get(entity);
+      const known = cache.get(entity);
       if (known && (derived.length === 0 || still(known.derived, entity, run))) {
         run.note.nonAscii ||= known.nonAscii;
         return known.text;
@@ -120,7 +162,7 @@ function remembering(write: WriteValue, derived: readonly Member['peek'][], kept
       const values = derived.map((peek) => peek(entity, run));
       const text = withoutInserts(run.note, () => write(entity, run));
       if (typeof text === 'string' && still(values, entity, run)) {
-        kept.set(entity, { text, nonAscii: isNonAscii(text), derived: values }, text.length);
+        cache.set(entity, { text, nonAscii: isNonAscii(text), derived: values }, text.length);
       }
       return text;
     } catch {
@@ -156,7 +198,7 @@ function joinedWriter(parts: readonly Part[], { open, close }: Around): WriteVal
         const piece = write(parent, run);
         if (piece === null) return null;
         if (pieces) pieces.push(piece);
-        else if (typeof piece !== 'string') pieces = [text, piece];
+        else if (typeof piece !== 'string') pieces = text === '' ? [piece] : [text, piece];
         else text += piece;
       }
     } catch {
@@ -179,13 +221,11 @@ function partWriter({ prefix, peek, write, texts }: Part, before: string): Write
   };
 }
 
-async function joinLater(pieces: readonly MaybePromise<Text>[], close: string): Promise<Text> {
-  let text = '';
-  for (const piece of await Promise.all(pieces)) {
-    if (piece === null) return null;
-    text += piece;
-  }
-  return text + close;
+function joinLater(pieces: readonly MaybePromise<Text>[], close: string): Promise<Text> {
+  const [first] = pieces;
+  if (pieces.length === 1 && first instanceof Promise)
+    return first.then((text) => (text === null ? null : text + close));
+  return Promise.all(pieces).then((texts) => (texts.includes(null) ? null : texts.join('') + close));
 }
 
 // Caches the JSON text of lists of entities. A cached text must not outlive a change of a derived field.
@@ -205,7 +245,7 @@ const MIN_CACHED_ITEMS = 2;
  */
 const INSERTED_CHARS = 8 * 1024;
 
-type KeptList = {
+type CachedList = {
   readonly text: string;
   /** The same text as bytes, created when they are first needed. Only for a text of ASCII characters. */
   bytes: Buffer | null;
@@ -213,23 +253,23 @@ type KeptList = {
   readonly from: number;
   readonly until: number;
 };
-type ListKeeping = {
+type ListCaching = {
   /** The function that tells when the text of the list may change. Null when nothing in it changes with time. */
   readonly changesAt: ChangesAt | null;
-  readonly kept: JsonCache<KeptList>;
+  readonly cache: JsonCache<CachedList>;
 };
 
 /**
  * Caches the text of a list of entities, until a derived field of one of them may change. An array that was handed out
  * is never modified: a changed list is a new array.
  */
-function keptList(write: WriteValue, { changesAt, kept }: ListKeeping): WriteValue {
+function cacheList(write: WriteValue, { changesAt, cache }: ListCaching): WriteValue {
   return (list, run) => {
     if (!Array.isArray(list) || list.length < MIN_CACHED_ITEMS) return write(list, run);
     const clock = changesAt ? clockOf(run) : null;
     if (changesAt && !clock) return write(list, run);
     const from = clock?.now() ?? 0;
-    const known = kept.get(list);
+    const known = cache.get(list);
     if (known && from >= known.from && from < known.until) {
       run.note.nonAscii ||= known.nonAscii;
       return inserted(known, run);
@@ -237,15 +277,15 @@ function keptList(write: WriteValue, { changesAt, kept }: ListKeeping): WriteVal
     const text = withoutInserts(run.note, () => write(list, run));
     if (typeof text !== 'string') return text;
     const until = changesAt ? soonest(list, (entity) => changesAt(entity, from)) : Infinity;
-    const whole = { text: flat(text), bytes: null, nonAscii: isNonAscii(text), from, until };
+    const made = { text: flat(text), bytes: null, nonAscii: isNonAscii(text), from, until };
     // A derived field may have changed while the list was written.
-    if ((clock?.now() ?? 0) < until) kept.set(list, whole, text.length);
-    return whole.text;
+    if ((clock?.now() ?? 0) < until) cache.set(list, made, text.length);
+    return made.text;
   };
 }
 
 /** Returns a reference to the list's bytes if the answer may contain one. Otherwise returns the list's text. */
-function inserted(list: KeptList, { note: { inserts } }: Run): string {
+function inserted(list: CachedList, { note: { inserts } }: Run): string {
   if (!inserts || list.nonAscii || list.text.length < INSERTED_CHARS) return list.text;
   list.bytes ??= Buffer.from(list.text, 'latin1');
   return insertMark(inserts.push(list.bytes) - 1);
@@ -264,9 +304,9 @@ function withoutInserts<T>(note: TextInfo, write: () => T): T {
 }
 
 function soonest(list: readonly unknown[], of: (entity: unknown) => number): number {
-  let soonest = Infinity;
-  for (const entity of list) soonest = Math.min(soonest, of(entity));
-  return soonest;
+  let least = Infinity;
+  for (const entity of list) least = Math.min(least, of(entity));
+  return least;
 }
 
 /**
@@ -295,18 +335,27 @@ function isTimed(context: unknown): context is { readonly core: { readonly clock
  * be executed by graphql-js with the same context. Never throws and never rejects. `note` receives what is known of the
  * text.
  */
-export type Prepared = (context: unknown, note: TextInfo) => MaybePromise<Text>;
+export type Prepared = (context: unknown, note?: TextInfo) => MaybePromise<Text>;
 
 /**
- * Prepares the execution of an operation with these variables. Null: graphql-js must execute it, because it refuses the
- * variables or because they select something that cannot be written here.
+ * Prepares the execution of an operation with these variables. Null: graphql-js must execute it, because they select
+ * something that cannot be written here.
  */
-export type Prepare = (variables: Readonly<Record<string, unknown>>) => Prepared | null;
+export type Prepare = (variables: VariableValues, root: RootValue) => Prepared | null;
 
-/** Prepares one execution of an operation with these variables. `object` writes its root type. */
-export function preparedWriter(object: ObjectWriter, variables: VariableValues): Prepared {
+/** Prepares the execution of an operation with these variables. `object` writes its root type. */
+export function preparedWriter(object: ObjectWriter, { coerced }: VariableValues, root: RootValue): Prepared {
   const args: unknown[] = [];
-  return (context, note) => object.write(undefined, { context, variables, args, note });
+  return (context, note = { nonAscii: false }) => object.write(root, { context, variables: coerced, args, note });
+}
+
+/**
+ * The root value of an operation. A mutation is resolved once: if its answer cannot be written here, graphql-js reads
+ * the outcome of its resolver from the root value.
+ */
+export class RootValue {
+  /** Returns what the resolver of the mutation returned, or throws what it threw; null: it was not called. */
+  outcome: (() => unknown) | null = null;
 }
 
 /**
@@ -333,33 +382,74 @@ const NO_ARGUMENTS = Object.freeze({});
 export const NO_VARIABLES: VariableValues = { sources: {}, coerced: {} };
 
 /**
- * Creates the function that resolves a field. `number`: the place of its arguments in `Run.args`; null when they use no
- * variables.
+ * Creates the function that resolves a field with `resolve`. `number`: the place of its arguments in `Run.args`; null
+ * when they use no variables. It throws if the arguments do not fit.
  */
 export function resolverOf(
   field: GraphQLField<unknown, unknown>,
-  node: FieldNode,
-  number: number | null,
+  { resolve }: Resolves,
+  { node, number }: { readonly node: FieldNode; readonly number: number | null },
 ): Member['peek'] {
-  if (!field.resolve || field.resolve === defaultFieldResolver) return propertyOf(field.name);
-  const resolver: Resolves = { resolve: field.resolve };
-  const { resolve } = resolver;
   if (field.args.length === 0) return (parent, { context }) => resolve(parent, NO_ARGUMENTS, context, NO_INFO);
+  const create = createArguments(field, node);
+  const read = (variables: Values): Values => create(variables) ?? refuse();
   if (number === null) {
-    let fixed: Readonly<Record<string, unknown>> | null = null;
-    return (parent, { context }) => {
-      fixed ??= Object.freeze(getArgumentValues(field, node));
-      return resolve(parent, fixed, context, NO_INFO);
-    };
+    let fixed: Values | null = null;
+    return (parent, { context }) => resolve(parent, (fixed ??= Object.freeze(read({}))), context, NO_INFO);
   }
-  return (parent, { context, args, variables }) => {
-    const fieldArgs = (args[number] ??= getArgumentValues(field, node, variables));
-    return resolve(parent, fieldArgs, context, NO_INFO);
+  return (parent, { context, args, variables }) =>
+    resolve(parent, (args[number] ??= read(variables)), context, NO_INFO);
+}
+
+function refuse(): never {
+  throw new TypeError('The arguments do not fit.');
+}
+
+/** The number of a resolver's parameters before `info`: the parent, the arguments and the context. */
+const PARAMETERS_BEFORE_INFO = 3;
+
+/** The resolvers of mutations as the schema declares them. */
+const resolvers = new WeakMap<GraphQLField<unknown, unknown>, Resolves>();
+
+/**
+ * Returns a resolver of a mutation that notes its outcome in the root value. The field's own resolver is replaced by one
+ * that returns the noted outcome instead of resolving again. Null if the resolver needs `info`: it would fail here, and
+ * must not be called again with `info`, because it may have had effects.
+ */
+export function resolverOnce(field: GraphQLField<unknown, unknown>): Resolves | null {
+  const { resolve } = ownResolver(field);
+  if (resolve.length > PARAMETERS_BEFORE_INFO) return null;
+  return {
+    resolve(root, args, context, info) {
+      if (!(root instanceof RootValue)) throw new TypeError('A mutation needs a root value.');
+      try {
+        const value = resolve(undefined, args, context, info);
+        root.outcome = () => value;
+        return value;
+      } catch (error) {
+        root.outcome = () => {
+          throw error;
+        };
+        throw error;
+      }
+    },
   };
 }
 
+function ownResolver(field: GraphQLField<unknown, unknown>): Resolves {
+  const known = resolvers.get(field);
+  if (known) return known;
+  const own: Resolves = { resolve: field.resolve ?? defaultFieldResolver };
+  resolvers.set(field, own);
+  field.resolve = (root, args, context, info) => {
+    if (root instanceof RootValue && root.outcome) return root.outcome();
+    return own.resolve(root, args, context, info);
+  };
+  return own;
+}
+
 /** Returns the default resolver. A property that is a function is called, as graphql-js does. */
-function propertyOf(name: string): Member['peek'] {
+export function propertyOf(name: string): Member['peek'] {
   return (parent, { context }) => {
     if (!isObject(parent)) return undefined;
     const value = parent[name];
@@ -372,43 +462,6 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 }
 
 // Writes resolved values as JSON text. A writer must not throw or reject.
-
-/** The state of one execution of one operation. */
-export type Run = {
-  readonly context: unknown;
-  readonly variables: VariableValues;
-  /** The arguments of fields by field number, each created when it is first needed. */
-  readonly args: unknown[];
-  readonly note: TextInfo;
-};
-
-/** What is known of a text that was written. `nonAscii`: it may contain characters beyond ASCII. */
-export type TextInfo = {
-  nonAscii: boolean;
-  chosen?: Chosen;
-  /**
-   * The bytes that the text refers to (web/reply.ts). Absent: the text must not refer to bytes. Null: the part that
-   * is written now must not refer to bytes, because it is cached.
-   */
-  inserts?: Buffer[] | null;
-};
-
-/** The object type of the first value of a union or interface type, and what its members resolve to. */
-export type Chosen = { readonly type: string; member(key: string): unknown };
-
-/** A piece of JSON text. Null: the operation must be executed by graphql-js. */
-export type Text = string | null;
-
-/** Writes a value that a resolver returned. Never throws and never rejects. */
-export type WriteValue = (value: unknown, run: Run) => MaybePromise<Text>;
-
-/**
- * How an object type is written. `kept` caches the text of a list of the type; null when such lists cannot be cached.
- */
-export type ObjectWriter = {
-  readonly write: WriteValue;
-  readonly kept: ((writeList: WriteValue) => WriteValue) | null;
-};
 
 /**
  * Creates the writer of a type's values. It completes values as graphql-js does and returns null for whatever
@@ -429,19 +482,19 @@ function nullableWriter(
   ofObject: (type: GraphQLOutputType) => ObjectWriter | null,
 ): WriteValue | null {
   if (isListType(type)) {
-    let kept: ObjectWriter['kept'] = null;
+    let listCache: ObjectWriter['listCache'] = null;
     const item = valueWriter(type.ofType, (below) => {
       const object = ofObject(below);
-      if (object && getNullableType(type.ofType) === below) kept = object.kept;
+      if (object && getNullableType(type.ofType) === below) listCache = object.listCache;
       return object;
     });
-    return item && keptOr(listWriter(item), kept);
+    return item && cachedList(listWriter(item), listCache);
   }
   return isLeafType(type) ? leafWriter(type) : (ofObject(type)?.write ?? null);
 }
 
-function keptOr(write: WriteValue, kept: ObjectWriter['kept']): WriteValue {
-  return kept ? kept(write) : write;
+function cachedList(write: WriteValue, listCache: ObjectWriter['listCache']): WriteValue {
+  return listCache ? listCache(write) : write;
 }
 
 function listWriter(writeItem: WriteValue): WriteValue {
@@ -458,19 +511,10 @@ function listWriter(writeItem: WriteValue): WriteValue {
       if (later) pieces.push(piece);
       else text += i === 0 ? piece : `,${piece}`;
     }
-    return later ? joined(text, pieces, value.length > pieces.length) : `${text}]`;
+    if (!later) return `${text}]`;
+    const start = value.length > pieces.length ? `${text},` : text;
+    return Promise.all(pieces).then((texts) => (texts.includes(null) ? null : `${start}${texts.join(',')}]`));
   };
-}
-
-async function joined(start: string, pieces: readonly MaybePromise<Text>[], begun: boolean): Promise<Text> {
-  let text = start;
-  let first = !begun;
-  for (const piece of await Promise.all(pieces)) {
-    if (piece === null) return null;
-    text += first ? piece : `,${piece}`;
-    first = false;
-  }
-  return `${text}]`;
 }
 
 function leafWriter(type: GraphQLLeafType): WriteValue {
@@ -541,10 +585,9 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 /** Awaits the value, then writes it. A rejection gives null. */
-async function settle(value: PromiseLike<unknown>, write: WriteValue, run: Run): Promise<Text> {
-  try {
-    return await write(await value, run);
-  } catch {
-    return null;
-  }
+function settle(value: PromiseLike<unknown>, write: WriteValue, run: Run): Promise<Text> {
+  return Promise.resolve(value).then(
+    (settled) => write(settled, run),
+    () => null,
+  );
 }

@@ -1,6 +1,6 @@
 /** Reads everything that a Redis namespace holds, so that a test can compare two namespaces. */
 import { fieldsOf, type Reply } from '../../../src/backends/redis/types.ts';
-import { decodeBlocks, type StoredMessage } from '../../../src/backends/redis/history/rows.ts';
+import { decodeBlocks, type StoredMessage } from '../../../src/backends/redis/history-rows.ts';
 import type { RedisBench } from '../../contract/kit/redis-bench.ts';
 
 /**

@@ -1,6 +1,6 @@
 /** Tests that `callboard conformance` finds what is wrong with a client: one wrong client for each claim. */
 import { describe, expect, test, vi } from 'vitest';
-import { allClaims } from '../../../src/cli/conformance/check.ts';
+import { allClaims } from '../../../src/cli/run/conformance.ts';
 import { checkWrong, TOKEN, type Fault, type Place, type WireFrame } from './kit/wrong-client.ts';
 
 vi.setConfig({ testTimeout: 120_000, maxConcurrency: 12 });

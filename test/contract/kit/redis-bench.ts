@@ -1,14 +1,15 @@
 /** Opens a Redis backend in its own namespace, whose time a test moves. */
 import { randomUUID } from 'node:crypto';
-import { Cluster } from 'ioredis';
+import { Cluster, type Redis } from 'ioredis';
 import { inject } from 'vitest';
+import { auditNamespace } from '../../../faults/audit/audit.ts';
 import { createRedisRooms } from '../../../src/backends/redis/open.ts';
 import type { RedisParts } from '../../../src/backends/redis/parts.ts';
 import { connectCommands } from '../../kit/redis.ts';
 import { loadPrograms } from '../../../src/backends/redis/program/program.ts';
 import { createStore, type Store, type StoreOptions } from '../../../src/backends/redis/store.ts';
 import type { Client } from '../../../src/backends/redis/types.ts';
-import { createLocalWaits } from '../../../src/backends/redis/waiters/local.ts';
+import { createLocalWaits } from '../../../src/backends/redis/waiters-local.ts';
 import type { Backend } from '../../../src/core/backend.ts';
 import { type Clock, silentLog } from '../../../src/core/ports.ts';
 import type { MailboxRow } from '../../../src/core/commands/stores.ts';
@@ -28,6 +29,8 @@ export type RedisBench = Bench & {
   readonly connect: () => Client;
   /** Resolves once none of the backend's acts is running, including background work. */
   quiet(): Promise<void>;
+  /** Compares every counter of the namespace with what is there. Returns a sentence for each difference. */
+  audit(): Promise<readonly string[]>;
 };
 export type RedisBenchOptions = Partial<
   Pick<
@@ -91,6 +94,11 @@ export async function redisBench(options: RedisBenchOptions = {}): Promise<Redis
   const rooms = createRedisRooms(parts) as Backend;
   await rooms.ready?.();
   const read = takeInTurn(rooms);
+  const audit = async (): Promise<readonly string[]> => {
+    const servers = client instanceof Cluster ? client.nodes('master') : [client];
+    const audited = await auditNamespace({ urls: servers.map(urlOf), namespace: store.namespace, now: clock.now() });
+    return audited.wrong;
+  };
   return {
     backend: read.backend,
     store,
@@ -103,6 +111,7 @@ export async function redisBench(options: RedisBenchOptions = {}): Promise<Redis
       do await settle();
       while (traffic.pending > 0);
     },
+    audit,
     async advance(ms) {
       await clock.advance(ms);
       await read.upToNow();
@@ -110,6 +119,20 @@ export async function redisBench(options: RedisBenchOptions = {}): Promise<Redis
     async close() {
       await rooms.close?.();
       client.disconnect();
+    },
+  };
+}
+
+/** Opens a backend as `redisBench` does. Closing it throws if a counter in Redis differs from what is there. */
+export async function auditedBench(options: RedisBenchOptions = {}): Promise<RedisBench> {
+  const bench = await redisBench(options);
+  return {
+    ...bench,
+    async close() {
+      await bench.quiet();
+      const wrong = await bench.audit();
+      await bench.close();
+      if (wrong.length > 0) throw new Error(`Counters in Redis are wrong:\n${wrong.join('\n')}`);
     },
   };
 }
@@ -126,6 +149,10 @@ function counting(traffic: { pending: number }, options: StoreOptions): Store {
       return store.roundTrips;
     },
   };
+}
+
+function urlOf({ options }: Redis): string {
+  return `redis://${options.host}:${options.port}`;
 }
 
 function ofTheRun(): Client {

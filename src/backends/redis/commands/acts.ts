@@ -21,7 +21,7 @@ import type { JsonText } from '../../../core/json.ts';
 import { PROGRESS_ROW_MS, SIGHTINGS_PER_COMMAND } from '../../../core/limits.ts';
 import { isTerminal } from '../../../core/commands/command.ts';
 import { keptArgs, nameArgs, type CommandParts } from './parts.ts';
-import { markHash } from '../history/store.ts';
+import { markHash } from '../dedup.ts';
 import { hold } from './held.ts';
 import { endKnown, markKnown, type Attempt } from './known.ts';
 import { decodeCommand, decodeEnded } from './record.ts';

@@ -7,7 +7,7 @@ import type { RedisParts } from '../parts.ts';
 import { decodeCommandOr, retained } from './record.ts';
 import { listOf } from '../types.ts';
 import { scattered, type Store } from '../store.ts';
-/** The most records that one act reads as they are stored. Such a call takes 2 to 5 ms (see commands/read.lua). */
+/** The most records that one act reads as they are stored. Such a call takes 2 to 5 ms (see `read` in commands.lua). */
 export const READ_BATCH = 256;
 
 /**

@@ -6,13 +6,13 @@ import type { StoredPayload } from '../../../core/history/message.ts';
 import type { CommandKey } from '../../../core/ids.ts';
 import { TERMINAL_MS } from '../../../core/limits.ts';
 import type { RedisParts } from '../parts.ts';
-import { boundsOfPartition } from '../shares/store.ts';
+import { boundsOfPartition } from '../shares.ts';
 import { createHeldCommands, type HeldCommands } from './held.ts';
 import type { Store } from '../store.ts';
-import { createLocalWaits, type LocalWaits } from '../waiters/local.ts';
+import { createLocalWaits, type LocalWaits } from '../waiters-local.ts';
 
 /**
- * The settings that Lua reads with `commands_use` (lib-commands.lua), as JSON. `rows` is passed to acts that retain a
+ * The settings that Lua reads with `commands_use` (commands-records.lua), as JSON. `rows` is passed to acts that retain a
  * row of history. `ends` is passed to acts that may end a command for a reason of their own. It also has the messages
  * that such an end shows.
  */

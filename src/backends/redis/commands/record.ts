@@ -1,4 +1,4 @@
-/** Reads and writes the text of a command's record. commands/lib-record.lua has the same format. */
+/** Reads and writes the text of a command's record. lib-record in commands-records.lua has the same format. */
 import type { ClientType } from '../../../core/connections/connection.ts';
 import { CallboardError } from '../../../core/errors.ts';
 import type {
@@ -14,7 +14,7 @@ import type {
 import type { TerminalError } from '../../../core/history/message.ts';
 import { type Fields, type Reply } from '../types.ts';
 /**
- * The fields of a record's state, which are those that change, in the order of its text (see commands/lib-record.lua).
+ * The fields of a record's state, which are those that change, in the order of its text (see lib-record in commands-records.lua).
  */
 export const STATE = [
   'rev',

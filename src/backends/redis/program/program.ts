@@ -1,7 +1,6 @@
 /** Builds the programs that Redis runs from the Lua files of the rooms. Sends nothing. */
 import { createHash } from 'node:crypto';
-import { readdirSync } from 'node:fs';
-import { readLuaFile, readRoomFile, type ActClass, type LuaFile } from './lua-file.ts';
+import { readdirSync, readFileSync } from 'node:fs';
 
 export type Program = { readonly source: string; readonly sha: string };
 
@@ -25,8 +24,8 @@ const OWN = new URL('../', import.meta.url);
 const FLAGS: Readonly<Record<ActClass, string>> = { grow: '#!lua', allow_oom: '#!lua flags=allow-oom' };
 
 /**
- * Reads the acts of the rooms of `root`: the act `<verb>` of `<room>.lua`, or `<room>/<verb>.lua`, is `<room>-<verb>`.
- * Libraries (`lib-*`) come from there too, and from this backend's own rooms. Throws if a header is not understood.
+ * Reads the acts of the rooms of `root`: the act `<verb>` of `<room>.lua` is `<room>-<verb>`. Libraries (`lib-*`) come
+ * from there too, and from this backend's own rooms. Throws if a header is not understood.
  */
 export function loadPrograms(root: URL = OWN): Programs {
   const files = root.href === OWN.href ? readRooms(OWN) : [...readRooms(OWN).filter(isLibrary), ...readRooms(root)];
@@ -75,26 +74,10 @@ function compile(flags: string, files: readonly LuaFile[]): Program {
   return { source, sha: createHash('sha1').update(source).digest('hex') };
 }
 
-/**
- * Reads the acts and libraries of the rooms in a folder. A room is one file, or a folder with a file for each act and
- * library.
- */
+/** Reads the acts and libraries of the rooms in a folder. Each of its Lua files is a room. */
 export function readRooms(root: URL = OWN): readonly LuaFile[] {
-  const entries = readdirSync(root, { withFileTypes: true }).toSorted((a, b) => (a.name < b.name ? -1 : 1));
-  return entries.flatMap((entry) => {
-    if (entry.isDirectory()) return entry.name === 'program' ? [] : readFolder(root, entry.name);
-    return entry.name.endsWith('.lua')
-      ? readRoomFile(new URL(entry.name, root), entry.name.slice(0, -'.lua'.length))
-      : [];
-  });
-}
-
-function readFolder(root: URL, room: string): readonly LuaFile[] {
-  const files = readdirSync(new URL(`${room}/`, root)).filter((file) => file.endsWith('.lua'));
-  return files.sort().map((file) => {
-    const base = file.slice(0, -'.lua'.length);
-    return readLuaFile(new URL(`${room}/${file}`, root), base.startsWith('lib-') ? base : `${room}-${base}`);
-  });
+  const files = readdirSync(root).filter((file) => file.endsWith('.lua'));
+  return files.sort().flatMap((file) => readRoomFile(new URL(file, root), file.slice(0, -'.lua'.length)));
 }
 
 function isLibrary({ name }: LuaFile): boolean {
@@ -103,4 +86,65 @@ function isLibrary({ name }: LuaFile): boolean {
 
 function fail(message: string): never {
   throw new Error(message);
+}
+
+/**
+ * What Redis does with an act when it has no memory left. `grow`: it refuses the whole call, because the act may need
+ * memory. `allow_oom`: it runs the act, because the act reads, ends or frees something.
+ */
+type ActClass = 'grow' | 'allow_oom';
+
+/** An act or a library: its Lua text, and what the header of the text states. */
+export type LuaFile = {
+  readonly name: string;
+  readonly text: string;
+  /** `-- needs: lib-a, lib-b`: libraries whose functions this file calls. */
+  readonly needs: readonly string[];
+  /** `-- class: grow` or `-- class: allow_oom`; null for a library. */
+  readonly actClass: ActClass | null;
+  /** `-- grouped: yes`: the act may leave its writes to the end of the call, together with those of other acts. */
+  readonly grouped: boolean;
+  /**
+   * `-- rows: 3`: for each three arguments, the act takes as long as reading one record. `-- rows: all`: the act may
+   * take as long as a whole call. Null: its work does not depend on its arguments. See MAX_ROWS of store.ts.
+   */
+  readonly rows: number | 'all' | null;
+};
+
+/** Reads a file without sections, which is a part of every program. Throws if its header is not understood. */
+function readLuaFile(file: URL, name: string): LuaFile {
+  return luaOf(name, readFileSync(file, 'utf8'));
+}
+
+/**
+ * Reads the file of a room, in which a line `-- act: open` or `-- library: lib-sites` begins each act and library. The
+ * act `open` of the room `sites` has the name `sites-open`. Throws if a header is not understood.
+ */
+function readRoomFile(file: URL, room: string): readonly LuaFile[] {
+  const [, ...parts] = readFileSync(file, 'utf8').split(/^-- (act|library): (.+)\n/m);
+  return parts.flatMap((kind, i) => {
+    const name = parts[i + 1] ?? '';
+    return i % 3 === 0 ? [luaOf(kind === 'act' ? `${room}-${name}` : name, parts[i + 2] ?? '')] : [];
+  });
+}
+
+function luaOf(name: string, text: string): LuaFile {
+  const stated = (header: string): string | null => new RegExp(`^-- ${header}: (.+)$`, 'm').exec(text)?.[1] ?? null;
+  const actClass = stated('class');
+  if (actClass !== null && actClass !== 'grow' && actClass !== 'allow_oom')
+    throw new Error(`${name}.lua: "${actClass}" is not a class of acts`);
+  return {
+    name,
+    text,
+    needs: stated('needs')?.split(', ') ?? [],
+    actClass,
+    grouped: stated('grouped') === 'yes',
+    rows: rowsOf(name, stated('rows')),
+  };
+}
+
+function rowsOf(name: string, stated: string | null): LuaFile['rows'] {
+  if (stated === null || stated === 'all') return stated;
+  if (!/^[1-9]\d?$/.test(stated)) throw new Error(`${name}.lua: "${stated}" is not how many arguments are a row`);
+  return Number(stated);
 }

@@ -1,6 +1,6 @@
 /** Runs the project's own client, of which one behaviour is wrong, as the client under test. */
 import { WebSocket } from 'ws';
-import { checkClient, type ClaimResult } from '../../../../src/cli/conformance/check.ts';
+import { checkClient, type ClaimResult } from '../../../../src/cli/run/conformance.ts';
 import type { ClientProgram } from '../../../../src/cli/conformance/trial.ts';
 import {
   createRuntime,

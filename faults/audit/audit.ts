@@ -1,0 +1,72 @@
+/**
+ * Compares every counter and index of a namespace in Redis with what is there. For the ends of runs and tests: it reads
+ * all keys, and Redis answers no other request while it reads a partition.
+ */
+import { auditCommands } from './commands.ts';
+import { Differences, Shares } from './differences.ts';
+import { auditHistory } from './history.ts';
+import { auditLinks } from './links.ts';
+import { auditSites } from './sites.ts';
+import { readSnapshots, type Snapshot, type SnapshotOptions } from './snapshot.ts';
+
+export type Audit = {
+  /** The number of keys that were read. */
+  readonly keys: number;
+  /** One sentence for each difference: the key, what it has, and what it should have. Empty if all is right. */
+  readonly wrong: readonly string[];
+};
+
+/** Audits all partitions of a namespace. Rejects if Redis cannot be read. */
+export async function auditNamespace(options: SnapshotOptions): Promise<Audit> {
+  const snapshots = await readSnapshots(options);
+  return {
+    keys: snapshots.reduce((sum, { keys }) => sum + keys, 0),
+    wrong: snapshots.flatMap((snapshot) => auditPartition(snapshot)),
+  };
+}
+
+function auditPartition(snapshot: Snapshot): readonly string[] {
+  const differences = new Differences(snapshot.tag);
+  for (const name of snapshot.strange) differences.add(name, 'has no known kind');
+  const shares = new Shares();
+  auditCommands(snapshot, differences, shares);
+  auditHistory(snapshot, differences, shares);
+  auditLinks(snapshot, differences);
+  auditSites(snapshot, differences);
+  auditShares(snapshot, differences, shares);
+  return differences.found;
+}
+
+/** The fields of `meta` that are no amounts of shares. */
+const META = ['store', 'schema', 'partitions', 'floor', 'watched', 'epoch', 'counted', 'cursor', 'spill'];
+/** The spans whose amounts add up to a share, by the letter that the names of the spans begin with. */
+const SHARE_OF_SPAN: Readonly<Record<string, string>> = { n: 'm', r: 'r' };
+
+/**
+ * Compares the amounts of shares: of each span and of each user with what is there, and each sum with the amounts that it
+ * is the sum of. The total of a share is the sum over its users.
+ */
+function auditShares({ hashes }: Snapshot, differences: Differences, shares: Shares): void {
+  const meta = hashes('meta').get('') ?? new Map<string, string>();
+  const sums = new Map<string, number>();
+  const amounts = [...meta].filter(([field]) => !META.includes(field) && !field.startsWith('calls:'));
+  for (const field of new Set([...amounts.map(([name]) => name), ...shares.fields()])) {
+    const held = Number(meta.get(field) ?? 0);
+    const [first = '', user] = field.split(':');
+    if (user === undefined) continue;
+    const sum = first.length === 1 ? first : `${SHARE_OF_SPAN[first.charAt(0)] ?? '?'}:${user}`;
+    sums.set(sum, (sums.get(sum) ?? 0) + held);
+    const { least, most } = shares.get(field);
+    // The marks and results of a user are the sum of its spans, which is compared below.
+    const isSum = first === 'm' || first === 'r';
+    if (isSum || (held >= least && held <= most)) continue;
+    differences.add('meta', `has ${field} at ${held} instead of ${least === most ? least : `${least} to ${most}`}`);
+  }
+  for (const field of new Set([...amounts.map(([name]) => name), ...sums.keys()])) {
+    const [first = '', user] = field.split(':');
+    const isSum = user === undefined || first === 'm' || first === 'r';
+    if (isSum) differences.equal('meta', field, { has: Number(meta.get(field) ?? 0), should: sums.get(field) ?? 0 });
+    if (meta.get(field) !== undefined && Number(meta.get(field)) <= 0)
+      differences.add('meta', `has ${field} at ${meta.get(field)}, but an amount of 0 has no field`);
+  }
+}

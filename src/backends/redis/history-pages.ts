@@ -1,0 +1,359 @@
+/** Reads pages of the messages of a stream, or of a command, from Redis. */
+import { setImmediate } from 'node:timers/promises';
+import {
+  LINK_STREAM,
+  type Message,
+  type HistoryStore,
+  type MessageFilter,
+  type MessagePage,
+} from '../../core/history/message.ts';
+import { PAGE_READ_BYTES } from '../../core/limits.ts';
+import { checkStopped, SCAN_BUDGET, sortable, type Position, type Scan, type ObservedSource } from '../../core/page.ts';
+import {
+  decodeBlocks,
+  decodeRows,
+  gapsOf,
+  headOf,
+  leastSeq,
+  mayHaveKind,
+  placeOf,
+  rawBlocks,
+  streamHash,
+  type HistoryParts,
+  type RawBlock,
+  type StreamName,
+} from './history-rows.ts';
+import { listOf, type ReadCommand, type Reply } from './types.ts';
+
+/** The most blocks that one read gets. A block has up to 64 rows, and up to 32 KiB if it has several. */
+const BATCH = 256;
+/** The most blocks in the first read of a page. Their rows and bytes decide how many the next reads get. */
+const FIRST_BATCH = 2;
+/** A read gets at most this many times the blocks of the read before, because later blocks may be larger. */
+const GROWTH = 8;
+/**
+ * The rows and the bytes that each later read should get: Redis and this process block while they handle a read, each
+ * for about 2 ms.
+ */
+const BATCH_ROWS = 1024;
+const BATCH_BYTES = 1024 * 1024;
+/** After this many rows of one reply, other work of this process may run. */
+const TURN_ROWS = 1024;
+
+/**
+ * Creates the reads of the messages of a stream and of a command. A short act finds where the messages are, and plain
+ * reads then get the entries, so that no script runs long for a large page.
+ */
+export function createMessageReads(parts: HistoryParts): Pick<HistoryStore, 'messages' | 'ofCommand'> {
+  return {
+    async messages(userId, suffix, filter, page) {
+      const { exists, now, droppedAt, least } = await lookAt(parts, { userId, suffix });
+      const gaps = gapsOf(parts, { source: 'messages', now }, droppedAt);
+      // A gap means that streams were dropped to make room. This stream may have been one of them, so the answer is an
+      // incomplete page, not that there is no such stream.
+      if (!exists) return gaps.length > 0 ? { rows: [], next: null, gaps } : null;
+      const range = rangeOf(filter, page, now - parts.retentionMs);
+      if (range === null) return { rows: [], next: null, gaps };
+      return { ...(await scanStream(parts, { userId, suffix }, { ...range, filter, page, least })), gaps };
+    },
+    ofCommand: (userId, commandId, page) => scanCommand(parts, { userId, commandId }, page),
+  };
+}
+
+type Look = {
+  readonly exists: boolean;
+  readonly now: number;
+  readonly droppedAt: string | null;
+  /** The least `seq` that is shown. */
+  readonly least: number;
+};
+
+/** Finds which rows of a stream are shown. Before that, the act forgets streams that are too old. */
+export async function lookAt(parts: HistoryParts, name: StreamName): Promise<Look> {
+  const { store, retentionMs } = parts;
+  const partition = store.partitionOfUser(name.userId);
+  const args = [retentionMs, name.userId, store.hash(name.userId), streamHash(store, name)];
+  const [now, exists, droppedAt, last] = listOf(await store.act(partition, 'history-look', args));
+  const least = leastSeq(parts, name, Number(last));
+  // A link history loses nothing when rows are dropped to make room.
+  const isComplete = !droppedAt || name.suffix === LINK_STREAM;
+  return { now: Number(now), exists: exists === 1, droppedAt: isComplete ? null : String(droppedAt), least };
+}
+
+/**
+ * The ids of blocks between which a page reads. `beyond`: the `seq` of the last row of the page before. The block with
+ * that row may have further rows.
+ */
+type Range = { readonly start: string; readonly end: string; readonly beyond: number | null };
+
+/** Returns the range of a page; null if no message can be in it. A position is the `seq` and the time of a message. */
+function rangeOf(
+  { afterTime, beforeTime }: MessageFilter,
+  { after, order }: MessagePage,
+  tooOld: number,
+): Range | null {
+  const from = time(Math.floor(Math.max(tooOld, afterTime ?? 0)) + 1);
+  const to = beforeTime === null ? null : time(Math.ceil(beforeTime));
+  if (to !== null && from >= to) return null;
+  const bounds = { start: `${from}-0`, end: to === null ? '+' : `(${to}-0`, beyond: null };
+  if (after === null) return bounds;
+  const [seq = '', at = ''] = after;
+  const [place, behind] = [unsorted(seq), `(${unsorted(at)}-${unsorted(seq)}`];
+  if (order === 'newest_first') {
+    return to !== null && unsorted(at) >= to ? bounds : { ...bounds, end: behind, beyond: place };
+  }
+  return unsorted(at) < from ? bounds : { ...bounds, start: behind, beyond: place };
+}
+
+function time(ms: number): number {
+  return Math.min(Math.max(0, ms), Number.MAX_SAFE_INTEGER);
+}
+
+/** Reads the number that `sortable` wrote. */
+function unsorted(text: string): number {
+  return Number.parseInt(text, 36) || 0;
+}
+
+type Asked = Range & { readonly filter: MessageFilter; readonly page: MessagePage; readonly least: number };
+
+/**
+ * Reads blocks until the page is full. The page ends early once SCAN_BUDGET rows or PAGE_READ_BYTES of payloads were
+ * read; with a filter of kinds, the text of whole blocks counts instead of the payloads.
+ */
+async function scanStream(
+  { store }: HistoryParts,
+  name: StreamName,
+  asked: Asked,
+): Promise<Pick<Scan<Message>, 'rows' | 'next' | 'cut'>> {
+  const stream = store.key(store.partitionOfUser(name.userId), 'stream', streamHash(store, name));
+  const taking = new Taking(name, asked);
+  const seen = { rows: 0, blocks: 0, bytes: 0 };
+  const backwards = asked.page.order === 'newest_first';
+  let { start, end } = asked;
+  // The block with the last row of the page before may have further rows.
+  const { at, seq } = placeOf(start.slice(1));
+  const reads = asked.beyond === null || backwards ? [] : [blockAt(stream, at, seq)];
+  for (let count = FIRST_BATCH; ; count = batchOf(taking.wanted, seen, count)) {
+    checkStopped(asked.page);
+    const [command, from, to] = backwards ? (['XREVRANGE', end, start] as const) : (['XRANGE', start, end] as const);
+    const replies = await store.read([...reads.splice(0), [command, stream, from, to, 'COUNT', count]]);
+    const blocks = replies.flatMap((reply) => rawBlocks(reply));
+    let turn = 0;
+    for (const block of blocks) {
+      if (turn >= TURN_ROWS) {
+        await setImmediate();
+        turn = 0;
+      }
+      if (!taking.take(block)) return taking.page();
+      turn += block.rows;
+      seen.blocks++;
+      seen.rows += block.rows;
+      seen.bytes += block.text.length;
+    }
+    const last = blocks.at(-1);
+    if (!last || listOf(replies.at(-1)).length < count) return { rows: taking.rows, next: null };
+    if (backwards) end = `(${last.entryId}`;
+    else start = `(${last.entryId}`;
+  }
+}
+
+type Seen = { readonly rows: number; readonly blocks: number; readonly bytes: number };
+
+/** Returns how many blocks to read next to get this many rows, estimated from the blocks read so far. At least one. */
+function batchOf(wanted: number, { rows, blocks, bytes }: Seen, before: number): number {
+  const needed = Math.ceil(Math.min(wanted, BATCH_ROWS) / Math.max(1, rows / Math.max(1, blocks)));
+  const fitting = Math.floor((BATCH_BYTES * blocks) / Math.max(1, bytes));
+  return Math.max(1, Math.min(needed, fitting, before * GROWTH, BATCH));
+}
+
+type Found = { readonly row: Message; readonly position: Position };
+
+/** Takes rows of blocks into a page, in the order of the page. */
+class Taking {
+  readonly rows: Found[] = [];
+  readonly #name: StreamName;
+  readonly #asked: Asked;
+  #scanned = 0;
+  #bytes = 0;
+  #last: { readonly seq: number; readonly at: number } | null = null;
+
+  constructor(name: StreamName, asked: Asked) {
+    this.#name = name;
+    this.#asked = asked;
+  }
+
+  /** The number of rows to read until the page is full and one more is known, if any follows. */
+  get wanted(): number {
+    const { page, filter } = this.#asked;
+    return filter.kinds === null ? page.first + 1 - this.#scanned : Infinity;
+  }
+
+  /** Returns a page after which more rows follow. */
+  page(): Pick<Scan<Message>, 'rows' | 'next' | 'cut'> {
+    const next = this.#last && [sortable(this.#last.seq), sortable(this.#last.at)];
+    const cut = this.#scanned === SCAN_BUDGET && this.rows.length < this.#asked.page.first;
+    return { rows: this.rows, next, ...(cut && { cut }) };
+  }
+
+  /** Takes the rows of a block that are shown. Returns false if the page is full before one of them. */
+  take(block: RawBlock): boolean {
+    const { filter, page } = this.#asked;
+    const { from, to } = this.#shownOf(block);
+    if (from >= to) return true;
+    if (filter.kinds !== null && !mayHaveKind(block, filter.kinds)) return this.#skip(block, from, to);
+    const backwards = page.order === 'newest_first';
+    const found = decodeRows(this.#name, block, { from, to, kinds: filter.kinds });
+    const upcoming = (backwards ? found.toReversed() : found).values();
+    let next = upcoming.next().value;
+    for (let i = 0; i < to - from; i++) {
+      if (this.#full) return false;
+      const seq = block.seq + (backwards ? to - 1 - i : from + i);
+      this.#scanned++;
+      this.#last = { seq, at: block.at };
+      if (next?.message.seq !== seq) continue;
+      const { message } = next;
+      if (filter.kinds === null && message.payload !== null) this.#bytes += message.payloadBytes;
+      this.rows.push({ row: message, position: [sortable(seq), sortable(message.at)] });
+      next = upcoming.next().value;
+    }
+    if (filter.kinds !== null) this.#bytes += block.text.length;
+    return true;
+  }
+
+  /** Counts rows that the filter leaves out, without decoding them. */
+  #skip({ seq, at, text }: RawBlock, from: number, to: number): boolean {
+    if (this.#full) return false;
+    const most = Math.min(to - from, SCAN_BUDGET - this.#scanned);
+    this.#scanned += most;
+    this.#bytes += text.length;
+    this.#last = { seq: seq + (this.#asked.page.order === 'newest_first' ? to - most : from + most - 1), at };
+    return most === to - from;
+  }
+
+  get #full(): boolean {
+    const { first } = this.#asked.page;
+    return this.rows.length === first || this.#scanned === SCAN_BUDGET || this.#bytes >= PAGE_READ_BYTES;
+  }
+
+  /** The rows of a block that the page may show, counted from the first row of the block; `to` is excluded. */
+  #shownOf({ seq, rows }: RawBlock): { readonly from: number; readonly to: number } {
+    const { least, beyond, page } = this.#asked;
+    const backwards = page.order === 'newest_first';
+    const from = beyond === null || backwards ? least : Math.max(least, beyond + 1);
+    const to = beyond !== null && backwards ? beyond - seq : rows;
+    return { from: Math.max(0, from - seq), to: Math.min(rows, to) };
+  }
+}
+
+/** The most messages that are read at once. Redis sends the whole block of each. */
+const PLACES_BATCH = 32;
+
+type CommandName = { readonly userId: string; readonly commandId: string };
+/** Where a message of a command is stored. `text`: the place as a member of the index. */
+type Place = {
+  readonly text: string;
+  readonly suffix: string;
+  readonly at: number;
+  readonly seq: number;
+  readonly position: Position;
+};
+type Index = { readonly places: readonly Place[]; readonly gaps: readonly ObservedSource[] };
+
+/** Reads one page. Skips messages that the index still names although their streams no longer have them. */
+async function scanCommand(parts: HistoryParts, name: CommandName, page: MessagePage): Promise<Scan<Message>> {
+  const rows: { readonly row: Message; readonly position: Position }[] = [];
+  let after = page.after;
+  let [scanned, bytes] = [0, 0];
+  for (;;) {
+    checkStopped(page);
+    const count = Math.min(PLACES_BATCH, page.first - rows.length + 1);
+    const { places, gaps } = await readIndex(parts, name, { first: count, after, order: page.order });
+    const messages = await readPlaces(parts, name, places);
+    for (const [i, { position }] of places.entries()) {
+      const full = rows.length === page.first || scanned === SCAN_BUDGET || bytes >= PAGE_READ_BYTES;
+      if (full) return { rows, next: after, gaps };
+      after = position;
+      scanned++;
+      const row = messages[i];
+      if (!row) continue;
+      if (row.payload !== null) bytes += row.payloadBytes;
+      rows.push({ row, position });
+    }
+    if (places.length < count) return { rows, next: null, gaps };
+  }
+}
+
+async function readIndex(parts: HistoryParts, { userId, commandId }: CommandName, page: MessagePage): Promise<Index> {
+  const { store, retentionMs } = parts;
+  const from = page.after && placeText(page.after);
+  const backwards = page.order === 'newest_first';
+  const args = [retentionMs, userId, store.hash(userId), commandId, page.first, from, backwards ? 1 : null];
+  const reply = listOf(await store.act(store.partitionOfUser(userId), 'history-command', args));
+  const [stamp, droppedAt, full, ...texts] = reply;
+  const now = Number(stamp);
+  const gaps = gapsOf(parts, { source: 'messages', now }, droppedAt);
+  // The index of this command is full, so it may have lost its oldest messages. They are reported like messages that
+  // were dropped to make room.
+  if (full === 1 && gaps.length === 0) gaps.push(...gapsOf(parts, { source: 'messages', now }, String(now)));
+  return { places: picked(texts, { from, backwards, first: page.first }), gaps };
+}
+
+/** Returns the next places, in byte order of their texts. */
+function picked(
+  texts: readonly Reply[],
+  { from, backwards, first }: { readonly from: string | null; readonly backwards: boolean; readonly first: number },
+): readonly Place[] {
+  const turn = backwards ? -1 : 1;
+  const compare = (a: Buffer, b: Buffer): number => turn * Buffer.compare(a, b);
+  const after = from === null ? null : Buffer.from(from);
+  return texts
+    .map((text) => Buffer.from(String(text)))
+    .filter((bytes) => after === null || compare(bytes, after) > 0)
+    .sort(compare)
+    .slice(0, first)
+    .map((bytes) => placeIn(bytes.toString()));
+}
+
+function placeText([at = '', suffix = '', seq = '']: Position): string {
+  const padded = (text: string): string => String(Number.parseInt(text, 36) || 0).padStart(16, '0');
+  return `${padded(at)}\0${suffix}\0${padded(seq)}`;
+}
+
+function placeIn(text: string): Place {
+  const [time = '', suffix = '', place = ''] = text.split('\0');
+  const [at, seq] = [Number(time), Number(place)];
+  return { text, suffix, at, seq, position: [sortable(at), suffix, sortable(seq)] };
+}
+
+/** Reads the message at each place; null if its stream no longer shows it. */
+async function readPlaces(
+  parts: HistoryParts,
+  { userId, commandId }: CommandName,
+  places: readonly Place[],
+): Promise<readonly (Message | null)[]> {
+  const { store } = parts;
+  const partition = store.partitionOfUser(userId);
+  const hashes = [...new Set(places.map(({ suffix }) => streamHash(store, { userId, suffix })))];
+  const heads: readonly ReadCommand[] =
+    hashes.length === 0 ? [] : [['HMGET', store.key(partition, 'streamheads', store.hash(userId)), ...hashes]];
+  const reads = places.map(({ suffix, at, seq }) =>
+    blockAt(store.key(partition, 'stream', streamHash(store, { userId, suffix })), at, seq),
+  );
+  const [known, ...replies] = await store.read([...heads, ...reads]);
+  const last = new Map(listOf(known).map((head, i) => [hashes[i] ?? '', headOf(head)?.seq ?? 0]));
+  return places.map(({ suffix, seq }, i) => {
+    const least = leastSeq(parts, { suffix }, last.get(streamHash(store, { userId, suffix })) ?? 0);
+    if (seq < least) return null;
+    const rows = decodeBlocks({ userId, suffix }, replies[i]).flatMap((block) => block.rows);
+    const found = rows.find(({ message }) => message.seq === seq)?.message;
+    return found?.commandId === commandId ? found : null;
+  });
+}
+
+/**
+ * Returns the command that reads the block with the row of this time and `seq`. If there is no such row, its answer is
+ * another block of this time, or empty.
+ */
+export function blockAt(stream: string, at: number, seq: number): ReadCommand {
+  return ['XREVRANGE', stream, `${at}-${seq}`, at, 'COUNT', 1];
+}

@@ -1,0 +1,429 @@
+-- How rows of history are stored: in blocks, counted by bytes, and indexed by command.
+
+-- library: lib-history-blocks
+-- Writes the rows of a stream in blocks: one entry of the STREAM has the rows of one call, which have the same
+-- time. The id of an entry is `<at>-<seq of its first row>`. It has one field: its name is the number of rows, and its
+-- value the rows one after the other. Each row is its fields in this order, each followed by a NUL: id, kind, clientId,
+-- instanceId, commandId, traceId, parentSpanId, bytes of the payload, error (JSON), spill (JSON), payload.
+-- history-rows.ts reads the same format.
+-- needs: lib-history, lib-history-bytes, lib-history-commands
+
+-- The most rows of a block, and their most bytes: readers read whole blocks.
+lib.history_block_rows = 64
+lib.history_block_bytes = 32768
+-- How many ids of blocks one read ahead gets, and how many such reads one call makes at most.
+lib.history_ahead = 16
+lib.history_ahead_most = 32
+
+-- A pattern that matches each row of a block, and captures the command's id.
+lib.history_command_of_row = string.rep('%Z*%z', 4) .. '(%Z*)%z' .. string.rep('%Z*%z', 6)
+
+lib.history_text = function(row)
+  local nul = '\0'
+  return row.id .. nul .. row.kind .. nul .. (row.clientId or '') .. nul .. (row.instanceId or '') .. nul ..
+    (row.commandId or '') .. nul .. (row.traceId or '') .. nul .. (row.parentSpanId or '') .. nul ..
+    (row.bytes or text(#(row.payload or ''))) .. nul .. (row.error or '') .. nul .. (row.spill or '') .. nul ..
+    (row.payload or '') .. nul
+end
+
+-- Returns for each row of an entry, the oldest first, whether it has a payload or a reference to one. A row of a link
+-- history has neither: its last field has the details of the link.
+lib.history_payloads = function(entry)
+  local found = {}
+  local pattern = '%Z*%z(%Z*)%z' .. string.rep('%Z*%z', 7) .. '(%Z*)%z(%Z*)%z'
+  for kind, spill, payload in string.gmatch(entry[2][2], pattern) do
+    found[#found + 1] = string.sub(kind, 1, 5) ~= 'link_' and (spill ~= '' or payload ~= '')
+  end
+  return found
+end
+
+-- Writes the rows that this call has appended to a stream, and the head of the stream.
+lib.history_write = function(row, info)
+  local rows, stream = info.rows, key('stream', row.sth)
+  local before, bytes = info.bytes, 0
+  local bound = lib.history_bound(row, info)
+  local oldest, more = lib.history_trim(row, info, bound)
+  local first, size, seq = 1, 0, info.seq - #rows
+  for i = 1, #rows do
+    size, bytes = size + #rows[i], bytes + #rows[i]
+    if i == #rows or i - first + 1 >= lib.history_block_rows or size + #rows[i + 1] > lib.history_block_bytes then
+      local id, block = text(info.at) .. '-' .. text(seq + first), table.concat(rows, '', first, i)
+      if oldest then call('XADD', stream, 'MINID', oldest, id, text(i - first + 1), block)
+      else call('XADD', stream, id, text(i - first + 1), block) end
+      first, size, oldest = i + 1, 0, false
+    end
+  end
+  info.bytes = info.bytes + bytes
+  -- The oldest row within the bound may be in a block that was written just now.
+  oldest = more and lib.history_trim(row, info, bound)
+  if oldest then call('XTRIM', stream, 'MINID', oldest) end
+  info.rows, info.listed = {}, false
+  lib.history_count(row, info.bytes - before)
+  lib.history_renew(row, info)
+  lib.history_note(row, info)
+end
+
+-- Up to about this many rows beyond the limit on rows stay for a while, so that blocks are removed together.
+lib.history_slack = 256
+
+-- Decides which blocks of a stream are removed when rows are appended. Blocks whose rows are all beyond the limit on
+-- rows are removed together, once they may have `history_slack` rows or a thirty-second of the limit, whichever is
+-- less. Blocks that are too old are removed from time to time. Readers do not show the rows that stay beyond the limit.
+lib.history_bound = function(row, info)
+  local oldest, before = info.seq - row.streamMessages + 1, -1
+  local slack = math.min(lib.history_slack, math.floor(row.streamMessages / 32))
+  if info.renewed > 0 and lib.history_is_stale(row, info) then before = now - row.retentionMs end
+  return {
+    any = oldest >= info.next + slack or before >= 0,
+    -- `at`: the time of a block; `upcoming`: the seq of the first row of the block after it.
+    beyond = function(at, upcoming) return upcoming <= oldest or at <= before end,
+  }
+end
+
+-- Finds the oldest blocks of a stream for which `bound.beyond` returns true, subtracts them from the counts of the
+-- stream and removes their rows from the index of commands. The last block of the stream is never one of them. Returns
+-- the id of the oldest block that stays if the caller must remove the blocks before it, else false. The second result
+-- says whether `beyond` may return true for later blocks too.
+lib.history_trim = function(row, info, bound)
+  local oldest, more = lib.history_find_beyond(row, info, bound)
+  if oldest then lib.history_remove_places(row, '(' .. oldest) end
+  return oldest, more
+end
+
+-- Finds and subtracts these blocks for history_trim. Returns the same two results.
+lib.history_find_beyond = function(row, info, bound)
+  if not bound.any then return false, false end
+  local heads, field = key('streamheads', row.uh), 'c' .. row.sth
+  local known, keep, trimmed = get(heads, field) or '', nil, false
+  for _ = 1, lib.history_ahead_most do
+    for at, seq, bytes in string.gmatch(known, '(%d+)%-(%d+):(%d+)') do
+      local block = { at = tonumber(at), seq = tonumber(seq), bytes = tonumber(bytes), id = at .. '-' .. seq }
+      if keep and block.seq > keep.seq and block.seq >= info.next then
+        if not bound.beyond(keep.at, block.seq) then
+          info.next = block.seq
+          return trimmed and keep.id, false
+        end
+        trimmed, info.bytes, info.next = true, info.bytes - keep.bytes, block.seq + 1
+        info.droppedAt = keep.at
+      end
+      keep = block
+    end
+    local ahead, count = lib.history_look_ahead(row, keep and keep.id or '-')
+    if count == 0 or (keep and count == 1) then return trimmed and keep.id, true end
+    known = ahead
+    set(heads, field, known)
+  end
+  return trimmed and keep and keep.id, false
+end
+
+-- Reads the next blocks, starting with the block at `from`, the oldest first. Returns one text with `<id>:<bytes>` for
+-- each, separated by blanks, and the number of blocks.
+lib.history_look_ahead = function(row, from)
+  local found = {}
+  for i, entry in ipairs(call('XRANGE', key('stream', row.sth), from, '+', 'COUNT', lib.history_ahead)) do
+    found[i] = entry[1] .. ':' .. text(#entry[2][2])
+  end
+  return table.concat(found, ' '), #found
+end
+
+-- library: lib-history-bytes
+-- Counts the bytes of history that each user has, and removes rows beyond the share history_bytes. Link histories are
+-- not counted, because they have limits of their own. A row's `shares`: the guarantee of a user, and the total of this
+-- partition or cjson.null; nil if nothing is removed for this row. `historyover` has the users that were over their
+-- guarantee when they last appended a row, by their bytes at that time.
+-- needs: lib-history, lib-history-blocks, lib-history-commands, lib-shares
+
+-- The most streams that one call shortens.
+lib.history_evictions = 64
+
+lib.history_user = function(row)
+  return row.userId .. '\0' .. row.uh
+end
+
+-- Adds `by` to the bytes of a row's user.
+lib.history_count = function(row, by)
+  if row.suffix == lib.history_links then return end
+  lib.shares_take('h', row.uh, by)
+  local held = lib.shares_held('h', row.uh)
+  if row.shares and held > row.shares[1] then put(key('historyover'), text(held), lib.history_user(row)) end
+  if by < 0 and held == 0 then drop(key('historyover'), lib.history_user(row)) end
+end
+
+-- Sets the bytes of a row's user to 0. Called when the last stream of the user is forgotten: bytes may still be counted
+-- for streams whose heads had expired before.
+lib.history_uncount = function(row)
+  lib.history_count(row, -lib.shares_held('h', row.uh))
+end
+
+-- Removes the oldest rows until the total is kept, once in a call and in at most `history_evictions` streams. They are
+-- those of the user who is most over their guarantee, or of all users if no user is over. Called before a row is
+-- appended.
+lib.history_make_bytes = function(row)
+  if not row.shares or row.shares[2] == cjson.null or lib.history_made then return end
+  if lib.shares_held('h') <= row.shares[2] then return end
+  lib.history_made = true
+  flush()
+  for _ = 1, lib.history_evictions do
+    local excess = lib.shares_held('h') - row.shares[2]
+    local victim = excess > 0 and (lib.history_of_most_over(row.shares[1]) or lib.history_of_oldest())
+    if not victim then return end
+    lib.history_shorten(victim, excess)
+  end
+end
+
+-- Returns the least recently written stream of the user who is most over their guarantee; nil if no user is over.
+lib.history_of_most_over = function(guarantee)
+  local index = key('historyover')
+  while true do
+    local top = call('ZREVRANGE', index, 0, 0, 'WITHSCORES')
+    if not top[1] then return nil end
+    local userId, uh = string.match(top[1], '^(.*)%z(.*)$')
+    local held = lib.shares_held('h', uh)
+    if held <= guarantee then call('ZREM', index, top[1])
+    elseif held ~= tonumber(top[2]) then call('ZADD', index, text(held), top[1])
+    else
+      local suffix, sth = lib.history_oldest(uh)
+      if suffix then return { userId = userId, uh = uh, suffix = suffix, sth = sth } end
+      call('ZREM', index, top[1])
+    end
+  end
+end
+
+-- Returns the least recently written stream of all users, as far as the index of streams knows.
+lib.history_of_oldest = function()
+  for _, member in ipairs(call('ZRANGE', key('streamgone'), 0, 63)) do
+    local userId, suffix, uh, sth = string.match(member, '^(.*)%z(.*)%z(.*)%z(.*)$')
+    if suffix ~= lib.history_links then return { userId = userId, uh = uh, suffix = suffix, sth = sth } end
+  end
+  return nil
+end
+
+-- Removes the oldest blocks of a stream until `excess` bytes are removed, or the whole stream if it has no more than
+-- that. Records that rows were dropped early.
+lib.history_shorten = function(row, excess)
+  local head = lib.history_head(row.uh, row.sth)
+  local before = head and head.bytes or 0
+  local left = before - excess
+  local oldest = left > 0 and lib.history_trim(row, head, { any = true, beyond = function() return head.bytes > left end })
+  if not oldest then return lib.history_drop(row, head) end
+  call('XTRIM', key('stream', row.sth), 'MINID', oldest)
+  head.evictedAt = text(math.max(tonumber(head.evictedAt), head.droppedAt))
+  lib.history_evicted(row, head.droppedAt)
+  lib.history_count(row, head.bytes - before)
+  lib.history_note(row, head)
+end
+
+-- Forgets a stream before its rows are too old. `shown`: its head, if it was still shown. In this case the time of its
+-- newest row is added to `evicted`.
+lib.history_drop = function(row, shown)
+  lib.history_remove_places(row, '+')
+  lib.history_forget(lib.history_member(row))
+  if shown then lib.history_evicted(row, shown.at) end
+end
+
+-- Records the time of the newest row of a user that was dropped early.
+lib.history_evicted = function(row, at)
+  call('ZADD', key('evicted'), 'GT', text(at), row.userId)
+end
+
+-- library: lib-history-commands
+-- Maintains the index that finds a command's rows in history. A row's place is its time, the suffix of its stream and
+-- its seq. The HASH `cmdrows` of a user and a span of time has, for each command, its first places in that span as one
+-- text. The further places of a command are in a ZSET of its own, `cmdmore`. A place is removed with its row, except if
+-- the row is removed because of its age: then the span is removed soon.
+-- needs: lib-history, lib-history-blocks, lib-history-spans, lib-shares
+
+-- The most places that the HASH has of a command and span.
+lib.history_few = 16
+-- The most places that the ZSET of a command has.
+lib.history_command_rows = 100000
+-- The most rows of which one call removes the places, give or take the rows of one read. Each takes 10 to 20 us, and
+-- Redis answers no other request while a call runs.
+lib.history_places_most = 512
+lib.history_places_left = lib.history_places_most
+
+lib.history_more_key = function(uh, commandId)
+  return key('cmdmore', uh .. ':' .. redis.sha1hex(commandId))
+end
+
+-- Returns a place as it is in the HASH, and as it is in the ZSET.
+lib.history_few_place = function(at, suffix, seq)
+  return text(at) .. '\0' .. suffix .. '\0' .. text(seq) .. '\0'
+end
+lib.history_more_place = function(at, suffix, seq)
+  return lib.history_pad(at) .. '\0' .. suffix .. '\0' .. lib.history_pad(seq)
+end
+
+-- Declares what an act will read if it appends a row of a command to this stream.
+lib.history_want = function(uh, sth, commandId, retentionMs)
+  want(key('streamheads', uh), sth, 't', 's')
+  lib.shares_want('h', uh)
+  want(lib.history_span_key(uh, lib.history_span_start(now, retentionMs)), commandId)
+end
+
+-- Adds the place of a row to the index, if it is a command's row.
+lib.history_by_command = function(row, at, seq)
+  if not row.commandId then return end
+  local name = lib.history_span_key(row.uh, lib.history_open_span(row, at))
+  local places, count = get(name, row.commandId) or '', 0
+  if places ~= '' then count = select(2, string.gsub(places, '%z', '')) end
+  if count >= 3 * lib.history_few then return lib.history_more(row, at, seq) end
+  set(name, row.commandId, places .. lib.history_few_place(at, row.suffix, seq))
+end
+
+-- Adds the place of a row to the ZSET of its command.
+lib.history_more = function(row, at, seq)
+  local name = lib.history_more_key(row.uh, row.commandId)
+  call('ZADD', name, 0, lib.history_more_place(at, row.suffix, seq))
+  call('PEXPIRE', name, text(row.retentionMs + lib.history_grace))
+  local count = call('ZCARD', name)
+  local oldest = lib.history_pad(math.max(0, now - row.retentionMs + 1))
+  if count > 100 then call('ZREMRANGEBYLEX', name, '-', '(' .. oldest) end
+  if count > lib.history_command_rows then call('ZREMRANGEBYRANK', name, 0, count - lib.history_command_rows - 1) end
+end
+
+-- Removes the places of the rows in a stream's oldest blocks, which the caller is about to remove. `to`: the last of
+-- these blocks, as the end of an XRANGE. `row`: its user, suffix and hashes, and its `retentionMs` if blocks may be
+-- removed because of their age. A call removes the places of about `history_places_most` rows. Those that are left name
+-- no message, so readers skip them, and they go with their span.
+lib.history_remove_places = function(row, to)
+  local from = row.retentionMs and text(math.max(0, now - row.retentionMs + 1)) or '-'
+  for _ = 1, lib.history_ahead_most do
+    if lib.history_places_left <= 0 then return end
+    local blocks = call('XRANGE', key('stream', row.sth), from, to, 'COUNT', lib.history_ahead)
+    local rows = lib.history_indexed_rows(row, blocks)
+    lib.history_remove_places_of(row, rows)
+    lib.history_places_left = lib.history_places_left - #rows
+    if #blocks < lib.history_ahead then return end
+    from = '(' .. blocks[#blocks][1]
+  end
+end
+
+-- Returns the rows of these blocks that the index has: of each the command, time, seq and the HASH of its span. Leaves
+-- out spans that are over. They are only removed: if this call removes one, a later write would create it again.
+lib.history_indexed_rows = function(row, blocks)
+  local found, spans = {}, lib.history_spans(row.uh)
+  for _, entry in ipairs(blocks) do
+    local at, seq = string.match(entry[1], '^(%d+)-(%d+)$')
+    at, seq = tonumber(at), tonumber(seq)
+    local span = lib.history_span_of(spans, at)
+    local name = span and span.over > now and lib.history_span_key(row.uh, span.start)
+    for commandId in string.gmatch(entry[2][2], lib.history_command_of_row) do
+      if name and commandId ~= '' then
+        found[#found + 1] = { commandId = commandId, at = at, seq = seq, name = name }
+      end
+      seq = seq + 1
+    end
+  end
+  return found
+end
+
+-- Removes the places of these rows. Grouped acts read the texts of all of them with one command for each span.
+lib.history_remove_places_of = function(row, rows)
+  if grouping then
+    for _, indexed in ipairs(rows) do want(indexed.name, indexed.commandId) end
+    fetchWanted()
+  end
+  for _, indexed in ipairs(rows) do lib.history_remove_place(row, indexed) end
+end
+
+lib.history_remove_place = function(row, indexed)
+  local name, commandId, at, seq = indexed.name, indexed.commandId, indexed.at, indexed.seq
+  local places = get(name, commandId) or ''
+  local first, last = string.find(places, lib.history_few_place(at, row.suffix, seq), 1, true)
+  if not first then
+    call('ZREM', lib.history_more_key(row.uh, commandId), lib.history_more_place(at, row.suffix, seq))
+    return
+  end
+  local left = string.sub(places, 1, first - 1) .. string.sub(places, last + 1)
+  set(name, commandId, left ~= '' and left)
+end
+
+-- library: lib-history-spans
+-- Divides the index of commands' rows into spans of time. Each span of a user has a HASH `cmdrows`, which is removed as
+-- a whole when the rows of the span are too old. A span is named by its start. Field `s` of a user's `streamheads`
+-- lists the user's spans as `<start>:<time of removal>`, oldest first and separated by blanks. The ZSET `rowspans` has
+-- the spans of all users, by their time of removal.
+-- needs: lib-history
+
+-- The length of a span is an eighth of the retention, and at most 12 hours.
+lib.history_spans_kept = 8
+lib.history_longest_span = 43200000
+
+lib.history_span_length = function(retentionMs)
+  return math.max(1, math.min(lib.history_longest_span, math.floor(retentionMs / lib.history_spans_kept)))
+end
+
+-- Returns the start of the span that the first row of this time opens.
+lib.history_span_start = function(at, retentionMs)
+  return at - at % lib.history_span_length(retentionMs)
+end
+
+lib.history_span_key = function(uh, start)
+  return key('cmdrows', uh, text(start))
+end
+
+-- Returns the spans of a user, each {start, over}, oldest first.
+lib.history_spans = function(uh)
+  return fact('historySpans', uh, lib.history_read_spans)
+end
+lib.history_read_spans = function(uh)
+  local spans = {}
+  for start, over in string.gmatch(get(key('streamheads', uh), 's') or '', '(%d+):(%d+)') do
+    spans[#spans + 1] = { start = tonumber(start), over = tonumber(over) }
+  end
+  return spans
+end
+
+lib.history_write_spans = function(uh, spans)
+  local texts = {}
+  for i, span in ipairs(spans) do texts[i] = text(span.start) .. ':' .. text(span.over) end
+  set(key('streamheads', uh), 's', #texts > 0 and table.concat(texts, ' '))
+end
+
+-- Returns the last span that starts at this time or before it; nil if there is none.
+lib.history_span_of = function(spans, at)
+  for i = #spans, 1, -1 do
+    if spans[i].start <= at then return spans[i] end
+  end
+  return nil
+end
+
+-- Returns the start of the span for a row of this time. Opens the span if there is none, and moves its time of removal
+-- if the row is kept for longer, because RETENTION_MS was raised.
+lib.history_open_span = function(row, at)
+  local spans, start = lib.history_spans(row.uh), lib.history_span_start(at, row.retentionMs)
+  local span = lib.history_span_of(spans, at)
+  if span and span.start >= start and span.over >= at + row.retentionMs then return span.start end
+  if not span or span.start < start then
+    lib.history_sweep_spans(3)
+    spans, span = lib.history_spans(row.uh), { start = start }
+    spans[#spans + 1] = span
+    table.sort(spans, function(a, b) return a.start < b.start end)
+  end
+  span.over = start + lib.history_span_length(row.retentionMs) + row.retentionMs
+  lib.history_write_spans(row.uh, spans)
+  call('ZADD', key('rowspans'), text(span.over), row.uh .. '\0' .. text(span.start))
+  expire(lib.history_span_key(row.uh, span.start), span.over + lib.history_grace - now)
+  return span.start
+end
+
+-- Removes at most `count` spans whose time is over.
+lib.history_sweep_spans = function(count)
+  for _, member in ipairs(call('ZRANGEBYSCORE', key('rowspans'), '-inf', text(now), 'LIMIT', 0, count)) do
+    local uh, start = string.match(member, '^(.*)%z(.*)$')
+    lib.history_remove_span(uh, tonumber(start))
+    call('ZREM', key('rowspans'), member)
+  end
+end
+
+lib.history_remove_span = function(uh, start)
+  call('UNLINK', lib.history_span_key(uh, start))
+  local spans = lib.history_spans(uh)
+  for i, span in ipairs(spans) do
+    if span.start == start then
+      table.remove(spans, i)
+      return lib.history_write_spans(uh, spans)
+    end
+  end
+end

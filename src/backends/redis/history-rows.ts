@@ -1,0 +1,218 @@
+/**
+ * Encodes messages as arguments of acts, decodes the blocks and heads of streams, and makes the gaps of answers. Pure.
+ */
+import { CallboardError } from '../../core/errors.ts';
+import {
+  isLinkKind,
+  LINK_STREAM,
+  MESSAGE_KINDS,
+  type Message,
+  type MessageKind,
+  type NewMessage,
+  type PayloadRef,
+  type TerminalError,
+} from '../../core/history/message.ts';
+import { trustJson, utf8Length } from '../../core/json.ts';
+import type { LinkDetails } from '../../core/connections/connection.ts';
+import type { EvidenceSource, ObservedSource } from '../../core/page.ts';
+import { listOf, type Reply } from './types.ts';
+import type { Store } from './store.ts';
+
+/** The dependencies and limits that the Redis files for history share. */
+export type HistoryParts = {
+  readonly store: Store;
+  readonly retentionMs: number;
+  readonly streamMessages: number;
+  readonly streamsPerUser: number;
+  /** The most rows of one user's link history. */
+  readonly linkMessages: number;
+  /** The bounds of the share history_bytes, as lib-history-bytes reads them (JSON); null: nothing is dropped. */
+  readonly shares: string | null;
+};
+
+export type StreamName = { readonly userId: string; readonly suffix: string };
+/** A message with its id in the stream: `entryId` is `<time>-<seq>`. */
+export type StoredMessage = { readonly message: Message; readonly entryId: string };
+
+export function payloadBytesOf({ payload, spill }: NewMessage): number {
+  return payload === null ? (spill?.bytes ?? 0) : utf8Length(payload);
+}
+
+/**
+ * Encodes a message as arguments of the acts that append it: names and values in turn. Throws `internal` if a text
+ * contains a NUL.
+ */
+export function rowArgs(parts: HistoryParts, message: NewMessage): readonly (string | number | null)[] {
+  const { store, retentionMs, streamsPerUser } = parts;
+  const { id, clientId, instanceId, commandId, traceId, parentSpanId, payload } = message;
+  if ([id, clientId, instanceId, commandId, traceId, parentSpanId, payload].some((text) => text?.includes('\0')))
+    throw new CallboardError('internal', 'A row of history holds no NUL.');
+  const { error, spill, link, ...plain } = message;
+  const row = {
+    ...plain,
+    ...(link && { payload: JSON.stringify(link) }),
+    error: error && JSON.stringify(error),
+    spill: spill && JSON.stringify(spill),
+    bytes: payloadBytesOf(message),
+    uh: store.hash(message.userId),
+    sth: streamHash(store, message),
+    retentionMs,
+    streamMessages: mostOf(parts, message),
+    streamsPerUser,
+    shares: message.suffix === LINK_STREAM ? null : parts.shares,
+  };
+  return Object.entries(row).flatMap(([name, value]) => (value === null ? [] : [name, value]));
+}
+
+export function streamHash(store: Store, { userId, suffix }: StreamName): string {
+  return store.hash(userId, suffix);
+}
+
+/** A block: the id of its entry, and its rows, which have the same time. */
+type Block = { readonly entryId: string; readonly rows: readonly StoredMessage[] };
+
+/** A block as it was read: its rows are not decoded. The `seq` of its rows has no gaps. */
+export type RawBlock = {
+  readonly entryId: string;
+  readonly at: number;
+  /** The `seq` of its first row. */
+  readonly seq: number;
+  readonly rows: number;
+  readonly text: string;
+};
+
+/** Reads the blocks in a reply to XRANGE or XREVRANGE (see lib-history-blocks in history-rows.lua). */
+export function rawBlocks(reply: Reply | undefined): readonly RawBlock[] {
+  return listOf(reply).map((entry) => {
+    const [id, flat] = listOf(entry);
+    const [rows, text] = listOf(flat).map(String);
+    return { entryId: String(id), ...placeOf(String(id)), rows: Number(rows), text: text ?? '' };
+  });
+}
+
+/** Whether a block may have a row of one of these kinds. Costs much less than decoding it. */
+export function mayHaveKind({ text }: RawBlock, kinds: readonly MessageKind[]): boolean {
+  // Rows of a kind that this version does not know are events.
+  return kinds.some((kind) => kind === UNKNOWN_KIND || text.includes(`\0${kind}\0`));
+}
+
+/** The rows to decode: from `from` to before `to`, counted from the first row of the block, and of these kinds. */
+export type RowsWanted = {
+  readonly from: number;
+  readonly to: number;
+  /** Null: rows of every kind. */
+  readonly kinds: readonly MessageKind[] | null;
+};
+
+/** Decodes rows of a block, in order of `seq`. Rows of other kinds are not decoded. */
+export function decodeRows({ userId, suffix }: StreamName, block: RawBlock, wanted: RowsWanted): StoredMessage[] {
+  const { at, seq, text } = block;
+  const fields = text.split('\0');
+  const to = Math.min(wanted.to, Math.floor(fields.length / FIELDS));
+  const rows: StoredMessage[] = [];
+  for (let i = wanted.from; i < to; i++) {
+    const first = i * FIELDS;
+    const kind = kindOf(fields[first + 1] ?? '');
+    if (wanted.kinds !== null && !wanted.kinds.includes(kind)) continue;
+    const place = { at, seq: seq + i };
+    const message = { userId, suffix, ...place, ...membersOf(fields.slice(first, first + FIELDS)) };
+    rows.push({ entryId: `${place.at}-${place.seq}`, message });
+  }
+  return rows;
+}
+
+/** Decodes the blocks in a reply to XRANGE or XREVRANGE, each with its rows in order of `seq`. */
+export function decodeBlocks(name: StreamName, reply: Reply | undefined): readonly Block[] {
+  return rawBlocks(reply).map((block) => ({
+    entryId: block.entryId,
+    rows: decodeRows(name, block, { from: 0, to: Infinity, kinds: null }),
+  }));
+}
+
+/** Reads how many rows an entry has, and the time and `seq` of its first row. */
+export function extentOf(entry: Reply | undefined): {
+  readonly at: number;
+  readonly seq: number;
+  readonly rows: number;
+} {
+  const [id, flat] = listOf(entry);
+  return { ...placeOf(String(id)), rows: Number(listOf(flat)[0]) };
+}
+
+/** Reads the id of an entry, `<time>-<seq>`. */
+export function placeOf(entryId: string): { readonly at: number; readonly seq: number } {
+  const [at, seq] = entryId.split('-').map(Number);
+  return { at: at ?? 0, seq: seq ?? 0 };
+}
+
+/** Returns the most rows that the stream may have. */
+function mostOf(parts: HistoryParts, { suffix }: Pick<StreamName, 'suffix'>): number {
+  return suffix === LINK_STREAM ? parts.linkMessages : parts.streamMessages;
+}
+
+/** Returns the least `seq` that the stream shows. `last`: the `seq` of its last row. */
+export function leastSeq(parts: HistoryParts, name: Pick<StreamName, 'suffix'>, last: number): number {
+  return last - mostOf(parts, name) + 1;
+}
+
+/** Reads `seq` and time of the last row from a stream's head (see lib-history in history.lua). */
+export function headOf(head: Reply | undefined): { readonly seq: number; readonly at: number } | null {
+  if (typeof head !== 'string') return null;
+  const [seq, at] = head.split(' ').map(Number);
+  return { seq: seq ?? 0, at: at ?? 0 };
+}
+
+/** The details of a link as a row has them. Rows of version 0.1.0 have no `closeCode`. */
+type StoredLink = Omit<LinkDetails, 'closeCode'> & { readonly closeCode?: LinkDetails['closeCode'] };
+
+/** The number of fields that a row has in a block. */
+const FIELDS = 11;
+
+function membersOf(fields: readonly string[]): Omit<Message, 'userId' | 'suffix' | 'at' | 'seq'> {
+  const [id = '', kind = '', clientId, instanceId, commandId, traceId, parentSpanId, bytes, error, spill, payload] =
+    fields;
+  const isLink = isLinkKind(kind);
+  const link = isLink ? parsed<StoredLink>(payload) : null;
+  return {
+    id,
+    kind: kindOf(kind),
+    clientId: clientId || null,
+    instanceId: instanceId || null,
+    commandId: commandId || null,
+    traceId: traceId || null,
+    parentSpanId: parentSpanId || null,
+    error: parsed<TerminalError>(error),
+    // A row of the link history has its details where others have their payload.
+    payload: payload && !isLink ? trustJson(payload) : null,
+    ...(link && { link: { ...link, closeCode: link.closeCode ?? null } }),
+    spill: parsed<PayloadRef>(spill),
+    payloadBytes: Number(bytes),
+  };
+}
+
+const UNKNOWN_KIND = 'event' satisfies MessageKind;
+
+function kindOf(text: string): MessageKind {
+  return MESSAGE_KINDS.find((kind) => kind === text) ?? UNKNOWN_KIND;
+}
+
+/** Parses JSON that our own acts wrote. */
+function parsed<T>(text: string | undefined): T | null {
+  return text ? (JSON.parse(text) as T) : null;
+}
+
+/** The source that was read, and the time of Redis at that moment. */
+type Seen = { readonly source: EvidenceSource; readonly now: number };
+
+/**
+ * Returns the gap that was left when messages were dropped to make room. `droppedAt` is the time of the newest of them.
+ * Returns none once that message would no longer be shown anyway.
+ */
+export function gapsOf(
+  { retentionMs }: HistoryParts,
+  { source, now }: Seen,
+  droppedAt: Reply | undefined,
+): ObservedSource[] {
+  if (Number(droppedAt ?? 0) <= now - retentionMs) return [];
+  return [{ source, nodeId: null, complete: false, observed: 0, limit: null, reason: 'evicted', asOf: now }];
+}

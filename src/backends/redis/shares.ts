@@ -1,0 +1,37 @@
+/** Computes the limits of the shares that Redis counts over all nodes, and reads how much of them is used. */
+import { SHARE_BOUNDS, type ShareBounds, type ShareName } from '../../core/shares/shares.ts';
+import { listOf } from './types.ts';
+import type { Store } from './store.ts';
+
+/** The letter of each share in Lua (see shares.lua), in the order in which the act `shares-held` answers. */
+const LETTERS = { queued_bytes: 'q', result_bytes: 'r', marks: 'm', history_bytes: 'h' } as const satisfies Partial<
+  Record<ShareName, string>
+>;
+const COUNTED = Object.keys(LETTERS) as readonly (keyof typeof LETTERS)[];
+
+/** The limits of shares in one partition, by letter: the guarantee of a user, and the total of the partition. */
+type PartitionBounds = Readonly<Record<string, readonly [guarantee: number, total: number | null]>>;
+
+/**
+ * Returns the limits in one partition. Each partition has an equal part of the total, because a user is in one
+ * partition, and a partition cannot read the amounts of the others.
+ */
+export function boundsOfPartition(
+  { partitions }: Pick<Store, 'partitions'>,
+  bounds: ShareBounds = SHARE_BOUNDS,
+): PartitionBounds {
+  return Object.fromEntries(
+    COUNTED.map((share) => {
+      const { guarantee, total } = bounds[share];
+      return [LETTERS[share], [guarantee, total && Math.floor(total / partitions)]];
+    }),
+  );
+}
+
+/** Reads how much of each share in LETTERS all users of all nodes hold. Changes nothing. */
+export async function sharesInUse(store: Store): Promise<ReadonlyMap<ShareName, number>> {
+  const partitions = Array.from({ length: store.partitions }, (_, partition) => partition);
+  const held = await Promise.all(partitions.map((partition) => store.act(partition, 'shares-held', [])));
+  const sum = (at: number): number => held.reduce((all: number, amounts) => all + Number(listOf(amounts)[at]), 0);
+  return new Map(COUNTED.map((share, at) => [share, sum(at)]));
+}

@@ -1,0 +1,110 @@
+/** Keeps the waits of this process's callers. Redis only knows which nodes wait for a command (see waiters.lua). */
+import { ChurnMap } from '../../core/collections.ts';
+import { satisfied, waiterOf, type Command, type NewWaiter, type Waiter } from '../../core/commands/command.ts';
+import type { CommandKey } from '../../core/ids.ts';
+import type { JsonText } from '../../core/json.ts';
+import { sortable, type Position } from '../../core/page.ts';
+
+/** A wait of a caller of this process. */
+export type LocalWait = {
+  readonly key: CommandKey;
+  readonly request: NewWaiter;
+  /** The number that names the wait in Redis. No other wait of this process has it. */
+  readonly number: string;
+  /** What listings show of the wait; null until Redis has registered it. Only a registered wait is listed. */
+  listed: { readonly waiter: Waiter; readonly position: Position } | null;
+};
+
+/** The answer of Redis when it registered a wait: the command, and the time in epoch milliseconds. */
+type Registered = { readonly command: Command; readonly at: number };
+
+/** A recorded end: the values that the waiters of a command are resolved with. */
+export type RecordedEnd = { readonly command: Command; readonly result: JsonText | null };
+
+/** The waits of this process, by rpc id and by command. */
+export interface LocalWaits {
+  /**
+   * Adds a wait. Called before Redis is asked to register it, so that no reply comes too early. If a wait has this rpc
+   * id already, returns that wait.
+   */
+  begin(key: CommandKey, request: NewWaiter): LocalWait;
+  /** Includes a wait in listings from now on, and returns its row. A wait that was dropped or taken stays unlisted. */
+  register(wait: LocalWait, registered: Registered): Waiter;
+  /** Removes a wait and returns it; null if there is none. */
+  drop(rpcId: string): LocalWait | null;
+  /** Removes and returns the waits of a node that a record satisfies, oldest first. */
+  take(nodeId: string, command: Command): readonly LocalWait[];
+  /** Sets the function that replies to the waits of the node for which this process calls Redis. */
+  onEnd(reply: (end: RecordedEnd) => void): void;
+  /** Replies to the waits of that node from an answer of Redis, because its mailbox gets no row. Can be repeated. */
+  end(end: RecordedEnd): void;
+  /** Whether a caller of this process waits for the command, or has asked Redis to register its wait. */
+  awaits(key: CommandKey): boolean;
+  /** Returns those waits for a command that Redis has registered, oldest first. */
+  ofCommand(key: CommandKey): readonly LocalWait[];
+  /** Iterates over all waits that Redis has registered, in the order of their positions. */
+  listed(): Iterable<LocalWait>;
+}
+
+export function createLocalWaits(): LocalWaits {
+  const byRpc = new ChurnMap<string, LocalWait>();
+  const byCommand = new ChurnMap<string, readonly LocalWait[]>();
+  const inOrder = new ChurnMap<string, LocalWait>();
+  let begun = 0;
+  let reply: (end: RecordedEnd) => void = () => {};
+  const last = { at: 0, place: 0 };
+  const remove = (wait: LocalWait): void => {
+    const { rpcId } = wait.request;
+    byRpc.delete(rpcId);
+    inOrder.delete(rpcId);
+    const name = nameOf(wait.key);
+    const left = byCommand.get(name)?.filter((other) => other !== wait) ?? [];
+    if (left.length > 0) byCommand.set(name, left);
+    else byCommand.delete(name);
+  };
+  return {
+    begin(key, request) {
+      const known = byRpc.get(request.rpcId);
+      if (known) return known;
+      const { userId, clientId, commandId } = key;
+      const named = { userId, clientId, commandId };
+      const wait: LocalWait = { key: named, request, number: (++begun).toString(36), listed: null };
+      byRpc.set(request.rpcId, wait);
+      byCommand.set(nameOf(key), [...(byCommand.get(nameOf(key)) ?? []), wait]);
+      return wait;
+    },
+    register(wait, registered) {
+      if (wait.listed) return wait.listed.waiter;
+      const { rpcId } = wait.request;
+      const waiter = waiterOf(registered.command, wait.request, registered.at);
+      // A page continues after a position, so no wait is listed before one that was listed earlier.
+      last.at = Math.max(last.at, registered.at);
+      wait.listed = { waiter, position: [sortable(last.at), sortable(++last.place), rpcId] };
+      if (byRpc.get(rpcId) === wait) inOrder.set(rpcId, wait);
+      return waiter;
+    },
+    drop(rpcId) {
+      const wait = byRpc.get(rpcId) ?? null;
+      if (wait) remove(wait);
+      return wait;
+    },
+    take(nodeId, command) {
+      const taken = (byCommand.get(nameOf(command)) ?? []).filter(
+        ({ request }) => request.callerNodeId === nodeId && satisfied(request.waitFor, command),
+      );
+      for (const wait of taken) remove(wait);
+      return taken;
+    },
+    onEnd(given) {
+      reply = given;
+    },
+    end: (end) => reply(end),
+    awaits: (key) => byCommand.get(nameOf(key)) !== undefined,
+    ofCommand: (key) => (byCommand.get(nameOf(key)) ?? []).filter(({ listed }) => listed !== null),
+    listed: () => inOrder.values(),
+  };
+}
+
+function nameOf({ userId, clientId, commandId }: CommandKey): string {
+  return `${userId}\0${clientId}\0${commandId}`;
+}

@@ -1,0 +1,210 @@
+/** Core's WaiterStore over Redis: registers waits in Redis, and lists those of this process. */
+import type { CountedScan, PendingWait, WaiterFilter, WaiterStore, AttachResult } from '../../core/commands/stores.ts';
+import { COUNT_SCAN, WAITERS_PER_COMMAND } from '../../core/limits.ts';
+import { comparePositions, SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../core/page.ts';
+import { lookAtNodes } from './nodes-rows.ts';
+import { type Store, scattered } from './store.ts';
+import { type LocalWait, type LocalWaits, createLocalWaits } from './waiters-local.ts';
+import { satisfied, type NewWaiter } from '../../core/commands/command.ts';
+import { decodeLive, readOfLive } from './commands/live.ts';
+import type { ClientKey, CommandKey } from '../../core/ids.ts';
+import type { RedisParts } from './parts.ts';
+import { nameArgs } from './commands/parts.ts';
+import { decodeCommand, retained } from './commands/record.ts';
+import { jsonOr, listOf } from './types.ts';
+
+type Waiting = Pick<RedisParts, 'store' | 'retentionMs'> & { readonly waits: LocalWaits };
+
+/** Creates Core's WaiterStore over Redis. It lists only the waits of this process; listing them changes nothing. */
+export function createRedisWaiters({
+  store,
+  retentionMs,
+  waits = createLocalWaits(),
+}: Pick<RedisParts, 'store' | 'retentionMs' | 'waits'>): WaiterStore {
+  const parts: Waiting = { store, retentionMs, waits };
+  return {
+    attach: (key, request) => attach(parts, key, request),
+    remove: (key, rpcId) => remove(parts, key, rpcId),
+    list: (filter, page) => listWaits(parts, filter, page),
+    countByNode: (filter) => tallyWaits(parts, filter),
+    ofUsers: (userIds, first) => summarize(parts, userIds, { first, groupOf: ({ key }) => key.userId }),
+    ofClients: (keys, first) =>
+      summarize(parts, keys.map(clientName), { first, groupOf: ({ key }) => clientName(key) }),
+    async ofCommands(keys) {
+      const lists = keys.map((key) => waits.ofCommand(key));
+      const read = (await readWaits(store, lists.flat())).values();
+      return lists.map((list) => list.flatMap(() => read.next().value?.row ?? []));
+    },
+  };
+}
+
+async function attach(
+  { store, retentionMs, waits }: Waiting,
+  key: CommandKey,
+  request: NewWaiter,
+): Promise<AttachResult> {
+  const { rpcId, callerNodeId, waitFor } = request;
+  const wait = waits.begin(key, request);
+  const known = wait.listed !== null;
+  const args = [...nameArgs(store, key), wait.number, callerNodeId, waitFor, WAITERS_PER_COMMAND, retentionMs];
+  try {
+    const reply = listOf(await store.act(store.partitionOfUser(key.userId), 'waiters-attach', args));
+    const [kind, record = null, more = null, last = null] = reply;
+    if (kind === 'waiting') {
+      const at = Number(more);
+      const command = retained(decodeCommand(record), { now: more, retentionMs });
+      return { kind, waiter: waits.register(wait, { command, at }), command };
+    }
+    waits.drop(rpcId);
+    if (kind === 'full' || kind === 'unknown') return { kind };
+    return {
+      kind: 'satisfied',
+      command: retained(decodeCommand(record), { now: last, retentionMs }),
+      result: jsonOr(more),
+    };
+  } catch (error) {
+    if (!known) waits.drop(rpcId);
+    throw error;
+  }
+}
+
+async function remove({ store, waits }: Waiting, key: CommandKey, rpcId: string): Promise<void> {
+  const wait = waits.drop(rpcId);
+  if (!wait) return;
+  const [client, commandId] = nameArgs(store, key);
+  const { callerNodeId, waitFor } = wait.request;
+  const args = [client, commandId, wait.number, callerNodeId, waitFor];
+  await store.act(store.partitionOfUser(key.userId), 'waiters-remove', args);
+}
+
+function clientName({ userId, clientId }: ClientKey): string {
+  return `${userId}\0${clientId}`;
+}
+
+/** The partition whose time is read. */
+const HOME = 0;
+/** The most commands that one part of a search reads. */
+const STRETCH = 500;
+
+type Listing = { readonly store: Store; readonly waits: LocalWaits };
+
+async function listWaits(
+  { store, waits }: Listing,
+  filter: WaiterFilter,
+  { first, after }: PageRequest,
+): Promise<Scan<PendingWait>> {
+  const candidates = matching(waits, { filter, after, bornBefore: await bornBefore(store, filter), most: SCAN_BUDGET });
+  const rows: ListedWait[] = [];
+  const stretch = filter.nodeId === null ? Math.min(STRETCH, first + 1) : STRETCH;
+  for (let at = 0; at < candidates.length; at += stretch) {
+    const found = await readPending(store, candidates.slice(at, at + stretch));
+    rows.push(...found.filter(({ row }) => onNode(filter, row)));
+    if (rows.length > first) break;
+  }
+  if (rows.length > first) return { rows: rows.slice(0, first), next: rows[first - 1]?.position ?? null, gaps: [] };
+  if (candidates.length < SCAN_BUDGET) return { rows, next: null, gaps: [] };
+  return { rows, next: candidates.at(-1)?.listed?.position ?? null, gaps: [], cut: true };
+}
+
+/** Counts the waits that match a filter, by node. Reads at most COUNT_SCAN rows. */
+async function tallyWaits(
+  { store, waits }: Listing,
+  filter: WaiterFilter,
+): Promise<Awaited<ReturnType<WaiterStore['countByNode']>>> {
+  const candidates = matching(waits, {
+    filter,
+    after: null,
+    bornBefore: await bornBefore(store, filter),
+    most: COUNT_SCAN,
+  });
+  const counts = new Map<string | null, number>();
+  for (const { row } of await readPending(store, candidates)) {
+    if (!onNode(filter, row)) continue;
+    const { nodeId } = row.command;
+    counts.set(nodeId, (counts.get(nodeId) ?? 0) + 1);
+  }
+  return { counts, complete: candidates.length < COUNT_SCAN };
+}
+
+/** Lists the first waits of each group, and counts the waits of the group. `groupOf`: returns the group of a wait. */
+async function summarize(
+  { store, waits }: Listing,
+  groups: readonly string[],
+  { first, groupOf }: { readonly first: number; readonly groupOf: (wait: LocalWait) => string },
+): Promise<readonly CountedScan[]> {
+  const found = new Map<string, LocalWait[]>(groups.map((group) => [group, []]));
+  for (const wait of waits.listed()) found.get(groupOf(wait))?.push(wait);
+  const all = [...found.values()].flat();
+  const read = new Map((await readWaits(store, all)).map((row, i) => [all[i], row]));
+  return groups.map((group) => {
+    const rows = (found.get(group) ?? []).flatMap((wait) => read.get(wait) ?? []);
+    const shown = rows.slice(0, first);
+    const next = rows.length > shown.length ? (shown.at(-1)?.position ?? null) : null;
+    return { total: rows.length, scan: { rows: shown, next, gaps: [] } };
+  });
+}
+
+type Search = {
+  readonly filter: WaiterFilter;
+  readonly after: Position | null;
+  readonly bornBefore: number;
+  readonly most: number;
+};
+
+/** Returns the latest time at which a wait may have begun to match the filter, by the time of Redis. */
+async function bornBefore(store: Store, { minAgeMs }: WaiterFilter): Promise<number> {
+  return minAgeMs === null ? Infinity : (await lookAtNodes({ store }, HOME)).now - minAgeMs;
+}
+
+/** Returns at most `most` waits that match the filter. The `nodeId` of the filter is not compared here. */
+function matching(waits: LocalWaits, { filter, after, bornBefore, most }: Search): readonly LocalWait[] {
+  const { userId, clientId, callerNodeId } = filter;
+  const found: LocalWait[] = [];
+  for (const wait of waits.listed()) {
+    const { key, request, listed } = wait;
+    if (!listed || listed.waiter.createdAt > bornBefore) continue;
+    if (userId !== null && key.userId !== userId) continue;
+    if (clientId !== null && key.clientId !== clientId) continue;
+    if (callerNodeId !== null && request.callerNodeId !== callerNodeId) continue;
+    if (after && comparePositions(listed.position, after) <= 0) continue;
+    found.push(wait);
+    if (found.length === most) break;
+  }
+  return found;
+}
+
+function onNode({ nodeId }: WaiterFilter, { command }: PendingWait): boolean {
+  return nodeId === null || command.nodeId === nodeId;
+}
+
+/** The most commands that one pipeline reads. */
+const READ_BATCH = 500;
+
+/** A wait and its position in listings. */
+type ListedWait = { readonly row: PendingWait; readonly position: Position };
+
+/**
+ * Reads the commands of waits as they are now. Returns one answer for each wait, in order. The answer is null if the
+ * wait is not registered yet, or if the command has reached the stage that the caller waits for, because the reply is
+ * then on its way.
+ */
+function readWaits(store: Store, waits: readonly LocalWait[]): Promise<readonly (ListedWait | null)[]> {
+  const asked = waits.map((wait) => ({ userId: wait.key.userId, wait }));
+  return scattered(store, asked, {
+    most: READ_BATCH,
+    async ask(partition, some) {
+      const replies = await store.read(some.map(({ wait }) => readOfLive(store, partition, wait.key)));
+      return some.map(({ wait }, i) => {
+        const command = decodeLive(replies[i]);
+        if (!wait.listed || !command) return null;
+        const { waiter, position } = wait.listed;
+        return satisfied(waiter.waitFor, command) ? null : { row: { waiter, command }, position };
+      });
+    },
+  });
+}
+
+/** Reads waits as `readWaits` does, without those that are over. */
+async function readPending(store: Store, waits: readonly LocalWait[]): Promise<readonly ListedWait[]> {
+  return (await readWaits(store, waits)).filter((wait) => wait !== null);
+}

@@ -1,4 +1,0 @@
--- class: grow
-acts['test-fail'] = function()
-  return call('INCR', key('node', 'x'), 'too', 'many')
-end
