@@ -33,7 +33,7 @@ function json(value: unknown): string {
 }
 
 /** A value that is JSON already. */
-class JsonPart {
+export class JsonPart {
   readonly text: string;
 
   constructor(text: string) {
