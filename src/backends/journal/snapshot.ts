@@ -78,7 +78,7 @@ function walk(parts: SnapshotParts, records: ActWriter): Generator<void> {
   const { ledger, history } = tables;
   const { messages, links } = history.tables;
   records.begin(now());
-  writeFloors(tables, records);
+  writeFloors(tables, records, history.lastAt);
   for (const [hash, until] of tickets) records.add('ticket', hash, until);
   for (const list of [messages.byAge, links.byAge]) list.cursor = list.first;
   const [until, linksUntil] = [messages.byAge.last?.at ?? 0, links.byAge.last?.at ?? 0];
@@ -90,15 +90,15 @@ function walk(parts: SnapshotParts, records: ActWriter): Generator<void> {
     yield* others(parts, records);
     records.begin(now());
     // Again: streams that ended before their rows were written are in no record, but their numbers must not return.
-    writeFloors(tables, records);
+    writeFloors(tables, records, 0);
     records.add('complete');
   })();
 }
 
-/** Writes the numbers below which nothing new is numbered, and the time of the latest row. */
-function writeFloors({ history, connections }: MemoryTables, records: ActWriter): void {
+/** Writes the numbers below which nothing new is numbered, and the time before which no new row is retained. */
+function writeFloors({ history, connections }: MemoryTables, records: ActWriter, lastAt: number): void {
   const { messages, links } = history.tables;
-  records.add('floors', messages.seqFloor, links.seqFloor, connections.lastEpoch, history.lastAt);
+  records.add('floors', messages.seqFloor, links.seqFloor, connections.lastEpoch, lastAt);
 }
 
 function* commands({ tables: { ledger }, now }: SnapshotParts, records: ActWriter, end: number): Generator<void> {
