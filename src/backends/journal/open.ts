@@ -435,7 +435,7 @@ class Snapshots {
       await directory.removeBefore(number);
       this.#from = number;
       this.lastAt = clock.now();
-      memory.log.info({ ...report }, 'a snapshot was written');
+      memory.log.debug({ ...report }, 'a snapshot was written');
     } catch (error) {
       this.#notBefore = clock.monotonic() + RETRY_MS;
       memory.log.warn({ err: error }, 'a snapshot could not be written; the journal goes on');
