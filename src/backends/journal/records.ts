@@ -14,6 +14,8 @@ const FIELD_BYTE = 0x1f;
 
 /** The payload number of a payload that is null. */
 const NONE = -1;
+/** The payload number of a row, in a snapshot, whose payload is the result of its command. */
+export const RESULT = -2;
 
 /** A record as it is read: the time of the act, its facts and their arguments one after another, and the payloads. */
 export type ReadAct = {

@@ -23,7 +23,16 @@ import { MemoryTransaction, traceOf, type AddedRequest } from '../memory/command
 import type { MarkShard } from '../memory/commands-marks.ts';
 import type { Gap, StreamHead } from '../memory/history-rows.ts';
 import { Entry } from '../memory/ledger.ts';
-import { Interned, NEW_COMMAND, applyDifference, readActs, unpackId, versionOf, type ReadAct } from './records.ts';
+import {
+  Interned,
+  NEW_COMMAND,
+  RESULT,
+  applyDifference,
+  readActs,
+  unpackId,
+  versionOf,
+  type ReadAct,
+} from './records.ts';
 
 type Difference = readonly unknown[];
 type PackedBinding = readonly [nodeId: string, instanceId: string, epoch: number];
@@ -57,7 +66,11 @@ class Arguments {
   }
 
   payload(): JsonText | null {
-    return this.#payloads[this.next<number>()] ?? null;
+    return this.payloadOf(this.next<number>());
+  }
+
+  payloadOf(place: number): JsonText | null {
+    return this.#payloads[place] ?? null;
   }
 }
 
@@ -303,12 +316,15 @@ export class Replay {
   }
 
   #row(given: Arguments): void {
-    const { commandId } = this.#key;
+    const entry = this.#find();
+    // The same text as that of the command, so that it is in memory once.
+    const commandId = entry?.commandId ?? this.#key.commandId;
     const [kind, instanceId] = [given.next<MessageKind>(), given.next<string | null>()];
     const packed = given.next<string | readonly [string] | null>();
-    const payload = given.payload();
+    const place = given.next<number>();
+    const payload = place === RESULT ? (entry?.result ?? null) : given.payloadOf(place);
     const [spill, error] = [given.next<PayloadRef | null>(), given.next<TerminalError | null>()];
-    const trace = given.next<readonly [string | null, string | null] | null>();
+    const [traceId, parentSpanId] = given.next<readonly [string | null, string | null] | null>() ?? [null, null];
     const seq = given.next<number>();
     const id = packed === null ? {} : { id: unpackId(commandId, packed) };
     const part = {
@@ -318,18 +334,13 @@ export class Replay {
       error,
       ...id,
     };
-    // In a snapshot, the row may be of an earlier command with the same id.
-    const entry = this.#inSnapshot ? null : this.#find();
-    const [traceId, parentSpanId] = trace ?? [null, null];
-    const about = entry ?? {
-      commandId,
-      trace: traceOf({ ...NEW_COMMAND, traceId, parentSpanId }),
-      head: this.#head(this.#key),
-    };
     const { history } = this.#tables;
-    // Each table of a snapshot begins with its oldest row again, and has only rows that had not expired.
+    const trace = traceOf({ ...NEW_COMMAND, traceId, parentSpanId });
+    const about = { commandId, trace, head: this.#head(this.#key) };
+    // Each table of a snapshot begins with its oldest row again, and has only rows that had not expired. A row in it may
+    // be of an earlier command with the same id, so it takes no trace from the command.
     if (this.#inSnapshot) history.tables.messages.addOfCommand(about, part, this.#at, seq);
-    else history.keep(about, part, this.#at, seq);
+    else history.keep(entry ?? about, part, this.#at, seq);
   }
 
   #head({ userId, clientId }: ClientKey): StreamHead {

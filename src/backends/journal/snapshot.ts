@@ -10,7 +10,7 @@ import type { MemoryTables } from '../memory/backend.ts';
 import type { Row, RowList, Stream } from '../memory/history-row.ts';
 import type { Entry } from '../memory/ledger.ts';
 import type { BatchFile, OpenFile } from './files.ts';
-import { ActWriter, NEW_COMMAND, differenceOf, packId } from './records.ts';
+import { ActWriter, NEW_COMMAND, RESULT, differenceOf, packId } from './records.ts';
 
 /** How long a slice may take, in milliseconds. Writing a batch follows the slice. */
 const SLICE_MS = 2;
@@ -85,8 +85,8 @@ function walk(parts: SnapshotParts, records: ActWriter): Generator<void> {
   const end = ledger.nextPlace;
   return (function* () {
     yield* commands(parts, records, end);
-    yield* rows(messages.byAge, until, records);
-    yield* rows(links.byAge, linksUntil, records);
+    yield* rows(messages.byAge, until, parts, records);
+    yield* rows(links.byAge, linksUntil, parts, records);
     yield* others(parts, records);
     records.begin(now());
     // Again: streams that ended before their rows were written are in no record, but their numbers must not return.
@@ -123,21 +123,26 @@ function writeEntry(entry: Entry, records: ActWriter, at: number): void {
   records.addOf(entry, 'entry', differenceOf(NEW_COMMAND, command, at), marked ? 1 : 0, ...texts, ...more);
 }
 
-function* rows(list: RowList, until: number, records: ActWriter): Generator<void> {
+function* rows(
+  list: RowList,
+  until: number,
+  { tables: { ledger } }: SnapshotParts,
+  records: ActWriter,
+): Generator<void> {
   const told = new Set<Stream>();
   while (list.cursor) {
     for (let count = 0; list.cursor && count < STEP; count++) {
       const row: Row = list.cursor;
       // Later rows are in the journal. If some have the same time, they are in both, which their numbers tell.
       list.cursor = row.at <= until ? row.after : null;
-      if (row.at <= until) writeRow(row, records);
+      if (row.at <= until) writeRow(row, ledger, records);
       if (row.stream.evictedAt > -Infinity && !told.has(row.stream)) writeGapOf(row.stream, records, told);
     }
     yield;
   }
 }
 
-function writeRow(row: Row, records: ActWriter): void {
+function writeRow(row: Row, ledger: MemoryTables['ledger'], records: ActWriter): void {
   // Rows have these members as getters, which a spread would leave out.
   const { userId, clientId, commandId, suffix, traceId, parentSpanId, link } = row.content;
   const { id, kind, instanceId, payload, spill, error } = row.content;
@@ -146,7 +151,9 @@ function writeRow(row: Row, records: ActWriter): void {
   if (ofCommand && traceId === null && parentSpanId === null) {
     const packed = id === `${commandId}:${kind}` ? null : packId(commandId, id);
     const key = { userId, clientId, commandId };
-    records.addOf(key, 'row', kind, instanceId, packed, records.payload(payload), spill, error, null, row.seq);
+    const isResult = kind === 'result' && payload !== null && ledger.find(key)?.result === payload;
+    const place = isResult ? RESULT : records.payload(payload);
+    records.addOf(key, 'row', kind, instanceId, packed, place, spill, error, null, row.seq);
     return;
   }
   const ids = { id, userId, suffix, kind, clientId, instanceId, commandId, traceId, parentSpanId };
