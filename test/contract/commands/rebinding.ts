@@ -70,6 +70,24 @@ export function rebinding(bench: () => Bench): void {
       });
     });
 
+    it('keeps what a move changed, although a dispatch that changed nothing came before it', async () => {
+      const { dispatch, rebind, settle } = bench().backend.commands;
+      await openNode(bench());
+      await bind();
+      await dispatched(bench(), 'c1');
+      expect(await dispatch(keyFor('c1'), BOUND, 'another')).toEqual({ kind: 'skip' });
+      await rebind(ALICE, { ...BOUND, nodeId: 'n2', epoch: 2 }, 'up');
+      const moved = await read(bench(), 'c1');
+      expect(moved).toMatchObject({ nodeId: 'n2', recoveredFromNodeId: 'n1' });
+      await settle(keyFor('c1'), { kind: 'cancel', reason: null, by: 'test' });
+      expect(await read(bench(), 'c1')).toEqual({
+        ...moved,
+        version: (moved?.version ?? 0) + 1,
+        cancelRequestedAt: bench().now(),
+        reason: 'cancel requested by test',
+      });
+    });
+
     it('records from which node a command was taken over, whether its link was closed before or not', async () => {
       await bind();
       for (const id of ['parked', 'replaced']) await admit(id);

@@ -87,7 +87,13 @@ export class Entry implements HeldCommand {
   state(place = this.isNew ? '0' : this.#place): string {
     const { queuedOn, markedBy, forgetAt, resultIn, progress, queuedBytes } = this;
     const more = { queuedOn, markedBy, forgetAt, resultIn, progress, queuedBytes };
-    return stateText(this.command, { rev: this.isNew ? this.command.version : this.#rev + 1, place, ...more });
+    return stateText(this.command, { rev: this.#revAfter(), place, ...more });
+  }
+
+  /** An act that changes nothing writes nothing, so the next revision is left to the act that does. */
+  #revAfter(): number {
+    if (this.isNew) return this.command.version;
+    return this.isChanged ? this.#rev + 1 : this.#rev;
   }
 
   /** Returns the whole text of the record after the act. */
@@ -95,11 +101,13 @@ export class Entry implements HeldCommand {
     return this.state() + this.held.request;
   }
 
-  /** Returns the command as this process remembers it after the act. `place`: as Redis answered it; '' if it did not. */
+  /**
+   * Returns the command as this process remembers it after the act. `place`: as Redis answered it; '' if it did not.
+   */
   remembered(place: string): Held {
     const { held } = this;
     const state = this.isNew && place !== '' ? this.state(place) : this.state();
-    const params = this.isNew ? held.params : this.held.params;
-    return heldCommand({ state, request: held.request, waits: this.waits, params }, { request: held.texts.request });
+    const { request, params } = held;
+    return heldCommand({ state, request, waits: this.waits, params }, { request: held.texts.request });
   }
 }
