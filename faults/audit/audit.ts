@@ -18,8 +18,8 @@ export type Audit = {
 
 export type AuditOptions = SnapshotOptions & {
   /**
-   * Whether the share `marks` may have been used up. If so, a name may stand for an id that the relay made and that has no
-   * mark, so marks that are missing are not found. Default false.
+   * Whether the share `marks` may have been used up. If so, a name may stand for an id that the relay made and that has
+   * no mark, so marks that are missing are not found. Default false.
    */
   readonly marksRanOut?: boolean;
 };
@@ -51,8 +51,8 @@ const META = ['store', 'schema', 'partitions', 'floor', 'watched', 'epoch', 'cou
 const SHARE_OF_SPAN: Readonly<Record<string, string>> = { n: 'm', r: 'r' };
 
 /**
- * Compares the amounts of shares: of each span and of each user with what is there, and each sum with the amounts that it
- * is the sum of. The total of a share is the sum over its users.
+ * Compares the amounts of shares: of each span and of each user with what is there, and each sum with the amounts that
+ * it is the sum of. The total of a share is the sum over its users.
  */
 function auditShares({ hashes }: Snapshot, differences: Differences, shares: Shares): void {
   const meta = hashes('meta').get('') ?? new Map<string, string>();

@@ -210,7 +210,8 @@ function auditReservations({ hashes, zsets }: Snapshot, differences: Differences
   differences.members('scopes', { has: zsets('scopes').get(''), should: scopes });
   differences.members('connectdue', { has: zsets('connectdue').get(''), should: unconnected });
   const due = zsets('scopedue').get('') ?? new Map<string, number>();
-  // A scope's time may be too early, and a scope without reservations stays: the next search for due commands mends both.
+  // A scope's time may be too early, and a scope without reservations stays: the next search for due commands mends
+  // both.
   for (const [sh, own] of reserved) {
     const first = Math.min(...own.values());
     const at = due.get(sh);
@@ -325,8 +326,8 @@ function auditNames({ zsets, now }: Snapshot, differences: Differences, { spans,
     put(admitted, String(Number(admittedAt) - (Number(admittedAt) % HOUR_MS)), member, Number(admittedAt));
   differences.keys('admitted', { has: zsets('admitted'), should: admitted }, (_, member, has, should) => {
     const window = windowOf(member.slice(0, 22));
-    // The name of a command that is gone stays for a while. It is removed so late that a command's record is gone by then,
-    // except if no node ran for a while.
+    // The name of a command that is gone stays for a while. It is removed so late that a command's record is gone by
+    // then, except if no node ran for a while.
     if (should === undefined) return window === Infinity || (has ?? 0) + window <= now;
     return has === undefined && should + LIFE_MS + window <= now;
   });

@@ -1,4 +1,6 @@
-/** Audits history: the heads of streams against their blocks, the places of commands' rows against the rows, and sums. */
+/**
+ * Audits history: the heads of streams against their blocks, the places of commands' rows against the rows, and sums.
+ */
 import { createHash } from 'node:crypto';
 import type { Differences, Shares } from './differences.ts';
 import type { Entry, Snapshot } from './snapshot.ts';
@@ -163,8 +165,8 @@ function auditPlaces(snapshot: Snapshot, differences: Differences, streams: read
       differences.members(key, { has: has.get(commandId), should: should.get(commandId) }, (_place, place, row) => {
         // A place goes with its span, which may be before its row goes with its stream.
         if (place === undefined && row !== undefined) return full.has(`${uh}\0${commandId}`) || !hasSpan(own, row, now);
-        // A row that is removed because of its age leaves its place to the span. So does a row beyond the first hundreds
-        // that one act removes to make room.
+        // A row that is removed because of its age leaves its place to the span. So does a row beyond the first
+        // hundreds that one act removes to make room.
         const span = own.findLast(({ start }) => start <= (place ?? 0));
         return span === undefined || (place ?? 0) <= Math.max(now - retentionOf(span), droppedAt);
       });

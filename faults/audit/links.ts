@@ -105,8 +105,8 @@ function auditContexts({ hashes, zsets }: Snapshot, differences: Differences): v
 }
 
 /**
- * Checks that each message that has a mark was counted. More messages are counted than have marks: marks expire, and the
- * record of a command stands for the marks of its ends.
+ * Checks that each message that has a mark was counted. More messages are counted than have marks: marks expire, and
+ * the ends of a command are known by its record, not by marks.
  */
 function auditSeen({ hashes, strings }: Snapshot, differences: Differences): void {
   const marked = new Map<string, number>();

@@ -28,7 +28,8 @@ function auditSessions({ hashes, zsets, now }: Snapshot, differences: Difference
     put(names, row.get('site') ?? '', member, 0);
     put(ends, row.get('site') ?? '', member, Number(row.get('forgetAt')));
   }
-  // A session that is due to be forgotten may have expired before the next act on its site removes it from the listings.
+  // A session that is due to be forgotten may have expired before the next act on its site removes it from the
+  // listings.
   const due = (site: string, member: string): boolean => (zsets('sessionends').get(site)?.get(member) ?? 0) <= now;
   const gone = (site: string, member: string, _has?: number, should?: number): boolean =>
     should === undefined && due(site, member);

@@ -15,7 +15,9 @@ export type Probed = z.infer<typeof PROBED>;
 /** A window of this length in which the thread used at most IDLE_CPU_MS of CPU counts as idle, in milliseconds. */
 const WINDOW_MS = 8;
 const IDLE_CPU_MS = 0.4;
-/** The number of idle windows in a row after which the thread counts as idle: an answer of a store may be on its way. */
+/**
+ * The number of idle windows in a row after which the thread counts as idle: an answer of a store may be on its way.
+ */
 const IDLE_WINDOWS = 2;
 
 type CostProbe = {

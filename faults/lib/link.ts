@@ -2,7 +2,9 @@
 import { WebSocket } from 'ws';
 import { SUBPROTOCOL } from '../../src/protocol/frames.ts';
 
-/** The first frame of a link. Without `clientId` the link belongs to a caller. `payload`: the JSON text of the hello. */
+/**
+ * The first frame of a link. Without `clientId` the link belongs to a caller. `payload`: the JSON text of the hello.
+ */
 export type Hello = {
   readonly token: string;
   readonly clientId?: string;

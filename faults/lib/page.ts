@@ -5,7 +5,9 @@ import { format, resolveConfig } from 'prettier';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
-/** Returns the text with a new part between the markers of this name. Throws unless both markers occur once, in order. */
+/**
+ * Returns the text with a new part between the markers of this name. Throws unless both markers occur once, in order.
+ */
 export function replacePart(text: string, name: string, part: string): string {
   const { begin, from, to } = placeOf(text, name);
   return `${text.slice(0, from)}${begin}\n\n${part.trim()}\n\n${text.slice(to)}`;

@@ -1,6 +1,7 @@
 /**
- * Runs a relay in its own process, over the Redis in its settings or else in direct mode. The parent can move its clock, and read what its event loop, its heap
- * and its log did. Arguments: the options as JSON (`relay.ts`). Needs --expose-gc.
+ * Runs a relay in its own process, over the Redis in its settings or else in direct mode. The parent can move its
+ * clock, and read what its event loop, its heap and its log did. Arguments: the options as JSON (`relay.ts`). Needs
+ * --expose-gc.
  */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';

@@ -1,6 +1,6 @@
 /**
- * Lists mutants of the judges of hostile runs: copies of the programs that each lack one verdict. `npm run mutants` shows
- * that tests notice each missing verdict, so a green run of these programs proves something.
+ * Lists mutants of the judges of hostile runs: copies of the programs that each lack one verdict. `npm run mutants`
+ * shows that tests notice each missing verdict, so a green run of these programs proves something.
  */
 import type { GuardMutant } from './mutant.ts';
 

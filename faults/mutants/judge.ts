@@ -58,8 +58,8 @@ export async function failsUnharmed(mutants: readonly GuardMutant[], source?: st
 }
 
 /**
- * Copies the tests to the copy, except for files with a mutant that are there already, and runs them in it, up to the first
- * failing test. Test files that cannot be loaded prove nothing about the guard.
+ * Copies the tests to the copy, except for files with a mutant that are there already, and runs them in it, up to the
+ * first failing test. Test files that cannot be loaded prove nothing about the guard.
  */
 async function failingTests(
   files: readonly string[],

@@ -48,8 +48,8 @@ function readUser(flag: string, text: string | undefined, faults: string[]): str
 }
 
 /**
- * Returns the secret that signs `what`: the configured one, or the one that a trial has kept. Throws UsageError with all
- * `faults`, or if there is no secret.
+ * Returns the secret that signs `what`: the configured one, or the one that a trial has kept. Throws UsageError with
+ * all `faults`, or if there is no secret.
  */
 function secretFor(what: string, { generated, auth }: Config, faults: readonly string[], { env }: Io): string {
   if (generated && faults.length === 0) return keptSecret(env);

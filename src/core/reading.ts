@@ -1,6 +1,6 @@
 /**
  * The reads of one GraphQL document from a store: remembers what was read for other fields of the document, bounds the
- * loads in progress, and refuses further reads once nobody waits for the answer.
+ * loads in progress, and refuses further reads once no requester waits for the answer.
  */
 import { CallboardError } from './errors.ts';
 import { READING_BYTES, ROWS_LOADED_TOGETHER } from './limits.ts';
@@ -29,12 +29,12 @@ export class DocumentReading {
     this.#loads = loads;
   }
 
-  /** Whether nobody waits for the answer any more. */
+  /** Whether no requester waits for the answer any more. */
   get aborted(): boolean {
     return this.#ended || this.#signal?.aborted === true;
   }
 
-  /** Throws `store_unavailable` if nobody waits for the answer any more. Stores call it before each read. */
+  /** Throws `store_unavailable` if no requester waits for the answer any more. Stores call it before each read. */
   check(): void {
     if (this.aborted) throw new CallboardError('store_unavailable', 'The answer is no longer awaited.');
   }

@@ -245,8 +245,9 @@ function stageSender(writer: FrameWriter, { ref, stages }: Invoke | Await): OnSt
 }
 
 /**
- * Returns the function that sends progress; undefined if the request has no `progress`. A report that finds the caller's
- * socket behind is dropped: the caller sees the gap in the numbers, and its answers do not wait behind progress.
+ * Returns the function that sends progress; undefined if the request has no `progress`. A report that finds the
+ * caller's socket behind is dropped: the caller sees the gap in the numbers, and its answers do not wait behind
+ * progress.
  */
 function progressSender(writer: FrameWriter, { ref, progress }: Invoke | Await): CallerSide['onProgress'] {
   if (progress !== true) return undefined;

@@ -318,7 +318,10 @@ const JSON_SCALAR = 'JSON';
 
 type Misfit = { readonly path: string; readonly says: string };
 
-/** Returns the error of the first large variable that does not fit its type. Null: errors of all others are cheap to print. */
+/**
+ * Returns the error of the first large variable that does not fit its type. Null: errors of all others are cheap to
+ * print.
+ */
 function firstMisfit(schema: GraphQLSchema, operation: OperationDefinitionNode, given: Variables): GraphQLError | null {
   for (const node of operation.variableDefinitions ?? []) {
     const type = typeFromAST(schema, node.type);

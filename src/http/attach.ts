@@ -1,6 +1,7 @@
 /**
- * Serves the relay's base path in an HTTP server that belongs to the program around it. Of that server's events it takes
- * those of requests below the base path, before any listener of the program; all else reaches the program as before.
+ * Serves the relay's base path in an HTTP server that belongs to the program around it. Of that server's events it
+ * takes those of requests below the base path, before any listener of the program; all else reaches the program as
+ * before.
  */
 import { IncomingMessage, ServerResponse, type Server } from 'node:http';
 import { Server as HttpsServer } from 'node:https';
@@ -28,8 +29,8 @@ const CLOSE_MS = 1_000;
 type AskedToUpgrade = { shouldUpgradeCallback?: (request: IncomingMessage) => boolean };
 
 /**
- * Passes the requests and upgrades below `basePath` to the handler. Throws `invalid_argument` for a base path that is the
- * root or no path, and on a Node.js that cannot leave the upgrades of others alone.
+ * Passes the requests and upgrades below `basePath` to the handler. Throws `invalid_argument` for a base path that is
+ * the root or no path, and on a Node.js that cannot leave the upgrades of others alone.
  */
 export function attachHandler(server: HostServer, handler: RequestHandler, basePath: string): Attachment {
   if (!/^(\/[^/?#\s]+)+$/.test(basePath)) fail('invalid_argument', 'basePath: expected a path such as /relay.');
@@ -135,7 +136,10 @@ function interceptEvents(server: HostServer, take: (event: string, values: reado
   };
 }
 
-/** Lets the server accept the upgrades of the relay, and those of the program as before. Returns a function that ends it. */
+/**
+ * Lets the server accept the upgrades of the relay, and those of the program as before. Returns a function that ends
+ * it.
+ */
 function takeUpgrades(server: HostServer & AskedToUpgrade, isOwn: (request: IncomingMessage) => boolean): () => void {
   const asked = server.shouldUpgradeCallback;
   if (!asked) fail('invalid_argument', 'Use Node 24.9 or newer to attach a relay to a server.');

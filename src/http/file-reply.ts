@@ -1,6 +1,6 @@
 /**
- * Serves files and pages: those of the console at `/console/`, the browser libraries, the page at `/`, and the reference
- * of the REST routes, which is built from the OpenAPI document.
+ * Serves files and pages: those of the console at `/console/`, the browser libraries, the page at `/`, and the
+ * reference of the REST routes, which is built from the OpenAPI document.
  */
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';

@@ -240,8 +240,8 @@ export class Sockets {
   }
 
   /**
-   * Called when a socket no longer counts here: its link was welcomed and counts in the shares instead, or it belongs to
-   * another program.
+   * Called when a socket no longer counts here: its link was welcomed and counts in the shares instead, or it belongs
+   * to another program.
    */
   released(socket: Socket): void {
     this.#forget(socket);

@@ -213,8 +213,8 @@ type CallStream = {
 };
 
 /**
- * Prepares the event stream of a call. It opens when the wait begins: until then, a refusal is an ordinary response with
- * its status. Its events are `admitted`, `progress` with the number of the report as its id, and `answer` with the
+ * Prepares the event stream of a call. It opens when the wait begins: until then, a refusal is an ordinary response
+ * with its status. Its events are `admitted`, `progress` with the number of the report as its id, and `answer` with the
  * status and the body that the response would have had. Null if the node serves no streams. Throws `rate_limited` if
  * the requester has too many, and `draining`.
  */
@@ -288,7 +288,8 @@ type Reading = Pick<Route, 'inputs' | 'bodyAs' | 'bodyShape'>;
 type Variables = Record<string, unknown>;
 
 /**
- * Reads the variables, as resolvers receive them, and every fault of a request. `defaulted`: the variables that the request left to their defaults.
+ * Reads the variables, as resolvers receive them, and every fault of a request. `defaulted`: the variables that the
+ * request left to their defaults.
  */
 function readVariables(reading: Reading, parts: RequestParts) {
   const faults = collectFaults();

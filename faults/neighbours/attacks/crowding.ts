@@ -145,7 +145,9 @@ async function takeAll(
   }
 }
 
-/** Fills three shares in the name of one account. Resolves when each was refused, and goes on until the attack is over. */
+/**
+ * Fills three shares in the name of one account. Resolves when each was refused, and goes on until the attack is over.
+ */
 async function fillShares(context: AttackContext, account: string): Promise<void> {
   const { site, count } = context;
   const token = await freshToken(account);

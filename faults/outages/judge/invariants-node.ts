@@ -11,8 +11,8 @@ const RSS_MAX = 512 * MIB;
 /** The maximum growth of a relay's memory, in bytes per minute. */
 const SLOPE_MAX_PER_MINUTE = MIB;
 /**
- * The growth that says nothing, in bytes. The resident memory of a relay whose heap is flat (`npm run soak -- --shared`)
- * varies by this much.
+ * The growth that says nothing, in bytes. The resident memory of a relay whose heap is flat (`npm run soak --
+ * --shared`) varies by this much.
  */
 const NOISE = 3 * MIB;
 /** One minute in nanoseconds, the unit of the logs. */

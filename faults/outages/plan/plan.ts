@@ -13,8 +13,8 @@ import type { PromiseName } from '../judge/promises.ts';
  * - `hole`, `reset`, `half-open`, `drop-reply`, `slow`, `slices`: faults of the connections from one relay to Redis.
  * `all-holes`: a black hole for all relays at once.
  * - `redis-break`: all connections to Redis break, and then, for each purpose, the next two connections at the command
- * whose number is the number of the fault; the first fault breaks at SUBSCRIBE. `relay-break`: a relay stops and starts,
- * and at its start the connection for commands breaks at that command, once.
+ * whose number is the number of the fault; the first fault breaks at SUBSCRIBE. `relay-break`: a relay stops and
+ * starts, and at its start the connection for commands breaks at that command, once.
  * - `redis-flap`: the connections of one relay to Redis break 300 times a minute. `redis-kills`: kill -9 of Redis and a
  * restart, 60 times a minute.
  * - `links-reset`: the connections of the clients break. `links-late`: the same, and the relays learn of it only after
@@ -99,8 +99,8 @@ export type Plan = {
    */
   readonly sentinel: boolean;
   /**
-   * The form of Redis, whose connections from all relays share proxies that count commands. Null: one Redis, with a proxy
-   * for each relay, or a sentinel.
+   * The form of Redis, whose connections from all relays share proxies that count commands. Null: one Redis, with a
+   * proxy for each relay, or a sentinel.
    */
   readonly form: RedisForm | null;
   /**

@@ -24,8 +24,8 @@ export type Proc = {
 };
 
 /**
- * How a process ended: its exit code, or the signal that ended it. `asked`: whether this program had killed it or asked it
- * to stop; null if it ended by itself.
+ * How a process ended: its exit code, or the signal that ended it. `asked`: whether this program had killed it or asked
+ * it to stop; null if it ended by itself.
  */
 export type ProcEnd = {
   readonly code: number | null;

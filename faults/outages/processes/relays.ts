@@ -75,7 +75,10 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
   };
 }
 
-/** The time that further connections to sentinels, a cluster or TLS take to open after a relay is ready, in milliseconds. */
+/**
+ * The time that further connections to sentinels, a cluster or TLS take to open after a relay is ready, in
+ * milliseconds.
+ */
 const CONNECTIONS_MS = 1_000;
 
 async function boot(options: RelayOptions, port: number, count: number) {

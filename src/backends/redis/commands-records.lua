@@ -31,8 +31,8 @@ lib.commands_move = function(rec, changes, removed)
   set(key('client', rec.ch), 's' .. rec.id, lib.commands_state(rec))
 end
 
--- Posts a waiting command to a node with its whole record, so that the node can decide the next act on it without a read
--- (see commands/held.ts).
+-- Posts a waiting command to a node with its whole record, so that the node can decide the next act on it without a
+-- read (see commands/held.ts).
 lib.commands_offer = function(rec, node)
   lib.nodes_post(node, 'command', { state = lib.commands_state(rec), request = rec.request, waits = rec.waits or nil })
 end
@@ -86,8 +86,8 @@ lib.commands_running = function(stage) return not lib.commands_undispatched(stag
 
 -- library: lib-record
 -- Reads and writes the record of a command for the few acts that move many commands at once. commands/record.ts has the
--- same text and says what its fields are: those of the state (`rev` to `queuedBytes`), and then those of the request. Each
--- field is followed by a NUL. In a table an absent field is false.
+-- same text and says what its fields are: those of the state (`rev` to `queuedBytes`), and then those of the request.
+-- Each field is followed by a NUL. In a table an absent field is false.
 
 lib.record_names = {}
 for name in string.gmatch([[
@@ -191,8 +191,8 @@ end
 
 -- library: lib-ended
 -- Stores and reads ended commands. Their records and results are in keys by user and span of time (see lib-spans).
--- A span of records is half as long as the idempotency window. Each record says when it is forgotten. From then on it
--- is ignored, although it stays in Redis until its span is removed.
+-- A span of records is half as long as the idempotency window. Each record says when it is forgotten. After
+-- that time it is ignored, although it stays in Redis until its span is removed.
 -- needs: lib-spans
 
 -- Counts the ended commands whose records are not forgotten yet. The count is exact to the second.

@@ -207,8 +207,8 @@ end
 -- needs: lib-history, lib-history-spans
 
 -- Opens a stream, and the span for the places of its rows, unless they are open. `member`: the stream's name in
--- `streamgone`; `limits`: retentionMs, streamMessages, streamsPerUser; `at`: the time of the call. Returns after how many
--- milliseconds the places expire.
+-- `streamgone`; `limits`: retentionMs, streamMessages, streamsPerUser; `at`: the time of the call. Returns after how
+-- many milliseconds the places expire.
 lib.history_prepare = function(member, limits, at)
   now = at
   limits.userId, limits.suffix, limits.uh, limits.sth = string.match(member, '^(.*)%z(.*)%z(.*)%z(.*)$')

@@ -86,7 +86,10 @@ async function getScopes(store: Store, scopeIds: readonly string[]): Promise<rea
 
 type ScopePlace = { readonly partition: number; readonly scopeId: string };
 
-/** Returns the place of each scope that the indexes name. `found`: the replies to the reads of the indexes, by partition. */
+/**
+ * Returns the place of each scope that the indexes name. `found`: the replies to the reads of the indexes, by
+ * partition.
+ */
 function placesIn(found: readonly (readonly Reply[])[]): readonly ScopePlace[] {
   return found.flatMap((replies, partition) =>
     replies.flatMap((names) => listOf(names).map((name) => ({ partition, scopeId: String(name) }))),

@@ -114,7 +114,9 @@ function nameOf({ userId, clientId, commandId }: CommandKey): string {
 /** The waits of a node's callers. `list`: one text for each wait, as `waitText` makes it. */
 export type NodeWaits = { readonly node: string; readonly epoch: string; readonly list: readonly string[] };
 
-/** Encodes a wait: a letter (`a`: until the command is acknowledged, `c`: until it ends), and the number of the wait. */
+/**
+ * Encodes a wait: a letter (`a`: until the command is acknowledged, `c`: until it ends), and the number of the wait.
+ */
 export function waitText(waitFor: NewWaiter['waitFor'], number: string): string {
   return (waitFor === 'acknowledged' ? 'a' : 'c') + number;
 }

@@ -69,8 +69,8 @@ export type InvokeOptions = {
   readonly onStage?: (stage: WireStage) => void;
   /**
    * Receives the progress that the handler reports, in order, as it arrives. Only over a link. `onError` of the caller
-   * receives what this callback throws. Reports that come after the last one that arrived are not counted as missed: the
-   * outcome follows.
+   * receives what this callback throws. Reports that come after the last one that arrived are not counted as missed:
+   * the outcome follows.
    */
   readonly onProgress?: (progress: ProgressUpdate) => void;
   /** A signal that ends the wait, never the command. The promise then rejects with the signal's reason. */
@@ -78,9 +78,9 @@ export type InvokeOptions = {
 };
 
 /**
- * A report of progress. Nothing checks its value. `number` counts the reports of the handler, from 1; null if the client
- * does not number them. `missed`: how many reports between the previous one and this one did not arrive. An `await`
- * counts from the first one that arrives.
+ * A report of progress. Nothing checks its value. `number` counts the reports of the handler, from 1; null if the
+ * client does not number them. `missed`: how many reports between the previous one and this one did not arrive. An
+ * `await` counts from the first one that arrives.
  */
 export type ProgressUpdate = { readonly value: unknown; readonly number: number | null; readonly missed: number };
 
@@ -362,8 +362,8 @@ export type HttpCallerOptions = RelayRequestOptions & {
 type CommandRequest = Omit<RelayRequest, 'signal' | 'fault'> & { readonly handle: Handle };
 
 /**
- * Creates a caller over the relay's REST API. Each wait is one request. `onStage` and `onProgress` are never called. Throws TypeError for
- * an invalid URL or token.
+ * Creates a caller over the relay's REST API. Each wait is one request. `onStage` and `onProgress` are never called.
+ * Throws TypeError for an invalid URL or token.
  */
 export function createHttpCaller(options: HttpCallerOptions): Caller;
 export function createHttpCaller<A extends ActionSpecs>(options: HttpCallerOptions): ActionCaller<A>;

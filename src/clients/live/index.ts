@@ -1,6 +1,6 @@
 /**
- * Exports `callboard/live`, with which programs in browsers and Node follow a relay: any subscription, the connections of
- * clients, and one command. Rests on graphql-sse, which the program installs.
+ * Exports `callboard/live`, with which programs in browsers and Node follow a relay: any subscription, the connections
+ * of clients, and one command. Rests on graphql-sse, which the program installs.
  */
 import {
   LiveCommandUpdatesDocument,
@@ -88,8 +88,8 @@ export type ConnectionsOptions = Following & {
 };
 
 /**
- * How far a command has come. `progress` is what the client reported, as its report with this `number`; undefined and null
- * for any other update. `missed`: at least how many updates were lost since the previous one.
+ * How far a command has come. `progress` is what the client reported, as its report with this `number`; undefined and
+ * null for any other update. `missed`: at least how many updates were lost since the previous one.
  */
 export type CommandProgress = {
   readonly stage: WireStage;
@@ -114,8 +114,8 @@ export interface Live {
   /** Reads the connections of clients, and keeps them up to date. After a gap they are read again. */
   connections(options: ConnectionsOptions): Promise<void>;
   /**
-   * Follows one command to its end. The command may be admitted up to a minute later, so a program that begins before it
-   * invokes misses no progress; after that time the promise rejects with `not_found`.
+   * Follows one command to its end. The command may be admitted up to a minute later, so a program that begins before
+   * it invokes misses no progress; after that time the promise rejects with `not_found`.
    */
   command(
     command: Handle,
@@ -213,7 +213,8 @@ async function followConnections(live: Live, query: RunOperation, options: Conne
     {
       signal,
       onStatus(now) {
-        // Changes between the reading and the opening of the stream would be missed, so the rows are read when it is open.
+        // Changes between the reading and the opening of the stream would be missed, so the rows are read when it is
+        // open.
         if (now === 'live') void read();
         onStatus?.(now);
       },

@@ -1,6 +1,6 @@
 /**
- * Runs one GraphQL subscription as an event stream, with the client of graphql-sse. Opens the stream once. Callers decide
- * whether and when to open it again, because only they know what the missing events mean.
+ * Runs one GraphQL subscription as an event stream, with the client of graphql-sse. Opens the stream once. Callers
+ * decide whether and when to open it again, because only they know what the missing events mean.
  */
 import { createClient } from 'graphql-sse';
 
@@ -43,8 +43,8 @@ export class StreamFailure extends Error {
 }
 
 /**
- * Runs a subscription. Resolves when the relay has completed it. Rejects with StreamFailure if the relay refused it, was
- * not reached or the stream broke, and with the signal's reason when the signal is aborted.
+ * Runs a subscription. Resolves when the relay has completed it. Rejects with StreamFailure if the relay refused it,
+ * was not reached or the stream broke, and with the signal's reason when the signal is aborted.
  */
 export async function runStream(request: StreamRequest): Promise<void> {
   const { url, query, variables, token, signal, onOpen, onResult } = request;

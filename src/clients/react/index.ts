@@ -77,9 +77,9 @@ export type EndedInvocation<R> = Exclude<Invocation<R>, { readonly outcome: 'pen
 
 export type CallOptions = {
   /**
-   * Whether `progress` follows the reports of the client. Without `live` in the provider only a caller over a link brings
-   * them. With it, each running call has an event stream of its own; over HTTP/1.1 a browser has six connections to a
-   * relay. Default false.
+   * Whether `progress` follows the reports of the client. Without `live` in the provider only a caller over a link
+   * brings them. With it, each running call has an event stream of its own; over HTTP/1.1 a browser has six connections
+   * to a relay. Default false.
    */
   readonly progress?: boolean;
 };
@@ -129,7 +129,9 @@ export type UseActionOf<A extends ActionSpecs> = <N extends keyof A & string>(
   options?: CallOptions,
 ) => ActionCall<ParamsIn<A[N]>, ResultOf<A[N]>>;
 
-/** Returns `useAction` with the types of a contract: `createUseAction<typeof actions>()`. Only the client checks them. */
+/**
+ * Returns `useAction` with the types of a contract: `createUseAction<typeof actions>()`. Only the client checks them.
+ */
 export function createUseAction<A extends ActionSpecs>(): UseActionOf<A> {
   return (target, options) => useAction(target, options);
 }

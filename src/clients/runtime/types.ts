@@ -41,8 +41,9 @@ export type Call = {
   remainingMs(): number;
   /**
    * Reports progress as JSON: as evidence, and to callers that asked for it. Best effort: returns false when it was not
-   * sent (the command has ended, no link, over 1 MiB of unsent bytes in the socket, over 50 a second, not JSON, or larger
-   * than a frame). Callers see how many reports they missed. The last report is sent before the end whatever the rate.
+   * sent (the command has ended, no link, over 1 MiB of unsent bytes in the socket, over 50 a second, not JSON, or
+   * larger than a frame). Callers see how many reports they missed. The last report is sent before the end whatever the
+   * rate.
    */
   progress(value: unknown): boolean;
 };

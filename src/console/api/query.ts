@@ -192,8 +192,8 @@ export const brokenSince = signal<number | null>(null);
 export const missedEvents = signal(0);
 
 // Keeps the one event stream of this tab. The stream is closed while the tab is hidden or paused, and opened again
-// afterwards. A tab that gets no slot for a stream, or not its library, calls `onStale` regularly instead, so that the page
-// is read again.
+// afterwards. A tab that gets no slot for a stream, or not its library, calls `onStale` regularly instead, so that the
+// page is read again.
 
 /** The pauses before a broken stream is opened again, in milliseconds; the last one repeats. */
 const REOPEN_MS = [500, 1_000, 2_000, 5_000, 10_000];

@@ -71,10 +71,10 @@ export function createDeliveries(deps: Deps, dispatcher: Dispatcher) {
     result: (key: CommandKey) => commands.result(key),
     /**
      * Emits the current state first, and ends after the terminal one. Null if there is no such command, or if it
-     * belongs to another user. With `admittedWithinMs` a command that does not exist yet is waited for, so that a caller
-     * can subscribe before it invokes; the sequence then fails with `not_found` after this time. A command of another
-     * user is never found, and nothing else tells it from one that does not exist. The wait counts in the requester's
-     * share `waits`: throws `share_exceeded` or `store_full` beyond it.
+     * belongs to another user. With `admittedWithinMs` a command that does not exist yet is waited for, so that a
+     * caller can subscribe before it invokes; the sequence then fails with `not_found` after this time. A command of
+     * another user is never found, and nothing else tells it from one that does not exist. The wait counts in the
+     * requester's share `waits`: throws `share_exceeded` or `store_full` beyond it.
      */
     async updates(
       requester: Requester,
@@ -111,7 +111,7 @@ export function checkReason(reason: string | null): void {
   if (reason !== null && !hasAtMost(reason, MAX_REASON)) invalid('reason', `expected at most ${MAX_REASON} characters`);
 }
 
-/** How long a subscription waits for the admission of its command, and whose share it counts in meanwhile. */
+/** How long a subscription waits for the admission of its command, and in whose share the wait counts. */
 type AwaitedAdmission = { readonly withinMs: number; readonly holdings: Holdings };
 
 /**
@@ -184,7 +184,9 @@ function watch(
   return feed.subscription;
 }
 
-/** Counts the wait for an admission in the share `waits` until it is stopped. Calls `expired` when it takes too long. */
+/**
+ * Counts the wait for an admission in the share `waits` until it is stopped. Calls `expired` when it takes too long.
+ */
 function startWaiting({ clock }: Deps, { withinMs, holdings }: AwaitedAdmission, expired: () => void): Cancel {
   holdings.claim('waits', 1);
   let isWaiting = true;

@@ -45,8 +45,8 @@ const LIST_ITEMS = 10;
 /**
  * Creates the functions that compute the maximum cost of an operation before it runs. The cost follows from the costs
  * that the fields declare, from the rows that filters may scan, and from the requested sizes of lists: a page counts
- * what it selects of each row (the fields with the extension `perRow`) as often as it may have rows, and the rest once. A
- * cost that cannot be computed is Infinity. Of the requester, only one fact affects the cost: whether it is an
+ * what it selects of each row (the fields with the extension `perRow`) as often as it may have rows, and the rest once.
+ * A cost that cannot be computed is Infinity. Of the requester, only one fact affects the cost: whether it is an
  * administrator. Fields that only administrators may read cost others next to nothing.
  */
 export function createCosts(schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode) {

@@ -65,7 +65,8 @@ export function createDocuments(schema: GraphQLSchema) {
   };
   return {
     /**
-     * Returns the document of a text. Throws the text's syntax error, or an error about the limit that the text exceeds.
+     * Returns the document of a text. Throws the text's syntax error, or an error about the limit that the text
+     * exceeds.
      */
     parse: documentOf,
     /** Returns the faults of a document that `parse` returned; empty if it is valid. */

@@ -227,8 +227,8 @@ export function readDocument<T>(
 
 /**
  * Returns the answer, or rejects with `store_unavailable` after `ms` milliseconds. The cost of a query is bounded
- * before it runs, so only a slow store and the turns of others can delay its answer this long. A late answer is dropped,
- * and `reading` ends, so that the store is not read any further.
+ * before it runs, so only a slow store and the turns of others can delay its answer this long. A late answer is
+ * dropped, and `reading` ends, so that the store is not read any further.
  */
 function withinTime<T>(
   answer: MaybePromise<T>,

@@ -152,6 +152,7 @@ builder.subscriptionField('commandUpdates', (t) =>
     args: {
       ...commandArguments,
       admittedWithinMs: t.arg.int({
+        extensions: { minimum: ADMITTED_WITHIN_MS.min, maximum: ADMITTED_WITHIN_MS.max },
         description: `How long the command may not exist yet, 0 to ${ADMITTED_WITHIN_MS.max}; default 0. So a caller can subscribe before it invokes, and misses no progress. After this time the subscription fails with \`not_found\`. The wait counts in the share \`waits\`.`,
       }),
     },

@@ -24,8 +24,8 @@ import {
 } from './node-interface.ts';
 import { grantOf, SESSION_SIZE, SITE_SIZE } from './sites.ts';
 
-// Loads rows by the keys of their ids. Users, sessions, nodes and scopes are loaded with the access of the requester; for
-// the other kinds, access is checked before.
+// Loads rows by the keys of their ids. Users, sessions, nodes and scopes are loaded with the access of the requester;
+// for the other kinds, access is checked before.
 
 const itself = (id: string): string => id;
 const loadUser = loadBy(itself, ({ core, requester }, ids) => core.users.many(requester, ids));

@@ -412,9 +412,9 @@ const PARAMETERS_BEFORE_INFO = 3;
 const resolvers = new WeakMap<GraphQLField<unknown, unknown>, Resolves>();
 
 /**
- * Returns a resolver of a mutation that notes its outcome in the root value. The field's own resolver is replaced by one
- * that returns the noted outcome instead of resolving again. Null if the resolver needs `info`: it would fail here, and
- * must not be called again with `info`, because it may have had effects.
+ * Returns a resolver of a mutation that notes its outcome in the root value. The field's own resolver is replaced by
+ * one that returns the noted outcome instead of resolving again. Null if the resolver needs `info`: it would fail here,
+ * and must not be called again with `info`, because it may have had effects.
  */
 export function resolverOnce(field: GraphQLField<unknown, unknown>): Resolves | null {
   const { resolve } = ownResolver(field);

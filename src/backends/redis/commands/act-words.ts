@@ -1,4 +1,7 @@
-/** What an act on a command writes in Redis besides its record: rows of history, names, results, counters, and mailbox rows. */
+/**
+ * What an act on a command writes in Redis besides its record: rows of history, names, results, counters, and mailbox
+ * rows.
+ */
 import type { Command } from '../../../core/commands/command.ts';
 import type { AdmitRequest, Binding } from '../../../core/commands/stores.ts';
 import type { CommandMessage, MemberLimits } from '../../../core/commands/transaction.ts';
@@ -30,7 +33,9 @@ export const NO_LIMIT = 1e15;
 export type Remembered = {
   /** Keys of spans that are registered with their expiry. */
   readonly opened: Set<string>;
-  /** When the expiry of a stream was renewed last, by hash of the stream; and when the index by admission was trimmed. */
+  /**
+   * When the expiry of a stream was renewed last, by hash of the stream; and when the index by admission was trimmed.
+   */
   readonly renewed: Map<string, number>;
   /** The epochs of other nodes; '' for a node that is not attached. */
   readonly epochs: Map<string, string>;

@@ -14,7 +14,8 @@ import type {
 import type { TerminalError } from '../../../core/history/message.ts';
 import { type Fields, type Reply } from '../types.ts';
 /**
- * The fields of a record's state, which are those that change, in the order of its text (see lib-record in commands-records.lua).
+ * The fields of a record's state, which are those that change, in the order of its text (see lib-record in
+ * commands-records.lua).
  */
 export const STATE = [
   'rev',

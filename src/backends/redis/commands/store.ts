@@ -286,8 +286,8 @@ async function readResult(parts: CommandParts, key: CommandKey): Promise<JsonTex
 type Move = { readonly binding: Binding; readonly link: LinkMove };
 
 /**
- * Moves a client's queue in parts, one act for each part, so that a long queue does not block other calls. Commands that
- * were queued for another instance than the one that they name are ended.
+ * Moves a client's queue in parts, one act for each part, so that a long queue does not block other calls. Commands
+ * that were queued for another instance than the one that they name are ended.
  */
 async function rebind(parts: CommandParts, key: ClientKey, move: Move): Promise<RebindResult> {
   const { store } = parts;
@@ -297,11 +297,11 @@ async function rebind(parts: CommandParts, key: ClientKey, move: Move): Promise<
   let requeued = 0;
   for (let place: string | null = null; ;) {
     const reply = listOf(await store.act(partition, 'commands-rebind', [...args, place]));
-    const [queued, unfinished, orphaned, came, replaced] = reply;
+    const [queued, unfinished, orphaned, next, replaced] = reply;
     requeued += Number(queued);
     for (const commandId of listOf(replaced).map(String))
       await settle(parts, { ...key, commandId }, { kind: 'give_up', code: 'instance_replaced', instanceId: null });
-    place = typeof came === 'string' ? came : null;
+    place = typeof next === 'string' ? next : null;
     if (place === null)
       return {
         requeued,

@@ -32,8 +32,10 @@ export type ReadHash = { readonly slot: string; readonly key: string; readonly f
 
 type Write = { readonly start: readonly string[]; readonly words: string[]; index: string };
 type Sum = { sum: number; come: number; index: string };
-type Scope = Sum & { readonly key: string; readonly scope: string; limit: number; go: number };
-type Counted = Sum & { words: readonly string[] };
+/** `place`: the place among the scopes of the call, from 1. */
+type Scope = Sum & { readonly key: string; readonly scope: string; readonly place: number; limit: number; go: number };
+/** `place`: the place among the numbers of the call, from 0. */
+type Counted = Sum & { readonly place: number; words: readonly string[] };
 type Share = Sum & { readonly words: readonly string[]; readonly over: readonly [string, string] };
 type Waiting = { readonly slot: string; index: string; readonly words: string[] };
 type Stream = Pick<StreamOf, 'userId' | 'uh' | 'suffix'> & {
@@ -164,6 +166,7 @@ export class Tick {
     const held = this.#scopes.get(sh) ?? {
       key: this.key('reserved', sh),
       scope,
+      place: this.#scopes.size + 1,
       limit: NO_LIMIT,
       sum: 0,
       come: 0,
@@ -184,20 +187,21 @@ export class Tick {
     const { by, limit, code, within } = change;
     const name = slot + NUL + field;
     const words = (most: number): readonly string[] => {
-      const above = within ? [String(this.#scopeOf(within.sh)), String(within.above)] : ['0', '0'];
+      const above = within ? [String(this.#scopes.get(within.sh)?.place ?? 0), String(within.above)] : ['0', '0'];
       return [slot, field, String(most), code, ...above];
     };
-    const held = this.#numbers.get(name) ?? { words: words(NO_LIMIT), sum: 0, come: 0, index: '' };
+    const held = this.#numbers.get(name) ?? {
+      words: words(NO_LIMIT),
+      place: this.#numbers.size,
+      sum: 0,
+      come: 0,
+      index: '',
+    };
     if (by > 0) held.words = words(limit);
     this.#numbers.set(name, held);
     add(held, by);
     held.index += sign(act, by + 64);
-    return [...this.#numbers.keys()].indexOf(name);
-  }
-
-  /** Returns the place of a scope among those of the call, from 1. */
-  #scopeOf(sh: string): number {
-    return [...this.#scopes.keys()].indexOf(sh) + 1;
+    return held.place;
   }
 
   share(act: number, of: ShareOf, by: number): void {

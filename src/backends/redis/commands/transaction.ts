@@ -471,8 +471,8 @@ export class RedisTransaction extends ActWords implements Transaction<Entry, Cli
   }
 
   /**
-   * Adds the name of a new command to the listings, and takes room for its mark. Without room, an id that the relay made
-   * is not counted.
+   * Adds the name of a new command to the listings, and takes room for its mark. Without room, an id that the relay
+   * made is not counted.
    */
   #nameSpan(request: AdmitRequest, uh: string): void {
     const span = this.nameIn(request, uh);

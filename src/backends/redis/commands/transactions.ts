@@ -1,6 +1,7 @@
 /**
  * Runs acts on commands as transactions of core's rules. An act is decided by what this process expects of Redis, or by
- * what it has read, and is sent with the other acts of its tick. If Redis has something else, it is read and decided again.
+ * what it has read, and is sent with the other acts of its tick. If Redis has something else, it is read and decided
+ * again.
  */
 import { CommandRules } from '../../../core/commands/rules.ts';
 import type { CommandKey } from '../../../core/ids.ts';
@@ -109,7 +110,9 @@ export function createTransactions(parts: TransactionsParts): Transactions {
   const forget = (): void => {
     for (const one of Object.values(remembered)) one.clear();
   };
-  /** Forgets what a call has registered, because it may not have been written, and what it may have expected wrongly. */
+  /**
+   * Forgets what a call has registered, because it may not have been written, and what it may have expected wrongly.
+   */
   const unlearn = ({ opened, renewed }: Tick): void => {
     for (const key of opened) remembered.opened.delete(key);
     for (const sth of renewed) remembered.renewed.delete(sth);
@@ -298,7 +301,9 @@ export function createTransactions(parts: TransactionsParts): Transactions {
   return { remembered, run: (act) => inTurn(act.key, () => run(act)) };
 }
 
-/** Returns a function that runs the acts of a command one after the other, in the order in which they were asked for. */
+/**
+ * Returns a function that runs the acts of a command one after the other, in the order in which they were asked for.
+ */
 function createTurns() {
   const last = new Map<string, Promise<unknown>>();
   return <T>({ userId, clientId, commandId }: CommandKey, act: () => Promise<T>): Promise<T> => {

@@ -3,12 +3,13 @@
 -- written by one command whose words already stand in ARGV. If something does not, `careful` decides act by act, in
 -- their order, and only the words of the acts that pass are written.
 -- ARGV: 1 to 5 as in prelude.lua; 6 the relay's time, 7 how far it may be behind and 8 ahead (ms), 9 how many acts, 10
--- most rows of a stream, 11 rows beyond them that stay for a while, 12 '1' to decide act by act in any case, 13 how many
--- HASHes are read, 14 how long history is kept (ms), 15 most streams of a user, then the parts, each with its number
--- first. If a stream is not open, the same call is repeated with the libraries of history (`lib`), which open it.
--- Returns {'OK' or 'WATCHED', streams to trim ('': history has more bytes than all may have), act and place of each command that waits, the numbers after the writes,
--- then for each act that did not pass {act, reason, value}}; {'FENCED'} and {'LOST'} as driver.lua; {'CLOCK', time} if
--- the relay's time is too far from that of Redis.
+-- most rows of a stream, 11 rows beyond them that stay for a while, 12 '1' to decide act by act in any case, 13 how
+-- many HASHes are read, 14 how long history is kept (ms), 15 most streams of a user, then the parts, each with its
+-- number first. If a stream is not open, the same call is repeated with the libraries of history (`lib`), which open
+-- it.
+-- Returns {'OK' or 'WATCHED', streams to trim ('': history has more bytes than all may have), act and place of each
+-- command that waits, the numbers after the writes, then for each act that did not pass {act, reason, value}};
+-- {'FENCED'} and {'LOST'} as driver.lua; {'CLOCK', time} if the relay's time is too far from that of Redis.
 -- An `index` says which acts a word belongs to: pairs of bytes, the number of an act and how many words it has there
 -- plus one (for numbers: what it adds plus 64). A part of all acts has the index ''.
 local call = redis.call
@@ -125,7 +126,7 @@ local function differs(index, code, value)
     bad[act] = bad[act] or { code, value or false }
   end
 end
--- Comparisons: equal, starts with, contains; each slot, field, expected, acts. '' stands for an absent field, and for a count of 0.
+-- Comparisons: equal, starts with, contains; each slot, field, expected, acts. '' is an absent field, or a count of 0.
 for _ = 1, take() do
   local slot, field, expected, acts = take(), take(), take(), take()
   local v = seen[slot][field]
@@ -176,8 +177,8 @@ for s = 1, take() do
   scopes[s] = { held = held, before = held, limit = limit, code = 'capacity_exceeded', index = index, scope = scope, sum = come - go }
   if come > 0 and held + come > limit then tight = true end
 end
--- Numbers of a HASH: slot, field, limit, code of the refusal, the scope within which the limit holds (0: always) once it
--- holds more than a number of reservations, sum, what comes, index.
+-- Numbers of a HASH: slot, field, limit, code of the refusal, the scope within which the limit holds (0: always) once
+-- it holds more than a number of reservations, sum, what comes, index.
 for s = 1, take() do
   local slot, field, limit, code, scope, above = take(), take(), take() + 0, take(), scopes[take() + 0], take() + 0
   local sum, come, index = take() + 0, take() + 0, take()
