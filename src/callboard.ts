@@ -215,7 +215,7 @@ function compose(options: CallboardOptions, place: Place): Composed {
     rawMessages: config.rawMessages ?? false,
     audit: auditOptions(config, { crypto, log }),
     reveal: config.reveal,
-    server: { version: VERSION, label: config.label ?? null, maxBodyBytes },
+    server: { version: VERSION, label: config.label ?? null, traceUrl: config.traceUrl ?? null, maxBodyBytes },
   });
   // Tokens expire by the system clock, as their issuers expect, and not by the clock of the store.
   const wall = options.clock ?? systemClock;

@@ -48,6 +48,8 @@ export type Config = {
   readonly nodeId: string | null;
   /** A name of the deployment for people, such as `staging`; null: it has none. */
   readonly label: string | null;
+  /** The address of a trace, with `{traceId}` in place of its id; null: traces are shown nowhere. */
+  readonly traceUrl: string | null;
   readonly policy: PolicyFile | null;
   readonly retentionMs: number;
   /** How long the relay remembers a command's id after the command ended, in milliseconds. */
@@ -182,6 +184,7 @@ function toConfig(
     redis: redisOf(settings),
     nodeId: settings.NODE_ID ?? null,
     label: settings.LABEL ?? null,
+    traceUrl: settings.TRACE_URL ?? null,
     policy,
     retentionMs: settings.RETENTION_MS,
     idempotencyWindowMs: settings.IDEMPOTENCY_WINDOW_MS,

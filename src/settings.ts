@@ -224,6 +224,11 @@ export const SETTINGS = z.object({
     .string()
     .regex(/^[^\u0000-\u001f\u007f]{1,40}$/, 'expected 1 to 40 characters without control characters')
     .optional(),
+  TRACE_URL: z
+    .string()
+    .max(500, 'expected at most 500 characters')
+    .refine(isTraceUrl, 'expected an http or https address with {traceId} in its path, query or fragment')
+    .optional(),
   CONSOLE: flag.default(true),
   RAW_MESSAGES: flag.default(false),
   AUDIT_FILE: z.string().min(1).optional(),
@@ -305,6 +310,10 @@ function isOn(text: string): boolean {
 function isHttpUrl(text: string): boolean {
   const protocol = URL.parse(text)?.protocol;
   return protocol === 'http:' || protocol === 'https:';
+}
+
+function isTraceUrl(text: string): boolean {
+  return isHttpUrl(text) && /^https?:\/\/[^/?#{}@]+[/?#].*\{traceId\}/.test(text);
 }
 
 function isOrigin(text: string): boolean {

@@ -167,6 +167,8 @@ export const SETTING_TEXTS: Readonly<Record<string, Partial<Readonly<Record<OwnS
     NODE_ID: 'the name of this node, unique in a deployment',
     CONSOLE: 'serves the console, a page for operators and users, at `/console/`',
     LABEL: 'a name of the deployment for people, such as `staging`; tools show it',
+    TRACE_URL:
+      'the address of a trace, such as `https://traces.example/trace/{traceId}`; the console then links the trace of a call ([tracing](tracing.md))',
     LOG_LEVEL: 'the least level of the lines on standard error',
   },
   Credentials: {

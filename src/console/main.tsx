@@ -10,15 +10,16 @@ import { brokenSince, liveState, paused } from './api/query.ts';
 import { RequestError, errorOf, now } from './api/request.ts';
 import { CONSOLE_PATH, RELAY_PATH, pagePath } from './base.ts';
 import { InvokeDrawer } from './invoke/open.tsx';
-import { keep, recall, redeemTicketOfUrl, signIn, signOut, signedOut, token } from './session.ts';
-import { ShellFacts, drainingCount, isAdmin, silentNodes, viewer, waitCount } from './shell/facts.tsx';
+import { keep, recall, redeemTicketOfUrl, signIn, signOut, signedOut, takeTokenOfOtherTab } from './session.ts';
+import { ShellFacts, drainingCount, isAdmin, isPagePolled, silentNodes, viewer, waitCount } from './shell/facts.tsx';
 import { Help, Palette, openPalette } from './shell/palette.tsx';
 import { Routes, shownGroups, shownPages } from './shell/pages.tsx';
+import { KeepPlace, PageName } from './shell/place.tsx';
 import { Dialog } from './ui/dialogs.tsx';
 import { listenForKeys, useKeys } from './ui/filters.tsx';
 import { label } from './ui/page.tsx';
 import { Fault, Icon, Mark, StateMark, type IconName } from './ui/values.tsx';
-import { age, clock, plural, showHiddenCharacters } from './ui/words.ts';
+import { age, chooseZone, clock, isLocalTime, showHiddenCharacters, zoneName } from './ui/words.ts';
 import './styles/base.css';
 import './styles/controls.css';
 import './styles/tables.css';
@@ -28,7 +29,9 @@ import './styles/pages.css';
 const root = document.querySelector('#root');
 if (!root) throw new Error('The page has no element #root.');
 showHiddenCharacters();
-void redeemTicketOfUrl().then(() => render(<App />, root));
+void redeemTicketOfUrl()
+  .then(takeTokenOfOtherTab)
+  .then(() => render(<App />, root));
 
 function App() {
   useLayoutEffect(listenForKeys, []);
@@ -56,6 +59,8 @@ function Frame() {
       <main class="main" id="main" tabIndex={-1}>
         <Routes />
       </main>
+      <PageName />
+      <KeepPlace />
       <PageKeys />
       <Palette />
       <Help />
@@ -96,6 +101,7 @@ function Rail() {
       )}
       <div class="rail-foot">
         <ThemeSwitch />
+        <ZoneSwitch />
         <Who />
       </div>
     </nav>
@@ -131,35 +137,22 @@ function countOf(path: string): string | null {
 function Who() {
   const who = viewer.value;
   if (!who) return null;
-  const admin = who.kind === 'ADMIN';
   const until =
     who.expiresAt === null
       ? 'Signed in with a token that does not expire'
-      : `Signed in until ${clock(who.expiresAt)} UTC`;
-  const name = admin ? subjectOf(token.value) : who.userId;
-  const kind = admin ? (name === null ? '' : 'Administrator') : `User with ${plural(who.scopes.length, 'scope')}`;
+      : `Signed in until ${clock(who.expiresAt)} ${zoneName()}`;
   return (
     <div class="who">
-      <b>{name ?? 'Administrator'}</b>
-      <span>{[kind, until].filter((part) => part !== '').join('. ')}</span>
+      <b>{who.name ?? who.userId}</b>
+      <span>
+        {who.kind === 'ADMIN' ? 'Administrator' : 'User'}. {until}
+      </span>
       <button class="btn btn-s btn-quiet" type="button" onClick={signOut}>
         <Icon name="exit" />
         <span>Sign out</span>
       </button>
     </div>
   );
-}
-
-/** Returns the subject that a JWT names. It is only shown; the relay decides whether the token is valid. */
-function subjectOf(bearer: string | null): string | null {
-  try {
-    const [, payload = ''] = (bearer ?? '').split('.');
-    const claims: unknown = JSON.parse(atob(payload.replaceAll('-', '+').replaceAll('_', '/')));
-    const entry = Object.entries(claims ?? {}).find(([name]) => name === 'sub');
-    return typeof entry?.[1] === 'string' ? entry[1] : null;
-  } catch {
-    return null;
-  }
 }
 
 // Shows the top bar: the environment, the node that answers, the palette, and the state of live updates.
@@ -199,7 +192,7 @@ function LiveMark() {
     case 'asking':
       return <StateMark shape="up">Live, every 3 s</StateMark>;
     default:
-      return null;
+      return isPagePolled.value ? <StateMark shape="up">Live</StateMark> : null;
   }
 }
 
@@ -256,6 +249,30 @@ function ThemeSwitch() {
 
 function themeOf(name: string | null): Theme {
   return THEMES.find(({ theme }) => theme === name)?.theme ?? 'system';
+}
+
+/** Shows the choice of the zone in which times are shown. */
+function ZoneSwitch() {
+  const choices = [
+    { isLocal: false, text: 'UTC' },
+    { isLocal: true, text: 'Local' },
+  ];
+  return (
+    <fieldset class="switch">
+      <legend class="sr">Times</legend>
+      {choices.map(({ isLocal, text }) => (
+        <label key={text}>
+          <input
+            type="radio"
+            name="zone"
+            checked={isLocalTime.value === isLocal}
+            onChange={() => chooseZone(isLocal)}
+          />
+          {text}
+        </label>
+      ))}
+    </fieldset>
+  );
 }
 
 // Shows the form that asks for a token: as a page of its own, or in front of the page whose token has expired.
@@ -340,7 +357,9 @@ async function check(given: string): Promise<void> {
   if (answer === null) throw new RequestError('unreachable', 'The relay does not answer. Try again in a moment.');
   const text = await answer.text();
   if (answer.ok && !text.includes('"errors"')) return;
-  throw answer.status === 429
-    ? new RequestError('rate_limited', 'Too many wrong tokens came from here. Wait a minute, then try again.')
+  if (answer.status === 429)
+    throw new RequestError('rate_limited', 'Too many wrong tokens came from here. Wait a minute, then try again.');
+  throw text.includes('"forbidden"')
+    ? new RequestError('forbidden', 'This token may not read anything: a user’s token needs the scope “invoke”.')
     : new RequestError('unauthenticated', 'The relay does not accept this token.');
 }

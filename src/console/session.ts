@@ -1,6 +1,7 @@
 /**
  * Keeps the token of this tab in memory and in session storage, which ends with the tab; never in a cookie, in a URL or
- * in local storage. Also redeems the code of a sign-in link, and keeps texts in the browser's storage.
+ * in local storage. Also hands the token to another tab of this browser, redeems the code of a sign-in link, and keeps
+ * texts in the browser's storage.
  */
 import { signal } from '@preact/signals';
 import { RELAY_PATH } from './base.ts';
@@ -28,6 +29,7 @@ export function signIn(given: string): void {
   signedOut.value = null;
   signIns.value += 1;
   keep('session', KEY, given);
+  keep('session', LEFT, null);
 }
 
 /** Shows the sign-in form in front of the page. Does nothing if the tab already has a token other than `refused`. */
@@ -38,15 +40,71 @@ export function signOutOf(refused: string, why: SignedOut['why'], message: strin
   keep('session', KEY, null);
 }
 
+/** Signs this tab out, and the other tabs of this browser that have the same token. */
 export function signOut(): void {
+  const given = token.value;
+  leave();
+  if (given !== null) tabs?.postMessage({ kind: 'sign-out', token: given });
+}
+
+function leave(): void {
   token.value = null;
   signedOut.value = { why: 'none', message: null };
   keep('session', KEY, null);
+  keep('session', LEFT, 'yes');
 }
 
 /** Shows a message about an unusable link on the sign-in form. Does nothing if the tab is signed in. */
 function explainSignIn(message: string): void {
   if (token.value === null) signedOut.value = { why: 'refused', message };
+}
+
+// Hands the token to another tab of this browser, so that a page can be opened in a second tab. Every script of the
+// origin can read the channel, so tabs share a token only if the relay has its origin to itself: without a base path.
+
+/** In session storage: the user signed this tab out, so it takes no token of another tab. */
+const LEFT = 'callboard:signed-out';
+/** The time for which a tab waits for the first answer of another one, and after it for further ones. Milliseconds. */
+const FIRST_MS = 250;
+const FURTHER_MS = 40;
+
+const tabs: BroadcastChannel | null =
+  RELAY_PATH === '' && 'BroadcastChannel' in globalThis ? new BroadcastChannel('callboard:session') : null;
+
+/** When the user was in this tab last, in epoch milliseconds. A tab that has the focus is in use now. */
+let usedAt = Date.now();
+addEventListener('blur', () => (usedAt = Date.now()));
+
+tabs?.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
+  const given = token.value;
+  if (given === null) return;
+  const kind = textMember(data, 'kind');
+  if (kind === 'ask')
+    tabs.postMessage({ kind: 'answer', token: given, usedAt: document.hasFocus() ? Date.now() : usedAt });
+  if (kind === 'sign-out' && textMember(data, 'token') === given) leave();
+});
+
+/**
+ * Signs this tab in with the token of the tab that was used last. Does nothing if this tab is signed in, if the user
+ * signed it out, or if no other tab answers in time. Never rejects.
+ */
+export async function takeTokenOfOtherTab(): Promise<void> {
+  if (tabs === null || token.value !== null || recall('session', LEFT) !== null) return;
+  const offers: { readonly token: string; readonly usedAt: number }[] = [];
+  const { promise: isOver, resolve: end } = Promise.withResolvers<void>();
+  const listen = ({ data }: MessageEvent<unknown>): void => {
+    const offered = textMember(data, 'kind') === 'answer' ? textMember(data, 'token') : null;
+    if (offered === null) return;
+    offers.push({ token: offered, usedAt: Number(memberOf(data, 'usedAt')) });
+    setTimeout(end, FURTHER_MS);
+  };
+  tabs.addEventListener('message', listen);
+  tabs.postMessage({ kind: 'ask' });
+  setTimeout(end, FIRST_MS);
+  await isOver;
+  tabs.removeEventListener('message', listen);
+  const [latest] = offers.sort((one, other) => other.usedAt - one.usedAt);
+  if (latest) signIn(latest.token);
 }
 
 // Signs the tab in with the one-time code of a link: `<base>/console/#code=...`. Browsers do not send fragments to
@@ -76,9 +134,13 @@ export async function redeemTicketOfUrl(): Promise<void> {
 }
 
 function textMember(body: unknown, name: string): string | null {
-  if (typeof body !== 'object' || body === null) return null;
-  const value: unknown = Object.entries(body).find(([key]) => key === name)?.[1];
+  const value = memberOf(body, name);
   return typeof value === 'string' ? value : null;
+}
+
+function memberOf(body: unknown, name: string): unknown {
+  if (typeof body !== 'object' || body === null) return undefined;
+  return Object.entries(body).find(([key]) => key === name)?.[1];
 }
 
 // Keeps texts in the browser: for as long as the tab, or for good. Browsers may block that, and then a text lasts as

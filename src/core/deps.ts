@@ -52,6 +52,8 @@ export type ServerSettings = {
   readonly version: string;
   /** A name of the deployment for people; null: it has none. */
   readonly label: string | null;
+  /** The address of a trace, with `{traceId}` in place of its id; null: traces are shown nowhere. */
+  readonly traceUrl: string | null;
   readonly maxBodyBytes: number;
 };
 

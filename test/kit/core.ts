@@ -104,7 +104,7 @@ export async function startCore(options: TestOptions, { backend, clock, counts, 
     shares: options.shares ?? createShares(),
     tracing: options.tracing ?? null,
     rawMessages: options.rawMessages ?? false,
-    server: { version: '1.2.3', label: null, maxBodyBytes: 1_000_000 },
+    server: { version: '1.2.3', label: null, traceUrl: null, maxBodyBytes: 1_000_000 },
   });
   await core.start();
   return core;

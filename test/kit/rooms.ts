@@ -54,7 +54,7 @@ export function testRooms(limits: Partial<TableLimits> = {}): Rooms {
     events: new CommandEvents({ nodeId: 'n1', backend, clock, crypto }),
     audit: { record: async () => ({ end: async () => {} }) },
     reveal: 'argument',
-    server: { version: '1.2.3', label: null, maxBodyBytes: 1_000_000 },
+    server: { version: '1.2.3', label: null, traceUrl: null, maxBodyBytes: 1_000_000 },
   };
   return {
     clock,

@@ -45,6 +45,8 @@ type Asking = {
    * over time.
    */
   readonly everyMs?: number | undefined;
+  /** The pause after each answer while the tab is hidden and not paused. Absent: a hidden tab requests nothing. */
+  readonly hiddenEveryMs?: number;
   readonly skip?: boolean;
 };
 
@@ -58,26 +60,27 @@ type State<Data> = Omit<Query<Data>, 'again' | 'changed'>;
 
 /**
  * Requests the document when the component appears and whenever the variables change. An answer to earlier variables is
- * dropped. Nothing is requested while the tab is hidden.
+ * dropped. Nothing is requested while the tab is hidden, unless `hiddenEveryMs` is given.
  */
 export function useQuery<Data, Variables>(
   document: TypedDocumentString<Data, Variables>,
   variables: Variables,
-  { everyMs, skip = false }: Asking = {},
+  { everyMs: visibleEveryMs, hiddenEveryMs, skip = false }: Asking = {},
 ): Query<Data> {
   const key = JSON.stringify(variables);
   const [state, setState] = useState<State<Data> & { readonly key: string }>({ ...EMPTY, key });
   const [turn, setTurn] = useState(0);
   const latest = useRef<number | null>(null);
   const changed = useRef<() => void>(() => undefined);
-  const isVisible = visible.value;
+  const everyMs = visible.value ? visibleEveryMs : hiddenEveryMs;
+  const isAsking = visible.value || hiddenEveryMs !== undefined;
   const isPaused = paused.value;
   const session = token.value === null ? null : signIns.value;
   useForget(latest, [key, session, turn]);
 
   // A layout effect runs before the browser paints, so the request is under way during the painting.
   useLayoutEffect(() => {
-    if (skip || session === null || !isVisible) return undefined;
+    if (skip || session === null || !isAsking) return undefined;
     const asking = keepAsking<Data>({
       everyMs,
       isPaused,
@@ -93,7 +96,7 @@ export function useQuery<Data, Variables>(
       changed.current = () => undefined;
       asking.stop();
     };
-  }, [key, document, everyMs, skip, session, isVisible, isPaused, turn]);
+  }, [key, document, everyMs, skip, session, isAsking, isPaused, turn]);
 
   return { ...state, again: () => setTurn((was) => was + 1), changed: () => changed.current() };
 }

@@ -11,8 +11,9 @@ import {
   type WidgetProps,
   type FieldProps,
 } from '@rjsf/utils';
-import { useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { ParamsFault } from '../invoke/checker.ts';
+import { focusFirstField } from '../ui/dialogs.tsx';
 import { Icon, Fault } from '../ui/values.tsx';
 import {
   errorSchemaOf,
@@ -43,7 +44,10 @@ const DEFAULTS = { constAsDefaults: 'never', emptyObjectFields: 'skipEmptyDefaul
 export function SchemaForm({ form: { schema, uiSchema }, text, faults, onChange }: SchemaFormProps) {
   const extraErrors = useMemo(() => errorSchemaOf(faults), [faults]);
   const value: unknown = JSON.parse(text);
+  const root = useRef<HTMLDivElement>(null);
+  useEffect(() => focusFirstField(root.current), []);
   return (
+    <div ref={root}>
     <RjsfForm
       schema={schema}
       uiSchema={uiSchema}
@@ -62,6 +66,7 @@ export function SchemaForm({ form: { schema, uiSchema }, text, faults, onChange 
     >
       <></>
     </RjsfForm>
+    </div>
   );
 }
 
@@ -148,6 +153,18 @@ function ObjectFieldTemplate(props: ObjectFieldTemplateProps) {
 
 function ArrayFieldTemplate(props: ArrayFieldTemplateProps) {
   const { fieldPathId, title, schema, required = false, items, canAdd, onAddClick, rawErrors = [] } = props;
+  const list = useRef<HTMLDivElement>(null);
+  const wasAdded = useRef(false);
+  useEffect(() => {
+    if (!wasAdded.current) return;
+    wasAdded.current = false;
+    const entries = list.current?.querySelectorAll(':scope > .list-item') ?? [];
+    [...entries].at(-1)?.querySelector<HTMLElement>('input, textarea, select')?.focus();
+  }, [items.length]);
+  const add = (): void => {
+    wasAdded.current = true;
+    onAddClick();
+  };
   return (
     <fieldset class="field" id={fieldPathId.$id}>
       <legend class="sr">{schema.title ?? title}</legend>
@@ -158,11 +175,11 @@ function ArrayFieldTemplate(props: ArrayFieldTemplateProps) {
         <span class="opt">{hintOf(schema, required)}</span>
       </div>
       {schema.description && <p class="hint">{schema.description}</p>}
-      <div class="list-in">
+      <div class="list-in" ref={list}>
         {items}
         {canAdd && (
           <div>
-            <button class="btn btn-quiet btn-s" type="button" onClick={() => onAddClick()}>
+            <button class="btn btn-quiet btn-s" type="button" onClick={add}>
               <Icon name="plus" />
               Add to {schema.title ?? title}
             </button>

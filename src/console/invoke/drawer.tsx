@@ -6,7 +6,7 @@ import { useEffect, useRef, useState, useMemo } from 'preact/hooks';
 import { ClientsDocument, InvokeTargetDocument, type InvokeTargetQuery } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { DrainNotice, isAdmin, viewer } from '../shell/facts.tsx';
-import { Dialog, TextField } from '../ui/dialogs.tsx';
+import { Dialog, TextField, focusFirstField } from '../ui/dialogs.tsx';
 import { CutNotice, ErrorNotice, Loading, LoadFault, loaded } from '../ui/page.tsx';
 import { ConnectionMark, CopyAction, Icon } from '../ui/values.tsx';
 import { plural, shortId } from '../ui/words.ts';
@@ -20,7 +20,7 @@ import {
   type Checker,
 } from './checker.ts';
 import { commandLine, curlLine } from './command-line.ts';
-import { Budgets, DEFAULT_BUDGETS, Preflight, type BudgetValues } from './preflight.tsx';
+import { Budgets, DEFAULT_BUDGETS, Preflight, useRested, type BudgetValues } from './preflight.tsx';
 import { SentCalls, createCommandId, sendCall, type Sent } from './sent.tsx';
 import { ErrorBoundary } from 'preact-iso';
 import { formSchemaOf, valueFault } from '../form/form-schema.ts';
@@ -52,6 +52,10 @@ export function Drawer({ start, onClose }: DrawerProps) {
     if (client === '') setActionName('');
   };
   const away = known && query.data !== null && target === null;
+  const choosing = useRef<HTMLDivElement>(null);
+  const step = known && (target || away) ? 'action' : 'client';
+  // What was used in the step before is gone, and with it the focus.
+  useEffect(() => choosing.current?.querySelector<HTMLElement>('input, .choices button')?.focus(), [step, actionName]);
   const title = actionName === '' ? 'Invoke an action' : `Invoke ${actionName}`;
   return (
     <Dialog title={title} class="drawer" ownTitle onClose={onClose}>
@@ -85,7 +89,7 @@ export function Drawer({ start, onClose }: DrawerProps) {
           onLeave={onClose}
         />
       ) : (
-        <div class="drawer-choose">
+        <div class="drawer-choose" ref={choosing}>
           <DrainNotice />
           <ErrorNotice query={query} what="this client" />
           {!known && <ChooseClient userId={userId} onChoose={chooseClient} />}
@@ -100,21 +104,22 @@ export function Drawer({ start, onClose }: DrawerProps) {
 
 // Shows the fields that choose the client and the action of a call.
 
-/** The maximum number of clients to choose from. Enter in the field of the user lists that user's clients only. */
+/** The maximum number of clients to choose from. */
 const CHOICES = 50;
+/** The time for which the fields must stay unchanged before the list follows them, in milliseconds. */
+const REST_MS = 250;
 
 type ChooseClientProps = { readonly userId: string; readonly onChoose: (userId: string, clientId: string) => void };
 
 function ChooseClient({ userId, onChoose }: ChooseClientProps) {
   const [user, setUser] = useState(userId);
-  const [asked, setAsked] = useState(userId);
   const [client, setClient] = useState('');
-  const query = useQuery(ClientsDocument, { userId: asked === '' ? null : asked, first: CHOICES });
+  const asked = useRested({ userId: user.trim() || null, text: client.trim() || null }, false, REST_MS);
+  const query = useQuery(ClientsDocument, { ...asked, first: CHOICES });
   const list = query.data?.connections;
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     if (user.trim() !== '' && client.trim() !== '') onChoose(user.trim(), client.trim());
-    else setAsked(user.trim());
   };
   return (
     <>
@@ -125,7 +130,11 @@ function ChooseClient({ userId, onChoose }: ChooseClientProps) {
           id="invoke-client"
           value={client}
           onText={setClient}
-          hint="Write both ids, or choose below. Enter takes them."
+          hint={
+            isAdmin.value
+              ? 'The list has the clients of this user with this text in an id or a label. Enter takes both ids as written.'
+              : 'The list has your clients with this text in the id or a label. Enter takes the text as the id.'
+          }
         />
         <button class="sr" type="submit" tabIndex={-1}>
           Go on
@@ -149,7 +158,14 @@ function ChooseClient({ userId, onChoose }: ChooseClientProps) {
           </li>
         ))}
       </ul>
-      {list?.nodes.length === 0 && <p class="soft">No client is connected. Write the ids of one that may connect.</p>}
+      {list?.nodes.length === 0 && (
+        <p class="soft">
+          {asked.userId === null && asked.text === null
+            ? 'No client is connected. Write the ids of one that may connect.'
+            : 'No such client is connected. With both ids, Enter goes on with one that may connect.'}
+        </p>
+      )}
+      {list?.pageInfo.hasNextPage && <p class="quiet">Only the first {CHOICES} are listed. Write a part of the id.</p>}
     </>
   );
 }
@@ -235,14 +251,10 @@ function CallForm({ userId, clientId, actionName, action, onLeave }: CallFormPro
       setSent((was) => [latest, ...was.filter((other) => other.commandId !== latest.commandId)]),
     );
   };
-  const onKeyDown = (event: KeyboardEvent): void => {
-    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
-    event.preventDefault();
-    submit();
-  };
+  useSendKey(body, submit);
   return (
     <>
-      <div class="drawer-body" ref={body} onKeyDown={onKeyDown}>
+      <div class="drawer-body" ref={body}>
         {sent.length > 0 && (
           <div class="drawer-sent">
             <SentCalls sent={sent} onLeave={onLeave} />
@@ -269,12 +281,35 @@ function CallForm({ userId, clientId, actionName, action, onLeave }: CallFormPro
           {faultsText(faults)}
           Its id will be <code>{shortId(commandId)}</code>: if the answer is lost, it is awaited, not sent again.
         </p>
-        <button class="btn btn-primary" type="button" onClick={submit} aria-disabled={!isReady}>
+        <kbd aria-hidden="true">Ctrl Enter</kbd>
+        <button
+          class="btn btn-primary"
+          type="button"
+          onClick={submit}
+          aria-disabled={!isReady}
+          aria-keyshortcuts="Control+Enter"
+        >
           {isSending ? 'Waiting for the answer…' : sendLabel(faults, sent.length > 0)}
         </button>
       </footer>
     </>
   );
+}
+
+/** Calls `send` when Ctrl and Enter are pressed anywhere in the dialog around the element. */
+function useSendKey(inside: { readonly current: HTMLElement | null }, send: () => void): void {
+  const latest = useRef(send);
+  latest.current = send;
+  useEffect(() => {
+    const dialog = inside.current?.closest('dialog');
+    const onKeyDown = (event: KeyboardEvent): void => {
+      if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+      event.preventDefault();
+      latest.current();
+    };
+    dialog?.addEventListener('keydown', onKeyDown);
+    return () => dialog?.removeEventListener('keydown', onKeyDown);
+  }, []);
 }
 
 /**
@@ -367,8 +402,10 @@ export function ArgumentsEditor({ schema, text, faults, unchecked, onChange }: A
 type JsonFieldProps = Pick<ArgumentsProps, 'text' | 'faults' | 'onChange'> & { readonly hasSchema: boolean };
 
 function JsonField({ text, faults, hasSchema, onChange }: JsonFieldProps) {
+  const field = useRef<HTMLDivElement>(null);
+  useEffect(() => focusFirstField(field.current), []);
   return (
-    <div class="field">
+    <div class="field" ref={field}>
       <label for="params">{hasSchema ? 'As JSON' : 'As JSON: the action has no schema'}</label>
       <textarea
         class="in code"

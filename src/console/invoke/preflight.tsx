@@ -14,7 +14,7 @@ import {
 import { useQuery } from '../api/query.ts';
 import { ErrorNotice, Section } from '../ui/page.tsx';
 import { Shape, type ShapeName, StateMark } from '../ui/values.tsx';
-import { capitalWord, clock } from '../ui/words.ts';
+import { capitalWord, clock, zoneName } from '../ui/words.ts';
 import type { ParamsFault } from './checker.ts';
 import type { CallInput } from './sent.tsx';
 
@@ -53,7 +53,7 @@ export function Preflight({ input, params, faults, isFit, children }: PreflightP
   );
   const found = query.data?.preflightInvocation;
   return (
-    <Section title="Would it be admitted?" about={found && `as of ${clock(found.asOf)} UTC; reserves nothing`}>
+    <Section title="Would it be admitted?" about={found && `as of ${clock(found.asOf)} ${zoneName()}; reserves nothing`}>
       <ErrorNotice query={query} what="whether it would be admitted" />
       <div aria-live="polite">
         {found && <Verdict found={found} />}
@@ -158,13 +158,13 @@ function nameOf(layer: PreflightLayerName): string {
   return capitalWord(layer.replace(/^CLIENT_/, ''));
 }
 
-/** Returns the input as it was when it last stayed unchanged for REST_MS. */
-function useRested<Value>(value: Value, skip: boolean): Value {
+/** Returns the input as it was when it last stayed unchanged for `restMs`. */
+export function useRested<Value>(value: Value, skip: boolean, restMs = REST_MS): Value {
   const [rested, setRested] = useState(value);
   const key = JSON.stringify(value);
   useEffect(() => {
     if (skip) return undefined;
-    const timer = setTimeout(() => setRested(value), REST_MS);
+    const timer = setTimeout(() => setRested(value), restMs);
     return () => clearTimeout(timer);
   }, [key, skip]);
   return rested;

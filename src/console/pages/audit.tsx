@@ -1,25 +1,32 @@
-/** Shows the audit page: what operators did, to whom, and why. */
-import { AuditDocument, type AuditQuery } from '../../../generated/console.ts';
+/** Shows the audit page: what operators did, to whom, and why. Also saves the acts that the filters select as a file. */
+import { useState } from 'preact/hooks';
+import { AuditDocument, type AuditFilter, type AuditQuery, type OperatorAction } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
-import { isAdmin } from '../shell/facts.tsx';
-import { useUrlState, type Filter } from '../ui/filters.tsx';
-import { AsOf, Empty, Nil, PageHead } from '../ui/page.tsx';
+import { errorOf, request, type RequestError } from '../api/request.ts';
+import { callHref, clientHref, nodesHref, streamHref, userHref } from '../base.ts';
+import { isAdmin, viewer } from '../shell/facts.tsx';
+import { choicesOf, oneOf, useUrlState, type Filter, type UrlState } from '../ui/filters.tsx';
+import { ActError, AsOf, Empty, Information, Nil, PageHead } from '../ui/page.tsx';
 import { List, pageOf, type Column } from '../ui/table.tsx';
-import { Time } from '../ui/values.tsx';
-import { capitalWord, plainWord, plural } from '../ui/words.ts';
+import { ShortId, Time, timeOfFilter } from '../ui/values.tsx';
+import { capitalWord, nameClass, plainWord, plural, whole } from '../ui/words.ts';
 
 type AuditRow = AuditQuery['auditEvents']['nodes'][number];
 
+const ACTS: readonly OperatorAction[] = ['CANCEL', 'DISCONNECT', 'DRAIN', 'PAYLOAD', 'REVEAL'];
 const FILTERS: readonly Filter[] = [
+  { name: 'act', label: 'Act', choices: choicesOf(ACTS) },
   { name: 'who', label: 'Who' },
+  { name: 'from', label: 'From' },
+  { name: 'to', label: 'To' },
   { name: 'user', label: 'User' },
 ];
 
 const COLUMNS: readonly Column<AuditRow>[] = [
-  { head: 'When, UTC', class: 'nw c-2 c-end', cell: ({ at }) => <Time at={at} exact /> },
+  { head: 'When', isTime: true, class: 'nw c-2 c-end', cell: ({ at }) => <Time at={at} exact /> },
   { head: 'Act', class: 'c-1', names: true, cell: ({ action }) => capitalWord(action) },
-  { head: 'Who', class: 'nw c-3', cell: ({ who }) => who.replace(/^admin:/, '') },
-  { head: 'Subject', class: 'c-4', cell: (row) => subjectText(row) },
+  { head: 'Who', class: 'c-3', cell: ({ who }) => <Who who={who} /> },
+  { head: 'Subject', class: 'c-4', cell: (row) => <Subject {...row} /> },
   { head: 'Reason', class: 'why c-6 c-wide', cell: ({ reason }) => reason ?? '' },
   {
     head: 'Outcome',
@@ -31,21 +38,47 @@ const COLUMNS: readonly Column<AuditRow>[] = [
 
 export function AuditPage() {
   const { values } = useUrlState();
-  const filter = { who: values['who'] ?? null, userId: values['user'] ?? null };
+  const filter = filterOf(values);
   const query = useQuery(AuditDocument, { filter, ...pageOf(values) });
   const list = query.data?.auditEvents;
+  const wrong = ['from', 'to'].filter((name) => values[name] && timeOfFilter(values[name]) === null);
+  const hasUnnamed = list?.nodes.some(({ who }) => UNNAMED.test(who)) ?? false;
   return (
     <>
-      <PageHead title="Audit" acts={<AsOf queries={[query]} />}>
-        What operators did. Each row is written before its act, and a row that is changed or removed breaks the chain.
+      <PageHead
+        title="Audit"
+        acts={
+          <>
+            <AsOf queries={[query]} />
+            <SaveButton filter={filter} />
+          </>
+        }
+      >
+        What operators did. Each row is written before its act, and a row that is changed or removed breaks the chain:{' '}
+        <code>callboard audit verify</code> checks it.
       </PageHead>
       <List
         one="event"
         many="audit events"
         query={query}
         list={list}
-        filters={isAdmin.value ? FILTERS : FILTERS.slice(0, 1)}
+        filters={isAdmin.value ? FILTERS : FILTERS.slice(0, -1)}
         bare="who"
+        notices={
+          <>
+            {wrong.map((name) => (
+              <Information key={name}>
+                <b>“{values[name]}” is not a time.</b> Write 14:31, or 2026-11-21T14:31, in UTC.
+              </Information>
+            ))}
+            {hasUnnamed && isAdmin.value && (
+              <Information>
+                A name such as <code>token-2</code> is the place of a token without a name in the setting ADMIN_TOKEN.
+                Write <code>name=token</code> there, and the audit names who holds it.
+              </Information>
+            )}
+          </>
+        }
         about={`${plural(list?.nodes.length ?? 0, 'event')} on this page, newest first.`}
         empty={
           <Empty title="No operator did anything yet" mark="all">
@@ -60,8 +93,121 @@ export function AuditPage() {
   );
 }
 
-function subjectText({ subject }: AuditRow): string {
+/** The name of an administrator whose token has none in the settings. */
+const UNNAMED = /^admin:token-\d+$/;
+
+function filterOf(values: UrlState['values']): AuditFilter {
+  const who = values['who'];
+  return {
+    action: oneOf(values['act'], ACTS),
+    // The page shows and takes names without the prefix that the relay gives them.
+    who: who === undefined ? null : `admin:${who.replace(/^admin:/, '')}`,
+    userId: values['user'] ?? null,
+    afterTime: timeOfFilter(values['from']),
+    beforeTime: timeOfFilter(values['to']),
+  };
+}
+
+function Who({ who }: Pick<AuditRow, 'who'>) {
+  const name = who.replace(/^admin:/, '');
+  const isViewer = viewer.value?.name === name;
+  return (
+    <span class={nameClass(name)}>
+      {name}
+      {isViewer && <span class="quiet"> (you)</span>}
+    </span>
+  );
+}
+
+/** Shows what an act concerned, as links to it. */
+function Subject({ subject }: AuditRow) {
   const { userId, clientId, commandId, messageId, nodeId, stream } = subject;
-  const named = [userId, clientId, commandId ?? messageId].filter((part) => part !== null).join(' / ');
-  return named || (nodeId ?? stream ?? '');
+  const client = userId !== null && clientId !== null ? { userId, clientId } : null;
+  if (client)
+    return (
+      <>
+        <a href={clientHref(client)} class={nameClass(client.userId, client.clientId)}>
+          {client.userId} / {client.clientId}
+        </a>
+        {commandId !== null && (
+          <>
+            {' '}
+            <ShortId id={commandId} href={callHref({ ...client, commandId })} />
+          </>
+        )}
+      </>
+    );
+  if (stream !== null && stream.includes('/')) return <a href={streamHref(stream)}>{stream}</a>;
+  if (nodeId !== null) return isAdmin.value ? <a href={nodesHref()}>{nodeId}</a> : <>{nodeId}</>;
+  const id = commandId ?? messageId;
+  return (
+    <>
+      {userId !== null && <a href={userHref(userId)}>{userId}</a>} {id !== null && <ShortId id={id} />}{' '}
+      {userId === null && id === null && stream}
+    </>
+  );
+}
+
+// Saves the acts of a filter as a file.
+
+/** The size of one page, and the maximum number of acts in a file. */
+const PART = 500;
+const SAVED_MAX = 10_000;
+
+type Saving = { readonly isBusy: boolean; readonly said: string | null; readonly error: RequestError | null };
+const IDLE: Saving = { isBusy: false, said: null, error: null };
+
+function SaveButton({ filter }: { readonly filter: AuditFilter }) {
+  const [{ isBusy, said, error }, setState] = useState(IDLE);
+  const save = (): void => {
+    if (isBusy) return;
+    setState({ ...IDLE, isBusy: true });
+    readActs(filter).then(
+      ({ rows, isCut }) => {
+        saveFile(`audit-${new Date().toISOString().slice(0, 10)}.jsonl`, rows.map(lineOf).join(''));
+        const cut = isCut ? `, the newest: a file holds at most ${whole(SAVED_MAX)}` : '';
+        setState({ ...IDLE, said: `${plural(rows.length, 'event')} saved${cut}.` });
+      },
+      (cause: unknown) => setState({ ...IDLE, error: errorOf(cause) }),
+    );
+  };
+  return (
+    <>
+      <button class="btn" type="button" onClick={save} aria-disabled={isBusy}>
+        {isBusy ? 'Saving…' : 'Save as JSON lines'}
+      </button>
+      <span class="quiet" role="status">
+        {said}
+      </span>
+      <ActError title="It was not saved." error={error} />
+    </>
+  );
+}
+
+type Acts = { readonly rows: readonly AuditRow[]; readonly isCut: boolean };
+
+/** Reads the acts of a filter, newest first, at most SAVED_MAX. Rejects with RequestError. */
+async function readActs(filter: AuditFilter): Promise<Acts> {
+  const rows: AuditRow[] = [];
+  let after: string | null = null;
+  do {
+    const { auditEvents }: AuditQuery = await request(AuditDocument, { filter, first: PART, after });
+    rows.push(...auditEvents.nodes);
+    after = auditEvents.pageInfo.hasNextPage ? auditEvents.pageInfo.endCursor : null;
+  } while (after !== null && rows.length < SAVED_MAX);
+  return { rows: rows.slice(0, SAVED_MAX), isCut: after !== null };
+}
+
+/** Writes an act on one line, without the members that are null. */
+function lineOf({ subject, ...row }: AuditRow): string {
+  const ids = Object.fromEntries(Object.entries(subject).filter(([, id]) => id !== null));
+  return `${JSON.stringify({ ...row, subject: ids })}\n`;
+}
+
+function saveFile(name: string, text: string): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(new Blob([text], { type: 'application/jsonl' }));
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
 }

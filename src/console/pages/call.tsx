@@ -12,11 +12,11 @@ import {
 import { reasonText } from '../../protocol/visible-text.ts';
 import { useLive, useQuery, type Query } from '../api/query.ts';
 import { accepted, request } from '../api/request.ts';
-import { clientHref, nodesHref, pagePath, queryPath, userHref } from '../base.ts';
+import { clientHref, pagePath, queryPath, userHref } from '../base.ts';
 import { commandLine, curlLine } from '../invoke/command-line.ts';
 import { openInvoke } from '../invoke/open.tsx';
-import { LiveNotice, isAdmin, isSilent, viewer } from '../shell/facts.tsx';
-import { ReasonDialog } from '../ui/dialogs.tsx';
+import { LiveNotice, NodeLink, isAdmin, isSilent, traceHref, viewer } from '../shell/facts.tsx';
+import { Menu, ReasonDialog } from '../ui/dialogs.tsx';
 import {
   CutNotice,
   Empty,
@@ -43,6 +43,7 @@ import {
   Until,
 } from '../ui/values.tsx';
 import { EXECUTION, WAIT_FOR, day, duration, plural } from '../ui/words.ts';
+import { caseAsJson, caseAsMarkdown, traceIdOf } from './case-file.ts';
 import { MessagesTable, ResultReveal } from './history.tsx';
 import { CallTimeline, type CallDetails } from './timeline.tsx';
 
@@ -108,10 +109,6 @@ function Case({ call, isGone, query, progress }: CaseProps) {
   const [cancelled, setCancelled] = useState<CancelState | null>(null);
   const [copied, setCopied] = useState(false);
   const { userId, clientId, action, commandId } = call;
-  const lineOf = (write: typeof curlLine): string => {
-    setCopied(true);
-    return write({ userId, clientId, action });
-  };
   return (
     <>
       <PageHead
@@ -119,8 +116,7 @@ function Case({ call, isGone, query, progress }: CaseProps) {
         crumbs={crumbsOf(userId, clientId)}
         acts={
           <>
-            <CopyAction text={() => lineOf(curlLine)}>Copy as curl</CopyAction>
-            <CopyAction text={() => lineOf(commandLine)}>Copy as command line</CopyAction>
+            <CopyMenu call={call} asOf={query.asOf} onLine={() => setCopied(true)} />
             {call.outcome === null ? (
               <button class="btn btn-danger" type="button" onClick={() => setCancelling(true)}>
                 Cancel…
@@ -166,6 +162,37 @@ function Case({ call, isGone, query, progress }: CaseProps) {
   );
 }
 
+type CopyProps = Part & {
+  /** When the relay answered, in epoch milliseconds. */
+  readonly asOf: number | null;
+  /** Called when a line was copied that runs the action. */
+  readonly onLine: () => void;
+};
+
+/** Shows the menu that copies the case, or a line that runs the action of the call. */
+function CopyMenu({ call, asOf, onLine }: CopyProps) {
+  const { userId, clientId, action } = call;
+  const trace = traceIdOf(call);
+  const file = () => ({
+    call,
+    address: location.href,
+    asOf: asOf ?? Date.now(),
+    traceHref: trace && traceHref(trace),
+  });
+  const lineOf = (write: typeof curlLine): string => {
+    onLine();
+    return write({ userId, clientId, action });
+  };
+  return (
+    <Menu text="Copy">
+      <CopyAction text={() => caseAsMarkdown(file())}>Copy as Markdown for the ticket</CopyAction>
+      <CopyAction text={() => caseAsJson(file())}>Copy as JSON</CopyAction>
+      <CopyAction text={() => lineOf(curlLine)}>Copy as curl</CopyAction>
+      <CopyAction text={() => lineOf(commandLine)}>Copy as command line</CopyAction>
+    </Menu>
+  );
+}
+
 function NoRecord({ user }: { readonly user: string }) {
   return (
     <Empty
@@ -208,7 +235,7 @@ function BeforeAgain({ call }: Part) {
 function Record({ call }: Part) {
   const { delivery } = call;
   if (!delivery) return null;
-  const trace = call.history.nodes.find(({ traceId }) => traceId !== null)?.traceId ?? null;
+  const trace = traceIdOf(call);
   return (
     <Section title="Record">
       <Facts
@@ -228,16 +255,33 @@ function Record({ call }: Part) {
             delivery.nodeId === null ? (
               <Nil why="none: its client was not connected" />
             ) : (
-              <a href={nodesHref()}>{delivery.nodeId}</a>
+              <NodeLink nodeId={delivery.nodeId} />
             ),
           ],
           delivery.recoveredFromNodeId === null ? null : ['Recovered from', delivery.recoveredFromNodeId],
           ['Deadline', <Time at={delivery.deadline} exact />],
           delivery.reason === null ? null : ['Reason', <code>{delivery.reason}</code>],
-          trace === null ? null : ['Trace', <FullId id={trace} what="trace id" />],
+          trace === null ? null : ['Trace', <Trace id={trace} />],
         ]}
       />
     </Section>
+  );
+}
+
+/** Shows the id of a trace, and a link to it if the relay names where traces are shown. */
+function Trace({ id }: { readonly id: string }) {
+  const href = traceHref(id);
+  return (
+    <>
+      <FullId id={id} what="trace id" />
+      {href !== null && (
+        <small>
+          <a href={href} target="_blank" rel="noreferrer">
+            Open the trace
+          </a>
+        </small>
+      )}
+    </>
   );
 }
 
@@ -296,7 +340,7 @@ function CallHead({ call }: Part) {
           )}
         </p>
         <p>{sentenceOf(call)}</p>
-        {call.error && (
+        {call.error && call.error.code !== delivery?.reason && (
           <p class="soft">
             {call.error.message} <code>{call.error.code}</code>
           </p>

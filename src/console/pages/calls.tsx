@@ -21,6 +21,7 @@ import { AsOf, Empty, Information, PageHead, Views } from '../ui/page.tsx';
 import { List, NewBar, pageOf, useLiveRows } from '../ui/table.tsx';
 import { OUTCOME_ORDER } from '../ui/values.tsx';
 import { plural } from '../ui/words.ts';
+import { CancelWaiting, selectsWaiting } from './bulk.tsx';
 import { CALL_COLUMNS, WAIT_COLUMNS } from './columns.tsx';
 
 const STAGES: readonly Stage[] = ['ADMITTED', 'QUEUED', 'DISPATCHED', 'ACKNOWLEDGED', 'TERMINAL'];
@@ -39,14 +40,17 @@ const FILTERS: readonly Filter[] = [
   },
 ];
 
+const FILTERS_OF_USER = FILTERS.filter(({ name }) => name !== 'user' && name !== 'node');
+
 const keyOf = (row: CallRowFragment): string => `${row.userId}/${row.clientId}/${row.commandId}`;
 
 export function CallsPage() {
   const { values, hrefWith } = useUrlState();
   const filter = filterOf(values);
   const query = useQuery(CallsDocument, { filter, ...pageOf(values) });
-  const list = query.data?.delivery.commands;
+  const list = query.data?.commands;
   const follow = values['follow'] === 'on';
+  const canCancel = selectsWaiting(filter) && Object.values(filter).some((value) => value != null);
   const { rows, fresh, push } = useLiveRows(list?.nodes, { keyOf, follow });
   useLive(CallEventsDocument, {
     variables: { filter: feedOf(filter) },
@@ -66,6 +70,7 @@ export function CallsPage() {
               {follow ? 'Stop following' : 'Follow'}
             </a>
             <PauseButton />
+            <CancelWaiting of="of this list" filter={filter} isUseful={canCancel} onDone={query.again} />
             <InvokeButton />
           </>
         }
@@ -78,8 +83,8 @@ export function CallsPage() {
         many="calls"
         query={query}
         list={list}
-        filters={FILTERS}
-        bare="user"
+        filters={isAdmin.value ? FILTERS : FILTERS_OF_USER}
+        bare={isAdmin.value ? 'user' : 'action'}
         held="Calls on this node are shown"
         notices={
           <>

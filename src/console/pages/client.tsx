@@ -17,14 +17,15 @@ import {
 } from '../../../generated/console.ts';
 import { useLive, useQuery, type Query } from '../api/query.ts';
 import { accepted, request } from '../api/request.ts';
-import { callHref, nodesHref, pagePath, queryPath, streamHref, userHref } from '../base.ts';
+import { callHref, pagePath, queryPath, streamHref, userHref } from '../base.ts';
 import { InvokeAction, InvokeButton } from '../invoke/open.tsx';
-import { LiveNotice, isAdmin, isSilent, viewer } from '../shell/facts.tsx';
+import { LiveNotice, NodeLink, isAdmin, isSilent, viewer } from '../shell/facts.tsx';
 import { ReasonDialog } from '../ui/dialogs.tsx';
 import { AsOf, CutNotice, Empty, ErrorNotice, Facts, Loading, PageHead, Section, type Crumbs } from '../ui/page.tsx';
 import { Table, useLatest, type Column } from '../ui/table.tsx';
 import { Ago, ConnectionMark, FullId, ShortId, Time } from '../ui/values.tsx';
 import { CAUSE, HEARTBEAT, capitalWord, plural } from '../ui/words.ts';
+import { CancelWaiting } from './bulk.tsx';
 import { CALL_COLUMNS, LINK_COLUMNS, WAIT_COLUMNS, linkStream } from './columns.tsx';
 import { CONTEXT_COLUMNS } from './places.tsx';
 
@@ -46,7 +47,7 @@ function OneClient({ userId, clientId }: ClientIds) {
   const found = query.data?.connection;
   const client = useLatest(found);
   const ofCalls = { filter: { userId, clientId }, first: CALLS };
-  const calls = useQuery(ClientCallsDocument, ofCalls, { skip: !client || !isAdmin.value });
+  const calls = useQuery(ClientCallsDocument, ofCalls, { skip: !client });
   const links = useQuery(ClientLinksDocument, { stream: linkStream(userId) }, { skip: !client });
   const queries = [query, calls, links];
   useLive(ClientChangesDocument, {
@@ -93,7 +94,13 @@ function Details({ client, isGone, query, calls, links }: DetailsProps) {
         crumbs={crumbsOf(userId)}
         acts={
           <>
-            <AsOf queries={isAdmin.value ? [query, calls, links] : [query, links]} />
+            <AsOf queries={[query, calls, links]} />
+            <CancelWaiting
+              of={`for ${clientId}`}
+              filter={{ userId, clientId }}
+              isUseful={client.queued > 0}
+              onDone={calls.again}
+            />
             {isAdmin.value && (
               <button class="btn" type="button" onClick={() => setClosing(true)}>
                 Disconnect…
@@ -109,7 +116,7 @@ function Details({ client, isGone, query, calls, links }: DetailsProps) {
       <div class="case">
         <div>
           <ClientActions client={client} />
-          {isAdmin.value && <ClientCalls {...{ userId, clientId }} query={calls} />}
+          <ClientCalls {...{ userId, clientId }} query={calls} />
           <ClientLinks client={client} query={links} />
         </div>
         <aside aria-label="Beside the client">
@@ -127,7 +134,7 @@ function Details({ client, isGone, query, calls, links }: DetailsProps) {
 type CallsProps = ClientIds & { readonly query: Query<ClientCallsQuery> };
 
 function ClientCalls({ userId, clientId, query }: CallsProps) {
-  const calls = query.data?.delivery.commands;
+  const calls = query.data?.commands;
   return (
     <Section
       title="Calls"
@@ -270,7 +277,7 @@ function ClientFacts({ client }: Part) {
       <Facts
         rows={[
           ['Type', capitalWord(client.clientType)],
-          ['Node', <a href={nodesHref()}>{client.nodeId}</a>],
+          ['Node', <NodeLink nodeId={client.nodeId} />],
           ['Instance', <FullId id={client.instanceId} what="instance id" />],
           ['Connected', <Time at={client.connectedAt} />],
           client.disconnectedAt ? ['Went down', <Time at={client.disconnectedAt} />] : null,

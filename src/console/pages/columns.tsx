@@ -9,7 +9,7 @@ import type {
 import { reasonText } from '../../protocol/visible-text.ts';
 import { now } from '../api/request.ts';
 import { callHref } from '../base.ts';
-import { isSilent } from '../shell/facts.tsx';
+import { LONG_WAIT_MS, isSilent } from '../shell/facts.tsx';
 import { ClientLink, Count, Nil } from '../ui/page.tsx';
 import type { Column } from '../ui/table.tsx';
 import { Ago, CommandMark, ConnectionMark, ShortId, StageMark, Time, Until } from '../ui/values.tsx';
@@ -25,9 +25,6 @@ import {
   plural,
   whole,
 } from '../ui/words.ts';
-
-/** A wait that is older than this, in milliseconds, is shown as a long wait. */
-export const LONG_WAIT_MS = 60_000;
 
 export const WAIT_COLUMNS: readonly Column<WaitRowFragment>[] = [
   { head: 'Stage', class: 'c-1', cell: (row) => <StageMark stage={row.stage} /> },
@@ -72,7 +69,7 @@ export const CLIENT_COLUMNS: readonly Column<ClientRowFragment>[] = [
   { head: 'Queued', class: 'r c-6 c-end', label: 'queued', cell: (row) => <Count value={row.queued} /> },
   { head: 'In flight', class: 'r c-7', label: 'in flight', cell: (row) => <Count value={row.inFlight} /> },
   { head: 'Actions', class: 'r c-off', cell: (row) => <Count value={row.actionNames.length} /> },
-  { head: 'Connected, UTC', class: 'nw c-off', cell: (row) => <Time at={row.connectedAt} /> },
+  { head: 'Connected', isTime: true, class: 'nw c-off', cell: (row) => <Time at={row.connectedAt} /> },
   { head: 'Last seen', class: 'r nw c-2 c-end', cell: (row) => <Ago at={row.lastSeenAt} /> },
 ];
 
@@ -112,7 +109,7 @@ export const CALL_COLUMNS: readonly Column<CallRowFragment>[] = [
     class: 'nw c-off',
     cell: (row) => row.nodeId ?? <Nil why="no node: its client was not connected" />,
   },
-  { head: 'Admitted, UTC', class: 'nw c-7', label: 'admitted', cell: (row) => <Time at={row.admittedAt} exact /> },
+  { head: 'Admitted', isTime: true, class: 'nw c-7', label: 'admitted', cell: (row) => <Time at={row.admittedAt} exact /> },
   { head: 'Took', class: 'r nw c-2 c-end', cell: (row) => <Took row={row} /> },
   { head: 'Why', class: 'why c-6 c-wide', cell: (row) => whyText(row) },
 ];

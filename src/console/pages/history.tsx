@@ -25,7 +25,7 @@ import { Dialog, ReasonDialog } from '../ui/dialogs.tsx';
 import { FilterBar, choicesOf, oneOf, useUrlState, type Filter } from '../ui/filters.tsx';
 import { ActError, AsOf, ClientLink, Empty, Nil, PageHead, Section } from '../ui/page.tsx';
 import { List, Table, pageOf, type Column } from '../ui/table.tsx';
-import { Ago, Icon, Payload, ShortId, Time, readTime } from '../ui/values.tsx';
+import { Ago, Icon, Payload, ShortId, Time, timeOfFilter } from '../ui/values.tsx';
 import { bytes, capitalWord, nameClass, whole } from '../ui/words.ts';
 import { LINK_COLUMNS, linkStream } from './columns.tsx';
 
@@ -102,8 +102,8 @@ function StreamMessages({ stream }: { readonly stream: string }) {
   const query = useQuery(MessagesDocument, {
     stream,
     kinds: kind === null ? null : [kind],
-    afterTime: timeOf(values['from']),
-    beforeTime: timeOf(values['to']),
+    afterTime: timeOfFilter(values['from']),
+    beforeTime: timeOfFilter(values['to']),
     order,
     ...pageOf(values),
   });
@@ -148,12 +148,6 @@ function StreamMessages({ stream }: { readonly stream: string }) {
       </List>
     </>
   );
-}
-
-/** Returns a time of the filter in the form that the relay reads; null if it is not a time. */
-function timeOf(text: string | undefined): string | null {
-  const ms = text === undefined ? null : readTime(text, Date.now());
-  return ms === null ? null : new Date(ms).toISOString();
 }
 
 function StreamList({ userId, prefix }: { readonly userId: string; readonly prefix: string | null }) {
@@ -224,11 +218,11 @@ type MessagesTableProps = { readonly rows: readonly HistoryRow[]; readonly capti
 export function MessagesTable({ rows, caption }: MessagesTableProps) {
   const [revealed, setRevealed] = useState<HistoryRow | null>(null);
   const columns: readonly Column<HistoryRow>[] = [
-    { head: 'Retained, UTC', class: 'nw c-2 c-end', cell: ({ at }) => <Time at={at} exact /> },
+    { head: 'Retained', isTime: true, class: 'nw c-2 c-end', cell: ({ at }) => <Time at={at} exact /> },
     { head: 'Kind', class: 'c-1', names: true, cell: ({ kind }) => capitalWord(kind) },
     ...(rows.some(({ stream }) => stream !== undefined) ? [STREAM] : []),
     ...(rows.some(({ commandId }) => commandId) ? [COMMAND] : []),
-    { head: 'Size', class: 'r nw c-4 c-end', cell: ({ payloadBytes }) => bytes(payloadBytes) },
+    { head: 'Size', class: 'r nw c-4 c-end', cell: sizeOf },
     {
       head: 'Payload',
       quietHead: true,
@@ -249,6 +243,10 @@ export function MessagesTable({ rows, caption }: MessagesTableProps) {
       {revealed && <MessageReveal key={revealed.id} row={revealed} onClose={() => setRevealed(null)} />}
     </>
   );
+}
+
+function sizeOf({ payloadBytes }: HistoryRow) {
+  return payloadBytes === 0 ? <Nil why="no payload" /> : bytes(payloadBytes);
 }
 
 const STREAM: Column<HistoryRow> = {

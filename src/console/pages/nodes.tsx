@@ -36,6 +36,7 @@ import {
 import { List, Table, pageOf, type Column } from '../ui/table.tsx';
 import { Ago, OUTCOME_ORDER, OutcomeMark, Since, StateMark, Time } from '../ui/values.tsx';
 import { age, clock, nameClass, percent, plural, sentenceCase, whole } from '../ui/words.ts';
+import { DisconnectAll } from './bulk.tsx';
 import { SCOPE_COLUMNS, outcomeCounter, queueFigures } from './columns.tsx';
 
 type NodeRow = NodesQuery['delivery']['nodes']['nodes'][number];
@@ -51,11 +52,11 @@ export function NodesPage() {
     viewer.value?.mode === 'SHARED' ? 'over one store, shared mode' : 'direct mode: everything is in this process';
   return (
     <>
-      <PageHead title="Nodes" acts={<PauseButton />}>
+      <PageHead title="Nodes" acts={<PauseButton isPolled />}>
         {list ? `${plural(list.nodes.length, 'node')} reported lately, ${mode}.` : ''}
       </PageHead>
       <ErrorNotice query={query} what="nodes" />
-      <CutNotice completeness={list?.completeness} />
+      <CutNotice completeness={list?.completeness} named={list?.nodes.map(({ nodeId }) => nodeId)} />
       <DrainNotice />
       {list?.nodes
         .filter(({ stale }) => stale)
@@ -70,7 +71,7 @@ export function NodesPage() {
         <>
           <Table
             caption="Nodes in order of name"
-            columns={[...COLUMNS, actsColumn(setDraining)]}
+            columns={[...COLUMNS, actsColumn(setDraining, query.again)]}
             rows={list.nodes}
             keyOf={({ nodeId }) => nodeId}
             isRecorded={({ stale }) => stale}
@@ -111,20 +112,26 @@ const COLUMNS: readonly Column<NodeRow>[] = [
   },
 ];
 
-function actsColumn(onDrain: (node: NodeRow) => void): Column<NodeRow> {
+function actsColumn(onDrain: (node: NodeRow) => void, onDone: () => void): Column<NodeRow> {
   return {
     head: 'Acts',
     quietHead: true,
     class: 'r c-9 c-wide',
-    cell: (node) => {
-      if (node.stale) return null;
-      if (node.draining) return <span class="soft">{plural(node.links, 'link')} to close</span>;
-      return (
-        <button class="btn btn-s" type="button" aria-label={`Drain ${node.nodeId}…`} onClick={() => onDrain(node)}>
-          Drain…
-        </button>
-      );
-    },
+    cell: (node) => (
+      <span class="row-acts">
+        {node.draining && !node.stale && <span class="soft">{plural(node.links, 'link')} to close</span>}
+        <DisconnectAll
+          nodeId={node.nodeId}
+          isUseful={node.links > 0 && !node.draining && !node.stale}
+          onDone={onDone}
+        />
+        {!node.draining && !node.stale && (
+          <button class="btn btn-s" type="button" aria-label={`Drain ${node.nodeId}…`} onClick={() => onDrain(node)}>
+            Drain…
+          </button>
+        )}
+      </span>
+    ),
   };
 }
 

@@ -21,13 +21,13 @@ import {
   type PlotTime,
   type TimeSpan,
 } from '../plot/plot.tsx';
-import { PauseButton, Sources, isEveryNodeHeard, silentNodes } from '../shell/facts.tsx';
+import { LONG_WAIT_MS, PauseButton, Sources, isEveryNodeHeard, silentNodes } from '../shell/facts.tsx';
 import { useUrlState, useKeys } from '../ui/filters.tsx';
 import { CutNotice, ErrorNotice, Information, Loading, PageHead, Readouts, Section, Views } from '../ui/page.tsx';
 import { Table } from '../ui/table.tsx';
 import { OUTCOME_ORDER, OutcomeMark, outcomeWord } from '../ui/values.tsx';
-import { age, amount, clockAt, duration, percent, plural, whole } from '../ui/words.ts';
-import { LONG_WAIT_MS, SCOPE_COLUMNS, WAIT_COLUMNS, outcomeCounter, queueFigures, shareOf } from './columns.tsx';
+import { age, amount, clockAt, duration, percent, plural, whole, zoneName } from '../ui/words.ts';
+import { SCOPE_COLUMNS, WAIT_COLUMNS, outcomeCounter, queueFigures, shareOf } from './columns.tsx';
 
 /** The pause after each answer before the overview is read again, in milliseconds. */
 const EVERY_MS = 3_000;
@@ -45,7 +45,7 @@ export function OverviewPage() {
         title="Overview"
         acts={
           <>
-            <PauseButton />
+            <PauseButton isPolled />
             <InvokeButton />
           </>
         }
@@ -282,7 +282,7 @@ function RangeBar() {
 }
 
 function spanText({ from, to }: TimeSpan): string {
-  return `${clockAt(from)} to ${clockAt(to)} UTC`;
+  return `${clockAt(from)} to ${clockAt(to)} ${zoneName()}`;
 }
 
 function latest(seconds: number): TimeSpan {

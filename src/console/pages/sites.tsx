@@ -129,7 +129,7 @@ export function SitePage() {
       {site && (
         <>
           <SiteFacts site={site} owner={owner} />
-          <SiteSessions site={site} canEnd={!isAdmin.value} onChange={query.again} />
+          <SiteSessions site={site} canEnd={viewer.value?.scopes.includes('HOST') ?? false} onChange={query.again} />
         </>
       )}
     </>
@@ -175,7 +175,7 @@ const SHAPES: Readonly<Record<SessionState, ShapeName>> = {
 
 type SessionsProps = {
   readonly site: SiteDetails;
-  /** Whether the viewer owns the site and may end sessions. Administrators may only read. */
+  /** Whether the viewer may end sessions: a user with the scope `host`, who sees own sites only. */
   readonly canEnd: boolean;
   readonly onChange: () => void;
 };

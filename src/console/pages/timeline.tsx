@@ -3,7 +3,7 @@ import type { CallPageQuery } from '../../../generated/console.ts';
 import { reasonText } from '../../protocol/visible-text.ts';
 import { Section } from '../ui/page.tsx';
 import { Shape, type ShapeName, outcomeShape, outcomeWord } from '../ui/values.tsx';
-import { day, duration, exactClock, plural } from '../ui/words.ts';
+import { bothTimes, day, duration, exactClock, plural, zoneName } from '../ui/words.ts';
 
 export type CallDetails = NonNullable<CallPageQuery['command']>;
 
@@ -11,7 +11,7 @@ export function CallTimeline({ call }: { readonly call: CallDetails }) {
   const { delivery } = call;
   if (!delivery) return null;
   return (
-    <Section title="What is proven" about={`${day(delivery.admittedAt)}, UTC; each time is the store’s own`}>
+    <Section title="What is proven" about={`${day(delivery.admittedAt)}, ${zoneName()}; each time is the store’s own`}>
       <ol class="tl">
         {timelineOf(call).map((entry) => (
           <Entry key={`${entry.title} ${entry.at}`} entry={entry} start={delivery.admittedAt} />
@@ -27,7 +27,7 @@ function Entry({ entry, start }: { readonly entry: TimelineEntry; readonly start
   return (
     <li class={classes.join(' ') || undefined}>
       <div class="tl-time">
-        {at === null ? <span class="sr">no time</span> : <time dateTime={at}>{exactClock(at)}</time>}
+        {at === null ? <span class="sr">no time</span> : <time dateTime={at} title={bothTimes(at)}>{exactClock(at)}</time>}
         {delta > 0 && <span>+{duration(delta)}</span>}
       </div>
       <div class="tl-node">
@@ -60,7 +60,7 @@ type TimelineEntry = {
 };
 
 /** Returns the entries in the order of their times. A stage that is not proven is placed where it would be. */
-function timelineOf(call: CallDetails): readonly TimelineEntry[] {
+export function timelineOf(call: CallDetails): readonly TimelineEntry[] {
   const { delivery } = call;
   if (!delivery) return [];
   const stages = stagesOf(call, delivery);
@@ -188,7 +188,7 @@ function lateOf(call: CallDetails): readonly TimelineEntry[] {
     });
 }
 
-function callerText({ caller }: Delivery): string {
+export function callerText({ caller }: Pick<Delivery, 'caller'>): string {
   return { ADMIN: 'administrator', USER: 'user', GRANT: 'grant' }[caller.kind] + ` ${caller.name}`;
 }
 

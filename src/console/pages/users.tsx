@@ -1,20 +1,26 @@
-/** Shows the page of all users with a connection or retained messages, and the page of one user. */
+/**
+ * Shows the page of all users with a connection or retained messages, the page of one user, and the overview that a
+ * user has of everything of its own.
+ */
 import { useRoute } from 'preact-iso';
 import {
+  ClientCallsDocument,
   ClientChangesDocument,
   UserPageDocument,
   UsersDocument,
+  type ClientCallsQuery,
   type UserPageQuery,
   type UsersQuery,
 } from '../../../generated/console.ts';
-import { useLive, useQuery } from '../api/query.ts';
+import { useLive, useQuery, type Query } from '../api/query.ts';
 import { callHref, clientHref, pagePath, queryPath, segments, streamHref, userHref } from '../base.ts';
+import { InvokeButton } from '../invoke/open.tsx';
 import { LiveNotice, PauseButton, Sources, isAdmin, isSilent, viewer } from '../shell/facts.tsx';
 import { useUrlState } from '../ui/filters.tsx';
-import { AsOf, Count, Empty, ErrorNotice, Loading, PageHead, Readouts, Section } from '../ui/page.tsx';
+import { AsOf, Count, CutNotice, Empty, ErrorNotice, Loading, PageHead, Readouts, Section, type Crumbs } from '../ui/page.tsx';
 import { List, Table, pageOf, type Column } from '../ui/table.tsx';
 import { nameClass, whole } from '../ui/words.ts';
-import { CLIENT_COLUMNS, WAIT_COLUMNS } from './columns.tsx';
+import { CALL_COLUMNS, CLIENT_COLUMNS, WAIT_COLUMNS } from './columns.tsx';
 import { STREAM_COLUMNS } from './history.tsx';
 import { CONTEXT_COLUMNS, WINDOW_COLUMNS } from './places.tsx';
 
@@ -67,11 +73,34 @@ export function UsersPage() {
   );
 }
 
-// Shows the page of one user: connections, waits, streams, windows, workers and sites. One request reads them all.
+// Shows the page of one user: connections, waits, calls, streams, windows, workers and sites.
 
 export function UserPage() {
   const { user: userId = '' } = useRoute().params;
+  const crumbs = isAdmin.value ? [{ href: pagePath('users'), text: 'Users' }] : [];
+  return <OneUser userId={userId} title={userId} about="What is known of this user now." crumbs={crumbs} />;
+}
+
+/** Shows a user everything of its own. */
+export function OwnPage() {
+  const userId = viewer.value?.userId ?? '';
+  return <OneUser userId={userId} title="Overview" about="Your clients, calls and waits." />;
+}
+
+/** The number of calls that the page shows. */
+const CALLS = 10;
+
+type UserProps = {
+  readonly userId: string;
+  readonly title: string;
+  /** The sentence below the title. */
+  readonly about: string;
+  readonly crumbs?: Crumbs;
+};
+
+function OneUser({ userId, title, about, crumbs = [] }: UserProps) {
   const query = useQuery(UserPageDocument, { userId });
+  const calls = useQuery(ClientCallsDocument, { filter: { userId }, first: CALLS }, { skip: !query.data?.user });
   // Among the parts of the summary, only connections have events.
   useLive(ClientChangesDocument, {
     variables: { userId },
@@ -83,38 +112,60 @@ export function UserPage() {
     onStale: query.again,
   });
   const user = query.data?.user;
+  const isOwn = viewer.value?.userId === userId;
   const acts = (
     <>
-      <AsOf queries={[query]} />
+      <AsOf queries={[query, calls]} />
       <PauseButton />
+      {isOwn && <InvokeButton />}
     </>
   );
-  const crumbs = isAdmin.value ? [{ href: pagePath('users'), text: 'Users' }] : [];
   return (
     <>
-      <PageHead title={userId} crumbs={crumbs} acts={acts}>
-        What is known of this user now.
+      <PageHead title={title} crumbs={crumbs} acts={acts}>
+        {about}
       </PageHead>
       <ErrorNotice query={query} what="this user" />
       <LiveNotice />
       {!query.data && query.loading && <Loading what="this user" />}
-      {query.data && !user && (
-        <Empty title="Nothing is known of this user">
-          <p>
-            {isAdmin.value
-              ? 'No client of it is connected, and no message of it is retained. Users’ ids are exact.'
-              : `You are signed in as ${viewer.value?.userId}, and may see only what is yours.`}
-          </p>
-        </Empty>
-      )}
-      {user && <Details user={user} />}
+      {query.data && !user && (isOwn ? <NothingOwn /> : <NothingKnown />)}
+      {user && <Details user={user} calls={calls} />}
     </>
+  );
+}
+
+function NothingKnown() {
+  return (
+    <Empty title="Nothing is known of this user">
+      <p>
+        {isAdmin.value
+          ? 'No client of it is connected, and no message of it is retained. Users’ ids are exact.'
+          : `You are signed in as ${viewer.value?.userId}, and may see only what is yours.`}
+      </p>
+    </Empty>
+  );
+}
+
+function NothingOwn() {
+  return (
+    <Empty
+      title="Nothing of yours is here yet"
+      acts={
+        <a class="btn" href={pagePath('clients')}>
+          How to connect a client
+        </a>
+      }
+    >
+      <p>Your clients appear here when they connect with your token, and their calls with the first one.</p>
+    </Empty>
   );
 }
 
 type UserDetails = NonNullable<UserPageQuery['user']>;
 
-function Details({ user }: { readonly user: UserDetails }) {
+type DetailsProps = { readonly user: UserDetails; readonly calls: Query<ClientCallsQuery> };
+
+function Details({ user, calls }: DetailsProps) {
   return (
     <>
       <Sources completeness={user.completeness} held="Clients of this node are shown" />
@@ -129,7 +180,7 @@ function Details({ user }: { readonly user: UserDetails }) {
       <Section title="Clients" side={more(user, 'connections', 'clients')}>
         <Table
           caption="Clients of this user"
-          columns={CLIENT_COLUMNS}
+          columns={CLIENTS}
           rows={user.connections.nodes}
           keyOf={({ clientId }) => clientId}
           hrefOf={clientHref}
@@ -140,13 +191,14 @@ function Details({ user }: { readonly user: UserDetails }) {
       <Section title="Callers that wait" side={more(user, 'pendingRpcs', 'waits')}>
         <Table
           caption="Callers that wait for this user’s clients"
-          columns={WAIT_COLUMNS}
+          columns={WAITS}
           rows={user.pendingRpcs.nodes}
           keyOf={({ rpcId }) => rpcId}
           hrefOf={callHref}
           none="None. Every caller has its answer."
         />
       </Section>
+      <Calls userId={user.userId} query={calls} />
       <Section
         title="History"
         about="streams of retained messages"
@@ -166,6 +218,48 @@ function Details({ user }: { readonly user: UserDetails }) {
       <Places user={user} />
       <Sites user={user} />
     </>
+  );
+}
+
+/** Returns the columns of a table whose rows are all of one user, whose id is left out. */
+function ofOneUser<Row extends ClientIds>(columns: readonly Column<Row>[]): readonly Column<Row>[] {
+  const cell = (row: Row) => (
+    <a href={clientHref(row)} class={nameClass(row.clientId)}>
+      {row.clientId}
+    </a>
+  );
+  return columns.map((column) => (column.head === 'Client' ? { ...column, cell } : column));
+}
+
+type ClientIds = { readonly userId: string; readonly clientId: string };
+const CLIENTS = ofOneUser(CLIENT_COLUMNS);
+const WAITS = ofOneUser(WAIT_COLUMNS);
+const CALLS_COLUMNS = ofOneUser(CALL_COLUMNS);
+
+type CallsProps = { readonly userId: string; readonly query: Query<ClientCallsQuery> };
+
+function Calls({ userId, query }: CallsProps) {
+  const list = query.data?.commands;
+  return (
+    <Section
+      title="Calls"
+      about="with a record: those that run, and ends of the last hour"
+      side={list && list.nodes.length > 0 ? <a href={queryPath('calls', { user: userId })}>All calls</a> : undefined}
+    >
+      <ErrorNotice query={query} what="the calls of this user" />
+      <CutNotice completeness={list?.completeness} />
+      {list && (
+        <Table
+          caption="Calls to the clients of this user"
+          columns={CALLS_COLUMNS}
+          rows={list.nodes}
+          keyOf={({ clientId, commandId }) => `${clientId}/${commandId}`}
+          hrefOf={callHref}
+          look="two-lines"
+          none="No call of the last hour went to a client of this user."
+        />
+      )}
+    </Section>
   );
 }
 

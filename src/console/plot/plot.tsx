@@ -8,7 +8,7 @@ import { RequestError } from '../api/request.ts';
 import { FormDialog, TextField } from '../ui/dialogs.tsx';
 import { useUrlState } from '../ui/filters.tsx';
 import { readTime, writeTime } from '../ui/values.tsx';
-import { clockAt } from '../ui/words.ts';
+import { clockAt, zoneName } from '../ui/words.ts';
 
 /** A moment that is marked in every plot, such as the moment at which a node fell silent. `at`: epoch milliseconds. */
 export type PlotMark = { readonly at: number; readonly text: string };
@@ -161,7 +161,7 @@ function PlotTable({ title, time, columns, text }: PlotTableProps) {
         <table class="tbl tbl-s">
           <thead>
             <tr>
-              <th scope="col">Until, UTC</th>
+              <th scope="col">Until, {zoneName()}</th>
               {columns.map(({ name }) => (
                 <th key={name} scope="col" class="r">
                   {name}

@@ -28,8 +28,20 @@ type ShellNode = ShellOfAdminQuery['delivery']['nodes']['nodes'][number];
 /** The signed-in administrator or user; null until the relay has answered. */
 export const viewer = signal<SignedIn | null>(null);
 export const isAdmin = computed(() => viewer.value?.kind === 'ADMIN');
+/** The address of a trace, with `{traceId}` in place of its id; null: traces are shown nowhere. */
+const traceUrl = signal<string | null>(null);
+
+/** Returns the address at which a trace is shown; null if the relay names none. */
+export function traceHref(traceId: string): string | null {
+  return traceUrl.value?.replaceAll('{traceId}', encodeURIComponent(traceId)) ?? null;
+}
+
 /** The number of callers that wait; null until the relay has answered. */
 export const waitCount = signal<number | null>(null);
+/** A wait that is older than this, in milliseconds, is a long wait. */
+export const LONG_WAIT_MS = 60_000;
+/** The number of long waits, as far as the relay has answered. */
+export const longWaitCount = signal(0);
 /** The nodes that have reported recently. Empty for a user, because only administrators may see nodes. */
 const nodes = signal<readonly ShellNode[]>([]);
 /** The number of nodes that drain. */
@@ -49,8 +61,10 @@ export function isSilent(nodeId: string | null): boolean {
   return nodeId !== null && silentNodes.value.some((node) => node.nodeId === nodeId);
 }
 
-/** The pause before the numbers of the header are read again, in milliseconds. */
+/** The pause before the numbers of the header are read again, in milliseconds: usually, and while the tab is hidden. */
 const EVERY_MS = 5_000;
+const HIDDEN_EVERY_MS = 60_000;
+const OFTEN = { everyMs: EVERY_MS, hiddenEveryMs: HIDDEN_EVERY_MS };
 /** The longest delay of a browser's timer, in milliseconds. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
@@ -60,16 +74,19 @@ export function ShellFacts() {
   const found = who.data?.viewer ?? null;
   useEffect(() => {
     viewer.value = found;
+    traceUrl.value = who.data?.server.traceUrl ?? null;
   }, [found]);
   useExpiry(found?.expiresAt ?? null);
   const kind = found?.kind;
-  const ofAdmin = useQuery(ShellOfAdminDocument, {}, { everyMs: EVERY_MS, skip: kind !== 'ADMIN' });
-  const ofUser = useQuery(ShellOfUserDocument, {}, { everyMs: EVERY_MS, skip: kind !== 'USER' });
-  const count = (kind === 'ADMIN' ? ofAdmin : ofUser).data?.pendingRpcCount.count ?? null;
+  const long = { minAgeMs: LONG_WAIT_MS };
+  const ofAdmin = useQuery(ShellOfAdminDocument, { long }, { ...OFTEN, skip: kind !== 'ADMIN' });
+  const ofUser = useQuery(ShellOfUserDocument, { long }, { ...OFTEN, skip: kind !== 'USER' });
+  const { data } = kind === 'ADMIN' ? ofAdmin : ofUser;
   useEffect(() => {
-    waitCount.value = count;
+    waitCount.value = data?.pendingRpcCount.count ?? null;
+    longWaitCount.value = data?.longWaits.count ?? 0;
     nodes.value = ofAdmin.data?.delivery.nodes.nodes ?? [];
-  }, [count, ofAdmin.data]);
+  }, [data]);
   return null;
 }
 
@@ -84,6 +101,9 @@ function useExpiry(expiresAt: string | null): void {
     return () => clearTimeout(timer);
   }, [expiresAt, bearer]);
 }
+
+/** Whether the page stays current by requests at intervals and has no stream. */
+export const isPagePolled = signal(false);
 
 type SourcesProps = {
   readonly completeness: CompletenessPartFragment | undefined;
@@ -136,6 +156,11 @@ export function DrainNotice() {
   );
 }
 
+/** Shows the id of a node, as a link for those who may see nodes. */
+export function NodeLink({ nodeId }: { readonly nodeId: string }) {
+  return isAdmin.value ? <a href={nodesHref()}>{nodeId}</a> : <>{nodeId}</>;
+}
+
 /** Says that a node is silent. The children say what that means for the page. */
 export function SilentNotice({ node: { nodeId, updatedAt }, children }: SilentProps) {
   return (
@@ -167,7 +192,17 @@ export function LiveNotice() {
   );
 }
 
-export function PauseButton() {
+type PauseProps = {
+  /** Whether the page stays current by requests at intervals and has no stream. */
+  readonly isPolled?: boolean;
+};
+
+export function PauseButton({ isPolled = false }: PauseProps) {
+  useEffect(() => {
+    if (!isPolled) return undefined;
+    isPagePolled.value = true;
+    return () => void (isPagePolled.value = false);
+  }, [isPolled]);
   const toggle = (): void => void (paused.value = !paused.value);
   useKeys({ '.': toggle });
   return (

@@ -67,6 +67,11 @@ const UsersPage = page(
   () => import('../pages/users.tsx'),
   (room) => room.UsersPage,
 );
+const OwnPage = page(
+  'Overview',
+  () => import('../pages/users.tsx'),
+  (room) => room.OwnPage,
+);
 const UserPage = page(
   'User',
   () => import('../pages/users.tsx'),
@@ -124,8 +129,8 @@ const GROUPS: readonly { readonly name: string; readonly pages: readonly PageEnt
   {
     name: 'Now',
     pages: [
-      { path: '', name: 'Overview', icon: 'overview', key: 'o', page: OverviewPage, admin: true, ofUser: ClientsPage },
-      { path: 'calls', name: 'Calls', icon: 'calls', key: 'k', page: CallsPage, admin: true },
+      { path: '', name: 'Overview', icon: 'overview', key: 'o', page: OverviewPage, admin: true, ofUser: OwnPage },
+      { path: 'calls', name: 'Calls', icon: 'calls', key: 'k', page: CallsPage },
       { path: 'waits', name: 'Waits', icon: 'waits', key: 'w', page: WaitsPage },
       { path: 'clients', name: 'Clients', icon: 'clients', key: 'c', page: ClientsPage },
       { path: 'actions', name: 'Actions', icon: 'actions', key: 'a', page: ActionsPage },
@@ -161,7 +166,7 @@ const OBJECTS: readonly PageRoute[] = [
   { path: 'sites/:owner/:site', page: SitePage },
 ];
 
-const isShown = ({ admin }: PageEntry): boolean => !admin || isAdmin.value;
+const isShown = ({ admin, ofUser }: PageEntry): boolean => !admin || isAdmin.value || ofUser !== undefined;
 
 /** Returns the groups of pages that the viewer may see. A group may be empty. */
 export const shownGroups = (): typeof GROUPS =>
@@ -192,7 +197,7 @@ export function Routes() {
 const REFUSED = new Map<string, ComponentType>();
 
 function pageOf(entry: PageEntry): ComponentType {
-  if (isShown(entry)) return entry.page;
+  if (!entry.admin || isAdmin.value) return entry.page;
   if (entry.ofUser) return entry.ofUser;
   const { name } = entry;
   const refused = REFUSED.get(name) ?? (() => <ForAdmins name={name} />);
@@ -208,8 +213,8 @@ function ForAdmins({ name }: { readonly name: string }) {
         mark="key"
         title={`${name === 'Capacity' || name === 'Deduplication' ? `${name} is` : `${name} are`} for administrators`}
         acts={
-          <a class="btn" href={pagePath('clients')}>
-            My clients
+          <a class="btn" href={pagePath('')}>
+            To your own pages
           </a>
         }
       >

@@ -115,6 +115,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ['j  k', 'Move down and up in the list'],
   ['Enter', 'Open the row'],
   ['i', 'Invoke an action'],
+  ['Ctrl Enter', 'Send the call, from anywhere in the form'],
   ['z', 'Choose the span of time that the plots show'],
   ['[  ]', 'Show a shorter or a longer span'],
   ['r', 'Read the page again'],

@@ -1,8 +1,12 @@
-/** Shows modal dialogs, in the middle or as a drawer at the side, forms that run an act, and text fields. */
+/**
+ * Shows modal dialogs, in the middle or as a drawer at the side, forms that run an act, text fields, and menus of
+ * buttons.
+ */
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { RequestError, errorOf } from '../api/request.ts';
 import { ActError } from './page.tsx';
+import { Icon } from './values.tsx';
 
 type DialogProps = {
   readonly title: string;
@@ -45,6 +49,17 @@ export function Dialog({ title, children, onClose, class: classes = 'dialog', ow
     </dialog>
   );
 }
+
+/**
+ * Moves the focus to the first field inside an element, unless the user is in a field already. Does nothing on a touch
+ * screen, whose keyboard would cover the fields.
+ */
+export function focusFirstField(element: HTMLElement | null): void {
+  if (document.activeElement?.matches(FIELDS) || matchMedia('(pointer: coarse)').matches) return;
+  element?.querySelector<HTMLElement>(FIELDS)?.focus();
+}
+
+const FIELDS = 'input, textarea, select';
 
 // Shows a dialog with a form, runs its act, and shows why the act was refused.
 
@@ -136,6 +151,35 @@ export function ReasonDialog({
       {fields}
       <TextField label="Reason" id="reason" name="reason" maxlength={bounds.max} autofocus={!fields} hint={hint} />
     </FormDialog>
+  );
+}
+
+type MenuProps = {
+  /** The label of the button that opens the menu. */
+  readonly text: string;
+  /** The buttons of the menu. */
+  readonly children: ComponentChildren;
+};
+
+/** Shows a button that opens a short list of other buttons. Escape, or a focus elsewhere, closes the list. */
+export function Menu({ text, children }: MenuProps) {
+  const menu = useRef<HTMLDetailsElement>(null);
+  const close = (): void => menu.current?.removeAttribute('open');
+  const onKeyDown = ({ key }: KeyboardEvent): void => {
+    if (key !== 'Escape') return;
+    close();
+    menu.current?.querySelector('summary')?.focus();
+  };
+  const onFocusOut = ({ relatedTarget }: FocusEvent): void => {
+    if (relatedTarget instanceof Node && !menu.current?.contains(relatedTarget)) close();
+  };
+  return (
+    <details class="menu" ref={menu} onKeyDown={onKeyDown} onFocusOut={onFocusOut}>
+      <summary class="btn">
+        {text} <Icon name="down" />
+      </summary>
+      <div class="menu-list">{children}</div>
+    </details>
   );
 }
 

@@ -2,20 +2,23 @@
  * Shows the parts of a page: its head, sections, figures, notices, and what takes the place of rows. Also loads parts
  * of the console when they are first shown, and catches the failure of a page.
  */
+import { signal } from '@preact/signals';
 import { Component, type ComponentChildren, type ComponentType, type VNode } from 'preact';
 import { lazy } from 'preact-iso';
 import { useEffect, useId, useState } from 'preact/hooks';
 import type { CompletenessPartFragment } from '../../../generated/console.ts';
-import { visibleText } from '../../protocol/visible-text.ts';
 import type { Query } from '../api/query.ts';
 import { clientHref } from '../base.ts';
 import { keep, recall } from '../session.ts';
 import { useKeys } from './filters.tsx';
 import { Pips, Icon, type IconName } from './values.tsx';
-import { clockAt, nameClass, sentenceCase, whole } from './words.ts';
+import { clockAt, nameClass, sentenceCase, whole, zoneName } from './words.ts';
 
-/** The name of the environment, which the relay writes into the page; empty if the setting CONSOLE_LABEL gives none. */
+/** The name of the environment, which the relay writes into the page; empty if the setting LABEL gives none. */
 export const label: string = document.querySelector<HTMLMetaElement>('meta[name="callboard-label"]')?.content ?? '';
+
+/** The heading of the page that is shown; empty before the first one. */
+export const pageTitle = signal('');
 
 export type Crumbs = readonly { readonly href: string; readonly text: string }[];
 
@@ -27,14 +30,14 @@ type PageHeadProps = {
   readonly crumbs?: Crumbs;
 };
 
-/** Shows the head of a page. The title of the tab names the page, then the environment. */
+/** Shows the head of a page, and names the page in `pageTitle`. */
 export function PageHead({ title, children, acts, crumbs }: PageHeadProps) {
   useEffect(() => {
-    document.title = visibleText([title, label, 'Callboard'].filter((part) => part !== '').join(' · '));
+    pageTitle.value = title;
   }, [title]);
   return (
     <>
-      {crumbs && (
+      {crumbs && crumbs.length > 0 && (
         <ol class="crumbs" role="list" aria-label="Where this is">
           {crumbs.map(({ href, text }) => (
             <li key={href}>
@@ -164,11 +167,15 @@ export function ErrorNotice({ query, what }: { readonly query: Query<unknown>; r
   );
   return (
     <Notice mark="warn" look="error" act={act}>
-      <b>{titleOf(error.code, what)}</b> {error.message} <code>{error.code}</code>
-      {asOf === null ? '' : `. What is shown is as of ${clockAt(asOf)} UTC.`}
+      <b>{titleOf(error.code, what)}</b> {SAID_BY_TITLE.includes(error.code) ? '' : error.message}{' '}
+      <code>{error.code}</code>
+      {asOf === null ? '' : `. What is shown is as of ${clockAt(asOf)} ${zoneName()}.`}
     </Notice>
   );
 }
+
+/** The codes of errors whose message would say the title again. */
+const SAID_BY_TITLE: readonly string[] = ['unreachable', 'store_unavailable'];
 
 function titleOf(code: string, what: string): string {
   if (code === 'unreachable') return 'The relay does not answer.';
@@ -209,7 +216,7 @@ function cutText(completeness: CompletenessPartFragment, named: readonly string[
       case 'LIMIT_REACHED':
         return `${whole(observed)} were read, and the answer reached its bound${limit === null ? '' : ` of ${whole(limit)}`}, so there may be more`;
       case 'NODE_SILENT':
-        return `${nodeId ?? 'a node'} did not answer, so what it holds may be missing`;
+        return `${nodeId === null ? 'a node' : `node ${nodeId}`} did not answer, so what it holds may be missing`;
       case 'STORE_UNAVAILABLE':
         return 'the store did not answer for a part of it';
       case 'EVICTED':
@@ -409,7 +416,7 @@ export function AsOf({ queries }: { readonly queries: readonly Query<unknown>[] 
   useKeys({ r: refresh });
   return (
     <span class="as-of">
-      {times.length > 0 && <span>As of {clockAt(Math.min(...times))} UTC</span>}
+      {times.length > 0 && <span>As of {clockAt(Math.min(...times))} {zoneName()}</span>}
       <button
         class="btn"
         type="button"

@@ -11,7 +11,7 @@ import { Sources } from '../shell/facts.tsx';
 import { FilterBar, textOf, useKeys, useUrlState, type Filter, type UrlState } from './filters.tsx';
 import { CutNotice, Empty, ErrorNotice, Loading } from './page.tsx';
 import { Icon } from './values.tsx';
-import { nameClass, plural, whole } from './words.ts';
+import { nameClass, plural, whole, zoneName } from './words.ts';
 
 /** The number of rows on one page of a list: enough to fill a screen, few enough that the page stays quick. */
 export const PAGE_SIZE = 40;
@@ -20,6 +20,8 @@ export type Column<Row> = {
   readonly head: string;
   /** Whether only screen readers read the column's heading. */
   readonly quietHead?: boolean;
+  /** Whether the column has times of day. Its heading then names their zone. */
+  readonly isTime?: boolean;
   readonly cell: (row: Row) => ComponentChildren;
   /**
    * The CSS classes of the cell, such as `r` for figures, `c-1` to `c-9` for its position on a card, and `c-off` to
@@ -37,7 +39,10 @@ type TableProps<Row> = {
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string;
-  /** The page that Enter opens for the row under the keyboard cursor; absent: the table has no cursor. */
+  /**
+   * The page that a click on a row opens, and Enter for the row under the keyboard cursor. Absent: rows open no page,
+   * and the table has no cursor.
+   */
   readonly hrefOf?: ((row: Row) => string) | undefined;
   readonly isRecorded?: (row: Row) => boolean;
   /** The look of the table. `mid`: all rows have the same height. `two-lines`: a row has two lines on a tablet. */
@@ -63,14 +68,15 @@ export function Table<Row>(props: TableProps<Row>) {
         <caption class="sr">{caption}</caption>
         <thead role="rowgroup">
           <tr role="row">
-            {columns.map(({ head, quietHead, class: classes = '' }) => (
+            {columns.map(({ head, quietHead, isTime, class: classes = '' }) => (
               <th key={head} role="columnheader" scope="col" class={headClass(classes)}>
                 {quietHead ? <span class="sr">{head}</span> : head}
+                {isTime && `, ${zoneName()}`}
               </th>
             ))}
           </tr>
         </thead>
-        <tbody role="rowgroup">
+        <tbody role="rowgroup" class={hrefOf && 'opens'} onClick={cursor.onClick} onAuxClick={cursor.onClick}>
           {rows.map((row) => {
             const key = keyOf(row);
             const classes = [isRecorded?.(row) && 'is-recorded', cursor.key === key && 'is-cursor'].filter(Boolean);
@@ -135,8 +141,8 @@ function Cell<Row>({ column, row }: { readonly column: Column<Row>; readonly row
 }
 
 /**
- * Keeps a cursor over the rows: the keys `j` and `k` move it, Enter opens its row. The cursor stays on its row when
- * other rows are added or removed.
+ * Keeps a cursor over the rows: the keys `j` and `k` move it, Enter opens its row, as a click on a row does. The cursor
+ * stays on its row when other rows are added or removed.
  */
 function useCursor<Row>(rows: readonly Row[], { keyOf, hrefOf }: Pick<TableProps<Row>, 'keyOf' | 'hrefOf'>) {
   const [key, setKey] = useState<string | null>(null);
@@ -153,11 +159,22 @@ function useCursor<Row>(rows: readonly Row[], { keyOf, hrefOf }: Pick<TableProps
     route(hrefOf(row));
     return true;
   };
+  const onClick = (event: MouseEvent): void => {
+    const { target } = event;
+    if (!hrefOf || !(target instanceof Element) || target.closest('a, button, input, select, summary')) return;
+    // Text that was selected with the pointer is meant to be copied.
+    if (event.button > 1 || document.getSelection()?.isCollapsed === false) return;
+    const clicked = target.closest('tr')?.dataset['key'];
+    const row = rows.find((candidate) => keyOf(candidate) === clicked);
+    if (row === undefined) return;
+    if (event.button === 1 || event.ctrlKey || event.metaKey || event.shiftKey) window.open(hrefOf(row), '_blank');
+    else route(hrefOf(row));
+  };
   useKeys(hrefOf && rows.length > 0 ? { j: () => move(1), k: () => move(-1), Enter: open } : {});
   useEffect(() => {
     table.current?.querySelector('.is-cursor')?.scrollIntoView({ block: 'nearest' });
   }, [key]);
-  return { key, table };
+  return { key, table, onClick };
 }
 
 // Shows a list that the relay answers in pages: filters, notices, the table and the line under it, or why there are no

@@ -5,7 +5,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { ConnectionStatus, Outcome, Stage } from '../../../generated/console.ts';
 import { now } from '../api/request.ts';
-import { age, bytes, clock, day, exactClock, shortDay, shortId } from './words.ts';
+import { age, bothTimes, bytes, clock, exactClock, isSameDay, shortDay, shortId } from './words.ts';
 
 type Look = { readonly shape: ShapeName; readonly word: string };
 
@@ -163,25 +163,25 @@ export function CopyLine({ text }: { readonly text: string }) {
   );
 }
 
-// Shows times: exact in UTC, or relative to now.
+// Shows times: exact in the chosen zone, or relative to now.
 
 type At = { readonly at: string };
 
-/** Marks a text as a time. The title has the exact one. */
+/** Marks a text as a time. The title has the exact one, in UTC and in the zone of the browser. */
 function Timed({ at, children }: At & { readonly children: ComponentChildren }) {
   return (
-    <time dateTime={at} title={`${day(at)}, ${exactClock(at)} UTC`}>
+    <time dateTime={at} title={bothTimes(at)}>
       {children}
     </time>
   );
 }
 
-/** Shows a time such as `14:31:12` in UTC. The day is shown too if it is not today. */
+/** Shows a time such as `14:31:12` in the chosen zone. The day is shown too if it is not today. */
 export function Time({ at, exact = false }: At & { readonly exact?: boolean }) {
-  const today = new Date(now.value).toISOString().slice(0, 10) === at.slice(0, 10);
+  const isToday = isSameDay(new Date(now.value).toISOString(), at);
   return (
     <Timed at={at}>
-      {today ? '' : `${shortDay(at)}, `}
+      {isToday ? '' : `${shortDay(at)}, `}
       {exact ? exactClock(at) : clock(at)}
     </Timed>
   );
@@ -228,6 +228,12 @@ export function readTime(text: string, now: number): number | null {
   const hasZone = /[zZ]|[+-]\d\d:?\d\d$/.test(text.slice(10));
   const ms = Date.parse(hasZone ? text : `${text}${text.includes('T') ? '' : 'T00:00'}Z`);
   return Number.isNaN(ms) ? null : ms;
+}
+
+/** Returns the time of a filter in the form that the relay reads; null without one, and for a text that is no time. */
+export function timeOfFilter(text: string | undefined): string | null {
+  const ms = text === undefined ? null : readTime(text, Date.now());
+  return ms === null ? null : new Date(ms).toISOString();
 }
 
 /** Writes a time to the second, in a form that `readTime` reads: `2026-11-21T14:31:12Z`. */

@@ -2,9 +2,11 @@
  * Writes values as text: the words for enums that are not states of commands, numbers, durations, times and ids. Also
  * makes hidden characters visible in every text that the console draws.
  */
+import { signal } from '@preact/signals';
 import { options, type VNode } from 'preact';
 import type { DisconnectCause, ExecutionEvidence, HeartbeatIndicator, WaitStage } from '../../../generated/console.ts';
 import { visibleText } from '../../protocol/visible-text.ts';
+import { keep, recall } from '../session.ts';
 
 export const CAUSE: Readonly<Record<DisconnectCause, string>> = {
   BACK_PRESSURE: 'it read too slowly',
@@ -110,29 +112,72 @@ export function percent(share: number): string {
   return `${text === '100' && share < 1 ? '99.9' : text} %`;
 }
 
-/** Returns the time of day in UTC: `14:31:12`. */
-export function clock(iso: string): string {
-  return iso.slice(11, 19);
+// Writes times in the zone that the user has chosen: UTC, or the zone of the browser.
+
+const ZONE = 'callboard:zone';
+
+/** Whether times are shown in the zone of the browser. The browser stores the choice. */
+export const isLocalTime = signal(recall('local', ZONE) === 'local');
+
+export function chooseZone(isLocal: boolean): void {
+  isLocalTime.value = isLocal;
+  keep('local', ZONE, isLocal ? 'local' : null);
 }
 
-/** Returns the time of day in UTC of a time in epoch milliseconds. */
+/** Returns the name of the chosen zone, as it follows a time. */
+export const zoneName = (): string => (isLocalTime.value ? 'local' : 'UTC');
+
+/** Returns a time in the form of a time in UTC, with the digits of the zone of the browser. */
+function localDigits(iso: string): string {
+  const at = new Date(iso);
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString();
+}
+
+const digitsOf = (iso: string): string => (isLocalTime.value ? localDigits(iso) : iso);
+
+/** Returns the time of day: `14:31:12`. */
+export function clock(iso: string): string {
+  return digitsOf(iso).slice(11, 19);
+}
+
+/** Returns the time of day of a time in epoch milliseconds. */
 export function clockAt(ms: number): string {
   return clock(new Date(ms).toISOString());
 }
 
-/** Returns the time of day in UTC with milliseconds: `14:31:12.204`. */
+/** Returns the time of day with milliseconds: `14:31:12.204`. */
 export function exactClock(iso: string): string {
-  return iso.slice(11, 23);
+  return digitsOf(iso).slice(11, 23);
 }
 
 /** Returns the day with its month and year: `21 November 2026`. */
 export function day(iso: string): string {
-  return new Date(iso).toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });
+  return dayText(digitsOf(iso), 'long');
 }
 
 /** Returns the day with its short month: `21 Nov`. */
 export function shortDay(iso: string): string {
-  return new Date(iso).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+  return dayText(digitsOf(iso), 'short');
+}
+
+function dayText(digits: string, month: 'long' | 'short'): string {
+  const year = month === 'long' ? 'numeric' : undefined;
+  return new Date(digits).toLocaleDateString('en-GB', { day: 'numeric', month, year, timeZone: 'UTC' });
+}
+
+/** Whether two times are of the same day. */
+export function isSameDay(one: string, other: string): boolean {
+  return digitsOf(one).slice(0, 10) === digitsOf(other).slice(0, 10);
+}
+
+/** Returns the exact time in both zones, each with its day. */
+export function bothTimes(iso: string): string {
+  const local = localDigits(iso);
+  return [`${exactTime(iso)} UTC`, `${exactTime(local)} local`].join('\n');
+}
+
+function exactTime(digits: string): string {
+  return `${dayText(digits, 'long')}, ${digits.slice(11, 23)}`;
 }
 
 /** Returns the last eight characters of an id after an ellipsis, or a short id whole. */

@@ -254,12 +254,14 @@ function createInspection(deps: Deps) {
       const client = { userId: canonicalUser(userId), clientId: id('client_id', clientId) };
       return (await commands.get([{ ...client, commandId: id('command_id', commandId) }]))[0] ?? null;
     },
-    /** Lists tracked commands in the requested order. Throws `invalid_argument` if a filter is not valid. */
+    /**
+     * Lists tracked commands in the requested order: for an administrator those of all users, for a user those of its
+     * own clients. Throws `invalid_argument` if a filter is not valid, and `not_found` if a user names another one.
+     */
     async commands(requester: Requester, query: DeliveryQuery, args: CommandPageArgs): Promise<Page<Command>> {
-      const admin = requireAdmin(requester);
-      const filter = filterOf(query);
+      const filter = { ...filterOf(query), userId: readScope(requester, query.userId) };
       const order = orderOf(args.order);
-      const listing = listingOf('delivery', admin, boundTo(filter, order));
+      const listing = listingOf('delivery', requester, boundTo(filter, order));
       const request = { ...cursors.request(listing, args), order };
       const silent = silentSources(deps, 'delivery', filter.nodeId);
       const scan = withGaps(...(await Promise.all([inspector.list(filter, request), silent])));

@@ -41,11 +41,12 @@ import {
   wireEnum,
 } from './builder.ts';
 import { ClientTypeEnum, ConnectionSnapshot, LABELS_DESCRIPTION } from './connections.ts';
-import { loadBy } from './context.ts';
+import { loadBy, type Context } from './context.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import {
   CompletenessType,
   PAGED,
+  type AskedPage,
   connectionOf,
   forAdmins,
   pageArguments,
@@ -357,6 +358,39 @@ const DeliveryFilter = builder.inputType('DeliveryFilter', {
   }),
 });
 
+const commandsArguments = builder.args((t) => ({
+  filter: t.field({ type: DeliveryFilter, description: 'Which commands to list. Omitted: all.' }),
+  order: t.field({
+    type: CommandOrderEnum,
+    required: true,
+    defaultValue: 'key',
+    description: 'The order of the list. A cursor is valid only for the order in which it was issued.',
+  }),
+  ...pageArguments,
+}));
+
+type CommandsArguments = AskedPage & {
+  readonly filter?: typeof DeliveryFilter.$inferInput | null | undefined;
+  readonly order: CommandOrder;
+};
+
+/** Returns the cost of a page of commands. The newest ones of a user are searched among those of all users. */
+function commandsCost({ filter, order, first }: CommandsArguments, { requester }: Pick<Context, 'requester'>) {
+  const isOfUser = requester?.kind !== 'admin' || filter?.userId != null || filter?.clientId != null;
+  return scannedPageCost({ first }, order === 'newest' && isOfUser ? SCAN_BUDGET : scannedBy(filter));
+}
+
+builder.queryField('commands', (t) =>
+  t.field({
+    type: DeliveryRecordConnection,
+    description: `Commands with a record. Administrators see those of all users, users those for their own clients. A page reads at most ${SCAN_BUDGET} commands; if it ends there, \`completeness\` has the reason LIMIT_REACHED, and the listing continues with the next page. In the order NEWEST, the commands of a user are searched among those of all users, so a page may be short.`,
+    complexity: commandsCost,
+    args: { ...commandsArguments },
+    resolve: (_, { filter, order, ...page }, { core, requester }) =>
+      core.delivery.commands(requester, filter ?? {}, { ...pageOf(page), order }),
+  }),
+);
+
 const Delivery = builder.objectRef<AdminPrincipal>('Delivery').implement({
   description:
     'The state of delivery, for administrators. It gives access to no command payload, and no status here ever means that an effect outside a client is complete.',
@@ -389,17 +423,8 @@ const Delivery = builder.objectRef<AdminPrincipal>('Delivery').implement({
     commands: t.field({
       type: DeliveryRecordConnection,
       description: `Commands with a record. A page reads at most ${SCAN_BUDGET} commands; if it ends there, \`completeness\` has the reason LIMIT_REACHED, and the listing continues with the next page.`,
-      complexity: ({ filter, first }) => scannedPageCost({ first }, scannedBy(filter)),
-      args: {
-        filter: t.arg({ type: DeliveryFilter, description: 'Which commands to list. Omitted: all.' }),
-        order: t.arg({
-          type: CommandOrderEnum,
-          required: true,
-          defaultValue: 'key',
-          description: 'The order of the list. A cursor is valid only for the order in which it was issued.',
-        }),
-        ...pageArguments,
-      },
+      complexity: commandsCost,
+      args: { ...commandsArguments },
       resolve: (requester, { filter, order, ...page }, { core }) =>
         core.delivery.commands(requester, filter ?? {}, { ...pageOf(page), order }),
     }),

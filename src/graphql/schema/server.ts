@@ -90,6 +90,12 @@ const Server = builder.objectRef<Limited>('Server').implement({
       description: 'The name of the deployment for people (the setting LABEL); null if it has none.',
       resolve: ({ core }) => core.server.label,
     }),
+    traceUrl: t.string({
+      nullable: true,
+      description:
+        'Where the traces of this deployment are shown: an address with `{traceId}` in place of the id of a trace (the setting TRACE_URL). Null if it is not set, and for users.',
+      resolve: ({ core, kind }) => (kind === 'admin' ? core.server.traceUrl : null),
+    }),
     ...fieldsOfPart(t, 'core', {
       mode: typed(ModeEnum, 'How this deployment keeps its state.'),
       nodeId: id('The id of the node that answers.'),
@@ -200,6 +206,12 @@ const Viewer = builder.objectRef<CallingPrincipal>('Viewer').implement({
   description: 'The requester, and the node that answers.',
   fields: fieldsOf((t) => ({
     kind: typed(ViewerKindEnum, 'The kind of requester.'),
+    name: t.string({
+      nullable: true,
+      description:
+        'The administrator’s name, as `admin:<name>` in the audit: the name of the token, `token-<n>` for the n-th configured token if it has no name, or the subject of a JWT. Null for a user.',
+      resolve: (requester) => (requester.kind === 'admin' ? requester.name : null),
+    }),
     userId: t.id({
       nullable: true,
       description: 'The requester’s canonical user id; null for an administrator.',

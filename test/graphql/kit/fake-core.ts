@@ -60,7 +60,7 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
   const core: Core = {
     idempotencyWindowMs: 3_600_000,
     nodeId: 'n1',
-    server: { version: '1.2.3', label: null, maxBodyBytes: 1_000_000, startedAt: 0, features: [] },
+    server: { version: '1.2.3', label: null, traceUrl: null, maxBodyBytes: 1_000_000, startedAt: 0, features: [] },
     mode: 'shared',
     capabilities: { shared: false, exactDedupCounters: true, cheapStreamSummaries: true },
     clock: new FakeClock(T0),

@@ -220,6 +220,17 @@ export const FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
       alikeAtHome: true,
     },
   ],
+  'Query.commands': [
+    { rule: 'mine', call: 'commands', found: 'shows', other: 'empty' },
+    { rule: 'mine', call: 'commands(order: NEWEST)', found: 'shows', other: 'empty' },
+    {
+      rule: 'owned',
+      call: 'commands(filter: { userId: $user })',
+      found: 'shows',
+      other: 'not_found',
+      absent: 'empty',
+    },
+  ],
   'Query.delivery': [{ rule: 'admin', call: 'delivery', found: 'shows' }],
   // The calls name absent rows, because later rows of the table need the clients and the node.
   'Mutation.disconnectClient': [

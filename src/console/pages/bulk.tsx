@@ -1,0 +1,346 @@
+/**
+ * Shows acts on many objects: cancel all commands that wait, disconnect all clients of a node. The dialog counts first,
+ * asks for a reason, then acts on one object after the other, and says what each answered.
+ */
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import {
+  BulkCallsDocument,
+  BulkClientsDocument,
+  CancelCallDocument,
+  DisconnectClientDocument,
+  type BulkCallsQuery,
+  type BulkClientsQuery,
+  type CancelState,
+  type DeliveryFilter,
+  type DisconnectState,
+  type Stage,
+} from '../../../generated/console.ts';
+import { accepted, errorOf, isAbort, request, type RequestError } from '../api/request.ts';
+import { Dialog, TextField } from '../ui/dialogs.tsx';
+import { ActError } from '../ui/page.tsx';
+import { plural, whole } from '../ui/words.ts';
+
+/** The maximum number of objects of one act, and of pages that are read to find them. */
+const BULK_MAX = 500;
+const PAGES_MAX = 40;
+/** The number of objects that are named for each answer. The others are counted. */
+const NAMED = 5;
+
+type Found<Item> = {
+  readonly items: readonly Item[];
+  /** Whether there may be more objects than were found. */
+  readonly isCut: boolean;
+};
+
+type BulkProps<Item> = {
+  readonly title: string;
+  /** What the act does. */
+  readonly children: ComponentChildren;
+  /** The noun for the objects, in the singular, and the verb of the act. */
+  readonly one: string;
+  readonly verb: string;
+  readonly find: (signal: AbortSignal) => Promise<Found<Item>>;
+  readonly nameOf: (item: Item) => string;
+  /** Acts on one object. Resolves with the answer in words. Rejects with RequestError if it was refused. */
+  readonly act: (item: Item, reason: string | null) => Promise<string>;
+  readonly onClose: () => void;
+  /** Called when the act is over or was stopped. */
+  readonly onDone: () => void;
+};
+
+/** The answer in words, and the objects that gave it. */
+type Answers = ReadonlyMap<string, readonly string[]>;
+
+type State<Item> =
+  | { readonly step: 'counting' }
+  | { readonly step: 'failed'; readonly error: RequestError }
+  | { readonly step: 'ready'; readonly found: Found<Item> }
+  | { readonly step: 'acting' | 'over'; readonly found: Found<Item>; readonly answers: Answers; readonly done: number };
+
+function BulkDialog<Item>(props: BulkProps<Item>) {
+  const { title, children, one, verb, find, nameOf, act, onClose, onDone } = props;
+  const [state, setState] = useState<State<Item>>({ step: 'counting' });
+  const isStopped = useRef(false);
+  useEffect(() => {
+    const stop = new AbortController();
+    find(stop.signal).then(
+      (found) => setState({ step: 'ready', found }),
+      (cause: unknown) => !isAbort(cause) && setState({ step: 'failed', error: errorOf(cause) }),
+    );
+    return () => {
+      stop.abort();
+      isStopped.current = true;
+    };
+  }, []);
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    if (state.step !== 'ready' || !(event.currentTarget instanceof HTMLFormElement)) return;
+    const reason = String(new FormData(event.currentTarget).get('reason') ?? '').trim() || null;
+    const { found } = state;
+    const run = { items: found.items, nameOf, act: (item: Item) => act(item, reason), isStopped: () => isStopped.current };
+    void runAll(run, (answers, done) => setState({ step: 'acting', found, answers, done })).then((end) => {
+      setState({ step: 'over', found, ...end });
+      onDone();
+    });
+  };
+  const count = 'found' in state ? state.found.items.length : 0;
+  const isReady = state.step === 'ready' && count > 0;
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form onSubmit={submit}>
+        <p class="soft">{children}</p>
+        <p role="status">
+          <Progress state={state} one={one} />
+        </p>
+        {state.step === 'failed' && <ActError title="They could not be counted." error={state.error} />}
+        {'answers' in state && <AnswerList answers={state.answers} />}
+        {isReady && (
+          <TextField
+            label="Reason"
+            id="reason"
+            name="reason"
+            maxlength={256}
+            hint={`For each ${one}, and for the audit log. At most 256 characters.`}
+          />
+        )}
+        <div class="dialog-acts">
+          {state.step === 'acting' ? (
+            <button class="btn" type="button" onClick={() => (isStopped.current = true)}>
+              Stop
+            </button>
+          ) : (
+            <button class="btn" type="button" onClick={onClose}>
+              {isReady ? 'Keep them' : 'Close'}
+            </button>
+          )}
+          {isReady && (
+            <button class="btn btn-danger" type="submit">
+              {verb} {plural(count, one)}
+            </button>
+          )}
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+/** Says how far the act is, in one sentence. */
+function Progress<Item>({ state, one }: { readonly state: State<Item>; readonly one: string }) {
+  if (state.step === 'counting') return <>Counting…</>;
+  if (state.step === 'failed') return null;
+  const { items, isCut } = state.found;
+  if (state.step === 'ready') {
+    if (items.length === 0) return <b>{isCut ? 'None among those that were looked at.' : `There is no such ${one}.`}</b>;
+    return (
+      <>
+        <b>{plural(items.length, one)}.</b>
+        {isCut && ` There are more: at most ${whole(BULK_MAX)} at a time.`}
+      </>
+    );
+  }
+  const whenOver = state.done < items.length ? 'Stopped after' : 'Done:';
+  return (
+    <b>
+      {state.step === 'over' ? `${whenOver} ` : ''}
+      {whole(state.done)} of {plural(items.length, one)}
+      {state.step === 'over' ? '.' : '…'}
+    </b>
+  );
+}
+
+function AnswerList({ answers }: { readonly answers: Answers }) {
+  return (
+    <ul>
+      {[...answers].map(([answer, names]) => (
+        <li key={answer}>
+          {whole(names.length)} {answer}
+          <span class="quiet">
+            : {names.slice(0, NAMED).join(', ')}
+            {names.length > NAMED && ` and ${whole(names.length - NAMED)} more`}
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+type Run<Item> = Pick<BulkProps<Item>, 'nameOf'> & {
+  readonly items: readonly Item[];
+  readonly act: (item: Item) => Promise<string>;
+  readonly isStopped: () => boolean;
+};
+
+/** The codes of errors that each further object would answer as well. */
+const STOPPING: readonly string[] = [
+  ...['unreachable', 'unauthenticated', 'forbidden', 'rate_limited', 'store_unavailable', 'audit_unavailable'],
+];
+
+/** Acts on one object after the other, until all have answered, it is stopped, or going on is useless. */
+async function runAll<Item>(
+  { items, nameOf, act, isStopped }: Run<Item>,
+  onAnswer: (answers: Answers, done: number) => void,
+): Promise<{ readonly answers: Answers; readonly done: number }> {
+  const answers = new Map<string, readonly string[]>();
+  let done = 0;
+  onAnswer(answers, done);
+  for (const item of items) {
+    if (isStopped()) break;
+    const answer = await act(item).catch(errorOf);
+    const text = typeof answer === 'string' ? answer : `refused: ${answer.message} (${answer.code})`;
+    answers.set(text, [...(answers.get(text) ?? []), nameOf(item)]);
+    done += 1;
+    onAnswer(new Map(answers), done);
+    if (typeof answer !== 'string' && STOPPING.includes(answer.code)) break;
+  }
+  return { answers, done };
+}
+
+/** Reads pages until there are BULK_MAX objects, or no further page. */
+async function readPages<Item>(
+  pages: (after: string | null) => Promise<{
+    readonly nodes: readonly Item[];
+    readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null };
+  }>,
+): Promise<Found<Item>> {
+  const items: Item[] = [];
+  let after: string | null = null;
+  for (let page = 0; page < PAGES_MAX && items.length <= BULK_MAX; page++) {
+    const { nodes, pageInfo } = await pages(after);
+    items.push(...nodes);
+    if (!pageInfo.hasNextPage) return cutTo({ items, isCut: false });
+    after = pageInfo.endCursor;
+  }
+  return cutTo({ items, isCut: true });
+}
+
+function cutTo<Item>({ items, isCut }: Found<Item>): Found<Item> {
+  return { items: items.slice(0, BULK_MAX), isCut: isCut || items.length > BULK_MAX };
+}
+
+// Cancels all commands of a filter that wait: nothing was written of them to a client.
+
+type WaitingCall = BulkCallsQuery['commands']['nodes'][number];
+
+const WAITING: readonly Stage[] = ['ADMITTED', 'QUEUED'];
+
+/** Whether a filter can select commands that wait. */
+export const selectsWaiting = ({ stage, outcome, code }: DeliveryFilter): boolean =>
+  !outcome && !code && (!stage || WAITING.includes(stage));
+
+const CANCELLED: Readonly<Record<CancelState, string>> = {
+  CANCELLED: 'cancelled, never written to the client',
+  REQUESTED: 'asked to stop, may have run',
+  TOO_LATE: 'had ended already',
+};
+
+type CancelProps = {
+  /** What the commands have in common, as the end of a sentence: `for kiosk-1`. */
+  readonly of: string;
+  readonly filter: DeliveryFilter;
+  /** Whether there may be such commands. Without any there is no button, but an open dialog stays. */
+  readonly isUseful: boolean;
+  readonly onDone: () => void;
+};
+
+export function CancelWaiting({ of, filter, isUseful, onDone }: CancelProps) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      {isUseful && (
+        <button class="btn" type="button" onClick={() => setOpen(true)}>
+          Cancel waiting…
+        </button>
+      )}
+      {isOpen && (
+        <BulkDialog<WaitingCall>
+          title={`Cancel the waiting commands ${of}`}
+          one="command"
+          verb="Cancel"
+          find={(signal) => findWaiting(filter, signal)}
+          nameOf={({ clientId, action }) => `${action} on ${clientId}`}
+          act={cancel}
+          onClose={() => setOpen(false)}
+          onDone={onDone}
+        >
+          All commands {of} that wait for their client or for its link, of which nothing was written yet. One that is
+          written in the meantime is asked to stop, and may have run.
+        </BulkDialog>
+      )}
+    </>
+  );
+}
+
+async function findWaiting(filter: DeliveryFilter, signal: AbortSignal): Promise<Found<WaitingCall>> {
+  const stages = filter.stage ? [filter.stage] : WAITING;
+  const found = await Promise.all(
+    stages.map((stage) =>
+      readPages(async (after) => {
+        const variables = { filter: { ...filter, stage }, first: BULK_MAX, after };
+        return (await request(BulkCallsDocument, variables, signal)).commands;
+      }),
+    ),
+  );
+  return cutTo({ items: found.flatMap(({ items }) => items), isCut: found.some(({ isCut }) => isCut) });
+}
+
+async function cancel({ userId, clientId, commandId }: WaitingCall, reason: string | null): Promise<string> {
+  const input = { userId, clientId, commandId, reason };
+  return CANCELLED[accepted((await request(CancelCallDocument, { input })).cancelCommand).state];
+}
+
+// Disconnects all clients of a node.
+
+type NodeClient = BulkClientsQuery['connections']['nodes'][number];
+
+const DISCONNECTED: Readonly<Record<DisconnectState, string>> = {
+  CLOSED: 'closed',
+  REQUESTED: 'asked to close, not confirmed yet',
+};
+
+type DisconnectProps = { readonly nodeId: string } & Pick<CancelProps, 'isUseful' | 'onDone'>;
+
+export function DisconnectAll({ nodeId, isUseful, onDone }: DisconnectProps) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      {isUseful && (
+        <button
+          class="btn btn-s"
+          type="button"
+          onClick={() => setOpen(true)}
+          aria-label={`Disconnect all of ${nodeId}…`}
+        >
+          Disconnect all…
+        </button>
+      )}
+      {isOpen && (
+        <BulkDialog<NodeClient>
+          title={`Disconnect all clients of ${nodeId}`}
+          one="client"
+          verb="Disconnect"
+          find={(signal) => findClients(nodeId, signal)}
+          nameOf={({ userId, clientId }) => `${userId} / ${clientId}`}
+          act={disconnect}
+          onClose={() => setOpen(false)}
+          onDone={onDone}
+        >
+          The relay closes the link of each client of {nodeId}. None of their calls is cancelled by this, and a client may
+          connect again at once, to this node too. To keep clients away from it, drain it.
+        </BulkDialog>
+      )}
+    </>
+  );
+}
+
+async function findClients(nodeId: string, signal: AbortSignal): Promise<Found<NodeClient>> {
+  const found = await readPages(async (after) => {
+    return (await request(BulkClientsDocument, { nodeId, first: BULK_MAX, after }, signal)).connections;
+  });
+  return { ...found, items: found.items.filter(({ status }) => status !== 'DISCONNECTED') };
+}
+
+async function disconnect({ userId, clientId }: NodeClient, reason: string | null): Promise<string> {
+  const answer = accepted((await request(DisconnectClientDocument, { userId, clientId, reason })).disconnectClient);
+  return DISCONNECTED[answer.state];
+}
