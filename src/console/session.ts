@@ -71,16 +71,15 @@ const FURTHER_MS = 40;
 const tabs: BroadcastChannel | null =
   RELAY_PATH === '' && 'BroadcastChannel' in globalThis ? new BroadcastChannel('callboard:session') : null;
 
-/** When the user was in this tab last, in epoch milliseconds. A tab that has the focus is in use now. */
+/** When the user did something in this tab last, in epoch milliseconds. */
 let usedAt = Date.now();
-addEventListener('blur', () => (usedAt = Date.now()));
+for (const name of ['pointerdown', 'keydown', 'focus']) addEventListener(name, () => (usedAt = Date.now()), true);
 
 tabs?.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
   const given = token.value;
   if (given === null) return;
   const kind = textMember(data, 'kind');
-  if (kind === 'ask')
-    tabs.postMessage({ kind: 'answer', token: given, usedAt: document.hasFocus() ? Date.now() : usedAt });
+  if (kind === 'ask') tabs.postMessage({ kind: 'answer', token: given, usedAt });
   if (kind === 'sign-out' && textMember(data, 'token') === given) leave();
 });
 

@@ -169,6 +169,7 @@ describe('what is copied of a call', () => {
         value: { writeText: async (text: string) => void Reflect.set(window, 'copied', text) },
       });
     });
+    await main().locator('summary', { hasText: 'Copy' }).click();
     await page.getByRole('button', { name }).click();
     const copied = await page.evaluate(() => String(Reflect.get(window, 'copied')));
     expect(copied).toContain('ARGUMENTS');

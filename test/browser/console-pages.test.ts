@@ -106,7 +106,7 @@ const PAGES: readonly (readonly [path: string, heading: string, text: string, op
   ],
   ['actions', 'Actions', 'notes.add', 'ActionSample'],
   ['users', 'Users', 'alice', 'Users'],
-  ['users/alice', 'alice', 'clients/kiosk-1', 'UserPage ClientChanges'],
+  ['users/alice', 'alice', 'clients/kiosk-1', 'UserPage ClientCalls ClientChanges'],
   ['history', 'History', 'Whose history?', ''],
   ['history?user=alice', 'History', 'clients/kiosk-1', 'Streams'],
   ['history?stream=alice%2Fclients%2Fkiosk-1', 'clients/kiosk-1', 'messages on this page', 'Messages'],

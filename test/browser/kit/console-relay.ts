@@ -1,4 +1,5 @@
 /** Starts a relay with clients and calls for the tests of the console. */
+import type { Settings } from '../../../src/callboard.ts';
 import { createHttpCaller } from '../../../src/clients/caller/index.ts';
 import { createRuntime, type Runtime } from '../../../src/clients/runtime/index.ts';
 import { startRealRelay, type RealRelay } from '../../clients/kit/real-relay.ts';
@@ -31,8 +32,8 @@ const policy = {
   userCapacity: null,
 } as const;
 
-export async function startConsoleRelay(): Promise<ConsoleRelay> {
-  const relay = await startRealRelay({ policy });
+export async function startConsoleRelay(settings: Partial<Settings> = {}): Promise<ConsoleRelay> {
+  const relay = await startRealRelay({ policy, ...settings });
   const runtime = createRuntime({
     url: relay.link,
     token: await tokenOf(relay),

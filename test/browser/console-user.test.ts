@@ -1,0 +1,124 @@
+/** Tests the console as a user sees it: everything of its own, and nothing that the relay refuses. */
+import type { Browser, Page, Response } from 'playwright-core';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { isRecord } from '../../src/core/json.ts';
+import { launchChromium } from './kit/chromium.ts';
+import { axeViolations, expectClean, goTo, openConsole, type ConsolePage } from './kit/console-page.ts';
+import { startConsoleRelay, type ConsoleRelay } from './kit/console-relay.ts';
+
+vi.setConfig({ testTimeout: 120_000 });
+
+let browser: Browser;
+let bench: ConsoleRelay;
+let opened: ConsolePage;
+let page: Page;
+let commandId: string;
+/** What the relay answered with an error, as `<operation>: <code>`. */
+const refused: string[] = [];
+const answers: Promise<void>[] = [];
+
+beforeAll(async () => {
+  [browser, bench] = await Promise.all([launchChromium(), startConsoleRelay()]);
+  const { caller, relay } = bench;
+  const target = { userId: 'alice', clientId: 'kiosk-1' };
+  const { handle } = await caller.invoke({ ...target, action: 'notes.add' }, { text: 'milk' });
+  commandId = handle.commandId;
+  await caller.invoke({ ...target, action: 'notes.fail' }, {});
+  const { handle: running } = await caller.invoke({ ...target, action: 'notes.wait' }, {}, { waitFor: 'acknowledged' });
+  void caller.await(running).catch(() => undefined);
+  opened = await openConsole(browser, `${relay.url}/console/`, { token: await relay.token('alice', 'invoke') });
+  ({ page } = opened);
+  page.on('response', (response) => void answers.push(noteRefusal(response)));
+}, 60_000);
+afterAll(async () => {
+  await browser?.close();
+  await bench?.[Symbol.asyncDispose]();
+});
+
+const main = () => page.locator('#main');
+
+async function noteRefusal(response: Response): Promise<void> {
+  if (!response.url().endsWith('/graphql')) return;
+  const body: unknown = await response.json().catch(() => ({}));
+  const query: unknown = response.request().postDataJSON()?.query;
+  const operation = /(?:query|mutation) (\w+)/.exec(String(query))?.[1] ?? '';
+  if (isRecord(body) && body['errors'] !== undefined) refused.push(`${operation}: ${JSON.stringify(body['errors'])}`);
+}
+
+it('begins with an overview of the own clients, calls and waits', async () => {
+  await main().getByRole('heading', { name: 'Overview' }).waitFor();
+  await main().getByText('Your clients, calls and waits.').waitFor();
+  const table = (name: string) => main().getByRole('table', { name });
+  await table('Clients of this user').getByRole('link', { name: 'kiosk-1', exact: true }).waitFor();
+  await table('Callers that wait').getByRole('link', { name: 'notes.wait' }).waitFor();
+  await table('Calls to the clients').getByRole('link', { name: 'notes.fail' }).waitFor();
+  await page.locator('.who').getByText('User. Signed in until').waitFor();
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    expect([colorScheme, await axeViolations(page)]).toEqual([colorScheme, []]);
+  }
+});
+
+it('lists the own calls, and shows new ones; the page of a call can cancel it', async () => {
+  await goTo(page, 'calls');
+  await main().getByRole('link', { name: 'notes.fail' }).waitFor();
+  await page.getByText('Live', { exact: true }).waitFor();
+  await bench.caller.invoke({ userId: 'alice', clientId: 'kiosk-1', action: 'notes.add' }, { text: 'bread' });
+  await main().getByRole('button', { name: 'Show 1 new call' }).waitFor();
+  await main().getByRole('link', { name: 'notes.wait' }).click();
+  await page.getByRole('button', { name: 'Cancel…' }).click();
+  await page.getByRole('button', { name: 'Cancel the call' }).click();
+  await page.locator('.case-head').getByText('Cancelled', { exact: true }).waitFor();
+});
+
+it('invokes an action of an own client', async () => {
+  await goTo(page, 'clients/alice/kiosk-1');
+  await page.getByRole('button', { name: 'Invoke notes.add…' }).click();
+  await page.locator('.drawer').getByLabel('text', { exact: true }).fill('eggs');
+  await page.keyboard.press('Control+Enter');
+  await page.locator('.drawer').getByText('{"added":"eggs"}').waitFor();
+  await page.keyboard.press('Escape');
+});
+
+it('leads to no page that is not for users, and no request of any page is refused', async () => {
+  const seen = new Set<string>();
+  const wanted = ['', `calls/alice/kiosk-1/${commandId}`, 'users/alice', 'history?stream=alice%2Flinks'];
+  while (wanted.length > 0) {
+    const path = wanted.shift() ?? '';
+    if (seen.has(path)) continue;
+    seen.add(path);
+    await goTo(page, path);
+    await main().locator('h1').waitFor();
+    await expect.poll(() => main().getByText(/^Reading /).count()).toBe(0);
+    expect([path, await main().getByText('for administrators').count()]).toEqual([path, 0]);
+    expect([path, await main().getByText('No such page').count()]).toEqual([path, 0]);
+    const hrefs = await page
+      .locator('.rail a, #main a')
+      .evaluateAll((links) => links.map((link) => link.getAttribute('href') ?? ''));
+    wanted.push(...hrefs.filter((href) => href.startsWith('/console/')).map((href) => href.slice('/console/'.length)));
+  }
+  await Promise.all(answers);
+  // Pages and objects of each kind were reached by links alone.
+  for (const path of ['calls', 'waits', 'clients', 'actions', 'history', 'places', 'sites', 'audit', 'clients/alice/kiosk-1'])
+    expect([...seen]).toContain(path);
+  expect(refused).toEqual([]);
+  expectClean(opened);
+});
+
+it('says how to connect a client while there is nothing', async () => {
+  const { page: fresh } = await openConsole(browser, `${bench.relay.url}/console/`, {
+    token: await bench.relay.token('bob', 'invoke'),
+  });
+  await fresh.getByText('Nothing of yours is here yet').waitFor();
+  await fresh.getByRole('link', { name: 'How to connect a client' }).click();
+  await fresh.getByText('callboard token --user bob').waitFor();
+  await fresh.context().close();
+});
+
+it('says why a token that may not read anything does not sign in', async () => {
+  const { page: fresh } = await openConsole(browser, `${bench.relay.url}/console/`);
+  await fresh.getByLabel('Token').fill(await bench.relay.token('alice', 'connect'));
+  await fresh.keyboard.press('Enter');
+  await fresh.getByText('needs the scope “invoke”').waitFor();
+  await fresh.context().close();
+});
