@@ -382,16 +382,17 @@ function spillStore(
 function auditOptions(
   { audit, auth, redis }: Settings,
   { crypto, log }: { readonly crypto: Crypto; readonly log: Log },
-): AuditBounds & { readonly sign: AuditSign } {
+): AuditBounds & { readonly sign: AuditSign; readonly keys: readonly AuditSign[] } {
   const { days, maxRows = AUDIT_ROWS } = audit ?? {};
   const keepMs = days === undefined ? AUDIT_KEEP_MS : days * 24 * 3600_000;
-  const [sign] = auditKeys({ audit, auth });
-  if (!sign && redis)
+  const keys = auditKeys({ audit, auth });
+  const [sign = crypto.sign] = keys;
+  if (keys.length === 0 && redis)
     log.warn(
       {},
       'the key of the audit is kept in Redis beside its rows: set AUDIT_KEY to notice rows that are forged there',
     );
-  return { keepMs, maxRows, sign: sign ?? crypto.sign };
+  return { keepMs, maxRows, sign, keys: [...keys, sign] };
 }
 
 /** Returns the keys with which rows may have been signed, the present one first; empty if none is configured. */

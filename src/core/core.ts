@@ -53,10 +53,10 @@ type CoreOptions = Omit<Deps, 'readTurns' | 'events' | 'audit' | 'reveal' | 'tra
   /** Records spans. Absent: nothing is traced. */
   readonly tracing?: Deps['tracing'];
   /**
-   * The bounds of the audit, and the function that signs its rows. Absent members have their defaults; without `sign`,
-   * rows are signed with the key of `crypto`.
+   * The bounds of the audit, the function that signs its rows, and all functions that may have signed earlier ones.
+   * Absent members have their defaults; without `sign`, rows are signed with the key of `crypto`.
    */
-  readonly audit?: Partial<AuditBounds & { readonly sign: AuditSign }> | undefined;
+  readonly audit?: Partial<AuditBounds & { readonly sign: AuditSign; readonly keys: readonly AuditSign[] }> | undefined;
   readonly reveal?: RevealMode | undefined;
 };
 
@@ -98,7 +98,7 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
      */
     idempotencyWindowMs: backend.commands.windowMs,
     /** Reads the audit of administrators' acts. */
-    audit: createAudits({ ...deps, store: backend.audit }),
+    audit: createAudits({ ...deps, store: backend.audit, keys: kept.keys ?? [kept.sign] }),
     /** Lets administrators read payloads, as far as the deployment allows it. */
     reveals: createReveals(deps),
     users: createUsers(deps),

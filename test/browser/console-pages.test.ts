@@ -116,7 +116,7 @@ const PAGES: readonly (readonly [path: string, heading: string, text: string, op
   ['capacity', 'Capacity', 'Commands with a record', 'Capacity'],
   ['sites', 'Sites', 'No site is registered', 'Sites'],
   ['dedup', 'Deduplication', 'Implementation', 'Dedup'],
-  ['audit', 'Audit', 'No operator did anything yet', 'Audit'],
+  ['audit', 'Audit', 'No operator did anything yet', 'Audit AuditCheck'],
   ['nowhere', 'No such page', 'no page at this address', ''],
 ];
 

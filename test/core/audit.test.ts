@@ -315,3 +315,50 @@ describe('the verification of rows that were signed with several keys', () => {
     expect(signed).toEqual([expect.stringMatching(/^callboard /)]);
   });
 });
+
+describe('the check of the stored chain', () => {
+  it('says that all rows are whole, and is for administrators only', async () => {
+    await using relay = await testCore();
+    const { core } = relay;
+    await ended(core);
+    await reveal(core);
+    expect(await core.audit.check(admin)).toEqual({ rows: 2, fault: null, unchecked: 0, asOf: relay.clock.now() });
+    await expect(core.audit.check(alice)).rejects.toMatchObject({ code: 'forbidden' });
+  });
+
+  it('names the first row that was changed, and repeats a check after a minute at the earliest', async () => {
+    let isChanged = false;
+    const changing = (backend: MemoryBackend): MemoryBackend => {
+      const { audit } = backend;
+      const read = async (after: number, first: number): Promise<readonly string[]> => {
+        const found = await audit.lines(after, first);
+        return isChanged ? found.map((line) => line.replace('asked by the user', 'asked by nobody')) : found;
+      };
+      return {
+        ...backend,
+        audit: {
+          head: () => audit.head(),
+          append: (row) => audit.append(row),
+          list: (userId, page) => audit.list(userId, page),
+          lines: read,
+        },
+      };
+    };
+    await using relay = await testCore({ wrap: changing });
+    const { core, clock } = relay;
+    await ended(core);
+    await reveal(core);
+    expect(await core.audit.check(admin)).toMatchObject({ rows: 2, fault: null });
+    isChanged = true;
+    await clock.advance(59_000);
+    expect(await core.audit.check(admin)).toMatchObject({ fault: null });
+    await clock.advance(1_000);
+    expect(await core.audit.check(admin)).toMatchObject({ fault: 'Row 1 was changed.' });
+  });
+
+  it('is tried again at once if the store did not answer', async () => {
+    await using relay = await testCore({ wrap: away });
+    await expect(relay.core.audit.check(admin)).rejects.toMatchObject({ code: 'store_unavailable' });
+    await expect(relay.core.audit.check(admin)).rejects.toMatchObject({ code: 'store_unavailable' });
+  });
+});

@@ -1,14 +1,14 @@
 /** Shows the audit page: what operators did, to whom, and why. Also saves the acts that the filters select as a file. */
 import { useState } from 'preact/hooks';
-import { AuditDocument, type AuditFilter, type AuditQuery, type OperatorAction } from '../../../generated/console.ts';
+import { AuditCheckDocument, AuditDocument, type AuditFilter, type AuditQuery, type OperatorAction } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { errorOf, request, type RequestError } from '../api/request.ts';
 import { callHref, clientHref, nodesHref, streamHref, userHref } from '../base.ts';
 import { isAdmin, viewer } from '../shell/facts.tsx';
 import { choicesOf, oneOf, useUrlState, type Filter, type UrlState } from '../ui/filters.tsx';
-import { ActError, AsOf, Empty, Information, Nil, PageHead } from '../ui/page.tsx';
+import { ActError, AsOf, Empty, Information, Nil, Notice, PageHead } from '../ui/page.tsx';
 import { List, pageOf, type Column } from '../ui/table.tsx';
-import { ShortId, Time, timeOfFilter } from '../ui/values.tsx';
+import { ShortId, StateMark, Time, timeOfFilter } from '../ui/values.tsx';
 import { capitalWord, nameClass, plainWord, plural, whole } from '../ui/words.ts';
 
 type AuditRow = AuditQuery['auditEvents']['nodes'][number];
@@ -54,9 +54,9 @@ export function AuditPage() {
           </>
         }
       >
-        What operators did. Each row is written before its act, and a row that is changed or removed breaks the chain:{' '}
-        <code>callboard audit verify</code> checks it.
+        What operators did. Each row is written before its act, and a row that is changed or removed breaks the chain.
       </PageHead>
+      {isAdmin.value && <ChainCheck />}
       <List
         one="event"
         many="audit events"
@@ -90,6 +90,29 @@ export function AuditPage() {
         keyOf={({ id }) => id}
       />
     </>
+  );
+}
+
+/** Says what the relay found when it checked the chain. It repeats the check once a minute at most. */
+function ChainCheck() {
+  const { data, error } = useQuery(AuditCheckDocument, {});
+  const found = data?.auditCheck;
+  if (error) return <ActError title="The chain was not checked." error={error} />;
+  if (!found) return <p class="quiet">Checking the chain…</p>;
+  const { rows, fault, unchecked, asOf } = found;
+  if (fault !== null)
+    return (
+      <Notice mark="warn" look="error">
+        <b>The chain is broken.</b> {fault} <code>callboard audit verify</code> checks it without trusting the relay.
+      </Notice>
+    );
+  return (
+    <p class="quiet">
+      <StateMark shape="pass">Chain checked</StateMark> at <Time at={asOf} />: {plural(rows, 'row')}, none changed or
+      removed
+      {unchecked > 0 && `, ${whole(unchecked)} signed with a key that the relay does not have`}.{' '}
+      <code>callboard audit verify</code> checks it without trusting the relay.
+    </p>
   );
 }
 

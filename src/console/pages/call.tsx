@@ -329,6 +329,8 @@ function Waiters({ call }: Part) {
 
 function CallHead({ call }: Part) {
   const { delivery, outcome } = call;
+  // The sentence says all of an expired call: the relay ended it for the reason in its error, and it did not run.
+  const isExpired = outcome === 'EXPIRED';
   return (
     <div class="case-head">
       <div>
@@ -340,7 +342,7 @@ function CallHead({ call }: Part) {
           )}
         </p>
         <p>{sentenceOf(call)}</p>
-        {call.error && call.error.code !== delivery?.reason && (
+        {call.error && !isExpired && (
           <p class="soft">
             {call.error.message} <code>{call.error.code}</code>
           </p>
@@ -350,7 +352,7 @@ function CallHead({ call }: Part) {
         <Facts
           rows={[
             ['Last proven', <StageMark stage={delivery.lastProvenStage} />],
-            ['Execution', EXECUTION[delivery.execution]],
+            isExpired ? null : ['Execution', EXECUTION[delivery.execution]],
             delivery.terminalAt === null
               ? ['Ends', <Until at={delivery.deadline} />]
               : [

@@ -1,5 +1,6 @@
 /**
- * The audit of administrators' acts: the interface that lists acts and reads the chain, and the trail that writes rows.
+ * The audit of administrators' acts: the interface that lists acts, reads the chain and checks it, and the trail that
+ * writes rows.
  */
 import { readScope, requireAdmin, subjectOf, type Principal, type Requester } from '../auth/principal.ts';
 import { CallboardError, fail } from '../errors.ts';
@@ -15,8 +16,9 @@ import {
   type GivenFilter,
   type Scan,
 } from '../page.ts';
-import type { Clock, Log } from '../ports.ts';
+import type { Clock, EventLoop, Log } from '../ports.ts';
 import {
+  ChainVerifier,
   keyIdOf,
   logAct,
   openRow,
@@ -34,9 +36,20 @@ import {
 
 export type Audits = ReturnType<typeof createAudits>;
 
-type AuditsParts = { readonly store: AuditStore; readonly cursors: Cursors; readonly clock: Clock };
+type AuditsParts = {
+  readonly store: AuditStore;
+  readonly cursors: Cursors;
+  readonly clock: Clock;
+  readonly loop: EventLoop;
+  /** The keys with which rows may have been signed. */
+  readonly keys: readonly AuditSign[];
+};
 
-export function createAudits({ store, cursors, clock }: AuditsParts) {
+/** How long the verdict of a check is given to later requests, in milliseconds. */
+const CHECKED_MS = 60_000;
+
+export function createAudits({ store, cursors, clock, loop, keys }: AuditsParts) {
+  let latest: { readonly at: number; readonly check: Promise<AuditCheck> } | null = null;
   return {
     /**
      * Lists acts, newest first. An administrator sees all of them, a user only those that concern this user. Throws
@@ -58,7 +71,41 @@ export function createAudits({ store, cursors, clock }: AuditsParts) {
       const last = lines.at(-1);
       return { lines, lastSeq: last === undefined ? null : (openRow(last)?.row.seq ?? null) };
     },
+    /**
+     * Checks all stored rows with the keys of this relay. For administrators only. A check of the last minute is not
+     * repeated. Throws `store_unavailable` if the store does not answer.
+     */
+    async check(requester: Requester): Promise<AuditCheck> {
+      requireAdmin(requester);
+      if (latest === null || clock.now() - latest.at >= CHECKED_MS) {
+        const check = checkChain(store, { clock, loop, keys });
+        const begun = (latest = { at: clock.now(), check });
+        check.catch(() => {
+          if (latest === begun) latest = null;
+        });
+      }
+      return latest.check;
+    },
   };
+}
+
+/** Reads the chain in parts, and lets other work run after each. */
+async function checkChain(
+  store: AuditStore,
+  { clock, loop, keys }: Pick<AuditsParts, 'clock' | 'loop' | 'keys'>,
+): Promise<AuditCheck> {
+  const asOf = clock.now();
+  const verifier = new ChainVerifier(keys);
+  for (let after = 0, isMore = true; isMore;) {
+    const lines = await store.lines(after, PAGE_MAX);
+    for (const line of lines) verifier.add(line);
+    const last = lines.at(-1);
+    after = (last === undefined ? null : openRow(last)?.row.seq) ?? Infinity;
+    isMore = lines.length === PAGE_MAX && after < Infinity;
+    if (isMore) await new Promise<void>((resolve) => loop.afterOthers(resolve));
+  }
+  const { rows, fault, unchecked } = verifier.report();
+  return { rows, fault: fault?.message ?? null, unchecked: unchecked.reduce((sum, of) => sum + of.rows, 0), asOf };
 }
 
 /** The least number of rows that one read of the store asks for, because a filter may leave most of them out. */
@@ -135,6 +182,18 @@ export type AuditChain = {
   readonly lines: readonly string[];
   /** The number of the last row of this part; null: there are no more rows. */
   readonly lastSeq: number | null;
+};
+
+/** What a check of the whole chain has found. */
+export type AuditCheck = {
+  /** The number of rows that were checked. */
+  readonly rows: number;
+  /** The first row that was changed, moved or removed, in a sentence; null if there is none. */
+  readonly fault: string | null;
+  /** The number of rows that were signed with a key that the relay does not have. Only their place was checked. */
+  readonly unchecked: number;
+  /** When the check began, in epoch milliseconds. */
+  readonly asOf: number;
 };
 
 // Writes audit rows: one before an act, and one with its outcome after it. If the first one cannot be written, the act

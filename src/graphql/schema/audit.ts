@@ -1,16 +1,16 @@
 /**
- * The audit: what administrators did, the stored chain of its rows, and the mutation `revealPayload`, which the audit
+ * The audit: what administrators did, the stored chain of its rows and its check, and the mutation `revealPayload`, which the audit
  * records.
  */
 import type { AuditSubject, OperatorAction } from '../../core/audit/audit-rows.ts';
-import type { AuditChain, AuditEvent } from '../../core/audit/audit.ts';
+import type { AuditChain, AuditCheck, AuditEvent } from '../../core/audit/audit.ts';
 import { invalid } from '../../core/errors.ts';
-import { MAX_REASON, PAGE_MAX, REVEALS_PER_HOUR, REVEAL_REASON_MIN } from '../../core/limits.ts';
+import { AUDIT_ROWS, MAX_REASON, PAGE_MAX, REVEALS_PER_HOUR, REVEAL_REASON_MIN } from '../../core/limits.ts';
 import { SCAN_BUDGET } from '../../core/page.ts';
 import type { RevealTarget, RevealedPayload } from '../../core/reveal/reveal.ts';
-import { builder, ranged, wireEnum, fieldsOf, id, json, nullable, text, texts, time, typed } from './builder.ts';
+import { builder, ranged, wireEnum, fieldsOf, id, int, json, nullable, text, texts, time, typed } from './builder.ts';
 import { readNodeId } from './node-interface.ts';
-import { connectionOf, forAdmins, pageArguments, pageCost, pageOf, scannedPageCost } from './page.ts';
+import { connectionOf, forAdmins, pageArguments, pageCost, pageOf, scanCost, scannedPageCost } from './page.ts';
 import { answered, orRefusal } from './refusal.ts';
 
 const OperatorActionEnum = wireEnum<OperatorAction>('OperatorAction', 'What an administrator did.', {
@@ -83,7 +83,25 @@ const AuditChainType = builder.objectRef<AuditChain>('AuditChain').implement({
   })),
 });
 
+const AuditCheckType = builder.objectRef<AuditCheck>('AuditCheck').implement({
+  description:
+    'What a relay found when it checked the stored chain with its own keys. Rows that were removed at the very end do not show.',
+  fields: fieldsOf(() => ({
+    rows: int('How many rows were checked.'),
+    fault: nullable.text('The first row that was changed, moved or removed, in a sentence; null if there is none.'),
+    unchecked: int('How many rows were signed with a key that the relay does not have, so that only their place was checked.'),
+    asOf: time('When the check began.'),
+  })),
+});
+
 builder.queryFields((t) => ({
+  auditCheck: t.field({
+    type: AuditCheckType,
+    complexity: forAdmins(() => scanCost(AUDIT_ROWS)),
+    description:
+      'Checks the whole chain of the audit as it is stored. Administrators only. A node repeats a check after a minute at the earliest, and answers with its last one until then. `callboard audit verify` checks the chain without trusting the relay.',
+    resolve: (_, _args, { core, requester }) => core.audit.check(requester),
+  }),
   auditEvents: t.field({
     type: AuditEventConnection,
     description:

@@ -326,6 +326,7 @@ export const FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
       absent: 'empty',
     },
   ],
+  'Query.auditCheck': [{ rule: 'admin', call: 'auditCheck', found: 'empty' }],
   'Query.auditChain': [{ rule: 'admin', call: 'auditChain', found: 'shows' }],
   'Mutation.revealPayload': [
     {
