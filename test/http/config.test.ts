@@ -56,6 +56,20 @@ describe('configuration', () => {
     expect(two.auth.adminTokens).not.toEqual(one.auth.adminTokens);
   });
 
+  it('takes the address of traces only if it is one, with the id after its host', () => {
+    const url = 'https://traces.example/trace/{traceId}?from=0';
+    expect(readConfig({ CALLBOARD_TRACE_URL: url }, []).traceUrl).toBe(url);
+    expect(readConfig({}, []).traceUrl).toBeNull();
+    for (const wrong of [
+      ...['javascript:alert(1)//{traceId}', 'https://traces.example/', 'https://{traceId}.example/', 'traces/{traceId}'],
+      ...['https://name:secret@traces.example/{traceId}', 'https://traces.example?{traceid}'],
+    ])
+      expect([wrong, faultsOf({ CALLBOARD_TRACE_URL: wrong })]).toEqual([
+        wrong,
+        { CALLBOARD_TRACE_URL: expect.stringContaining('{traceId}') },
+      ]);
+  });
+
   it('takes the token of the scraper from a variable or a file, and not if it is short or an administrator’s', () => {
     const token = 'a-token-that-only-prometheus-has-1';
     expect(readConfig({ ...CREDENTIALS }, []).auth.metricsToken).toBe(null);

@@ -78,7 +78,8 @@ function BulkDialog<Item>(props: BulkProps<Item>) {
     if (state.step !== 'ready' || !(event.currentTarget instanceof HTMLFormElement)) return;
     const reason = String(new FormData(event.currentTarget).get('reason') ?? '').trim() || null;
     const { found } = state;
-    const run = { items: found.items, nameOf, act: (item: Item) => act(item, reason), isStopped: () => isStopped.current };
+    const { items } = found;
+    const run = { items, nameOf, act: (item: Item) => act(item, reason), isStopped: () => isStopped.current };
     void runAll(run, (answers, done) => setState({ step: 'acting', found, answers, done })).then((end) => {
       setState({ step: 'over', found, ...end });
       onDone();
@@ -131,7 +132,8 @@ function Progress<Item>({ state, one }: { readonly state: State<Item>; readonly 
   if (state.step === 'failed') return null;
   const { items, isCut } = state.found;
   if (state.step === 'ready') {
-    if (items.length === 0) return <b>{isCut ? 'None among those that were looked at.' : `There is no such ${one}.`}</b>;
+    const none = isCut ? 'None among those that were looked at.' : `There is no such ${one}.`;
+    if (items.length === 0) return <b>{none}</b>;
     return (
       <>
         <b>{plural(items.length, one)}.</b>

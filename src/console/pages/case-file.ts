@@ -7,7 +7,7 @@ import { outcomeWord, stageWord } from '../ui/values.tsx';
 import { EXECUTION, WAIT_FOR, bytes, capitalWord, duration, plural } from '../ui/words.ts';
 import { callerText, timelineOf, type CallDetails } from './timeline.tsx';
 
-export type CaseFile = {
+export type CallCase = {
   readonly call: CallDetails;
   /** The address of the page of the call. */
   readonly address: string;
@@ -18,12 +18,12 @@ export type CaseFile = {
 };
 
 /** Returns the case as JSON with line breaks: the address, the time of the answer, and the command as it answered. */
-export function caseAsJson({ call, address, asOf, traceHref }: CaseFile): string {
+export function caseAsJson({ call, address, asOf, traceHref }: CallCase): string {
   return JSON.stringify({ address, asOf: new Date(asOf).toISOString(), traceUrl: traceHref, command: call }, null, 2);
 }
 
 /** Returns the case as Markdown: facts, timeline, waiters and retained messages. It ends with a line break. */
-export function caseAsMarkdown(file: CaseFile): string {
+export function caseAsMarkdown(file: CallCase): string {
   const { call, address, asOf } = file;
   const { delivery, history } = call;
   const state = call.outcome ? outcomeWord(call.outcome) : delivery && `${stageWord(delivery.stage)}, not ended`;
@@ -41,7 +41,7 @@ export function caseAsMarkdown(file: CaseFile): string {
 
 type Line = string | null;
 
-function factsOf({ call, traceHref }: CaseFile): readonly Line[] {
+function factsOf({ call, traceHref }: CallCase): readonly Line[] {
   const { delivery, error, connection } = call;
   const trace = traceIdOf(call);
   return [
