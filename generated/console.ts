@@ -203,6 +203,13 @@ export type DisconnectCause =
   /** The link’s token expired and was not renewed. */
   | 'TOKEN_EXPIRED';
 
+/** The state of a requested disconnection. */
+export type DisconnectState =
+  /** The link is closed. */
+  | 'CLOSED'
+  /** The link’s node was asked to close it and has not confirmed that yet. */
+  | 'REQUESTED';
+
 /** What is proven about execution. It is never proof that an effect outside the client is complete. */
 export type ExecutionEvidence =
   /** The command may have run. */
@@ -793,22 +800,31 @@ export type AuditQueryVariables = Exact<{
 }>;
 
 
-export type AuditQuery = { auditEvents: { nodes: Array<{ id: string, at: string, who: string, action: OperatorAction, reason: string | null, outcome: string | null, node: string, subject: { userId: string | null, clientId: string | null, commandId: string | null, messageId: string | null, nodeId: string | null, stream: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+export type AuditQuery = { auditEvents: { nodes: Array<{ id: string, at: string, who: string, action: OperatorAction, reason: string | null, outcome: string | null, node: string, requestId: string | null, subject: { userId: string | null, clientId: string | null, commandId: string | null, messageId: string | null, nodeId: string | null, stream: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+
+export type AuditCheckQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type AuditCheckQuery = { auditCheck: { rows: number, fault: string | null, unchecked: number, asOf: string } };
 
 export type ViewerQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type ViewerQuery = { viewer: { kind: ViewerKind, userId: string | null, scopes: Array<Scope>, expiresAt: string | null, nodeId: string, mode: Mode } };
+export type ViewerQuery = { viewer: { kind: ViewerKind, name: string | null, userId: string | null, scopes: Array<Scope>, expiresAt: string | null, nodeId: string, mode: Mode }, server: { traceUrl: string | null } };
 
-export type ShellOfAdminQueryVariables = Exact<{ [key: string]: never; }>;
-
-
-export type ShellOfAdminQuery = { pendingRpcCount: { count: number }, delivery: { nodes: { nodes: Array<{ nodeId: string, stale: boolean, draining: boolean, updatedAt: string, links: number, connectionWaiters: number, unfinishedCommands: number }> } } };
-
-export type ShellOfUserQueryVariables = Exact<{ [key: string]: never; }>;
+export type ShellOfAdminQueryVariables = Exact<{
+  long?: PendingRpcFilter | null | undefined;
+}>;
 
 
-export type ShellOfUserQuery = { pendingRpcCount: { count: number } };
+export type ShellOfAdminQuery = { pendingRpcCount: { count: number }, longWaits: { count: number }, delivery: { nodes: { nodes: Array<{ nodeId: string, stale: boolean, draining: boolean, updatedAt: string, links: number, connectionWaiters: number, unfinishedCommands: number }> } } };
+
+export type ShellOfUserQueryVariables = Exact<{
+  long?: PendingRpcFilter | null | undefined;
+}>;
+
+
+export type ShellOfUserQuery = { pendingRpcCount: { count: number }, longWaits: { count: number } };
 
 export type OverviewQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -831,7 +847,25 @@ export type CallsQueryVariables = Exact<{
 }>;
 
 
-export type CallsQuery = { delivery: { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } };
+export type CallsQuery = { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+
+export type BulkCallsQueryVariables = Exact<{
+  filter?: DeliveryFilter | null | undefined;
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type BulkCallsQuery = { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } };
+
+export type BulkClientsQueryVariables = Exact<{
+  nodeId: string;
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type BulkClientsQuery = { connections: { nodes: Array<{ userId: string, clientId: string, status: ConnectionStatus }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } };
 
 export type CallPageQueryVariables = Exact<{
   userId: string;
@@ -933,7 +967,7 @@ export type ClientCallsQueryVariables = Exact<{
 }>;
 
 
-export type ClientCallsQuery = { delivery: { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage }> } } };
+export type ClientCallsQuery = { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
 
 export type DisconnectClientMutationVariables = Exact<{
   userId: string;
@@ -943,7 +977,7 @@ export type DisconnectClientMutationVariables = Exact<{
 
 
 export type DisconnectClientMutation = { disconnectClient:
-    | { __typename: 'DisconnectReceipt' }
+    | { __typename: 'DisconnectReceipt', state: DisconnectState }
     | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
    };
 
@@ -1878,6 +1912,7 @@ export const AuditDocument = new TypedDocumentString(`
       reason
       outcome
       node
+      requestId
       subject {
         userId
         clientId
@@ -1909,21 +1944,38 @@ fragment PageInfoPart on PageInfo {
   endCursor
   hasNextPage
 }`) as unknown as TypedDocumentString<AuditQuery, AuditQueryVariables>;
+export const AuditCheckDocument = new TypedDocumentString(`
+    query AuditCheck {
+  auditCheck {
+    rows
+    fault
+    unchecked
+    asOf
+  }
+}
+    `) as unknown as TypedDocumentString<AuditCheckQuery, AuditCheckQueryVariables>;
 export const ViewerDocument = new TypedDocumentString(`
     query Viewer {
   viewer {
     kind
+    name
     userId
     scopes
     expiresAt
     nodeId
     mode
   }
+  server {
+    traceUrl
+  }
 }
     `) as unknown as TypedDocumentString<ViewerQuery, ViewerQueryVariables>;
 export const ShellOfAdminDocument = new TypedDocumentString(`
-    query ShellOfAdmin {
+    query ShellOfAdmin($long: PendingRpcFilter) {
   pendingRpcCount {
+    count
+  }
+  longWaits: pendingRpcCount(filter: $long) {
     count
   }
   delivery {
@@ -1942,8 +1994,11 @@ export const ShellOfAdminDocument = new TypedDocumentString(`
 }
     `) as unknown as TypedDocumentString<ShellOfAdminQuery, ShellOfAdminQueryVariables>;
 export const ShellOfUserDocument = new TypedDocumentString(`
-    query ShellOfUser {
+    query ShellOfUser($long: PendingRpcFilter) {
   pendingRpcCount {
+    count
+  }
+  longWaits: pendingRpcCount(filter: $long) {
     count
   }
 }
@@ -2044,17 +2099,15 @@ export const OverviewSeriesDocument = new TypedDocumentString(`
 }`) as unknown as TypedDocumentString<OverviewSeriesQuery, OverviewSeriesQueryVariables>;
 export const CallsDocument = new TypedDocumentString(`
     query Calls($filter: DeliveryFilter, $first: Int!, $after: String) {
-  delivery {
-    commands(filter: $filter, order: NEWEST, first: $first, after: $after) {
-      nodes {
-        ...CallRow
-      }
-      pageInfo {
-        ...PageInfoPart
-      }
-      completeness {
-        ...CompletenessPart
-      }
+  commands(filter: $filter, order: NEWEST, first: $first, after: $after) {
+    nodes {
+      ...CallRow
+    }
+    pageInfo {
+      ...PageInfoPart
+    }
+    completeness {
+      ...CompletenessPart
     }
   }
 }
@@ -2092,6 +2145,41 @@ fragment CallRow on DeliveryRecord {
   lateResults
   lastProvenStage
 }`) as unknown as TypedDocumentString<CallsQuery, CallsQueryVariables>;
+export const BulkCallsDocument = new TypedDocumentString(`
+    query BulkCalls($filter: DeliveryFilter, $first: Int!, $after: String) {
+  commands(filter: $filter, first: $first, after: $after) {
+    nodes {
+      userId
+      clientId
+      commandId
+      action
+    }
+    pageInfo {
+      ...PageInfoPart
+    }
+  }
+}
+    fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}`) as unknown as TypedDocumentString<BulkCallsQuery, BulkCallsQueryVariables>;
+export const BulkClientsDocument = new TypedDocumentString(`
+    query BulkClients($nodeId: ID!, $first: Int!, $after: String) {
+  connections(nodeId: $nodeId, first: $first, after: $after) {
+    nodes {
+      userId
+      clientId
+      status
+    }
+    pageInfo {
+      ...PageInfoPart
+    }
+  }
+}
+    fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}`) as unknown as TypedDocumentString<BulkClientsQuery, BulkClientsQueryVariables>;
 export const CallPageDocument = new TypedDocumentString(`
     query CallPage($userId: ID!, $clientId: ID!, $commandId: ID!) {
   command(userId: $userId, clientId: $clientId, commandId: $commandId) {
@@ -2577,15 +2665,26 @@ export const FlappingDocument = new TypedDocumentString(`
 }`) as unknown as TypedDocumentString<FlappingQuery, FlappingQueryVariables>;
 export const ClientCallsDocument = new TypedDocumentString(`
     query ClientCalls($filter: DeliveryFilter, $first: Int!) {
-  delivery {
-    commands(filter: $filter, order: NEWEST, first: $first) {
-      nodes {
-        ...CallRow
-      }
+  commands(filter: $filter, order: NEWEST, first: $first) {
+    nodes {
+      ...CallRow
+    }
+    completeness {
+      ...CompletenessPart
     }
   }
 }
-    fragment CallRow on DeliveryRecord {
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}
+fragment CallRow on DeliveryRecord {
   userId
   clientId
   commandId
@@ -2609,6 +2708,9 @@ export const DisconnectClientDocument = new TypedDocumentString(`
     mutation DisconnectClient($userId: ID!, $clientId: ID!, $reason: String) {
   disconnectClient(userId: $userId, clientId: $clientId, reason: $reason) {
     __typename
+    ... on DisconnectReceipt {
+      state
+    }
     ...RefusalPart
   }
 }

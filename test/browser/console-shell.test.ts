@@ -33,7 +33,6 @@ afterAll(async () => {
 
 const address = (path: string): string => `${bench.relay.url}/console/${path}`;
 const main = () => page.locator('#main');
-const target = { userId: 'alice', clientId: 'kiosk-1' };
 
 /** Expects that axe finds no fault in the page, in either theme. */
 async function expectAccessible(): Promise<void> {
@@ -326,19 +325,27 @@ describe('acts on many objects', () => {
     await goTo(page, 'calls?client=nobody');
     await main().getByRole('button', { name: 'Cancel waiting…' }).click();
     await dialog().getByText('There is no such command.').waitFor();
-    expect(await dialog().getByRole('button', { name: /^Cancel/ }).count()).toBe(0);
+    expect(
+      await dialog()
+        .getByRole('button', { name: /^Cancel/ })
+        .count(),
+    ).toBe(0);
     await page.keyboard.press('Escape');
   });
 
   it('disconnects all clients of a node, one by one', async () => {
     await goTo(page, 'nodes');
-    await main().getByRole('button', { name: /^Disconnect all of/ }).click();
+    await main()
+      .getByRole('button', { name: /^Disconnect all of/ })
+      .click();
     await dialog().getByText('51 clients.').waitFor();
     await expectAccessible();
     await dialog().getByLabel('Reason').fill('the node moves');
     await dialog().getByRole('button', { name: 'Disconnect 51 clients' }).click();
     await dialog().getByText('Done: 51 of 51 clients.').waitFor({ timeout: 60_000 });
-    await dialog().getByText(/^\d+ closed/).waitFor();
+    await dialog()
+      .getByText(/^\d+ closed/)
+      .waitFor();
     await dialog().getByRole('button', { name: 'Close' }).click();
     await bench.runtime.ready();
   });

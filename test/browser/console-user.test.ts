@@ -89,7 +89,13 @@ it('leads to no page that is not for users, and no request of any page is refuse
     seen.add(path);
     await goTo(page, path);
     await main().locator('h1').waitFor();
-    await expect.poll(() => main().getByText(/^Reading /).count()).toBe(0);
+    await expect
+      .poll(() =>
+        main()
+          .getByText(/^Reading /)
+          .count(),
+      )
+      .toBe(0);
     expect([path, await main().getByText('for administrators').count()]).toEqual([path, 0]);
     expect([path, await main().getByText('No such page').count()]).toEqual([path, 0]);
     const hrefs = await page
@@ -99,7 +105,17 @@ it('leads to no page that is not for users, and no request of any page is refuse
   }
   await Promise.all(answers);
   // Pages and objects of each kind were reached by links alone.
-  for (const path of ['calls', 'waits', 'clients', 'actions', 'history', 'places', 'sites', 'audit', 'clients/alice/kiosk-1'])
+  for (const path of [
+    'calls',
+    'waits',
+    'clients',
+    'actions',
+    'history',
+    'places',
+    'sites',
+    'audit',
+    'clients/alice/kiosk-1',
+  ])
     expect([...seen]).toContain(path);
   expect(refused).toEqual([]);
   expectClean(opened);

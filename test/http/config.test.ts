@@ -61,7 +61,12 @@ describe('configuration', () => {
     expect(readConfig({ CALLBOARD_TRACE_URL: url }, []).traceUrl).toBe(url);
     expect(readConfig({}, []).traceUrl).toBeNull();
     for (const wrong of [
-      ...['javascript:alert(1)//{traceId}', 'https://traces.example/', 'https://{traceId}.example/', 'traces/{traceId}'],
+      ...[
+        'javascript:alert(1)//{traceId}',
+        'https://traces.example/',
+        'https://{traceId}.example/',
+        'traces/{traceId}',
+      ],
       ...['https://name:secret@traces.example/{traceId}', 'https://traces.example?{traceid}'],
     ])
       expect([wrong, faultsOf({ CALLBOARD_TRACE_URL: wrong })]).toEqual([

@@ -48,24 +48,24 @@ export function SchemaForm({ form: { schema, uiSchema }, text, faults, onChange 
   useEffect(() => focusFirstField(root.current), []);
   return (
     <div ref={root}>
-    <RjsfForm
-      schema={schema}
-      uiSchema={uiSchema}
-      formData={value}
-      validator={validator}
-      templates={TEMPLATES}
-      widgets={WIDGETS}
-      fields={FIELDS}
-      extraErrors={extraErrors}
-      experimental_defaultFormStateBehavior={DEFAULTS}
-      idPrefix="argument"
-      tagName="div"
-      showErrorList={false}
-      noHtml5Validate
-      onChange={({ formData }) => onChange(JSON.stringify(formData ?? {}, null, 2))}
-    >
-      <></>
-    </RjsfForm>
+      <RjsfForm
+        schema={schema}
+        uiSchema={uiSchema}
+        formData={value}
+        validator={validator}
+        templates={TEMPLATES}
+        widgets={WIDGETS}
+        fields={FIELDS}
+        extraErrors={extraErrors}
+        experimental_defaultFormStateBehavior={DEFAULTS}
+        idPrefix="argument"
+        tagName="div"
+        showErrorList={false}
+        noHtml5Validate
+        onChange={({ formData }) => onChange(JSON.stringify(formData ?? {}, null, 2))}
+      >
+        <></>
+      </RjsfForm>
     </div>
   );
 }

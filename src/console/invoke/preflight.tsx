@@ -53,7 +53,10 @@ export function Preflight({ input, params, faults, isFit, children }: PreflightP
   );
   const found = query.data?.preflightInvocation;
   return (
-    <Section title="Would it be admitted?" about={found && `as of ${clock(found.asOf)} ${zoneName()}; reserves nothing`}>
+    <Section
+      title="Would it be admitted?"
+      about={found && `as of ${clock(found.asOf)} ${zoneName()}; reserves nothing`}
+    >
       <ErrorNotice query={query} what="whether it would be admitted" />
       <div aria-live="polite">
         {found && <Verdict found={found} />}

@@ -1,6 +1,12 @@
 /** Shows the audit page: what operators did, to whom, and why. Also saves the acts that the filters select as a file. */
 import { useState } from 'preact/hooks';
-import { AuditCheckDocument, AuditDocument, type AuditFilter, type AuditQuery, type OperatorAction } from '../../../generated/console.ts';
+import {
+  AuditCheckDocument,
+  AuditDocument,
+  type AuditFilter,
+  type AuditQuery,
+  type OperatorAction,
+} from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { errorOf, request, type RequestError } from '../api/request.ts';
 import { callHref, clientHref, nodesHref, streamHref, userHref } from '../base.ts';

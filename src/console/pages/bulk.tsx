@@ -327,8 +327,8 @@ export function DisconnectAll({ nodeId, isUseful, onDone }: DisconnectProps) {
           onClose={() => setOpen(false)}
           onDone={onDone}
         >
-          The relay closes the link of each client of {nodeId}. None of their calls is cancelled by this, and a client may
-          connect again at once, to this node too. To keep clients away from it, drain it.
+          The relay closes the link of each client of {nodeId}. None of their calls is cancelled by this, and a client
+          may connect again at once, to this node too. To keep clients away from it, drain it.
         </BulkDialog>
       )}
     </>

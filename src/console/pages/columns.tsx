@@ -109,7 +109,13 @@ export const CALL_COLUMNS: readonly Column<CallRowFragment>[] = [
     class: 'nw c-off',
     cell: (row) => row.nodeId ?? <Nil why="no node: its client was not connected" />,
   },
-  { head: 'Admitted', isTime: true, class: 'nw c-7', label: 'admitted', cell: (row) => <Time at={row.admittedAt} exact /> },
+  {
+    head: 'Admitted',
+    isTime: true,
+    class: 'nw c-7',
+    label: 'admitted',
+    cell: (row) => <Time at={row.admittedAt} exact />,
+  },
   { head: 'Took', class: 'r nw c-2 c-end', cell: (row) => <Took row={row} /> },
   { head: 'Why', class: 'why c-6 c-wide', cell: (row) => whyText(row) },
 ];

@@ -56,7 +56,7 @@ export function NodesPage() {
         {list ? `${plural(list.nodes.length, 'node')} reported lately, ${mode}.` : ''}
       </PageHead>
       <ErrorNotice query={query} what="nodes" />
-      <CutNotice completeness={list?.completeness} named={list?.nodes.map(({ nodeId }) => nodeId)} />
+      <CutNotice completeness={list?.completeness} named={(list?.nodes ?? []).map(({ nodeId }) => nodeId)} />
       <DrainNotice />
       {list?.nodes
         .filter(({ stale }) => stale)

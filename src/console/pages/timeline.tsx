@@ -27,7 +27,13 @@ function Entry({ entry, start }: { readonly entry: TimelineEntry; readonly start
   return (
     <li class={classes.join(' ') || undefined}>
       <div class="tl-time">
-        {at === null ? <span class="sr">no time</span> : <time dateTime={at} title={bothTimes(at)}>{exactClock(at)}</time>}
+        {at === null ? (
+          <span class="sr">no time</span>
+        ) : (
+          <time dateTime={at} title={bothTimes(at)}>
+            {exactClock(at)}
+          </time>
+        )}
         {delta > 0 && <span>+{duration(delta)}</span>}
       </div>
       <div class="tl-node">

@@ -17,7 +17,18 @@ import { callHref, clientHref, pagePath, queryPath, segments, streamHref, userHr
 import { InvokeButton } from '../invoke/open.tsx';
 import { LiveNotice, PauseButton, Sources, isAdmin, isSilent, viewer } from '../shell/facts.tsx';
 import { useUrlState } from '../ui/filters.tsx';
-import { AsOf, Count, CutNotice, Empty, ErrorNotice, Loading, PageHead, Readouts, Section, type Crumbs } from '../ui/page.tsx';
+import {
+  AsOf,
+  Count,
+  CutNotice,
+  Empty,
+  ErrorNotice,
+  Loading,
+  PageHead,
+  Readouts,
+  Section,
+  type Crumbs,
+} from '../ui/page.tsx';
 import { List, Table, pageOf, type Column } from '../ui/table.tsx';
 import { nameClass, whole } from '../ui/words.ts';
 import { CALL_COLUMNS, CLIENT_COLUMNS, WAIT_COLUMNS } from './columns.tsx';

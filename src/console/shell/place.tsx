@@ -38,7 +38,7 @@ const places = new Map<string, Place>(storedPlaces());
 
 /** Restores the reader's place when the address changes, and records it until then. Renders nothing. */
 export function KeepPlace() {
-  const { url, path, wasPush } = useLocation();
+  const { url, path } = useLocation();
   const entry = useRef('');
   const shown = useRef(path);
   useLayoutEffect(() => {
@@ -58,10 +58,11 @@ export function KeepPlace() {
   }, []);
   useLayoutEffect(() => {
     entry.current = entryId();
+    // An entry that a link has just added has no place yet.
     const place = places.get(entry.current);
     const isOther = shown.current !== path;
     shown.current = path;
-    if (!wasPush && place) return whileLoading(() => restore(place));
+    if (place) return whileLoading(() => restore(place));
     return isOther ? whileLoading(focusPage) : undefined;
   }, [url]);
   return null;

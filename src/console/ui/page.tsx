@@ -416,7 +416,11 @@ export function AsOf({ queries }: { readonly queries: readonly Query<unknown>[] 
   useKeys({ r: refresh });
   return (
     <span class="as-of">
-      {times.length > 0 && <span>As of {clockAt(Math.min(...times))} {zoneName()}</span>}
+      {times.length > 0 && (
+        <span>
+          As of {clockAt(Math.min(...times))} {zoneName()}
+        </span>
+      )}
       <button
         class="btn"
         type="button"

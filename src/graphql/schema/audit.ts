@@ -89,7 +89,9 @@ const AuditCheckType = builder.objectRef<AuditCheck>('AuditCheck').implement({
   fields: fieldsOf(() => ({
     rows: int('How many rows were checked.'),
     fault: nullable.text('The first row that was changed, moved or removed, in a sentence; null if there is none.'),
-    unchecked: int('How many rows were signed with a key that the relay does not have, so that only their place was checked.'),
+    unchecked: int(
+      'How many rows were signed with a key that the relay does not have, so that only their place was checked.',
+    ),
     asOf: time('When the check began.'),
   })),
 });

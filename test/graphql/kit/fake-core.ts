@@ -70,6 +70,7 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
     audit: {
       events: (requester, _query, page) =>
         Promise.resolve(paged([], page, { name: 'audit', filter: {}, requester, position: () => [] })),
+      check: async () => ({ rows: 0, fault: null, unchecked: 0, asOf: 0 }),
       chain: async () => ({ lines: [], lastSeq: null }),
     },
     reveals: {
