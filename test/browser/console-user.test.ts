@@ -48,10 +48,10 @@ async function noteRefusal(response: Response): Promise<void> {
 it('begins with an overview of the own clients, calls and waits', async () => {
   await main().getByRole('heading', { name: 'Overview' }).waitFor();
   await main().getByText('Your clients, calls and waits.').waitFor();
-  const table = (name: string) => main().getByRole('table', { name });
+  const table = (name: string) => main().getByRole('table', { name, exact: true });
   await table('Clients of this user').getByRole('link', { name: 'kiosk-1', exact: true }).waitFor();
-  await table('Callers that wait').getByRole('link', { name: 'notes.wait' }).waitFor();
-  await table('Calls to the clients').getByRole('link', { name: 'notes.fail' }).waitFor();
+  await table('Callers that wait for this user’s clients').getByRole('link', { name: 'notes.wait' }).waitFor();
+  await table('Calls to the clients of this user').getByRole('link', { name: 'notes.fail' }).waitFor();
   await page.locator('.who').getByText('User. Signed in until').waitFor();
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });

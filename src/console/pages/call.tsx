@@ -275,11 +275,11 @@ function Trace({ id }: { readonly id: string }) {
     <>
       <FullId id={id} what="trace id" />
       {href !== null && (
-        <small>
-          <a href={href} target="_blank" rel="noreferrer">
+        <div>
+          <a class="btn btn-s" href={href} target="_blank" rel="noreferrer">
             Open the trace
           </a>
-        </small>
+        </div>
       )}
     </>
   );

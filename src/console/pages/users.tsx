@@ -139,8 +139,8 @@ function OneUser({ userId, title, about, crumbs = [] }: UserProps) {
       <ErrorNotice query={query} what="this user" />
       <LiveNotice />
       {!query.data && query.loading && <Loading what="this user" />}
-      {query.data && !user && (isOwn ? <NothingOwn /> : <NothingKnown />)}
-      {user && <Details user={user} calls={calls} />}
+      {query.data && !user && <NothingKnown />}
+      {user && (isOwn && isEmpty(user) ? <NothingOwn /> : <Details user={user} calls={calls} />)}
     </>
   );
 }
@@ -170,6 +170,11 @@ function NothingOwn() {
       <p>Your clients appear here when they connect with your token, and their calls with the first one.</p>
     </Empty>
   );
+}
+
+/** Whether nothing is known of a user. A user gets an answer about itself all the same. */
+function isEmpty({ connectionCount, streamCount, pendingRpcCount, sites }: UserDetails): boolean {
+  return connectionCount + streamCount + pendingRpcCount + sites.nodes.length === 0;
 }
 
 type UserDetails = NonNullable<UserPageQuery['user']>;
