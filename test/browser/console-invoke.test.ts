@@ -268,3 +268,55 @@ it.each([
     .waitFor();
   expect(await axeViolations(page)).toEqual([]);
 });
+
+describe('the keyboard', () => {
+  const hasFocus = (selector: string) =>
+    page.waitForFunction((wanted) => document.activeElement?.matches(wanted) ?? false, selector);
+
+  it('begins in the first field, and Ctrl with Enter sends from anywhere in the drawer', async () => {
+    await open('receipt.print');
+    await hasFocus('#argument_order');
+    await page.keyboard.type('A 17');
+    await drawer().getByRole('button', { name: 'Close' }).focus();
+    const before = received.length;
+    await page.keyboard.press('Control+Enter');
+    await drawer()
+      .getByText(/"printed":\d+/)
+      .waitFor();
+    expect(received.slice(before)).toEqual([{ order: 'A 17', version: 2 }]);
+    await page.keyboard.press('Escape');
+  });
+
+  it('goes into an entry that was added to a list', async () => {
+    await open('receipt.print');
+    await drawer().getByRole('button', { name: 'Add to Lines to repeat' }).click();
+    await hasFocus('#argument_lines_0');
+    await page.keyboard.type('thanks');
+    expect(await json()).toMatchObject({ lines: ['thanks'] });
+    await page.keyboard.press('Escape');
+  });
+
+  it('filters the clients to choose from while typing, and Enter takes the only one', async () => {
+    await page.goto(`${bench.relay.url}/console/actions`);
+    await page.getByRole('heading', { name: 'Actions' }).waitFor();
+    await page.keyboard.press('i');
+    await drawer()
+      .getByRole('button', { name: /alice \/ kiosk-1/ })
+      .waitFor();
+    await hasFocus('#invoke-client');
+    await page.keyboard.type('TILL');
+    await drawer()
+      .getByRole('button', { name: /alice \/ kiosk-1/ })
+      .waitFor({ state: 'detached' });
+    await drawer()
+      .getByRole('button', { name: /marta \/ till-02/ })
+      .waitFor();
+    expect(await axeViolations(page)).toEqual([]);
+    await page.keyboard.press('Enter');
+    await drawer()
+      .getByRole('button', { name: /^receipt\.print/ })
+      .waitFor();
+    await hasFocus('.choices button');
+    await page.keyboard.press('Escape');
+  });
+});

@@ -250,17 +250,18 @@ describe('configuration', () => {
       TLS_CERT: file(CERTIFICATE.cert),
       TLS_KEY: file(CERTIFICATE.key),
       ALLOWED_ORIGINS: 'https://a.example',
+      TRACE_URL: 'https://traces.example/{traceId}',
       INTROSPECTION: 'all',
       LOG_LEVEL: 'warn',
     };
     const argv = SETTING_NAMES.flatMap((name) => {
       const flag = `--${name.toLowerCase().replaceAll('_', '-')}`;
-      return /RAW|TRUST|STRICT|FAST|TRACE|^CONSOLE$/.test(name)
+      return /RAW|TRUST|STRICT|FAST|TRACE_IDS|^CONSOLE$/.test(name)
         ? [flag]
         : [flag, values[name] ?? '1048576'.slice(0, name === 'PORT' || name === 'PARTITIONS' ? 3 : 9)];
     });
     expect(faultsOf({}, argv)).toEqual({});
-    expect(SETTING_NAMES).toHaveLength(72);
+    expect(SETTING_NAMES).toHaveLength(73);
   });
 
   it('has the bounds of each share; a default guarantee does not exceed its total', () => {

@@ -58,7 +58,6 @@ describe('a path of administrators', () => {
     expect(without.map(({ path }) => path).sort()).toEqual([
       '/dedup/backend',
       '/dedup/stats',
-      '/delivery/commands',
       '/delivery/nodes',
       '/delivery/summary',
       '/delivery/tenants',

@@ -55,7 +55,10 @@ export function Drawer({ start, onClose }: DrawerProps) {
   const choosing = useRef<HTMLDivElement>(null);
   const step = known && (target || away) ? 'action' : 'client';
   // What was used in the step before is gone, and with it the focus.
-  useEffect(() => choosing.current?.querySelector<HTMLElement>('input, .choices button')?.focus(), [step, actionName]);
+  useEffect(
+    () => choosing.current?.querySelector<HTMLElement>('#invoke-client, .choices button')?.focus(),
+    [step, actionName],
+  );
   const title = actionName === '' ? 'Invoke an action' : `Invoke ${actionName}`;
   return (
     <Dialog title={title} class="drawer" ownTitle onClose={onClose}>
@@ -117,9 +120,12 @@ function ChooseClient({ userId, onChoose }: ChooseClientProps) {
   const asked = useRested({ userId: user.trim() || null, text: client.trim() || null }, false, REST_MS);
   const query = useQuery(ClientsDocument, { ...asked, first: CHOICES });
   const list = query.data?.connections;
+  const isCurrent = asked.userId === (user.trim() || null) && asked.text === (client.trim() || null) && !query.loading;
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
+    const [only, ...others] = list?.nodes ?? [];
     if (user.trim() !== '' && client.trim() !== '') onChoose(user.trim(), client.trim());
+    else if (only && others.length === 0 && isCurrent) onChoose(only.userId, only.clientId);
   };
   return (
     <>
@@ -132,7 +138,7 @@ function ChooseClient({ userId, onChoose }: ChooseClientProps) {
           onText={setClient}
           hint={
             isAdmin.value
-              ? 'The list has the clients of this user with this text in an id or a label. Enter takes both ids as written.'
+              ? 'The list has the clients with this text in an id or a label. Enter takes the only one, or both ids as written.'
               : 'The list has your clients with this text in the id or a label. Enter takes the text as the id.'
           }
         />

@@ -32,11 +32,11 @@ const COLUMNS: readonly Column<AuditRow>[] = [
   { head: 'When', isTime: true, class: 'nw c-2 c-end', cell: ({ at }) => <Time at={at} exact /> },
   { head: 'Act', class: 'c-1', names: true, cell: ({ action }) => capitalWord(action) },
   { head: 'Who', class: 'c-3', cell: ({ who }) => <Who who={who} /> },
-  { head: 'Subject', class: 'c-4', cell: (row) => <Subject {...row} /> },
+  { head: 'Subject', class: 'c-5 c-wide', cell: (row) => <Subject {...row} /> },
   { head: 'Reason', class: 'why c-6 c-wide', cell: ({ reason }) => reason ?? '' },
   {
     head: 'Outcome',
-    class: 'nw c-5',
+    class: 'nw c-4 c-end',
     cell: ({ outcome }) => (outcome === null ? <Nil why="not recorded" /> : plainWord(outcome)),
   },
   { head: 'Node', class: 'nw c-off', cell: ({ node }) => node },
@@ -104,7 +104,7 @@ function ChainCheck() {
   const { data, error } = useQuery(AuditCheckDocument, {});
   const found = data?.auditCheck;
   if (error) return <ActError title="The chain was not checked." error={error} />;
-  if (!found) return <p class="quiet">Checking the chain…</p>;
+  if (!found) return <p class="quiet below-head">Checking the chain…</p>;
   const { rows, fault, unchecked, asOf } = found;
   if (fault !== null)
     return (
@@ -113,7 +113,7 @@ function ChainCheck() {
       </Notice>
     );
   return (
-    <p class="quiet">
+    <p class="quiet below-head">
       <StateMark shape="pass">Chain checked</StateMark> at <Time at={asOf} />: {plural(rows, 'row')}, none changed or
       removed
       {unchecked > 0 && `, ${whole(unchecked)} signed with a key that the relay does not have`}.{' '}
@@ -202,12 +202,12 @@ function SaveButton({ filter }: { readonly filter: AuditFilter }) {
   };
   return (
     <>
-      <button class="btn" type="button" onClick={save} aria-disabled={isBusy}>
-        {isBusy ? 'Saving…' : 'Save as JSON lines'}
-      </button>
       <span class="quiet" role="status">
         {said}
       </span>
+      <button class="btn" type="button" onClick={save} aria-disabled={isBusy}>
+        {isBusy ? 'Saving…' : 'Save as JSON lines'}
+      </button>
       <ActError title="It was not saved." error={error} />
     </>
   );

@@ -134,8 +134,9 @@ function whyText(row: CallRowFragment): string {
 }
 
 /** Returns the client's message, or the relay's reason for the end. */
-function endText({ code, message, reason }: CallRowFragment): string {
-  if (code !== null && message !== null) return `${reasonText(code)}: ${message}`;
+function endText({ code, message, reason, outcome }: CallRowFragment): string {
+  // The message of an expired call is the relay's own, and says what the reason says.
+  if (code !== null && message !== null && outcome !== 'EXPIRED') return `${reasonText(code)}: ${message}`;
   return reason === null ? '' : reasonText(reason);
 }
 

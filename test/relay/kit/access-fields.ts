@@ -222,7 +222,7 @@ export const FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
   ],
   'Query.commands': [
     { rule: 'mine', call: 'commands', found: 'shows', other: 'empty' },
-    { rule: 'mine', call: 'commands(order: NEWEST)', found: 'shows', other: 'empty' },
+    { rule: 'mine', call: 'commands(order: NEWEST, filter: { clientId: $client })', found: 'shows', other: 'empty' },
     {
       rule: 'owned',
       call: 'commands(filter: { userId: $user })',
