@@ -35,7 +35,10 @@ export function createActions(deps: Deps) {
       requireAdmin(requester);
       const taken: Taken = { items: [], connections: 0, bytes: 0, cut: null };
       const wanted = name === null ? null : checkName('name', name);
-      const [gaps, silent] = await Promise.all([fill(deps, { taken, name: wanted, reading }), silentSources(deps, 'connections')]);
+      const [gaps, silent] = await Promise.all([
+        fill(deps, { taken, name: wanted, reading }),
+        silentSources(deps, 'connections'),
+      ]);
       return answer(taken, [...gaps, ...silent], deps.clock.now());
     },
     /**
