@@ -386,6 +386,6 @@ describe('the audit', () => {
       outcome: 'cancelled',
       subject: { userId: 'alice', clientId: 'away' },
     });
-    await main().getByText('3 events saved.').waitFor();
+    await main().getByRole('status').getByText('3 events saved.').waitFor();
   });
 });

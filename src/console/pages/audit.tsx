@@ -202,9 +202,14 @@ function SaveButton({ filter }: { readonly filter: AuditFilter }) {
   };
   return (
     <>
-      <span class="quiet" role="status">
+      <span class="sr" role="status">
         {said}
       </span>
+      {said !== null && (
+        <span class="quiet" aria-hidden="true">
+          {said}
+        </span>
+      )}
       <button class="btn" type="button" onClick={save} aria-disabled={isBusy}>
         {isBusy ? 'Saving…' : 'Save as JSON lines'}
       </button>
