@@ -150,7 +150,7 @@ test('a token that the relay refuses closes a client and ends a caller', async (
   await expect(http.invoke(echo)).rejects.toMatchObject({ code: 'unauthenticated' });
 });
 
-test('a caller over a link receives the progress that it requested, in order, and sees how many reports it missed', async () => {
+test.each(callers)('a caller over %s receives the progress that it requested, in order, and sees how many reports it missed', async (_, createCaller) => {
   await using relay = await startRealRelay();
   await using runtime = await client(relay);
   const REPORTS = 1000;
@@ -158,7 +158,7 @@ test('a caller over a link receives the progress that it requested, in order, an
     for (let i = 1; i <= REPORTS; i++) call.progress({ step: i });
     return 'done';
   });
-  await using caller = createLinkCaller({ url: relay.link, token: () => relay.token('alice', 'invoke') });
+  await using caller = createCaller(relay);
   const seen: ProgressUpdate[] = [];
   const counted = caller.invoke({ ...desk, action: 'count' }, {}, { onProgress: (progress) => seen.push(progress) });
   expect(await counted).toMatchObject({ outcome: 'completed', result: 'done' });

@@ -52,6 +52,8 @@ export type RelayRequest = {
   readonly budgetMs: number;
   readonly signal?: AbortSignal | undefined;
   readonly trace?: WireTrace;
+  /** Asks for an event stream, and receives the reports of progress that arrive before the answer. */
+  readonly onProgress?: ProgressSink | undefined;
   /** Creates the error to throw when there is no answer. */
   readonly fault: (code: 'unreachable' | 'unauthenticated', message: string, cause: unknown) => Error;
 };
@@ -178,7 +180,7 @@ export function parseObject(text: string): Readonly<Record<string, unknown>> | n
 }
 
 async function sendOnce(options: RelayRequestOptions, request: RelayRequest, token: string): Promise<HttpAnswer> {
-  const { method, path, body, signal, budgetMs, trace } = request;
+  const { method, path, body, signal, budgetMs, trace, onProgress } = request;
   const timeout = new AbortController();
   const timeoutError = new Error('The relay did not answer in time.');
   const cancelTimer = (options.clock ?? systemClock).after(budgetMs + GRACE_MS, () => timeout.abort(timeoutError));
@@ -187,7 +189,7 @@ async function sendOnce(options: RelayRequestOptions, request: RelayRequest, tok
       method,
       headers: {
         authorization: `Bearer ${token}`,
-        accept: 'application/json',
+        accept: (onProgress ? 'text/event-stream, ' : '') + 'application/json',
         ...(body && { 'content-type': 'application/json' }),
         ...(trace && traceHeaders(trace)),
       },
@@ -195,6 +197,8 @@ async function sendOnce(options: RelayRequestOptions, request: RelayRequest, tok
       ...(body ? { body: writeJson(body) ?? '{}' } : {}),
     });
     const { status, headers } = response;
+    if (onProgress && response.body && headers.get('content-type')?.startsWith('text/event-stream'))
+      return await readEvents(response.body, onProgress);
     const answer = parseObject(await response.text());
     // A server error without a JSON object may come from a proxy: the request is sent again.
     if (answer === null && status >= 500) throw new Error(`HTTP ${status} without a relay's answer`);
@@ -202,6 +206,67 @@ async function sendOnce(options: RelayRequestOptions, request: RelayRequest, tok
   } finally {
     cancelTimer();
   }
+}
+
+// Reads the progress of a call.
+
+/**
+ * A report of progress. Nothing checks its value. `number` counts the reports of the handler, from 1; null if the
+ * client does not number them. `missed`: how many reports between the previous one and this one did not arrive. An
+ * `await` counts from the first one that arrives.
+ */
+export type ProgressUpdate = { readonly value: unknown; readonly number: number | null; readonly missed: number };
+
+/** Receives a report of progress: its JSON text, and its number if it has one. */
+export type ProgressSink = (json: string | null, number: number | null) => void;
+
+/**
+ * Returns the sink of one call, which counts the reports that did not arrive. It serves the call to its end, also when
+ * the request is sent again. `last`: the number before that of the first report; null: unknown. Undefined without
+ * `onProgress`.
+ */
+export function countingSink(
+  onProgress: ((update: ProgressUpdate) => void) | undefined,
+  last: number | null,
+): ProgressSink | undefined {
+  return (
+    onProgress &&
+    ((json, number) => {
+      const isCounted = number !== null && last !== null;
+      // A report may arrive again after the request was sent again.
+      if (isCounted && number <= last) return;
+      const missed = isCounted ? number - last - 1 : 0;
+      last = number ?? last;
+      return onProgress({ value: JSON.parse(json ?? 'null'), number, missed });
+    })
+  );
+}
+
+/**
+ * Reads the events of a call, which have the form in which relays write them, and returns the answer. Throws if the
+ * stream ends without an answer.
+ */
+async function readEvents(stream: ReadableStream<Uint8Array>, onProgress: ProgressSink): Promise<HttpAnswer> {
+  // Some browsers cannot iterate over a ReadableStream.
+  const reader = stream.getReader();
+  const decoder = new TextDecoder();
+  let answer: HttpAnswer | undefined;
+  let text = '';
+  for (;;) {
+    const { done, value } = await reader.read();
+    // The stream is read to its end, so that its connection can be used again.
+    if (done) break;
+    const events = (text + decoder.decode(value, { stream: true })).split('\n\n');
+    text = events.pop() ?? '';
+    for (const event of events) {
+      const [, name, id, data = ''] = /^event: (\w+)\n(?:id: (\d+)\n)?data: (.*)$/s.exec(event) ?? [];
+      if (name === 'progress') onProgress(data, id === undefined ? null : Number(id));
+      // Its `body` is an object, like that of the response that it stands for.
+      if (name === 'answer') answer = { ...JSON.parse(data), retryAfterMs: null };
+    }
+  }
+  if (answer) return answer;
+  throw new Error('The stream ended without an answer.');
 }
 
 // Sends GraphQL operations, and reads their answers.
