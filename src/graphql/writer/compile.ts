@@ -23,23 +23,20 @@ import {
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { conditionVariables, createCollect, hasFragmentArguments, type Collect } from '../selection.ts';
 import { usesVariables } from '../variables.ts';
-import { changesAtOf, type JsonCaches } from './cache-hints.ts';
+import { changesAtOf } from './cache-hints.ts';
+import type { JsonCaches } from './caches.ts';
 import {
   NO_INFO,
   NO_VARIABLES,
-  holdsTexts,
   objectWriter,
   preparedWriter,
   propertyOf,
   resolverOf,
   resolverOnce,
-  valueWriter,
   type Member,
-  type ObjectWriter,
   type Prepare,
-  type Run,
-  type Text,
 } from './objects.ts';
+import { holdsTexts, valueWriter, type ObjectWriter, type Run, type Text } from './values.ts';
 
 export type WriterSource = {
   readonly schema: GraphQLSchema;
