@@ -203,7 +203,7 @@ describe('a call with onProgress', () => {
     const onProgress = (update: ProgressUpdate): void => void seen.push(update);
     expect(await caller.invoke(lamp, {}, { onProgress })).toMatchObject({ outcome: 'completed', result: 'on' });
     expect(seen).toEqual(updates);
-    expect(requests.map(({ headers }) => headers.get('accept'))).toEqual(['text/event-stream, application/json']);
+    expect(requests.map(({ headers }) => headers.get('accept'))).toEqual(['text/event-stream']);
   });
 
   test('asks for an event stream only if it is given, and counts what an await missed from the first report on', async () => {

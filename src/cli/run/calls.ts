@@ -14,7 +14,7 @@ import {
   type GetCallQuery,
 } from '../../../generated/cli.ts';
 import {
-  countingSink,
+  progressSink,
   type HttpAnswer,
   type ProgressSink,
   type ProgressUpdate,
@@ -66,11 +66,11 @@ export const callsAwait: RunVerb = async (run) => {
 
 /**
  * Returns the function that prints each report of progress to standard error; undefined without `--progress`. `last`: as
- * for `countingSink`.
+ * for `progressSink`.
  */
 function progressPrinter({ flags, io, output }: OperatorRun, last: number | null): ProgressSink | undefined {
   if (flags['progress'] === undefined) return undefined;
-  return countingSink((update) => io.complain(progressLine(update, output)), last);
+  return progressSink((update) => io.complain(progressLine(update, output)), last);
 }
 
 function progressLine({ value, number, missed }: ProgressUpdate, output: Output): string {

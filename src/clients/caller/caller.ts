@@ -9,17 +9,24 @@ import {
   type WireStage,
 } from '../../protocol/codes.ts';
 import type { WireWaitStage } from '../../protocol/fields.ts';
+import { isRecord } from '../../protocol/json.ts';
 import { CLIENT, type TraceApi } from '../../protocol/trace.ts';
 import type { ActionSpecs, ParamsIn, ResultOf } from '../link/actions.ts';
-import { guarded, type ErrorSink } from '../link/link.ts';
-import { checkCallbacks, systemClock, timeOrderedId, type Clock, type RawJson } from '../link/platform.ts';
+import {
+  checkCallbacks,
+  systemClock,
+  timeOrderedId,
+  type Clock,
+  type ErrorSink,
+  type RawJson,
+} from '../link/platform.ts';
 import {
   LibraryError,
   SCOPE,
   badAnswer,
   checkRequestOptions,
-  countingSink,
   endSpan,
+  progressSink,
   refusalIn,
   requestRelay,
   spanAttributes,
@@ -27,7 +34,6 @@ import {
   type AnswerRefusal,
   type LibraryErrorDetails,
   type HttpAnswer,
-  type ProgressSink,
   type ProgressUpdate,
   type RelayRequest,
   type RelayRequestOptions,
@@ -254,11 +260,9 @@ export function wordOf<T extends string>(words: readonly T[], value: unknown): T
 }
 
 function failureOf(body: HttpAnswer['body']): { readonly code: string; readonly message: string } | null {
-  const error = body['error'];
-  const inner = typeof error === 'object' && error !== null ? { ...error } : body;
-  const code: unknown = 'code' in inner ? inner.code : undefined;
-  const message: unknown = 'message' in inner ? inner.message : body['detail'];
-  return typeof code === 'string' ? { code, message: textOf(message) ?? code } : null;
+  const error = isRecord(body['error']) ? body['error'] : body;
+  const code = textOf(error['code']);
+  return code === null ? null : { code, message: textOf(error['message'] ?? body['detail']) ?? code };
 }
 
 /** Creates a Receipt with the state of an answer. Throws CallerError `bad_answer` for an unknown state. */
@@ -276,19 +280,6 @@ export function budgetOf({ connectWithinMs = 0, respondWithinMs = 30_000 }: Invo
 }
 
 export const AWAIT_WITHIN_MS = 30_000;
-
-/**
- * Returns what passes the progress of one call to `onProgress`, and its errors to `onError`. `last`: as for
- * `countingSink`.
- */
-export function progressOf(
-  { onProgress }: Pick<AwaitOptions, 'onProgress'>,
-  last: number | null,
-  onError: ErrorSink | undefined,
-): ProgressSink | undefined {
-  const report = countingSink(onProgress, last);
-  return report && ((json, number) => guarded(() => report(json, number), onError));
-}
 
 export type InvokeCall = {
   readonly handle: Handle;
@@ -371,7 +362,7 @@ export type HttpCallerOptions = RelayRequestOptions & {
   readonly onError?: ErrorSink;
 };
 
-type CommandRequest = Omit<RelayRequest, 'fault'> & { readonly handle: Handle };
+type CommandRequest = Omit<RelayRequest, 'signal' | 'onProgress' | 'fault'> & { readonly handle: Handle };
 
 /**
  * Creates a caller over the relay's REST API. Each wait is one request. `onStage` is never called. Throws TypeError for
@@ -410,7 +401,7 @@ class HttpCaller extends TracingCaller {
     };
     const path = `/connections/${pathOf(handle.userId, handle.clientId)}/actions/${pathOf(target.action)}`;
     const request = { method: 'POST', path, body, handle, budgetMs: budgetOf(options), trace } as const;
-    return invocationOf(handle, await this.#request({ ...request, ...this.#waiting(options, 0) }));
+    return invocationOf(handle, await this.#request(request, options, 0));
   }
 
   protected async sendAwait<T>(
@@ -422,7 +413,7 @@ class HttpCaller extends TracingCaller {
     const query = new URLSearchParams({ within_ms: String(withinMs), ...(waitFor ? { wait_for: waitFor } : {}) });
     const path = `${commandPath(handle)}?${query}`;
     const request = { method: 'GET', path, handle, budgetMs: withinMs, trace } as const;
-    return invocationOf(handle, await this.#request({ ...request, ...this.#waiting(options, null) }));
+    return invocationOf(handle, await this.#request(request, options));
   }
 
   async cancel(handle: Handle, reason?: string): Promise<Receipt> {
@@ -437,15 +428,16 @@ class HttpCaller extends TracingCaller {
     this.#closing.abort(new CallerError('closed', 'The caller was closed.'));
   }
 
-  /** Returns the members of a request by which its caller follows the wait. `last`: as for `progressOf`. */
-  #waiting(options: AwaitOptions, last: number | null): Pick<RelayRequest, 'signal' | 'onProgress'> {
-    return { signal: options.signal, onProgress: progressOf(options, last, this.#options.onError) };
-  }
-
-  #request({ handle, signal, ...request }: CommandRequest): Promise<HttpAnswer> {
+  /** Sends a request. `lastNumber`: the number before that of the first report of progress; null: unknown. */
+  #request(
+    { handle, ...request }: CommandRequest,
+    { signal, onProgress }: Pick<AwaitOptions, 'signal' | 'onProgress'> = {},
+    lastNumber: number | null = null,
+  ): Promise<HttpAnswer> {
     const closing = this.#closing.signal;
     return requestRelay(this.#options, {
       ...request,
+      onProgress: progressSink(onProgress, lastNumber, this.#options.onError),
       signal: signal ? AbortSignal.any([closing, signal]) : closing,
       fault: (code, message, cause) => new CallerError(code, message, { handle, cause }),
     });

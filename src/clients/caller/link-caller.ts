@@ -3,15 +3,14 @@ import { STAGES } from '../../protocol/codes.ts';
 import type { WireWaitStage } from '../../protocol/fields.ts';
 import type { TraceApi } from '../../protocol/trace.ts';
 import type { ActionSpecs } from '../link/actions.ts';
-import { checkCallbacks, jsonOf, type LinkStatus } from '../link/platform.ts';
-import { RelayLink, guarded, upFrame, type LinkFrame, type LinkOptions } from '../link/link.ts';
-import { GRACE_MS, type ProgressSink, type WireTrace } from '../link/relay-request.ts';
+import { checkCallbacks, guarded, jsonOf, type LinkStatus } from '../link/platform.ts';
+import { RelayLink, upFrame, type LinkFrame, type LinkOptions } from '../link/link.ts';
+import { GRACE_MS, progressSink, type ProgressSink, type WireTrace } from '../link/relay-request.ts';
 import {
   AWAIT_WITHIN_MS,
   CallerError,
   TracingCaller,
   budgetOf,
-  progressOf,
   readOutcome,
   toReceipt,
   wordOf,
@@ -75,20 +74,20 @@ class LinkCaller extends TracingCaller {
 
   protected async sendInvoke<T>(call: InvokeCall, trace: WireTrace): Promise<Invocation<T>> {
     const { handle, options } = call;
-    const wait = { ...options, budgetMs: budgetOf(options), progress: progressOf(options, 0, this.#options.onError) };
+    const wait = { ...options, budgetMs: budgetOf(options), lastNumber: 0 };
     const answer = await this.#request(handle, invokeFrames(call, trace), wait);
     return invocationOf(handle, answer);
   }
 
   protected async sendAwait<T>(handle: Handle, options: AwaitOptions, trace: WireTrace): Promise<Invocation<T>> {
     const budgetMs = options.withinMs ?? AWAIT_WITHIN_MS;
-    const wait = { ...options, budgetMs, progress: progressOf(options, null, this.#options.onError) };
+    const wait = { ...options, budgetMs, lastNumber: null };
     const answer = await this.#request(handle, awaitFrames(handle, options, trace), wait);
     return invocationOf(handle, answer);
   }
 
   async cancel(handle: Handle, reason?: string): Promise<Receipt> {
-    const answer = await this.#request(handle, cancelFrames(handle, reason), { budgetMs: 0 });
+    const answer = await this.#request(handle, cancelFrames(handle, reason), { budgetMs: 0, lastNumber: null });
     return toReceipt(handle, answer.type === 'receipt' ? answer.state : null);
   }
 
@@ -102,7 +101,7 @@ class LinkCaller extends TracingCaller {
    * within `budgetMs` + GRACE_MS.
    */
   #request(handle: Handle, frames: Frames, wait: WaitOptions): Promise<AnswerFrame> {
-    const { signal, onStage, progress, budgetMs, waitFor = 'completed' } = wait;
+    const { signal, onStage, onProgress, budgetMs, lastNumber, waitFor = 'completed' } = wait;
     if (signal?.aborted) return Promise.reject(signal.reason);
     if (this.#link.status.state === 'closed') return Promise.reject(closedError(this.#link.status, handle));
     if (this.#queue.size >= QUEUED) {
@@ -112,6 +111,7 @@ class LinkCaller extends TracingCaller {
     const { promise, resolve, reject } = Promise.withResolvers<AnswerFrame>();
     const endsAt = this.clock.now() + budgetMs;
     const state = { admitted: false, resumed: false, early: null, endsAt };
+    const progress = progressSink(onProgress, lastNumber, this.#options.onError);
     const stopWatching = this.#watch(ref, wait);
     this.#queue.set(ref, { handle, ...frames, ...state, waitFor, onStage, progress, stopWatching, resolve, reject });
     this.#link.connect();
@@ -213,9 +213,10 @@ class LinkCaller extends TracingCaller {
   }
 }
 
-type WaitOptions = Pick<AwaitOptions, 'signal' | 'onStage' | 'waitFor'> & {
+type WaitOptions = Pick<AwaitOptions, 'signal' | 'onStage' | 'onProgress' | 'waitFor'> & {
   readonly budgetMs: number;
-  readonly progress?: ProgressSink | undefined;
+  /** The number before that of the first report of progress; null: unknown. */
+  readonly lastNumber: number | null;
 };
 
 type Closed = Extract<LinkStatus, { state: 'closed' }>;
@@ -339,7 +340,7 @@ function refusalOf(handle: Handle, { code, message, by, retry_after_ms, share }:
  */
 function updatesOf({ onStage, onProgress }: Pick<AwaitOptions, 'onStage' | 'onProgress'>) {
   const stages = onStage === undefined ? ('first' as const) : ('all' as const);
-  return onProgress === undefined ? { stages } : { stages, progress: true };
+  return { stages, progress: onProgress && true };
 }
 
 function idsOf({ userId, clientId, commandId }: Handle) {

@@ -3,7 +3,7 @@
  * Also has what the errors and spans of all client libraries share.
  */
 import type { CloseReason, Code } from '../../protocol/codes.ts';
-import { writeJson } from '../../protocol/json.ts';
+import { isRecord, writeJson } from '../../protocol/json.ts';
 import { STATUS_ERROR, type SpanLike, type SpanValues } from '../../protocol/trace.ts';
 import {
   checkBaseUrl,
@@ -11,10 +11,12 @@ import {
   unreachable,
   BACKOFF_CAP_MS,
   backoffMs,
+  guarded,
   sleep,
   systemClock,
   takeToken,
   type Clock,
+  type ErrorSink,
   type TokenSource,
 } from './platform.ts';
 
@@ -65,6 +67,7 @@ export type HttpAnswer = {
   readonly retryAfterMs: number | null;
 };
 
+const EVENT_STREAM = 'text/event-stream';
 const RETRIES = 3;
 /** The basis of the exponential pauses before retries, in milliseconds. */
 const RETRY_BASE_MS = 200;
@@ -165,15 +168,14 @@ export function trimUrl(url: string): string {
 /** Returns the header `Retry-After` in milliseconds. Null: the header is absent or not a whole number of seconds. */
 export function retryAfterOf(headers: Headers): number | null {
   const text = headers.get('retry-after') ?? '';
-  const ms = /^\d+$/.test(text) ? Number(text) * 1000 : NaN;
-  return Number.isSafeInteger(ms) ? ms : null;
+  return /^\d{1,9}$/.test(text) ? Number(text) * 1000 : null;
 }
 
 /** Returns the members of a JSON object; null for any other text. */
 export function parseObject(text: string): Readonly<Record<string, unknown>> | null {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : null;
+    return isRecord(value) ? value : null;
   } catch {
     return null;
   }
@@ -189,7 +191,7 @@ async function sendOnce(options: RelayRequestOptions, request: RelayRequest, tok
       method,
       headers: {
         authorization: `Bearer ${token}`,
-        accept: (onProgress ? 'text/event-stream, ' : '') + 'application/json',
+        accept: onProgress ? EVENT_STREAM : 'application/json',
         ...(body && { 'content-type': 'application/json' }),
         ...(trace && traceHeaders(trace)),
       },
@@ -197,7 +199,8 @@ async function sendOnce(options: RelayRequestOptions, request: RelayRequest, tok
       ...(body ? { body: writeJson(body) ?? '{}' } : {}),
     });
     const { status, headers } = response;
-    if (onProgress && response.body && headers.get('content-type')?.startsWith('text/event-stream'))
+    // A refusal is no stream, and neither is the answer of a command that has ended already.
+    if (onProgress && response.body && headers.get('content-type')?.startsWith(EVENT_STREAM))
       return await readEvents(response.body, onProgress);
     const answer = parseObject(await response.text());
     // A server error without a JSON object may come from a proxy: the request is sent again.
@@ -222,51 +225,53 @@ export type ProgressSink = (json: string | null, number: number | null) => void;
 
 /**
  * Returns the sink of one call, which counts the reports that did not arrive. It serves the call to its end, also when
- * the request is sent again. `last`: the number before that of the first report; null: unknown. Undefined without
- * `onProgress`.
+ * the request is sent again. `last`: the number before that of the first report; null: unknown. `onError` receives what
+ * `onProgress` throws. Undefined without `onProgress`.
  */
-export function countingSink(
-  onProgress: ((update: ProgressUpdate) => void) | undefined,
+export function progressSink(
+  onProgress: ((update: ProgressUpdate) => unknown) | undefined,
   last: number | null,
+  onError?: ErrorSink,
 ): ProgressSink | undefined {
-  return (
-    onProgress &&
-    ((json, number) => {
+  if (!onProgress) return undefined;
+  return (json, number) =>
+    guarded(() => {
       const isCounted = number !== null && last !== null;
       // A report may arrive again after the request was sent again.
-      if (isCounted && number <= last) return;
+      if (isCounted && number <= last) return undefined;
       const missed = isCounted ? number - last - 1 : 0;
       last = number ?? last;
       return onProgress({ value: JSON.parse(json ?? 'null'), number, missed });
-    })
-  );
+    }, onError);
 }
 
 /**
- * Reads the events of a call, which have the form in which relays write them, and returns the answer. Throws if the
- * stream ends without an answer.
+ * Reads the events of a call in the form in which relays write them: the lines `event`, perhaps `id`, and `data`.
+ * Returns the answer. Throws if the stream ends without one.
  */
 async function readEvents(stream: ReadableStream<Uint8Array>, onProgress: ProgressSink): Promise<HttpAnswer> {
+  const decoder = new TextDecoder();
   // Some browsers cannot iterate over a ReadableStream.
   const reader = stream.getReader();
-  const decoder = new TextDecoder();
   let answer: HttpAnswer | undefined;
   let text = '';
+  // The stream is read to its end, so that its connection can be used again.
   for (;;) {
     const { done, value } = await reader.read();
-    // The stream is read to its end, so that its connection can be used again.
     if (done) break;
     const events = (text + decoder.decode(value, { stream: true })).split('\n\n');
     text = events.pop() ?? '';
     for (const event of events) {
-      const [, name, id, data = ''] = /^event: (\w+)\n(?:id: (\d+)\n)?data: (.*)$/s.exec(event) ?? [];
-      if (name === 'progress') onProgress(data, id === undefined ? null : Number(id));
-      // Its `body` is an object, like that of the response that it stands for.
-      if (name === 'answer') answer = { ...JSON.parse(data), retryAfterMs: null };
+      const [name, ...fields] = event.split('\n');
+      const data = fields.pop()?.slice('data: '.length) ?? '';
+      const number = fields[0]?.slice('id: '.length);
+      if (name === 'event: progress') onProgress(data, number ? Number(number) : null);
+      // The data of an answer has the members `status` and `body`.
+      if (name === 'event: answer') answer = { ...JSON.parse(data), retryAfterMs: null };
     }
   }
   if (answer) return answer;
-  throw new Error('The stream ended without an answer.');
+  throw new Error('The stream broke.');
 }
 
 // Sends GraphQL operations, and reads their answers.
