@@ -192,7 +192,13 @@ describe('a call with onProgress', () => {
     );
     const fetch = async (input: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
       requests.push(new Request(input, init));
-      return new Response(ReadableStream.from(chunks), { headers: EVENTS });
+      const stream = new ReadableStream<Uint8Array>({
+        start(controller) {
+          for (const bytes of chunks) controller.enqueue(bytes);
+          controller.close();
+        },
+      });
+      return new Response(stream, { headers: EVENTS });
     };
     return { requests, caller: createHttpCaller({ url: 'http://relay.test', token: 't', fetch, ...options }) };
   }

@@ -60,7 +60,7 @@ export const callsAwait: RunVerb = async (run) => {
   const ids = readAddress(run.args[0] ?? '', 3);
   const within = readMs(run.flags['within'], AWAIT_MS, '--within');
   const query = { within_ms: String(within) };
-  const request = { query, budgetMs: within, signal: run.stopped, onProgress: progressPrinter(run, null) };
+  const request = { query, budgetMs: within, signal: run.stopped, onProgress: progressPrinter(run) };
   return waitFor(run, ids, () => run.relay.request(commandPath(ids), request));
 };
 
@@ -68,7 +68,7 @@ export const callsAwait: RunVerb = async (run) => {
  * Returns the function that prints each report of progress to standard error; undefined without `--progress`. `last`: as
  * for `progressSink`.
  */
-function progressPrinter({ flags, io, output }: OperatorRun, last: number | null): ProgressSink | undefined {
+function progressPrinter({ flags, io, output }: OperatorRun, last?: number): ProgressSink | undefined {
   if (flags['progress'] === undefined) return undefined;
   return progressSink((update) => io.complain(progressLine(update, output)), last);
 }

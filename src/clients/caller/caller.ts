@@ -428,16 +428,16 @@ class HttpCaller extends TracingCaller {
     this.#closing.abort(new CallerError('closed', 'The caller was closed.'));
   }
 
-  /** Sends a request. `lastNumber`: the number before that of the first report of progress; null: unknown. */
+  /** Sends a request. `last`: the number before that of the first report of progress; undefined: unknown. */
   #request(
     { handle, ...request }: CommandRequest,
     { signal, onProgress }: Pick<AwaitOptions, 'signal' | 'onProgress'> = {},
-    lastNumber: number | null = null,
+    last?: number,
   ): Promise<HttpAnswer> {
     const closing = this.#closing.signal;
     return requestRelay(this.#options, {
       ...request,
-      onProgress: progressSink(onProgress, lastNumber, this.#options.onError),
+      onProgress: progressSink(onProgress, last, this.#options.onError),
       signal: signal ? AbortSignal.any([closing, signal]) : closing,
       fault: (code, message, cause) => new CallerError(code, message, { handle, cause }),
     });

@@ -74,20 +74,19 @@ class LinkCaller extends TracingCaller {
 
   protected async sendInvoke<T>(call: InvokeCall, trace: WireTrace): Promise<Invocation<T>> {
     const { handle, options } = call;
-    const wait = { ...options, budgetMs: budgetOf(options), lastNumber: 0 };
+    const wait = { ...options, budgetMs: budgetOf(options), last: 0 };
     const answer = await this.#request(handle, invokeFrames(call, trace), wait);
     return invocationOf(handle, answer);
   }
 
   protected async sendAwait<T>(handle: Handle, options: AwaitOptions, trace: WireTrace): Promise<Invocation<T>> {
     const budgetMs = options.withinMs ?? AWAIT_WITHIN_MS;
-    const wait = { ...options, budgetMs, lastNumber: null };
-    const answer = await this.#request(handle, awaitFrames(handle, options, trace), wait);
+    const answer = await this.#request(handle, awaitFrames(handle, options, trace), { ...options, budgetMs });
     return invocationOf(handle, answer);
   }
 
   async cancel(handle: Handle, reason?: string): Promise<Receipt> {
-    const answer = await this.#request(handle, cancelFrames(handle, reason), { budgetMs: 0, lastNumber: null });
+    const answer = await this.#request(handle, cancelFrames(handle, reason), { budgetMs: 0 });
     return toReceipt(handle, answer.type === 'receipt' ? answer.state : null);
   }
 
@@ -101,7 +100,7 @@ class LinkCaller extends TracingCaller {
    * within `budgetMs` + GRACE_MS.
    */
   #request(handle: Handle, frames: Frames, wait: WaitOptions): Promise<AnswerFrame> {
-    const { signal, onStage, onProgress, budgetMs, lastNumber, waitFor = 'completed' } = wait;
+    const { signal, onStage, onProgress, budgetMs, last, waitFor = 'completed' } = wait;
     if (signal?.aborted) return Promise.reject(signal.reason);
     if (this.#link.status.state === 'closed') return Promise.reject(closedError(this.#link.status, handle));
     if (this.#queue.size >= QUEUED) {
@@ -111,7 +110,7 @@ class LinkCaller extends TracingCaller {
     const { promise, resolve, reject } = Promise.withResolvers<AnswerFrame>();
     const endsAt = this.clock.now() + budgetMs;
     const state = { admitted: false, resumed: false, early: null, endsAt };
-    const progress = progressSink(onProgress, lastNumber, this.#options.onError);
+    const progress = progressSink(onProgress, last, this.#options.onError);
     const stopWatching = this.#watch(ref, wait);
     this.#queue.set(ref, { handle, ...frames, ...state, waitFor, onStage, progress, stopWatching, resolve, reject });
     this.#link.connect();
@@ -190,7 +189,7 @@ class LinkCaller extends TracingCaller {
       const stage = wordOf(STAGES, frame.stage);
       return guarded(() => stage && request.onStage?.(stage), this.#options.onError);
     }
-    if (frame.type === 'progress') return request.progress?.(frame.payload, frame.number ?? null);
+    if (frame.type === 'progress') return request.progress?.(frame.payload, frame.number);
     if (frame.type === 'outcome' && isEarly(request, frame, this.clock.now())) return this.#hold(request, frame);
     this.#drop(frame.ref, request);
     if (frame.type === 'refused') this.#refused(request, frame);
@@ -215,8 +214,8 @@ class LinkCaller extends TracingCaller {
 
 type WaitOptions = Pick<AwaitOptions, 'signal' | 'onStage' | 'onProgress' | 'waitFor'> & {
   readonly budgetMs: number;
-  /** The number before that of the first report of progress; null: unknown. */
-  readonly lastNumber: number | null;
+  /** The number before that of the first report of progress; undefined: unknown. */
+  readonly last?: number;
 };
 
 type Closed = Extract<LinkStatus, { state: 'closed' }>;
