@@ -147,7 +147,7 @@ const WAYS: readonly Way[] = [
     async follow({ url, token }, commandId, onProgress) {
       const link = `${url.replace(/^http/, 'ws')}/connect`;
       await using caller = createLinkCaller({ url: link, token: () => token('alice', 'invoke') });
-      return caller.invoke({ ...desk, action: 'work' }, {}, { commandId, onProgress });
+      return await caller.invoke({ ...desk, action: 'work' }, {}, { commandId, onProgress });
     },
   },
   {
@@ -155,7 +155,7 @@ const WAYS: readonly Way[] = [
     exact: true,
     async follow({ url, token }, commandId, onProgress) {
       await using caller = createHttpCaller({ url, token: () => token('alice', 'invoke') });
-      return caller.invoke({ ...desk, action: 'work' }, {}, { commandId, onProgress });
+      return await caller.invoke({ ...desk, action: 'work' }, {}, { commandId, onProgress });
     },
   },
   {

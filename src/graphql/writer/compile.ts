@@ -33,10 +33,11 @@ import {
   propertyOf,
   resolverOf,
   resolverOnce,
+  valueWriter,
   type Member,
   type Prepare,
 } from './objects.ts';
-import { holdsTexts, valueWriter, type ObjectWriter, type Run, type Text } from './values.ts';
+import { holdsTexts, type ObjectWriter, type Run, type Text } from './values.ts';
 
 export type WriterSource = {
   readonly schema: GraphQLSchema;

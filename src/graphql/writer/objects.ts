@@ -1,8 +1,13 @@
-/** Resolves the fields of objects, and writes the objects as JSON text. */
+/** Resolves the fields of objects, and writes objects and lists as JSON text. A writer must not throw or reject. */
 import {
   defaultFieldResolver,
+  getNullableType,
+  isLeafType,
+  isListType,
+  isNonNullType,
   type FieldNode,
   type GraphQLField,
+  type GraphQLOutputType,
   type VariableValues,
 } from 'graphql';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
@@ -11,7 +16,7 @@ import { cacheEntity, cacheList, flat, type ChangesAt, type JsonCaches } from '.
 import {
   isPlain,
   isThenable,
-  settle,
+  leafWriter,
   type ObjectWriter,
   type Run,
   type Text,
@@ -284,4 +289,68 @@ export function propertyOf(name: string): Member['peek'] {
 
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null;
+}
+
+// Writes the values of a field: objects, lists of values, and leaves.
+
+/**
+ * Creates the writer of a type's values. It completes values as graphql-js does and returns null for whatever
+ * graphql-js would report as an error. `ofObject` creates the writers of the object types within. Null when one of them
+ * cannot be written.
+ */
+export function valueWriter(
+  type: GraphQLOutputType,
+  ofObject: (type: GraphQLOutputType) => ObjectWriter | null,
+): WriteValue | null {
+  if (isNonNullType(type)) return nullableWriter(type.ofType, ofObject);
+  const some = nullableWriter(type, ofObject);
+  return some && ((value, run) => (value === null || value === undefined ? 'null' : some(value, run)));
+}
+
+function nullableWriter(
+  type: GraphQLOutputType,
+  ofObject: (type: GraphQLOutputType) => ObjectWriter | null,
+): WriteValue | null {
+  if (isListType(type)) {
+    let listCache: ObjectWriter['listCache'] = null;
+    const item = valueWriter(type.ofType, (below) => {
+      const object = ofObject(below);
+      if (object && getNullableType(type.ofType) === below) listCache = object.listCache;
+      return object;
+    });
+    return item && cachedList(listWriter(item), listCache);
+  }
+  return isLeafType(type) ? leafWriter(type) : (ofObject(type)?.write ?? null);
+}
+
+function cachedList(write: WriteValue, listCache: ObjectWriter['listCache']): WriteValue {
+  return listCache ? listCache(write) : write;
+}
+
+function listWriter(writeItem: WriteValue): WriteValue {
+  return (value, run) => {
+    if (!Array.isArray(value)) return null;
+    const pieces: MaybePromise<Text>[] = [];
+    let text = '[';
+    let later = false;
+    for (let i = 0; i < value.length; i++) {
+      const item: unknown = value[i];
+      const piece = isThenable(item) ? settle(item, writeItem, run) : writeItem(item, run);
+      if (piece === null) return null;
+      later ||= typeof piece !== 'string';
+      if (later) pieces.push(piece);
+      else text += i === 0 ? piece : `,${piece}`;
+    }
+    if (!later) return `${text}]`;
+    const start = value.length > pieces.length ? `${text},` : text;
+    return Promise.all(pieces).then((texts) => (texts.includes(null) ? null : `${start}${texts.join(',')}]`));
+  };
+}
+
+/** Awaits the value, then writes it. A rejection gives null. */
+function settle(value: PromiseLike<unknown>, write: WriteValue, run: Run): Promise<Text> {
+  return Promise.resolve(value).then(
+    (settled) => write(settled, run),
+    () => null,
+  );
 }

@@ -1,12 +1,9 @@
-/** Writes the values that resolvers return as JSON text: lists and leaves. A writer must not throw or reject. */
+/** The types of writers of JSON text, and the writers of leaves: scalars and enums. A writer must not throw or reject. */
 import {
   GraphQLID,
   GraphQLString,
   getNullableType,
   isEnumType,
-  isLeafType,
-  isListType,
-  isNonNullType,
   type GraphQLLeafType,
   type GraphQLOutputType,
 } from 'graphql';
@@ -52,61 +49,7 @@ export type ObjectWriter = {
   readonly listCache: ((writeList: WriteValue) => WriteValue) | null;
 };
 
-/**
- * Creates the writer of a type's values. It completes values as graphql-js does and returns null for whatever
- * graphql-js would report as an error. `ofObject` creates the writers of the object types within. Null when one of them
- * cannot be written.
- */
-export function valueWriter(
-  type: GraphQLOutputType,
-  ofObject: (type: GraphQLOutputType) => ObjectWriter | null,
-): WriteValue | null {
-  if (isNonNullType(type)) return nullableWriter(type.ofType, ofObject);
-  const some = nullableWriter(type, ofObject);
-  return some && ((value, run) => (value === null || value === undefined ? 'null' : some(value, run)));
-}
-
-function nullableWriter(
-  type: GraphQLOutputType,
-  ofObject: (type: GraphQLOutputType) => ObjectWriter | null,
-): WriteValue | null {
-  if (isListType(type)) {
-    let listCache: ObjectWriter['listCache'] = null;
-    const item = valueWriter(type.ofType, (below) => {
-      const object = ofObject(below);
-      if (object && getNullableType(type.ofType) === below) listCache = object.listCache;
-      return object;
-    });
-    return item && cachedList(listWriter(item), listCache);
-  }
-  return isLeafType(type) ? leafWriter(type) : (ofObject(type)?.write ?? null);
-}
-
-function cachedList(write: WriteValue, listCache: ObjectWriter['listCache']): WriteValue {
-  return listCache ? listCache(write) : write;
-}
-
-function listWriter(writeItem: WriteValue): WriteValue {
-  return (value, run) => {
-    if (!Array.isArray(value)) return null;
-    const pieces: MaybePromise<Text>[] = [];
-    let text = '[';
-    let later = false;
-    for (let i = 0; i < value.length; i++) {
-      const item: unknown = value[i];
-      const piece = isThenable(item) ? settle(item, writeItem, run) : writeItem(item, run);
-      if (piece === null) return null;
-      later ||= typeof piece !== 'string';
-      if (later) pieces.push(piece);
-      else text += i === 0 ? piece : `,${piece}`;
-    }
-    if (!later) return `${text}]`;
-    const start = value.length > pieces.length ? `${text},` : text;
-    return Promise.all(pieces).then((texts) => (texts.includes(null) ? null : `${start}${texts.join(',')}]`));
-  };
-}
-
-function leafWriter(type: GraphQLLeafType): WriteValue {
+export function leafWriter(type: GraphQLLeafType): WriteValue {
   if (isJsonScalar(type)) return writeJsonText;
   const write: WriteValue = (value, run) => {
     if (value === null || value === undefined || value instanceof Error) return null;
@@ -171,12 +114,4 @@ export function isPlain(text: string): boolean {
 /** Whether graphql-js would await the value. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
-}
-
-/** Awaits the value, then writes it. A rejection gives null. */
-export function settle(value: PromiseLike<unknown>, write: WriteValue, run: Run): Promise<Text> {
-  return Promise.resolve(value).then(
-    (settled) => write(settled, run),
-    () => null,
-  );
 }
