@@ -251,7 +251,9 @@ async function linkCalls(
     lanes(IN_FLIGHT, ms, () => {
       const { promise, resolve: done } = Promise.withResolvers<void>();
       open.set(String(++n), done);
-      caller.send(`{"type":"invoke","ref":"${n}","client_id":"c${n % clients}","action":"${ACTION}"${more}}\n${params}`);
+      caller.send(
+        `{"type":"invoke","ref":"${n}","client_id":"c${n % clients}","action":"${ACTION}"${more}}\n${params}`,
+      );
       return promise;
     });
 }

@@ -162,7 +162,11 @@ const WAYS: readonly Way[] = [
     name: 'the command line',
     exact: true,
     async follow({ url, token }, commandId, onProgress) {
-      const env = { CALLBOARD_URL: url, CALLBOARD_TOKEN: await token('alice', 'invoke'), XDG_CONFIG_HOME: '/nonexistent' };
+      const env = {
+        CALLBOARD_URL: url,
+        CALLBOARD_TOKEN: await token('alice', 'invoke'),
+        XDG_CONFIG_HOME: '/nonexistent',
+      };
       return main(['call', 'alice/desk', 'work', '--id', commandId, '--progress', '-o', 'jsonl'], {
         env,
         print: () => undefined,

@@ -404,11 +404,7 @@ class HttpCaller extends TracingCaller {
     return invocationOf(handle, await this.#request(request, options, 0));
   }
 
-  protected async sendAwait<T>(
-    handle: Handle,
-    options: AwaitOptions,
-    trace: WireTrace,
-  ): Promise<Invocation<T>> {
+  protected async sendAwait<T>(handle: Handle, options: AwaitOptions, trace: WireTrace): Promise<Invocation<T>> {
     const { waitFor, withinMs = AWAIT_WITHIN_MS } = options;
     const query = new URLSearchParams({ within_ms: String(withinMs), ...(waitFor ? { wait_for: waitFor } : {}) });
     const path = `${commandPath(handle)}?${query}`;

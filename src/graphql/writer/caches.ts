@@ -62,11 +62,7 @@ type CachedEntity = { readonly text: string; readonly nonAscii: boolean; readonl
  * Caches the text of an entity together with the values of its derived members. Writes the text again when one of these
  * values differs.
  */
-export function cacheEntity(
-  write: WriteValue,
-  derived: readonly Peek[],
-  cache: JsonCache<CachedEntity>,
-): WriteValue {
+export function cacheEntity(write: WriteValue, derived: readonly Peek[], cache: JsonCache<CachedEntity>): WriteValue {
   const still = (values: readonly unknown[], entity: object, run: Run): boolean =>
     derived.every((peek, i) => Object.is(peek(entity, run), values[i]));
   return (entity, run) => {
