@@ -65,14 +65,13 @@ export const DOWN_CHECKS: Readonly<Record<DownKind, BareCheck>> = {
 export const CHECKS = /* @__PURE__ */ allChecks();
 
 function allChecks(): Readonly<Record<FieldKind, Check>> {
-  const { id, name, user, text, int, bool } = DOWN_CHECKS;
   return {
-    id: { ...id, expected: '1 to 128 of A-Z a-z 0-9 . _ : @ ~ -' },
-    name: { ...name, expected: 'a letter, then up to 127 of A-Z a-z 0-9 _ . : -' },
-    user: { ...user, expected: '1 to 128 characters' },
-    text: { ...text, expected: 'a string of at most 1024 characters' },
-    int: { ...int, expected: 'an integer' },
-    bool: { ...bool, expected: 'true or false' },
+    id: { expected: '1 to 128 of A-Z a-z 0-9 . _ : @ ~ -', ...DOWN_CHECKS.id },
+    name: { expected: 'a letter, then up to 127 of A-Z a-z 0-9 _ . : -', ...DOWN_CHECKS.name },
+    user: { expected: '1 to 128 characters', ...DOWN_CHECKS.user },
+    text: textOf(0, 1024),
+    int: { expected: 'an integer', ...DOWN_CHECKS.int },
+    bool: { expected: 'true or false', ...DOWN_CHECKS.bool },
     // Unbounded here: the receiver truncates it, so that a long message does not make its frame invalid.
     prose: { expected: 'a string', test: (v) => typeof v === 'string' },
     token: textOf(1, 8192),
@@ -143,5 +142,5 @@ export function checkFields(table: Table, header: Readonly<Record<string, unknow
 /** Returns a description of what is wrong with this value of the field; null when the value is valid. */
 export function faultIn({ field, optional, check }: FieldRule, value: unknown): string | null {
   if (value === undefined || value === null) return optional ? null : `${field}: required`;
-  return check.test(value) ? null : `${field}: expected ${check.expected ?? 'another value'}`;
+  return check.test(value) ? null : `${field}: expected ${check.expected}`;
 }
