@@ -180,10 +180,13 @@ async function lanes(count: number, ms: number, one: () => Promise<unknown>): Pr
 /** What a row measures: prepares a relay, and returns a function that works for some milliseconds and counts. */
 type Row = (relay: Relay) => Promise<(ms: number) => Promise<number>>;
 
-async function echoClients(relay: Relay, token: string, ids: readonly string[]): Promise<void> {
+/** Opens clients that return their params. `reports`: whether they report progress once before. */
+async function echoClients(relay: Relay, token: string, ids: readonly string[], reports = false): Promise<void> {
   for (const id of ids)
     await openLink(relay, helloOf(token, id), ({ type, command_id }, params, { send }) => {
-      if (type === 'command') send(`{"type":"result","command_id":"${command_id}"}\n{"ok":${params}}`);
+      if (type !== 'command') return;
+      if (reports) send(`{"type":"progress","command_id":"${command_id}","number":1}\n{"done":1}`);
+      send(`{"type":"result","command_id":"${command_id}"}\n{"ok":${params}}`);
     });
 }
 
@@ -224,27 +227,44 @@ async function calls(
   };
 }
 
-const ROWS: Readonly<Record<string, Row>> = {
-  async 'call, bare ends'(relay) {
-    const token = await userToken('u1', 'connect', 'invoke');
-    await echoClients(relay, token, ['c0', 'c1']);
-    const open = new Map<string, () => void>();
-    const caller = await openLink(relay, JSON.stringify({ type: 'hello', token }), ({ type, ref, outcome }) => {
-      if (type === 'outcome' && outcome !== 'completed') throw new Error(`A command ended ${outcome}.`);
-      if (type === 'refused') throw new Error('A command was refused.');
-      if (type === 'outcome') open.get(ref ?? '')?.();
-      if (type === 'outcome') open.delete(ref ?? '');
+type LinkCalls = { readonly clients?: number; readonly reports?: boolean; readonly asksProgress?: boolean };
+
+/** Calls actions of some clients over one link. */
+async function linkCalls(
+  relay: Relay,
+  { clients = 2, reports = false, asksProgress = false }: LinkCalls,
+): Promise<(ms: number) => Promise<number>> {
+  const token = await userToken('u1', 'connect', 'invoke');
+  const ids = Array.from({ length: clients }, (_, i) => `c${i}`);
+  await echoClients(relay, token, ids, reports);
+  const open = new Map<string, () => void>();
+  const caller = await openLink(relay, JSON.stringify({ type: 'hello', token }), ({ type, ref, outcome }) => {
+    if (type === 'outcome' && outcome !== 'completed') throw new Error(`A command ended ${outcome}.`);
+    if (type === 'refused') throw new Error('A command was refused.');
+    if (type === 'outcome') open.get(ref ?? '')?.();
+    if (type === 'outcome') open.delete(ref ?? '');
+  });
+  let n = 0;
+  const params = JSON.stringify(PAYLOAD);
+  const more = asksProgress ? ',"progress":true' : '';
+  return (ms) =>
+    lanes(IN_FLIGHT, ms, () => {
+      const { promise, resolve: done } = Promise.withResolvers<void>();
+      open.set(String(++n), done);
+      caller.send(
+        `{"type":"invoke","ref":"${n}","client_id":"c${n % clients}","action":"${ACTION}"${more}}\n${params}`,
+      );
+      return promise;
     });
-    let n = 0;
-    const params = JSON.stringify(PAYLOAD);
-    return (ms) =>
-      lanes(IN_FLIGHT, ms, () => {
-        const { promise, resolve: done } = Promise.withResolvers<void>();
-        open.set(String(++n), done);
-        caller.send(`{"type":"invoke","ref":"${n}","client_id":"c${n % 2}","action":"${ACTION}"}\n${params}`);
-        return promise;
-      });
-  },
+}
+
+const ROWS: Readonly<Record<string, Row>> = {
+  'call, bare ends': (relay) => linkCalls(relay, {}),
+  'call, progress requested, none reported': (relay) => linkCalls(relay, { asksProgress: true }),
+  // A link may report progress 3200 times a second, so these calls need more clients.
+  'call with one report': (relay) => linkCalls(relay, { clients: 16, reports: true }),
+  'call with one report, progress requested': (relay) =>
+    linkCalls(relay, { clients: 16, reports: true, asksProgress: true }),
   'call over REST': (relay) =>
     calls(relay, 'u2', (id) => [`/connections/u2/${id}/actions/${ACTION}`, { params: PAYLOAD }]),
   'call over GraphQL': (relay) =>

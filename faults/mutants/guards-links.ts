@@ -71,6 +71,14 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
     judge: { test: 'test/gateway/callers.test.ts' },
   },
   {
+    name: 'progress-before-listening',
+    says: 'a command whose caller requests progress is admitted before its relay receives the reports of others',
+    file: 'backends/redis/bus.ts',
+    find: 'if (subscriber.receives(channel)) return;',
+    replace: 'return;',
+    judge: { test: 'test/backends/redis-bus.test.ts' },
+  },
+  {
     name: 'missed-progress-not-counted',
     says: 'updates of a command do not say how many reports of progress are missing',
     file: 'core/commands/operator.ts',

@@ -5,7 +5,13 @@
 import { ENUM_PLACES, ENUM_WORDS } from '../../generated/cli-enums.ts';
 import type { TypedDocumentString } from '../../generated/cli.ts';
 import { BACKOFF_BASE_MS, BACKOFF_CAP_MS, backoffMs, sleep, type Clock } from '../clients/link/platform.ts';
-import { parseObject, requestRelay, trimUrl, type HttpAnswer } from '../clients/link/relay-request.ts';
+import {
+  parseObject,
+  requestRelay,
+  trimUrl,
+  type HttpAnswer,
+  type ProgressSink,
+} from '../clients/link/relay-request.ts';
 import type { StreamAnswer } from '../clients/live/stream.ts';
 import { readSettings, type RelayFlags, type RelaySettings } from './contexts.ts';
 import { OperatorFailure, exitOfCode, exitOfProblem, usageFailure, EXIT } from './io.ts';
@@ -22,6 +28,8 @@ type RelayCall = {
   /** Whether a request whose connection breaks may be sent again. Default true. */
   readonly repeatable?: boolean;
   readonly signal?: AbortSignal;
+  /** Receives the progress of the call that the request invokes or awaits. */
+  readonly onProgress?: ProgressSink | undefined;
 };
 
 /** The request of a GraphQL operation, ready to be sent. */
@@ -61,6 +69,7 @@ export function openRelay(
         method: call.method ?? 'GET',
         path: path + queryOf(call.query ?? {}),
         budgetMs: call.budgetMs ?? BUDGET_MS,
+        onProgress: call.onProgress,
         ...(call.body && { body: call.body }),
         ...(call.signal && { signal: call.signal }),
         fault: (code, message, cause) =>

@@ -79,6 +79,10 @@ const BUDGETS = {
   connect: 'How long to wait for the client to connect, such as 5s (default 0s)',
   respond: 'How long the client may take, such as 30s (default 30s)',
 };
+/** The flag of verbs that wait for a call. */
+const PROGRESS_FLAG: Readonly<Record<string, Flag>> = {
+  progress: { help: 'Print each report of progress on standard error', on: true },
+};
 const CLIENT_TYPE = { clientType: { help: 'Only this kind of client', values: wordsOf('ClientType') } };
 const KIND = { help: 'Only these kinds, separated by commas', values: wordsOf('MessageKind'), many: true } as const;
 const CALL_ARGS = ['user/client', 'action', 'params...'];
@@ -237,6 +241,7 @@ export const VERBS: readonly Verb[] = [
       ...PARAMS,
       id: 'Id of the command; a repeated id never runs twice',
       ...BUDGETS,
+      ...PROGRESS_FLAG,
       cancelOnInterrupt: { help: 'On an interruption, cancel the command instead of leaving it running', on: true },
     },
     examples: ['call alice/desk lamp.set on:=true colour=warm --connect 5s --respond 30s'],
@@ -279,7 +284,7 @@ export const VERBS: readonly Verb[] = [
     name: 'calls await',
     brief: 'Wait for the end of a call',
     args: CALL_ADDRESS,
-    flags: { within: 'How long to wait, such as 30s (default 30s)' },
+    flags: { within: 'How long to wait, such as 30s (default 30s)', ...PROGRESS_FLAG },
     load: async () => (await import('./run/calls.ts')).callsAwait,
   },
   {

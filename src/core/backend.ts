@@ -106,4 +106,10 @@ export interface Bus {
     listener: (event: Topics[T]) => void,
     interrupted?: () => void,
   ): Cancel;
+  /**
+   * Resolves when the listeners of a command, which `subscribe` added before, receive the hints of other nodes. In
+   * direct mode there is nothing to wait for. While the store is unavailable, it resolves after a second all the same.
+   * Never rejects.
+   */
+  confirmed(command: CommandKey): MaybePromise<void>;
 }

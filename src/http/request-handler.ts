@@ -19,7 +19,8 @@ import type { GraphqlHandler } from '../graphql/http/handler.ts';
 import { GRAPHQL_PATH, STREAM_PATH, createBodyReader } from '../graphql/http/request.ts';
 import type { Meter } from '../platform/metrics.ts';
 import type { RestHandler } from '../rest/serve.ts';
-import { createReply, requestBegan, requestDone, type HttpReply, type OriginRule } from '../web/reply.ts';
+import { createReply, type HttpReply } from '../web/reply.ts';
+import { requestBegan, requestDone, type OriginRule } from '../web/request.ts';
 import {
   crossOrigin,
   fixedRouteOf,

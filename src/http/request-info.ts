@@ -14,7 +14,7 @@ import type { Metrics } from '../core/metrics.ts';
 import type { Log } from '../core/ports.ts';
 import { traceContextOf, traceLogFields, type TraceLogFields } from '../core/trace-context.ts';
 import { addressOf } from '../gateway/gateway.ts';
-import { emptyNotes, foreignOrigin, originAllowed, type OriginRule, type RequestNotes } from '../web/reply.ts';
+import { emptyNotes, foreignOrigin, originAllowed, type OriginRule, type RequestNotes } from '../web/request.ts';
 
 /** `basePath`: what all paths of the relay begin with, without a trailing slash; empty for the root. */
 type RequestInfoOptions = { readonly id: string; readonly basePath: string; readonly trustProxy: boolean };

@@ -43,19 +43,22 @@ export const ID = /^[A-Za-z0-9_.:@~-]{1,128}$/;
 /** Matches the names of actions and events. */
 export const NAME = /^[A-Za-z][A-Za-z0-9_.:-]{0,127}$/;
 
+/** `expected` describes a valid value, for the sender of a wrong one. */
 export type Check = { readonly expected: string; test(value: unknown): boolean };
+/** A check that need not describe a valid value. */
+export type BareCheck = Pick<Check, 'test'> & Partial<Check>;
 
-/** The checks of the frames that the relay sends. A client library needs no other checks. */
-export const DOWN_CHECKS: Readonly<Record<DownKind, Check>> = {
-  id: { expected: '1 to 128 of A-Z a-z 0-9 . _ : @ ~ -', test: (v) => typeof v === 'string' && ID.test(v) },
-  name: {
-    expected: 'a letter, then up to 127 of A-Z a-z 0-9 _ . : -',
-    test: (v) => typeof v === 'string' && NAME.test(v),
-  },
-  user: { expected: '1 to 128 characters', test: (v) => typeof v === 'string' && v.length > 0 && v.length <= 128 },
-  text: textOf(0, 1024),
-  int: { expected: 'an integer', test: (v) => Number.isSafeInteger(v) },
-  bool: { expected: 'true or false', test: (v) => typeof v === 'boolean' },
+/**
+ * The checks of the frames that the relay sends. They describe nothing, because a client ignores an invalid frame. A
+ * client library needs no other checks.
+ */
+export const DOWN_CHECKS: Readonly<Record<DownKind, BareCheck>> = {
+  id: { test: (v) => typeof v === 'string' && ID.test(v) },
+  name: { test: (v) => typeof v === 'string' && NAME.test(v) },
+  user: { test: (v) => typeof v === 'string' && v.length > 0 && v.length <= 128 },
+  text: { test: (v) => typeof v === 'string' && v.length <= 1024 },
+  int: { test: (v) => Number.isSafeInteger(v) },
+  bool: { test: (v) => typeof v === 'boolean' },
 };
 
 /** The checks of all kinds of fields. Marked as pure, so that a library may be built without them. */
@@ -63,7 +66,12 @@ export const CHECKS = /* @__PURE__ */ allChecks();
 
 function allChecks(): Readonly<Record<FieldKind, Check>> {
   return {
-    ...DOWN_CHECKS,
+    id: { expected: '1 to 128 of A-Z a-z 0-9 . _ : @ ~ -', ...DOWN_CHECKS.id },
+    name: { expected: 'a letter, then up to 127 of A-Z a-z 0-9 _ . : -', ...DOWN_CHECKS.name },
+    user: { expected: '1 to 128 characters', ...DOWN_CHECKS.user },
+    text: textOf(0, 1024),
+    int: { expected: 'an integer', ...DOWN_CHECKS.int },
+    bool: { expected: 'true or false', ...DOWN_CHECKS.bool },
     // Unbounded here: the receiver truncates it, so that a long message does not make its frame invalid.
     prose: { expected: 'a string', test: (v) => typeof v === 'string' },
     token: textOf(1, 8192),
@@ -93,12 +101,12 @@ function textOf(min: number, max: number): Check {
 }
 
 /** One field of a table with its check. */
-export type FieldRule = { readonly field: string; readonly optional: boolean; readonly check: Check };
+export type FieldRule = { readonly field: string; readonly optional: boolean; readonly check: BareCheck };
 
 /** Returns a table as a list of members. `checks`: the checks of all kinds that the table uses. */
 export function membersOf<Kind extends FieldKind>(
   table: Readonly<Record<string, Kind | `${Kind}?`>>,
-  checks: Readonly<Record<Kind, Check>>,
+  checks: Readonly<Record<Kind, BareCheck>>,
 ): readonly FieldRule[] {
   return Object.entries(table).map(([field, spec]) => ({
     field,

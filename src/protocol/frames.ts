@@ -11,7 +11,7 @@ import {
   checkFields,
   faultIn,
   membersOf,
-  type Check,
+  type BareCheck,
   type DownTable,
   type FieldKind,
   type FieldRule,
@@ -224,7 +224,7 @@ type Forms = ReadonlyMap<string, { readonly members: readonly FieldRule[]; reado
 
 function formsOf<Kind extends FieldKind>(
   tables: Readonly<Record<string, Readonly<Record<string, Kind | `${Kind}?`>>>>,
-  checks: Readonly<Record<Kind, Check>>,
+  checks: Readonly<Record<Kind, BareCheck>>,
   withPayload: readonly string[],
 ): Forms {
   return new Map(

@@ -11,9 +11,10 @@ import { traceContextOf, type TraceContext } from '../core/trace-context.ts';
 import type { ReadingRequest } from '../graphql/execute/executor.ts';
 import type { Mask } from '../graphql/execute/mask.ts';
 import type { Plans } from '../graphql/execute/executor.ts';
-import type { TextInfo } from '../graphql/writer/objects.ts';
+import type { TextInfo } from '../graphql/writer/values.ts';
 import type { CallUpdates } from '../graphql/schema/context.ts';
-import { HangUpSignal, wholeText, type HttpReply, type RequestNotes } from '../web/reply.ts';
+import { wholeText, type HttpReply } from '../web/reply.ts';
+import { HangUpSignal, type RequestNotes } from '../web/request.ts';
 import { eventFrame, type SseStream, type SseStreams } from '../web/sse.ts';
 import { answerOf, writtenAnswer } from './answer.ts';
 import {

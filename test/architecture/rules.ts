@@ -11,7 +11,7 @@ const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[]
   { of: 'platform/', may: ['core/', 'protocol/trace.ts'] },
   { of: 'backends/', may: ['core/'] },
   { of: 'web/', may: ['core/'] },
-  { of: 'graphql/schema/', may: ['core/', 'web/reply.ts', 'graphql/writer/cache-hints.ts'] },
+  { of: 'graphql/schema/', may: ['core/', 'web/request.ts', 'graphql/writer/cache-hints.ts'] },
   { of: 'graphql/variables.ts', may: ['core/', 'graphql/schema/builder-json.ts'] },
   { of: 'graphql/selection.ts', may: [] },
   {

@@ -31,6 +31,7 @@ function nodeOn(bus: Bus, { nodeId, clock, shared }: { nodeId: string; clock: Fa
   const watched: Bus = {
     hasSubscribers: (kind) => bus.hasSubscribers(kind),
     subscribe: (topic, listener) => bus.subscribe(topic, listener),
+    confirmed: (command) => bus.confirmed(command),
     publish(topic, event) {
       published.push(topic.split(':')[0] ?? '');
       bus.publish(topic, event);

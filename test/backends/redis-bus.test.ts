@@ -248,6 +248,28 @@ describe('the bus over Redis, between two nodes', () => {
     await expect.poll(() => subscribers(hintChannel())).toBe(0);
   });
 
+  it('confirms that the hints of a command arrive, also when its only listener is replaced, and gives up after a second', async () => {
+    const hints: CommandHint[] = [];
+    const stop = b.subscribe(TOPIC, () => {});
+    await b.confirmed(KEY);
+    expect(await subscribers(hintChannel())).toBe(1);
+    stop();
+    b.subscribe(TOPIC, (hint) => void hints.push(hint));
+    await b.confirmed(KEY);
+    a.publish(TOPIC, { key: KEY, progress: toJson(1) });
+    await expect.poll(() => hints).toEqual([{ key: KEY, progress: '1' }]);
+    const closed = begin();
+    closed.close();
+    closed.subscribe(TOPIC, () => {});
+    let isOver = false;
+    const over = Promise.resolve(closed.confirmed(KEY)).then(() => (isOver = true));
+    await closed.system.advance(999);
+    await settle();
+    expect(isOver).toBe(false);
+    await closed.system.advance(1);
+    await over;
+  });
+
   it('publishes no hint of a command while no node listens to any, and tells a later listener to read again', async () => {
     const { store } = bench;
     const partition = store.partitionOfUser('alice');

@@ -3,12 +3,20 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
-import { CallerError, createHttpCaller, type Caller, type HttpCallerOptions } from '../../src/clients/caller/index.ts';
+import {
+  CallerError,
+  createHttpCaller,
+  type Caller,
+  type HttpCallerOptions,
+  type ProgressUpdate,
+} from '../../src/clients/caller/index.ts';
 
 type Seen = { readonly method: string; readonly url: string; readonly token: string; readonly body: unknown };
 type Answer = { readonly status: number; readonly body: unknown; readonly headers?: Record<string, string> };
+/** An event stream that breaks after this text. */
+type Broken = { readonly events: string };
 /** How the server reacts to the n-th request: with an answer, a broken connection, or silence. */
-type Script = (seen: Seen, n: number) => Answer | 'break' | 'silence';
+type Script = (seen: Seen, n: number) => Answer | Broken | 'break' | 'silence';
 
 type Bench = AsyncDisposable & { readonly seen: Seen[]; readonly caller: Caller; readonly hangups: Promise<void> };
 
@@ -24,6 +32,8 @@ async function startBench(script: Script, options: Partial<HttpCallerOptions> = 
     const answer = script(requested, seen.length);
     response.on('close', () => hungUp.resolve());
     if (answer === 'break') response.socket?.destroy();
+    else if (typeof answer === 'object' && 'events' in answer)
+      response.writeHead(200, EVENTS).write(answer.events, () => response.socket?.destroy());
     else if (answer !== 'silence') response.writeHead(answer.status, answer.headers).end(JSON.stringify(answer.body));
   }
   const server = createServer((request, response) => void serve(request, response));
@@ -39,6 +49,13 @@ async function startBench(script: Script, options: Partial<HttpCallerOptions> = 
     await new Promise((done) => server.close(done));
   }
   return { seen, caller, hangups: hungUp.promise, [Symbol.asyncDispose]: dispose };
+}
+
+const EVENTS = { 'content-type': 'text/event-stream; charset=utf-8' };
+
+/** Returns an event as a relay writes it. */
+function eventOf(event: string, data: unknown, id?: number): string {
+  return `event: ${event}\n${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`;
 }
 
 const lamp = { userId: 'a/b', clientId: 'desk', action: 'lamp.set' };
@@ -150,6 +167,111 @@ describe('a request whose connection breaks', () => {
     await using bench = await startBench(() => ({ status: 503, body: { code: 'draining', detail: 'soon' } }));
     await expect(bench.caller.invoke(lamp)).rejects.toMatchObject({ code: 'draining' });
     expect(bench.seen).toHaveLength(1);
+  });
+});
+
+describe('a call with onProgress', () => {
+  const body = { ...done, result: 'on', error: null };
+  const stream =
+    `:\n\n${eventOf('admitted', { command_id: 'c1' })}${eventOf('progress', { text: 'é\u2028🎈' }, 1)}:\n\n` +
+    `${eventOf('progress', 'four', 4)}${eventOf('progress', null)}${eventOf('progress', [5], 5)}` +
+    eventOf('answer', { status: 200, body });
+  const updates = [
+    { value: { text: 'é\u2028🎈' }, number: 1, missed: 0 },
+    { value: 'four', number: 4, missed: 2 },
+    { value: null, number: null, missed: 0 },
+    { value: [5], number: 5, missed: 0 },
+  ];
+
+  /** Returns a caller that is answered by this text, in chunks of so many bytes, and the requests that it sent. */
+  function answered(text: string, chunk: number, options: Partial<HttpCallerOptions> = {}) {
+    const requests: Request[] = [];
+    const bytes = new TextEncoder().encode(text);
+    const chunks = Array.from({ length: Math.ceil(bytes.length / chunk) }, (_, i) =>
+      bytes.subarray(i * chunk, (i + 1) * chunk),
+    );
+    const fetch = async (input: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
+      requests.push(new Request(input, init));
+      const stream = new ReadableStream<Uint8Array>({
+        start(controller) {
+          for (const bytes of chunks) controller.enqueue(bytes);
+          controller.close();
+        },
+      });
+      return new Response(stream, { headers: EVENTS });
+    };
+    return { requests, caller: createHttpCaller({ url: 'http://relay.test', token: 't', fetch, ...options }) };
+  }
+
+  test.each([1, 2, 3, 7, 10_000])('reads progress and answer from a stream in chunks of %i bytes', async (chunk) => {
+    const { caller, requests } = answered(stream, chunk);
+    const seen: ProgressUpdate[] = [];
+    const onProgress = (update: ProgressUpdate): void => void seen.push(update);
+    expect(await caller.invoke(lamp, {}, { onProgress })).toMatchObject({ outcome: 'completed', result: 'on' });
+    expect(seen).toEqual(updates);
+    expect(requests.map(({ headers }) => headers.get('accept'))).toEqual(['text/event-stream']);
+  });
+
+  test('asks for an event stream only if it is given, and counts what an await missed from the first report on', async () => {
+    const { caller, requests } = answered(eventOf('progress', 'x', 7) + stream.replaceAll('id: ', 'id: 1'), 10_000);
+    const seen: ProgressUpdate[] = [];
+    await caller.await(handle, { onProgress: (update) => void seen.push(update) });
+    expect(seen.map(({ number, missed }) => [number, missed])).toEqual([
+      [7, 0],
+      [11, 3],
+      [14, 2],
+      [null, 0],
+      [15, 0],
+    ]);
+    await expect(caller.await(handle)).rejects.toMatchObject({ code: 'bad_answer' });
+    expect(requests.map(({ headers }) => headers.get('accept'))[1]).toBe('application/json');
+  });
+
+  test('takes an answer that is no stream, and throws a refusal, in a stream too', async () => {
+    const answers: readonly Answer[] = [
+      { status: 200, body: { ...done, result: 1 } },
+      { status: 409, body: { code: 'not_connected', detail: 'gone' } },
+    ];
+    await using bench = await startBench((_, n) => answers[n - 1] ?? 'break');
+    const onProgress = (): void => expect.unreachable();
+    expect(await bench.caller.invoke(lamp, {}, { onProgress })).toMatchObject({ outcome: 'completed', result: 1 });
+    await expect(bench.caller.invoke(lamp, {}, { onProgress })).rejects.toMatchObject({ code: 'not_connected' });
+    const late = { status: 503, body: { code: 'store_unavailable', detail: 'away' } };
+    const { caller } = answered(eventOf('answer', late), 5);
+    await expect(caller.invoke(lamp, {}, { onProgress })).rejects.toMatchObject({ code: 'store_unavailable' });
+  });
+
+  test('is sent again when its stream breaks before the answer, and tells what it missed in between', async () => {
+    const first = eventOf('admitted', { command_id: 'c1' }) + eventOf('progress', 'a', 1) + eventOf('progress', 'b', 2);
+    const second = eventOf('progress', 'b', 2) + eventOf('progress', 'f', 6) + eventOf('progress', 'cut', 7).trimEnd();
+    const streams = [first, second];
+    await using bench = await startBench((_, n) => {
+      const events = streams[n - 1];
+      return events === undefined ? { status: 200, body } : { events };
+    });
+    const seen: unknown[] = [];
+    const onProgress = ({ value, missed }: ProgressUpdate): void => void seen.push([value, missed]);
+    expect(await bench.caller.invoke(lamp, {}, { onProgress })).toMatchObject({ outcome: 'completed', result: 'on' });
+    expect(seen).toEqual([
+      ['a', 0],
+      ['b', 0],
+      ['f', 3],
+    ]);
+    expect(bench.seen).toHaveLength(3);
+    expect(bench.seen[1]).toEqual(bench.seen[0]);
+  });
+
+  test('goes on when the callback throws or rejects, which onError receives', async () => {
+    const errors: unknown[] = [];
+    const { caller } = answered(stream, 50, { onError: (error) => void errors.push(error) });
+    let reports = 0;
+    const onProgress = (): Promise<void> | void => {
+      if (++reports === 1) throw new Error('thrown');
+      return Promise.reject(new Error(`rejected ${reports}`));
+    };
+    expect(await caller.invoke(lamp, {}, { onProgress })).toMatchObject({ outcome: 'completed' });
+    const messages = ['thrown', 'rejected 2', 'rejected 3', 'rejected 4'];
+    expect(errors).toEqual(messages.map((message) => new Error(message)));
   });
 });
 

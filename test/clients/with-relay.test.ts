@@ -150,24 +150,27 @@ test('a token that the relay refuses closes a client and ends a caller', async (
   await expect(http.invoke(echo)).rejects.toMatchObject({ code: 'unauthenticated' });
 });
 
-test('a caller over a link receives the progress that it requested, in order, and sees how many reports it missed', async () => {
-  await using relay = await startRealRelay();
-  await using runtime = await client(relay);
-  const REPORTS = 1000;
-  runtime.handle('count', {}, (_params, call) => {
-    for (let i = 1; i <= REPORTS; i++) call.progress({ step: i });
-    return 'done';
-  });
-  await using caller = createLinkCaller({ url: relay.link, token: () => relay.token('alice', 'invoke') });
-  const seen: ProgressUpdate[] = [];
-  const counted = caller.invoke({ ...desk, action: 'count' }, {}, { onProgress: (progress) => seen.push(progress) });
-  expect(await counted).toMatchObject({ outcome: 'completed', result: 'done' });
-  let last = 0;
-  for (const { value, number, missed } of seen) {
-    expect(number).toBe(last + missed + 1);
-    expect(value).toEqual({ step: number });
-    last = number ?? 0;
-  }
-  expect(seen.length).toBeGreaterThan(1);
-  expect(last).toBe(REPORTS);
-});
+test.each(callers)(
+  'a caller over %s receives the progress that it requested, in order, and sees how many reports it missed',
+  async (_, createCaller) => {
+    await using relay = await startRealRelay();
+    await using runtime = await client(relay);
+    const REPORTS = 1000;
+    runtime.handle('count', {}, (_params, call) => {
+      for (let i = 1; i <= REPORTS; i++) call.progress({ step: i });
+      return 'done';
+    });
+    await using caller = createCaller(relay);
+    const seen: ProgressUpdate[] = [];
+    const counted = caller.invoke({ ...desk, action: 'count' }, {}, { onProgress: (progress) => seen.push(progress) });
+    expect(await counted).toMatchObject({ outcome: 'completed', result: 'done' });
+    let last = 0;
+    for (const { value, number, missed } of seen) {
+      expect(number).toBe(last + missed + 1);
+      expect(value).toEqual({ step: number });
+      last = number ?? 0;
+    }
+    expect(seen.length).toBeGreaterThan(1);
+    expect(last).toBe(REPORTS);
+  },
+);

@@ -1,8 +1,12 @@
-/** Tests calls over HTTP whose answer is an event stream with the progress of the command. */
+/** Tests the progress of commands on every way to their callers, and calls over HTTP whose answer is an event stream. */
 import { describe, expect, test } from 'vitest';
+import { main } from '../../src/cli/main.ts';
+import { createHttpCaller, createLinkCaller } from '../../src/clients/caller/index.ts';
+import { createLive } from '../../src/clients/live/index.ts';
 import { createRuntime, type Call, type Runtime } from '../../src/clients/runtime/index.ts';
 import { createSseParser, type SseFrame } from '../../src/clients/site/sse.ts';
 import { startRealRelay, type RealRelay } from '../clients/kit/real-relay.ts';
+import { client as bareClient, type Peer } from '../gateway/kit/test-gateway.ts';
 
 const REPORTS = 20;
 
@@ -123,5 +127,133 @@ describe('a call over HTTP that accepts an event stream', () => {
     const awaited = await send(relay, { path: '/commands/alice/desk/c1?within_ms=20000', method: 'GET' });
     const text = await awaited.text();
     expect(text).toContain('"outcome":"completed"');
+  });
+});
+
+type Told = { readonly value: unknown; readonly number: number | null; readonly missed: number };
+type Way = {
+  readonly name: string;
+  /** Whether `missed` counts reports alone. Otherwise it also counts other updates, which may be dropped too. */
+  readonly exact: boolean;
+  /** Invokes `work` under this id, or follows it if it runs, and passes on each report. Resolves at its end. */
+  readonly follow: (relay: RealRelay, commandId: string, onProgress: (told: Told) => void) => Promise<unknown>;
+};
+
+const desk = { userId: 'alice', clientId: 'desk' };
+const WAYS: readonly Way[] = [
+  {
+    name: 'a link',
+    exact: true,
+    async follow({ url, token }, commandId, onProgress) {
+      const link = `${url.replace(/^http/, 'ws')}/connect`;
+      await using caller = createLinkCaller({ url: link, token: () => token('alice', 'invoke') });
+      return await caller.invoke({ ...desk, action: 'work' }, {}, { commandId, onProgress });
+    },
+  },
+  {
+    name: 'HTTP',
+    exact: true,
+    async follow({ url, token }, commandId, onProgress) {
+      await using caller = createHttpCaller({ url, token: () => token('alice', 'invoke') });
+      return await caller.invoke({ ...desk, action: 'work' }, {}, { commandId, onProgress });
+    },
+  },
+  {
+    name: 'the command line',
+    exact: true,
+    async follow({ url, token }, commandId, onProgress) {
+      const env = {
+        CALLBOARD_URL: url,
+        CALLBOARD_TOKEN: await token('alice', 'invoke'),
+        XDG_CONFIG_HOME: '/nonexistent',
+      };
+      return main(['call', 'alice/desk', 'work', '--id', commandId, '--progress', '-o', 'jsonl'], {
+        env,
+        print: () => undefined,
+        complain(line) {
+          const { progress: value, number, missed } = JSON.parse(line);
+          onProgress({ value, number, missed });
+        },
+        onStop: () => undefined,
+      });
+    },
+  },
+  {
+    name: 'GraphQL',
+    exact: false,
+    async follow({ url, token }, commandId, onProgress) {
+      const access = { url, token: await token('alice', 'invoke') };
+      let lost = 0;
+      const followed = createLive(access).command(
+        { ...desk, commandId },
+        {
+          onUpdate({ progress: value, number, missed }) {
+            lost += missed;
+            if (number === null) return;
+            onProgress({ value, number, missed: lost });
+            lost = 0;
+          },
+        },
+      );
+      await using caller = createHttpCaller(access);
+      await caller.invoke({ ...desk, action: 'work' }, {}, { commandId });
+      return followed;
+    },
+  },
+];
+
+/** Connects a client that advertises `work` and does only what the test sends. */
+async function bareDesk({ linkUrl, token }: RealRelay, peers: Peer[]): Promise<Peer> {
+  const payload = { actions: [{ name: 'work' }] };
+  const hello = { client_id: 'desk', token: await token('alice', 'connect'), payload };
+  return bareClient({ port: Number(new URL(linkUrl).port), peers }, hello);
+}
+
+const PATIENCE = { timeout: 20_000 };
+
+describe.each(WAYS)('the progress of a command over $name', ({ exact, follow }) => {
+  test('arrives in order, of 1000 reports each or told as missed', async () => {
+    await using relay = await startRealRelay();
+    const client = await bareDesk(relay, []);
+    const seen: Told[] = [];
+    const followed = follow(relay, 'c1', (told) => seen.push(told));
+    const { command_id } = await client.next('command');
+    let made = 0;
+    const report = (): void => {
+      made++;
+      client.send({ type: 'progress', command_id, number: made }, { step: made });
+    };
+    while (made < 1000) report();
+    // What was missed last is told by the next report that arrives.
+    const arrived = (): number => (report(), seen.at(-1)?.number ?? 0);
+    await expect.poll(arrived, PATIENCE).toBeGreaterThan(1000);
+    client.send({ type: 'result', command_id }, null);
+    await followed;
+    let last = 0;
+    for (const { value, number, missed } of seen) {
+      expect(value).toEqual({ step: number });
+      if (exact) expect(number).toBe(last + missed + 1);
+      expect(number).toBeGreaterThan(last);
+      expect(number).toBeLessThanOrEqual(last + missed + 1);
+      last = number ?? 0;
+    }
+    client.ws.terminate();
+  });
+});
+
+describe.each(WAYS.filter(({ exact }) => exact))('the first report of a command over $name', ({ follow }) => {
+  test('is not missed, however early it comes', async () => {
+    await using relay = await startRealRelay();
+    const client = await bareDesk(relay, []);
+    for (let call = 1; call <= 10; call++) {
+      const seen: Told[] = [];
+      const followed = follow(relay, `c${call}`, (told) => seen.push(told));
+      const { command_id } = await client.next('command');
+      client.send({ type: 'progress', command_id, number: 1 }, 'at once');
+      await expect.poll(() => seen, PATIENCE).toEqual([{ value: 'at once', number: 1, missed: 0 }]);
+      client.send({ type: 'result', command_id }, null);
+      await followed;
+    }
+    client.ws.terminate();
   });
 });

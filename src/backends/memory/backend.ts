@@ -118,6 +118,7 @@ export function createMemoryBus(log: Log): Bus {
     hasSubscribers: () => commands.size > 0,
     publish: listeners.deliver,
     subscribe: (topic, listener) => listeners.add(topic, listener),
+    confirmed() {},
   };
 }
 

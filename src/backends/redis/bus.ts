@@ -20,6 +20,8 @@ const LOST = 'lost';
 
 /** The time between two probes on every partition's channel, milliseconds. */
 const PROBE_MS = 5_000;
+/** How long `confirmed` waits at most, milliseconds. */
+const CONFIRM_MS = 1_000;
 
 /**
  * Core's Bus over Redis. Listeners of this node get an event before `publish` returns, as in memory. Listeners of other
@@ -63,7 +65,11 @@ export function createRedisBus(parts: BusParts): RedisBus {
     fixed: Array.from({ length: store.partitions }, (_, partition) => store.key(partition, 'bus')),
     log,
     onMessage: createReceiver({ ...parts, origin, listeners, own: (topic) => probe.received(topic) }),
-    onSubscribed: (channels) => lookAgain(commands.among(channels)),
+    onSubscribed(channels) {
+      const subscribed = commands.among(channels);
+      for (const { confirmed } of subscribed) confirmed.resolve();
+      lookAgain(subscribed);
+    },
     onRestored: () => listeners.interrupted(),
   });
   const probe = createProbe({
@@ -90,6 +96,14 @@ export function createRedisBus(parts: BusParts): RedisBus {
     },
     hasSubscribers: () => true,
     subscribe: (topic, listener, interrupted) => listeners.add(topic, listener, interrupted),
+    async confirmed(command) {
+      const channel = commands.channelOf(command);
+      if (subscriber.receives(channel)) return;
+      const { promise: late, resolve } = Promise.withResolvers<void>();
+      const cancel = system.after(CONFIRM_MS, resolve);
+      await Promise.race([commands.confirmation(channel), late]);
+      cancel();
+    },
     ready: () => subscriber.ready(),
     close() {
       stop();
@@ -181,21 +195,35 @@ function parsed(json: string): unknown {
 // Remembers the Redis channels of the commands that have a listener on this node. Subscribes to none itself.
 
 /** The topic of a command that has a listener on this node. */
-type CommandTopic = { readonly topic: string; readonly key: CommandKey; readonly partition: number };
+type CommandTopic = {
+  readonly topic: string;
+  readonly key: CommandKey;
+  readonly partition: number;
+  /** Resolves when Redis has confirmed the subscription to the command's channel. */
+  readonly confirmed: PromiseWithResolvers<void>;
+};
 
 function createCommandChannels(store: Store) {
+  /** The topics by their channels. */
   const topics = new Map<string, CommandTopic>();
+  const channelOf = (key: CommandKey): string => {
+    const { partition, kind, hash } = placeOfCommand(store, key);
+    return store.key(partition, kind, hash);
+  };
   return {
     /** Records whether the topic has listeners. Returns the command's channel; null if the topic is not a command's. */
     changed(topic: string, wanted: boolean) {
       const key = commandOf(topic);
       if (!key) return null;
-      const { partition, kind, hash } = placeOfCommand(store, key);
-      const channel = store.key(partition, kind, hash);
-      if (wanted) topics.set(channel, { topic, key, partition });
+      const partition = store.partitionOfUser(key.userId);
+      const channel = channelOf(key);
+      if (wanted) topics.set(channel, { topic, key, partition, confirmed: Promise.withResolvers() });
       else topics.delete(channel);
       return { channel, partition };
     },
+    channelOf,
+    /** Resolves when Redis confirms the next subscription to this channel. */
+    confirmation: (channel: string) => topics.get(channel)?.confirmed.promise,
     /** Returns the topics whose events these channels carry. */
     among: (channels: readonly string[]) => channels.flatMap((channel) => topics.get(channel) ?? []),
     inPartition: (partition: number) => [...topics.values()].filter((one) => one.partition === partition),

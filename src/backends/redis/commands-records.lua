@@ -62,7 +62,7 @@ lib.commands_bind_to = function(ch, link)
 end
 
 -- Lists live commands of a client as {id, place}, in the order of the queue. `wanted`: returns true for each stage to
--- list.
+-- list. The state of a live command is in a field of its client's HASH: the letter `s` (byte 115), then the id.
 lib.commands_of = function(ch, wanted)
   local name, ids = key('client', ch), {}
   for _, field in ipairs(call('HKEYS', name)) do

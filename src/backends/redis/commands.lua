@@ -208,7 +208,8 @@ acts['commands-read'] = function(a)
 end
 
 -- act: live
--- Lists the commands of a client that have not ended. a: 1 the client's hash. Returns their ids.
+-- Lists the commands of a client that have not ended: those with a field `s` (byte 115) of their state. a: 1 the
+-- client's hash. Returns their ids.
 -- class: allow_oom
 acts['commands-live'] = function(a)
   local ids = {}
@@ -224,7 +225,8 @@ end
 -- again for the others.
 -- class: allow_oom
 
--- The most fields that one call reads, give or take those of one client (four of each live command).
+-- The most fields that one call reads, give or take those of one client (four of each live command, one of which, `s`
+-- (byte 115), has its state).
 lib.loads_most = 10000
 lib.loads_left = lib.loads_most
 

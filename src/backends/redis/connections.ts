@@ -64,6 +64,8 @@ export function createRedisConnections(parts: RedisParts): ConnectionStore {
     },
     async touch(key, epoch) {
       const before = known.of(key, epoch);
+      // The reply is null if the link is not up, the time of this sign of life if `before` has the rest of the row, and
+      // otherwise the row.
       const reply = await act('connections-touch', key, [epoch, before ? revisionOf(store, before.actions) : '']);
       if (typeof reply === 'string' && before) return known.note({ ...before, lastSeenAt: Number(reply) });
       if (reply === null) known.forget(key, epoch);
@@ -72,6 +74,7 @@ export function createRedisConnections(parts: RedisParts): ConnectionStore {
     async advertise(key, epoch, actions) {
       const before = known.of(key, epoch);
       const advertised = [...advertisementOf(store, actions), before ? '1' : ''];
+      // The reply has one of the forms of `touch`.
       const reply = await act('connections-advertise', key, [epoch, ...advertised]);
       if (typeof reply !== 'string' || !before) return connectionOf(reply);
       return known.note({ ...before, actions, lastSeenAt: Number(reply) });
@@ -100,6 +103,7 @@ function linksOf({ store, retentionMs, linkMessages = LINK_MESSAGES }: RedisPart
   return [store.hash(userId), stream, retentionMs, linkMessages].join(' ');
 }
 
+/** Reads the reply of `connections-connect`: a list of the members below, where `before` is the previous row. */
 function connected(request: ConnectRequest, reply: Fields): ConnectResult {
   const [epoch, now, replacedInstanceId, replacedAt, before, predecessors] = Array.isArray(reply) ? listOf(reply) : [];
   const previous = decodeConnection(before ?? null);
@@ -234,6 +238,7 @@ function getConnections(parts: GetParts, keys: readonly ClientKey[]): Promise<re
           const one = before[i];
           return [store.hash(userId, clientId), one ? one.epoch : '', one ? revisionOf(store, one.actions) : ''];
         });
+        // `over`: the nodes whose lease is over.
         const [now, over, ...rows] = listOf(await store.act(partition, 'connections-get', args));
         const leases = leaseViewOf(now, over);
         const later: ClientKey[] = [];
@@ -251,6 +256,10 @@ function getConnections(parts: GetParts, keys: readonly ClientKey[]): Promise<re
 
 type Reading = { readonly known: Known; readonly leases: LeaseView; readonly before: Connection | null };
 
+/**
+ * Reads the reply for one client: `['row', <row>]`, or `['same', ...]` with what may have changed if `before` has the
+ * rest of the row. Any other reply means that there is no row.
+ */
 function read({ known, leases, before }: Reading, row: Reply): Connection | null {
   const [kind, ...rest] = listOf(row);
   if (kind === 'row') return asOf(known.note(decodeConnection(rest[0] ?? null)), leases);

@@ -236,6 +236,7 @@ function createBatches(options: BatchOptions): Batches {
         }
         if (verdict === 'WATCHED') unwatched.delete(partition);
         else if (verdict === 'OK') unwatched.add(partition);
+        // With `CLOCK`, Redis refused the relay's time before it recorded the number of the call.
         if (caller && verdict !== 'CLOCK') caller.confirmed = Math.max(caller.confirmed, number);
         return reply;
       } catch (error) {
@@ -315,6 +316,11 @@ async function evalProgram(client: Client, program: Program, argv: readonly stri
   }
 }
 
+/**
+ * Divides the acts that are sent together into calls, in their order: at most MAX_ACTS, MAX_CHARS of arguments and
+ * MAX_ROWS in each. An act that exceeds a bound alone has a call of its own. `rowsOf`: for each act that reads rows, how
+ * many of its arguments stand for one row, or `all` if their number is not known before.
+ */
 function* parts(asked: readonly Asked[], { rowsOf }: Programs): Generator<readonly Asked[]> {
   let part: Asked[] = [];
   let [chars, rows] = [0, 0];

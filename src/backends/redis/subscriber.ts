@@ -38,6 +38,8 @@ export class Subscriber {
   /** The channels whose subscription may have to change: those that may be in only one of `#wanted` and `#held`. */
   readonly #changed = new Set<string>();
   #unconfirmed: Set<string>;
+  /** The channels whose messages arrive: Redis has confirmed the subscription, and it lasts. */
+  readonly #confirmed = new Set<string>();
   #ready = pending();
   #client: Client;
   #connected = false;
@@ -59,6 +61,11 @@ export class Subscriber {
     else this.#wanted.delete(channel);
     this.#changed.add(channel);
     this.#schedule();
+  }
+
+  /** Whether the messages of the channel arrive here, as far as is known. */
+  receives(channel: string): boolean {
+    return this.#confirmed.has(channel);
   }
 
   /** Resolves once Redis has confirmed the subscriptions to the fixed channels. Rejects when this is closed. */
@@ -124,6 +131,7 @@ export class Subscriber {
       this.#missing = true;
     }
     this.#unconfirmed = new Set(this.#options.fixed);
+    this.#confirmed.clear();
     this.#connected = false;
   }
 
@@ -173,7 +181,10 @@ export class Subscriber {
 
   async #unsubscribe(channels: readonly string[]): Promise<void> {
     const client = this.#client;
-    for (const channel of channels) this.#held.delete(channel);
+    for (const channel of channels) {
+      this.#held.delete(channel);
+      this.#confirmed.delete(channel);
+    }
     try {
       await client.unsubscribe(...channels);
     } catch (error) {
@@ -192,7 +203,10 @@ export class Subscriber {
   }
 
   #confirm(channels: readonly string[]): void {
-    for (const channel of channels) this.#unconfirmed.delete(channel);
+    for (const channel of channels) {
+      this.#unconfirmed.delete(channel);
+      this.#confirmed.add(channel);
+    }
     if (this.#unconfirmed.size === 0 && this.#connected) this.#restored();
     this.#options.onSubscribed(channels);
   }

@@ -13,7 +13,12 @@ import {
   WatchWaitsDocument,
   type GetCallQuery,
 } from '../../../generated/cli.ts';
-import type { HttpAnswer } from '../../clients/link/relay-request.ts';
+import {
+  progressSink,
+  type HttpAnswer,
+  type ProgressSink,
+  type ProgressUpdate,
+} from '../../clients/link/relay-request.ts';
 import { visibleLine, reasonText } from '../../protocol/visible-text.ts';
 import { readAddress, readParams } from '../command.ts';
 import { OperatorFailure, accepted, exitOfCommand, notFound, usageFailure, EXIT, type ExitCode } from '../io.ts';
@@ -26,6 +31,7 @@ import {
   readMs,
   readTime,
   type OperatorRun,
+  type Output,
   type RunVerb,
   alignedText,
   cellOf,
@@ -45,15 +51,34 @@ type Ids = readonly [user: string, client: string, command: string];
 /** Invokes an action. The command's id is chosen before the request, so that a wait that broke can be resumed. */
 export const call: RunVerb = async (run) => {
   const { path, ids, body, budgetMs } = await invocationOf(run);
-  return waitFor(run, ids, () => run.relay.request(path, { method: 'POST', body, budgetMs, signal: run.stopped }));
+  const onProgress = progressPrinter(run, 0);
+  const request = { method: 'POST', body, budgetMs, signal: run.stopped, onProgress } as const;
+  return waitFor(run, ids, () => run.relay.request(path, request));
 };
 
 export const callsAwait: RunVerb = async (run) => {
   const ids = readAddress(run.args[0] ?? '', 3);
   const within = readMs(run.flags['within'], AWAIT_MS, '--within');
   const query = { within_ms: String(within) };
-  return waitFor(run, ids, () => run.relay.request(commandPath(ids), { query, budgetMs: within, signal: run.stopped }));
+  const request = { query, budgetMs: within, signal: run.stopped, onProgress: progressPrinter(run) };
+  return waitFor(run, ids, () => run.relay.request(commandPath(ids), request));
 };
+
+/**
+ * Returns the function that prints each report of progress to standard error; undefined without `--progress`. `last`: as
+ * for `progressSink`.
+ */
+function progressPrinter({ flags, io, output }: OperatorRun, last?: number): ProgressSink | undefined {
+  if (flags['progress'] === undefined) return undefined;
+  return progressSink((update) => io.complain(progressLine(update, output)), last);
+}
+
+function progressLine({ value, number, missed }: ProgressUpdate, output: Output): string {
+  if (output === 'json' || output === 'jsonl') return `${JSON.stringify({ progress: value, number, missed })}\n`;
+  const which = number === null ? 'progress' : `progress ${number}`;
+  const gap = missed === 0 ? '' : ` (${missed} missed before it)`;
+  return `${visibleLine(`${which}: ${JSON.stringify(value)}${gap}`)}\n`;
+}
 
 /** Checks whether the relay would admit a call. Exits with 5 if the relay would refuse it. */
 export const preflight: RunVerb = async (run) => {

@@ -9,15 +9,24 @@ import {
   type WireStage,
 } from '../../protocol/codes.ts';
 import type { WireWaitStage } from '../../protocol/fields.ts';
+import { isRecord } from '../../protocol/json.ts';
 import { CLIENT, type TraceApi } from '../../protocol/trace.ts';
 import type { ActionSpecs, ParamsIn, ResultOf } from '../link/actions.ts';
-import { systemClock, timeOrderedId, type Clock, type RawJson } from '../link/platform.ts';
+import {
+  checkCallbacks,
+  systemClock,
+  timeOrderedId,
+  type Clock,
+  type ErrorSink,
+  type RawJson,
+} from '../link/platform.ts';
 import {
   LibraryError,
   SCOPE,
   badAnswer,
   checkRequestOptions,
   endSpan,
+  progressSink,
   refusalIn,
   requestRelay,
   spanAttributes,
@@ -25,6 +34,7 @@ import {
   type AnswerRefusal,
   type LibraryErrorDetails,
   type HttpAnswer,
+  type ProgressUpdate,
   type RelayRequest,
   type RelayRequestOptions,
   type WireTrace,
@@ -68,21 +78,14 @@ export type InvokeOptions = {
    */
   readonly onStage?: (stage: WireStage) => void;
   /**
-   * Receives the progress that the handler reports, in order, as it arrives. Only over a link. `onError` of the caller
-   * receives what this callback throws. Reports that come after the last one that arrived are not counted as missed:
-   * the outcome follows.
+   * Receives the progress that the handler reports, in order, as it arrives. Over HTTP the answer is then an event
+   * stream. `onError` of the caller receives what this callback throws. Reports that come after the last one that
+   * arrived are not counted as missed: the outcome follows.
    */
   readonly onProgress?: (progress: ProgressUpdate) => void;
   /** A signal that ends the wait, never the command. The promise then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 };
-
-/**
- * A report of progress. Nothing checks its value. `number` counts the reports of the handler, from 1; null if the
- * client does not number them. `missed`: how many reports between the previous one and this one did not arrive. An
- * `await` counts from the first one that arrives.
- */
-export type ProgressUpdate = { readonly value: unknown; readonly number: number | null; readonly missed: number };
 
 export type AwaitOptions = Pick<InvokeOptions, 'waitFor' | 'onStage' | 'onProgress' | 'signal'> & {
   /** How long to wait, in milliseconds: 0 to 600000, default 30000. 0 returns the recorded state at once. */
@@ -257,11 +260,9 @@ export function wordOf<T extends string>(words: readonly T[], value: unknown): T
 }
 
 function failureOf(body: HttpAnswer['body']): { readonly code: string; readonly message: string } | null {
-  const error = body['error'];
-  const inner = typeof error === 'object' && error !== null ? { ...error } : body;
-  const code: unknown = 'code' in inner ? inner.code : undefined;
-  const message: unknown = 'message' in inner ? inner.message : body['detail'];
-  return typeof code === 'string' ? { code, message: textOf(message) ?? code } : null;
+  const error = isRecord(body['error']) ? body['error'] : body;
+  const code = textOf(error['code']);
+  return code === null ? null : { code, message: textOf(error['message'] ?? body['detail']) ?? code };
 }
 
 /** Creates a Receipt with the state of an answer. Throws CallerError `bad_answer` for an unknown state. */
@@ -357,18 +358,21 @@ async function traced<T>(tracing: TraceApi, { handle, action, run }: TracedCall<
 export type HttpCallerOptions = RelayRequestOptions & {
   /** The `trace` object of `@opentelemetry/api`, to record a span for each call. */
   readonly tracing?: TraceApi;
+  /** Receives what `onProgress` throws. Default: nothing does. */
+  readonly onError?: ErrorSink;
 };
 
-type CommandRequest = Omit<RelayRequest, 'signal' | 'fault'> & { readonly handle: Handle };
+type CommandRequest = Omit<RelayRequest, 'signal' | 'onProgress' | 'fault'> & { readonly handle: Handle };
 
 /**
- * Creates a caller over the relay's REST API. Each wait is one request. `onStage` and `onProgress` are never called.
- * Throws TypeError for an invalid URL or token.
+ * Creates a caller over the relay's REST API. Each wait is one request. `onStage` is never called. Throws TypeError for
+ * invalid options.
  */
 export function createHttpCaller(options: HttpCallerOptions): Caller;
 export function createHttpCaller<A extends ActionSpecs>(options: HttpCallerOptions): ActionCaller<A>;
 export function createHttpCaller(options: HttpCallerOptions): Caller {
   checkRequestOptions(options);
+  checkCallbacks(options, ['onError']);
   return new HttpCaller(options);
 }
 
@@ -397,24 +401,21 @@ class HttpCaller extends TracingCaller {
     };
     const path = `/connections/${pathOf(handle.userId, handle.clientId)}/actions/${pathOf(target.action)}`;
     const request = { method: 'POST', path, body, handle, budgetMs: budgetOf(options), trace } as const;
-    return invocationOf(handle, await this.#request(request, options.signal));
+    return invocationOf(handle, await this.#request(request, options, 0));
   }
 
-  protected async sendAwait<T>(
-    handle: Handle,
-    { waitFor, withinMs = AWAIT_WITHIN_MS, signal }: AwaitOptions,
-    trace: WireTrace,
-  ): Promise<Invocation<T>> {
+  protected async sendAwait<T>(handle: Handle, options: AwaitOptions, trace: WireTrace): Promise<Invocation<T>> {
+    const { waitFor, withinMs = AWAIT_WITHIN_MS } = options;
     const query = new URLSearchParams({ within_ms: String(withinMs), ...(waitFor ? { wait_for: waitFor } : {}) });
     const path = `${commandPath(handle)}?${query}`;
     const request = { method: 'GET', path, handle, budgetMs: withinMs, trace } as const;
-    return invocationOf(handle, await this.#request(request, signal));
+    return invocationOf(handle, await this.#request(request, options));
   }
 
   async cancel(handle: Handle, reason?: string): Promise<Receipt> {
     const body = reason === undefined ? {} : { reason };
     const path = `${commandPath(handle)}/cancel`;
-    const answer = await this.#request({ method: 'POST', path, body, handle, budgetMs: 0 }, undefined);
+    const answer = await this.#request({ method: 'POST', path, body, handle, budgetMs: 0 });
     if (answer.status >= 300) throw refusalOf(handle, refusalIn(answer));
     return toReceipt(handle, answer.body['state']);
   }
@@ -423,10 +424,16 @@ class HttpCaller extends TracingCaller {
     this.#closing.abort(new CallerError('closed', 'The caller was closed.'));
   }
 
-  #request({ handle, ...request }: CommandRequest, signal: AbortSignal | undefined): Promise<HttpAnswer> {
+  /** Sends a request. `last`: the number before that of the first report of progress; undefined: unknown. */
+  #request(
+    { handle, ...request }: CommandRequest,
+    { signal, onProgress }: Pick<AwaitOptions, 'signal' | 'onProgress'> = {},
+    last?: number,
+  ): Promise<HttpAnswer> {
     const closing = this.#closing.signal;
     return requestRelay(this.#options, {
       ...request,
+      onProgress: progressSink(onProgress, last, this.#options.onError),
       signal: signal ? AbortSignal.any([closing, signal]) : closing,
       fault: (code, message, cause) => new CallerError(code, message, { handle, cause }),
     });

@@ -13,10 +13,9 @@ export type {
   Invocation,
   InvokeOptions,
   Outcome,
-  ProgressUpdate,
   Receipt,
   Target,
 } from './caller.ts';
 export { rawJson, type Clock, type LinkStatus, type RawJson, type Welcome } from '../link/platform.ts';
 export type { SocketConstructor, SocketLike, TokenSource } from '../link/platform.ts';
-export type { ErrorCode, TraceApi } from '../link/relay-request.ts';
+export type { ErrorCode, ProgressUpdate, TraceApi } from '../link/relay-request.ts';

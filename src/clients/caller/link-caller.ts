@@ -3,9 +3,9 @@ import { STAGES } from '../../protocol/codes.ts';
 import type { WireWaitStage } from '../../protocol/fields.ts';
 import type { TraceApi } from '../../protocol/trace.ts';
 import type { ActionSpecs } from '../link/actions.ts';
-import { checkCallbacks, jsonOf, type LinkStatus } from '../link/platform.ts';
-import { RelayLink, guarded, upFrame, type LinkFrame, type LinkOptions } from '../link/link.ts';
-import { GRACE_MS, type WireTrace } from '../link/relay-request.ts';
+import { checkCallbacks, guarded, jsonOf, type LinkStatus } from '../link/platform.ts';
+import { RelayLink, upFrame, type LinkFrame, type LinkOptions } from '../link/link.ts';
+import { GRACE_MS, progressSink, type ProgressSink, type WireTrace } from '../link/relay-request.ts';
 import {
   AWAIT_WITHIN_MS,
   CallerError,
@@ -74,20 +74,19 @@ class LinkCaller extends TracingCaller {
 
   protected async sendInvoke<T>(call: InvokeCall, trace: WireTrace): Promise<Invocation<T>> {
     const { handle, options } = call;
-    const wait = { ...options, budgetMs: budgetOf(options), lastNumber: 0 };
+    const wait = { ...options, budgetMs: budgetOf(options), last: 0 };
     const answer = await this.#request(handle, invokeFrames(call, trace), wait);
     return invocationOf(handle, answer);
   }
 
   protected async sendAwait<T>(handle: Handle, options: AwaitOptions, trace: WireTrace): Promise<Invocation<T>> {
     const budgetMs = options.withinMs ?? AWAIT_WITHIN_MS;
-    const wait = { ...options, budgetMs, lastNumber: null };
-    const answer = await this.#request(handle, awaitFrames(handle, options, trace), wait);
+    const answer = await this.#request(handle, awaitFrames(handle, options, trace), { ...options, budgetMs });
     return invocationOf(handle, answer);
   }
 
   async cancel(handle: Handle, reason?: string): Promise<Receipt> {
-    const answer = await this.#request(handle, cancelFrames(handle, reason), { budgetMs: 0, lastNumber: null });
+    const answer = await this.#request(handle, cancelFrames(handle, reason), { budgetMs: 0 });
     return toReceipt(handle, answer.type === 'receipt' ? answer.state : null);
   }
 
@@ -101,7 +100,7 @@ class LinkCaller extends TracingCaller {
    * within `budgetMs` + GRACE_MS.
    */
   #request(handle: Handle, frames: Frames, wait: WaitOptions): Promise<AnswerFrame> {
-    const { signal, onStage, onProgress, budgetMs, lastNumber, waitFor = 'completed' } = wait;
+    const { signal, onStage, onProgress, budgetMs, last, waitFor = 'completed' } = wait;
     if (signal?.aborted) return Promise.reject(signal.reason);
     if (this.#link.status.state === 'closed') return Promise.reject(closedError(this.#link.status, handle));
     if (this.#queue.size >= QUEUED) {
@@ -110,9 +109,10 @@ class LinkCaller extends TracingCaller {
     const ref = `r${++this.#refs}`;
     const { promise, resolve, reject } = Promise.withResolvers<AnswerFrame>();
     const endsAt = this.clock.now() + budgetMs;
-    const state = { admitted: false, resumed: false, early: null, endsAt, lastNumber };
+    const state = { admitted: false, resumed: false, early: null, endsAt };
+    const progress = progressSink(onProgress, last, this.#options.onError);
     const stopWatching = this.#watch(ref, wait);
-    this.#queue.set(ref, { handle, ...frames, ...state, waitFor, onStage, onProgress, stopWatching, resolve, reject });
+    this.#queue.set(ref, { handle, ...frames, ...state, waitFor, onStage, progress, stopWatching, resolve, reject });
     this.#link.connect();
     this.#pump();
     return promise;
@@ -189,7 +189,7 @@ class LinkCaller extends TracingCaller {
       const stage = wordOf(STAGES, frame.stage);
       return guarded(() => stage && request.onStage?.(stage), this.#options.onError);
     }
-    if (frame.type === 'progress') return guarded(() => reportProgress(request, frame), this.#options.onError);
+    if (frame.type === 'progress') return request.progress?.(frame.payload, frame.number);
     if (frame.type === 'outcome' && isEarly(request, frame, this.clock.now())) return this.#hold(request, frame);
     this.#drop(frame.ref, request);
     if (frame.type === 'refused') this.#refused(request, frame);
@@ -212,8 +212,11 @@ class LinkCaller extends TracingCaller {
   }
 }
 
-type WaitOptions = Pick<AwaitOptions, 'signal' | 'onStage' | 'onProgress' | 'waitFor'> &
-  Pick<PendingRequest, 'lastNumber'> & { readonly budgetMs: number };
+type WaitOptions = Pick<AwaitOptions, 'signal' | 'onStage' | 'onProgress' | 'waitFor'> & {
+  readonly budgetMs: number;
+  /** The number before that of the first report of progress; undefined: unknown. */
+  readonly last?: number;
+};
 
 type Closed = Extract<LinkStatus, { state: 'closed' }>;
 
@@ -224,7 +227,6 @@ function closedError({ reason, message }: Closed, handle: Handle): CallerError {
 // Builds the requests that a caller sends over its link, and reads the answers. Does no I/O.
 
 type OutcomeFrame = Extract<LinkFrame, { type: 'outcome' }>;
-type ProgressFrame = Extract<LinkFrame, { type: 'progress' }>;
 type RefusedFrame = Extract<LinkFrame, { type: 'refused' }>;
 type AnswerFrame = Extract<LinkFrame, { type: 'outcome' | 'receipt' }>;
 
@@ -248,9 +250,7 @@ type PendingRequest = {
    */
   early: OutcomeFrame | null;
   readonly onStage: InvokeOptions['onStage'] | undefined;
-  readonly onProgress: InvokeOptions['onProgress'] | undefined;
-  /** The number of the last report of progress; null before the first one of an `await`. */
-  lastNumber: number | null;
+  readonly progress: ProgressSink | undefined;
   /** Cancels the wait's timer and removes its abort listener. Called when the wait is over. */
   readonly stopWatching: () => void;
   readonly resolve: (frame: AnswerFrame) => void;
@@ -339,15 +339,7 @@ function refusalOf(handle: Handle, { code, message, by, retry_after_ms, share }:
  */
 function updatesOf({ onStage, onProgress }: Pick<AwaitOptions, 'onStage' | 'onProgress'>) {
   const stages = onStage === undefined ? ('first' as const) : ('all' as const);
-  return onProgress === undefined ? { stages } : { stages, progress: true };
-}
-
-function reportProgress(request: PendingRequest, frame: ProgressFrame): void {
-  const { lastNumber, onProgress } = request;
-  const number = frame.number ?? null;
-  const missed = number === null || lastNumber === null ? 0 : number - lastNumber - 1;
-  request.lastNumber = number ?? lastNumber;
-  onProgress?.({ value: JSON.parse(frame.payload ?? 'null'), number, missed });
+  return { stages, progress: onProgress && true };
 }
 
 function idsOf({ userId, clientId, commandId }: Handle) {

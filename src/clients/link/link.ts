@@ -1,6 +1,6 @@
 /**
  * Keeps a WebSocket link to the relay: reconnects it, renews its token, and joins frames into messages. Knows no
- * commands: `onFrame` receives the frames. Also runs the callbacks of programs.
+ * commands: `onFrame` receives the frames.
  */
 import { CLOSE, closeReasonOf } from '../../protocol/codes.ts';
 import {
@@ -15,6 +15,7 @@ import {
 import {
   checkLinkUrl,
   checkToken,
+  guarded,
   linkAdvice,
   warn,
   STABLE_MS,
@@ -24,6 +25,7 @@ import {
   systemClock,
   takeToken,
   type Clock,
+  type ErrorSink,
   type LinkStatus,
   type SocketConstructor,
   type SocketEvent,
@@ -477,25 +479,4 @@ export class FrameBatch {
 /** Returns the text of a frame to the relay. `payload` must be JSON text. */
 export function upFrame(header: UpHeader, payload: string | null = null): string {
   return joinFrame(header, payload);
-}
-
-export type ErrorSink = (error: unknown) => void;
-
-/** Runs a user's callback. Passes its errors and rejections to the sink, and ignores errors of the sink. */
-export function guarded(run: () => unknown, onError: ErrorSink | undefined): void {
-  try {
-    const answer = run();
-    if (answer instanceof Promise) answer.catch((error: unknown) => reportTo(onError, error));
-  } catch (error) {
-    reportTo(onError, error);
-  }
-}
-
-function reportTo(onError: ErrorSink | undefined, error: unknown): void {
-  try {
-    const answer: unknown = onError?.(error);
-    if (answer instanceof Promise) answer.catch(() => {});
-  } catch {
-    // The sink itself failed, so the error cannot be reported.
-  }
 }

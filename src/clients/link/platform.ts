@@ -1,6 +1,6 @@
 /**
  * What all client libraries share: clock, ids, JSON text, WebSocket class, states of a link, backoff, tokens, checks of
- * their options, and advice on connections that fail.
+ * their options, advice on connections that fail, and the callbacks of programs.
  */
 import type { DownFrame } from '../../protocol/frames.ts';
 import { RawJson, trustJson } from '../../protocol/json.ts';
@@ -279,4 +279,27 @@ export function unreachable(url: string): string {
 /** Prints on the console what no callback of the program receives. */
 export function warn(who: string, message: string): void {
   console.warn(`callboard: ${who}: ${message}`);
+}
+
+// Calls the callbacks of the program.
+
+export type ErrorSink = (error: unknown) => void;
+
+/** Runs a user's callback. Passes its errors and rejections to the sink, and ignores errors of the sink. */
+export function guarded(run: () => unknown, onError: ErrorSink | undefined): void {
+  try {
+    const answer = run();
+    if (answer instanceof Promise) answer.catch((error: unknown) => reportTo(onError, error));
+  } catch (error) {
+    reportTo(onError, error);
+  }
+}
+
+function reportTo(onError: ErrorSink | undefined, error: unknown): void {
+  try {
+    const answer: unknown = onError?.(error);
+    if (answer instanceof Promise) answer.catch(() => {});
+  } catch {
+    // The sink itself failed, so the error cannot be reported.
+  }
 }

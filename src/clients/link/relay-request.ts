@@ -3,7 +3,7 @@
  * Also has what the errors and spans of all client libraries share.
  */
 import type { CloseReason, Code } from '../../protocol/codes.ts';
-import { writeJson } from '../../protocol/json.ts';
+import { isRecord, writeJson } from '../../protocol/json.ts';
 import { STATUS_ERROR, type SpanLike, type SpanValues } from '../../protocol/trace.ts';
 import {
   checkBaseUrl,
@@ -11,10 +11,12 @@ import {
   unreachable,
   BACKOFF_CAP_MS,
   backoffMs,
+  guarded,
   sleep,
   systemClock,
   takeToken,
   type Clock,
+  type ErrorSink,
   type TokenSource,
 } from './platform.ts';
 
@@ -52,6 +54,8 @@ export type RelayRequest = {
   readonly budgetMs: number;
   readonly signal?: AbortSignal | undefined;
   readonly trace?: WireTrace;
+  /** Asks for an event stream, and receives the reports of progress that arrive before the answer. */
+  readonly onProgress?: ProgressSink | undefined;
   /** Creates the error to throw when there is no answer. */
   readonly fault: (code: 'unreachable' | 'unauthenticated', message: string, cause: unknown) => Error;
 };
@@ -63,6 +67,7 @@ export type HttpAnswer = {
   readonly retryAfterMs: number | null;
 };
 
+const EVENT_STREAM = 'text/event-stream';
 const RETRIES = 3;
 /** The basis of the exponential pauses before retries, in milliseconds. */
 const RETRY_BASE_MS = 200;
@@ -163,22 +168,21 @@ export function trimUrl(url: string): string {
 /** Returns the header `Retry-After` in milliseconds. Null: the header is absent or not a whole number of seconds. */
 export function retryAfterOf(headers: Headers): number | null {
   const text = headers.get('retry-after') ?? '';
-  const ms = /^\d+$/.test(text) ? Number(text) * 1000 : NaN;
-  return Number.isSafeInteger(ms) ? ms : null;
+  return /^\d{1,9}$/.test(text) ? Number(text) * 1000 : null;
 }
 
 /** Returns the members of a JSON object; null for any other text. */
 export function parseObject(text: string): Readonly<Record<string, unknown>> | null {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : null;
+    return isRecord(value) ? value : null;
   } catch {
     return null;
   }
 }
 
 async function sendOnce(options: RelayRequestOptions, request: RelayRequest, token: string): Promise<HttpAnswer> {
-  const { method, path, body, signal, budgetMs, trace } = request;
+  const { method, path, body, signal, budgetMs, trace, onProgress } = request;
   const timeout = new AbortController();
   const timeoutError = new Error('The relay did not answer in time.');
   const cancelTimer = (options.clock ?? systemClock).after(budgetMs + GRACE_MS, () => timeout.abort(timeoutError));
@@ -187,7 +191,7 @@ async function sendOnce(options: RelayRequestOptions, request: RelayRequest, tok
       method,
       headers: {
         authorization: `Bearer ${token}`,
-        accept: 'application/json',
+        accept: onProgress ? EVENT_STREAM : 'application/json',
         ...(body && { 'content-type': 'application/json' }),
         ...(trace && traceHeaders(trace)),
       },
@@ -195,6 +199,9 @@ async function sendOnce(options: RelayRequestOptions, request: RelayRequest, tok
       ...(body ? { body: writeJson(body) ?? '{}' } : {}),
     });
     const { status, headers } = response;
+    // A refusal is no stream, and neither is the answer of a command that has ended already.
+    if (onProgress && response.body && headers.get('content-type')?.startsWith(EVENT_STREAM))
+      return await readEvents(response.body, onProgress);
     const answer = parseObject(await response.text());
     // A server error without a JSON object may come from a proxy: the request is sent again.
     if (answer === null && status >= 500) throw new Error(`HTTP ${status} without a relay's answer`);
@@ -202,6 +209,66 @@ async function sendOnce(options: RelayRequestOptions, request: RelayRequest, tok
   } finally {
     cancelTimer();
   }
+}
+
+// Reads the progress of a call.
+
+/**
+ * A report of progress. Nothing checks its value. `number` counts the reports of the handler, from 1; null if the
+ * client does not number them. `missed`: how many reports between the previous one and this one did not arrive. An
+ * `await` counts from the first one that arrives.
+ */
+export type ProgressUpdate = { readonly value: unknown; readonly number: number | null; readonly missed: number };
+
+/** Receives a report of progress: its JSON text, and its number if it has one. */
+export type ProgressSink = (json: string | null, number: number | undefined) => void;
+
+/**
+ * Returns the sink of one call, which counts the reports that did not arrive. It serves the call to its end, also when
+ * the request is sent again. `last`: the number before that of the first report; undefined: unknown. `onError` receives
+ * what `onProgress` throws. Undefined without `onProgress`.
+ */
+export function progressSink(
+  onProgress: ((update: ProgressUpdate) => unknown) | undefined,
+  last: number | undefined,
+  onError?: ErrorSink,
+): ProgressSink | undefined {
+  if (!onProgress) return undefined;
+  return (json, number) =>
+    guarded(() => {
+      const missed = number === undefined || last === undefined ? 0 : number - last - 1;
+      // A report may arrive again after the request was sent again.
+      if (missed < 0) return undefined;
+      last = number ?? last;
+      return onProgress({ value: JSON.parse(json ?? 'null'), number: number ?? null, missed });
+    }, onError);
+}
+
+/**
+ * Reads the events of a call in the form in which relays write them, the lines `event`, perhaps `id`, and `data`.
+ * Returns the answer. Throws if the stream ends without one.
+ */
+async function readEvents(stream: ReadableStream<Uint8Array>, onProgress: ProgressSink): Promise<HttpAnswer> {
+  const decoder = new TextDecoder();
+  // Some browsers cannot iterate over a ReadableStream.
+  const reader = stream.getReader();
+  let answer: HttpAnswer | undefined;
+  let text = '';
+  // The stream is read to its end, so that its connection can be used again.
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    const events = (text + decoder.decode(part.value, { stream: true })).split('\n\n');
+    text = events.pop() ?? '';
+    for (const event of events) {
+      const [name, ...fields] = event.split('\n');
+      const data = fields.pop()?.slice('data: '.length) ?? '';
+      const [id] = fields;
+      if (name === 'event: progress') onProgress(data, id ? Number(id.slice('id: '.length)) : undefined);
+      // The data of an answer has the members `status` and `body`.
+      if (name === 'event: answer') answer = { ...JSON.parse(data), retryAfterMs: null };
+    }
+  }
+  if (answer) return answer;
+  throw new Error('The stream broke.');
 }
 
 // Sends GraphQL operations, and reads their answers.

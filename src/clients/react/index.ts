@@ -1,6 +1,6 @@
 /**
  * Exports `callboard/react`: hooks of React 19 that invoke actions, follow commands and show connections. Contains no
- * connection of its own: the program gives a caller, and for connections and progress an access of `callboard/live`.
+ * connection of its own: the program gives a caller, and for connections an access of `callboard/live`.
  */
 
 'use client';
@@ -27,7 +27,7 @@ import type { ConnectionsOptions, ConnectionsView, Live, LiveError, LiveStatus }
 export type CallboardClients = {
   /** A caller over HTTP or over a link. Over a link, `stage` is known without `live`. */
   readonly caller: Pick<Caller, 'invoke' | 'await' | 'cancel'>;
-  /** `useConnections` needs it, and so do calls over HTTP that show progress. */
+  /** `useConnections` needs it. With it, calls over HTTP also know their stage while they show progress. */
   readonly live?: Live;
 };
 
@@ -77,9 +77,8 @@ export type EndedInvocation<R> = Exclude<Invocation<R>, { readonly outcome: 'pen
 
 export type CallOptions = {
   /**
-   * Whether `progress` follows the reports of the client. Without `live` in the provider only a caller over a link
-   * brings them. With it, each running call has an event stream of its own; over HTTP/1.1 a browser has six connections
-   * to a relay. Default false.
+   * Whether `progress` follows the reports of the client. With `live` in the provider, each running call has an event
+   * stream of its own besides its request; over HTTP/1.1 a browser has six connections to a relay. Default false.
    */
   readonly progress?: boolean;
 };

@@ -10,8 +10,8 @@ import {
   type TraceApi,
 } from '../../protocol/trace.ts';
 import type { Params } from '../link/actions.ts';
-import { guarded, upFrame } from '../link/link.ts';
-import { systemClock, type Clock } from '../link/platform.ts';
+import { upFrame } from '../link/link.ts';
+import { guarded, systemClock, type Clock } from '../link/platform.ts';
 import { SCOPE, endSpan, parseObject, spanAttributes, type WireTrace } from '../link/relay-request.ts';
 import { boundedMessage, failure, returned, thrown, toJson, type EndReport, type Stop } from './ends.ts';
 import type { ActionRegistry, SchemaCheck, Registered } from './registry.ts';

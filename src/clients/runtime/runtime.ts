@@ -8,6 +8,7 @@ import type { ActionSpec } from '../link/actions.ts';
 import {
   checkCallbacks,
   wrong,
+  guarded,
   LinkClosedError,
   randomId,
   sleep,
@@ -17,7 +18,7 @@ import {
   type LinkStatus,
   type Welcome,
 } from '../link/platform.ts';
-import { RelayLink, guarded, upFrame, type LinkFrame } from '../link/link.ts';
+import { RelayLink, upFrame, type LinkFrame } from '../link/link.ts';
 import { Commands, type CommandFrame } from './commands.ts';
 import {
   Deliverer,

@@ -190,8 +190,10 @@ type Admission = PreparedCall & {
 function admit(parts: InvokeParts, admission: Admission): MaybePromise<Invocation | Outdated> {
   const { checked, holdings } = admission;
   const wait = new Wait(parts, { waitFor: checked.waitFor, withinMs: null, holdings, caller: admission.wait });
-  return thenDo(keepParams(parts, admission, wait), (kept) =>
-    'kind' in kept ? kept : admitKept(parts, { admission, kept, wait }),
+  return thenDo(wait.listen(admission.key), () =>
+    thenDo(keepParams(parts, admission, wait), (kept) =>
+      'kind' in kept ? kept : admitKept(parts, { admission, kept, wait }),
+    ),
   );
 }
 

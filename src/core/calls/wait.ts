@@ -6,15 +6,15 @@ import { ChurnMap } from '../collections.ts';
 import type { DeliveryActs } from '../commands/acts.ts';
 import { END_MESSAGES, endedByMark, isTerminal, type Command, type Reply, type WaitFor } from '../commands/command.ts';
 import type { Deps } from '../deps.ts';
-import { commandKeyText } from '../ids.ts';
+import { commandKeyText, type CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import { RELEASE_MS } from '../limits.ts';
-import { thenDo } from '../maybe-promise.ts';
+import { thenDo, type MaybePromise } from '../maybe-promise.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Cancel } from '../ports.ts';
 import type { Holdings } from '../shares/shares.ts';
 import { commandTraceFields } from '../trace-context.ts';
-import { invocation, type CallerSide, type Invocation, type OnStage } from './call.ts';
+import { invocation, type CallerSide, type Invocation, type OnStage, type ReportedProgress } from './call.ts';
 
 export type WaitParts = { readonly deps: Deps; readonly correlator: Correlator; readonly acts: DeliveryActs };
 
@@ -58,7 +58,7 @@ export class Wait {
   #cancelDeadline: Cancel | null = null;
   #cancelConnect: Cancel | null = null;
   #cancelBudget: Cancel | null = null;
-  #stopUpdates: Cancel | null = null;
+  #updates: Updates | null = null;
 
   /** Registers the wait, so that no reply can come too early. The caller must have checked that there is room. */
   constructor(parts: WaitParts, { waitFor, withinMs, holdings, caller }: NewWait) {
@@ -79,7 +79,19 @@ export class Wait {
 
   /** Removes the waiter. Idempotent. */
   forget(): void {
+    this.#updates?.stop();
     this.#parts.correlator.forget(this.rpcId);
+  }
+
+  /**
+   * If the caller requests progress, subscribes to a command before its admission, and resolves when the reports of
+   * other nodes arrive. So no report is missed because it was made before the subscription.
+   */
+  listen(key: CommandKey): MaybePromise<void> {
+    if (!this.#caller.onProgress) return;
+    const { deps } = this.#parts;
+    this.#updates = createUpdates(deps, key, this.#caller);
+    return deps.backend.bus.confirmed(key);
   }
 
   /** Begins to wait, after the store has registered the waiter. Call it once. */
@@ -102,7 +114,7 @@ export class Wait {
 
   #watch(command: Command): void {
     const { clock } = this.#parts.deps;
-    const { signal, onAdmitted } = this.#caller;
+    const { signal, onAdmitted, onStage, onProgress } = this.#caller;
     const now = clock.now();
     this.#since = now;
     if (command.queuedAt === null) {
@@ -115,7 +127,8 @@ export class Wait {
       this.#cancelBudget = clock.after(this.withinMs, this.#leave);
     }
     onAdmitted?.(command);
-    this.#stopUpdates = sendUpdates(this.#parts.deps, command, this.#caller);
+    if (onStage || onProgress) this.#updates ??= createUpdates(this.#parts.deps, command, this.#caller);
+    this.#updates?.begin(command);
     signal?.addEventListener('abort', this.#leave, ONCE);
   }
 
@@ -153,7 +166,7 @@ export class Wait {
     this.#cancelDeadline?.();
     this.#cancelConnect?.();
     this.#cancelBudget?.();
-    this.#stopUpdates?.();
+    this.#updates?.stop();
     this.#caller.signal?.removeEventListener('abort', this.#leave);
     return resolve;
   }
@@ -261,26 +274,50 @@ export class Correlator {
 
 // Sends a caller the stages that its command reaches, and the progress that the client reports.
 
+/** The most reports of progress that are kept until the wait begins. Further ones count as missed. */
+const EARLY_REPORTS = 100;
+
+type Updates = {
+  /** Begins to call the caller's functions, with the command as it is now. */
+  begin(command: Command): void;
+  /** Idempotent. */
+  stop(): void;
+};
+
 /**
- * Calls `onStage` with the present stage of a live command, and with each stage that it reaches before its end, and
- * `onProgress` with each report of progress, until the returned function is called. Subscribes before it reads, so that
- * the last change is not missed. If a read fails, that stage is skipped. Returns null if the caller requests neither.
+ * Subscribes to the changes of a command. After `begin` it calls `onStage` with the present stage of the live command,
+ * and with each stage that it reaches before its end, and `onProgress` with each report of progress, also with those
+ * that arrived before. It subscribes before it reads, so that the last change is not missed. If a read fails, that
+ * stage is skipped.
  */
-function sendUpdates(deps: Deps, command: Command, { onStage, onProgress }: CallerSide): Cancel | null {
-  if (!onStage && !onProgress) return null;
-  const stages = onStage && createStageReader(deps, command, onStage);
+function createUpdates(deps: Deps, key: CommandKey, { onStage, onProgress }: CallerSide): Updates {
+  const { commandId } = key;
+  let stages: ReturnType<typeof createStageReader> | undefined;
+  let early: ReportedProgress[] | null = [];
   let lastNumber = 0;
-  const stop = deps.backend.bus.subscribe(`command:${commandKeyText(command)}`, ({ progress, number = null }) => {
-    if (progress === null) return stages?.read();
+  const report = (progress: ReportedProgress): void => {
+    const { number } = progress;
     // Nodes and stores may change the order. A report that comes after a later one counts as missed.
     if (number !== null && number <= lastNumber) return;
     lastNumber = number ?? lastNumber;
-    onProgress?.({ commandId: command.commandId, payload: progress, number });
+    onProgress?.(progress);
+  };
+  const stop = deps.backend.bus.subscribe(`command:${commandKeyText(key)}`, ({ progress: payload, number = null }) => {
+    if (payload === null) return stages?.read();
+    if (early === null) return report({ commandId, payload, number });
+    if (early.length < EARLY_REPORTS) early.push({ commandId, payload, number });
   });
-  stages?.read();
-  return () => {
-    stages?.stop();
-    stop();
+  return {
+    begin(command) {
+      stages = onStage && createStageReader(deps, command, onStage);
+      early?.forEach(report);
+      early = null;
+      stages?.read();
+    },
+    stop() {
+      stages?.stop();
+      stop();
+    },
   };
 }
 

@@ -25,7 +25,8 @@ import { orElse, thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import type { Clock } from '../../core/ports.ts';
 import { DocumentReading } from '../../core/reading.ts';
 import type { TraceContext } from '../../core/trace-context.ts';
-import type { Inserts, RequestNotes } from '../../web/reply.ts';
+import type { Inserts } from '../../web/reply.ts';
+import type { RequestNotes } from '../../web/request.ts';
 import type { Joining } from '../../web/sse-group.ts';
 import { Context, type ContextOptions } from '../schema/context.ts';
 import { createAsks, rootFields } from '../selection.ts';
@@ -38,9 +39,10 @@ import {
   type Values,
   type VariablesReader,
 } from '../variables.ts';
-import { createJsonCaches } from '../writer/cache-hints.ts';
+import { createJsonCaches } from '../writer/caches.ts';
 import { createWriter, type WriterSource } from '../writer/compile.ts';
-import { RootValue, type Prepare, type Prepared, type TextInfo } from '../writer/objects.ts';
+import { RootValue, type Prepare, type Prepared } from '../writer/objects.ts';
+import type { TextInfo } from '../writer/values.ts';
 import { createCosts, type Costs } from './cost.ts';
 import type { Introspection } from './documents.ts';
 import { maskAll, type Mask } from './mask.ts';

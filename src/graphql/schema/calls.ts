@@ -22,7 +22,7 @@ import type { LiveEvent } from '../../core/live.ts';
 import { thenDo } from '../../core/maybe-promise.ts';
 import type { Completeness } from '../../core/page.ts';
 import { SHARE_BOUNDS } from '../../core/shares/shares.ts';
-import { noteCommand, spanNoter } from '../../web/reply.ts';
+import { noteCommand, spanNoter } from '../../web/request.ts';
 import {
   fieldsOf,
   fieldsOfPart,

@@ -16,7 +16,7 @@ import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import { type PageArgs, completenessOf, type Completeness, type Page } from '../../core/page.ts';
 import { DocumentReading } from '../../core/reading.ts';
 import type { TraceContext } from '../../core/trace-context.ts';
-import type { RequestNotes } from '../../web/reply.ts';
+import type { RequestNotes } from '../../web/request.ts';
 
 export type ContextOptions = {
   readonly core: Core;

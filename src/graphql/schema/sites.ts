@@ -11,7 +11,7 @@ import {
 import type { LiveEvent } from '../../core/live.ts';
 import type { NewToken, OpenedSession, SessionView, SiteView } from '../../core/sites/site-policy.ts';
 import type { CapabilityProfile, Grant, SessionState, SiteEvent, SiteSession } from '../../core/sites/site.ts';
-import { noteCommand, spanNoter } from '../../web/reply.ts';
+import { noteCommand, spanNoter } from '../../web/request.ts';
 import {
   fieldsOf,
   fieldsOfPart,

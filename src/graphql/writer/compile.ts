@@ -23,11 +23,11 @@ import {
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { conditionVariables, createCollect, hasFragmentArguments, type Collect } from '../selection.ts';
 import { usesVariables } from '../variables.ts';
-import { changesAtOf, type JsonCaches } from './cache-hints.ts';
+import { changesAtOf } from './cache-hints.ts';
+import type { JsonCaches } from './caches.ts';
 import {
   NO_INFO,
   NO_VARIABLES,
-  holdsTexts,
   objectWriter,
   preparedWriter,
   propertyOf,
@@ -35,11 +35,9 @@ import {
   resolverOnce,
   valueWriter,
   type Member,
-  type ObjectWriter,
   type Prepare,
-  type Run,
-  type Text,
 } from './objects.ts';
+import { holdsTexts, type ObjectWriter, type Run, type Text } from './values.ts';
 
 export type WriterSource = {
   readonly schema: GraphQLSchema;

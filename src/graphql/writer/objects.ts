@@ -1,66 +1,28 @@
-/**
- * Resolves fields, writes their values, objects and lists as JSON text, and caches the texts of entities and of lists
- * of entities.
- */
+/** Resolves the fields of objects, and writes objects and lists as JSON text. A writer must not throw or reject. */
 import {
-  GraphQLID,
-  GraphQLString,
   defaultFieldResolver,
   getNullableType,
-  isEnumType,
   isLeafType,
   isListType,
   isNonNullType,
   type FieldNode,
   type GraphQLField,
-  type GraphQLLeafType,
   type GraphQLOutputType,
   type VariableValues,
 } from 'graphql';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
-import type { Clock } from '../../core/ports.ts';
-import { insertMark } from '../../web/reply.ts';
-import { isJsonScalar } from '../schema/builder-json.ts';
 import { createArguments, type Values } from '../variables.ts';
-import type { JsonCache, JsonCaches } from './cache-hints.ts';
-
-/** The state of one execution of one operation. */
-export type Run = {
-  readonly context: unknown;
-  readonly variables: Values;
-  /** The arguments of fields by field number, each created when it is first needed. */
-  readonly args: unknown[];
-  readonly note: TextInfo;
-};
-
-/** What is known of a text that was written. `nonAscii`: it may contain characters beyond ASCII. */
-export type TextInfo = {
-  nonAscii: boolean;
-  chosen?: Chosen;
-  /**
-   * The bytes that the text refers to (web/reply.ts). Absent: the text must not refer to bytes. Null: the part that
-   * is written now must not refer to bytes, because it is cached.
-   */
-  inserts?: Buffer[] | null;
-};
-
-/** The object type of the first value of a union or interface type, and what its members resolve to. */
-export type Chosen = { readonly type: string; member(key: string): unknown };
-
-/** A piece of JSON text. Null: the operation must be executed by graphql-js. */
-export type Text = string | null;
-
-/** Writes a value that a resolver returned. Never throws and never rejects. */
-export type WriteValue = (value: unknown, run: Run) => MaybePromise<Text>;
-
-/**
- * How an object type is written. `listCache` adds a cache to the writer of a list of the type; null when such lists
- * cannot be cached.
- */
-export type ObjectWriter = {
-  readonly write: WriteValue;
-  readonly listCache: ((writeList: WriteValue) => WriteValue) | null;
-};
+import { cacheEntity, cacheList, flat, type ChangesAt, type JsonCaches } from './caches.ts';
+import {
+  isPlain,
+  isThenable,
+  leafWriter,
+  type ObjectWriter,
+  type Run,
+  type Text,
+  type TextInfo,
+  type WriteValue,
+} from './values.ts';
 
 /**
  * One member of an object. `pure`: depends on the object alone. `derived`: depends on the object and the time, and is
@@ -138,39 +100,6 @@ function selfPart(write: WriteValue): Part {
   return { prefix: '', peek: (parent) => parent, write, texts: false };
 }
 
-type CachedEntity = { readonly text: string; readonly nonAscii: boolean; readonly derived: readonly unknown[] };
-
-/**
- * Caches the text of an entity together with the values of its derived members. Writes the text again when one of these
- * values differs.
- */
-function cacheEntity(
-  write: WriteValue,
-  derived: readonly Member['peek'][],
-  cache: JsonCache<CachedEntity>,
-): WriteValue {
-  const still = (values: readonly unknown[], entity: object, run: Run): boolean =>
-    derived.every((peek, i) => Object.is(peek(entity, run), values[i]));
-  return (entity, run) => {
-    if (typeof entity !== 'object' || entity === null) return null;
-    try {
-      const known = cache.get(entity);
-      if (known && (derived.length === 0 || still(known.derived, entity, run))) {
-        run.note.nonAscii ||= known.nonAscii;
-        return known.text;
-      }
-      const values = derived.map((peek) => peek(entity, run));
-      const text = withoutInserts(run.note, () => write(entity, run));
-      if (typeof text === 'string' && still(values, entity, run)) {
-        cache.set(entity, { text, nonAscii: isNonAscii(text), derived: values }, text.length);
-      }
-      return text;
-    } catch {
-      return null;
-    }
-  };
-}
-
 type Around = { readonly open: string; readonly close: string };
 const BRACES: Around = { open: '{', close: '}' };
 const NOTHING: Around = { open: '', close: '' };
@@ -226,105 +155,6 @@ function joinLater(pieces: readonly MaybePromise<Text>[], close: string): Promis
   if (pieces.length === 1 && first instanceof Promise)
     return first.then((text) => (text === null ? null : text + close));
   return Promise.all(pieces).then((texts) => (texts.includes(null) ? null : texts.join('') + close));
-}
-
-// Caches the JSON text of lists of entities. A cached text must not outlive a change of a derived field.
-
-/**
- * The earliest time, in epoch milliseconds and later than `now`, at which any derived field of an entity may change
- * while the entity stays the same object. It may be earlier than the actual change, never later. Infinity: never.
- */
-type ChangesAt = (entity: unknown, now: number) => number;
-
-/** The fewest items of a list that is cached: shorter lists are written about as fast as they are looked up. */
-const MIN_CACHED_ITEMS = 2;
-
-/**
- * The fewest characters of a text that is also kept as bytes: from that length on, copying the text into a socket's
- * buffer costs more than a separate write of the bytes.
- */
-const INSERTED_CHARS = 8 * 1024;
-
-type CachedList = {
-  readonly text: string;
-  /** The same text as bytes, created when they are first needed. Only for a text of ASCII characters. */
-  bytes: Buffer | null;
-  readonly nonAscii: boolean;
-  readonly from: number;
-  readonly until: number;
-};
-type ListCaching = {
-  /** The function that tells when the text of the list may change. Null when nothing in it changes with time. */
-  readonly changesAt: ChangesAt | null;
-  readonly cache: JsonCache<CachedList>;
-};
-
-/**
- * Caches the text of a list of entities, until a derived field of one of them may change. An array that was handed out
- * is never modified: a changed list is a new array.
- */
-function cacheList(write: WriteValue, { changesAt, cache }: ListCaching): WriteValue {
-  return (list, run) => {
-    if (!Array.isArray(list) || list.length < MIN_CACHED_ITEMS) return write(list, run);
-    const clock = changesAt ? clockOf(run) : null;
-    if (changesAt && !clock) return write(list, run);
-    const from = clock?.now() ?? 0;
-    const known = cache.get(list);
-    if (known && from >= known.from && from < known.until) {
-      run.note.nonAscii ||= known.nonAscii;
-      return inserted(known, run);
-    }
-    const text = withoutInserts(run.note, () => write(list, run));
-    if (typeof text !== 'string') return text;
-    const until = changesAt ? soonest(list, (entity) => changesAt(entity, from)) : Infinity;
-    const made = { text: flat(text), bytes: null, nonAscii: isNonAscii(text), from, until };
-    // A derived field may have changed while the list was written.
-    if ((clock?.now() ?? 0) < until) cache.set(list, made, text.length);
-    return made.text;
-  };
-}
-
-/** Returns a reference to the list's bytes if the answer may contain one. Otherwise returns the list's text. */
-function inserted(list: CachedList, { note: { inserts } }: Run): string {
-  if (!inserts || list.nonAscii || list.text.length < INSERTED_CHARS) return list.text;
-  list.bytes ??= Buffer.from(list.text, 'latin1');
-  return insertMark(inserts.push(list.bytes) - 1);
-}
-
-/** Runs `write` so that its text contains no references to bytes, because the text is cached. */
-function withoutInserts<T>(note: TextInfo, write: () => T): T {
-  const { inserts } = note;
-  if (!inserts) return write();
-  note.inserts = null;
-  try {
-    return write();
-  } finally {
-    note.inserts = inserts;
-  }
-}
-
-function soonest(list: readonly unknown[], of: (entity: unknown) => number): number {
-  let least = Infinity;
-  for (const entity of list) least = Math.min(least, of(entity));
-  return least;
-}
-
-/**
- * Returns the same text as one flat string. Concatenation leaves a tree of pieces; only joining two strings makes V8
- * copy the pieces.
- */
-function flat(text: string): string {
-  return [text.slice(0, 1), text.slice(1)].join('');
-}
-
-function clockOf({ context }: Run): Clock | null {
-  return isTimed(context) ? context.core.clock : null;
-}
-
-function isTimed(context: unknown): context is { readonly core: { readonly clock: Clock } } {
-  if (typeof context !== 'object' || context === null || !('core' in context)) return false;
-  const { core } = context;
-  return typeof core === 'object' && core !== null && 'clock' in core;
 }
 
 // Resolves fields and starts the execution of an operation.
@@ -461,7 +291,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null;
 }
 
-// Writes resolved values as JSON text. A writer must not throw or reject.
+// Writes the values of a field: objects, lists of values, and leaves.
 
 /**
  * Creates the writer of a type's values. It completes values as graphql-js does and returns null for whatever
@@ -515,73 +345,6 @@ function listWriter(writeItem: WriteValue): WriteValue {
     const start = value.length > pieces.length ? `${text},` : text;
     return Promise.all(pieces).then((texts) => (texts.includes(null) ? null : `${start}${texts.join(',')}]`));
   };
-}
-
-function leafWriter(type: GraphQLLeafType): WriteValue {
-  if (isJsonScalar(type)) return writeJsonText;
-  const write: WriteValue = (value, run) => {
-    if (value === null || value === undefined || value instanceof Error) return null;
-    try {
-      return textOf(type.coerceOutputValue(value), run);
-    } catch {
-      return null;
-    }
-  };
-  return isEnumType(type) ? wordWriter(write) : write;
-}
-
-/** A value of the JSON scalar is JSON text already, and is written unchanged. */
-const writeJsonText: WriteValue = (value, { note }) => {
-  if (typeof value !== 'string') return null;
-  note.nonAscii ||= isNonAscii(value);
-  return value;
-};
-
-/** Returns the text that JSON.stringify gives. Null for null and undefined, which graphql-js reports as errors. */
-function textOf(coerced: unknown, { note }: Run): Text {
-  if (coerced === null || coerced === undefined) return null;
-  if (typeof coerced === 'string' && isPlain(coerced)) return `"${coerced}"`;
-  if (typeof coerced === 'boolean') return coerced ? 'true' : 'false';
-  const text = JSON.stringify(coerced) ?? null;
-  if (typeof coerced !== 'number' && text !== null) note.nonAscii ||= isNonAscii(text);
-  return text;
-}
-
-/** Whether a text holds characters beyond ASCII. */
-function isNonAscii(text: string): boolean {
-  return Buffer.byteLength(text) !== text.length;
-}
-
-/**
- * Creates a writer that caches the text of each value: an enum has few values, and the text of a value never changes.
- */
-function wordWriter(write: WriteValue): WriteValue {
-  const words = new Map<unknown, string>();
-  return (value, run) => {
-    const known = words.get(value);
-    if (known !== undefined) return known;
-    const text = write(value, run);
-    if (typeof text === 'string' && typeof value === 'string' && !isNonAscii(text)) words.set(value, text);
-    return text;
-  };
-}
-
-/** Whether a type's string values are written unchanged, apart from JSON quoting. */
-export function holdsTexts(type: GraphQLOutputType): boolean {
-  const named = getNullableType(type);
-  return named === GraphQLString || named === GraphQLID;
-}
-
-const PLAIN = /^[ !#-[\]-\x7f]*$/;
-
-/** Whether a text consists of ASCII characters that JSON does not escape. */
-function isPlain(text: string): boolean {
-  return PLAIN.test(text);
-}
-
-/** Whether graphql-js would await the value. */
-export function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 
 /** Awaits the value, then writes it. A rejection gives null. */

@@ -86,6 +86,23 @@ describe('the output', () => {
     await expect(text).toMatchFileSnapshot(`golden/${name.replaceAll(' ', '-')}.txt`);
   });
 
+  it('of a call that prints its progress', async () => {
+    const { relay, desk } = golden;
+    const run = operatorOf({ CALLBOARD_URL: relay.url, CALLBOARD_TOKEN: ADMIN });
+    let text = '';
+    for (const form of FORMS) {
+      const line = `call alice/desk lamp.set --id p-${form} --progress -o ${form}`;
+      const running = run(line.split(' '), { clock: relay.clock });
+      const { command_id } = await desk.next('command');
+      desk.send({ type: 'progress', command_id, number: 1 }, { done: 1, of: 3 });
+      desk.send({ type: 'progress', command_id, number: 3 }, 'two\nlines, turned \u202e');
+      desk.send({ type: 'progress', command_id }, null);
+      desk.send({ type: 'result', command_id }, 'done');
+      text += shown(line, await running, relay.url);
+    }
+    await expect(text).toMatchFileSnapshot('golden/call-progress.txt');
+  });
+
   it.each(last.map((verb) => [verb.name, verb]))('of %s', (_, verb) => compare(verb));
 
   it('of no verb is missing', () => {
