@@ -99,6 +99,7 @@ describe('the schema', () => {
       'contexts',
       'dedup',
       'delivery',
+      'findCommands',
       'flapping',
       'messages',
       'node',

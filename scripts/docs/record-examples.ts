@@ -143,6 +143,8 @@ const READS: readonly Call[] = [
   ['ListCapacityScopes', 'GET', '/delivery/tenants'],
   ['DeliveryStatus', 'GET', '/delivery/status?user_id=alice&client_id=kiosk-1&command_id=c1'],
   ['ListDeliveryCommands', 'GET', '/delivery/commands?limit=1'],
+  ['GroupFailures', 'GET', '/delivery/failures?outcomes=completed,failed,expired,outcome_unknown'],
+  ['FindCommands', 'GET', '/commands?id_or_trace=c1'],
   ['ListContexts', 'GET', '/contexts?limit=1'],
   ['CountContexts', 'GET', '/contexts/count'],
   ['ListBrowserWindows', 'GET', '/browser-windows'],

@@ -132,11 +132,11 @@ describe('scans over Redis', () => {
       const names = Array.from({ length: 4 * MAX_ROWS }, (_, i) => name(i));
       const before = bench.store.roundTrips;
       await Promise.all(
-        Array.from({ length: 4 }, () => bench.store.act(0, 'commands-read', [null, 0, ...names.flat()])),
+        Array.from({ length: 4 }, () => bench.store.act(0, 'commands-read', [null, 0, 0, ...names.flat()])),
       );
       expect(bench.store.roundTrips - before).toBe(4);
       const few = bench.store.roundTrips;
-      await Promise.all(Array.from({ length: 4 }, () => bench.store.act(0, 'commands-read', [null, 0, ...name(0)])));
+      await Promise.all(Array.from({ length: 4 }, () => bench.store.act(0, 'commands-read', [null, 0, 0, ...name(0)])));
       expect(bench.store.roundTrips - few).toBe(1);
       const alone = bench.store.roundTrips;
       await Promise.all(Array.from({ length: 3 }, () => bench.store.act(0, 'history-sweep', [1000, 1])));

@@ -1,5 +1,12 @@
 /** Core's WaiterStore over Redis: registers waits in Redis, and lists those of this process. */
-import type { CountedScan, PendingWait, WaiterFilter, WaiterStore, AttachResult } from '../../core/commands/stores.ts';
+import {
+  matchesCaller,
+  type AttachResult,
+  type CountedScan,
+  type PendingWait,
+  type WaiterFilter,
+  type WaiterStore,
+} from '../../core/commands/stores.ts';
 import { COUNT_SCAN } from '../../core/limits.ts';
 import { comparePositions, SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import { lookAtNodes } from './nodes-rows.ts';
@@ -160,6 +167,7 @@ function matching(waits: LocalWaits, { filter, after, bornBefore, most }: Search
     if (userId !== null && key.userId !== userId) continue;
     if (clientId !== null && key.clientId !== clientId) continue;
     if (callerNodeId !== null && request.callerNodeId !== callerNodeId) continue;
+    if (!matchesCaller(filter, request.caller)) continue;
     if (after && comparePositions(listed.position, after) <= 0) continue;
     found.push(wait);
     if (found.length === most) break;

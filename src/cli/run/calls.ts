@@ -1,11 +1,13 @@
 /**
- * Runs the verbs about calls (invoke, check, await, list, show, follow, cancel, reveal) and about waiting callers. Also
- * writes the case file of a call as text.
+ * Runs the verbs about calls (invoke, check, await, list, find, show, follow, cancel, reveal, group failures) and about
+ * waiting callers. Also writes the case file of a call as text.
  */
 import { randomUUID } from 'node:crypto';
 import {
   CountPendingRpcsDocument,
+  FindCommandsDocument,
   GetCallDocument,
+  GroupFailuresDocument,
   ListDeliveryCommandsDocument,
   ListPendingRpcsDocument,
   RevealPayloadDocument,
@@ -150,9 +152,13 @@ function shellWord(word: string): string {
 
 const COMMAND_ID = ['user_id', 'client_id', 'command_id'];
 
-export const callsLs = queryListing({
-  shown: [...COMMAND_ID, 'action', 'stage', 'outcome', 'code', 'duration_ms', 'admitted_at'],
+const CALL_COLUMNS = {
+  shown: [...COMMAND_ID, 'action', 'caller.name', 'stage', 'outcome', 'code', 'duration_ms', 'admitted_at'],
   id: COMMAND_ID,
+};
+
+export const callsLs = queryListing({
+  ...CALL_COLUMNS,
   document: ListDeliveryCommandsDocument,
   variables: ({ flags, lists, clock }) => ({
     user_id: flags['userId'],
@@ -164,12 +170,62 @@ export const callsLs = queryListing({
     outcome: readWord('Outcome', flags['outcome']),
     stage: readWord('Stage', flags['stage']),
     client_type: readWord('ClientType', flags['clientType']),
+    caller: flags['caller'],
+    caller_kind: readWord('CommandCallerKind', flags['callerKind']),
     admitted_after: readTime(flags['since'], '--since', clock),
     admitted_before: readTime(flags['until'], '--until', clock),
     order: readWord('CommandOrder', flags['order'] ?? 'newest'),
   }),
   page: ({ delivery }) => delivery.commands,
 });
+
+/**
+ * Finds calls by an id, an end of one, or a trace id. Reads on until a page has a match or the calls end, because a page
+ * of the relay may be empty.
+ */
+export const callsFind: RunVerb = async (run) => {
+  const { relay, args, flags, io, output } = run;
+  const id_or_trace = args[0] ?? '';
+  let cursor = flags['cursor'];
+  for (;;) {
+    const { findCommands } = await relay.query(FindCommandsDocument, { id_or_trace, cursor });
+    const { items, next_cursor } = findCommands;
+    if (items.length > 0 || next_cursor === null) {
+      if (items.length === 0) throw notFound('No call with a record has this id or trace.');
+      io.print(listText(findCommands, output, CALL_COLUMNS));
+      return sayWhatIsMissing(run, findCommands);
+    }
+    cursor = next_cursor;
+  }
+};
+
+/** Shows calls that failed in groups, the largest groups first. */
+export const callsFailures: RunVerb = async (run) => {
+  const { relay, flags, lists, io, output, clock } = run;
+  const by = lists['by']?.map((word) => readWord('FailureKey', word)) ?? ['action', 'code'];
+  const { delivery } = await relay.query(GroupFailuresDocument, {
+    by,
+    user_id: flags['userId'],
+    client_id: flags['clientId'],
+    action: flags['action'],
+    code: flags['code'],
+    node_id: flags['nodeId'],
+    caller: flags['caller'],
+    caller_kind: readWord('CommandCallerKind', flags['callerKind']),
+    outcomes: lists['outcome']?.map((word) => readWord('Outcome', word)),
+    admitted_after: readTime(flags['since'], '--since', clock),
+    admitted_before: readTime(flags['until'], '--until', clock),
+  });
+  const { failures } = delivery;
+  const keys = by.flatMap((key) => GROUP_MEMBERS[key]);
+  const last = COMMAND_ID.map((name) => `last.${name}`);
+  const shown = [...keys, 'count', 'share', 'last.admitted_at', ...(keys.includes('client_id') ? [] : last.slice(0, 2))];
+  io.print(listText(failures, output, { shown: [...shown, 'last.command_id'], id: last }));
+  sayWhatIsMissing(run, { completeness: failures.completeness });
+};
+
+/** The members of a group that show each key. */
+const GROUP_MEMBERS = { action: ['action'], code: ['code'], client: ['user_id', 'client_id'], node: ['node_id'] } as const;
 
 export const callsGet: RunVerb = async (run) => {
   const { relay, args, io, output } = run;
@@ -218,7 +274,7 @@ export const callsTail: RunVerb = async (run) => {
 const WATCHED_MS = 10_000;
 
 export const waitsLs = queryListing({
-  shown: [...COMMAND_ID, 'action', 'stage', 'age_ms', 'times_out_at'],
+  shown: [...COMMAND_ID, 'action', 'caller.name', 'stage', 'age_ms', 'times_out_at'],
   id: COMMAND_ID,
   document: ListPendingRpcsDocument,
   variables: filterOf,
@@ -242,8 +298,10 @@ export const waitsWatch: RunVerb = (run) =>
   });
 
 function filterOf({ flags }: OperatorRun) {
-  const { older, userId: user_id, clientId: client_id } = flags;
-  return { user_id, client_id, min_age_ms: older === undefined ? undefined : readMs(older, 0, '--older') };
+  const { older, userId: user_id, clientId: client_id, caller } = flags;
+  const caller_kind = readWord('CommandCallerKind', flags['callerKind']);
+  const min_age_ms = older === undefined ? undefined : readMs(older, 0, '--older');
+  return { user_id, client_id, caller, caller_kind, min_age_ms };
 }
 
 const SUBJECTS = { params: 'command_params', result: 'command_result', message: 'message' } as const;
@@ -380,8 +438,9 @@ const WAITED_FOR = { admitted: 'its admission', acknowledged: 'its receipt', com
 
 function waitersText({ waiters }: CaseFile): string {
   if (waiters.length === 0) return 'No caller waits for it.\n';
-  const lines = waiters.map(({ rpc_id, wait_for, age_ms, times_out_at }) => [
-    ...[` for ${WAITED_FOR[wait_for]}`, `since ${durationText(age_ms)}`, `until ${times_out_at}`, cellOf(rpc_id)],
+  const lines = waiters.map(({ rpc_id, wait_for, caller, age_ms, times_out_at }) => [
+    ...[` ${caller.kind} ${cellOf(caller.name)}`, `for ${WAITED_FOR[wait_for]}`, `since ${durationText(age_ms)}`],
+    ...[`until ${times_out_at}`, cellOf(rpc_id)],
   ]);
   return `Callers that wait\n${alignedText(lines)}`;
 }

@@ -187,6 +187,8 @@ export type WaitFor = 'admitted' | 'acknowledged' | 'completed';
 export type Waiter = CommandKey & {
   readonly rpcId: string;
   readonly action: string;
+  /** Who waits. It may be another caller than the one that invoked the command. */
+  readonly caller: CommandCaller;
   readonly callerNodeId: string;
   readonly waitFor: WaitFor;
   readonly createdAt: number;
@@ -195,14 +197,16 @@ export type Waiter = CommandKey & {
 
 /** Returns the row of a wait that is registered now. */
 export function waiterOf(command: Command, wait: NewWaiter, now: number): Waiter {
-  const { rpcId, callerNodeId, waitFor, withinMs } = wait;
+  const { rpcId, caller, callerNodeId, waitFor, withinMs } = wait;
   const { userId, clientId, commandId, action, deadline } = command;
   const timesOutAt = withinMs === null ? deadline : Math.min(now + withinMs, deadline);
-  return { userId, clientId, commandId, action, rpcId, callerNodeId, waitFor, createdAt: now, timesOutAt };
+  return { userId, clientId, commandId, action, rpcId, caller, callerNodeId, waitFor, createdAt: now, timesOutAt };
 }
 
 /** A wait to register. `withinMs`: how long from now; null: for as long as the command may live. */
-export type NewWaiter = Pick<Waiter, 'rpcId' | 'callerNodeId' | 'waitFor'> & { readonly withinMs: number | null };
+export type NewWaiter = Pick<Waiter, 'rpcId' | 'caller' | 'callerNodeId' | 'waitFor'> & {
+  readonly withinMs: number | null;
+};
 
 /** What a waiter is resolved with: the record at that moment, and the result if it had one. */
 export type Reply = { readonly rpcId: string; readonly command: Command; readonly result: JsonText | null };
