@@ -27,11 +27,12 @@ import { CutNotice, ErrorNotice, Information, Loading, PageHead, Readouts, Secti
 import { Table } from '../ui/table.tsx';
 import { OUTCOME_ORDER, OutcomeMark, outcomeWord } from '../ui/values.tsx';
 import { age, amount, clockAt, duration, percent, plural, whole } from '../ui/words.ts';
+import { FailureGroups, timeBefore, useFailures } from './failures.tsx';
 import { LONG_WAIT_MS, SCOPE_COLUMNS, WAIT_COLUMNS, outcomeCounter, queueFigures, shareOf } from './columns.tsx';
 
 /** The pause after each answer before the overview is read again, in milliseconds. */
 const EVERY_MS = 3_000;
-const WAITS_SHOWN = ['Stage', 'Action', 'Client', 'Waits'];
+const WAITS_SHOWN = ['Stage', 'Action', 'Client', 'Caller', 'Waits'];
 /** The number of admission scopes that the page shows: the fullest ones. */
 const SCOPES_SHOWN = 5;
 
@@ -57,6 +58,7 @@ export function OverviewPage() {
         <>
           <Readouts figures={figuresOf(query.data)} />
           <Ends data={query.data} />
+          <WindowFailures />
           <ErrorNotice query={plots} what="the time series" />
           <RangeBar />
           {plots.data && <OverviewPlots series={plots.data.series} span={span} isLoading={plots.loading} />}
@@ -175,6 +177,19 @@ function Ends({ data }: { readonly data: OverviewQuery }) {
       </p>
     </Section>
   );
+}
+
+/** The longest time for which the relay has records of ended calls, in milliseconds. */
+const RECORDS_MS = 3_600_000;
+
+/** Shows the failures of the window, or of the last hour if the window is longer, because records are kept no longer. */
+function WindowFailures() {
+  const { seconds, text } = useWindow();
+  const ms = Math.min(seconds * 1000, RECORDS_MS);
+  const query = useFailures({ admittedAfter: timeBefore(ms) });
+  const isWhole = ms === seconds * 1000;
+  const when = isWhole ? `in the last ${text}` : 'in the last hour, for which ended calls are on record';
+  return <FailureGroups query={query} when={when} kept={{ since: `${ms / 60_000}m` }} />;
 }
 
 function countOf({ delivery }: OverviewQuery, name: string): number {
