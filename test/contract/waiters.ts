@@ -80,6 +80,13 @@ export function waiterContract(name: string, make: MakeBench): void {
       expect(await listed({ clientId: 'tab', callerNodeId: 'n2' })).toEqual(['rpc-c2']);
       expect(await listed({ nodeId: 'n1' })).toEqual(['rpc-c1', 'rpc-c2']);
       expect(await listed({ minAgeMs: 1_000 })).toEqual(['rpc-c1']);
+      const ops = { kind: 'admin', name: 'ops' } as const;
+      await bench.backend.waiters.attach(keyFor('c1'), wait('of-ops', { caller: ops }));
+      expect(await listed({ caller: 'ops' })).toEqual(['of-ops']);
+      expect(await listed({ caller: 'alice' })).toEqual(['rpc-c1', 'rpc-c2', 'rpc-c3']);
+      expect(await listed({ callerKind: 'admin' })).toEqual(['of-ops']);
+      expect(await listed({ caller: 'ops', callerKind: 'user' })).toEqual([]);
+      await bench.backend.waiters.remove(keyFor('c1'), 'of-ops');
       expect(await countWaits(bench.backend.waiters, { ...ANY_WAIT, userId: 'alice' })).toEqual({
         count: 2,
         complete: true,

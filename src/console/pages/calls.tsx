@@ -135,7 +135,7 @@ function useListedFailures({ outcome }: UrlState['values'], filter: DeliveryFilt
   const isOfOne = isOfFailures && outcome !== ANY_FAILURE;
   const all = useFailures({ ...filter, outcome: null, outcomes: null, stage: null });
   const one = useFailures(filter, { skip: !isOfOne });
-  return { all, shown: !isOfFailures ? null : isOfOne ? one : all };
+  return { all, shown: !isOfFailures || !isAdmin.value ? null : isOfOne ? one : all };
 }
 
 /**

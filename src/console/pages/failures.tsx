@@ -7,6 +7,7 @@ import { FailuresDocument, type DeliveryFilter, type FailureKey, type FailuresQu
 import { reasonText } from '../../protocol/visible-text.ts';
 import { useQuery, type Query } from '../api/query.ts';
 import { callHref, queryPath } from '../base.ts';
+import { isAdmin } from '../shell/facts.tsx';
 import { useUrlState } from '../ui/filters.tsx';
 import { CutNotice, ErrorNotice, Section, Views } from '../ui/page.tsx';
 import { Table, type Column } from '../ui/table.tsx';
@@ -51,10 +52,14 @@ function useGrouping(): Grouping {
   return GROUPINGS.find(({ name }) => name === values['by']) ?? DEFAULT;
 }
 
-/** Counts the calls that failed, of those that match a filter, in the groups that the URL chooses. */
+/**
+ * Counts the calls that failed, of those that match a filter, in the groups that the URL chooses. For administrators
+ * only.
+ */
 export function useFailures(filter: DeliveryFilter, { skip = false } = {}): Query<FailuresQuery> {
   const { by } = useGrouping();
-  return useQuery(FailuresDocument, { filter, by, first: SHOWN }, { everyMs: EVERY_MS, skip });
+  const asking = { everyMs: EVERY_MS, skip: skip || !isAdmin.value };
+  return useQuery(FailuresDocument, { filter, by, first: SHOWN }, asking);
 }
 
 /** Returns the bound of an answer that did not read all calls; null if it did. */
@@ -134,7 +139,7 @@ function keyOf({ action, code, userId, clientId, nodeId }: Group): string {
 }
 
 const COLUMNS: readonly Column<Group>[] = [
-  { head: 'Failures', class: 'r nw c-2 c-end', cell: ({ count }) => whole(count) },
+  { head: 'Failures', class: 'r nw c-2 c-end', label: 'failures', cell: ({ count }) => whole(count) },
   { head: 'Share', class: 'r nw c-4 c-end', label: 'share', cell: ({ share }) => percent(share) },
   {
     head: 'Last',

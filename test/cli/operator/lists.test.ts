@@ -46,6 +46,8 @@ describe('every list', () => {
     ['places', 'ls', '--kind', 'window'],
     ['sites', 'ls'],
     ['calls', 'ls'],
+    ['calls', 'find', 'c2'],
+    ['calls', 'failures'],
     ['waits', 'ls', '--older', '10s'],
     ['streams', 'ls', 'alice'],
     ['messages', 'ls', 'alice/clients/desk'],
@@ -88,6 +90,11 @@ describe('filters', () => {
     [['--outcome', 'failed'], ['c2']],
     [['--code', 'handler_failed'], ['c2']],
     [['--client-type', 'browser'], []],
+    [['--caller', 'alice', '--caller-kind', 'admin'], []],
+    [
+      ['--caller', 'alice'],
+      ['c2', 'c1'],
+    ],
     [
       ['--label', 'room=12'],
       ['c2', 'c1'],
