@@ -1,13 +1,7 @@
 /** The callers that wait for commands in memory, and the listings of them. */
 import type { Clock } from '../../core/ports.ts';
-import { type Command, type NewWaiter, satisfied } from '../../core/commands/command.ts';
-import {
-  matchesCaller,
-  type CountedScan,
-  type PendingWait,
-  type WaiterFilter,
-  type WaiterStore,
-} from '../../core/commands/stores.ts';
+import { matchesCaller, satisfied, type Command, type NewWaiter } from '../../core/commands/command.ts';
+import type { CountedScan, PendingWait, WaiterFilter, WaiterStore } from '../../core/commands/stores.ts';
 import type { ClientKey } from '../../core/ids.ts';
 import { COUNT_SCAN } from '../../core/limits.ts';
 import { scanSorted, sortable, type PageRequest, type Scan } from '../../core/page.ts';

@@ -1,18 +1,11 @@
 /** Core's WaiterStore over Redis: registers waits in Redis, and lists those of this process. */
-import {
-  matchesCaller,
-  type AttachResult,
-  type CountedScan,
-  type PendingWait,
-  type WaiterFilter,
-  type WaiterStore,
-} from '../../core/commands/stores.ts';
+import type { CountedScan, PendingWait, WaiterFilter, WaiterStore, AttachResult } from '../../core/commands/stores.ts';
 import { COUNT_SCAN } from '../../core/limits.ts';
 import { comparePositions, SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import { lookAtNodes } from './nodes-rows.ts';
 import { type Store, scattered } from './store.ts';
 import { type LocalWait, type LocalWaits } from './waiters-local.ts';
-import { satisfied, type NewWaiter } from '../../core/commands/command.ts';
+import { matchesCaller, satisfied, type NewWaiter } from '../../core/commands/command.ts';
 import { decodeLive, readOfLive } from './commands/live.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import type { RedisParts } from './parts.ts';

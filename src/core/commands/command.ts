@@ -37,6 +37,17 @@ export type LateEvidence = {
  */
 export type CommandCaller = { readonly kind: 'admin' | 'user' | 'grant'; readonly name: string };
 
+/** Selects callers. A caller must match every member that is not null. */
+export type CallerFilter = {
+  /** The name of the caller, as in CommandCaller. */
+  readonly caller: string | null;
+  readonly callerKind: CommandCaller['kind'] | null;
+};
+
+export function matchesCaller({ caller, callerKind }: CallerFilter, { kind, name }: CommandCaller): boolean {
+  return (caller === null || name === caller) && (callerKind === null || kind === callerKind);
+}
+
 /**
  * One admitted command, without payloads. Immutable: each change makes a new object and increments `version`. A command
  * has exactly one end.
@@ -151,6 +162,14 @@ export function durationOf({ admittedAt, terminalAt }: Pick<Command, 'admittedAt
 /** Whether this administrator invoked the command. */
 export function isCallOf({ caller }: Command, administrator: AdminPrincipal): boolean {
   return caller.kind === 'admin' && caller.name === administrator.name;
+}
+
+/** The shortest end of a command's id by which the command is found: what tables and short log lines show of an id. */
+const ID_END_CHARS = 8;
+
+/** Whether the text is the command's id, the end of that id with at least ID_END_CHARS characters, or its trace id. */
+export function hasIdOrTrace({ commandId, traceId }: Pick<Command, 'commandId' | 'traceId'>, text: string): boolean {
+  return commandId === text || traceId === text || (text.length >= ID_END_CHARS && commandId.endsWith(text));
 }
 
 export function wasDispatched(command: Command): boolean {

@@ -47,11 +47,17 @@ import {
 } from '../page.ts';
 import type { Cancel } from '../ports.ts';
 import { holderOf, type Holdings } from '../shares/shares.ts';
-import { isTerminal, type Command, type CommandEvent, type CommandEventFilter, type Outcome } from './command.ts';
+import {
+  isTerminal,
+  type CallerFilter,
+  type Command,
+  type CommandEvent,
+  type CommandEventFilter,
+  type Outcome,
+} from './command.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import {
   COMMAND_ORDERS,
-  type CallerFilter,
   type CapacityScope,
   type CommandLoad,
   type CommandOrder,

@@ -10,7 +10,19 @@ import type { MaybePromise } from '../maybe-promise.ts';
 import type { PageRequest, Scan } from '../page.ts';
 import type { Cancel } from '../ports.ts';
 import type { RefusedShare, ShareRefusal } from '../shares/shares.ts';
-import type { Command, CommandCaller, CommandMark, NewWaiter, Outcome, Reply, Stage, Waiter } from './command.ts';
+import {
+  hasIdOrTrace,
+  matchesCaller,
+  type CallerFilter,
+  type Command,
+  type CommandCaller,
+  type CommandMark,
+  type NewWaiter,
+  type Outcome,
+  type Reply,
+  type Stage,
+  type Waiter,
+} from './command.ts';
 
 /** The part of an admission that decides whether it is refused. */
 export type AdmitQuestion = CommandKey & {
@@ -289,17 +301,6 @@ export const ANY_WAIT: WaiterFilter = {
   callerKind: null,
 };
 
-/** Selects callers. A caller must match every member that is not null. */
-export type CallerFilter = {
-  /** The name of the caller, as in CommandCaller. */
-  readonly caller: string | null;
-  readonly callerKind: CommandCaller['kind'] | null;
-};
-
-export function matchesCaller({ caller, callerKind }: CallerFilter, { kind, name }: CommandCaller): boolean {
-  return (caller === null || name === caller) && (callerKind === null || kind === callerKind);
-}
-
 export type AttachResult =
   | { readonly kind: 'waiting'; readonly waiter: Waiter; readonly command: Command }
   | { readonly kind: 'satisfied'; readonly command: Command; readonly result: JsonText | null }
@@ -532,14 +533,6 @@ export function matchesRecord(filter: DeliveryFilter, command: Command): boolean
     (idOrTrace === null || hasIdOrTrace(command, idOrTrace)) &&
     matchesCaller(filter, command.caller)
   );
-}
-
-/** The shortest end of a command's id by which the command is found: what tables and short log lines show of an id. */
-const ID_END_CHARS = 8;
-
-/** Whether the text is the command's id, the end of that id with at least ID_END_CHARS characters, or its trace id. */
-export function hasIdOrTrace({ commandId, traceId }: Pick<Command, 'commandId' | 'traceId'>, text: string): boolean {
-  return commandId === text || traceId === text || (text.length >= ID_END_CHARS && commandId.endsWith(text));
 }
 
 /**
