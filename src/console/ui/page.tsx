@@ -119,7 +119,7 @@ type View = {
   readonly name: string;
   readonly href: string;
   readonly isCurrent: boolean;
-  /** The number of rows of the view, as text; absent: not counted. */
+  /** How many rows the view has, as text. */
   readonly count?: string | undefined;
 };
 
@@ -130,7 +130,7 @@ export function Views({ label: what, views }: { readonly label: string; readonly
       {views.map(({ name, href, isCurrent, count }) => (
         <a key={name} href={href} aria-current={isCurrent ? 'page' : undefined}>
           {name}
-          {count !== undefined && <span class="n">{count}</span>}
+          {count !== undefined && <span class="n"> {count}</span>}
         </a>
       ))}
     </nav>
