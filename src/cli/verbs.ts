@@ -310,7 +310,7 @@ export const VERBS: readonly Verb[] = [
   },
   {
     name: 'calls get',
-    brief: 'Show everything that is proven about a call',
+    brief: 'Show everything that is proven about a call, by its address, or by an id as for find',
     args: CALL_ADDRESS,
     load: async () => (await import('./run/calls.ts')).callsGet,
   },

@@ -179,25 +179,32 @@ export const callsLs = queryListing({
   page: ({ delivery }) => delivery.commands,
 });
 
-/**
- * Finds calls by an id, an end of one, or a trace id. Reads on until a page has a match or the calls end, because a page
- * of the relay may be empty.
- */
+/** Finds calls by an id, an end of one, or a trace id. */
 export const callsFind: RunVerb = async (run) => {
   const { relay, args, flags, io, output } = run;
-  const id_or_trace = args[0] ?? '';
-  let cursor = flags['cursor'];
-  for (;;) {
-    const { findCommands } = await relay.query(FindCommandsDocument, { id_or_trace, cursor });
-    const { items, next_cursor } = findCommands;
-    if (items.length > 0 || next_cursor === null) {
-      if (items.length === 0) throw notFound('No call with a record has this id or trace.');
-      io.print(listText(findCommands, output, CALL_COLUMNS));
-      return sayWhatIsMissing(run, findCommands);
-    }
-    cursor = next_cursor;
-  }
+  const page = await matchesOf(relay, args[0] ?? '', flags['cursor']);
+  io.print(listText(page, output, CALL_COLUMNS));
+  sayWhatIsMissing(run, page);
 };
+
+/** Reads pages of matches until one has a call, because a page of the relay may be empty. Throws if there is none. */
+async function matchesOf(relay: OperatorRelay, id_or_trace: string, cursor?: string) {
+  for (let after = cursor; ;) {
+    const { findCommands } = await relay.query(FindCommandsDocument, { id_or_trace, cursor: after });
+    const { items, next_cursor } = findCommands;
+    if (items.length > 0) return findCommands;
+    if (next_cursor === null) throw notFound('No call with a record has this id or trace.');
+    after = next_cursor;
+  }
+}
+
+/** Reads the address of a call. A text without a slash is an id, an end of one, or a trace, of one call. */
+async function addressOf(relay: OperatorRelay, text: string): Promise<Ids> {
+  if (text === '' || text.includes('/')) return readAddress(text, 3);
+  const [only, ...others] = (await matchesOf(relay, text)).items;
+  if (!only || others.length > 0) throw usageFailure(`several calls match: callboard calls find ${shellWord(text)}`);
+  return [only.user_id, only.client_id, only.command_id];
+}
 
 /** Shows calls that failed in groups, the largest groups first. */
 export const callsFailures: RunVerb = async (run) => {
@@ -229,7 +236,7 @@ const GROUP_MEMBERS = { action: ['action'], code: ['code'], client: ['user_id', 
 
 export const callsGet: RunVerb = async (run) => {
   const { relay, args, io, output } = run;
-  const command = await recordOf(relay, readAddress(args[0] ?? '', 3));
+  const command = await recordOf(relay, await addressOf(relay, args[0] ?? ''));
   if (command === null) throw notFound('There is no record of this command.');
   io.print(output === 'table' ? caseFileText(command) : objectText(command, output, { id: COMMAND_ID }));
   sayWhatIsMissing(run, { completeness: command.history.completeness });

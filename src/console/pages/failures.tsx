@@ -7,7 +7,7 @@ import { FailuresDocument, type DeliveryFilter, type FailureKey, type FailuresQu
 import { reasonText } from '../../protocol/visible-text.ts';
 import { useQuery, type Query } from '../api/query.ts';
 import { callHref, queryPath } from '../base.ts';
-import { isAdmin } from '../shell/facts.tsx';
+import { isAdmin, silentNodes } from '../shell/facts.tsx';
 import { useUrlState } from '../ui/filters.tsx';
 import { CutNotice, ErrorNotice, Section, Views } from '../ui/page.tsx';
 import { Table, type Column } from '../ui/table.tsx';
@@ -129,7 +129,10 @@ function FailureNotices({ failures }: { readonly failures: Failures }) {
       {bound !== null && (
         <p class="quiet">Counted among the newest {whole(bound)} calls. Failures of older calls are not counted.</p>
       )}
-      <CutNotice completeness={{ complete: others.every(({ complete }) => complete), sources: others }} />
+      <CutNotice
+        completeness={{ complete: others.every(({ complete }) => complete), sources: others }}
+        named={silentNodes.value.map(({ nodeId }) => nodeId)}
+      />
     </>
   );
 }

@@ -154,6 +154,7 @@ describe('one thing', () => {
     });
     expect(await json('clients', 'get', 'alice/desk')).toMatchObject({ status: 'connected', queued: 0, in_flight: 0 });
     const { out } = await run(['calls', 'get', 'alice/desk/c2']);
+    expect((await run(['calls', 'get', 'c2'])).out).toBe(out);
     expect(out).toMatch(
       /^break of alice\/desk, call c2\nFailed after \d+ ms: The handler of the client failed\.\nhandler_failed: the lamp/,
     );
@@ -167,6 +168,8 @@ describe('one thing', () => {
       ['clients', 'get', 'alice/none'],
       ['clients', 'actions', 'alice/none'],
       ['calls', 'get', 'alice/desk/none'],
+      ['calls', 'get', 'none'],
+      ['calls', 'find', 'none'],
       ['sites', 'get', 'alice/none'],
       ['users', 'get', 'nobody'],
     ])
