@@ -183,8 +183,10 @@ export const callsLs = queryListing({
 export const callsFind: RunVerb = async (run) => {
   const { relay, args, flags, io, output } = run;
   const page = await matchesOf(relay, args[0] ?? '', flags['cursor']);
+  const { next_cursor, completeness } = page;
   io.print(listText(page, output, CALL_COLUMNS));
-  sayWhatIsMissing(run, page);
+  if (next_cursor !== null) io.complain(`Not all calls were read. To look for more matches: --cursor ${next_cursor}\n`);
+  sayWhatIsMissing(run, { completeness });
 };
 
 /** Reads pages of matches until one has a call, because a page of the relay may be empty. Throws if there is none. */
