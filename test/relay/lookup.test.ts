@@ -1,4 +1,6 @@
-/** Tests how a command is found by an id or a trace, how failures are grouped, and that lists and waits name the caller. */
+/**
+ * Tests how a command is found by an id or a trace, how failures are grouped, and that lists and waits name the caller.
+ */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ADMIN } from '../http/kit/http-relay.ts';
 import { codeOf, startTestRelay, until, type TestRelay, type Welcomed } from './kit/test-relay.ts';

@@ -183,8 +183,8 @@ end
 -- Captures the stage: the 5th field.
 lib.commands_stage_pattern = '^' .. string.rep('%Z*%z', 4) .. '(%Z*)%z'
 
--- Says whether a record has this stage, contains these texts and, if `one_of` is not empty, one of those. Plain searches
--- cost a tenth of a pattern that reaches the fields of the request.
+-- Says whether a record has this stage, contains these texts and, if `one_of` is not empty, one of those. Plain
+-- searches cost a tenth of a pattern that reaches the fields of the request.
 lib.commands_may_match = function(whole, stage, texts, one_of)
   if stage and string.match(whole, lib.commands_stage_pattern) ~= stage then return false end
   for _, contained in ipairs(texts) do

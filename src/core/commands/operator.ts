@@ -345,7 +345,7 @@ export function filterOf(query: DeliveryQuery): DeliveryFilter {
   };
 }
 
-/** Returns a text that may be the id of a command, an end of one, or a trace id. Throws `invalid_argument` otherwise. */
+/** Returns a text that may be an id of a command, an end of one, or a trace id. Throws `invalid_argument` otherwise. */
 export function checkIdOrTrace(text: string): string {
   return text === '' ? invalid('id_or_trace', 'expected at least one character') : trace('id_or_trace', text);
 }
