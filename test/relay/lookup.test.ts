@@ -12,9 +12,9 @@ beforeEach(async () => {
 afterEach(() => at[Symbol.asyncDispose]());
 
 /** Admits a command for a client that does not exist, so that it waits for it. */
-async function admit(commandId: string, { user = 'alice', client = 'away', more = {}, as = user } = {}): Promise<void> {
+async function admit(commandId: string, { user = 'alice', client = 'away', more = {}, as = '' } = {}): Promise<void> {
   const body = { command_id: commandId, wait_for: 'admitted', connect_within_ms: 300_000, ...more };
-  const answer = await at.post(`/connections/${user}/${client}/actions/open`, body, as);
+  const answer = await at.post(`/connections/${user}/${client}/actions/open`, body, as || user);
   expect([commandId, answer.status]).toEqual([commandId, 202]);
   await at.clock.advance(1);
 }

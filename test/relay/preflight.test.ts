@@ -19,7 +19,6 @@ const ALL = { first: 1000, after: null };
 async function wholeStore(backend: Backend, shares: Shares, users: readonly string[]): Promise<unknown> {
   const { commands, connections, dedup, history, inspector, nodes, sites, waiters } = backend;
   const rows = async <T>(scan: MaybePromise<Scan<T>>): Promise<readonly T[]> => (await scan).rows.map(({ row }) => row);
-  const noFilter = { userId: null, clientId: null, nodeId: null };
   const records = await rows(inspector.list(ANY_COMMAND, ALL));
   const streams = (await Promise.all(users.map((userId) => rows(history.streams(userId, null, ALL))))).flat();
   const filter = { afterTime: null, beforeTime: null, kinds: null };

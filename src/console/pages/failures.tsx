@@ -59,7 +59,7 @@ function useGrouping(): Grouping {
 export function useFailures(filter: DeliveryFilter, { skip = false } = {}): Query<FailuresQuery> {
   const { by } = useGrouping();
   const asking = { everyMs: EVERY_MS, skip: skip || !isAdmin.value };
-  return useQuery(FailuresDocument, { filter, by, first: SHOWN }, asking);
+  return useQuery(FailuresDocument, { filter, by: [...by], first: SHOWN }, asking);
 }
 
 /** Returns the bound of an answer that did not read all calls; null if it did. */

@@ -219,8 +219,8 @@ function useCommandSearch(text: string): Search {
 async function look(idOrTrace: string, signal: AbortSignal): Promise<Pick<Search, 'found' | 'why'>> {
   let after: string | null = null;
   for (let page = 0; page < PAGES; page++) {
-    const { findCommands }: FindCommandsQuery = await request(FindCommandsDocument, { idOrTrace, after }, signal);
-    const { nodes, pageInfo } = findCommands;
+    const answer: FindCommandsQuery = await request(FindCommandsDocument, { idOrTrace, after }, signal);
+    const { nodes, pageInfo } = answer.findCommands;
     if (nodes.length > 0) return { found: nodes, why: '' };
     if (!pageInfo.hasNextPage || pageInfo.endCursor === null) return { found: [], why: NONE };
     after = pageInfo.endCursor;
