@@ -86,7 +86,9 @@ describe('acts that travel in one call', () => {
     const { commands } = bench.backend;
     await commands.rebind(ALICE, BOUND, 'up');
     const waiter = (id: string, waitFor: 'acknowledged' | 'completed') =>
-      commands.admit(admission('c0', { waiter: { rpcId: id, caller: CALLER, callerNodeId: 'n1', waitFor, withinMs: null } }));
+      commands.admit(
+        admission('c0', { waiter: { rpcId: id, caller: CALLER, callerNodeId: 'n1', waitFor, withinMs: null } }),
+      );
     await waiter('first', 'acknowledged');
     await node.take();
     await Promise.all([

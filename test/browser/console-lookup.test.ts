@@ -93,7 +93,9 @@ describe('the search box', () => {
     );
     if (!alice || !bob) throw new Error('no page');
     await search(ids.traced.slice(-8), alice);
-    await box(alice).getByRole('link', { name: /notes\.add/ }).waitFor();
+    await box(alice)
+      .getByRole('link', { name: /notes\.add/ })
+      .waitFor();
     const said: string[] = [];
     for (const id of [ids.traced, ids.traced.replace(/.{8}$/, '00000000')]) {
       await search(id, bob);
@@ -135,7 +137,10 @@ describe('failures', () => {
     await tabs.getByRole('link', { name: 'Expired 0' }).waitFor();
     expect(await page.getByRole('region', { name: 'Failures' }).count()).toBe(0);
     await tabs.getByRole('link', { name: 'Failed 3' }).click();
-    await page.getByRole('region', { name: 'Failures' }).getByRole('link', { name: /^notes\.fail: / }).waitFor();
+    await page
+      .getByRole('region', { name: 'Failures' })
+      .getByRole('link', { name: /^notes\.fail: / })
+      .waitFor();
     await expect.poll(() => main().locator('.two-lines tbody tr').count()).toBe(3);
     expect(new URL(page.url()).search).toBe('?user=alice&outcome=failed');
     expect(await tabs.locator('[aria-current]').innerText()).toContain('Failed');
@@ -152,7 +157,9 @@ describe('failures', () => {
       await route.fulfill({ response: answer, json });
     });
     await goTo(page, 'calls?outcome=failure');
-    await main().getByText(/Counted among the newest 10.000 calls/).waitFor();
+    await main()
+      .getByText(/Counted among the newest 10.000 calls/)
+      .waitFor();
     await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Failed 3+' }).waitFor();
     await page.unrouteAll({ behavior: 'ignoreErrors' });
   });
@@ -173,7 +180,10 @@ describe('the list of calls', () => {
     await filterBox().fill(`…${ids.traced.slice(-8)}`);
     await page.keyboard.press('Enter');
     await expect.poll(() => main().locator('tbody tr').count()).toBe(1);
-    await main().locator('tbody').getByTitle(/^Administrator .*: show all calls of this caller$/).click();
+    await main()
+      .locator('tbody')
+      .getByTitle(/^Administrator .*: show all calls of this caller$/)
+      .click();
     await expect.poll(() => main().locator('tbody tr').count()).toBe(2);
     await goTo(page, 'calls?caller=alice');
     await main().locator('tbody').getByRole('link', { name: 'notes.wait' }).waitFor();

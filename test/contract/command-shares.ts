@@ -162,7 +162,13 @@ export function commandShares(name: string, make: MakeSharesBench, { runs }: { r
       const { take } = await openNode(bench, 'n2');
       await commands.rebind(ALICE, BOUND, 'up');
       for (const id of ['c1', 'c2']) {
-        const waiter = { rpcId: `rpc-${id}`, caller: CALLER, callerNodeId: 'n2', waitFor: 'completed', withinMs: null } as const;
+        const waiter = {
+          rpcId: `rpc-${id}`,
+          caller: CALLER,
+          callerNodeId: 'n2',
+          waitFor: 'completed',
+          withinMs: null,
+        } as const;
         await commands.admit(admission(id, { waiter }));
         await commands.dispatch(keyFor(id), BOUND);
         const finished = await commands.finish(keyFor(id), ending({ payload: text(20_000) }));

@@ -154,7 +154,13 @@ function changing({ act, ...given }: Value<typeof onCommand>, state: State): Act
   const { instance: instanceId } = given;
   const payload = toJson({ n: number % 3 });
   const error = { code: 'handler_failed', message: 'no' };
-  const waiter = { rpcId: `w${number}`, caller: CALLER, callerNodeId: given.node, waitFor: given.waitFor, withinMs: 5_000 } as const;
+  const waiter = {
+    rpcId: `w${number}`,
+    caller: CALLER,
+    callerNodeId: given.node,
+    waitFor: given.waitFor,
+    withinMs: 5_000,
+  } as const;
   const over = state.waits[number % Math.max(1, state.waits.length)];
   if (act === 'attach') state.waits.push({ key, rpcId: waiter.rpcId, nodeId: given.node });
   const again = state.attempts.get(commandKeyText(key)) ?? { binding, attempt: `x${number}` };

@@ -17,7 +17,6 @@ import {
   type MakeBench,
 } from './kit/bench.ts';
 
-
 /** Defines the tests that every WaiterStore must pass. */
 export function waiterContract(name: string, make: MakeBench): void {
   describe(`waiters on ${name}`, () => {

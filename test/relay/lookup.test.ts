@@ -70,7 +70,9 @@ describe('a command is found', () => {
         completeness: { complete: true },
       });
     const rest = await at.rest('/commands?id_or_trace=20480001', { requester: 'alice' });
-    expect(rest.json?.['items']).toMatchObject([{ command_id: 'order-20480001', caller: { kind: 'user', name: 'alice' } }]);
+    expect(rest.json?.['items']).toMatchObject([
+      { command_id: 'order-20480001', caller: { kind: 'user', name: 'alice' } },
+    ]);
     expect((await at.rest('/commands?id_or_trace=20480001', { requester: 'bob' })).json?.['items']).toEqual([]);
     expect((await at.graphql(FIND, { requester: 'nobody', variables: { text: 'x' } })).code).toBe('unauthenticated');
     for (const path of ['/commands', '/commands?id_or_trace=', `/commands?id_or_trace=${'x'.repeat(129)}`])
@@ -97,7 +99,9 @@ describe('a command is found', () => {
     // A cursor belongs to its search and its requester.
     const { endCursor: after } = first.pageInfo;
     expect((await at.graphql(FIND, { variables: { text: wrong, after } })).code).toBe('invalid_cursor');
-    expect((await at.graphql(FIND, { requester: 'alice', variables: { text: id, after } })).code).toBe('invalid_cursor');
+    expect((await at.graphql(FIND, { requester: 'alice', variables: { text: id, after } })).code).toBe(
+      'invalid_cursor',
+    );
   });
 
   it('by the filter of the list of commands, together with its other members', async () => {
@@ -120,7 +124,11 @@ describe('failures', () => {
   let tab: Welcomed;
 
   /** Calls `tab` and ends the call with this code; null: with a result. */
-  async function called(commandId: string, action: string, code: 'handler_failed' | 'lease_busy' | null): Promise<void> {
+  async function called(
+    commandId: string,
+    action: string,
+    code: 'handler_failed' | 'lease_busy' | null,
+  ): Promise<void> {
     await at.post(`/connections/alice/tab/actions/${action}`, { command_id: commandId, wait_for: 'admitted' });
     await tab.next('command');
     if (code === null) tab.send({ type: 'result', command_id: commandId }, null);
@@ -168,11 +176,16 @@ describe('failures', () => {
       { userId: 'bob', clientId: 'away', action: null, count: 1, share: 0.2 },
     ]);
     const nodes = await read({ by: ['NODE'] });
-    expect(nodes.groups).toMatchObject([{ nodeId: expect.any(String), count: 4 }, { nodeId: null, count: 1 }]);
+    expect(nodes.groups).toMatchObject([
+      { nodeId: expect.any(String), count: 4 },
+      { nodeId: null, count: 1 },
+    ]);
     expect(await read({ by: ['CODE'], filter: { action: 'close' } })).toMatchObject({
       groups: [{ code: 'handler_failed', count: 1, share: 1 }],
     });
-    expect(await read({ filter: { outcome: 'COMPLETED' } })).toMatchObject({ groups: [{ action: 'open', code: null }] });
+    expect(await read({ filter: { outcome: 'COMPLETED' } })).toMatchObject({
+      groups: [{ action: 'open', code: null }],
+    });
     expect(await read({ filter: { outcomes: ['EXPIRED'] } })).toMatchObject({ count: 1 });
     expect(await read({ filter: { caller: 'nobody' } })).toMatchObject({ groups: [], groupCount: 0, count: 0 });
   });

@@ -450,7 +450,8 @@ async function fillPage<N>(listing: NamedListing<N>, page: PageRequest): Promise
  * be in another field, so the caller still compares each command with the filter.
  */
 function testOf(filter: DeliveryFilter): RecordTest {
-  const { clientId, stage, outcome, outcomes, nodeId, action, code, clientType, caller, callerKind, idOrTrace } = filter;
+  const { clientId, stage, outcome, outcomes, nodeId, action, code, clientType, caller, callerKind, idOrTrace } =
+    filter;
   const fields = [clientId, outcome, nodeId, action, clientType, caller, callerKind].filter((value) => value !== null);
   // A code is inside the JSON of an error, where other characters may be escaped.
   const errors = code !== null && /^[\w.:-]+$/.test(code) ? [`"code":"${code}"`] : [];

@@ -228,13 +228,24 @@ export const callsFailures: RunVerb = async (run) => {
   const { failures } = delivery;
   const keys = by.flatMap((key) => GROUP_MEMBERS[key]);
   const last = COMMAND_ID.map((name) => `last.${name}`);
-  const shown = [...keys, 'count', 'share', 'last.admitted_at', ...(keys.includes('client_id') ? [] : last.slice(0, 2))];
+  const shown = [
+    ...keys,
+    'count',
+    'share',
+    'last.admitted_at',
+    ...(keys.includes('client_id') ? [] : last.slice(0, 2)),
+  ];
   io.print(listText(failures, output, { shown: [...shown, 'last.command_id'], id: last }));
   sayWhatIsMissing(run, { completeness: failures.completeness });
 };
 
 /** The members of a group that show each key. */
-const GROUP_MEMBERS = { action: ['action'], code: ['code'], client: ['user_id', 'client_id'], node: ['node_id'] } as const;
+const GROUP_MEMBERS = {
+  action: ['action'],
+  code: ['code'],
+  client: ['user_id', 'client_id'],
+  node: ['node_id'],
+} as const;
 
 export const callsGet: RunVerb = async (run) => {
   const { relay, args, io, output } = run;

@@ -3,7 +3,12 @@
  * calls, and to its last one.
  */
 import { useMemo } from 'preact/hooks';
-import { FailuresDocument, type DeliveryFilter, type FailureKey, type FailuresQuery } from '../../../generated/console.ts';
+import {
+  FailuresDocument,
+  type DeliveryFilter,
+  type FailureKey,
+  type FailuresQuery,
+} from '../../../generated/console.ts';
 import { reasonText } from '../../protocol/visible-text.ts';
 import { useQuery, type Query } from '../api/query.ts';
 import { callHref, queryPath } from '../base.ts';

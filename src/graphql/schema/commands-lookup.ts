@@ -93,7 +93,8 @@ builder.objectField(Delivery, 'failures', (t) =>
         type: [FailureKeyEnum],
         required: true,
         defaultValue: ['action', 'code'],
-        description: 'What the failures are grouped by: at least one key. Failures of a group have the same values for all of them.',
+        description:
+          'What the failures are grouped by: at least one key. Failures of a group have the same values for all of them.',
       }),
       first: t.arg.int({
         ...ranged(SHOWN_FAILURES),

@@ -88,7 +88,13 @@ export function admissions(bench: () => Bench): void {
     it('attaches the same id with the same digest to the live command, and refuses another digest', async () => {
       await bind();
       await admit('c1');
-      const waiter = { rpcId: 'rpc-2', caller: CALLER, callerNodeId: 'n1', waitFor: 'completed', withinMs: null } as const;
+      const waiter = {
+        rpcId: 'rpc-2',
+        caller: CALLER,
+        callerNodeId: 'n1',
+        waitFor: 'completed',
+        withinMs: null,
+      } as const;
       expect(await admit('c1', { waiter })).toMatchObject({
         kind: 'attached',
         command: { commandId: 'c1', version: 1 },
@@ -147,9 +153,13 @@ export function admissions(bench: () => Bench): void {
     it('registers at most eight waiters on one command', async () => {
       await bind();
       for (let i = 0; i < 8; i++)
-        await admit('c1', { waiter: { rpcId: `r${i}`, caller: CALLER, callerNodeId: 'n1', waitFor: 'completed', withinMs: null } });
+        await admit('c1', {
+          waiter: { rpcId: `r${i}`, caller: CALLER, callerNodeId: 'n1', waitFor: 'completed', withinMs: null },
+        });
       expect(
-        await admit('c1', { waiter: { rpcId: 'r8', caller: CALLER, callerNodeId: 'n1', waitFor: 'completed', withinMs: null } }),
+        await admit('c1', {
+          waiter: { rpcId: 'r8', caller: CALLER, callerNodeId: 'n1', waitFor: 'completed', withinMs: null },
+        }),
       ).toEqual({ kind: 'refused', code: 'capacity_exceeded' });
     });
   });
@@ -184,7 +194,9 @@ export function previews(bench: () => Bench): void {
     it('attaches to a known id and replays an ended one, and refuses another digest and a ninth wait', async () => {
       await bind();
       for (let i = 0; i < 7; i++)
-        await admit('c1', { waiter: { rpcId: `r${i}`, caller: CALLER, callerNodeId: 'n1', waitFor: 'completed', withinMs: null } });
+        await admit('c1', {
+          waiter: { rpcId: `r${i}`, caller: CALLER, callerNodeId: 'n1', waitFor: 'completed', withinMs: null },
+        });
       expect(await both('c1')).toMatchObject({ code: null, kind: 'attached', known: true });
       const ninth = { rpcId: 'r9', caller: CALLER, callerNodeId: 'n1', waitFor: 'completed', withinMs: null } as const;
       expect(await both('c1', { waiter: ninth })).toMatchObject({ code: 'capacity_exceeded', known: true });

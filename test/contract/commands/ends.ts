@@ -22,7 +22,9 @@ export function ends(bench: () => Bench): void {
       const node = await openNode(bench());
       await bind();
       await dispatched(bench(), 'c1');
-      await admit('c1', { waiter: { rpcId: 'rpc-2', caller: CALLER, callerNodeId: 'n1', waitFor: 'completed', withinMs: null } });
+      await admit('c1', {
+        waiter: { rpcId: 'rpc-2', caller: CALLER, callerNodeId: 'n1', waitFor: 'completed', withinMs: null },
+      });
       await node.take();
       const payload = toJson({ b: 1, a: [null] });
       expect(await bench().backend.commands.finish(keyFor('c1'), ending({ payload }))).toMatchObject({
