@@ -2,6 +2,7 @@
  * Tests how a command is found by an id or a trace, how failures are grouped, and that lists and waits name the caller.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { TRACE_MAX_CHARS } from '../../src/core/limits.ts';
 import { ADMIN } from '../http/kit/http-relay.ts';
 import { codeOf, startTestRelay, until, type TestRelay, type Welcomed } from './kit/test-relay.ts';
 
@@ -75,7 +76,7 @@ describe('a command is found', () => {
     ]);
     expect((await at.rest('/commands?id_or_trace=20480001', { requester: 'bob' })).json?.['items']).toEqual([]);
     expect((await at.graphql(FIND, { requester: 'nobody', variables: { text: 'x' } })).code).toBe('unauthenticated');
-    for (const path of ['/commands', '/commands?id_or_trace=', `/commands?id_or_trace=${'x'.repeat(129)}`])
+    for (const path of ['/commands', '/commands?id_or_trace=', `/commands?id_or_trace=${'x'.repeat(TRACE_MAX_CHARS + 1)}`])
       expect([path, codeOf(await at.rest(path))]).toEqual([path, 'invalid_argument']);
   });
 
@@ -146,7 +147,7 @@ describe('failures', () => {
     await called('c4', 'open', 'handler_failed');
     await called('c5', 'open', 'lease_busy');
     await admit('c6', { user: 'bob', more: { connect_within_ms: 1_000 } });
-    await at.clock.advance(1_000);
+    await at.clock.advance(3_000);
     await until(async () => (await read()).count === 5);
   });
 
