@@ -140,7 +140,8 @@ describe('failures', () => {
   }
 
   beforeEach(async () => {
-    tab = await at.client({ client_id: 'tab' });
+    const actions = [{ name: 'open' }, { name: 'close' }];
+    tab = await at.client({ client_id: 'tab', payload: { actions } });
     await called('c1', 'open', 'handler_failed');
     await called('c2', 'open', null);
     await called('c3', 'close', 'handler_failed');
