@@ -43,7 +43,7 @@ const FILTERS: readonly Filter[] = [
     choices: [...choicesOf(OUTCOME_ORDER), { value: ANY_FAILURE, text: 'any failure' }],
   },
   { name: 'stage', label: 'Stage', choices: choicesOf(STAGES) },
-  { name: 'id', label: 'Id or trace' },
+  { name: 'id', label: 'Id or trace', isTyped: true },
   { name: 'action', label: 'Action' },
   { name: 'user', label: 'User' },
   { name: 'client', label: 'Client' },

@@ -81,24 +81,20 @@ type FailureGroupsProps = {
 };
 
 export function FailureGroups({ query, when, kept }: FailureGroupsProps) {
-  const { hrefWith } = useUrlState();
   const grouping = useGrouping();
   const columns = useMemo(() => columnsOf(grouping, kept), [grouping, JSON.stringify(kept)]);
   const failures = query.data?.delivery.failures;
   return (
-    <Section title="Failures" about={failures && aboutText(failures, when)}>
+    <Section
+      title="Failures"
+      class="groups"
+      about={failures && aboutText(failures, when)}
+      side={failures && failures.count > 0 && <GroupingViews shown={grouping} />}
+    >
       <ErrorNotice query={query} what="the failures" />
       {failures && <FailureNotices failures={failures} />}
       {failures && failures.count > 0 && (
         <>
-          <Views
-            label="Failures by"
-            views={GROUPINGS.map((one) => ({
-              name: one.text,
-              href: hrefWith({ by: one === DEFAULT ? null : one.name }),
-              isCurrent: one === grouping,
-            }))}
-          />
           <Table
             caption={`Failures by ${grouping.text.toLowerCase()}`}
             columns={columns}
@@ -114,6 +110,17 @@ export function FailureGroups({ query, when, kept }: FailureGroupsProps) {
       )}
     </Section>
   );
+}
+
+/** Shows links to the same failures in other groups. */
+function GroupingViews({ shown }: { readonly shown: Grouping }) {
+  const { hrefWith } = useUrlState();
+  const views = GROUPINGS.map((one) => ({
+    name: one.text,
+    href: hrefWith({ by: one === DEFAULT ? null : one.name }),
+    isCurrent: one === shown,
+  }));
+  return <Views label="Failures by" views={views} />;
 }
 
 function aboutText(failures: Failures, when: string): string {
@@ -167,19 +174,28 @@ function columnsOf(grouping: Grouping, kept: FailureGroupsProps['kept']): readon
     class: 'c-1',
     names: true,
     cell: (group) => (
-      <a href={listHref(group, kept)} class={nameClass(textOf(group))}>
-        {textOf(group)}
+      <a href={listHref(group, kept)} class={nameClass(...partsOf(group))}>
+        <GroupName group={group} />
       </a>
     ),
   };
   return [names, ...COLUMNS];
 }
 
-/** Returns the values that the failures of a group have in common, as text. */
-function textOf({ action, code, userId, clientId, nodeId }: Group): string {
-  const reason = code && reasonText(code);
-  const client = clientId && `${userId} / ${clientId}`;
-  return [action, reason, client, nodeId].filter((part) => part !== null).join(': ') || 'None';
+/** Shows the values that the failures of a group have in common. */
+function GroupName({ group }: { readonly group: Group }) {
+  const [first = 'None', ...others] = partsOf(group);
+  return (
+    <>
+      {first}
+      {others.length > 0 && <span class="who-of">: {others.join(': ')}</span>}
+    </>
+  );
+}
+
+function partsOf({ action, code, userId, clientId, nodeId }: Group): readonly string[] {
+  const client = clientId === null ? null : `${userId} / ${clientId}`;
+  return [action, code === null ? null : reasonText(code), client, nodeId].filter((part) => part !== null);
 }
 
 /** Returns the address of the list of the calls of a group. */

@@ -15,6 +15,8 @@ export type Filter = {
   readonly label: string;
   /** The allowed values with their words. Absent: any text is allowed. */
   readonly choices?: readonly Choice[];
+  /** Whether the filter is only typed or pasted, and has no control while it is not set. */
+  readonly isTyped?: true;
   /** Whether any duration such as `30s` or `5m` is allowed. `choices` then has the usual ones. */
   readonly isDuration?: true;
 };
@@ -62,7 +64,7 @@ export function FilterBar({ what, filters, bare }: FilterBarProps) {
   };
   useKeys({ '/': () => field.current?.focus() });
   const set = filters.filter(({ name }) => state.values[name]);
-  const unset = filters.filter(({ name }) => !state.values[name]);
+  const unset = filters.filter(({ name, isTyped }) => !state.values[name] && !isTyped);
   return (
     <div class="filters" role="search">
       <FilterField what={what} filters={filters} bare={bare} state={state} field={field} />
