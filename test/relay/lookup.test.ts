@@ -76,7 +76,11 @@ describe('a command is found', () => {
     ]);
     expect((await at.rest('/commands?id_or_trace=20480001', { requester: 'bob' })).json?.['items']).toEqual([]);
     expect((await at.graphql(FIND, { requester: 'nobody', variables: { text: 'x' } })).code).toBe('unauthenticated');
-    for (const path of ['/commands', '/commands?id_or_trace=', `/commands?id_or_trace=${'x'.repeat(TRACE_MAX_CHARS + 1)}`])
+    for (const path of [
+      '/commands',
+      '/commands?id_or_trace=',
+      `/commands?id_or_trace=${'x'.repeat(TRACE_MAX_CHARS + 1)}`,
+    ])
       expect([path, codeOf(await at.rest(path))]).toEqual([path, 'invalid_argument']);
   });
 
