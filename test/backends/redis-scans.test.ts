@@ -64,7 +64,7 @@ describe('scans over Redis', () => {
         const named = seen.filter(({ name }) => name.startsWith('inspector-'));
         expect(named.length).toBeGreaterThan(2);
         for (const { name, args } of named) expect(Number(name === 'inspector-names' ? args[6] : args[0])).toBe(NAMES);
-        const rows = reads.map(({ args }) => (args.length - 2 - Number(args[1])) / 3);
+        const rows = reads.map(({ args }) => (args.length - 3 - Number(args[1]) - Number(args[2])) / 3);
         expect(rows.reduce((sum, one) => sum + one, 0)).toBe(3 * NAMES);
         expect(Math.max(...rows)).toBeLessThanOrEqual(READ_BATCH);
         expect(running.most).toBe(1);

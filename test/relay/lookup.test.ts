@@ -27,7 +27,7 @@ function idAt(ms: number, end: string): string {
 }
 
 describe('a command is found', () => {
-  const FIND = `query ($text: String!, $first: Int! = 100, $after: String) {
+  const FIND = `query ($text: ID!, $first: Int! = 100, $after: String) {
     findCommands(idOrTrace: $text, first: $first, after: $after) {
       nodes { userId clientId commandId } pageInfo { hasNextPage endCursor } completeness { complete } } }`;
   const page = async (text: string, variables = {}, requester = 'admin') =>

@@ -152,9 +152,15 @@ function shellWord(word: string): string {
 
 const COMMAND_ID = ['user_id', 'client_id', 'command_id'];
 
+/** Returns the row of a table, which shows the name of the caller alone. */
+function withCallerName<Item extends { readonly caller: { readonly name: string } }>(item: Item): object {
+  return { ...item, caller: item.caller.name };
+}
+
 const CALL_COLUMNS = {
-  shown: [...COMMAND_ID, 'action', 'caller.name', 'stage', 'outcome', 'code', 'duration_ms', 'admitted_at'],
+  shown: [...COMMAND_ID, 'action', 'caller', 'stage', 'outcome', 'code', 'duration_ms', 'admitted_at'],
   id: COMMAND_ID,
+  row: withCallerName,
 };
 
 export const callsLs = queryListing({
@@ -294,8 +300,9 @@ export const callsTail: RunVerb = async (run) => {
 const WATCHED_MS = 10_000;
 
 export const waitsLs = queryListing({
-  shown: [...COMMAND_ID, 'action', 'caller.name', 'stage', 'age_ms', 'times_out_at'],
+  shown: [...COMMAND_ID, 'action', 'caller', 'stage', 'age_ms', 'times_out_at'],
   id: COMMAND_ID,
+  row: withCallerName,
   document: ListPendingRpcsDocument,
   variables: filterOf,
   page: ({ pendingRpcs }) => pendingRpcs,

@@ -112,6 +112,20 @@ export function FailureGroups({ query, when, kept }: FailureGroupsProps) {
   );
 }
 
+/** The longest time for which the relay has records of ended calls, in milliseconds. */
+const RECORDS_MS = 3_600_000;
+
+type WindowProps = { readonly seconds: number; readonly text: string };
+
+/** Shows the failures of a window up to now, or of the last hour if it is longer, because records are kept no longer. */
+export function WindowFailures({ seconds, text }: WindowProps) {
+  const ms = Math.min(seconds * 1000, RECORDS_MS);
+  const query = useFailures({ admittedAfter: timeBefore(ms) });
+  const isWhole = ms === seconds * 1000;
+  const when = isWhole ? `in the last ${text}` : 'in the last hour, for which ended calls are on record';
+  return <FailureGroups query={query} when={when} kept={{ since: `${ms / 60_000}m` }} />;
+}
+
 /** Shows links to the same failures in other groups. */
 function GroupingViews({ shown }: { readonly shown: Grouping }) {
   const { hrefWith } = useUrlState();

@@ -27,7 +27,7 @@ import { CutNotice, ErrorNotice, Information, Loading, PageHead, Readouts, Secti
 import { Table } from '../ui/table.tsx';
 import { OUTCOME_ORDER, OutcomeMark, outcomeWord } from '../ui/values.tsx';
 import { age, amount, clockAt, duration, percent, plural, whole } from '../ui/words.ts';
-import { FailureGroups, timeBefore, useFailures } from './failures.tsx';
+import { WindowFailures } from './failures.tsx';
 import { LONG_WAIT_MS, SCOPE_COLUMNS, WAIT_COLUMNS, outcomeCounter, queueFigures, shareOf } from './columns.tsx';
 
 /** The pause after each answer before the overview is read again, in milliseconds. */
@@ -39,6 +39,7 @@ const SCOPES_SHOWN = 5;
 export function OverviewPage() {
   const query = useQuery(OverviewDocument, {}, { everyMs: EVERY_MS });
   const { span, windowSeconds, stepSeconds, everyMs } = useRange();
+  const { seconds, text } = useWindow();
   const plots = useQuery(OverviewSeriesDocument, { names: SERIES_NAMES, windowSeconds, stepSeconds }, { everyMs });
   return (
     <>
@@ -58,7 +59,7 @@ export function OverviewPage() {
         <>
           <Readouts figures={figuresOf(query.data)} />
           <Ends data={query.data} />
-          <WindowFailures />
+          <WindowFailures seconds={seconds} text={text} />
           <ErrorNotice query={plots} what="the time series" />
           <RangeBar />
           {plots.data && <OverviewPlots series={plots.data.series} span={span} isLoading={plots.loading} />}
@@ -177,19 +178,6 @@ function Ends({ data }: { readonly data: OverviewQuery }) {
       </p>
     </Section>
   );
-}
-
-/** The longest time for which the relay has records of ended calls, in milliseconds. */
-const RECORDS_MS = 3_600_000;
-
-/** Shows the failures of the window, or of the last hour if the window is longer, because records are kept no longer. */
-function WindowFailures() {
-  const { seconds, text } = useWindow();
-  const ms = Math.min(seconds * 1000, RECORDS_MS);
-  const query = useFailures({ admittedAfter: timeBefore(ms) });
-  const isWhole = ms === seconds * 1000;
-  const when = isWhole ? `in the last ${text}` : 'in the last hour, for which ended calls are on record';
-  return <FailureGroups query={query} when={when} kept={{ since: `${ms / 60_000}m` }} />;
 }
 
 function countOf({ delivery }: OverviewQuery, name: string): number {

@@ -12,7 +12,7 @@ builder.queryField('findCommands', (t) =>
     description: `Commands with a record that have this id, whose id ends with this text of at least 8 characters, or that have this trace id. An administrator finds those of all users, a user those for its own clients. A page reads at most ${SCAN_BUDGET} commands, so a page before the last one may be empty.`,
     complexity: (page) => scannedPageCost(page, SCAN_BUDGET),
     args: {
-      idOrTrace: t.arg.string({
+      idOrTrace: t.arg.id({
         required: true,
         description: `An id of a command, the end of one, or a trace id: 1 to ${TRACE_MAX_CHARS} characters.`,
       }),

@@ -372,7 +372,7 @@ export const DeliveryFilter = builder.inputType('DeliveryFilter', {
     }),
     admittedAfter: t.field({ type: 'DateTime', description: 'Only commands admitted after this time, exclusive.' }),
     admittedBefore: t.field({ type: 'DateTime', description: 'Only commands admitted before this time, exclusive.' }),
-    idOrTrace: t.string({
+    idOrTrace: t.id({
       description: `Only commands with this id, with an id that ends with this text of at least 8 characters, or with this trace id: at most ${TRACE_MAX_CHARS} characters.`,
     }),
     ...callerFilterFields(t, 'commands invoked by'),
