@@ -1882,7 +1882,7 @@ fragment Window on BrowserWindow {
   reported_at: reportedAt
 }`) as unknown as TypedDocumentString<ListBrowserWindowsQuery, ListBrowserWindowsQueryVariables>;
 export const ListDeliveryCommandsDocument = new TypedDocumentString(`
-    query ListDeliveryCommands($user_id: ID, $client_id: ID, $stage: Stage, $outcome: Outcome, $outcomes: [Outcome!], $node_id: ID, $action: String, $code: String, $client_type: ClientType, $labels: [String!], $admitted_after: DateTime, $admitted_before: DateTime, $id_or_trace: String, $caller: String, $caller_kind: CommandCallerKind, $order: CommandOrder! = KEY, $cursor: String, $limit: Int! = 100) {
+    query ListDeliveryCommands($user_id: ID, $client_id: ID, $stage: Stage, $outcome: Outcome, $outcomes: [Outcome!], $node_id: ID, $action: String, $code: String, $client_type: ClientType, $labels: [String!], $admitted_after: DateTime, $admitted_before: DateTime, $id_or_trace: ID, $caller: String, $caller_kind: CommandCallerKind, $order: CommandOrder! = KEY, $cursor: String, $limit: Int! = 100) {
   delivery {
     commands(
       filter: {
@@ -2050,7 +2050,7 @@ fragment DeliveryStatusRecord on DeliveryRecord {
   }
 }`) as unknown as TypedDocumentString<GroupFailuresQuery, GroupFailuresQueryVariables>;
 export const FindCommandsDocument = new TypedDocumentString(`
-    query FindCommands($id_or_trace: String!, $cursor: String, $limit: Int! = 100) {
+    query FindCommands($id_or_trace: ID!, $cursor: String, $limit: Int! = 100) {
   findCommands(idOrTrace: $id_or_trace, after: $cursor, first: $limit) {
     items: nodes {
       ...DeliveryStatusRecord

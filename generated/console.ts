@@ -2364,7 +2364,7 @@ fragment CallRow on DeliveryRecord {
   lastProvenStage
 }`) as unknown as TypedDocumentString<CallEventsSubscription, CallEventsSubscriptionVariables>;
 export const FindCommandsDocument = new TypedDocumentString(`
-    query FindCommands($idOrTrace: String!, $after: String) {
+    query FindCommands($idOrTrace: ID!, $after: String) {
   findCommands(idOrTrace: $idOrTrace, first: 12, after: $after) {
     nodes {
       userId

@@ -153,7 +153,7 @@ function shellWord(word: string): string {
 const COMMAND_ID = ['user_id', 'client_id', 'command_id'];
 
 /** Returns the row of a table, which shows the name of the caller alone. */
-function withCallerName<Item extends { readonly caller: { readonly name: string } }>(item: Item): object {
+function withCallerName(item: { readonly caller: { readonly name: string } }): object {
   return { ...item, caller: item.caller.name };
 }
 

@@ -140,7 +140,7 @@ export const CALL_COLUMNS: readonly Column<CallRowFragment>[] = [
   { head: 'Command', class: 'c-4 c-end nw', cell: (row) => <ShortId id={row.commandId} href={callHref(row)} /> },
   { head: 'Admitted, UTC', class: 'nw c-7', label: 'admitted', cell: (row) => <Time at={row.admittedAt} exact /> },
   { head: 'Took', class: 'r nw c-2 c-end', cell: (row) => <Took row={row} /> },
-  { head: 'Why', class: 'why c-6 c-wide', cell: (row) => <Why text={whyText(row)} /> },
+  { head: 'Why', class: 'why why-line c-6 c-wide', cell: (row) => <Why text={whyText(row)} /> },
 ];
 
 function Took({ row }: { readonly row: CallRowFragment }) {
