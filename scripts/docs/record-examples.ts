@@ -176,6 +176,7 @@ const parameters = {
     owner: 'alice',
     client_id: 'kiosk-1',
     command_id: 'c1',
+    id_or_trace: 'c1',
     action: 'notes.add',
     node_id: 'relay-1',
   },

@@ -139,7 +139,7 @@ const FORMS: Readonly<Record<string, Form>> = {
   traceId: TRACE,
   parentSpanId: TRACE,
   idOrTrace: TRACE,
-  caller: { schema: { type: 'string', minLength: 1, maxLength: USER_GIVEN_CHARS } },
+  caller: { schema: { type: 'string', minLength: 1, maxLength: USER_GIVEN_CHARS, pattern: '^[^\\u0000]*$' } },
   outcomes: { list: { minItems: 1 } },
   by: { list: { minItems: 1 } },
   after: CURSOR,
