@@ -49,6 +49,15 @@ export type ClientType =
   /** A web app. */
   | 'WEB';
 
+/** What kind of requester invoked a command, or waits for it. */
+export type CommandCallerKind =
+  /** An administrator. */
+  | 'ADMIN'
+  /** A viewer of a site, through a grant of the session’s owner. */
+  | 'GRANT'
+  /** A user, for one of their own clients. */
+  | 'USER';
+
 /** Whether a client is reachable. */
 export type ConnectionStatus =
   /** Its link is up, and the client was heard from within the last 45 seconds. */
@@ -100,18 +109,26 @@ export type DeliveryFilter = {
   admittedAfter?: string | null | undefined;
   /** Only commands admitted before this time, exclusive. */
   admittedBefore?: string | null | undefined;
+  /** Only commands invoked by this caller: the name of an administrator, the id of a user, or the id of a grant. */
+  caller?: string | null | undefined;
+  /** Only commands invoked by a caller of this kind. */
+  callerKind?: CommandCallerKind | null | undefined;
   /** Only commands for this client. */
   clientId?: string | null | undefined;
   /** Only commands whose client was a program of this kind at admission. */
   clientType?: ClientType | null | undefined;
   /** Only commands that ended with an error of this code, at most 64 characters. */
   code?: string | null | undefined;
+  /** Only commands with this id, with an id that ends with this text of at least 8 characters, or with this trace id: at most 256 characters. */
+  idOrTrace?: string | null | undefined;
   /** Only with all of these labels, each `key=value`: at most 8, each at most 256 characters. Labels are the texts, numbers and booleans at the top level of a client’s metadata and in its member `labels`. The labels are those of the client’s connection now: commands of a client without one never match. */
   labels?: Array<string> | null | undefined;
   /** Only commands whose target’s link is or was on this node. */
   nodeId?: string | null | undefined;
   /** Only commands with this outcome. Refused together with a stage other than TERMINAL. */
   outcome?: Outcome | null | undefined;
+  /** Only commands that ended in one of these ways. */
+  outcomes?: Array<Outcome> | null | undefined;
   /** Only commands at exactly this stage. */
   stage?: Stage | null | undefined;
   /** Only commands for clients of this user. */
@@ -284,6 +301,10 @@ export type PayloadState =
 
 /** Which waits to include. A wait must match every member that is given. */
 export type PendingRpcFilter = {
+  /** Only waits of this caller: the name of an administrator, the id of a user, or the id of a grant. */
+  caller?: string | null | undefined;
+  /** Only waits of a caller of this kind. */
+  callerKind?: CommandCallerKind | null | undefined;
   /** Only waits of callers on this node. */
   callerNodeId?: string | null | undefined;
   /** The id of the instance that the requester believes to be live. A wait that expects another one is reported with `instanceMismatch`. */
@@ -563,7 +584,7 @@ export type CommandFileQueryVariables = Exact<{
 }>;
 
 
-export type CommandFileQuery = { command: { userId: string, clientId: string, commandId: string, action: string, outcome: Outcome | null, error: { code: string, message: string } | null, delivery: { userId: string, clientId: string, commandId: string, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null } | null, waiters: Array<{ rpcId: string, commandId: string, userId: string, clientId: string, action: string, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, ageMs: number, stage: Stage, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, sightings: Array<{ messageId: string, count: number, firstSeenAt: string, lastSeenAt: string }>, connection: { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> } | null, history: { nextCursor: string | null, nodes: Array<{ messageId: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, id: string, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } | null };
+export type CommandFileQuery = { command: { userId: string, clientId: string, commandId: string, action: string, outcome: Outcome | null, error: { code: string, message: string } | null, delivery: { userId: string, clientId: string, commandId: string, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null, caller: { kind: CommandCallerKind, name: string } } | null, waiters: Array<{ rpcId: string, commandId: string, userId: string, clientId: string, action: string, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, ageMs: number, stage: Stage, caller: { kind: CommandCallerKind, name: string }, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, sightings: Array<{ messageId: string, count: number, firstSeenAt: string, lastSeenAt: string }>, connection: { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> } | null, history: { nextCursor: string | null, nodes: Array<{ messageId: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, id: string, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } | null };
 
 export type PendingQueryVariables = Exact<{
   filter?: PendingRpcFilter | null | undefined;
@@ -572,7 +593,7 @@ export type PendingQueryVariables = Exact<{
 }>;
 
 
-export type PendingQuery = { pendingRpcs: { nextCursor: string | null, nodes: Array<{ rpcId: string, commandId: string, userId: string, clientId: string, action: string, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, ageMs: number, stage: Stage, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
+export type PendingQuery = { pendingRpcs: { nextCursor: string | null, nodes: Array<{ rpcId: string, commandId: string, userId: string, clientId: string, action: string, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, ageMs: number, stage: Stage, caller: { kind: CommandCallerKind, name: string }, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
 
 export type PendingCountQueryVariables = Exact<{
   filter?: PendingRpcFilter | null | undefined;
@@ -588,7 +609,7 @@ export type PendingCountByNodeQueryVariables = Exact<{
 
 export type PendingCountByNodeQuery = { pendingRpcCountByNode: { items: Array<{ nodeId: string | null, count: number }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
 
-export type WaiterRowFragment = { rpcId: string, commandId: string, userId: string, clientId: string, action: string, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, ageMs: number, stage: Stage, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null };
+export type WaiterRowFragment = { rpcId: string, commandId: string, userId: string, clientId: string, action: string, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, ageMs: number, stage: Stage, caller: { kind: CommandCallerKind, name: string }, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null };
 
 export type DeliverySummaryQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -618,7 +639,7 @@ export type DeliveryCommandsQueryVariables = Exact<{
 }>;
 
 
-export type DeliveryCommandsQuery = { delivery: { commands: { nextCursor: string | null, nodes: Array<{ userId: string, clientId: string, commandId: string, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } };
+export type DeliveryCommandsQuery = { delivery: { commands: { nextCursor: string | null, nodes: Array<{ userId: string, clientId: string, commandId: string, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null, caller: { kind: CommandCallerKind, name: string } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } };
 
 export type DeliveryStatusQueryVariables = Exact<{
   userId: string;
@@ -627,9 +648,9 @@ export type DeliveryStatusQueryVariables = Exact<{
 }>;
 
 
-export type DeliveryStatusQuery = { delivery: { status: { userId: string, clientId: string, commandId: string, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null } | null } };
+export type DeliveryStatusQuery = { delivery: { status: { userId: string, clientId: string, commandId: string, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null, caller: { kind: CommandCallerKind, name: string } } | null } };
 
-export type DeliveryRowFragment = { userId: string, clientId: string, commandId: string, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null };
+export type DeliveryRowFragment = { userId: string, clientId: string, commandId: string, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null, caller: { kind: CommandCallerKind, name: string } };
 
 export type CancelMutationVariables = Exact<{
   input: CancelCommandInput;
@@ -832,6 +853,10 @@ export const WaiterRowFragmentDoc = new TypedDocumentString(`
   clientId
   action
   waitFor
+  caller {
+    kind
+    name
+  }
   expectedInstanceId
   nodeId
   callerNodeId
@@ -870,6 +895,10 @@ export const DeliveryRowFragmentDoc = new TypedDocumentString(`
   lateResults
   firstLateAt
   reason
+  caller {
+    kind
+    name
+  }
 }
     `, {"fragmentName":"DeliveryRow"}) as unknown as TypedDocumentString<DeliveryRowFragment, unknown>;
 export const RefusalRowFragmentDoc = new TypedDocumentString(`
@@ -1503,6 +1532,10 @@ fragment WaiterRow on PendingRpc {
   clientId
   action
   waitFor
+  caller {
+    kind
+    name
+  }
   expectedInstanceId
   nodeId
   callerNodeId
@@ -1539,6 +1572,10 @@ fragment DeliveryRow on DeliveryRecord {
   lateResults
   firstLateAt
   reason
+  caller {
+    kind
+    name
+  }
 }
 fragment MessageRow on Message {
   id: messageId
@@ -1589,6 +1626,10 @@ export const PendingDocument = new TypedDocumentString(`
   clientId
   action
   waitFor
+  caller {
+    kind
+    name
+  }
   expectedInstanceId
   nodeId
   callerNodeId
@@ -1800,6 +1841,10 @@ export const DeliveryCommandsDocument = new TypedDocumentString(`
   lateResults
   firstLateAt
   reason
+  caller {
+    kind
+    name
+  }
 }
 fragment Observation on Completeness {
   complete
@@ -1844,6 +1889,10 @@ export const DeliveryStatusDocument = new TypedDocumentString(`
   lateResults
   firstLateAt
   reason
+  caller {
+    kind
+    name
+  }
 }`) as unknown as TypedDocumentString<DeliveryStatusQuery, DeliveryStatusQueryVariables>;
 export const CancelDocument = new TypedDocumentString(`
     mutation Cancel($input: CancelCommandInput!) {

@@ -76,6 +76,7 @@ export const ENUM_PLACES: Readonly<
       "command.delivery.last_proven_stage": "Stage",
       "command.delivery.execution": "ExecutionEvidence",
       "command.delivery.caller.kind": "CommandCallerKind",
+      "command.waiters.caller.kind": "CommandCallerKind",
       "command.waiters.wait_for": "WaitStage",
       "command.history.items.kind": "MessageKind",
       "command.history.completeness.sources.source": "EvidenceSource",
@@ -93,7 +94,8 @@ export const ENUM_PLACES: Readonly<
       "commandEvents.record.stage": "Stage",
       "commandEvents.record.outcome": "Outcome",
       "commandEvents.record.last_proven_stage": "Stage",
-      "commandEvents.record.execution": "ExecutionEvidence"
+      "commandEvents.record.execution": "ExecutionEvidence",
+      "commandEvents.record.caller.kind": "CommandCallerKind"
     }
   },
   "RevealPayload": {
@@ -108,6 +110,7 @@ export const ENUM_PLACES: Readonly<
   "WatchWaits": {
     "variables": {},
     "data": {
+      "pendingRpcAlerts.oldest.caller.kind": "CommandCallerKind",
       "pendingRpcAlerts.oldest.stage": "Stage"
     }
   },
@@ -188,7 +191,9 @@ export const ENUM_PLACES: Readonly<
     "variables": {
       "stage": "Stage",
       "outcome": "Outcome",
+      "outcomes": "Outcome",
       "client_type": "ClientType",
+      "caller_kind": "CommandCallerKind",
       "order": "CommandOrder"
     },
     "data": {
@@ -197,8 +202,40 @@ export const ENUM_PLACES: Readonly<
       "delivery.commands.items.outcome": "Outcome",
       "delivery.commands.items.last_proven_stage": "Stage",
       "delivery.commands.items.execution": "ExecutionEvidence",
+      "delivery.commands.items.caller.kind": "CommandCallerKind",
       "delivery.commands.completeness.sources.source": "EvidenceSource",
       "delivery.commands.completeness.sources.reason": "IncompleteReason"
+    }
+  },
+  "GroupFailures": {
+    "variables": {
+      "by": "FailureKey",
+      "outcomes": "Outcome",
+      "caller_kind": "CommandCallerKind"
+    },
+    "data": {
+      "delivery.failures.items.last.client_type": "ClientType",
+      "delivery.failures.items.last.stage": "Stage",
+      "delivery.failures.items.last.outcome": "Outcome",
+      "delivery.failures.items.last.last_proven_stage": "Stage",
+      "delivery.failures.items.last.execution": "ExecutionEvidence",
+      "delivery.failures.items.last.caller.kind": "CommandCallerKind",
+      "delivery.failures.outcomes.outcome": "Outcome",
+      "delivery.failures.completeness.sources.source": "EvidenceSource",
+      "delivery.failures.completeness.sources.reason": "IncompleteReason"
+    }
+  },
+  "FindCommands": {
+    "variables": {},
+    "data": {
+      "findCommands.items.client_type": "ClientType",
+      "findCommands.items.stage": "Stage",
+      "findCommands.items.outcome": "Outcome",
+      "findCommands.items.last_proven_stage": "Stage",
+      "findCommands.items.execution": "ExecutionEvidence",
+      "findCommands.items.caller.kind": "CommandCallerKind",
+      "findCommands.completeness.sources.source": "EvidenceSource",
+      "findCommands.completeness.sources.reason": "IncompleteReason"
     }
   },
   "DisconnectClient": {
@@ -236,16 +273,21 @@ export const ENUM_PLACES: Readonly<
     }
   },
   "ListPendingRpcs": {
-    "variables": {},
+    "variables": {
+      "caller_kind": "CommandCallerKind"
+    },
     "data": {
       "pendingRpcs.items.wait_for": "WaitStage",
+      "pendingRpcs.items.caller.kind": "CommandCallerKind",
       "pendingRpcs.items.stage": "Stage",
       "pendingRpcs.completeness.sources.source": "EvidenceSource",
       "pendingRpcs.completeness.sources.reason": "IncompleteReason"
     }
   },
   "CountPendingRpcs": {
-    "variables": {},
+    "variables": {
+      "caller_kind": "CommandCallerKind"
+    },
     "data": {
       "pendingRpcCount.completeness.sources.source": "EvidenceSource",
       "pendingRpcCount.completeness.sources.reason": "IncompleteReason"
@@ -489,6 +531,12 @@ export const ENUM_WORDS = {
     "ADMITTED": "admitted",
     "ACKNOWLEDGED": "acknowledged",
     "COMPLETED": "completed"
+  },
+  "FailureKey": {
+    "ACTION": "action",
+    "CODE": "code",
+    "CLIENT": "client",
+    "NODE": "node"
   },
   "ContextStatus": {
     "ACTIVE": "active",

@@ -14,7 +14,7 @@ export type ClientType =
   /** A web app. */
   | 'web';
 
-/** What kind of requester invoked a command. */
+/** What kind of requester invoked a command, or waits for it. */
 export type CommandCallerKind =
   /** An administrator. */
   | 'admin'
@@ -154,6 +154,17 @@ export type ExecutionEvidence =
   | 'refused_by_client'
   /** The client reported how the command ended. */
   | 'reported_by_client';
+
+/** What failures are grouped by. */
+export type FailureKey =
+  /** The action. */
+  | 'action'
+  /** The target client, with its user. */
+  | 'client'
+  /** The code of the error that they ended with. */
+  | 'code'
+  /** The node of the target’s link. */
+  | 'node';
 
 /** How a client answers pings; derived when it is read. */
 export type HeartbeatIndicator =
@@ -516,7 +527,7 @@ export type GetCallQueryVariables = Exact<{
 }>;
 
 
-export type GetCallQuery = { command: { action: string, outcome: Outcome | null, user_id: string, client_id: string, command_id: string, error: { code: string, message: string } | null, delivery: { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string } } | null, waiters: Array<{ rpc_id: string, wait_for: WaitStage, age_ms: number, times_out_at: string }>, sightings: Array<{ count: number, message_id: string, first_seen_at: string, last_seen_at: string }>, history: { next_cursor: string | null, items: Array<{ at: string, kind: MessageKind, stream: string, message_id: string, payload_bytes: number, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } } | null };
+export type GetCallQuery = { command: { action: string, outcome: Outcome | null, user_id: string, client_id: string, command_id: string, error: { code: string, message: string } | null, delivery: { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string } } | null, waiters: Array<{ rpc_id: string, wait_for: WaitStage, age_ms: number, times_out_at: string, caller: { kind: CommandCallerKind, name: string } }>, sightings: Array<{ count: number, message_id: string, first_seen_at: string, last_seen_at: string }>, history: { next_cursor: string | null, items: Array<{ at: string, kind: MessageKind, stream: string, message_id: string, payload_bytes: number, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } } | null };
 
 export type TailCallsSubscriptionVariables = Exact<{
   user_id?: string | null | undefined;
@@ -527,7 +538,7 @@ export type TailCallsSubscriptionVariables = Exact<{
 }>;
 
 
-export type TailCallsSubscription = { commandEvents: { at: string, missed: number, event: CommandEventStage, record: { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null } } };
+export type TailCallsSubscription = { commandEvents: { at: string, missed: number, event: CommandEventStage, record: { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string } } } };
 
 export type RevealPayloadMutationVariables = Exact<{
   user_id: string;
@@ -550,7 +561,7 @@ export type WatchWaitsSubscriptionVariables = Exact<{
 }>;
 
 
-export type WatchWaitsSubscription = { pendingRpcAlerts: { at: string, over: boolean, count: number, missed: number, oldest_age_ms: number, oldest: { action: string, stage: Stage, user_id: string, client_id: string, command_id: string, age_ms: number } | null } };
+export type WatchWaitsSubscription = { pendingRpcAlerts: { at: string, over: boolean, count: number, missed: number, oldest_age_ms: number, oldest: { action: string, stage: Stage, user_id: string, client_id: string, command_id: string, age_ms: number, caller: { kind: CommandCallerKind, name: string } } | null } };
 
 export type FollowMessagesQueryVariables = Exact<{
   stream: string;
@@ -643,6 +654,7 @@ export type ListDeliveryCommandsQueryVariables = Exact<{
   client_id?: string | null | undefined;
   stage?: Stage | null | undefined;
   outcome?: Outcome | null | undefined;
+  outcomes?: Array<Outcome> | Outcome | null | undefined;
   node_id?: string | null | undefined;
   action?: string | null | undefined;
   code?: string | null | undefined;
@@ -650,13 +662,43 @@ export type ListDeliveryCommandsQueryVariables = Exact<{
   labels?: Array<string> | string | null | undefined;
   admitted_after?: string | null | undefined;
   admitted_before?: string | null | undefined;
+  id_or_trace?: string | null | undefined;
+  caller?: string | null | undefined;
+  caller_kind?: CommandCallerKind | null | undefined;
   order?: CommandOrder;
   cursor?: string | null | undefined;
   limit?: number;
 }>;
 
 
-export type ListDeliveryCommandsQuery = { delivery: { commands: { next_cursor: string | null, items: Array<{ action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } } };
+export type ListDeliveryCommandsQuery = { delivery: { commands: { next_cursor: string | null, items: Array<{ action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } } };
+
+export type GroupFailuresQueryVariables = Exact<{
+  by?: Array<FailureKey> | FailureKey;
+  user_id?: string | null | undefined;
+  client_id?: string | null | undefined;
+  outcomes?: Array<Outcome> | Outcome | null | undefined;
+  node_id?: string | null | undefined;
+  action?: string | null | undefined;
+  code?: string | null | undefined;
+  admitted_after?: string | null | undefined;
+  admitted_before?: string | null | undefined;
+  caller?: string | null | undefined;
+  caller_kind?: CommandCallerKind | null | undefined;
+  limit?: number;
+}>;
+
+
+export type GroupFailuresQuery = { delivery: { failures: { count: number, group_count: number, items: Array<{ action: string | null, code: string | null, count: number, share: number, user_id: string | null, client_id: string | null, node_id: string | null, last: { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string } } }>, outcomes: Array<{ outcome: Outcome, count: number }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } } };
+
+export type FindCommandsQueryVariables = Exact<{
+  id_or_trace: string;
+  cursor?: string | null | undefined;
+  limit?: number;
+}>;
+
+
+export type FindCommandsQuery = { findCommands: { next_cursor: string | null, items: Array<{ action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
 
 export type DisconnectClientMutationVariables = Exact<{
   user_id: string;
@@ -672,7 +714,7 @@ export type DisconnectClientMutation = { disconnectClient:
 
 export type DispatcherNodeReportFragment = { links: number, stale: boolean, draining: boolean, node_id: string, mailbox_listener_alive: boolean, reconciliation_alive: boolean, active_drainers: number, connection_waiters: number, unfinished_commands: number, updated_at: string, counters: Array<{ name: string, value: number }> };
 
-export type DeliveryStatusRecordFragment = { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null };
+export type DeliveryStatusRecordFragment = { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string } };
 
 export type ListStreamsQueryVariables = Exact<{
   user_id: string;
@@ -707,6 +749,8 @@ export type ListPendingRpcsQueryVariables = Exact<{
   client_id?: string | null | undefined;
   node_id?: string | null | undefined;
   caller_node_id?: string | null | undefined;
+  caller?: string | null | undefined;
+  caller_kind?: CommandCallerKind | null | undefined;
   min_age_ms?: number | null | undefined;
   check_instance?: string | null | undefined;
   cursor?: string | null | undefined;
@@ -714,13 +758,15 @@ export type ListPendingRpcsQueryVariables = Exact<{
 }>;
 
 
-export type ListPendingRpcsQuery = { pendingRpcs: { next_cursor: string | null, items: Array<{ action: string, stage: Stage, rpc_id: string, command_id: string, user_id: string, client_id: string, wait_for: WaitStage, expected_instance_id: string | null, node_id: string | null, caller_node_id: string, created_at: string, times_out_at: string, age_ms: number, instance_mismatch: { expected_instance_id: string, observed_instance_id: string | null, observed_at: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
+export type ListPendingRpcsQuery = { pendingRpcs: { next_cursor: string | null, items: Array<{ action: string, stage: Stage, rpc_id: string, command_id: string, user_id: string, client_id: string, wait_for: WaitStage, expected_instance_id: string | null, node_id: string | null, caller_node_id: string, created_at: string, times_out_at: string, age_ms: number, caller: { kind: CommandCallerKind, name: string }, instance_mismatch: { expected_instance_id: string, observed_instance_id: string | null, observed_at: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
 
 export type CountPendingRpcsQueryVariables = Exact<{
   user_id?: string | null | undefined;
   client_id?: string | null | undefined;
   node_id?: string | null | undefined;
   caller_node_id?: string | null | undefined;
+  caller?: string | null | undefined;
+  caller_kind?: CommandCallerKind | null | undefined;
   min_age_ms?: number | null | undefined;
 }>;
 
@@ -919,6 +965,10 @@ export const DeliveryStatusRecordFragmentDoc = new TypedDocumentString(`
   code
   message
   reason
+  caller {
+    kind
+    name
+  }
 }
     `, {"fragmentName":"DeliveryStatusRecord"}) as unknown as TypedDocumentString<DeliveryStatusRecordFragment, unknown>;
 export const StreamSummaryFragmentDoc = new TypedDocumentString(`
@@ -1337,13 +1387,13 @@ export const GetCallDocument = new TypedDocumentString(`
     }
     delivery {
       ...DeliveryStatusRecord
+    }
+    waiters {
+      rpc_id: rpcId
       caller {
         kind
         name
       }
-    }
-    waiters {
-      rpc_id: rpcId
       wait_for: waitFor
       age_ms: ageMs
       times_out_at: timesOutAt
@@ -1413,6 +1463,10 @@ fragment DeliveryStatusRecord on DeliveryRecord {
   code
   message
   reason
+  caller {
+    kind
+    name
+  }
 }`) as unknown as TypedDocumentString<GetCallQuery, GetCallQueryVariables>;
 export const TailCallsDocument = new TypedDocumentString(`
     subscription TailCalls($user_id: ID, $client_id: ID, $action: String, $client_type: ClientType, $outcomes: [Outcome!]) {
@@ -1461,6 +1515,10 @@ export const TailCallsDocument = new TypedDocumentString(`
   code
   message
   reason
+  caller {
+    kind
+    name
+  }
 }`) as unknown as TypedDocumentString<TailCallsSubscription, TailCallsSubscriptionVariables>;
 export const RevealPayloadDocument = new TypedDocumentString(`
     mutation RevealPayload($user_id: ID!, $client_id: ID, $command_id: ID, $message_id: ID, $subject: RevealSubject!, $reason: String!) {
@@ -1509,6 +1567,10 @@ export const WatchWaitsDocument = new TypedDocumentString(`
       client_id: clientId
       command_id: commandId
       action
+      caller {
+        kind
+        name
+      }
       stage
       age_ms: ageMs
     }
@@ -1820,7 +1882,7 @@ fragment Window on BrowserWindow {
   reported_at: reportedAt
 }`) as unknown as TypedDocumentString<ListBrowserWindowsQuery, ListBrowserWindowsQueryVariables>;
 export const ListDeliveryCommandsDocument = new TypedDocumentString(`
-    query ListDeliveryCommands($user_id: ID, $client_id: ID, $stage: Stage, $outcome: Outcome, $node_id: ID, $action: String, $code: String, $client_type: ClientType, $labels: [String!], $admitted_after: DateTime, $admitted_before: DateTime, $order: CommandOrder! = KEY, $cursor: String, $limit: Int! = 100) {
+    query ListDeliveryCommands($user_id: ID, $client_id: ID, $stage: Stage, $outcome: Outcome, $outcomes: [Outcome!], $node_id: ID, $action: String, $code: String, $client_type: ClientType, $labels: [String!], $admitted_after: DateTime, $admitted_before: DateTime, $id_or_trace: ID, $caller: String, $caller_kind: CommandCallerKind, $order: CommandOrder! = KEY, $cursor: String, $limit: Int! = 100) {
   delivery {
     commands(
       filter: {
@@ -1828,6 +1890,7 @@ export const ListDeliveryCommandsDocument = new TypedDocumentString(`
         clientId: $client_id
         stage: $stage
         outcome: $outcome
+        outcomes: $outcomes
         nodeId: $node_id
         action: $action
         code: $code
@@ -1835,6 +1898,9 @@ export const ListDeliveryCommandsDocument = new TypedDocumentString(`
         labels: $labels
         admittedAfter: $admitted_after
         admittedBefore: $admitted_before
+        idOrTrace: $id_or_trace
+        caller: $caller
+        callerKind: $caller_kind
       }
       order: $order
       after: $cursor
@@ -1890,7 +1956,156 @@ fragment DeliveryStatusRecord on DeliveryRecord {
   code
   message
   reason
+  caller {
+    kind
+    name
+  }
 }`) as unknown as TypedDocumentString<ListDeliveryCommandsQuery, ListDeliveryCommandsQueryVariables>;
+export const GroupFailuresDocument = new TypedDocumentString(`
+    query GroupFailures($by: [FailureKey!]! = [ACTION, CODE], $user_id: ID, $client_id: ID, $outcomes: [Outcome!], $node_id: ID, $action: String, $code: String, $admitted_after: DateTime, $admitted_before: DateTime, $caller: String, $caller_kind: CommandCallerKind, $limit: Int! = 20) {
+  delivery {
+    failures(
+      filter: {
+        userId: $user_id
+        clientId: $client_id
+        outcomes: $outcomes
+        nodeId: $node_id
+        action: $action
+        code: $code
+        admittedAfter: $admitted_after
+        admittedBefore: $admitted_before
+        caller: $caller
+        callerKind: $caller_kind
+      }
+      by: $by
+      first: $limit
+    ) {
+      items: groups {
+        action
+        code
+        user_id: userId
+        client_id: clientId
+        node_id: nodeId
+        count
+        share
+        last {
+          ...DeliveryStatusRecord
+        }
+      }
+      group_count: groupCount
+      count
+      outcomes {
+        outcome
+        count
+      }
+      completeness {
+        ...Observed
+      }
+    }
+  }
+}
+    fragment Observed on Completeness {
+  complete
+  sources {
+    source
+    node_id: nodeId
+    complete
+    observed
+    limit
+    reason
+    as_of: asOf
+  }
+}
+fragment DeliveryStatusRecord on DeliveryRecord {
+  user_id: userId
+  client_id: clientId
+  command_id: commandId
+  action
+  client_type: clientType
+  scope_id: scopeId
+  stage
+  outcome
+  last_proven_stage: lastProvenStage
+  execution
+  attempts
+  admitted_at: admittedAt
+  queued_at: queuedAt
+  dispatched_at: dispatchedAt
+  acknowledged_at: acknowledgedAt
+  terminal_at: terminalAt
+  duration_ms: durationMs
+  deadline
+  node_id: nodeId
+  bound_instance_id: boundInstanceId
+  recovered_from_node_id: recoveredFromNodeId
+  cancel_requested_at: cancelRequestedAt
+  late_results: lateResults
+  first_late_at: firstLateAt
+  code
+  message
+  reason
+  caller {
+    kind
+    name
+  }
+}`) as unknown as TypedDocumentString<GroupFailuresQuery, GroupFailuresQueryVariables>;
+export const FindCommandsDocument = new TypedDocumentString(`
+    query FindCommands($id_or_trace: ID!, $cursor: String, $limit: Int! = 100) {
+  findCommands(idOrTrace: $id_or_trace, after: $cursor, first: $limit) {
+    items: nodes {
+      ...DeliveryStatusRecord
+    }
+    next_cursor: nextCursor
+    completeness {
+      ...Observed
+    }
+  }
+}
+    fragment Observed on Completeness {
+  complete
+  sources {
+    source
+    node_id: nodeId
+    complete
+    observed
+    limit
+    reason
+    as_of: asOf
+  }
+}
+fragment DeliveryStatusRecord on DeliveryRecord {
+  user_id: userId
+  client_id: clientId
+  command_id: commandId
+  action
+  client_type: clientType
+  scope_id: scopeId
+  stage
+  outcome
+  last_proven_stage: lastProvenStage
+  execution
+  attempts
+  admitted_at: admittedAt
+  queued_at: queuedAt
+  dispatched_at: dispatchedAt
+  acknowledged_at: acknowledgedAt
+  terminal_at: terminalAt
+  duration_ms: durationMs
+  deadline
+  node_id: nodeId
+  bound_instance_id: boundInstanceId
+  recovered_from_node_id: recoveredFromNodeId
+  cancel_requested_at: cancelRequestedAt
+  late_results: lateResults
+  first_late_at: firstLateAt
+  code
+  message
+  reason
+  caller {
+    kind
+    name
+  }
+}`) as unknown as TypedDocumentString<FindCommandsQuery, FindCommandsQueryVariables>;
 export const DisconnectClientDocument = new TypedDocumentString(`
     mutation DisconnectClient($user_id: ID!, $client_id: ID!, $reason: String) {
   disconnectClient(userId: $user_id, clientId: $client_id, reason: $reason) {
@@ -2034,13 +2249,15 @@ fragment MessageSummary on Message {
   }
 }`) as unknown as TypedDocumentString<ListMessagesQuery, ListMessagesQueryVariables>;
 export const ListPendingRpcsDocument = new TypedDocumentString(`
-    query ListPendingRpcs($user_id: ID, $client_id: ID, $node_id: ID, $caller_node_id: ID, $min_age_ms: Int, $check_instance: ID, $cursor: String, $limit: Int! = 100) {
+    query ListPendingRpcs($user_id: ID, $client_id: ID, $node_id: ID, $caller_node_id: ID, $caller: String, $caller_kind: CommandCallerKind, $min_age_ms: Int, $check_instance: ID, $cursor: String, $limit: Int! = 100) {
   pendingRpcs(
     filter: {
       userId: $user_id
       clientId: $client_id
       nodeId: $node_id
       callerNodeId: $caller_node_id
+      caller: $caller
+      callerKind: $caller_kind
       minAgeMs: $min_age_ms
       checkInstance: $check_instance
     }
@@ -2056,6 +2273,10 @@ export const ListPendingRpcsDocument = new TypedDocumentString(`
       wait_for: waitFor
       expected_instance_id: expectedInstanceId
       node_id: nodeId
+      caller {
+        kind
+        name
+      }
       caller_node_id: callerNodeId
       created_at: createdAt
       times_out_at: timesOutAt
@@ -2086,13 +2307,15 @@ export const ListPendingRpcsDocument = new TypedDocumentString(`
   }
 }`) as unknown as TypedDocumentString<ListPendingRpcsQuery, ListPendingRpcsQueryVariables>;
 export const CountPendingRpcsDocument = new TypedDocumentString(`
-    query CountPendingRpcs($user_id: ID, $client_id: ID, $node_id: ID, $caller_node_id: ID, $min_age_ms: Int) {
+    query CountPendingRpcs($user_id: ID, $client_id: ID, $node_id: ID, $caller_node_id: ID, $caller: String, $caller_kind: CommandCallerKind, $min_age_ms: Int) {
   pendingRpcCount(
     filter: {
       userId: $user_id
       clientId: $client_id
       nodeId: $node_id
       callerNodeId: $caller_node_id
+      caller: $caller
+      callerKind: $caller_kind
       minAgeMs: $min_age_ms
     }
   ) {

@@ -101,6 +101,7 @@ describe('the schema', () => {
       'contexts',
       'dedup',
       'delivery',
+      'findCommands',
       'flapping',
       'messages',
       'node',

@@ -10,7 +10,7 @@
  */
 const SENT: readonly string[] = [
   ...['ListConnections', 'ConnectionActions', 'DisconnectClient', 'ListDeliveryCommands'],
-  ...['ListPendingRpcs', 'CountPendingRpcs', 'UserSummary'],
+  ...['FindCommands', 'GroupFailures', 'ListPendingRpcs', 'CountPendingRpcs', 'UserSummary'],
   ...['ListStreams', 'ListMessages', 'ListContexts', 'ListBrowserWindows'],
 ];
 

@@ -56,11 +56,17 @@ function contextOf(io: Io, end: (exit: ExitCode) => void, words: readonly string
 
 const USER_FLAG = { userId: 'Only this user' };
 const CLIENT_FLAGS = { ...USER_FLAG, clientId: 'Only this client' };
-const WAIT_FLAGS = { ...CLIENT_FLAGS, older: 'Only waits older than this, such as 10s' };
+/** The flags that select callers. */
+const CALLER_FLAGS = {
+  caller: 'Only this caller: the name of an administrator, or the id of a user or a grant',
+  callerKind: { help: 'Only this kind of caller', values: wordsOf('CommandCallerKind') },
+};
+const WAIT_FLAGS = { ...CLIENT_FLAGS, ...CALLER_FLAGS, older: 'Only waits older than this, such as 10s' };
+const CURSOR_FLAG = { cursor: 'Where the page begins: next_cursor of the page before' };
 /** The flags of verbs that list rows in pages. */
 const PAGE_FLAGS: Readonly<Record<string, Flag>> = {
   limit: 'Most rows of a page, 1 to 1000 (default 100)',
-  cursor: 'Where the page begins: next_cursor of the page before',
+  ...CURSOR_FLAG,
   all: { help: 'All pages, one after the other', on: true },
 };
 const TIME_FLAGS = {
@@ -265,6 +271,7 @@ export const VERBS: readonly Verb[] = [
       stage: { help: 'Only this stage', values: wordsOf('Stage') },
       code: 'Only this code of an error, such as handler_failed',
       ...CLIENT_TYPE,
+      ...CALLER_FLAGS,
       label: { help: 'Only clients with this label, as key=value', many: true },
       nodeId: 'Only this node',
       ...TIME_FLAGS,
@@ -275,8 +282,40 @@ export const VERBS: readonly Verb[] = [
     load: async () => (await import('./run/calls.ts')).callsLs,
   },
   {
+    name: 'calls find',
+    brief: 'Find calls by their id, the last eight characters of it, or their trace id',
+    args: ['id'],
+    flags: CURSOR_FLAG,
+    examples: ['calls find 9f3c2b1a'],
+    load: async () => (await import('./run/calls.ts')).callsFind,
+  },
+  {
+    name: 'calls failures',
+    brief: 'Group calls that failed, the largest groups first',
+    flags: {
+      by: {
+        help: 'What they are grouped by, separated by commas (default action,code)',
+        values: wordsOf('FailureKey'),
+        many: true,
+      },
+      ...CLIENT_FLAGS,
+      action: 'Only this action',
+      code: 'Only this code of an error, such as handler_failed',
+      nodeId: 'Only this node',
+      ...CALLER_FLAGS,
+      outcome: {
+        help: 'Only these outcomes, separated by commas (default failed,expired,outcome_unknown)',
+        values: wordsOf('Outcome'),
+        many: true,
+      },
+      ...TIME_FLAGS,
+    },
+    examples: ['calls failures --by node --since 15m'],
+    load: async () => (await import('./run/calls.ts')).callsFailures,
+  },
+  {
     name: 'calls get',
-    brief: 'Show everything that is proven about a call',
+    brief: 'Show everything that is proven about a call, by its address, or by an id as for find',
     args: CALL_ADDRESS,
     load: async () => (await import('./run/calls.ts')).callsGet,
   },

@@ -170,7 +170,7 @@ function Top() {
       </p>
       <button class="goto" type="button" onClick={openPalette}>
         <Icon name="search" />
-        <span>{isAdmin.value ? 'Go to a user, client or command id' : 'Go to a page or client'}</span>
+        <span>{isAdmin.value ? 'Go to a user, client or command id' : 'Go to a client or command id'}</span>
         <kbd aria-hidden="true">Ctrl K</kbd>
       </button>
       <p class="live" role="status">

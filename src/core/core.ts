@@ -14,6 +14,7 @@ import { CommandEvents } from './commands/events.ts';
 import { createLinks } from './commands/link-session.ts';
 import { drainLinks, endWaits, handleNodeLoss, startLoops } from './commands/loops.ts';
 import { NodeQuestions } from './commands/nodes.ts';
+import { createLookup } from './commands/lookup.ts';
 import { createDeliveries } from './commands/operator.ts';
 import { createConnections } from './connections/connections.ts';
 import { createContexts } from './contexts/contexts.ts';
@@ -41,6 +42,7 @@ export type * from './actions/actions.ts';
 export type * from './calls/call.ts';
 export type * from './commands/link-queues.ts';
 export type * from './commands/link-session.ts';
+export type * from './commands/lookup.ts';
 export type * from './commands/operator.ts';
 export type * from './connections/connections.ts';
 export type * from './history/history.ts';
@@ -110,6 +112,8 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
     dedup: createDedup(deps),
     ingest: createIngest({ deps, keeper, projector: createProjector(deps) }),
     delivery: createDeliveries(deps, dispatcher),
+    /** Finds commands by an id or a trace, and groups failures. */
+    lookup: createLookup(deps),
     /** What the nodes counted and measured over time. */
     series: { read: series.read },
     links: createLinks({ deps, dispatcher, acts, retryQueue, isDraining, questions }),

@@ -269,6 +269,8 @@ export const SERIES_ANSWER_CHARS = 1024 * 1024;
 export const SHOWN_SCOPES = 20;
 
 // --- filters, samples and live feeds for operators -------------------------------------------------------------------
+/** How many groups of failures an answer shows, those with most failures. */
+export const SHOWN_FAILURES = { default: 20, min: 1, max: 100 } as const;
 /** The most labels that a filter may name, and the most characters of one, `key=value`. */
 export const LABELS_PER_FILTER = 8;
 export const LABEL_MAX_CHARS = 256;

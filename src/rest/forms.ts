@@ -16,6 +16,7 @@ import {
   STREAM_SUFFIX_SEGMENTS,
   TITLE_MAX_CHARS,
   TRACE_MAX_CHARS,
+  USER_GIVEN_CHARS,
   USER_MAX_CHARS,
 } from '../core/limits.ts';
 import { RESERVED_EVENTS, RESERVED_PREFIX } from '../core/sites/site-policy.ts';
@@ -137,6 +138,10 @@ const FORMS: Readonly<Record<string, Form>> = {
   names: { ...EVENT, list: SITE_LIST },
   traceId: TRACE,
   parentSpanId: TRACE,
+  idOrTrace: TRACE,
+  caller: { schema: { type: 'string', minLength: 1, maxLength: USER_GIVEN_CHARS, pattern: '^[^\\u0000]*$' } },
+  outcomes: { list: { minItems: 1 } },
+  by: { list: { minItems: 1 } },
   after: CURSOR,
   stream: STREAM_KEY,
   prefix: STREAM_PREFIX,

@@ -11,7 +11,7 @@ import { silentLog } from '../../src/core/ports.ts';
 import { silentMetrics, type Metrics } from '../../src/core/metrics.ts';
 import { type ShareBounds, createShares } from '../../src/core/shares/shares.ts';
 import { createCrypto } from '../../src/platform/system.ts';
-import { admission, BOUND, ending } from '../contract/kit/bench.ts';
+import { CALLER, admission, BOUND, ending } from '../contract/kit/bench.ts';
 import { FakeClock } from '../kit/clock.ts';
 
 const { sha256 } = createCrypto('test');
@@ -166,7 +166,7 @@ describe('records of ended commands', () => {
     expect(await relay.commands.mark(relay.key('mallory', 'm0'))).toEqual(mark);
     expect(await relay.commands.mark(relay.key('mallory', 'm9'))).toBeNull();
     expect(await relay.commands.mark(relay.key('alice', 'm0'))).toBeNull();
-    const waiter = { rpcId: 'r', callerNodeId: 'n1', waitFor: 'completed', withinMs: null } as const;
+    const waiter = { rpcId: 'r', caller: CALLER, callerNodeId: 'n1', waitFor: 'completed', withinMs: null } as const;
     expect(await relay.backend.waiters.attach(relay.key('mallory', 'm0'), waiter)).toEqual({ kind: 'ended', mark });
     expect([await relay.gaps('alice'), await relay.gaps('mallory'), await relay.gaps(null)]).toEqual([
       [],

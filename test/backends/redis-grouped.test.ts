@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { QUEUE_PER_CLIENT } from '../../src/core/limits.ts';
 import { encodeRequest, encodeCommand } from '../../src/backends/redis/commands/record.ts';
-import { admission, ALICE, BOUND, ending, keyFor, openNode, read } from '../contract/kit/bench.ts';
+import { CALLER, admission, ALICE, BOUND, ending, keyFor, openNode, read } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 
 const TAB = { userId: 'alice', clientId: 'other' };
@@ -18,7 +18,7 @@ type Act = (bench: RedisBench) => unknown;
 const WAVES: readonly (readonly Act[])[] = [
   IDS.map((id) => ({ backend }) => {
     const waitFor = id === 'c3' ? 'acknowledged' : 'completed';
-    const waiter = { rpcId: `rpc-${id}`, callerNodeId: 'n1', waitFor, withinMs: null } as const;
+    const waiter = { rpcId: `rpc-${id}`, caller: CALLER, callerNodeId: 'n1', waitFor, withinMs: null } as const;
     return backend.commands.admit(admission(id, { ...clientOf(id), waiter }));
   }),
   [
@@ -86,7 +86,9 @@ describe('acts that travel in one call', () => {
     const { commands } = bench.backend;
     await commands.rebind(ALICE, BOUND, 'up');
     const waiter = (id: string, waitFor: 'acknowledged' | 'completed') =>
-      commands.admit(admission('c0', { waiter: { rpcId: id, callerNodeId: 'n1', waitFor, withinMs: null } }));
+      commands.admit(
+        admission('c0', { waiter: { rpcId: id, caller: CALLER, callerNodeId: 'n1', waitFor, withinMs: null } }),
+      );
     await waiter('first', 'acknowledged');
     await node.take();
     await Promise.all([

@@ -1,15 +1,14 @@
 /** Tests two nodes over one Redis: what they post to each other's mailboxes. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Client } from '../../src/backends/redis/types.ts';
-import type { MailboxRow } from '../../src/core/commands/stores.ts';
+import { ANY_WAIT, type MailboxRow } from '../../src/core/commands/stores.ts';
 import { toJson } from '../../src/core/json.ts';
-import { admission, ALICE, ending, keyFor } from '../contract/kit/bench.ts';
+import { CALLER, admission, ALICE, ending, keyFor } from '../contract/kit/bench.ts';
 import { systemClock } from '../../src/platform/system.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { beats, LEASE, TestNode, REPORT } from './kit/test-node.ts';
 
-const WAIT = { waitFor: 'completed', withinMs: null } as const;
-const ALL = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
+const WAIT = { caller: CALLER, waitFor: 'completed', withinMs: null } as const;
 
 describe('two nodes over one Redis', () => {
   const benches: RedisBench[] = [];
@@ -25,7 +24,7 @@ describe('two nodes over one Redis', () => {
   const bind = (node: TestNode, epoch = 1) =>
     node.bench.backend.commands.rebind(ALICE, { nodeId: node.id, instanceId: 'i1', epoch }, 'up');
   const waits = async ({ bench }: TestNode): Promise<string[]> =>
-    (await bench.backend.waiters.list(ALL, { first: 10, after: null })).rows.map(({ row }) => row.waiter.rpcId);
+    (await bench.backend.waiters.list(ANY_WAIT, { first: 10, after: null })).rows.map(({ row }) => row.waiter.rpcId);
 
   it('reach each other: a command for a link of one node, and its reply for a caller of the other, unchanged', async () => {
     const { a, b } = await two();

@@ -5,12 +5,12 @@ import type { Store } from '../../src/backends/redis/store.ts';
 import type { CommandStore } from '../../src/core/commands/stores.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { toJson } from '../../src/core/json.ts';
-import { admission, ALICE, BOUND, ending, keyFor, openNode, read } from '../contract/kit/bench.ts';
+import { CALLER, admission, ALICE, BOUND, ending, keyFor, openNode, read } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 
 const PAYLOAD = toJson({ secret: 'only-in-the-result' });
 const waiter = (rpcId: string, callerNodeId: string) =>
-  ({ rpcId, callerNodeId, waitFor: 'completed', withinMs: null }) as const;
+  ({ rpcId, caller: CALLER, callerNodeId, waitFor: 'completed', withinMs: null }) as const;
 
 describe('the reply to a caller on the node that recorded the end', () => {
   let bench: RedisBench;

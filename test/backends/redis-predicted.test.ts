@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { createHeldCommands, heldCommand } from '../../src/backends/redis/commands/held.ts';
 import { toJson } from '../../src/core/json.ts';
 import { DEDUP_TTL_MS } from '../../src/core/limits.ts';
-import { admission, ALICE, BOUND, ending, keyFor, openNode, read } from '../contract/kit/bench.ts';
+import { CALLER, admission, ALICE, BOUND, ending, keyFor, openNode, read } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 
 async function opened(): Promise<RedisBench> {
@@ -57,7 +57,7 @@ describe('a record that the relay keeps', () => {
     expect((await read(bench, 'cancelled')).cancelRequestedAt).toBe(bench.now());
 
     await commands.dispatch(keyFor('waited'), BOUND);
-    const wait = { rpcId: 'more', callerNodeId: 'n2', waitFor: 'completed', withinMs: null } as const;
+    const wait = { rpcId: 'more', caller: CALLER, callerNodeId: 'n2', waitFor: 'completed', withinMs: null } as const;
     await other.backend.waiters.attach(keyFor('waited'), wait);
     expect(await commands.finish(keyFor('waited'), ending())).toMatchObject({ kind: 'finished' });
     const client = bench.store.key(0, 'client', bench.store.hash('alice', 'tab'));

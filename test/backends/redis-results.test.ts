@@ -2,11 +2,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { TERMINAL_MS } from '../../src/core/limits.ts';
 import { toJson } from '../../src/core/json.ts';
-import { admission, ALICE, BOUND, dispatched, ending, keyFor } from '../contract/kit/bench.ts';
+import { CALLER, admission, ALICE, BOUND, dispatched, ending, keyFor } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 
 const RETENTION_MS = 4_000;
-const WAIT = { rpcId: 'again', callerNodeId: 'n1', waitFor: 'completed', withinMs: null } as const;
+const WAIT = { rpcId: 'again', caller: CALLER, callerNodeId: 'n1', waitFor: 'completed', withinMs: null } as const;
 
 describe('results over Redis', () => {
   let bench: RedisBench;

@@ -64,7 +64,7 @@ describe('scans over Redis', () => {
         const named = seen.filter(({ name }) => name.startsWith('inspector-'));
         expect(named.length).toBeGreaterThan(2);
         for (const { name, args } of named) expect(Number(name === 'inspector-names' ? args[6] : args[0])).toBe(NAMES);
-        const rows = reads.map(({ args }) => (args.length - 2 - Number(args[1])) / 3);
+        const rows = reads.map(({ args }) => (args.length - 3 - Number(args[1]) - Number(args[2])) / 3);
         expect(rows.reduce((sum, one) => sum + one, 0)).toBe(3 * NAMES);
         expect(Math.max(...rows)).toBeLessThanOrEqual(READ_BATCH);
         expect(running.most).toBe(1);
@@ -132,11 +132,11 @@ describe('scans over Redis', () => {
       const names = Array.from({ length: 4 * MAX_ROWS }, (_, i) => name(i));
       const before = bench.store.roundTrips;
       await Promise.all(
-        Array.from({ length: 4 }, () => bench.store.act(0, 'commands-read', [null, 0, ...names.flat()])),
+        Array.from({ length: 4 }, () => bench.store.act(0, 'commands-read', [null, 0, 0, ...names.flat()])),
       );
       expect(bench.store.roundTrips - before).toBe(4);
       const few = bench.store.roundTrips;
-      await Promise.all(Array.from({ length: 4 }, () => bench.store.act(0, 'commands-read', [null, 0, ...name(0)])));
+      await Promise.all(Array.from({ length: 4 }, () => bench.store.act(0, 'commands-read', [null, 0, 0, ...name(0)])));
       expect(bench.store.roundTrips - few).toBe(1);
       const alone = bench.store.roundTrips;
       await Promise.all(Array.from({ length: 3 }, () => bench.store.act(0, 'history-sweep', [1000, 1])));

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Connection, ConnectRequest } from '../../src/core/connections/connection.ts';
 import { toJson } from '../../src/core/json.ts';
 import { NODE_LEASE_MS } from '../../src/core/limits.ts';
-import { admission, ALICE, keyFor, kinds, openNode } from '../contract/kit/bench.ts';
+import { CALLER, admission, ALICE, keyFor, kinds, openNode } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { advertisement } from '../kit/core.ts';
 
@@ -66,7 +66,8 @@ describe('an admission that rests on a connection seen earlier', () => {
   it('is compared in the call that admits, without a read before, if the calling node waits', async () => {
     await openNode(other, 'n2');
     const seen = await see();
-    const waiter = (rpcId: string) => ({ rpcId, callerNodeId: 'n2', waitFor: 'completed', withinMs: null }) as const;
+    const waiter = (rpcId: string) =>
+      ({ rpcId, caller: CALLER, callerNodeId: 'n2', waitFor: 'completed', withinMs: null }) as const;
     const admitOf = async (commandId: string) =>
       (await other.backend.commands.admit(admission(commandId, { seen, waiter: waiter(commandId) }))).kind;
     // The first ones open the stream of the client, and read the epoch of the client's node.

@@ -5,11 +5,11 @@ import type { Store } from '../../src/backends/redis/store.ts';
 import { createRedisWaiters } from '../../src/backends/redis/waiters.ts';
 import type { Backend } from '../../src/core/backend.ts';
 import { CallboardError } from '../../src/core/errors.ts';
-import { admission, ALICE, BOUND, ending, keyFor, openNode, read } from '../contract/kit/bench.ts';
+import { CALLER, admission, ALICE, BOUND, ending, keyFor, openNode, read } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench, type RedisBenchOptions } from '../contract/kit/redis-bench.ts';
 
 const KEY = keyFor('c1');
-const WAIT = { rpcId: 'more', callerNodeId: 'n1', waitFor: 'completed', withinMs: null } as const;
+const WAIT = { rpcId: 'more', caller: CALLER, callerNodeId: 'n1', waitFor: 'completed', withinMs: null } as const;
 
 type Ports = Pick<Backend, 'commands' | 'waiters'>;
 type Act = (ports: Ports) => unknown;

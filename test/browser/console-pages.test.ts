@@ -92,8 +92,8 @@ function operationsOf(request: Request): readonly string[] {
  * send. What is not on the screen is not requested. `COMMAND` is replaced by the id of a call.
  */
 const PAGES: readonly (readonly [path: string, heading: string, text: string, operations: string])[] = [
-  ['', 'Overview', 'How calls ended', 'Overview OverviewSeries'],
-  ['calls', 'Calls', 'notes.fail', 'Calls CallEvents'],
+  ['', 'Overview', 'How calls ended', 'Overview OverviewSeries Failures'],
+  ['calls', 'Calls', 'notes.fail', 'Calls CallEvents Failures'],
   ['calls/alice/kiosk-1/COMMAND', 'notes.add', 'What is proven', 'CallPage'],
   ['waits', 'Waits', 'No caller waits', 'Waits CallEvents'],
   ['clients', 'Clients', 'kiosk-1', 'Clients ClientChanges'],

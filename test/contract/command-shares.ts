@@ -8,7 +8,7 @@ import type { AdmitRequest } from '../../src/core/commands/stores.ts';
 import { toJson, type JsonText } from '../../src/core/json.ts';
 import { TERMINAL_MS } from '../../src/core/limits.ts';
 import { shareBounds, type GivenBounds, type ShareBounds, type ShareName } from '../../src/core/shares/shares.ts';
-import { admission, ALICE, BOUND, ending, keyFor, openNode, type Bench } from './kit/bench.ts';
+import { CALLER, admission, ALICE, BOUND, ending, keyFor, openNode, type Bench } from './kit/bench.ts';
 
 /** A bench, and how much of a share all users hold together. */
 export type SharesBench = Bench & { used(share: ShareName): Promise<number> | number };
@@ -162,7 +162,13 @@ export function commandShares(name: string, make: MakeSharesBench, { runs }: { r
       const { take } = await openNode(bench, 'n2');
       await commands.rebind(ALICE, BOUND, 'up');
       for (const id of ['c1', 'c2']) {
-        const waiter = { rpcId: `rpc-${id}`, callerNodeId: 'n2', waitFor: 'completed', withinMs: null } as const;
+        const waiter = {
+          rpcId: `rpc-${id}`,
+          caller: CALLER,
+          callerNodeId: 'n2',
+          waitFor: 'completed',
+          withinMs: null,
+        } as const;
         await commands.admit(admission(id, { waiter }));
         await commands.dispatch(keyFor(id), BOUND);
         const finished = await commands.finish(keyFor(id), ending({ payload: text(20_000) }));

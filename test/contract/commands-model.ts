@@ -1,9 +1,19 @@
 /** Compares any CommandStore with a simple model, over random sequences of acts. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ANY_COMMAND, type MailboxRow } from '../../src/core/commands/stores.ts';
+import { ANY_WAIT, ANY_COMMAND, type MailboxRow } from '../../src/core/commands/stores.ts';
 import type { Outcome } from '../../src/core/commands/command.ts';
-import { admission, ALICE, countWaits, ending, keyFor, openNode, type Bench, type MakeBench } from './kit/bench.ts';
+import {
+  CALLER,
+  admission,
+  ALICE,
+  countWaits,
+  ending,
+  keyFor,
+  openNode,
+  type Bench,
+  type MakeBench,
+} from './kit/bench.ts';
 
 type Step =
   | { readonly do: 'admit'; readonly id: string; readonly connect: number; readonly named: string | null }
@@ -58,7 +68,7 @@ async function play(bench: Bench, see: Observer, move: Step): Promise<void> {
       return void (await commands.rebind(ALICE, see.binding, 'down'));
     case 'admit': {
       const rpcId = `r${see.rpc++}`;
-      const waiter = { rpcId, callerNodeId: 'n1', waitFor: 'completed', withinMs: null } as const;
+      const waiter = { rpcId, caller: CALLER, callerNodeId: 'n1', waitFor: 'completed', withinMs: null } as const;
       const request = admission(move.id, {
         connectWithinMs: move.connect,
         namedInstanceId: move.named,
@@ -122,12 +132,11 @@ async function judge(bench: Bench, see: Observer, rows: readonly MailboxRow[]): 
     expect(see.waiting.delete(rpcId)).toBe(true);
     expect(command.outcome).toBe(see.outcomes.get(command.commandId));
   }
-  const filter = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
-  expect(await countWaits(bench.backend.waiters, filter)).toEqual({ count: see.waiting.size, complete: true });
+  expect(await countWaits(bench.backend.waiters, ANY_WAIT)).toEqual({ count: see.waiting.size, complete: true });
   await observe(bench, see, live);
   // Checks that there are as many reservations as live commands. A limit of that number admits no other command. A
   // limit of one more does.
-  const waiter = { rpcId: 'probe', callerNodeId: 'n1', waitFor: 'admitted', withinMs: null } as const;
+  const waiter = { rpcId: 'probe', caller: CALLER, callerNodeId: 'n1', waitFor: 'admitted', withinMs: null } as const;
   const probe = { clientId: 'probe', connectWithinMs: 1, waiter };
   const commandId = `probe${see.rpc++}`;
   const { commands } = bench.backend;

@@ -21,7 +21,7 @@ import { silentLog } from '../../src/core/ports.ts';
 import { createShares, SHARE_BOUNDS, type ShareBounds } from '../../src/core/shares/shares.ts';
 import { createCrypto } from '../../src/platform/system.ts';
 import { FakeClock } from '../kit/clock.ts';
-import { admission, ending, keyFor, openNode, type Bench } from './kit/bench.ts';
+import { CALLER, admission, ending, keyFor, openNode, type Bench } from './kit/bench.ts';
 import { newMessage } from './kit/history-model.ts';
 import { redisBench, type RedisBenchOptions } from './kit/redis-bench.ts';
 
@@ -117,7 +117,7 @@ function admitting(given: Value<typeof admit>, state: State): Act {
     params,
     kept: { payload: params, spill: null },
     connectWithinMs: given.connect,
-    waiter: { rpcId: `r${number}`, callerNodeId: given.node, waitFor: given.waitFor, withinMs: null },
+    waiter: { rpcId: `r${number}`, caller: CALLER, callerNodeId: given.node, waitFor: given.waitFor, withinMs: null },
     claim: given.claim && binding?.nodeId === given.node ? { binding, attempt: `x${number}` } : null,
   });
   const key = keyOf(given.client, request.commandId);
@@ -154,7 +154,13 @@ function changing({ act, ...given }: Value<typeof onCommand>, state: State): Act
   const { instance: instanceId } = given;
   const payload = toJson({ n: number % 3 });
   const error = { code: 'handler_failed', message: 'no' };
-  const waiter = { rpcId: `w${number}`, callerNodeId: given.node, waitFor: given.waitFor, withinMs: 5_000 } as const;
+  const waiter = {
+    rpcId: `w${number}`,
+    caller: CALLER,
+    callerNodeId: given.node,
+    waitFor: given.waitFor,
+    withinMs: 5_000,
+  } as const;
   const over = state.waits[number % Math.max(1, state.waits.length)];
   if (act === 'attach') state.waits.push({ key, rpcId: waiter.rpcId, nodeId: given.node });
   const again = state.attempts.get(commandKeyText(key)) ?? { binding, attempt: `x${number}` };

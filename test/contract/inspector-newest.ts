@@ -120,6 +120,54 @@ export function newestContract(name: string, make: MakeBench): void {
       expect(byKey.rows.map(({ row }) => [row.commandId, row.clientType])).toEqual([['failed', 'browser']]);
     });
 
+    it('are found by their id, by an end of it with eight characters, and by their trace, in either order', async () => {
+      await admit('first-12345678', { traceId: 'trace-of-both' });
+      await admit('12345678', { ...BOB, scopeId: 'bob', traceId: 'trace-of-both' });
+      await admit('second-12345678', { traceId: null });
+      await bench.backend.commands.settle(keyFor('second-12345678'), { kind: 'cancel', reason: null, by: 'test' });
+      const byKey = async (idOrTrace: string): Promise<string[]> => {
+        const filter = { ...ANY_COMMAND, idOrTrace };
+        const { rows } = await bench.backend.inspector.list(filter, { first: 10, after: null });
+        return rows.map(({ row }) => row.commandId).sort();
+      };
+      for (const [idOrTrace, ids] of [
+        ['12345678', ['second-12345678', '12345678', 'first-12345678']],
+        ['t-12345678', ['first-12345678']],
+        ['second-12345678', ['second-12345678']],
+        ['trace-of-both', ['12345678', 'first-12345678']],
+        ['2345678', []],
+        ['race-of-both', []],
+        ['first-1234567', []],
+      ] as const) {
+        expect([idOrTrace, await listed({ idOrTrace })]).toEqual([idOrTrace, ids]);
+        expect([idOrTrace, await byKey(idOrTrace)]).toEqual([idOrTrace, [...ids].sort()]);
+      }
+      expect(await listed({ idOrTrace: '12345678', userId: 'bob' })).toEqual(['12345678']);
+    });
+
+    it('are narrowed by several outcomes and by their caller', async () => {
+      await dispatched(bench, 'completed');
+      await bench.backend.commands.finish(keyFor('completed'), ending());
+      await bench.advance(1);
+      await admit('cancelled', { caller: { kind: 'admin', name: 'ops' } });
+      await bench.backend.commands.settle(keyFor('cancelled'), { kind: 'cancel', reason: null, by: 'test' });
+      await admit('live', { caller: { kind: 'grant', name: 'ops' } });
+      expect(await listed({ outcomes: ['completed', 'cancelled'] })).toEqual(['cancelled', 'completed']);
+      expect(await listed({ outcomes: ['failed', 'completed'] })).toEqual(['completed']);
+      expect(await listed({ outcomes: ['failed'] })).toEqual([]);
+      expect(await listed({ outcomes: ['cancelled'], action: 'other' })).toEqual([]);
+      expect(await listed({ caller: 'ops' })).toEqual(['live', 'cancelled']);
+      expect(await listed({ caller: 'ops', callerKind: 'admin' })).toEqual(['cancelled']);
+      expect(await listed({ callerKind: 'user' })).toEqual(['completed']);
+      expect(await listed({ caller: 'op' })).toEqual([]);
+    });
+
+    it('fill a page with as many rows as may be read', async () => {
+      for (const id of ['c1', 'c2', 'c3']) await admit(id);
+      const { rows, next, cut } = await page({}, SCAN_BUDGET, null);
+      expect([rows.length, next, cut ?? false]).toEqual([3, null, false]);
+    });
+
     it('are narrowed by the labels that their client’s connection has now', async () => {
       const hello = { instanceId: 'i1', nodeId: 'n1', clientType: 'browser', host: false, actions: [] } as const;
       await bench.backend.connections.connect({
@@ -164,6 +212,8 @@ export function newestContract(name: string, make: MakeBench): void {
       ]);
       const whole = await page({}, 5, null);
       expect([whole.rows.length, whole.cut ?? false]).toEqual([5, false]);
+      const most = await page({}, SCAN_BUDGET, null);
+      expect([most.rows.length, most.next === null]).toEqual([SCAN_BUDGET, false]);
     });
   });
 }

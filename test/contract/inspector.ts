@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type AdmitRequest, ANY_COMMAND, type DeliveryFilter } from '../../src/core/commands/stores.ts';
+import { ANY_WAIT, type AdmitRequest, ANY_COMMAND, type DeliveryFilter } from '../../src/core/commands/stores.ts';
 import { toJson } from '../../src/core/json.ts';
 import { DELIVERY_SAMPLE, SCOPE_HOLDERS, TERMINAL_MS } from '../../src/core/limits.ts';
 import { comparePositions, type Position } from '../../src/core/page.ts';
@@ -292,8 +292,7 @@ export function inspectorContract(name: string, make: MakeBench): void {
       await node.take();
       const { commands, nodes, waiters } = bench.backend;
       const keys = [keyFor('c1'), keyFor('c2'), { ...BOB, commandId: 'c3' }];
-      const everyone = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
-      const state = async () => [await commands.get(keys), await nodes.due(10), await countWaits(waiters, everyone)];
+      const state = async () => [await commands.get(keys), await nodes.due(10), await countWaits(waiters, ANY_WAIT)];
       const before = await state();
       const looks = async () => [await summary(), await scopes(), await listed(), await listed({ stage: 'queued' })];
       const seen = await looks();

@@ -2,8 +2,9 @@
  * Defines the contract tests of the port WaiterStore, which keeps the waits of callers. Every backend must pass them.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { WaiterFilter } from '../../src/core/commands/stores.ts';
+import { ANY_WAIT, type WaiterFilter } from '../../src/core/commands/stores.ts';
 import {
+  CALLER,
   countWaits,
   admission,
   ALICE,
@@ -16,8 +17,6 @@ import {
   type MakeBench,
 } from './kit/bench.ts';
 
-const ALL: WaiterFilter = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
-
 /** Defines the tests that every WaiterStore must pass. */
 export function waiterContract(name: string, make: MakeBench): void {
   describe(`waiters on ${name}`, () => {
@@ -28,9 +27,9 @@ export function waiterContract(name: string, make: MakeBench): void {
     });
     afterEach(() => bench.close());
     const wait = (rpcId: string, over = {}) =>
-      ({ rpcId, callerNodeId: 'n1', waitFor: 'completed', withinMs: null, ...over }) as const;
+      ({ rpcId, caller: CALLER, callerNodeId: 'n1', waitFor: 'completed', withinMs: null, ...over }) as const;
     const listed = async (filter: Partial<WaiterFilter> = {}) =>
-      (await bench.backend.waiters.list({ ...ALL, ...filter }, { first: 100, after: null })).rows.map(
+      (await bench.backend.waiters.list({ ...ANY_WAIT, ...filter }, { first: 100, after: null })).rows.map(
         ({ row }) => row.waiter.rpcId,
       );
 
@@ -80,11 +79,18 @@ export function waiterContract(name: string, make: MakeBench): void {
       expect(await listed({ clientId: 'tab', callerNodeId: 'n2' })).toEqual(['rpc-c2']);
       expect(await listed({ nodeId: 'n1' })).toEqual(['rpc-c1', 'rpc-c2']);
       expect(await listed({ minAgeMs: 1_000 })).toEqual(['rpc-c1']);
-      expect(await countWaits(bench.backend.waiters, { ...ALL, userId: 'alice' })).toEqual({
+      const ops = { kind: 'admin', name: 'ops' } as const;
+      await bench.backend.waiters.attach(keyFor('c1'), wait('of-ops', { caller: ops }));
+      expect(await listed({ caller: 'ops' })).toEqual(['of-ops']);
+      expect(await listed({ caller: 'alice' })).toEqual(['rpc-c1', 'rpc-c2', 'rpc-c3']);
+      expect(await listed({ callerKind: 'admin' })).toEqual(['of-ops']);
+      expect(await listed({ caller: 'ops', callerKind: 'user' })).toEqual([]);
+      await bench.backend.waiters.remove(keyFor('c1'), 'of-ops');
+      expect(await countWaits(bench.backend.waiters, { ...ANY_WAIT, userId: 'alice' })).toEqual({
         count: 2,
         complete: true,
       });
-      expect(await bench.backend.waiters.countByNode(ALL)).toEqual({
+      expect(await bench.backend.waiters.countByNode(ANY_WAIT)).toEqual({
         complete: true,
         counts: new Map([
           ['n1', 2],
@@ -95,11 +101,11 @@ export function waiterContract(name: string, make: MakeBench): void {
 
     it('pages without repeating or losing a wait that exists throughout the paging', async () => {
       for (let i = 0; i < 10; i++) await bench.backend.commands.admit(admission(`c${i}`));
-      const first = await bench.backend.waiters.list(ALL, { first: 4, after: null });
+      const first = await bench.backend.waiters.list(ANY_WAIT, { first: 4, after: null });
       await bench.backend.waiters.remove(keyFor('c1'), 'rpc-c1');
       await bench.backend.waiters.remove(keyFor('c5'), 'rpc-c5');
       await bench.backend.commands.admit(admission('c10'));
-      const rest = await bench.backend.waiters.list(ALL, { first: 100, after: first.next });
+      const rest = await bench.backend.waiters.list(ANY_WAIT, { first: 100, after: first.next });
       const ids = [...first.rows, ...rest.rows].map(({ row }) => row.waiter.commandId);
       expect(ids).toEqual(['c0', 'c1', 'c2', 'c3', 'c4', 'c6', 'c7', 'c8', 'c9', 'c10']);
       expect(rest.next).toBe(null);
@@ -110,7 +116,7 @@ export function waiterContract(name: string, make: MakeBench): void {
       const [nobody, alice] = await bench.backend.waiters.ofUsers(['nobody', 'alice'], 2);
       expect([nobody?.total, alice?.total, alice?.scan.rows.length]).toEqual([0, 3, 2]);
       expect(alice?.scan).toEqual(
-        await bench.backend.waiters.list({ ...ALL, userId: 'alice' }, { first: 2, after: null }),
+        await bench.backend.waiters.list({ ...ANY_WAIT, userId: 'alice' }, { first: 2, after: null }),
       );
       const [client] = await bench.backend.waiters.ofClients([ALICE], 10);
       expect(client?.scan.rows.map(({ row }) => row.waiter.commandId)).toEqual(['c1', 'c2', 'c3']);
@@ -125,7 +131,7 @@ export function waiterContract(name: string, make: MakeBench): void {
       await node.take();
       const before = await bench.backend.commands.get([keyFor('c1')]);
       await listed();
-      await countWaits(bench.backend.waiters, ALL);
+      await countWaits(bench.backend.waiters, ANY_WAIT);
       expect(await bench.backend.commands.get([keyFor('c1')])).toEqual(before);
       expect(await node.take()).toEqual([]);
     });

@@ -7,6 +7,7 @@ import { toJson } from '../../src/core/json.ts';
 import { NODE_LEASE_MS } from '../../src/core/limits.ts';
 import type { Log } from '../../src/core/ports.ts';
 import { createShares, shareBounds } from '../../src/core/shares/shares.ts';
+import { CALLER } from '../contract/kit/bench.ts';
 import { settle } from '../kit/clock.ts';
 import { admin, connect, testCore, user, type TestClient, type TestCore } from '../kit/core.ts';
 
@@ -209,7 +210,7 @@ describe('capacity scopes', () => {
 
   it('that the policy does not know have no limit', async () => {
     await using relay = await testCore({ policy: compilePolicy({ rules: [], scopes: [], userCapacity: 3 }) });
-    const waiter = { rpcId: 'r', callerNodeId: 'n1', waitFor: 'completed', withinMs: null } as const;
+    const waiter = { rpcId: 'r', caller: CALLER, callerNodeId: 'n1', waitFor: 'completed', withinMs: null } as const;
     const asked = { chosenId: true, action: 'open', digest: 'd', scopeLimit: 5, memberLimit: null, params: null };
     const command = { ...asked, clientType: null, namedInstanceId: null };
     const traced = {

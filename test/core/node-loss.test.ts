@@ -1,13 +1,12 @@
 /** Tests a node that was fenced, or whose store lost confirmed data. */
 import { describe, expect, it } from 'vitest';
 import type { Backend } from '../../src/core/backend.ts';
-import type { FinishResult, NodeListener } from '../../src/core/commands/stores.ts';
+import { ANY_WAIT, type FinishResult, type NodeListener } from '../../src/core/commands/stores.ts';
 import { connect, testCore, user, type TestClient, type TestCore } from '../kit/core.ts';
 import { settle } from '../kit/clock.ts';
 
 const alice = user('alice');
 const CALL = { userId: 'alice', clientId: 'tab', action: 'open', params: null } as const;
-const ALL = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
 
 type Losing = TestCore & AsyncDisposable & { readonly lose: NodeListener['lost'] };
 
@@ -36,7 +35,7 @@ async function losingCore(
 
 /** Removes the node's waits, as a reaper does. */
 async function reapWaits({ backend }: Losing): Promise<void> {
-  const { rows } = await backend.waiters.list(ALL, { first: 100, after: null });
+  const { rows } = await backend.waiters.list(ANY_WAIT, { first: 100, after: null });
   for (const { row } of rows) await backend.waiters.remove(row.waiter, row.waiter.rpcId);
 }
 
@@ -78,7 +77,7 @@ describe('a node that was fenced', () => {
     await test.clock.advance(2_000);
     await reapWaits(test);
     await test.lose('fenced');
-    const { rows } = await test.backend.waiters.list(ALL, { first: 10, after: null });
+    const { rows } = await test.backend.waiters.list(ANY_WAIT, { first: 10, after: null });
     const left = rows.map(({ row }) => row.waiter.timesOutAt - test.clock.now()).sort((a, b) => a - b);
     expect(left).toEqual([3_000, 28_000]);
     await test.clock.advance(3_000);

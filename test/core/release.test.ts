@@ -1,13 +1,13 @@
 /** Tests that a node which closes answers the callers that wait on it. */
 import { describe, expect, it } from 'vitest';
 import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
+import { ANY_WAIT } from '../../src/core/commands/stores.ts';
 import { RELEASE_MS } from '../../src/core/limits.ts';
 import { settle } from '../kit/clock.ts';
 import { connect, testCore, user, type TestCore } from '../kit/core.ts';
 
 const alice = user('alice');
 const CALL = { userId: 'alice', clientId: 'tab', action: 'open', params: null } as const;
-const ALL = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
 const KEY = { userId: 'alice', clientId: 'tab', commandId: 'c1' };
 
 /** Opens a core that closes as a node of a shared deployment does. */
@@ -21,7 +21,7 @@ function sharedCore(over: (backend: MemoryBackend) => Partial<MemoryBackend> = (
 }
 
 async function waitsOf({ backend }: TestCore): Promise<number> {
-  return (await backend.waiters.list(ALL, { first: 100, after: null })).rows.length;
+  return (await backend.waiters.list(ANY_WAIT, { first: 100, after: null })).rows.length;
 }
 
 describe('a node that closes over a shared store', () => {
@@ -51,7 +51,7 @@ describe('a node that closes over a shared store', () => {
     const client = await connect(test.core, alice);
     const call = test.core.rpc.invoke(alice, CALL);
     await settle();
-    const { rows } = await test.backend.waiters.list(ALL, { first: 100, after: null });
+    const { rows } = await test.backend.waiters.list(ANY_WAIT, { first: 100, after: null });
     for (const { row } of rows) await test.backend.waiters.remove(row.waiter, row.waiter.rpcId);
     await client.result(client.last);
     await test.core.close();

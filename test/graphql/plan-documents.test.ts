@@ -52,6 +52,7 @@ const known: Record<string, unknown> = {
   user_id: 'alice',
   client_id: 'tab',
   command_id: 'k1',
+  id_or_trace: 'k1',
   action: 'open',
   stream: 'alice/clients/tab',
   limit: 2,

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { compilePolicy } from '../../src/core/auth/policy.ts';
 import type { Backend } from '../../src/core/backend.ts';
-import { ANY_COMMAND } from '../../src/core/commands/stores.ts';
+import { ANY_COMMAND, ANY_WAIT } from '../../src/core/commands/stores.ts';
 import type { MaybePromise } from '../../src/core/maybe-promise.ts';
 import type { Scan } from '../../src/core/page.ts';
 import { createShares, SHARE_NAMES, type Shares } from '../../src/core/shares/shares.ts';
@@ -19,7 +19,6 @@ const ALL = { first: 1000, after: null };
 async function wholeStore(backend: Backend, shares: Shares, users: readonly string[]): Promise<unknown> {
   const { commands, connections, dedup, history, inspector, nodes, sites, waiters } = backend;
   const rows = async <T>(scan: MaybePromise<Scan<T>>): Promise<readonly T[]> => (await scan).rows.map(({ row }) => row);
-  const noFilter = { userId: null, clientId: null, nodeId: null };
   const records = await rows(inspector.list(ANY_COMMAND, ALL));
   const streams = (await Promise.all(users.map((userId) => rows(history.streams(userId, null, ALL))))).flat();
   const filter = { afterTime: null, beforeTime: null, kinds: null };
@@ -35,7 +34,7 @@ async function wholeStore(backend: Backend, shares: Shares, users: readonly stri
         ALL,
       ),
     ),
-    waits: await rows(waiters.list({ ...noFilter, callerNodeId: null, minAgeMs: null }, ALL)),
+    waits: await rows(waiters.list(ANY_WAIT, ALL)),
     streams,
     messages: (await Promise.all(messages)).map((scan) => scan?.rows),
     dedup: await dedup.stats(3600),

@@ -97,6 +97,8 @@ describe('descriptions', () => {
       '/delivery/tenants',
       '/delivery/status?user_id=alice&client_id=tab&command_id=done',
       '/delivery/commands?user_id=alice',
+      '/delivery/failures?user_id=alice',
+      '/commands?id_or_trace=done',
       '/contexts',
       '/contexts/count',
       '/browser-windows',

@@ -1,6 +1,6 @@
 /** The callers that wait for commands in memory, and the listings of them. */
 import type { Clock } from '../../core/ports.ts';
-import { type Command, type NewWaiter, satisfied } from '../../core/commands/command.ts';
+import { matchesCaller, satisfied, type Command, type NewWaiter } from '../../core/commands/command.ts';
 import type { CountedScan, PendingWait, WaiterFilter, WaiterStore } from '../../core/commands/stores.ts';
 import type { ClientKey } from '../../core/ids.ts';
 import { COUNT_SCAN } from '../../core/limits.ts';
@@ -62,6 +62,7 @@ export function createWaitReads(
       (filter.clientId === null || entry.clientId === filter.clientId) &&
       (filter.nodeId === null || entry.command.nodeId === filter.nodeId) &&
       (filter.callerNodeId === null || request.callerNodeId === filter.callerNodeId) &&
+      matchesCaller(filter, request.caller) &&
       createdAt <= bornBefore;
   };
   const tally = (filter: WaiterFilter, collect: (command: Command) => void): boolean => {

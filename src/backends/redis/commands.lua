@@ -127,8 +127,9 @@ end
 
 -- act: read
 -- Reads the records of commands as they are stored. Parses none of them.
--- a: 1 the stage that a record must have, '' for any; 2 how many texts it must contain, and then these texts; then for
---    each command its client's hash, its id and its user's hash.
+-- a: 1 the stage that a record must have, '' for any; 2 how many texts it must contain; 3 the number of texts of which
+--    it must contain one, 0 for any record; then the texts of 2 and those of 3; then for each command its client's hash,
+--    its id and its user's hash.
 -- Returns {now, then for each command its record; false if there is none, it has another stage, or lacks a text}.
 -- class: allow_oom
 -- needs: lib-spans
@@ -182,27 +183,32 @@ end
 -- Captures the stage: the 5th field.
 lib.commands_stage_pattern = '^' .. string.rep('%Z*%z', 4) .. '(%Z*)%z'
 
--- Says whether a record has this stage and contains these texts. Plain searches cost a tenth of a pattern that reaches
--- the fields of the request.
-lib.commands_may_match = function(whole, stage, texts)
+-- Says whether a record has this stage, contains these texts and, if `one_of` is not empty, one of those. Plain
+-- searches cost a tenth of a pattern that reaches the fields of the request.
+lib.commands_may_match = function(whole, stage, texts, one_of)
   if stage and string.match(whole, lib.commands_stage_pattern) ~= stage then return false end
   for _, contained in ipairs(texts) do
     if not string.find(whole, contained, 1, true) then return false end
   end
-  return true
+  for _, contained in ipairs(one_of) do
+    if string.find(whole, contained, 1, true) then return true end
+  end
+  return #one_of == 0
 end
 
 acts['commands-read'] = function(a)
-  local found, clients, ended, texts = {}, {}, {}, {}
-  local first = 3 + tonumber(a[2])
-  for i = 3, first - 1 do texts[#texts + 1] = a[i] end
+  local found, clients, ended, texts, one_of = {}, {}, {}, {}, {}
+  local alternatives = 4 + tonumber(a[2])
+  local first = alternatives + tonumber(a[3])
+  for i = 4, alternatives - 1 do texts[#texts + 1] = a[i] end
+  for i = alternatives, first - 1 do one_of[#one_of + 1] = a[i] end
   for place = first, #a, 3 do lib.commands_group(clients, a[place], place) end
   for ch, places in pairs(clients) do lib.commands_read_live(a, ch, places, found, ended) end
   for uh, places in pairs(ended) do lib.commands_read_ended(a, uh, places, found) end
   local reply, stage = { text(now) }, given(a[1])
   for place = first, #a, 3 do
     local whole = found[place]
-    reply[#reply + 1] = whole and lib.commands_may_match(whole, stage, texts) and whole or false
+    reply[#reply + 1] = whole and lib.commands_may_match(whole, stage, texts, one_of) and whole or false
   end
   return reply
 end

@@ -449,9 +449,16 @@ async function fillPage<N>(listing: NamedListing<N>, page: PageRequest): Promise
  * Returns a test that the records of all matching commands pass. Records of others may pass it too, because a text may
  * be in another field, so the caller still compares each command with the filter.
  */
-function testOf({ clientId, stage, outcome, nodeId, action, code, clientType }: DeliveryFilter): RecordTest {
-  const fields = [clientId, outcome, nodeId, action, clientType].filter((value) => value !== null);
+function testOf(filter: DeliveryFilter): RecordTest {
+  const { clientId, stage, outcome, outcomes, nodeId, action, code, clientType, caller, callerKind, idOrTrace } =
+    filter;
+  const fields = [clientId, outcome, nodeId, action, clientType, caller, callerKind].filter((value) => value !== null);
   // A code is inside the JSON of an error, where other characters may be escaped.
   const errors = code !== null && /^[\w.:-]+$/.test(code) ? [`"code":"${code}"`] : [];
-  return { stage, texts: [...fields.map((value) => `\0${value}\0`), ...errors] };
+  const ends = idOrTrace === null ? [] : [`${idOrTrace}\0`];
+  return {
+    stage,
+    texts: [...fields.map((value) => `\0${value}\0`), ...errors, ...ends],
+    oneOf: (outcomes ?? []).map((one) => `\0${one}\0`),
+  };
 }

@@ -5,7 +5,7 @@ import { comparePositions, SCAN_BUDGET, type PageRequest, type Position, type Sc
 import { lookAtNodes } from './nodes-rows.ts';
 import { type Store, scattered } from './store.ts';
 import { type LocalWait, type LocalWaits } from './waiters-local.ts';
-import { satisfied, type NewWaiter } from '../../core/commands/command.ts';
+import { matchesCaller, satisfied, type NewWaiter } from '../../core/commands/command.ts';
 import { decodeLive, readOfLive } from './commands/live.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import type { RedisParts } from './parts.ts';
@@ -160,6 +160,7 @@ function matching(waits: LocalWaits, { filter, after, bornBefore, most }: Search
     if (userId !== null && key.userId !== userId) continue;
     if (clientId !== null && key.clientId !== clientId) continue;
     if (callerNodeId !== null && request.callerNodeId !== callerNodeId) continue;
+    if (!matchesCaller(filter, request.caller)) continue;
     if (after && comparePositions(listed.position, after) <= 0) continue;
     found.push(wait);
     if (found.length === most) break;

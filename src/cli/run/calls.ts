@@ -1,11 +1,13 @@
 /**
- * Runs the verbs about calls (invoke, check, await, list, show, follow, cancel, reveal) and about waiting callers. Also
- * writes the case file of a call as text.
+ * Runs the verbs about calls (invoke, check, await, list, find, show, follow, cancel, reveal, group failures) and about
+ * waiting callers. Also writes the case file of a call as text.
  */
 import { randomUUID } from 'node:crypto';
 import {
   CountPendingRpcsDocument,
+  FindCommandsDocument,
   GetCallDocument,
+  GroupFailuresDocument,
   ListDeliveryCommandsDocument,
   ListPendingRpcsDocument,
   RevealPayloadDocument,
@@ -175,9 +177,19 @@ function shellWord(word: string): string {
 
 const COMMAND_ID = ['user_id', 'client_id', 'command_id'];
 
-export const callsLs = queryListing({
-  shown: [...COMMAND_ID, 'action', 'stage', 'outcome', 'code', 'duration_ms', 'admitted_at'],
+/** Returns the row of a table, which shows the name of the caller alone. */
+function withCallerName(item: { readonly caller: { readonly name: string } }): object {
+  return { ...item, caller: item.caller.name };
+}
+
+const CALL_COLUMNS = {
+  shown: [...COMMAND_ID, 'action', 'caller', 'stage', 'outcome', 'code', 'duration_ms', 'admitted_at'],
   id: COMMAND_ID,
+  row: withCallerName,
+};
+
+export const callsLs = queryListing({
+  ...CALL_COLUMNS,
   document: ListDeliveryCommandsDocument,
   variables: ({ flags, lists, clock }) => ({
     user_id: flags['userId'],
@@ -189,6 +201,8 @@ export const callsLs = queryListing({
     outcome: readWord('Outcome', flags['outcome']),
     stage: readWord('Stage', flags['stage']),
     client_type: readWord('ClientType', flags['clientType']),
+    caller: flags['caller'],
+    caller_kind: readWord('CommandCallerKind', flags['callerKind']),
     admitted_after: readTime(flags['since'], '--since', clock),
     admitted_before: readTime(flags['until'], '--until', clock),
     order: readWord('CommandOrder', flags['order'] ?? 'newest'),
@@ -196,9 +210,77 @@ export const callsLs = queryListing({
   page: ({ delivery }) => delivery.commands,
 });
 
+/** Finds calls by an id, an end of one, or a trace id. */
+export const callsFind: RunVerb = async (run) => {
+  const { relay, args, flags, io, output } = run;
+  const page = await matchesOf(relay, args[0] ?? '', flags['cursor']);
+  const { next_cursor, completeness } = page;
+  io.print(listText(page, output, CALL_COLUMNS));
+  if (next_cursor !== null) io.complain(`Not all calls were read. To look for more matches: --cursor ${next_cursor}\n`);
+  sayWhatIsMissing(run, { completeness });
+};
+
+/** Reads pages of matches until one has a call, because a page of the relay may be empty. Throws if there is none. */
+async function matchesOf(relay: OperatorRelay, id_or_trace: string, cursor?: string) {
+  for (let after = cursor; ;) {
+    const { findCommands } = await relay.query(FindCommandsDocument, { id_or_trace, cursor: after });
+    const { items, next_cursor } = findCommands;
+    if (items.length > 0) return findCommands;
+    if (next_cursor === null) throw notFound('No call with a record has this id or trace.');
+    after = next_cursor;
+  }
+}
+
+/** Reads the address of a call. A text without a slash is an id, an end of one, or a trace, of one call. */
+async function addressOf(relay: OperatorRelay, text: string): Promise<Ids> {
+  if (text === '' || text.includes('/')) return readAddress(text, 3);
+  const [only, ...others] = (await matchesOf(relay, text)).items;
+  if (!only || others.length > 0) throw usageFailure(`several calls match: callboard calls find ${shellWord(text)}`);
+  return [only.user_id, only.client_id, only.command_id];
+}
+
+/** Shows calls that failed in groups, the largest groups first. */
+export const callsFailures: RunVerb = async (run) => {
+  const { relay, flags, lists, io, output, clock } = run;
+  const by = lists['by']?.map((word) => readWord('FailureKey', word)) ?? ['action', 'code'];
+  const { delivery } = await relay.query(GroupFailuresDocument, {
+    by,
+    user_id: flags['userId'],
+    client_id: flags['clientId'],
+    action: flags['action'],
+    code: flags['code'],
+    node_id: flags['nodeId'],
+    caller: flags['caller'],
+    caller_kind: readWord('CommandCallerKind', flags['callerKind']),
+    outcomes: lists['outcome']?.map((word) => readWord('Outcome', word)),
+    admitted_after: readTime(flags['since'], '--since', clock),
+    admitted_before: readTime(flags['until'], '--until', clock),
+  });
+  const { failures } = delivery;
+  const keys = by.flatMap((key) => GROUP_MEMBERS[key]);
+  const last = COMMAND_ID.map((name) => `last.${name}`);
+  const shown = [
+    ...keys,
+    'count',
+    'share',
+    'last.admitted_at',
+    ...(keys.includes('client_id') ? [] : last.slice(0, 2)),
+  ];
+  io.print(listText(failures, output, { shown: [...shown, 'last.command_id'], id: last }));
+  sayWhatIsMissing(run, { completeness: failures.completeness });
+};
+
+/** The members of a group that show each key. */
+const GROUP_MEMBERS = {
+  action: ['action'],
+  code: ['code'],
+  client: ['user_id', 'client_id'],
+  node: ['node_id'],
+} as const;
+
 export const callsGet: RunVerb = async (run) => {
   const { relay, args, io, output } = run;
-  const command = await recordOf(relay, readAddress(args[0] ?? '', 3));
+  const command = await recordOf(relay, await addressOf(relay, args[0] ?? ''));
   if (command === null) throw notFound('There is no record of this command.');
   io.print(output === 'table' ? caseFileText(command) : objectText(command, output, { id: COMMAND_ID }));
   sayWhatIsMissing(run, { completeness: command.history.completeness });
@@ -243,8 +325,9 @@ export const callsTail: RunVerb = async (run) => {
 const WATCHED_MS = 10_000;
 
 export const waitsLs = queryListing({
-  shown: [...COMMAND_ID, 'action', 'stage', 'age_ms', 'times_out_at'],
+  shown: [...COMMAND_ID, 'action', 'caller', 'stage', 'age_ms', 'times_out_at'],
   id: COMMAND_ID,
+  row: withCallerName,
   document: ListPendingRpcsDocument,
   variables: filterOf,
   page: ({ pendingRpcs }) => pendingRpcs,
@@ -267,8 +350,10 @@ export const waitsWatch: RunVerb = (run) =>
   });
 
 function filterOf({ flags }: OperatorRun) {
-  const { older, userId: user_id, clientId: client_id } = flags;
-  return { user_id, client_id, min_age_ms: older === undefined ? undefined : readMs(older, 0, '--older') };
+  const { older, userId: user_id, clientId: client_id, caller } = flags;
+  const caller_kind = readWord('CommandCallerKind', flags['callerKind']);
+  const min_age_ms = older === undefined ? undefined : readMs(older, 0, '--older');
+  return { user_id, client_id, caller, caller_kind, min_age_ms };
 }
 
 const SUBJECTS = { params: 'command_params', result: 'command_result', message: 'message' } as const;
@@ -405,8 +490,9 @@ const WAITED_FOR = { admitted: 'its admission', acknowledged: 'its receipt', com
 
 function waitersText({ waiters }: CaseFile): string {
   if (waiters.length === 0) return 'No caller waits for it.\n';
-  const lines = waiters.map(({ rpc_id, wait_for, age_ms, times_out_at }) => [
-    ...[` for ${WAITED_FOR[wait_for]}`, `since ${durationText(age_ms)}`, `until ${times_out_at}`, cellOf(rpc_id)],
+  const lines = waiters.map(({ rpc_id, wait_for, caller, age_ms, times_out_at }) => [
+    ...[` ${caller.kind} ${cellOf(caller.name)}`, `for ${WAITED_FOR[wait_for]}`, `since ${durationText(age_ms)}`],
+    ...[`until ${times_out_at}`, cellOf(rpc_id)],
   ]);
   return `Callers that wait\n${alignedText(lines)}`;
 }

@@ -1,6 +1,5 @@
 /** Shows the list of calls that the relay has a record of, and the list of callers that wait for an answer. */
-import { useLocation } from 'preact-iso';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import {
   CallEventsDocument,
   CallsDocument,
@@ -8,36 +7,51 @@ import {
   type CallRowFragment,
   type CommandEventFilter,
   type DeliveryFilter,
+  type FailuresQuery,
   type PendingRpcFilter,
   type Stage,
   type WaitRowFragment,
 } from '../../../generated/console.ts';
 import { useLive, useQuery, type Query } from '../api/query.ts';
-import { callHref, pagePath } from '../base.ts';
+import { callHref } from '../base.ts';
 import { InvokeButton, openInvoke } from '../invoke/open.tsx';
 import { LiveNotice, PauseButton, isAdmin, isEveryNodeHeard } from '../shell/facts.tsx';
-import { choicesOf, oneOf, useUrlState, type Filter, type UrlState } from '../ui/filters.tsx';
+import {
+  choicesOf,
+  durationFilter,
+  durationMs,
+  oneOf,
+  textOf,
+  useUrlState,
+  type Filter,
+  type UrlState,
+} from '../ui/filters.tsx';
 import { AsOf, Empty, Information, PageHead, Views } from '../ui/page.tsx';
 import { List, NewBar, pageOf, useLiveRows } from '../ui/table.tsx';
 import { OUTCOME_ORDER } from '../ui/values.tsx';
-import { plural } from '../ui/words.ts';
+import { givenId, isCommandId, plural, whole } from '../ui/words.ts';
 import { CancelWaiting, selectsWaiting } from './bulk.tsx';
 import { CALL_COLUMNS, WAIT_COLUMNS } from './columns.tsx';
+import { ANY_FAILURE, FAILURE_OUTCOMES, FailureGroups, boundOf, timeBefore, useFailures } from './failures.tsx';
 
 const STAGES: readonly Stage[] = ['ADMITTED', 'QUEUED', 'DISPATCHED', 'ACKNOWLEDGED', 'TERMINAL'];
+const SINCE = durationFilter('since', 'Since', ['5m', '15m', '60m']);
+const CALLER: Filter = { name: 'caller', label: 'Caller' };
 const FILTERS: readonly Filter[] = [
-  { name: 'outcome', label: 'Outcome', choices: choicesOf(OUTCOME_ORDER) },
+  {
+    name: 'outcome',
+    label: 'Outcome',
+    choices: [...choicesOf(OUTCOME_ORDER), { value: ANY_FAILURE, text: 'any failure' }],
+  },
   { name: 'stage', label: 'Stage', choices: choicesOf(STAGES) },
+  { name: 'id', label: 'Id or trace', isTyped: true },
   { name: 'action', label: 'Action' },
   { name: 'user', label: 'User' },
   { name: 'client', label: 'Client' },
+  CALLER,
   { name: 'node', label: 'Node' },
   { name: 'code', label: 'Code' },
-  {
-    name: 'since',
-    label: 'Since',
-    choices: [5, 15, 60].map((minutes) => ({ value: `${minutes}m`, text: `${minutes} min` })),
-  },
+  SINCE,
 ];
 
 const FILTERS_OF_USER = FILTERS.filter(({ name }) => name !== 'user' && name !== 'node');
@@ -46,7 +60,8 @@ const keyOf = (row: CallRowFragment): string => `${row.userId}/${row.clientId}/$
 
 export function CallsPage() {
   const { values, hrefWith } = useUrlState();
-  const filter = filterOf(values);
+  const filter = { ...filterOf(values), admittedAfter: useAdmittedAfter(values) };
+  const failures = useListedFailures(values, filter);
   const query = useQuery(CallsDocument, { filter, ...pageOf(values) });
   const list = query.data?.commands;
   const follow = values['follow'] === 'on';
@@ -77,18 +92,19 @@ export function CallsPage() {
       >
         Commands with a record: those that run, and ends of the last hour. Newest first.
       </PageHead>
-      <CallViews />
+      <CallViews counted={failures.all.data?.delivery.failures} />
       <List
         one="call"
         many="calls"
         query={query}
         list={list}
-        filters={isAdmin.value ? FILTERS : FILTERS_OF_USER}
-        bare={isAdmin.value ? 'user' : 'action'}
+          filters={isAdmin.value ? FILTERS : FILTERS_OF_USER}
+          bare={(word) => (isCommandId(word) ? 'id' : isAdmin.value ? 'user' : 'action')}
         held="Calls on this node are shown"
         notices={
           <>
             <LiveNotice />
+            {failures.shown && <FailureGroups query={failures.shown} when={whenText(values)} kept={keptOf(values)} />}
             <NewBar count={fresh} one="call" many="calls" onShow={query.again} />
           </>
         }
@@ -115,6 +131,39 @@ export function CallsPage() {
   );
 }
 
+/**
+ * Counts the failures among the calls of the list's filter. `all`: of every outcome, for the tabs. `shown`: those that
+ * the page shows in groups; null unless the list is of failures.
+ */
+function useListedFailures({ outcome }: UrlState['values'], filter: DeliveryFilter) {
+  const isOfFailures = outcome === ANY_FAILURE || FAILURE_OUTCOMES.some((one) => one === outcome?.toUpperCase());
+  const isOfOne = isOfFailures && outcome !== ANY_FAILURE;
+  const all = useFailures({ ...filter, outcome: null, outcomes: null, stage: null });
+  const one = useFailures(filter, { skip: !isOfOne });
+  return { all, shown: !isOfFailures || !isAdmin.value ? null : isOfOne ? one : all };
+}
+
+/**
+ * Returns the earliest time of admission. It stays the same on the later pages of the list, because a cursor is valid
+ * for one filter only.
+ */
+function useAdmittedAfter({ since, after }: UrlState['values']): string | null {
+  const kept = useRef<{ readonly since: string | undefined; readonly time: string | null } | null>(null);
+  if (kept.current === null || !after || kept.current.since !== since)
+    kept.current = { since, time: timeBefore(durationMs(since)) };
+  return kept.current.time;
+}
+
+/** Returns the time that the list covers, as the end of a sentence. */
+function whenText({ since }: UrlState['values']): string {
+  return durationMs(since) === null ? 'among the calls with a record' : `in the last ${textOf(SINCE, since ?? '')}`;
+}
+
+/** Returns the members of the query that are filters of the list. */
+function keptOf(values: UrlState['values']): Readonly<Record<string, string>> {
+  return Object.fromEntries(FILTERS.flatMap(({ name }) => (values[name] ? [[name, values[name]]] : [])));
+}
+
 /** Returns the part of a filter that the feed of events supports. `fits` applies the rest. */
 function feedOf({ userId, clientId, action }: DeliveryFilter): CommandEventFilter {
   return { userId: userId ?? null, clientId: clientId ?? null, action: action ?? null };
@@ -124,56 +173,66 @@ function feedOf({ userId, clientId, action }: DeliveryFilter): CommandEventFilte
 function fits(row: CallRowFragment, filter: DeliveryFilter): boolean {
   return (
     !filter.outcome &&
+    !filter.outcomes &&
     !filter.code &&
+    !filter.idOrTrace &&
+    (filter.caller ?? row.caller.name) === row.caller.name &&
     (filter.stage ?? row.stage) === row.stage &&
     (filter.nodeId ?? row.nodeId) === row.nodeId
   );
 }
 
+/** Returns the filter of the list, without its time. */
 function filterOf(values: UrlState['values']): DeliveryFilter {
   return {
     outcome: oneOf(values['outcome'], OUTCOME_ORDER),
+    outcomes: values['outcome'] === ANY_FAILURE ? [...FAILURE_OUTCOMES] : null,
     stage: oneOf(values['stage'], STAGES),
     userId: values['user'] ?? null,
     clientId: values['client'] ?? null,
     nodeId: values['node'] ?? null,
     action: values['action'] ?? null,
     code: values['code'] ?? null,
-    admittedAfter: sinceOf(values['since']),
+    caller: values['caller'] ?? null,
+    idOrTrace: values['id'] ? givenId(values['id']) : null,
   };
 }
 
-/**
- * Converts an age such as `15m` to a time. The time is cut to the minute, so that repeated requests have the same
- * filter.
- */
-function sinceOf(since: string | undefined): string | null {
-  const minutes = /^(\d{1,4})m$/.exec(since ?? '')?.[1];
-  if (minutes === undefined) return null;
-  return new Date(Math.floor(Date.now() / 60_000 - Number(minutes)) * 60_000).toISOString();
-}
+type View = { readonly name: string; readonly outcome: string | null; readonly stage: string | null };
 
-/** The usual filters of calls, each with its query. */
-const VIEWS: readonly { readonly name: string; readonly query: string }[] = [
-  { name: 'All', query: '' },
-  { name: 'Waiting for a client', query: 'stage=admitted' },
-  { name: 'Failed', query: 'outcome=failed' },
-  { name: 'Expired', query: 'outcome=expired' },
-  { name: 'Outcome unknown', query: 'outcome=outcome_unknown' },
+/** The usual views of calls. A view sets the outcome and the stage, and keeps the other filters. */
+const VIEWS: readonly View[] = [
+  { name: 'All', outcome: null, stage: null },
+  { name: 'Waiting for a client', outcome: null, stage: 'admitted' },
+  { name: 'Failures', outcome: ANY_FAILURE, stage: null },
+  { name: 'Failed', outcome: 'failed', stage: null },
+  { name: 'Expired', outcome: 'expired', stage: null },
+  { name: 'Outcome unknown', outcome: 'outcome_unknown', stage: null },
 ];
 
-function CallViews() {
-  const [, query = ''] = useLocation().url.split('?');
+type Counted = FailuresQuery['delivery']['failures'];
+
+function CallViews({ counted }: { readonly counted: Counted | undefined }) {
+  const { values, hrefWith } = useUrlState();
+  const { outcome = null, stage = null } = values;
   return (
     <Views
       label="Views"
       views={VIEWS.map((view) => ({
         name: view.name,
-        href: pagePath(view.query === '' ? 'calls' : `calls?${view.query}`),
-        isCurrent: query === view.query,
+        href: hrefWith({ outcome: view.outcome, stage: view.stage }),
+        isCurrent: view.outcome === outcome && view.stage === stage,
+        count: view.outcome === null ? undefined : countText(counted, view.outcome),
       }))}
     />
   );
+}
+
+/** Returns how many calls ended in this way, as text. A plus sign says that only the newest calls were counted. */
+function countText(counted: Counted | undefined, outcome: string): string | undefined {
+  if (counted === undefined) return undefined;
+  const one = counted.outcomes.find((candidate) => candidate.outcome === outcome.toUpperCase())?.count ?? 0;
+  return `${whole(outcome === ANY_FAILURE ? counted.count : one)}${boundOf(counted) === null ? '' : '+'}`;
 }
 
 // Shows the callers that wait for an answer, oldest first.
@@ -181,12 +240,9 @@ function CallViews() {
 const WAIT_FILTERS: readonly Filter[] = [
   { name: 'user', label: 'User' },
   { name: 'client', label: 'Client' },
+  CALLER,
   { name: 'node', label: 'Node' },
-  {
-    name: 'older',
-    label: 'Older than',
-    choices: [1, 10, 60, 300].map((seconds) => ({ value: `${seconds}s`, text: `${seconds} s` })),
-  },
+  durationFilter('older', 'Older than', ['1s', '10s', '60s', '5m']),
 ];
 
 /** The pause before a list of waits that is filtered by age is read again, in milliseconds. */
@@ -274,11 +330,11 @@ function useGiveUps(rows: readonly WaitRowFragment[] | undefined, { changed }: Q
 }
 
 function waitFilterOf(values: UrlState['values']): PendingRpcFilter {
-  const seconds = /^(\d{1,6})s$/.exec(values['older'] ?? '')?.[1];
   return {
     userId: values['user'] ?? null,
     clientId: values['client'] ?? null,
+    caller: values['caller'] ?? null,
     nodeId: values['node'] ?? null,
-    minAgeMs: seconds === undefined ? null : Number(seconds) * 1000,
+    minAgeMs: durationMs(values['older']),
   };
 }

@@ -1,6 +1,7 @@
 /** The columns of tables, and the figures of queues, that several pages show. */
 import type {
   CallRowFragment,
+  CallerPartFragment,
   ClientRowFragment,
   LinkRowFragment,
   Outcome,
@@ -8,7 +9,7 @@ import type {
 } from '../../../generated/console.ts';
 import { reasonText } from '../../protocol/visible-text.ts';
 import { now } from '../api/request.ts';
-import { callHref } from '../base.ts';
+import { callHref, queryPath } from '../base.ts';
 import { LONG_WAIT_MS, isSilent } from '../shell/facts.tsx';
 import { ClientLink, Count, Nil } from '../ui/page.tsx';
 import type { Column } from '../ui/table.tsx';
@@ -23,6 +24,7 @@ import {
   nameClass,
   percent,
   plural,
+  shortId,
   whole,
 } from '../ui/words.ts';
 
@@ -30,7 +32,13 @@ export const WAIT_COLUMNS: readonly Column<WaitRowFragment>[] = [
   { head: 'Stage', class: 'c-1', cell: (row) => <StageMark stage={row.stage} /> },
   { head: 'Action', class: 'c-3', names: true, cell: (row) => <ActionLink {...row} /> },
   { head: 'Client', class: 'nw c-4 c-end', cell: (row) => <ClientLink {...row} /> },
-  { head: 'Waits for', class: 'nw c-5', label: 'for', cell: (row) => WAIT_FOR[row.waitFor] },
+  {
+    head: 'Caller',
+    class: 'nw c-5',
+    label: 'caller',
+    cell: ({ caller }) => <CallerLink caller={caller} page="waits" />,
+  },
+  { head: 'Waits for', class: 'nw c-6', label: 'for', cell: (row) => WAIT_FOR[row.waitFor] },
   { head: 'Caller on', class: 'nw c-off', cell: (row) => row.callerNodeId },
   { head: 'Client on', class: 'nw c-off', cell: (row) => row.nodeId ?? 'no node' },
   { head: 'Gives up', class: 'nw c-off', cell: (row) => <Until at={row.timesOutAt} /> },
@@ -43,6 +51,23 @@ function ActionLink(row: NamedCall) {
   return (
     <a href={callHref(row)} class={nameClass(row.action)}>
       {row.action}
+    </a>
+  );
+}
+
+const CALLER_KINDS = { ADMIN: 'Administrator', USER: 'User', GRANT: 'Viewer of a site, by the grant' } as const;
+
+type CallerProps = { readonly caller: CallerPartFragment; readonly page: 'calls' | 'waits' };
+
+/** Shows who called, as a link to the calls or waits of this caller. */
+function CallerLink({ caller: { kind, name }, page }: CallerProps) {
+  return (
+    <a
+      href={queryPath(page, { caller: name })}
+      class={nameClass(name)}
+      title={`${CALLER_KINDS[kind]} ${name}: show all ${page} of this caller`}
+    >
+      {kind === 'GRANT' ? `grant ${shortId(name)}` : name}
     </a>
   );
 }
@@ -100,15 +125,16 @@ function openFor({ link }: LinkRowFragment) {
 }
 
 export const CALL_COLUMNS: readonly Column<CallRowFragment>[] = [
-  { head: 'State', class: 'c-1', cell: (row) => <CommandMark {...row} /> },
+  { head: 'State', class: 'nw c-1', cell: (row) => <CommandMark {...row} /> },
   { head: 'Action', class: 'c-3', names: true, cell: (row) => <ActionLink {...row} /> },
   { head: 'Client', class: 'nw c-5 c-wide', cell: (row) => <ClientLink {...row} /> },
-  { head: 'Command', class: 'c-4 c-end nw', cell: (row) => <ShortId id={row.commandId} href={callHref(row)} /> },
   {
-    head: 'Node',
-    class: 'nw c-off',
-    cell: (row) => row.nodeId ?? <Nil why="no node: its client was not connected" />,
+    head: 'Caller',
+    class: 'nw c-8',
+    label: 'caller',
+    cell: ({ caller }) => <CallerLink caller={caller} page="calls" />,
   },
+  { head: 'Command', class: 'c-4 c-end nw', cell: (row) => <ShortId id={row.commandId} href={callHref(row)} /> },
   {
     head: 'Admitted',
     isTime: true,
@@ -117,12 +143,17 @@ export const CALL_COLUMNS: readonly Column<CallRowFragment>[] = [
     cell: (row) => <Time at={row.admittedAt} exact />,
   },
   { head: 'Took', class: 'r nw c-2 c-end', cell: (row) => <Took row={row} /> },
-  { head: 'Why', class: 'why c-6 c-wide', cell: (row) => whyText(row) },
+  { head: 'Why', class: 'why why-line c-6 c-wide', cell: (row) => <Why text={whyText(row)} /> },
 ];
 
 function Took({ row }: { readonly row: CallRowFragment }) {
   if (row.durationMs !== null) return <>{duration(row.durationMs)}</>;
   return <span class="soft">{duration(Math.max(0, now.value - Date.parse(row.admittedAt)))} so far</span>;
+}
+
+/** Shows a text on one line. The title has the whole text, which the page of the call has too. */
+function Why({ text }: { readonly text: string }) {
+  return text === '' ? null : <span title={text}>{text}</span>;
 }
 
 /** Returns why a call ended as it did, or what it is waiting for. */

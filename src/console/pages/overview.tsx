@@ -27,17 +27,19 @@ import { CutNotice, ErrorNotice, Information, Loading, PageHead, Readouts, Secti
 import { Table } from '../ui/table.tsx';
 import { OUTCOME_ORDER, OutcomeMark, outcomeWord } from '../ui/values.tsx';
 import { age, amount, clockAt, duration, percent, plural, whole, zoneName } from '../ui/words.ts';
+import { WindowFailures } from './failures.tsx';
 import { SCOPE_COLUMNS, WAIT_COLUMNS, outcomeCounter, queueFigures, shareOf } from './columns.tsx';
 
 /** The pause after each answer before the overview is read again, in milliseconds. */
 const EVERY_MS = 3_000;
-const WAITS_SHOWN = ['Stage', 'Action', 'Client', 'Waits'];
+const WAITS_SHOWN = ['Stage', 'Action', 'Client', 'Caller', 'Waits'];
 /** The number of admission scopes that the page shows: the fullest ones. */
 const SCOPES_SHOWN = 5;
 
 export function OverviewPage() {
   const query = useQuery(OverviewDocument, {}, { everyMs: EVERY_MS });
   const { span, windowSeconds, stepSeconds, everyMs } = useRange();
+  const { seconds, text } = useWindow();
   const plots = useQuery(OverviewSeriesDocument, { names: SERIES_NAMES, windowSeconds, stepSeconds }, { everyMs });
   return (
     <>
@@ -57,6 +59,7 @@ export function OverviewPage() {
         <>
           <Readouts figures={figuresOf(query.data)} />
           <Ends data={query.data} />
+          <WindowFailures seconds={seconds} text={text} />
           <ErrorNotice query={plots} what="the time series" />
           <RangeBar />
           {plots.data && <OverviewPlots series={plots.data.series} span={span} isLoading={plots.loading} />}

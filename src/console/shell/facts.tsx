@@ -187,7 +187,7 @@ export function LiveNotice() {
     <Notice mark="info" role="status">
       {broken && <b>Live updates stopped {age(now.value - since)} ago. </b>}
       {broken && 'What is shown stays; it is read again when the stream is back. '}
-      {missed > 0 && `${plural(missed, 'event')} came faster than this page could show, so it was read again.`}
+      {missed > 0 && 'Changes come faster than this page shows them one by one, so it is read again every few seconds.'}
     </Notice>
   );
 }

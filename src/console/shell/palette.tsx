@@ -6,13 +6,14 @@ import { signal } from '@preact/signals';
 import { useLocation } from 'preact-iso';
 import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { FindCommandDocument, type DeliveryFilter, type FindCommandQuery } from '../../../generated/console.ts';
+import { FindCommandsDocument, type FindCommandsQuery } from '../../../generated/console.ts';
 import { errorOf, isAbort, request } from '../api/request.ts';
 import { callHref, clientHref, pagePath, queryPath, userHref } from '../base.ts';
 import { Dialog, TextField } from '../ui/dialogs.tsx';
 import { keysOn, switchKeys, useKeys } from '../ui/filters.tsx';
 import { isAdmin, viewer } from './facts.tsx';
 import { CommandMark } from '../ui/values.tsx';
+import { givenId, isCommandId, shortId } from '../ui/words.ts';
 import { shownPages } from './pages.tsx';
 
 const isOpen = signal(false);
@@ -29,11 +30,12 @@ function PaletteDialog() {
   const { route } = useLocation();
   const [text, setText] = useState('');
   const [chosen, setChosen] = useState(0);
+  const [isGoing, setGoing] = useState(false);
   const asked = text.trim();
-  const search = useCommandSearch(asked, !isAdmin.value);
+  const search = useCommandSearch(asked);
   const commands = search.found.map((row) => ({
     href: callHref(row),
-    text: `${row.action} on ${row.userId} / ${row.clientId}, …${row.commandId.slice(-8)}`,
+    text: `${row.action} on ${row.userId} / ${row.clientId}, ${shortId(row.commandId)}`,
     mark: <CommandMark {...row} />,
   }));
   const targets: readonly Target[] = [...commands, ...targetsOf(asked)];
@@ -51,8 +53,15 @@ function PaletteDialog() {
   };
   const submit = (event: Event): void => {
     event.preventDefault();
+    if (targets.length === 0 && search.state === 'looking') setGoing(true);
     go(targets[chosen]);
   };
+  // Enter was pressed before the search ended. The only match is then opened; several are listed.
+  useEffect(() => {
+    if (!isGoing || search.state !== 'done') return;
+    setGoing(false);
+    if (targets.length === 1) go(targets[0]);
+  }, [isGoing, search.state]);
   return (
     <Dialog title="Go to" onClose={close} class="dialog palette">
       <form onSubmit={submit}>
@@ -61,7 +70,7 @@ function PaletteDialog() {
           id="palette-text"
           spellcheck={false}
           value={text}
-          onText={(typed) => (setText(typed), setChosen(0))}
+          onText={(typed) => (setText(typed), setChosen(0), setGoing(false))}
           onKeyDown={onKeyDown}
           aria-controls="palette-targets"
         />
@@ -84,8 +93,8 @@ function PaletteDialog() {
   );
 }
 
-const LABEL = 'A page, a user, user/client, or a command id: the whole of it, or its last eight characters';
-const LABEL_OF_USER = 'A page, a client, or client/command id';
+const LABEL = 'A page, a user, user/client, a trace id, or a command id: the whole of it, or its last eight characters';
+const LABEL_OF_USER = 'A page, a client, a trace id, or a command id: the whole of it, or its last eight characters';
 
 /** Returns the pages whose name contains the text, and the objects that may have the text as their id. */
 function targetsOf(text: string): readonly Target[] {
@@ -96,7 +105,7 @@ function targetsOf(text: string): readonly Target[] {
 }
 
 function idTargets(text: string): readonly Target[] {
-  if (isAdmin.value && isCommandOnly(text)) return [];
+  if (isCommandId(text)) return [];
   const own = viewer.value?.userId ?? null;
   const parts = text.split('/').map((part) => part.trim());
   const [first = '', second = '', third = ''] = own === null ? parts : [own, ...parts.filter((part) => part !== own)];
@@ -164,42 +173,32 @@ function KeyRow({ name, what }: { readonly name: string; readonly what: string }
   );
 }
 
-// Finds a command by its id, or by the end of the id that tables show. The relay needs user, client and id to look a
-// command up. By the id alone, this search reads the commands with a record, newest first, up to a bound.
+// Finds commands by an id or a trace. A page of the relay may be empty although a later one has a match.
 
-type FoundCommand = FindCommandQuery['delivery']['commands']['nodes'][number];
+type FoundCommand = FindCommandsQuery['findCommands']['nodes'][number];
 
 type Search = {
-  /** `off`: the text cannot be an id, or the viewer may not search. `found` is empty unless `done`. */
+  /** `off`: the text cannot be an id. `found` is empty unless `done`. */
   readonly state: 'off' | 'looking' | 'done';
   readonly found: readonly FoundCommand[];
   /** What to say when nothing was found: how far the search went, or why it failed. */
   readonly why: string;
 };
 
-/** The shortest end of an id that is looked for: what tables show of it. */
+/** The shortest text that is looked for: the end of an id that tables show. */
 const LEAST_CHARS = 8;
-/** The number of pages that are read, of 1000 commands each. */
-const PAGES = 10;
+/** The most pages that are read. */
+const PAGES = 20;
 /** The time for which the text must stay unchanged before the relay is asked, in milliseconds. */
 const REST_MS = 250;
-/** How far the time in an id may be from the time of admission, in milliseconds: clocks of callers differ. */
-const CLOCKS_MS = 60_000;
 
 const OFF: Search = { state: 'off', found: [], why: '' };
-const WHOLE = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
-/** Returns the text without the ellipsis with which tables begin a short id. */
-const idOf = (text: string): string => text.replace(/^(…|\.\.\.)/, '');
-
-/** Whether a text can only be the id of a command, or its end: an id as the relay makes them. */
-const isCommandOnly = (text: string): boolean => WHOLE.test(idOf(text)) || /^(…|\.\.\.)?[\da-f]{8}$/i.test(text);
-
-/** Looks for the commands whose id is the text, or ends with it. `skip`: the viewer may not list commands. */
-function useCommandSearch(text: string, skip: boolean): Search {
-  const wanted = idOf(text);
+/** Looks for the commands whose id is the text or ends with it, or whose trace id is the text. */
+function useCommandSearch(text: string): Search {
+  const wanted = givenId(text);
   const [search, setSearch] = useState<Search & { readonly of: string }>({ ...OFF, of: '' });
-  const isOff = skip || wanted.length < LEAST_CHARS || /[\s/]/.test(wanted);
+  const isOff = wanted.length < LEAST_CHARS || /[\s/]/.test(wanted);
   useEffect(() => {
     if (isOff) return undefined;
     const stop = new AbortController();
@@ -217,39 +216,20 @@ function useCommandSearch(text: string, skip: boolean): Search {
   return search.of === wanted ? search : { state: 'looking', found: [], why: '' };
 }
 
-type Looked = Pick<Search, 'found' | 'why'>;
-
-async function look(wanted: string, signal: AbortSignal): Promise<Looked> {
-  // An id that the relay or a client library makes begins with its time, so a whole one is looked for around that time.
-  const near = WHOLE.test(wanted) ? await pages(wanted, aroundTimeOf(wanted), signal) : null;
-  if (near && near.found.length > 0) return near;
-  return pages(wanted, {}, signal);
-}
-
-function aroundTimeOf(id: string): DeliveryFilter {
-  const at = parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
-  const iso = (ms: number): string => new Date(Math.min(Math.max(0, ms), 8e15)).toISOString();
-  return { admittedAfter: iso(at - CLOCKS_MS), admittedBefore: iso(at + CLOCKS_MS) };
-}
-
-/** Reads pages of commands, at most PAGES, until one has a command whose id ends with `wanted`. */
-async function pages(wanted: string, filter: DeliveryFilter, signal: AbortSignal): Promise<Looked> {
+/** Reads pages, at most PAGES, until one has a command. */
+async function look(idOrTrace: string, signal: AbortSignal): Promise<Pick<Search, 'found' | 'why'>> {
   let after: string | null = null;
-  let seen = 0;
   for (let page = 0; page < PAGES; page++) {
-    const answer: FindCommandQuery = await request(FindCommandDocument, { filter, after }, signal);
-    const { nodes, pageInfo } = answer.delivery.commands;
-    const found = nodes.filter(({ commandId }) => commandId.endsWith(wanted));
-    if (found.length > 0) return { found, why: '' };
-    seen += nodes.length;
-    if (!pageInfo.hasNextPage || pageInfo.endCursor === null)
-      return { found: [], why: `No command with a record has this id${seen === 0 ? '' : `, of ${seen}`}. ${OLDER}` };
+    const answer: FindCommandsQuery = await request(FindCommandsDocument, { idOrTrace, after }, signal);
+    const { nodes, pageInfo } = answer.findCommands;
+    if (nodes.length > 0) return { found: nodes, why: '' };
+    if (!pageInfo.hasNextPage || pageInfo.endCursor === null) return { found: [], why: NONE };
     after = pageInfo.endCursor;
   }
-  return {
-    found: [],
-    why: `None of the newest ${seen} commands has this id. Write user/client/command id, or look in the history of its user.`,
-  };
+  return { found: [], why: UNFINISHED };
 }
 
-const OLDER = 'A record is kept for an hour after the end; older commands are in the history of their user.';
+const NONE =
+  'No command with a record has this id or trace. A record is kept for an hour after the end; older commands are in the history of their user.';
+const UNFINISHED =
+  'None of the newest commands has this id or trace. There are older ones that were not read: write user/client/command id, or look in the history of its user.';

@@ -15,6 +15,10 @@ export type Filter = {
   readonly label: string;
   /** The allowed values with their words. Absent: any text is allowed. */
   readonly choices?: readonly Choice[];
+  /** Whether the filter is only typed or pasted, and has no control while it is not set. */
+  readonly isTyped?: true;
+  /** Whether any duration such as `30s` or `5m` is allowed. `choices` then has the usual ones. */
+  readonly isDuration?: true;
 };
 
 type Choice = { readonly value: string; readonly text: string };
@@ -24,11 +28,30 @@ export function choicesOf(names: readonly string[]): readonly Choice[] {
   return names.map((name) => ({ value: name.toLowerCase(), text: plainWord(name) }));
 }
 
+/** A filter of a duration. `usual`: the values that its menu offers. */
+export function durationFilter(name: string, label: string, usual: readonly string[]): Filter {
+  return { name, label, isDuration: true, choices: usual.map((value) => ({ value, text: spacedDuration(value) })) };
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Returns the milliseconds of a duration such as `30s`, `5m`, `2h` or `1d`; null for another text. */
+export function durationMs(text: string | undefined): number | null {
+  const [, count, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text ?? '') ?? [];
+  return count === undefined ? null : Number(count) * (UNITS_MS[unit] ?? 0);
+}
+
+/** Writes `5m` as `5 m`, as durations are written everywhere. */
+const spacedDuration = (text: string): string => text.replace(/^(\d+)/, '$1 ');
+
+/** The name of the filter that takes words without a name, for all words or for each word. */
+export type BareFilter = string | ((word: string) => string);
+
 type FilterBarProps = {
   readonly what: string;
   readonly filters: readonly Filter[];
-  /** The name of the filter that takes words without a name. Absent: each word needs a name. */
-  readonly bare?: string | undefined;
+  /** Absent: each word needs a name. */
+  readonly bare?: BareFilter | undefined;
 };
 
 export function FilterBar({ what, filters, bare }: FilterBarProps) {
@@ -41,7 +64,7 @@ export function FilterBar({ what, filters, bare }: FilterBarProps) {
   };
   useKeys({ '/': () => field.current?.focus() });
   const set = filters.filter(({ name }) => state.values[name]);
-  const unset = filters.filter(({ name }) => !state.values[name]);
+  const unset = filters.filter(({ name, isTyped }) => !state.values[name] && !isTyped);
   return (
     <div class="filters" role="search">
       <FilterField what={what} filters={filters} bare={bare} state={state} field={field} />
@@ -133,8 +156,8 @@ function ChoiceOf({ filter, state }: { readonly filter: Filter; readonly state: 
 }
 
 /** Returns a value of a filter in words. */
-export function textOf({ choices }: Filter, value: string): string {
-  return choices?.find((choice) => choice.value === value)?.text ?? value;
+export function textOf({ choices, isDuration }: Filter, value: string): string {
+  return choices?.find((choice) => choice.value === value)?.text ?? (isDuration ? spacedDuration(value) : value);
 }
 
 type Reading = Pick<FilterBarProps, 'filters' | 'bare'>;
@@ -147,10 +170,17 @@ function readFilters(text: string, { filters, bare }: Reading): Readonly<Record<
   const read: Record<string, string> = {};
   for (const [, name = '', quoted, plain = ''] of text.matchAll(/(?:([a-z]+):)?(?:"([^"]*)"|(\S+))/g)) {
     const value = quoted ?? plain;
-    const filter = filters.find((candidate) => candidate.name === (name === '' ? bare : name));
+    const unnamed = typeof bare === 'function' ? bare(value) : bare;
+    const filter = filters.find((candidate) => candidate.name === (name === '' ? unnamed : name));
     if (!filter) {
       const names = filters.map((candidate) => `${candidate.name}:`).join(' ');
       return name === '' ? `Say what “${value}” is: ${names}` : `There is no filter “${name}”, only ${names}`;
+    }
+    if (filter.isDuration) {
+      const duration = value.replaceAll(' ', '');
+      if (durationMs(duration) === null) return `${filter.label} is a duration such as 30s, 5m or 2h.`;
+      read[filter.name] = duration;
+      continue;
     }
     const known = filter.choices?.find((choice) => choice.value.toLowerCase() === value.toLowerCase());
     if (filter.choices && !known) {

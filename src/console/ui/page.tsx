@@ -118,15 +118,22 @@ export function Readouts({ figures }: { readonly figures: readonly Figure[] }) {
   );
 }
 
-type View = { readonly name: string; readonly href: string; readonly isCurrent: boolean };
+type View = {
+  readonly name: string;
+  readonly href: string;
+  readonly isCurrent: boolean;
+  /** How many rows the view has, as text. */
+  readonly count?: string | undefined;
+};
 
 /** Shows links to views of the same page. */
 export function Views({ label: what, views }: { readonly label: string; readonly views: readonly View[] }) {
   return (
     <nav class="views" aria-label={what}>
-      {views.map(({ name, href, isCurrent }) => (
+      {views.map(({ name, href, isCurrent, count }) => (
         <a key={name} href={href} aria-current={isCurrent ? 'page' : undefined}>
           {name}
+          {count !== undefined && <span class="n"> {count}</span>}
         </a>
       ))}
     </nav>

@@ -8,7 +8,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import type { CompletenessPartFragment } from '../../../generated/console.ts';
 import type { Query } from '../api/query.ts';
 import { Sources } from '../shell/facts.tsx';
-import { FilterBar, textOf, useKeys, useUrlState, type Filter, type UrlState } from './filters.tsx';
+import { FilterBar, textOf, useKeys, useUrlState, type BareFilter, type Filter, type UrlState } from './filters.tsx';
 import { CutNotice, Empty, ErrorNotice, Loading } from './page.tsx';
 import { Icon } from './values.tsx';
 import { nameClass, plural, whole, zoneName } from './words.ts';
@@ -194,8 +194,7 @@ type ListParts<Row> = {
   /** The latest answer. Undefined before the first one. */
   readonly list: Answered<Row> | undefined;
   readonly filters?: readonly Filter[];
-  /** The name of the filter that takes words without a name. */
-  readonly bare?: string;
+  readonly bare?: BareFilter;
   /** Whether the list has its own bar of filters. False on a page that has one bar for several lists. */
   readonly ownFilters?: boolean;
   /** The notices that are shown between the filters and the table. */
@@ -256,7 +255,12 @@ export function List<Row>(props: ListParts<Row> & ListTable<Row>) {
           </Pager>
         </>
       )}
-      {list && rows.length === 0 && (isFiltered ? <NoMatch what={one} filters={filters} /> : empty)}
+      {list && rows.length === 0 && next !== null && (
+        <Pager first={values['after'] ? hrefWith({ after: null }) : null} next={hrefWith({ after: next })} isCut>
+          No {one} that was read so far matches.
+        </Pager>
+      )}
+      {list && rows.length === 0 && next === null && (isFiltered ? <NoMatch what={one} filters={filters} /> : empty)}
     </>
   );
 }
@@ -266,7 +270,8 @@ type PagerProps = {
   readonly isCut?: boolean;
   readonly first: string | null;
   readonly next: string | null;
-  readonly size: number;
+  /** The number of rows of the next page. Absent: the link says that reading goes on. */
+  readonly size?: number;
 };
 
 export function Pager({ children, isCut = false, first, next, size }: PagerProps) {
@@ -285,7 +290,7 @@ export function Pager({ children, isCut = false, first, next, size }: PagerProps
           )}
           {next !== null && (
             <a class="btn" href={next}>
-              Next {size}
+              {size === undefined ? 'Read on' : `Next ${size}`}
             </a>
           )}
         </span>

@@ -185,6 +185,18 @@ export function shortId(id: string): string {
   return id.length <= 10 ? id : `…${id.slice(-8)}`;
 }
 
+/** Returns an id as a person gives it, without the ellipsis with which tables begin a short one. */
+export function givenId(text: string): string {
+  return text.trim().replace(/^(…|\.\.\.)/, '');
+}
+
+const COMMAND_ID = /^[\da-f]{8}((-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{24})?$/i;
+
+/** Whether a text can only be an id of a command as the relay makes them, the last eight of one, or a trace id. */
+export function isCommandId(text: string): boolean {
+  return COMMAND_ID.test(givenId(text));
+}
+
 /** The length up to which a name stays on one line of a table, in characters. */
 const ONE_LINE = 28;
 

@@ -188,8 +188,14 @@ type Admission = PreparedCall & {
 };
 
 function admit(parts: InvokeParts, admission: Admission): MaybePromise<Invocation | Outdated> {
-  const { checked, holdings } = admission;
-  const wait = new Wait(parts, { waitFor: checked.waitFor, withinMs: null, holdings, caller: admission.wait });
+  const { checked, holdings, recordedAs } = admission;
+  const wait = new Wait(parts, {
+    waitFor: checked.waitFor,
+    withinMs: null,
+    holdings,
+    recordedAs,
+    caller: admission.wait,
+  });
   return thenDo(wait.listen(admission.key), () =>
     thenDo(keepParams(parts, admission, wait), (kept) =>
       'kind' in kept ? kept : admitKept(parts, { admission, kept, wait }),
@@ -255,7 +261,7 @@ function admitRequest(
     callSpan: checked.span?.callSpan ?? null,
     connectWithinMs: checked.connectWithinMs,
     respondWithinMs: checked.respondWithinMs,
-    waiter: { rpcId: wait.rpcId, callerNodeId: nodeId, waitFor: wait.waitFor, withinMs: null },
+    waiter: { rpcId: wait.rpcId, caller: recordedAs, callerNodeId: nodeId, waitFor: wait.waitFor, withinMs: null },
     seen,
     claim,
   };
@@ -309,8 +315,8 @@ function keepParams(parts: InvokeParts, admission: Admission, wait: Wait): Maybe
 const CALLERS = new WeakMap<CallingPrincipal, CommandCaller>();
 
 /**
- * Returns the caller for a command's record. It is always the same object for one principal, because ended commands
- * keep it in memory.
+ * Returns the caller for the records of a command and of its waits. It is always the same object for one principal,
+ * because ended commands keep it in memory.
  */
 function callerOf(caller: CallingPrincipal): CommandCaller {
   const known = CALLERS.get(caller);
@@ -349,11 +355,13 @@ async function waitAgain(
   const holdings = deps.shares.of(holderOf(requester));
   const shortage = holdings.refusal('waits', 1);
   if (shortage) fail(shortage, SHARE_MESSAGE[shortage], { share: 'waits', retryAfterMs: 1000 });
-  const wait = new Wait(parts, { waitFor, withinMs, holdings, caller: request });
-  const { rpcId } = wait;
+  const recordedAs = callerOf(requireScope(requester, 'invoke'));
+  const wait = new Wait(parts, { waitFor, withinMs, holdings, recordedAs, caller: request });
   let attached;
   try {
-    attached = await deps.backend.waiters.attach(key, { rpcId, callerNodeId: deps.nodeId, waitFor, withinMs });
+    const { rpcId } = wait;
+    const waiter = { rpcId, caller: recordedAs, callerNodeId: deps.nodeId, waitFor, withinMs };
+    attached = await deps.backend.waiters.attach(key, waiter);
   } catch (error) {
     wait.forget();
     throw error;

@@ -1,7 +1,15 @@
 /** Lists and counts the callers that wait for commands, on all nodes, and alerts about the oldest of them. */
 import { readScope, type Requester } from '../auth/principal.ts';
 import { otherNodes, type NodeQuestions } from '../commands/nodes.ts';
-import type { Counted, CountedScan, PendingWait, WaiterFilter, WaiterStore } from '../commands/stores.ts';
+import { callerFilterOf } from '../commands/operator.ts';
+import {
+  ANY_WAIT,
+  type Counted,
+  type CountedScan,
+  type PendingWait,
+  type WaiterFilter,
+  type WaiterStore,
+} from '../commands/stores.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';
 import { id, within, type ClientKey, type CommandKey } from '../ids.ts';
@@ -63,12 +71,12 @@ export function createPending(deps: Deps, questions: NodeQuestions) {
      * the parent was authorized.
      */
     ofUsers(requester: Requester, userIds: readonly string[], first: number) {
-      const filters = userIds.map((userId) => ({ ...NO_FILTER, userId }));
+      const filters = userIds.map((userId) => ({ ...ANY_WAIT, userId }));
       return thenDo(waits.ofUsers(userIds, first), (found) => summaries(deps, requester, filters, found));
     },
     /** Does the same as `ofUsers`, for clients. */
     ofClients(requester: Requester, keys: readonly ClientKey[], first: number) {
-      const filters = keys.map(({ userId, clientId }) => ({ ...NO_FILTER, userId, clientId }));
+      const filters = keys.map(({ userId, clientId }) => ({ ...ANY_WAIT, userId, clientId }));
       return thenDo(waits.ofClients(keys, first), (found) => summaries(deps, requester, filters, found));
     },
     ofCommands: (keys: readonly CommandKey[]): MaybePromise<readonly (readonly PendingRpc[])[]> =>
@@ -114,11 +122,10 @@ export function createPending(deps: Deps, questions: NodeQuestions) {
 
 type PendingCount = Counted & { readonly completeness: Completeness };
 
-const NO_FILTER: WaiterFilter = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
-
 function filterOf(requester: Requester, query: PendingQuery): WaiterFilter {
   const { clientId, nodeId, callerNodeId, minAgeMs } = query;
   return {
+    ...callerFilterOf(query),
     userId: readScope(requester, query.userId),
     clientId: clientId == null ? null : id('client_id', clientId),
     nodeId: nodeId == null ? null : id('node_id', nodeId),
@@ -186,7 +193,7 @@ function summaries(
     let from = 0;
     return found.map(({ total, scan }, i) => {
       const own = rows.slice(from, (from += scan.rows.length));
-      const listing = listingOf('pending', requester, filters[i] ?? NO_FILTER);
+      const listing = listingOf('pending', requester, filters[i] ?? ANY_WAIT);
       return { ...pageOf(deps, { listing, scan, rows: own }), total };
     });
   });
@@ -314,7 +321,7 @@ type WaitsAnswer = {
 };
 
 /** The version of the form of the texts. Increase it with each change of the form. */
-const FORM = 1;
+const FORM = 2;
 const READS: ReadonlySet<unknown> = new Set(['list', 'counts', 'ofUsers', 'ofClients', 'ofCommands']);
 
 /**

@@ -4,7 +4,15 @@
  */
 import { ChurnMap } from '../collections.ts';
 import type { DeliveryActs } from '../commands/acts.ts';
-import { END_MESSAGES, endedByMark, isTerminal, type Command, type Reply, type WaitFor } from '../commands/command.ts';
+import {
+  END_MESSAGES,
+  endedByMark,
+  isTerminal,
+  type Command,
+  type CommandCaller,
+  type Reply,
+  type WaitFor,
+} from '../commands/command.ts';
 import type { Deps } from '../deps.ts';
 import { commandKeyText, type CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
@@ -23,6 +31,8 @@ type NewWait = {
   /** The caller's own budget in milliseconds; null: as long as the command lives. */
   readonly withinMs: number | null;
   readonly holdings: Holdings;
+  /** The waiting caller, as the wait's record names it. */
+  readonly recordedAs: CommandCaller;
   readonly caller: CallerSide;
 };
 
@@ -45,6 +55,7 @@ export class Wait {
   readonly withinMs: number | null;
   /** The amounts of bounded resources that the waiting requester holds. */
   readonly holdings: Holdings;
+  readonly #recordedAs: CommandCaller;
   readonly #parts: WaitParts;
   readonly #caller: CallerSide;
   /** The command that is waited for; null until `begin`. */
@@ -61,11 +72,12 @@ export class Wait {
   #updates: Updates | null = null;
 
   /** Registers the wait, so that no reply can come too early. The caller must have checked that there is room. */
-  constructor(parts: WaitParts, { waitFor, withinMs, holdings, caller }: NewWait) {
+  constructor(parts: WaitParts, { waitFor, withinMs, holdings, recordedAs, caller }: NewWait) {
     this.rpcId = parts.deps.crypto.randomId();
     this.waitFor = waitFor;
     this.withinMs = withinMs;
     this.holdings = holdings;
+    this.#recordedAs = recordedAs;
     this.#parts = parts;
     this.#caller = caller;
     parts.correlator.add(this);
@@ -74,7 +86,9 @@ export class Wait {
   /** The wait as it is registered in the store; null until it is registered. */
   get known(): KnownWait | null {
     const { rpcId, waitFor } = this;
-    return this.#command && { rpcId, command: this.#command, waitFor, since: this.#since, until: this.#until };
+    if (!this.#command) return null;
+    const times = { since: this.#since, until: this.#until };
+    return { rpcId, command: this.#command, caller: this.#recordedAs, waitFor, ...times };
   }
 
   /** Removes the waiter. Idempotent. */
@@ -200,6 +214,7 @@ type KnownWait = {
   readonly rpcId: string;
   /** The last known state of the command. */
   readonly command: Command;
+  readonly caller: CommandCaller;
   readonly waitFor: WaitFor;
   /** When the wait began, in epoch milliseconds. */
   readonly since: number;
@@ -359,10 +374,10 @@ export async function reattachWaits(parts: Parts): Promise<void> {
 }
 
 async function reattach({ deps, correlator }: Parts, wait: KnownWait): Promise<void> {
-  const { rpcId, command, waitFor, until } = wait;
+  const { rpcId, command, caller, waitFor, until } = wait;
   const now = deps.clock.now();
   const withinMs = until === null ? null : Math.max(0, until - now);
-  const waiter = { rpcId, callerNodeId: deps.nodeId, waitFor, withinMs };
+  const waiter = { rpcId, caller, callerNodeId: deps.nodeId, waitFor, withinMs };
   const attached = await deps.backend.waiters.attach(command, waiter);
   const end = (present: Command, result: JsonText | null = null): void =>
     correlator.resolve({ rpcId, command: present, result });

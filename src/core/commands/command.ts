@@ -37,6 +37,17 @@ export type LateEvidence = {
  */
 export type CommandCaller = { readonly kind: 'admin' | 'user' | 'grant'; readonly name: string };
 
+/** Selects callers. A caller must match every member that is not null. */
+export type CallerFilter = {
+  /** The name of the caller, as in CommandCaller. */
+  readonly caller: string | null;
+  readonly callerKind: CommandCaller['kind'] | null;
+};
+
+export function matchesCaller({ caller, callerKind }: CallerFilter, { kind, name }: CommandCaller): boolean {
+  return (caller === null || name === caller) && (callerKind === null || kind === callerKind);
+}
+
 /**
  * One admitted command, without payloads. Immutable: each change makes a new object and increments `version`. A command
  * has exactly one end.
@@ -153,6 +164,14 @@ export function isCallOf({ caller }: Command, administrator: AdminPrincipal): bo
   return caller.kind === 'admin' && caller.name === administrator.name;
 }
 
+/** The shortest end of a command's id by which the command is found: what tables and short log lines show of an id. */
+const ID_END_CHARS = 8;
+
+/** Whether the text is the command's id, the end of that id with at least ID_END_CHARS characters, or its trace id. */
+export function hasIdOrTrace({ commandId, traceId }: Pick<Command, 'commandId' | 'traceId'>, text: string): boolean {
+  return commandId === text || traceId === text || (text.length >= ID_END_CHARS && commandId.endsWith(text));
+}
+
 export function wasDispatched(command: Command): boolean {
   return command.dispatchedAt !== null;
 }
@@ -187,6 +206,8 @@ export type WaitFor = 'admitted' | 'acknowledged' | 'completed';
 export type Waiter = CommandKey & {
   readonly rpcId: string;
   readonly action: string;
+  /** Who waits. It may be another caller than the one that invoked the command. */
+  readonly caller: CommandCaller;
   readonly callerNodeId: string;
   readonly waitFor: WaitFor;
   readonly createdAt: number;
@@ -195,14 +216,16 @@ export type Waiter = CommandKey & {
 
 /** Returns the row of a wait that is registered now. */
 export function waiterOf(command: Command, wait: NewWaiter, now: number): Waiter {
-  const { rpcId, callerNodeId, waitFor, withinMs } = wait;
+  const { rpcId, caller, callerNodeId, waitFor, withinMs } = wait;
   const { userId, clientId, commandId, action, deadline } = command;
   const timesOutAt = withinMs === null ? deadline : Math.min(now + withinMs, deadline);
-  return { userId, clientId, commandId, action, rpcId, callerNodeId, waitFor, createdAt: now, timesOutAt };
+  return { userId, clientId, commandId, action, rpcId, caller, callerNodeId, waitFor, createdAt: now, timesOutAt };
 }
 
 /** A wait to register. `withinMs`: how long from now; null: for as long as the command may live. */
-export type NewWaiter = Pick<Waiter, 'rpcId' | 'callerNodeId' | 'waitFor'> & { readonly withinMs: number | null };
+export type NewWaiter = Pick<Waiter, 'rpcId' | 'caller' | 'callerNodeId' | 'waitFor'> & {
+  readonly withinMs: number | null;
+};
 
 /** What a waiter is resolved with: the record at that moment, and the result if it had one. */
 export type Reply = { readonly rpcId: string; readonly command: Command; readonly result: JsonText | null };

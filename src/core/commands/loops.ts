@@ -24,7 +24,7 @@ import type { Outcome, Reply } from './command.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { isBusy, type LinkQueue } from './link-queues.ts';
 import type { NodeQuestions } from './nodes.ts';
-import type { MailboxRow, NodeListener, NodeReport, PendingWait } from './stores.ts';
+import { ANY_WAIT, type MailboxRow, type NodeListener, type NodeReport, type PendingWait } from './stores.ts';
 
 export type LoopParts = ReportParts & {
   readonly acts: DeliveryActs;
@@ -278,7 +278,7 @@ export async function drainLinks(parts: { deps: Deps; dispatcher: Dispatcher; wi
 export async function endWaits(parts: { deps: Deps; acts: DeliveryActs; waiting: number }): Promise<void> {
   const { deps, acts, waiting } = parts;
   if (waiting === 0) return;
-  const filter = { userId: null, clientId: null, nodeId: null, callerNodeId: deps.nodeId, minAgeMs: null };
+  const filter = { ...ANY_WAIT, callerNodeId: deps.nodeId };
   let after: Position | null = null;
   do {
     const scan: Scan<PendingWait> = await deps.backend.waiters.list(filter, { first: PAGE_MAX, after });

@@ -8,7 +8,17 @@ import { checkLabels, isLive, type Connection } from '../connections/connection.
 import type { CommandHint } from '../backend.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError, fail, invalid, isStoreUnavailable, notFoundError } from '../errors.ts';
-import { canonicalUser, commandKeyText, hasAtMost, id, name, within, type ClientKey, type CommandKey } from '../ids.ts';
+import {
+  canonicalUser,
+  commandKeyText,
+  hasAtMost,
+  id,
+  name,
+  trace,
+  within,
+  type ClientKey,
+  type CommandKey,
+} from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import {
   ADMITTED_WITHIN_MS,
@@ -20,6 +30,7 @@ import {
   OPERATOR_CONFIRM_MS,
   OPERATOR_POLL_MS,
   SHOWN_SCOPES,
+  USER_GIVEN_CHARS,
 } from '../limits.ts';
 import { createFeed, type Lifetime, type SharedSubscription, type Subscription } from '../live.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
@@ -36,7 +47,14 @@ import {
 } from '../page.ts';
 import type { Cancel } from '../ports.ts';
 import { holderOf, type Holdings } from '../shares/shares.ts';
-import { isTerminal, type Command, type CommandEvent, type CommandEventFilter, type Outcome } from './command.ts';
+import {
+  isTerminal,
+  type CallerFilter,
+  type Command,
+  type CommandEvent,
+  type CommandEventFilter,
+  type Outcome,
+} from './command.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import {
   COMMAND_ORDERS,
@@ -295,9 +313,20 @@ function scopeView({ policy }: Deps, scope: CapacityScope): ScopeView {
   return { ...scope, limit };
 }
 
-function filterOf(query: DeliveryQuery): DeliveryFilter {
+/** Checks the members of a filter that select callers. */
+export function callerFilterOf({ caller = null, callerKind = null }: GivenFilter<CallerFilter>): CallerFilter {
+  if (caller !== null && !isCallerName(caller)) invalid('caller', `expected 1 to ${USER_GIVEN_CHARS} characters`);
+  return { caller, callerKind };
+}
+
+function isCallerName(text: string): boolean {
+  return text !== '' && hasAtMost(text, USER_GIVEN_CHARS) && !text.includes('\0');
+}
+
+/** Checks the filter of a list of commands. Throws `invalid_argument` or `invalid_user` if a member is not valid. */
+export function filterOf(query: DeliveryQuery): DeliveryFilter {
   const { userId, clientId, nodeId, action, stage = null, outcome = null, code = null, clientType = null } = query;
-  const { admittedAfter = null, admittedBefore = null } = query;
+  const { outcomes, admittedAfter = null, admittedBefore = null, idOrTrace } = query;
   if (code === '' || !hasAtMost(code ?? '', ERROR_CODE_CHARS))
     invalid('code', `expected 1 to ${ERROR_CODE_CHARS} characters`);
   return {
@@ -306,13 +335,21 @@ function filterOf(query: DeliveryQuery): DeliveryFilter {
     nodeId: nodeId == null ? null : id('node_id', nodeId),
     stage,
     outcome,
+    outcomes: outcomes == null ? null : checkOutcomes(outcomes),
     action: action == null ? null : name('action', action),
     code,
     clientType,
     labels: checkLabels('labels', query.labels),
     admittedAfter,
     admittedBefore,
+    idOrTrace: idOrTrace == null ? null : checkIdOrTrace(idOrTrace),
+    ...callerFilterOf(query),
   };
+}
+
+/** Returns a text that may be an id of a command, an end of one, or a trace id. Throws `invalid_argument` otherwise. */
+export function checkIdOrTrace(text: string): string {
+  return text === '' ? invalid('id_or_trace', 'expected at least one character') : trace('id_or_trace', text);
 }
 
 function orderOf(given: CommandOrder | null | undefined): CommandOrder {
@@ -325,9 +362,10 @@ function orderOf(given: CommandOrder | null | undefined): CommandOrder {
  * older versions, which did not have these members, stay valid.
  */
 function boundTo(filter: DeliveryFilter, order: CommandOrder): object {
-  const { action, code, clientType, labels, admittedBefore, ...always } = filter;
-  const later = { action, code, clientType, labels, admittedBefore, order: order === 'key' ? null : order };
-  return { ...always, ...Object.fromEntries(Object.entries(later).filter(([, value]) => value !== null)) };
+  const { userId, clientId, stage, outcome, nodeId, admittedAfter, ...others } = filter;
+  const later = { ...others, order: order === 'key' ? null : order };
+  const given = Object.fromEntries(Object.entries(later).filter(([, value]) => value !== null));
+  return { userId, clientId, stage, outcome, nodeId, admittedAfter, ...given };
 }
 
 // What operators see of delivery. Types only.

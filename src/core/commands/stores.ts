@@ -10,7 +10,19 @@ import type { MaybePromise } from '../maybe-promise.ts';
 import type { PageRequest, Scan } from '../page.ts';
 import type { Cancel } from '../ports.ts';
 import type { RefusedShare, ShareRefusal } from '../shares/shares.ts';
-import type { Command, CommandCaller, CommandMark, NewWaiter, Outcome, Reply, Stage, Waiter } from './command.ts';
+import {
+  hasIdOrTrace,
+  matchesCaller,
+  type CallerFilter,
+  type Command,
+  type CommandCaller,
+  type CommandMark,
+  type NewWaiter,
+  type Outcome,
+  type Reply,
+  type Stage,
+  type Waiter,
+} from './command.ts';
 
 /** The part of an admission that decides whether it is refused. */
 export type AdmitQuestion = CommandKey & {
@@ -276,6 +288,17 @@ export type WaiterFilter = {
   readonly nodeId: string | null;
   readonly callerNodeId: string | null;
   readonly minAgeMs: number | null;
+} & CallerFilter;
+
+/** Matches every wait. */
+export const ANY_WAIT: WaiterFilter = {
+  userId: null,
+  clientId: null,
+  nodeId: null,
+  callerNodeId: null,
+  minAgeMs: null,
+  caller: null,
+  callerKind: null,
 };
 
 export type AttachResult =
@@ -457,6 +480,8 @@ export type DeliveryFilter = {
   readonly clientId: string | null;
   readonly stage: Stage | null;
   readonly outcome: Outcome | null;
+  /** The command must have ended in one of these ways; null: any stage and any outcome. */
+  readonly outcomes: readonly Outcome[] | null;
   readonly nodeId: string | null;
   readonly action: string | null;
   /** The code of the error that the command ended with; null: any or none. */
@@ -467,7 +492,9 @@ export type DeliveryFilter = {
   /** The bounds of the time of admission, both exclusive; epoch milliseconds. */
   readonly admittedAfter: number | null;
   readonly admittedBefore: number | null;
-};
+  /** See `hasIdOrTrace`. */
+  readonly idOrTrace: string | null;
+} & CallerFilter;
 
 /** Matches every command. */
 export const ANY_COMMAND: DeliveryFilter = {
@@ -475,6 +502,7 @@ export const ANY_COMMAND: DeliveryFilter = {
   clientId: null,
   stage: null,
   outcome: null,
+  outcomes: null,
   nodeId: null,
   action: null,
   code: null,
@@ -482,21 +510,28 @@ export const ANY_COMMAND: DeliveryFilter = {
   labels: null,
   admittedAfter: null,
   admittedBefore: null,
+  idOrTrace: null,
+  caller: null,
+  callerKind: null,
 };
 
 /** Whether a command's record matches a filter. Does not compare the user, nor the labels of the client. */
 export function matchesRecord(filter: DeliveryFilter, command: Command): boolean {
-  const { clientId, stage, outcome, nodeId, action, code, clientType, admittedAfter, admittedBefore } = filter;
+  const { clientId, stage, outcome, outcomes, nodeId, action, code, clientType } = filter;
+  const { admittedAfter, admittedBefore, idOrTrace } = filter;
   return (
     (clientId === null || command.clientId === clientId) &&
     (stage === null || command.stage === stage) &&
     (outcome === null || command.outcome === outcome) &&
+    (outcomes === null || (command.outcome !== null && outcomes.includes(command.outcome))) &&
     (nodeId === null || command.nodeId === nodeId) &&
     (action === null || command.action === action) &&
     (code === null || command.error?.code === code) &&
     (clientType === null || command.clientType === clientType) &&
     (admittedAfter === null || command.admittedAt > admittedAfter) &&
-    (admittedBefore === null || command.admittedAt < admittedBefore)
+    (admittedBefore === null || command.admittedAt < admittedBefore) &&
+    (idOrTrace === null || hasIdOrTrace(command, idOrTrace)) &&
+    matchesCaller(filter, command.caller)
   );
 }
 
@@ -524,7 +559,7 @@ export interface DeliveryInspector {
   reservedScopes(): MaybePromise<readonly ReservedScope[]>;
   /**
    * Lists tracked commands. In the order `newest`, commands admitted after the first page appear on no later page. A
-   * page is cut after SCAN_BUDGET rows that do not match.
+   * page is cut after SCAN_BUDGET rows. It may have as many rows as that, unlike the pages of other stores.
    */
   list(filter: DeliveryFilter, page: CommandPage): MaybePromise<Scan<Command>>;
 }

@@ -43,7 +43,14 @@ import { textOfJson } from './builder-json.ts';
 import { CommandType, subjectOfCommand } from './commands.ts';
 import { ConnectionSnapshot } from './connections.ts';
 import { loadBy, loadPagesBy, type Context } from './context.ts';
-import { ExecutionEvidenceEnum, OutcomeEnum, StageEnum, commandArguments } from './delivery.ts';
+import {
+  CommandCallerType,
+  ExecutionEvidenceEnum,
+  OutcomeEnum,
+  StageEnum,
+  callerFilterFields,
+  commandArguments,
+} from './delivery.ts';
 import { TerminalErrorType } from './history.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import {
@@ -95,6 +102,7 @@ const PendingRpcType = builder.objectRef<PendingRpc>('PendingRpc').implement({
       clientId: id('The id of the target client.'),
       action: text('The name of the requested action.'),
       waitFor: typed(WaitStageEnum, 'What the caller waits for.'),
+      caller: typed(CommandCallerType, 'Who waits. It may be another caller than the one that invoked the command.'),
     }),
     ...fieldsOfPart(t, 'command', {
       expectedInstanceId: nullable.id(
@@ -134,6 +142,7 @@ const PendingRpcFilter = builder.inputType('PendingRpcFilter', {
     clientId: t.id({ description: 'Only waits whose target is this client.' }),
     nodeId: t.id({ description: 'Only waits whose target’s link is on this node.' }),
     callerNodeId: t.id({ description: 'Only waits of callers on this node.' }),
+    ...callerFilterFields(t, 'waits of'),
     minAgeMs: t.int({
       description: `Only waits that are at least this old, ${MIN_AGE_MS.min} to ${MIN_AGE_MS.max} milliseconds.`,
       extensions: { minimum: MIN_AGE_MS.min, maximum: MIN_AGE_MS.max },

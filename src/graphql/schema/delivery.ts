@@ -22,6 +22,7 @@ import {
   NODE_GONE_MS,
   NODE_LEASE_MS,
   SCOPE_HOLDERS,
+  TRACE_MAX_CHARS,
 } from '../../core/limits.ts';
 import { thenDo } from '../../core/maybe-promise.ts';
 import { SCAN_BUDGET } from '../../core/page.ts';
@@ -39,6 +40,7 @@ import {
   builder,
   ranged,
   wireEnum,
+  type Types,
 } from './builder.ts';
 import { ClientTypeEnum, ConnectionSnapshot, LABELS_DESCRIPTION } from './connections.ts';
 import { loadBy, type Context } from './context.ts';
@@ -97,9 +99,9 @@ export const ExecutionEvidenceEnum = wireEnum<ExecutionEvidence>(
   },
 );
 
-const CommandCallerKind = wireEnum<CommandCaller['kind']>(
+export const CommandCallerKind = wireEnum<CommandCaller['kind']>(
   'CommandCallerKind',
-  'What kind of requester invoked a command.',
+  'What kind of requester invoked a command, or waits for it.',
   {
     admin: 'An administrator.',
     user: 'A user, for one of their own clients.',
@@ -107,8 +109,8 @@ const CommandCallerKind = wireEnum<CommandCaller['kind']>(
   },
 );
 
-const CommandCallerType = builder.objectRef<CommandCaller>('CommandCaller').implement({
-  description: 'Who invoked a command.',
+export const CommandCallerType = builder.objectRef<CommandCaller>('CommandCaller').implement({
+  description: 'Who invoked a command, or waits for it.',
   extensions: { shareable: true },
   fields: fieldsOf(() => ({
     kind: typed(CommandCallerKind, 'The kind of requester.'),
@@ -324,14 +326,26 @@ const DeliverySummaryType = builder.objectRef<DeliverySummaryView>('DeliverySumm
   })),
 });
 
-const DeliveryRecordConnection = connectionOf('DeliveryRecord', DeliveryRecord, { rows: 'delivery records' });
+export const DeliveryRecordConnection = connectionOf('DeliveryRecord', DeliveryRecord, { rows: 'delivery records' });
 
 const CommandOrderEnum = wireEnum<CommandOrder>('CommandOrder', 'The order of commands.', {
   key: 'By user, client and command.',
   newest: 'The latest admission first. Commands of one millisecond have a fixed order.',
 });
 
-const DeliveryFilter = builder.inputType('DeliveryFilter', {
+type FilterFields = PothosSchemaTypes.InputFieldBuilder<Types, 'InputObject'>;
+
+/** Makes the members of a filter that select callers. `which`: the rows and what the caller does with them. */
+export function callerFilterFields(t: FilterFields, which: string) {
+  return {
+    caller: t.string({
+      description: `Only ${which} this caller: the name of an administrator, the id of a user, or the id of a grant.`,
+    }),
+    callerKind: t.field({ type: CommandCallerKind, description: `Only ${which} a caller of this kind.` }),
+  };
+}
+
+export const DeliveryFilter = builder.inputType('DeliveryFilter', {
   description: 'Which commands to list. A command must match every member that is given.',
   fields: (t) => ({
     userId: t.id({ description: 'Only commands for clients of this user.' }),
@@ -340,6 +354,10 @@ const DeliveryFilter = builder.inputType('DeliveryFilter', {
     outcome: t.field({
       type: OutcomeEnum,
       description: 'Only commands with this outcome. Refused together with a stage other than TERMINAL.',
+    }),
+    outcomes: t.field({
+      type: [OutcomeEnum],
+      description: 'Only commands that ended in one of these ways.',
     }),
     nodeId: t.id({ description: 'Only commands whose target’s link is or was on this node.' }),
     action: t.string({ description: 'Only commands that invoke this action.' }),
@@ -355,6 +373,10 @@ const DeliveryFilter = builder.inputType('DeliveryFilter', {
     }),
     admittedAfter: t.field({ type: 'DateTime', description: 'Only commands admitted after this time, exclusive.' }),
     admittedBefore: t.field({ type: 'DateTime', description: 'Only commands admitted before this time, exclusive.' }),
+    idOrTrace: t.id({
+      description: `Only commands with this id, with an id that ends with this text of at least 8 characters, or with this trace id: at most ${TRACE_MAX_CHARS} characters.`,
+    }),
+    ...callerFilterFields(t, 'commands invoked by'),
   }),
 });
 
@@ -391,7 +413,7 @@ builder.queryField('commands', (t) =>
   }),
 );
 
-const Delivery = builder.objectRef<AdminPrincipal>('Delivery').implement({
+export const Delivery = builder.objectRef<AdminPrincipal>('Delivery').implement({
   description:
     'The state of delivery, for administrators. It gives access to no command payload, and no status here ever means that an effect outside a client is complete.',
   fields: (t) => ({

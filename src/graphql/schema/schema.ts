@@ -11,6 +11,7 @@ import './actions.ts';
 import './audit.ts';
 import { builder } from './builder.ts';
 import './calls.ts';
+import './commands-lookup.ts';
 import './commands.ts';
 import './connections.ts';
 import './contexts.ts';

@@ -16,7 +16,12 @@ const DELIVERY: NonNullable<CaseFile['delivery']> = {
 };
 const RUNNING: CaseFile = {
   ...{ ...IDS, outcome: null, error: null, delivery: DELIVERY, sightings: [] },
-  waiters: [{ rpc_id: 'r1', wait_for: 'completed', age_ms: 1500, times_out_at: DELIVERY.deadline }],
+  waiters: [
+    {
+      ...{ rpc_id: 'r1', wait_for: 'completed', caller: { kind: 'user', name: 'alice' } },
+      ...{ age_ms: 1500, times_out_at: DELIVERY.deadline },
+    },
+  ],
   history: { items: [], next_cursor: null, completeness: COMPLETE },
 };
 
@@ -30,7 +35,7 @@ What is proven (2026-01-31, UTC)
  23:59:59.250  +250 ms  dispatched  to instance i1 of desk, attempt 1; the write began, which proves no receipt
 
 Callers that wait
- for its end  since 1.5 s  until 2026-02-01T00:00:29.000Z  r1
+ user alice  for its end  since 1.5 s  until 2026-02-01T00:00:29.000Z  r1
 
 No message of it is retained.
 `);

@@ -46,6 +46,8 @@ describe('every list', () => {
     ['places', 'ls', '--kind', 'window'],
     ['sites', 'ls'],
     ['calls', 'ls'],
+    ['calls', 'find', 'c2'],
+    ['calls', 'failures'],
     ['waits', 'ls', '--older', '10s'],
     ['streams', 'ls', 'alice'],
     ['messages', 'ls', 'alice/clients/desk'],
@@ -88,6 +90,11 @@ describe('filters', () => {
     [['--outcome', 'failed'], ['c2']],
     [['--code', 'handler_failed'], ['c2']],
     [['--client-type', 'browser'], []],
+    [['--caller', 'alice', '--caller-kind', 'admin'], []],
+    [
+      ['--caller', 'alice'],
+      ['c2', 'c1'],
+    ],
     [
       ['--label', 'room=12'],
       ['c2', 'c1'],
@@ -147,6 +154,7 @@ describe('one thing', () => {
     });
     expect(await json('clients', 'get', 'alice/desk')).toMatchObject({ status: 'connected', queued: 0, in_flight: 0 });
     const { out } = await run(['calls', 'get', 'alice/desk/c2']);
+    expect((await run(['calls', 'get', 'c2'])).out).toBe(out);
     expect(out).toMatch(
       /^break of alice\/desk, call c2\nFailed after \d+ ms: The handler of the client failed\.\nhandler_failed: the lamp/,
     );
@@ -160,6 +168,8 @@ describe('one thing', () => {
       ['clients', 'get', 'alice/none'],
       ['clients', 'actions', 'alice/none'],
       ['calls', 'get', 'alice/desk/none'],
+      ['calls', 'get', 'none'],
+      ['calls', 'find', 'none'],
       ['sites', 'get', 'alice/none'],
       ['users', 'get', 'nobody'],
     ])

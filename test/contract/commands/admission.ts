@@ -1,8 +1,9 @@
 /** Defines the contract tests of CommandStore about the admission of commands. */
 import { describe, expect, it } from 'vitest';
-import type { AdmitRequest } from '../../../src/core/commands/stores.ts';
+import { ANY_WAIT, type AdmitRequest } from '../../../src/core/commands/stores.ts';
 import { toJson } from '../../../src/core/json.ts';
 import {
+  CALLER,
   admission,
   ALICE,
   type Bench,
@@ -25,15 +26,7 @@ export function admissions(bench: () => Bench): void {
       expect(await admit('c1')).toEqual({ kind: 'refused', code: 'not_connected' });
       expect(await bench().backend.commands.get([keyFor('c1')])).toEqual([null]);
       expect(await kinds(bench(), 'c1')).toEqual([]);
-      expect(
-        await countWaits(bench().backend.waiters, {
-          userId: null,
-          clientId: null,
-          nodeId: null,
-          callerNodeId: null,
-          minAgeMs: null,
-        }),
-      ).toEqual({ count: 0, complete: true });
+      expect(await countWaits(bench().backend.waiters, ANY_WAIT)).toEqual({ count: 0, complete: true });
     });
 
     it('parks a command whose caller allows time to connect, with both deadlines', async () => {
@@ -95,7 +88,13 @@ export function admissions(bench: () => Bench): void {
     it('attaches the same id with the same digest to the live command, and refuses another digest', async () => {
       await bind();
       await admit('c1');
-      const waiter = { rpcId: 'rpc-2', callerNodeId: 'n1', waitFor: 'completed', withinMs: null } as const;
+      const waiter = {
+        rpcId: 'rpc-2',
+        caller: CALLER,
+        callerNodeId: 'n1',
+        waitFor: 'completed',
+        withinMs: null,
+      } as const;
       expect(await admit('c1', { waiter })).toMatchObject({
         kind: 'attached',
         command: { commandId: 'c1', version: 1 },
@@ -154,9 +153,13 @@ export function admissions(bench: () => Bench): void {
     it('registers at most eight waiters on one command', async () => {
       await bind();
       for (let i = 0; i < 8; i++)
-        await admit('c1', { waiter: { rpcId: `r${i}`, callerNodeId: 'n1', waitFor: 'completed', withinMs: null } });
+        await admit('c1', {
+          waiter: { rpcId: `r${i}`, caller: CALLER, callerNodeId: 'n1', waitFor: 'completed', withinMs: null },
+        });
       expect(
-        await admit('c1', { waiter: { rpcId: 'r8', callerNodeId: 'n1', waitFor: 'completed', withinMs: null } }),
+        await admit('c1', {
+          waiter: { rpcId: 'r8', caller: CALLER, callerNodeId: 'n1', waitFor: 'completed', withinMs: null },
+        }),
       ).toEqual({ kind: 'refused', code: 'capacity_exceeded' });
     });
   });
@@ -191,9 +194,11 @@ export function previews(bench: () => Bench): void {
     it('attaches to a known id and replays an ended one, and refuses another digest and a ninth wait', async () => {
       await bind();
       for (let i = 0; i < 7; i++)
-        await admit('c1', { waiter: { rpcId: `r${i}`, callerNodeId: 'n1', waitFor: 'completed', withinMs: null } });
+        await admit('c1', {
+          waiter: { rpcId: `r${i}`, caller: CALLER, callerNodeId: 'n1', waitFor: 'completed', withinMs: null },
+        });
       expect(await both('c1')).toMatchObject({ code: null, kind: 'attached', known: true });
-      const ninth = { rpcId: 'r9', callerNodeId: 'n1', waitFor: 'completed', withinMs: null } as const;
+      const ninth = { rpcId: 'r9', caller: CALLER, callerNodeId: 'n1', waitFor: 'completed', withinMs: null } as const;
       expect(await both('c1', { waiter: ninth })).toMatchObject({ code: 'capacity_exceeded', known: true });
       expect(await both('c1', { digest: 'd2' })).toMatchObject({ code: 'command_conflict', known: true });
       await dispatched(bench(), 'c2');
@@ -207,8 +212,7 @@ export function previews(bench: () => Bench): void {
       for (let i = 0; i < 3; i++) expect((await commands.preview(admission('c1'))).answer.kind).toBe('admitted');
       expect(await commands.get([keyFor('c1')])).toEqual([null]);
       expect(await kinds(bench(), 'c1')).toEqual([]);
-      const filter = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
-      expect(await countWaits(waiters, filter)).toEqual({ count: 0, complete: true });
+      expect(await countWaits(waiters, ANY_WAIT)).toEqual({ count: 0, complete: true });
       expect((await inspector.scopes({ first: 10, after: null })).rows).toEqual([]);
       expect(await commands.live(ALICE)).toEqual([]);
       expect((await commands.dispatch(keyFor('c1'), BOUND)).kind).toBe('skip');

@@ -1,7 +1,18 @@
 /** Defines the contract tests of CommandStore about the ends of commands. */
 import { describe, expect, it } from 'vitest';
 import { toJson } from '../../../src/core/json.ts';
-import { type Bench, BOUND, commandActs, dispatched, ending, keyFor, kinds, openNode, read } from '../kit/bench.ts';
+import {
+  CALLER,
+  type Bench,
+  BOUND,
+  commandActs,
+  dispatched,
+  ending,
+  keyFor,
+  kinds,
+  openNode,
+  read,
+} from '../kit/bench.ts';
 
 /** Defines the tests that the first end of a command counts, and that later ends are evidence. */
 export function ends(bench: () => Bench): void {
@@ -11,7 +22,9 @@ export function ends(bench: () => Bench): void {
       const node = await openNode(bench());
       await bind();
       await dispatched(bench(), 'c1');
-      await admit('c1', { waiter: { rpcId: 'rpc-2', callerNodeId: 'n1', waitFor: 'completed', withinMs: null } });
+      await admit('c1', {
+        waiter: { rpcId: 'rpc-2', caller: CALLER, callerNodeId: 'n1', waitFor: 'completed', withinMs: null },
+      });
       await node.take();
       const payload = toJson({ b: 1, a: [null] });
       expect(await bench().backend.commands.finish(keyFor('c1'), ending({ payload }))).toMatchObject({
@@ -229,7 +242,7 @@ export function reports(bench: () => Bench): void {
       const node = await openNode(bench());
       await bind();
       await dispatched(bench(), 'c1', {
-        waiter: { rpcId: 'early', callerNodeId: 'n1', waitFor: 'acknowledged', withinMs: null },
+        waiter: { rpcId: 'early', caller: CALLER, callerNodeId: 'n1', waitFor: 'acknowledged', withinMs: null },
       });
       await admit('c1');
       await node.take();

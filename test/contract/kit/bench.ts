@@ -3,7 +3,7 @@
  * commands.
  */
 import type { Backend } from '../../../src/core/backend.ts';
-import type { Command } from '../../../src/core/commands/command.ts';
+import type { Command, CommandCaller } from '../../../src/core/commands/command.ts';
 import type {
   AdmitRequest,
   Binding,
@@ -36,6 +36,8 @@ export type HistoryBounds = {
 export type MakeHistoryBench = (bounds?: HistoryBounds) => Promise<Bench>;
 
 export const ALICE: ClientKey = { userId: 'alice', clientId: 'tab' };
+/** The caller of the bench's commands and waits. */
+export const CALLER: CommandCaller = { kind: 'user', name: 'alice' };
 export const BOUND: Binding = { nodeId: 'n1', instanceId: 'i1', epoch: 1 };
 
 export function keyFor(commandId: string, client: ClientKey = ALICE): CommandKey {
@@ -55,7 +57,7 @@ export function admission(commandId: string, over: Partial<AdmitRequest> = {}): 
     clientType: 'browser',
     params: toJson({ n: 1 }),
     kept: { payload: toJson({ n: 1 }), spill: null },
-    caller: { kind: 'user', name: 'alice' },
+    caller: CALLER,
     traceId: 't1',
     parentSpanId: 's1',
     traceFlags: '01',
@@ -63,7 +65,7 @@ export function admission(commandId: string, over: Partial<AdmitRequest> = {}): 
     callSpan: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
     connectWithinMs: 0,
     respondWithinMs: 30_000,
-    waiter: { rpcId: `rpc-${commandId}`, callerNodeId: 'n1', waitFor: 'completed', withinMs: null },
+    waiter: { rpcId: `rpc-${commandId}`, caller: CALLER, callerNodeId: 'n1', waitFor: 'completed', withinMs: null },
     ...over,
   };
 }

@@ -89,6 +89,7 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
     ingest: { ingest: unprepared, ingestCooperativeSiteMessage: unprepared },
     sites: noSites(),
     delivery: delivery(data, calls, updates),
+    lookup: { find: unprepared, failures: unprepared },
     series: { read: unprepared },
     links: { open: () => fail('internal', 'no links here') },
     start: async () => {},

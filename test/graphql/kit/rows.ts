@@ -93,6 +93,7 @@ export function pendingRpc(of: Command = command(), more: Partial<PendingRpc> = 
       commandId,
       action,
       rpcId: `${commandId}-r1`,
+      caller: { kind: 'user', name: 'alice' },
       callerNodeId: 'n2',
       waitFor: 'completed',
       createdAt: T0,

@@ -231,6 +231,7 @@ export const FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
       absent: 'empty',
     },
   ],
+  'Query.findCommands': [{ rule: 'mine', call: 'findCommands(idOrTrace: $command)', found: 'shows', other: 'empty' }],
   'Query.delivery': [{ rule: 'admin', call: 'delivery', found: 'shows' }],
   // The calls name absent rows, because later rows of the table need the clients and the node.
   'Mutation.disconnectClient': [

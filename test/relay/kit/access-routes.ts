@@ -175,6 +175,15 @@ export const ROUTES: Readonly<Record<string, readonly Route[]>> = {
       absent: 409,
     },
   ],
+  'GET /commands': [
+    {
+      access: 'invoke',
+      target: (ids) => `/commands?id_or_trace=${ids.command}`,
+      found: 200,
+      absent: 200,
+      mine: true,
+    },
+  ],
   'GET /commands/{user_id}/{client_id}/{command_id}': [
     { access: 'invoke', target: command, found: 200, absent: 404 },
     { access: 'invoke', target: (ids) => `${command(ids)}?within_ms=1000`, found: 200, absent: 404 },
@@ -240,6 +249,14 @@ export const ROUTES: Readonly<Record<string, readonly Route[]>> = {
   'GET /delivery/commands': [
     { access: 'admin', target: () => '/delivery/commands', found: 200, absent: 200 },
     { access: 'admin', target: ({ user }) => `/delivery/commands?user_id=${user}`, found: 200, absent: 200 },
+  ],
+  'GET /delivery/failures': [
+    {
+      access: 'admin',
+      target: ({ user }) => `/delivery/failures?by=client&outcomes=completed&user_id=${user}`,
+      found: 200,
+      absent: 200,
+    },
   ],
   // The requests name absent rows, because later rows of the table need the clients and the node.
   'POST /connections/{user_id}/{client_id}/disconnect': [

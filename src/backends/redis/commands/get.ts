@@ -23,10 +23,17 @@ export function getCommands(parts: ReadParts, keys: readonly CommandKey[]): Prom
   return readMatching(parts, keys, ANY_RECORD);
 }
 
-/** The stage (null: any) and the texts that the text of a record must have. */
-export type RecordTest = { readonly stage: string | null; readonly texts: readonly string[] };
+/**
+ * The stage (null: any) and the texts that the text of a record must have. `oneOf`: the record must also have at least
+ * one of these texts, if there are any.
+ */
+export type RecordTest = {
+  readonly stage: string | null;
+  readonly texts: readonly string[];
+  readonly oneOf: readonly string[];
+};
 
-export const ANY_RECORD: RecordTest = { stage: null, texts: [] };
+const ANY_RECORD: RecordTest = { stage: null, texts: [], oneOf: [] };
 
 /**
  * Reads the records of commands, one answer per key, in the order of the keys; null if there is none, or it fails the
@@ -60,9 +67,9 @@ export async function readNamed(
   test: RecordTest,
 ): Promise<readonly (Command | null)[]> {
   if (names.length === 0) return [];
-  const [now, ...records] = listOf(
-    await store.act(partition, 'commands-read', [test.stage, test.texts.length, ...test.texts, ...names.flat()]),
-  );
+  const { stage, texts, oneOf } = test;
+  const tested = [stage, texts.length, oneOf.length, ...texts, ...oneOf];
+  const [now, ...records] = listOf(await store.act(partition, 'commands-read', [...tested, ...names.flat()]));
   return names.map((_, i) => {
     const command = decodeCommandOr(records[i] ?? null);
     return command && retained(command, { now, retentionMs });

@@ -76,6 +76,7 @@ export const ARGUMENTS: Readonly<Record<string, string>> = {
   'sites get': 'alice/board',
   call: 'alice/desk lamp.set on:=true --id c1',
   preflight: 'alice/desk lamp.set on:=true',
+  'calls find': 'c2',
   'calls get': 'alice/desk/c2',
   'calls await': 'alice/desk/c3 --within 0ms',
   'calls cancel': 'alice/desk/c1',

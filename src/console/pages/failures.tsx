@@ -1,0 +1,220 @@
+/**
+ * Shows calls that failed in groups, on the overview and above the list of calls. Each group leads to the list of its
+ * calls, and to its last one.
+ */
+import { useMemo } from 'preact/hooks';
+import {
+  FailuresDocument,
+  type DeliveryFilter,
+  type FailureKey,
+  type FailuresQuery,
+} from '../../../generated/console.ts';
+import { reasonText } from '../../protocol/visible-text.ts';
+import { useQuery, type Query } from '../api/query.ts';
+import { callHref, queryPath } from '../base.ts';
+import { isAdmin, silentNodes } from '../shell/facts.tsx';
+import { useUrlState } from '../ui/filters.tsx';
+import { CutNotice, ErrorNotice, Section, Views } from '../ui/page.tsx';
+import { Table, type Column } from '../ui/table.tsx';
+import { Ago, OUTCOME_ORDER, outcomeWord } from '../ui/values.tsx';
+import { nameClass, percent, plural, whole } from '../ui/words.ts';
+
+type Failures = FailuresQuery['delivery']['failures'];
+type Group = Failures['groups'][number];
+
+/** The word in the URL for all outcomes that count as failures. */
+export const ANY_FAILURE = 'failure';
+/** The outcomes that count as failures: those that the relay counts when a filter names no outcome. */
+export const FAILURE_OUTCOMES = ['FAILED', 'EXPIRED', 'OUTCOME_UNKNOWN'] as const;
+
+/** The pause after each answer before failures are counted again, in milliseconds, because the relay reads records. */
+const EVERY_MS = 15_000;
+/** The number of groups that a page shows. */
+const SHOWN = 5;
+
+/**
+ * Returns the time that was this many milliseconds ago; null for null. It is cut to a minute, or to ten seconds for a
+ * short time, so that repeated requests have the same filter.
+ */
+export function timeBefore(ms: number | null): string | null {
+  if (ms === null) return null;
+  const step = ms < 300_000 ? 10_000 : 60_000;
+  return new Date(Math.floor((Date.now() - ms) / step) * step).toISOString();
+}
+
+type Grouping = { readonly name: string; readonly text: string; readonly by: readonly FailureKey[] };
+const DEFAULT: Grouping = { name: 'cause', text: 'Action and code', by: ['ACTION', 'CODE'] };
+const GROUPINGS: readonly Grouping[] = [
+  DEFAULT,
+  { name: 'action', text: 'Action', by: ['ACTION'] },
+  { name: 'code', text: 'Code', by: ['CODE'] },
+  { name: 'client', text: 'Client', by: ['CLIENT'] },
+  { name: 'node', text: 'Node', by: ['NODE'] },
+];
+
+function useGrouping(): Grouping {
+  const { values } = useUrlState();
+  return GROUPINGS.find(({ name }) => name === values['by']) ?? DEFAULT;
+}
+
+/**
+ * Counts the calls that failed, of those that match a filter, in the groups that the URL chooses. For administrators
+ * only.
+ */
+export function useFailures(filter: DeliveryFilter, { skip = false } = {}): Query<FailuresQuery> {
+  const { by } = useGrouping();
+  const asking = { everyMs: EVERY_MS, skip: skip || !isAdmin.value };
+  return useQuery(FailuresDocument, { filter, by: [...by], first: SHOWN }, asking);
+}
+
+/** Returns the bound of an answer that did not read all calls; null if it did. */
+export function boundOf({ completeness }: Failures): number | null {
+  return completeness.sources.find(({ reason }) => reason === 'LIMIT_REACHED')?.limit ?? null;
+}
+
+type FailureGroupsProps = {
+  readonly query: Query<FailuresQuery>;
+  /** The time that is counted, as the end of a sentence: `in the last 15 min`. */
+  readonly when: string;
+  /** The members of the query that select the calls of the page. The links to the calls of a group keep them. */
+  readonly kept: Readonly<Record<string, string>>;
+};
+
+export function FailureGroups({ query, when, kept }: FailureGroupsProps) {
+  const grouping = useGrouping();
+  const columns = useMemo(() => columnsOf(grouping, kept), [grouping, JSON.stringify(kept)]);
+  const failures = query.data?.delivery.failures;
+  return (
+    <Section
+      title="Failures"
+      class="groups"
+      about={failures && aboutText(failures, when)}
+      side={failures && failures.count > 0 && <GroupingViews shown={grouping} />}
+    >
+      <ErrorNotice query={query} what="the failures" />
+      {failures && <FailureNotices failures={failures} />}
+      {failures && failures.count > 0 && (
+        <>
+          <Table
+            caption={`Failures by ${grouping.text.toLowerCase()}`}
+            columns={columns}
+            rows={failures.groups}
+            keyOf={keyOf}
+          />
+          {failures.groupCount > failures.groups.length && (
+            <p class="quiet">
+              The largest {failures.groups.length} of {plural(failures.groupCount, 'group')}.
+            </p>
+          )}
+        </>
+      )}
+    </Section>
+  );
+}
+
+/** The longest time for which the relay has records of ended calls, in milliseconds. */
+const RECORDS_MS = 3_600_000;
+
+type WindowProps = { readonly seconds: number; readonly text: string };
+
+/** Shows the failures of a window up to now, or of the last hour if it is longer, because records are kept no longer. */
+export function WindowFailures({ seconds, text }: WindowProps) {
+  const ms = Math.min(seconds * 1000, RECORDS_MS);
+  const query = useFailures({ admittedAfter: timeBefore(ms) });
+  const isWhole = ms === seconds * 1000;
+  const when = isWhole ? `in the last ${text}` : 'in the last hour, for which ended calls are on record';
+  return <FailureGroups query={query} when={when} kept={{ since: `${ms / 60_000}m` }} />;
+}
+
+/** Shows links to the same failures in other groups. */
+function GroupingViews({ shown }: { readonly shown: Grouping }) {
+  const { hrefWith } = useUrlState();
+  const views = GROUPINGS.map((one) => ({
+    name: one.text,
+    href: hrefWith({ by: one === DEFAULT ? null : one.name }),
+    isCurrent: one === shown,
+  }));
+  return <Views label="Failures by" views={views} />;
+}
+
+function aboutText(failures: Failures, when: string): string {
+  if (failures.count === 0) return `none ${when}`;
+  const counts = OUTCOME_ORDER.flatMap((outcome) => {
+    const count = failures.outcomes.find((one) => one.outcome === outcome)?.count ?? 0;
+    return count === 0 ? [] : [`${whole(count)} ${outcomeWord(outcome).toLowerCase()}`];
+  });
+  return `${counts.join(', ')} ${when}`;
+}
+
+/** Says what was not counted. */
+function FailureNotices({ failures }: { readonly failures: Failures }) {
+  const bound = boundOf(failures);
+  const others = failures.completeness.sources.filter(({ reason }) => reason !== 'LIMIT_REACHED');
+  return (
+    <>
+      {bound !== null && (
+        <p class="quiet">Counted among the newest {whole(bound)} calls. Failures of older calls are not counted.</p>
+      )}
+      <CutNotice
+        completeness={{ complete: others.every(({ complete }) => complete), sources: others }}
+        named={silentNodes.value.map(({ nodeId }) => nodeId)}
+      />
+    </>
+  );
+}
+
+function keyOf({ action, code, userId, clientId, nodeId }: Group): string {
+  return JSON.stringify([action, code, userId, clientId, nodeId]);
+}
+
+const COLUMNS: readonly Column<Group>[] = [
+  { head: 'Failures', class: 'r nw c-2 c-end', label: 'failures', cell: ({ count }) => whole(count) },
+  { head: 'Share', class: 'r nw c-4 c-end', label: 'share', cell: ({ share }) => percent(share) },
+  {
+    head: 'Last',
+    class: 'r nw c-5',
+    label: 'last',
+    cell: ({ last }) => (
+      <a href={callHref(last)}>
+        <Ago at={last.admittedAt} />
+      </a>
+    ),
+  },
+];
+
+function columnsOf(grouping: Grouping, kept: FailureGroupsProps['kept']): readonly Column<Group>[] {
+  const names: Column<Group> = {
+    head: grouping.text,
+    class: 'c-1',
+    names: true,
+    cell: (group) => (
+      <a href={listHref(group, kept)} class={nameClass(...partsOf(group))}>
+        <GroupName group={group} />
+      </a>
+    ),
+  };
+  return [names, ...COLUMNS];
+}
+
+/** Shows the values that the failures of a group have in common. */
+function GroupName({ group }: { readonly group: Group }) {
+  const [first = 'None', ...others] = partsOf(group);
+  return (
+    <>
+      {first}
+      {others.length > 0 && <span class="who-of">: {others.join(': ')}</span>}
+    </>
+  );
+}
+
+function partsOf({ action, code, userId, clientId, nodeId }: Group): readonly string[] {
+  const client = clientId === null ? null : `${userId} / ${clientId}`;
+  return [action, code === null ? null : reasonText(code), client, nodeId].filter((part) => part !== null);
+}
+
+/** Returns the address of the list of the calls of a group. */
+function listHref({ action, code, userId, clientId, nodeId }: Group, kept: FailureGroupsProps['kept']): string {
+  const values = { action, code, user: userId, client: clientId, node: nodeId };
+  const given = Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== null);
+  return queryPath('calls', { outcome: ANY_FAILURE, ...kept, ...Object.fromEntries(given) });
+}

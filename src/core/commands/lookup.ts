@@ -1,0 +1,205 @@
+/**
+ * Finds commands by an id or a trace, and groups the commands that failed. Both read records only, and a bounded number
+ * of them.
+ */
+import { readScope, requireAdmin, type Requester } from '../auth/principal.ts';
+import type { Deps } from '../deps.ts';
+import { invalid } from '../errors.ts';
+import { clientKeyText, isWithin, type ClientKey } from '../ids.ts';
+import { SHOWN_FAILURES } from '../limits.ts';
+import {
+  SCAN_BUDGET,
+  completenessOf,
+  listingOf,
+  observed,
+  silentSources,
+  withGaps,
+  type Completeness,
+  type Page,
+  type PageArgs,
+  type PageRequest,
+  type Position,
+  type Scan,
+} from '../page.ts';
+import type { Command, Outcome } from './command.ts';
+import { checkIdOrTrace, filterOf, type DeliveryQuery } from './operator.ts';
+import { ANY_COMMAND, type DeliveryInspector } from './stores.ts';
+
+/** Creates the search for commands by an id or a trace, and the groups of failures. */
+export function createLookup(deps: Deps) {
+  const { backend, clock, cursors } = deps;
+  const { inspector } = backend;
+  const source = () => ['delivery', clock.now()] as const;
+  return {
+    /**
+     * Finds tracked commands by their id, by an end of it with at least eight characters, or by their trace id: of all
+     * users for an administrator, of its own clients for a user. A page reads at most SCAN_BUDGET records, so it may be
+     * empty although a later page has a match. Throws `invalid_argument` for a text that is no such id.
+     */
+    async find(requester: Requester, idOrTrace: string, args: PageArgs): Promise<Page<Command>> {
+      const userId = readScope(requester, null);
+      checkIdOrTrace(idOrTrace);
+      const listing = listingOf('found_commands', requester, { idOrTrace });
+      const request = cursors.request(listing, args);
+      const search =
+        userId === null
+          ? findNewest(inspector, idOrTrace, request)
+          : // The order of keys reads the records of this user alone.
+            inspector.list({ ...ANY_COMMAND, userId, idOrTrace }, { ...request, order: 'key' });
+      const scan = withGaps(...(await Promise.all([search, silentSources(deps, 'delivery')])));
+      return cursors.page(listing, scan, source(), (command) => command);
+    },
+    /**
+     * Groups the commands that match a filter and failed: those with the outcomes of the filter, or if it names none,
+     * those with FAILURE_OUTCOMES. Reads at most SCAN_BUDGET records, newest admission first. `first`: the most groups
+     * to return, 1 to SHOWN_FAILURES. Throws `invalid_argument` if an argument is not valid.
+     */
+    async failures(requester: Requester, query: DeliveryQuery, { by, first }: FailureGrouping): Promise<Failures> {
+      requireAdmin(requester);
+      if (by.length === 0) invalid('by', 'expected at least one');
+      if (!isWithin(first, SHOWN_FAILURES)) invalid('first', `expected 1 to ${SHOWN_FAILURES.max}`);
+      const given = filterOf(query);
+      const outcomes = given.outcomes ?? (given.outcome === null ? FAILURE_OUTCOMES : null);
+      const filter = { ...given, outcomes };
+      const silent = silentSources(deps, 'delivery', filter.nodeId);
+      const page = { first: SCAN_BUDGET, after: null, order: 'newest' } as const;
+      const scan = withGaps(...(await Promise.all([inspector.list(filter, page), silent])));
+      const groups = groupsOf(scan, new Set(by));
+      const read = observed(...source(), scan.rows.length, scan.next === null ? null : SCAN_BUDGET);
+      return {
+        groups: groups.slice(0, first),
+        groupCount: groups.length,
+        count: scan.rows.length,
+        outcomes: countsOf(scan),
+        completeness: completenessOf([read, ...scan.gaps]),
+      };
+    },
+  };
+}
+
+/**
+ * How far the time in an id may be from the time of admission, in milliseconds: the clocks of callers differ, and a
+ * caller may make an id before it invokes.
+ */
+const ID_TIME_MS = 60_000;
+/** The ids that begin with their time, as the relay and its libraries make them: UUIDs of version 7. */
+const TIMED_ID = /^([\da-f]{8})-([\da-f]{4})-7[\da-f]{3}-[\da-f]{4}-[\da-f]{12}$/;
+
+type Span = { readonly admittedAfter: number; readonly admittedBefore: number };
+
+function spanOf(id: string): Span | null {
+  const [, high, low] = TIMED_ID.exec(id) ?? [];
+  if (high === undefined || low === undefined) return null;
+  const at = parseInt(high + low, 16);
+  return { admittedAfter: at - ID_TIME_MS, admittedBefore: at + ID_TIME_MS };
+}
+
+/**
+ * The parts of a search. An id that begins with its time is looked for around that time first (`near`), because many
+ * commands may have been admitted since; then all commands are read. The first member of a position is its part.
+ */
+type Part = 'near' | 'all';
+
+async function findNewest(
+  inspector: DeliveryInspector,
+  idOrTrace: string,
+  request: PageRequest,
+): Promise<Scan<Command>> {
+  const span = spanOf(idOrTrace);
+  const [part = 'near', ...rest] = request.after ?? [];
+  const after = rest.length === 0 ? null : rest;
+  const filter = { ...ANY_COMMAND, idOrTrace };
+  if (span && part === 'near') {
+    const near = await inspector.list({ ...filter, ...span }, { ...request, after, order: 'newest' });
+    if (near.next !== null) return inPart('near', near);
+    if (near.rows.length > 0) return { ...inPart('near', near), next: ['all'] };
+  }
+  const all = await inspector.list(filter, { ...request, after: part === 'all' ? after : null, order: 'newest' });
+  const isOld = ({ admittedAt }: Command): boolean =>
+    span !== null && admittedAt > span.admittedAfter && admittedAt < span.admittedBefore;
+  // The part before has listed the commands of the span.
+  return inPart('all', { ...all, rows: all.rows.filter(({ row }) => !isOld(row)) });
+}
+
+function inPart(part: Part, scan: Scan<Command>): Scan<Command> {
+  const placed = (position: Position): Position => [part, ...position];
+  return {
+    ...scan,
+    rows: scan.rows.map(({ row, position }) => ({ row, position: placed(position) })),
+    next: scan.next && placed(scan.next),
+  };
+}
+
+// Groups commands that failed.
+
+/** The outcomes that count as failures: the command did not do what its caller wanted, and nobody cancelled it. */
+export const FAILURE_OUTCOMES: readonly Outcome[] = ['failed', 'expired', 'outcome_unknown'];
+
+/** What failures are grouped by. `client`: the target, with its user. `node`: the node of the target's link. */
+export const FAILURE_KEYS = ['action', 'code', 'client', 'node'] as const;
+export type FailureKey = (typeof FAILURE_KEYS)[number];
+
+export type FailureGrouping = { readonly by: readonly FailureKey[]; readonly first: number };
+
+/**
+ * Failures that have the same values for all keys of the grouping. The member of a key that is not one of them is null.
+ */
+export type FailureGroup = {
+  readonly action: string | null;
+  /** The code of their errors; null also if they ended without one. */
+  readonly code: string | null;
+  readonly client: ClientKey | null;
+  /** The node of the target's link; null also if they never were for a link. */
+  readonly nodeId: string | null;
+  readonly count: number;
+  /** The fraction of all failures that were counted, above 0 and at most 1. */
+  readonly share: number;
+  /** The failure that was admitted last. */
+  readonly last: Command;
+};
+
+export type OutcomeCount = { readonly outcome: Outcome; readonly count: number };
+
+/** `groups`: the largest groups, those with most failures first. `count`: the failures that were counted. */
+export type Failures = {
+  readonly groups: readonly FailureGroup[];
+  /** The number of all groups. */
+  readonly groupCount: number;
+  readonly count: number;
+  /** The failures by their outcome, without outcomes that none of them has. */
+  readonly outcomes: readonly OutcomeCount[];
+  /** Incomplete with the reason `limit_reached` if older commands were not read. */
+  readonly completeness: Completeness;
+};
+
+function groupsOf({ rows }: Scan<Command>, by: ReadonlySet<FailureKey>): readonly FailureGroup[] {
+  const members = Map.groupBy(rows, ({ row }) => groupText(row, by));
+  const groups = [...members.values()].flatMap(([first, ...rest]) => {
+    if (!first) return [];
+    const { row } = first;
+    const count = 1 + rest.length;
+    return [
+      {
+        action: by.has('action') ? row.action : null,
+        code: by.has('code') ? (row.error?.code ?? null) : null,
+        client: by.has('client') ? { userId: row.userId, clientId: row.clientId } : null,
+        nodeId: by.has('node') ? row.nodeId : null,
+        count,
+        share: count / rows.length,
+        last: row,
+      },
+    ];
+  });
+  return groups.sort((a, b) => b.count - a.count || b.last.admittedAt - a.last.admittedAt);
+}
+
+function groupText(command: Command, by: ReadonlySet<FailureKey>): string {
+  const { action, error, nodeId } = command;
+  const values = { action, code: error?.code ?? null, client: clientKeyText(command), node: nodeId };
+  return JSON.stringify(FAILURE_KEYS.map((key) => (by.has(key) ? values[key] : null)));
+}
+
+function countsOf({ rows }: Scan<Command>): readonly OutcomeCount[] {
+  const members = Map.groupBy(rows, ({ row }) => row.outcome);
+  return [...members].flatMap(([outcome, { length }]) => (outcome === null ? [] : [{ outcome, count: length }]));
+}
