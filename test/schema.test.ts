@@ -114,6 +114,7 @@ describe('the schema', () => {
       'siteSession',
       'sites',
       'streams',
+      'topClients',
       'user',
       'users',
       'viewer',
