@@ -96,6 +96,8 @@ export function Facts({ rows }: { readonly rows: readonly (readonly [string, Com
 type Figure = {
   readonly name: string;
   readonly value: string;
+  /** The unit, which is written smaller behind the value. */
+  readonly unit?: string;
   readonly about?: string;
   /** Whether the value is one that must not be missed. */
   readonly isOver?: boolean;
@@ -104,10 +106,13 @@ type Figure = {
 export function Readouts({ figures }: { readonly figures: readonly Figure[] }) {
   return (
     <dl class="readouts">
-      {figures.map(({ name, value, about, isOver }) => (
+      {figures.map(({ name, value, unit, about, isOver }) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd class={isOver ? 'over' : undefined}>{value}</dd>
+          <dd class={isOver ? 'over' : undefined}>
+            {value}
+            {unit !== undefined && <small>{unit}</small>}
+          </dd>
           {about !== undefined && <dd class="sub">{about}</dd>}
         </div>
       ))}
@@ -115,15 +120,22 @@ export function Readouts({ figures }: { readonly figures: readonly Figure[] }) {
   );
 }
 
-type View = { readonly name: string; readonly href: string; readonly isCurrent: boolean };
+type View = {
+  readonly name: string;
+  readonly href: string;
+  readonly isCurrent: boolean;
+  /** How many rows the view has, as text. */
+  readonly count?: string | undefined;
+};
 
 /** Shows links to views of the same page. */
 export function Views({ label: what, views }: { readonly label: string; readonly views: readonly View[] }) {
   return (
     <nav class="views" aria-label={what}>
-      {views.map(({ name, href, isCurrent }) => (
+      {views.map(({ name, href, isCurrent, count }) => (
         <a key={name} href={href} aria-current={isCurrent ? 'page' : undefined}>
           {name}
+          {count !== undefined && <span class="n"> {count}</span>}
         </a>
       ))}
     </nav>
