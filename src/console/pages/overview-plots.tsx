@@ -5,6 +5,7 @@ import { silentNodes } from '../shell/facts.tsx';
 import { CutNotice, Loading } from '../ui/page.tsx';
 import { OUTCOME_ORDER, outcomeWord } from '../ui/values.tsx';
 import { amount, clockAt, duration, whole } from '../ui/words.ts';
+import { LONG_WAIT_MS } from './columns.tsx';
 
 type PlotsProps = {
   readonly series: OverviewSeriesQuery['series'];
@@ -121,7 +122,7 @@ type OneLine = {
   readonly name: string;
   readonly pointsOf: (items: readonly SeriesItem[], time: PlotTime) => Points;
   /** How the plot is drawn; see `LinesPlot`. */
-  readonly look: Pick<Parameters<typeof LinesPlot>[0], 'text' | 'tickText' | 'log' | 'area' | 'kind'>;
+  readonly look: Pick<Parameters<typeof LinesPlot>[0], 'text' | 'tickText' | 'log' | 'area' | 'kind' | 'bound'>;
   /** The sentence below the plot. `at` is the time of the largest value; `sum` is the number of admitted commands. */
   readonly says: (of: {
     readonly most: string;
@@ -135,6 +136,8 @@ type OneLine = {
 
 const COUNTS = { text: whole, kind: 'whole', area: true } as const;
 const mostAndLast: OneLine['says'] = ({ most, at, last }) => `The most was ${most}, at ${at}; the last was ${last}.`;
+
+const LONG_WAIT = { value: LONG_WAIT_MS, text: `bound ${LONG_WAIT_MS / 1000} s` };
 
 const ONE_LINE_PLOTS: readonly OneLine[] = [
   {
@@ -160,7 +163,7 @@ const ONE_LINE_PLOTS: readonly OneLine[] = [
     unit: 'how long it has waited',
     name: 'oldest',
     pointsOf: (items) => inMs(pointsOf(items, 'oldest_wait_seconds')),
-    look: { text: duration, tickText, kind: 'duration', area: true },
+    look: { text: duration, tickText, kind: 'duration', area: true, bound: LONG_WAIT },
     says: ({ most, at, last }) => `The longest was ${most}, at ${at}; the last was ${last}.`,
     none: 'No caller waited at the end of any step.',
   },

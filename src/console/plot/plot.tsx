@@ -13,6 +13,8 @@ import { clockAt } from '../ui/words.ts';
 /** A moment that is marked in every plot, such as the moment at which a node fell silent. `at`: epoch milliseconds. */
 export type PlotMark = { readonly at: number; readonly text: string };
 
+export type PlotBound = { readonly value: number; readonly text: string };
+
 type PlotColumn = { readonly name: string; readonly points: readonly (number | null)[] };
 
 /** The time that a plot spans: slots of equal length. Times are milliseconds. */
@@ -31,6 +33,8 @@ type PlotProps = {
   readonly keys: readonly ComponentChildren[];
   readonly columns: readonly PlotColumn[];
   readonly marks?: readonly PlotMark[];
+  /** A bound of the values, which is drawn as a line while the axis reaches it. */
+  readonly bound?: PlotBound | undefined;
   /** A sentence that says what the plot shows. */
   readonly summary: string;
   /** The shapes of the plot, with coordinates in percent of its width and height. */
@@ -42,7 +46,7 @@ const TABLE_ROWS = 12;
 
 /** Shows one plot: its caption with a key, axes, marks, a crosshair, a sentence, and a table of the same values. */
 function Plot(props: PlotProps) {
-  const { title, unit, time, scale, text, tickText, keys, columns, marks = [], summary, children } = props;
+  const { title, unit, time, scale, text, tickText, keys, columns, marks = [], bound, summary, children } = props;
   const id = useId();
   const { choose } = useSpan();
   const cross = crosshair.value === null ? null : `${round(crosshair.value * 100)}%`;
@@ -76,6 +80,7 @@ function Plot(props: PlotProps) {
         {scale.ticks.map((tick, at) => (
           <Grid key={tick} y={round(scale.y(tick))} label={(tickText ?? text)(tick)} isZero={at === 0} />
         ))}
+        {bound && <BoundLine bound={bound} scale={scale} />}
         <TimeAxis time={time} />
         {marks.map((mark) => (
           <MarkLine key={`${mark.text} ${mark.at}`} mark={mark} time={time} />
@@ -129,6 +134,19 @@ function Grid({ y, label, isZero }: { readonly y: number; readonly label: string
       <line class={isZero ? 'grid-0' : 'grid-l'} x1="0" x2="100%" y1={`${y}%`} y2={`${y}%`} />
       <text class="y" x="-8" y={`${y}%`}>
         {label}
+      </text>
+    </>
+  );
+}
+
+function BoundLine({ bound, scale }: { readonly bound: PlotBound; readonly scale: Scale }) {
+  const y = round(scale.y(bound.value));
+  if (y < 0 || scale === EMPTY_SCALE) return null;
+  return (
+    <>
+      <line class="bound-l" x1="0" x2="100%" y1={`${y}%`} y2={`${y}%`} />
+      <text class="bound-t" x="0" y={`${y}%`} dy="-4">
+        {bound.text}
       </text>
     </>
   );
