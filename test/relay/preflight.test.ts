@@ -31,7 +31,7 @@ async function wholeStore(backend: Backend, shares: Shares, users: readonly stri
     scopes: await rows(inspector.scopes(ALL)),
     connections: await rows(
       connections.list(
-        { userId: null, nodeId: null, status: null, clientType: null, action: null, text: null, labels: [] },
+        { ...ANY_CONNECTION, labels: [] },
         ALL,
       ),
     ),

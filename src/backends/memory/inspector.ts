@@ -65,7 +65,10 @@ export function createMemoryInspector({ clock, ledger, peek }: InspectorParts): 
     reservedScopes: () => ledger.scopes(null).take(SCAN_BUDGET).map(reservedIn).toArray(),
     busiest(first) {
       const live = ledger.scopes(null).flatMap(({ holders }) => holders);
-      const clients = live.take(SCAN_BUDGET + 1).map(({ command }) => command).toArray();
+      const clients = live
+        .take(SCAN_BUDGET + 1)
+        .map(({ command }) => command)
+        .toArray();
       return { rows: busiestOf(clients.slice(0, SCAN_BUDGET), first), complete: clients.length <= SCAN_BUDGET };
     },
     list(filter, page) {

@@ -278,7 +278,9 @@ function callFigures({ nodes, pageInfo }: Measured) {
     {
       name: 'Calls',
       value: pageInfo.hasNextPage ? `${whole(nodes.length)}+` : whole(nodes.length),
-      about: pageInfo.hasNextPage ? 'the figures are of the latest ones' : `${whole(nodes.length - ended.length)} running`,
+      about: pageInfo.hasNextPage
+        ? 'the figures are of the latest ones'
+        : `${whole(nodes.length - ended.length)} running`,
     },
     {
       name: 'Failed, expired or unknown',
@@ -286,8 +288,16 @@ function callFigures({ nodes, pageInfo }: Measured) {
       about: `${whole(failed)} of ${plural(ended.length, 'end')}`,
       isOver: failed > 0,
     },
-    { name: 'Admission to end, p50', value: p50 === null ? '–' : duration(p50), about: `of ${plural(times.length, 'end')}` },
-    { name: 'Admission to end, p99', value: p99 === null ? '–' : duration(p99), about: `of ${plural(times.length, 'end')}` },
+    {
+      name: 'Admission to end, p50',
+      value: p50 === null ? '–' : duration(p50),
+      about: `of ${plural(times.length, 'end')}`,
+    },
+    {
+      name: 'Admission to end, p99',
+      value: p99 === null ? '–' : duration(p99),
+      about: `of ${plural(times.length, 'end')}`,
+    },
   ];
 }
 
@@ -347,15 +357,17 @@ const LISTED = 40;
 /** Shows who advertises the action, in which versions, and what the chosen version takes. */
 function Advertisers({ name, found, isSample }: AdvertisersProps) {
   const { values, hrefWith } = useUrlState();
-  const versions = [...Map.groupBy(found, ({ action }) => action.version ?? '')].sort((a, b) => b[1].length - a[1].length);
+  const versions = [...Map.groupBy(found, ({ action }) => action.version ?? '')].sort(
+    (a, b) => b[1].length - a[1].length,
+  );
   const [version, clients] = versions.find(([own]) => own === values['version']) ?? versions[0] ?? ['', []];
   const [first] = clients;
   if (!first)
     return (
       <Section title="Advertised by">
         <p class="soft">
-          No connected client advertises this action{isSample ? ' in the part that was read' : ''}. A call needs a client
-          that does, or one that connects in time.
+          No connected client advertises this action{isSample ? ' in the part that was read' : ''}. A call needs a
+          client that does, or one that connects in time.
         </p>
       </Section>
     );

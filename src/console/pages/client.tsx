@@ -222,7 +222,9 @@ function NotConnected({ userId, clientId, calls, links }: GoneProps) {
           <p>
             <StateMark shape="down">Not connected</StateMark>
           </p>
-          <p>It has been away for longer than the relay remembers a lost link. Its calls and its links are still known.</p>
+          <p>
+            It has been away for longer than the relay remembers a lost link. Its calls and its links are still known.
+          </p>
         </div>
         <div class="acts">{acts}</div>
       </div>

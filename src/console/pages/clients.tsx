@@ -108,10 +108,7 @@ function ClientList() {
   });
   return (
     <>
-      <PageHead
-        title="Clients"
-        acts={<PauseButton />}
-      >
+      <PageHead title="Clients" acts={<PauseButton />}>
         Links that are up, or were lost a short while ago.
       </PageHead>
       {isAdmin.value && <ClientViews />}
@@ -240,7 +237,8 @@ const RANKINGS: readonly Ranking[] = [
     view: 'reconnects',
     by: 'RECONNECTS',
     title: 'Clients that reconnect most',
-    about: 'How often the links of clients opened again in the last hour. The page of a client says why its links ended.',
+    about:
+      'How often the links of clients opened again in the last hour. The page of a client says why its links ended.',
     order: 'most reconnects first',
     none: 'No client reconnected in the last hour.',
     columns: [...ROW_COLUMNS.slice(0, 2), RECONNECTS, ...ROW_COLUMNS.slice(2, 4), LAST_SEEN, LAST_END],

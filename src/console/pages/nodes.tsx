@@ -61,8 +61,8 @@ export function NodesPage() {
       {list && <VersionsNotice nodes={list.nodes} />}
       {silent.map((node) => (
         <SilentNotice key={node.nodeId} node={node}>
-          It may have stopped, or it may not reach the store. The others take over what it held: queued commands wait for
-          their clients, dispatched ones may still be answered.
+          It may have stopped, or it may not reach the store. The others take over what it held: queued commands wait
+          for their clients, dispatched ones may still be answered.
         </SilentNotice>
       ))}
       {!list && query.loading && <Loading what="nodes" />}
@@ -268,7 +268,9 @@ function NodeCounters({ nodes }: { readonly nodes: readonly NodeRow[] }) {
   return (
     <Section title="Counted since each node started" about="ends are those that the node recorded">
       <div class="counter-groups">
-        {groups.map(({ title, names: own }) => own.length > 0 && <CounterTable key={title} {...{ title, nodes }} names={own} />)}
+        {groups.map(
+          ({ title, names: own }) => own.length > 0 && <CounterTable key={title} {...{ title, nodes }} names={own} />,
+        )}
       </div>
     </Section>
   );

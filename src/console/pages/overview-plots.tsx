@@ -223,7 +223,11 @@ function powerText(ms: number): string {
 
 /** Returns the text of a round duration on the axis: `0 s`, `10 s`, `2 m`, `1 h 30 m`. */
 function tickText(ms: number): string {
-  return ms === 0 ? '0 s' : duration(ms).replace(/\.0+ s$/, ' s').replace(/ 0 [sm]$/, '');
+  return ms === 0
+    ? '0 s'
+    : duration(ms)
+        .replace(/\.0+ s$/, ' s')
+        .replace(/ 0 [sm]$/, '');
 }
 
 // Turns the time series of the relay into figures of the window, and into what the plots show.
@@ -249,7 +253,10 @@ export type WindowFigures = {
 };
 
 /** Returns the figures of the window that an answer has, or of the chosen span in it; null if it has no series of it. */
-export function windowOf({ series, whole: quantiles }: OverviewSeriesQuery, span: TimeSpan | null): WindowFigures | null {
+export function windowOf(
+  { series, whole: quantiles }: OverviewSeriesQuery,
+  span: TimeSpan | null,
+): WindowFigures | null {
   const items = span === null ? series.items : within(series.items, span);
   const time = timeOf(items);
   if (!time) return null;

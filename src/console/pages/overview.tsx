@@ -1,6 +1,11 @@
 /** Shows the overview of one window of time: figures, how calls ended, plots, the longest waits and the fullest scopes. */
 import { useMemo, useState } from 'preact/hooks';
-import { OverviewDocument, OverviewSeriesDocument, type Outcome, type OverviewQuery } from '../../../generated/console.ts';
+import {
+  OverviewDocument,
+  OverviewSeriesDocument,
+  type Outcome,
+  type OverviewQuery,
+} from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { now } from '../api/request.ts';
 import { callHref, pagePath } from '../base.ts';
