@@ -43,13 +43,18 @@ export function ClientsPage() {
   return ranking ? <TopClients key={ranking.view} ranking={ranking} /> : <ClientList />;
 }
 
+type ClientViewsProps = {
+  /** The number of all clients; undefined if it is not known. */
+  readonly all?: number | undefined;
+};
+
 /** Shows links to the views of clients, for administrators, with the number of clients where it is known cheaply. */
-function ClientViews() {
+function ClientViews({ all }: ClientViewsProps) {
   const { values } = useUrlState();
   const backlog = useQuery(BacklogCountDocument, {}).data?.topClients.items.length;
   const silent = silentNodes.value.reduce((sum, { links }) => sum + links, 0);
   const counts: Readonly<Record<string, string | undefined>> = {
-    '': linkCount.value === null ? undefined : whole(linkCount.value),
+    '': all === undefined ? undefined : whole(all),
     backlog: backlog === undefined ? undefined : backlog === 100 ? '100 or more' : whole(backlog),
     [SILENT]: whole(silent),
   };
@@ -95,6 +100,9 @@ function ClientList() {
   const query = useQuery(ClientsDocument, { ...filter, userId, ...pageOf(values) });
   const list = query.data?.connections;
   const { rows, fresh, push } = useLiveRows<ListedRow>(list?.nodes, { keyOf });
+  const isPlain = isUnfiltered(values) && !values['view'];
+  // What nodes last reported is some seconds old, so it is used only if the list has further pages.
+  const isWhole = isPlain && !values['after'] && list?.pageInfo.hasNextPage === false;
   useLive(ClientChangesDocument, {
     variables: { userId },
     onData: ({ connectionEvents: { connection, missed } }) => {
@@ -111,7 +119,7 @@ function ClientList() {
       <PageHead title="Clients" acts={<PauseButton />}>
         Links that are up, or were lost a short while ago.
       </PageHead>
-      {isAdmin.value && <ClientViews />}
+      {isAdmin.value && <ClientViews all={isWhole ? rows.length : (linkCount.value ?? undefined)} />}
       <List
         one="client"
         many="clients"
@@ -277,7 +285,7 @@ function TopClients({ ranking: { by, title, about, order, none, columns } }: { r
   });
   return (
     <>
-      <PageHead title={title} crumbs={[{ href: pagePath('clients'), text: 'Clients' }]} acts={<PauseButton />}>
+      <PageHead title={title} acts={<PauseButton />}>
         {about}
       </PageHead>
       <ClientViews />

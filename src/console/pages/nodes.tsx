@@ -249,6 +249,7 @@ const GROUPS: readonly CounterGroup[] = [
 const CASES: Readonly<Record<string, string>> = {
   builtin: 'console and fixed pages',
   events: 'event streams',
+  gateway: 'links',
   graphql: 'GraphQL',
   none: 'no such address',
   preflight: 'CORS preflights',
@@ -261,13 +262,16 @@ function partsOf(name: string): readonly [counter: string, label: string | undef
   return at < 0 ? [name, undefined] : [name.slice(0, at), name.slice(at + 1)];
 }
 
+/** The number of nodes up to which two tables of counters fit beside each other. */
+const FEW_NODES = 2;
+
 function NodeCounters({ nodes }: { readonly nodes: readonly NodeRow[] }) {
   const names = [...new Set(nodes.flatMap(({ counters }) => counters.map(({ name }) => name)))];
   const groups = GROUPS.map((group, at) => ({ title: group.title, names: namesOf(names, group, at) }));
   if (names.length === 0) return null;
   return (
     <Section title="Counted since each node started" about="ends are those that the node recorded">
-      <div class="counter-groups">
+      <div class={nodes.length <= FEW_NODES ? 'counter-groups narrow' : 'counter-groups'}>
         {groups.map(
           ({ title, names: own }) => own.length > 0 && <CounterTable key={title} {...{ title, nodes }} names={own} />,
         )}

@@ -221,13 +221,13 @@ function powerText(ms: number): string {
   return ms < 1000 ? `${ms} ms` : `${ms / 1000} s`;
 }
 
-/** Returns the text of a round duration on the axis: `0 s`, `10 s`, `2 m`, `1 h 30 m`. */
+/** Returns the text of a round duration on the axis: `0 s`, `1.5 s`, `10 s`, `2 m`, `1 h 30 m`. */
 function tickText(ms: number): string {
-  return ms === 0
-    ? '0 s'
-    : duration(ms)
-        .replace(/\.0+ s$/, ' s')
-        .replace(/ 0 [sm]$/, '');
+  if (ms === 0) return '0 s';
+  return duration(ms)
+    .replace(/\.?0+ s$/, (zeros) => (zeros.startsWith('.') ? ' s' : zeros))
+    .replace(/(\.\d)0 s$/, '$1 s')
+    .replace(/ 0 [sm]$/, '');
 }
 
 // Turns the time series of the relay into figures of the window, and into what the plots show.
