@@ -9,6 +9,7 @@ import { NODE_LEASE_MS, PING_MS } from '../../src/core/limits.ts';
 import { silentLog } from '../../src/core/ports.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
 import { createCrypto } from '../../src/platform/system.ts';
+import { VERSION } from '../../src/version.ts';
 import { ADMIN } from '../http/kit/http-relay.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { startTestRelay, type TestRelay } from '../relay/kit/test-relay.ts';
@@ -199,7 +200,7 @@ describe('the page of an action', () => {
     const code = main().getByRole('link', { name: 'handler_failed', exact: true });
     expect(await code.getAttribute('href')).toBe('/console/calls?action=receipt.print&code=handler_failed');
     const versions = main().getByRole('navigation', { name: 'Versions' });
-    expect(await versions.getByRole('link').allInnerTexts()).toEqual(['Version 2 2', 'Version 1 1']);
+    expect(await versions.getByRole('link').allInnerTexts()).toEqual(['Version 2\n2', 'Version 1\n1']);
     await main().getByLabel('Schema of receipt.print').getByText('"copies"').waitFor();
     await expectAccessible();
     await versions.getByRole('link', { name: 'Version 1' }).click();
@@ -227,33 +228,35 @@ describe('the facts of nodes', () => {
     ...{ unfinishedCommands: 0, draining: false, counters: new Map([['requests:builtin', 5]]) },
   };
 
-  it('are their version, uptime, memory and delay; counters are in words', async () => {
-    await goTo(page, 'nodes');
-    await row('relay-a').waitFor();
-    const cells = await cellsOf('relay-a');
-    expect(cells['Version']).toMatch(/^\d+\.\d+\.\d+/);
-    expect(cells['Memory']).toMatch(/^\d+\.\d MB$/);
-    expect(cells['Loop delay']).toMatch(/ ms$/);
-    expect(cells['Background work']).toBe('Runs');
-    await main().getByText('Requests: console and fixed pages').waitFor();
-    expect(await main().getByText(/_/).count()).toBe(0);
-    await expectAccessible();
-  });
-
-  it('say that versions differ, and that an older version reports less', async () => {
+  beforeAll(async () => {
     await backend.nodes.attach('relay-b', {
       deliver: () => {},
       lost: () => Promise.resolve(),
       linksLost: () => {},
       revived: () => {},
     });
-    await backend.nodes.beat('relay-b', { ...report, process: null });
+  });
+
+  it('are their version, uptime, memory and delay; versions that differ are told, and counters are in words', async () => {
+    const process = { version: '9.8.7', startedAt: clock.now() - 90_000, memoryBytes: 93_240_000, loopDelayMs: 1.25 };
+    await backend.nodes.beat('relay-b', { ...report, process });
     for (const path of ['nodes', '']) {
       await goTo(page, path);
       await main().getByText('The nodes run different versions.').waitFor();
+      await main().getByText(`relay-a: ${VERSION}; relay-b: 9.8.7.`).waitFor();
     }
     await goTo(page, 'nodes');
-    await row('relay-b').waitFor();
+    const shown = { Version: '9.8.7', Memory: '93.2 MB', 'Loop delay': '1.25 ms', 'Background work': 'Runs' };
+    expect(await cellsOf('relay-b')).toMatchObject({ ...shown, 'Up for': expect.stringMatching(/^\d+ m \d+ s$/) });
+    expect((await cellsOf('relay-a'))['Version']).toBe(VERSION);
+    await main().getByText('Requests: console and fixed pages').waitFor();
+    expect(await main().getByText(/_/).count()).toBe(0);
+    await expectAccessible();
+  });
+
+  it('are absent of a node of an older version, which is told too', async () => {
+    await backend.nodes.beat('relay-b', { ...report, process: null });
+    await main().getByText(`relay-a: ${VERSION}; relay-b: an older one.`).waitFor();
     expect((await cellsOf('relay-b'))['Memory']).toContain('does not report it');
     await expectAccessible();
   });
