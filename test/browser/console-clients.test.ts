@@ -238,7 +238,7 @@ describe('the facts of nodes', () => {
   });
 
   it('are their version, uptime, memory and delay; versions that differ are told, and counters are in words', async () => {
-    const process = { version: '9.8.7', startedAt: clock.now() - 90_000, memoryBytes: 93_240_000, loopDelayMs: 1.25 };
+    const process = { version: '9.8.7', startedAt: Date.now() - 90_000, memoryBytes: 93_240_000, loopDelayMs: 1.25 };
     await backend.nodes.beat('relay-b', { ...report, process });
     for (const path of ['nodes', '']) {
       await goTo(page, path);

@@ -256,7 +256,7 @@ const RANKINGS: readonly Ranking[] = [
     by: 'SILENCE',
     title: 'Clients that were silent longest',
     about: 'Lost links first, then the clients that were heard from longest ago.',
-    order: 'lost and silent ones first',
+    order: 'lost links first',
     none: 'No client is connected, and none was lost a short while ago.',
     columns: [...ROW_COLUMNS.slice(0, 2), { ...LAST_SEEN, class: 'r nw c-2' }, ...ROW_COLUMNS.slice(2), LAST_END],
   },
