@@ -36,7 +36,10 @@ export function createRedisInspector(
     summary: () => readSummary(store),
     scopes: (page) => scopes(store, page),
     getScopes: (scopeIds) => getScopes(store, scopeIds),
-    reservedScopes: async () => (await reservedScopes(store)).slice(0, SCAN_BUDGET),
+    async reservedScopes() {
+      const scopes = (await reservedScopes(store)).slice(0, SCAN_BUDGET);
+      return scopes.map(({ scopeId, reservedCommands, userId }) => ({ scopeId, reservedCommands, userId }));
+    },
     busiest: (first) => busiest(store, first),
     list: createInspectorList({ ...parts, connections }),
   };
