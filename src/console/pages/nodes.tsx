@@ -168,11 +168,9 @@ function NodeMark({ node }: { readonly node: NodeRow }) {
     );
   return (
     <StateMark shape={node.draining ? 'drain' : 'up'}>
-      <span>
-        {node.draining ? 'Draining' : 'Reporting'}
-        <span class="quiet">
-          , <Ago at={node.updatedAt} />
-        </span>
+      <span>{node.draining ? 'Draining' : 'Reporting'}</span>
+      <span class="quiet">
+        <Ago at={node.updatedAt} />
       </span>
     </StateMark>
   );
