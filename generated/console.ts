@@ -52,6 +52,15 @@ export type CancelState =
   /** The command had ended already. */
   | 'TOO_LATE';
 
+/** What clients are chosen and ordered by. */
+export type ClientMeasure =
+  /** Those with the most commands that have not ended, most first. Such a client need not be connected. */
+  | 'BACKLOG'
+  /** Those that reconnected most in the last hour, most first. */
+  | 'RECONNECTS'
+  /** Those whose connection is forgotten next: lost ones, the one lost longest ago first, then those whose link is up, the one that was silent for longest first. */
+  | 'SILENCE';
+
 /** What kind of program a client is. */
 export type ClientType =
   /** A browser: an extension or a page. */
@@ -659,7 +668,7 @@ export type MessagesQueryVariables = Exact<{
 }>;
 
 
-export type MessagesQuery = { messages: { nodes: Array<{ commandId: string | null, id: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, payloadBytes: number, payloadState: PayloadState, link: { nodeId: string, cause: DisconnectCause | null, openMs: number | null, previousInstanceId: string | null } | null, error: { message: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+export type MessagesQuery = { messages: { nodes: Array<{ commandId: string | null, id: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, payloadBytes: number, payloadState: PayloadState, link: { epoch: number, nodeId: string, cause: DisconnectCause | null, openMs: number | null, previousInstanceId: string | null } | null, error: { message: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
 
 export type RevealMessageQueryVariables = Exact<{
   id: string;
@@ -764,7 +773,7 @@ export type RevokeGrantMutation = { revokeGrant:
 export type NodesQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type NodesQuery = { delivery: { nodes: { nodes: Array<{ updatedAt: string, draining: boolean, connectionWaiters: number, mailboxListenerAlive: boolean, reconciliationAlive: boolean, nodeId: string, stale: boolean, links: number, unfinishedCommands: number, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } };
+export type NodesQuery = { delivery: { nodes: { nodes: Array<{ nodeId: string, stale: boolean, draining: boolean, updatedAt: string, version: string | null, startedAt: string | null, memoryBytes: number | null, eventLoopDelayMs: number | null, links: number, connectionWaiters: number, unfinishedCommands: number, mailboxListenerAlive: boolean, reconciliationAlive: boolean, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } };
 
 export type DrainNodeMutationVariables = Exact<{
   nodeId: string;
@@ -829,7 +838,7 @@ export type ShellOfUserQuery = { pendingRpcCount: { count: number }, longWaits: 
 export type OverviewQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type OverviewQuery = { delivery: { summary: { dueCommands: number, sampleSize: number, sampledOldestQueuedAgeMs: number | null }, nodes: { nodes: Array<{ nodeId: string, stale: boolean, links: number, unfinishedCommands: number, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, tenants: { nodes: Array<{ scopeId: string, reservedCommands: number, limit: number | null }> } }, pendingRpcCount: { count: number }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { observedAt: string } | null }> } };
+export type OverviewQuery = { delivery: { summary: { sampleSize: number, sampledOldestQueuedAgeMs: number | null }, nodes: { nodes: Array<{ nodeId: string, stale: boolean, links: number, version: string | null }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, tenants: { nodes: Array<{ scopeId: string, reservedCommands: number, limit: number | null }> } }, pendingRpcCount: { count: number }, longWaits: { count: number }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { observedAt: string } | null }> } };
 
 export type OverviewSeriesQueryVariables = Exact<{
   names: Array<string> | string;
@@ -838,7 +847,7 @@ export type OverviewSeriesQueryVariables = Exact<{
 }>;
 
 
-export type OverviewSeriesQuery = { series: { items: Array<{ name: string, label: string | null, from: string, stepSeconds: number, points: Array<number | null> }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+export type OverviewSeriesQuery = { series: { items: Array<{ name: string, label: string | null, from: string, stepSeconds: number, points: Array<number | null> }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, whole: { items: Array<{ name: string, label: string | null, points: Array<number | null> }> } };
 
 export type CallsQueryVariables = Exact<{
   filter?: DeliveryFilter | null | undefined;
@@ -927,12 +936,13 @@ export type ClientsQueryVariables = Exact<{
   action?: string | null | undefined;
   text?: string | null | undefined;
   labels?: Array<string> | string | null | undefined;
+  onSilentNodes?: boolean | null | undefined;
   first: number;
   after?: string | null | undefined;
 }>;
 
 
-export type ClientsQuery = { connections: { nodes: Array<{ userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string> }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+export type ClientsQuery = { connections: { nodes: Array<{ pendingRpcCount: number, userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string> }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
 
 export type ClientChangesSubscriptionVariables = Exact<{
   userId?: string | null | undefined;
@@ -954,12 +964,19 @@ export type ClientLinksQueryVariables = Exact<{
 }>;
 
 
-export type ClientLinksQuery = { messages: { nodes: Array<{ id: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, link: { nodeId: string, cause: DisconnectCause | null, openMs: number | null, previousInstanceId: string | null } | null }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+export type ClientLinksQuery = { messages: { nodes: Array<{ id: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, link: { epoch: number, nodeId: string, cause: DisconnectCause | null, openMs: number | null, previousInstanceId: string | null } | null }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
 
-export type FlappingQueryVariables = Exact<{ [key: string]: never; }>;
+export type TopClientsQueryVariables = Exact<{
+  by: ClientMeasure;
+}>;
 
 
-export type FlappingQuery = { flapping: { items: Array<{ userId: string, clientId: string, reconnects: number, connection: { status: ConnectionStatus, nodeId: string, disconnectCause: DisconnectCause | null } | null }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+export type TopClientsQuery = { topClients: { complete: boolean, items: Array<{ userId: string, clientId: string, queued: number, inFlight: number, pendingRpcCount: number, reconnectsLastHour: number, connection: { clientType: ClientType, status: ConnectionStatus, nodeId: string, lastSeenAt: string, disconnectCause: DisconnectCause | null } | null }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+
+export type BacklogCountQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type BacklogCountQuery = { topClients: { items: Array<{ clientId: string }> } };
 
 export type ClientCallsQueryVariables = Exact<{
   filter?: DeliveryFilter | null | undefined;
@@ -987,6 +1004,21 @@ export type ActionSampleQueryVariables = Exact<{
 
 
 export type ActionSampleQuery = { actions: { complete: boolean, items: Array<{ userId: string, clientId: string, action: { name: string, summary: string | null, version: string | null } }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+
+export type ActionCallsQueryVariables = Exact<{
+  filter?: DeliveryFilter | null | undefined;
+}>;
+
+
+export type ActionCallsQuery = { delivery: { latest: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage }> }, measured: { nodes: Array<{ outcome: Outcome | null, durationMs: number | null, code: string | null, admittedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } };
+
+export type ActionDetailsQueryVariables = Exact<{
+  userId: string;
+  clientId: string;
+}>;
+
+
+export type ActionDetailsQuery = { connection: { actions: { items: Array<{ name: string, version: string | null, description: string | null, schema: unknown, checksArguments: boolean | null, guards: { approval: boolean | null, lease: boolean | null } | null, effects: { readOnly: boolean | null, destructive: boolean | null, idempotent: boolean | null, openWorld: boolean | null } | null }> } } | null };
 
 export type ActionsOfUserQueryVariables = Exact<{
   userId: string;
@@ -1067,7 +1099,7 @@ export type InvocationPartFragment =
 
 export type MessageRowFragment = { id: string, at: string, kind: MessageKind, payloadBytes: number, payloadState: PayloadState, error: { message: string } | null };
 
-export type LinkRowFragment = { id: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, link: { nodeId: string, cause: DisconnectCause | null, openMs: number | null, previousInstanceId: string | null } | null };
+export type LinkRowFragment = { id: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, link: { epoch: number, nodeId: string, cause: DisconnectCause | null, openMs: number | null, previousInstanceId: string | null } | null };
 
 export type StreamRowFragment = { key: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null };
 
@@ -1076,8 +1108,6 @@ export type WindowRowFragment = { userId: string, clientId: string, windowId: st
 export type ContextRowFragment = { userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string };
 
 export type SiteRowFragment = { siteId: string, owner: string | null, title: string | null, mode: string, clientId: string | null, hostConnected: boolean, eventNames: Array<string>, actions: Array<string>, registeredAt: string | null, capabilityProfile: { actionInvocation: boolean, sharing: boolean } };
-
-export type NodeRowFragment = { nodeId: string, stale: boolean, links: number, unfinishedCommands: number, counters: Array<{ name: string, value: number }> };
 
 export class TypedDocumentString<TResult, TVariables>
   extends String
@@ -1212,6 +1242,7 @@ export const LinkRowFragmentDoc = new TypedDocumentString(`
   clientId
   instanceId
   link {
+    epoch
     nodeId
     cause
     openMs
@@ -1278,18 +1309,6 @@ export const SiteRowFragmentDoc = new TypedDocumentString(`
   }
 }
     `, {"fragmentName":"SiteRow"}) as unknown as TypedDocumentString<SiteRowFragment, unknown>;
-export const NodeRowFragmentDoc = new TypedDocumentString(`
-    fragment NodeRow on DispatcherNode {
-  nodeId
-  stale
-  links
-  unfinishedCommands
-  counters {
-    name
-    value
-  }
-}
-    `, {"fragmentName":"NodeRow"}) as unknown as TypedDocumentString<NodeRowFragment, unknown>;
 export const StreamsDocument = new TypedDocumentString(`
     query Streams($userId: ID!, $prefix: String, $first: Int!, $after: String) {
   streams(userId: $userId, prefix: $prefix, first: $first, after: $after) {
@@ -1380,6 +1399,7 @@ fragment LinkRow on Message {
   clientId
   instanceId
   link {
+    epoch
     nodeId
     cause
     openMs
@@ -1793,12 +1813,23 @@ export const NodesDocument = new TypedDocumentString(`
   delivery {
     nodes(first: 100) {
       nodes {
-        ...NodeRow
-        updatedAt
+        nodeId
+        stale
         draining
+        updatedAt
+        version
+        startedAt
+        memoryBytes
+        eventLoopDelayMs
+        links
         connectionWaiters
+        unfinishedCommands
         mailboxListenerAlive
         reconciliationAlive
+        counters {
+          name
+          value
+        }
       }
       completeness {
         ...CompletenessPart
@@ -1814,16 +1845,6 @@ export const NodesDocument = new TypedDocumentString(`
     limit
     complete
     reason
-  }
-}
-fragment NodeRow on DispatcherNode {
-  nodeId
-  stale
-  links
-  unfinishedCommands
-  counters {
-    name
-    value
   }
 }`) as unknown as TypedDocumentString<NodesQuery, NodesQueryVariables>;
 export const DrainNodeDocument = new TypedDocumentString(`
@@ -2007,13 +2028,15 @@ export const OverviewDocument = new TypedDocumentString(`
     query Overview {
   delivery {
     summary {
-      dueCommands
       sampleSize
       sampledOldestQueuedAgeMs
     }
     nodes(first: 100) {
       nodes {
-        ...NodeRow
+        nodeId
+        stale
+        links
+        version
       }
       completeness {
         ...CompletenessPart
@@ -2028,6 +2051,9 @@ export const OverviewDocument = new TypedDocumentString(`
     }
   }
   pendingRpcCount {
+    count
+  }
+  longWaits: pendingRpcCount(filter: { minAgeMs: 60000 }) {
     count
   }
   pendingRpcs(first: 5) {
@@ -2061,16 +2087,6 @@ fragment WaitRow on PendingRpc {
   instanceMismatch {
     observedAt
   }
-}
-fragment NodeRow on DispatcherNode {
-  nodeId
-  stale
-  links
-  unfinishedCommands
-  counters {
-    name
-    value
-  }
 }`) as unknown as TypedDocumentString<OverviewQuery, OverviewQueryVariables>;
 export const OverviewSeriesDocument = new TypedDocumentString(`
     query OverviewSeries($names: [String!]!, $windowSeconds: Int!, $stepSeconds: Int) {
@@ -2084,6 +2100,17 @@ export const OverviewSeriesDocument = new TypedDocumentString(`
     }
     completeness {
       ...CompletenessPart
+    }
+  }
+  whole: series(
+    names: ["command_p50", "command_p99"]
+    windowSeconds: $windowSeconds
+    stepSeconds: $windowSeconds
+  ) {
+    items {
+      name
+      label
+      points
     }
   }
 }
@@ -2435,7 +2462,7 @@ fragment WaitRow on PendingRpc {
   }
 }`) as unknown as TypedDocumentString<WaitsQuery, WaitsQueryVariables>;
 export const ClientsDocument = new TypedDocumentString(`
-    query Clients($userId: ID, $nodeId: ID, $status: ConnectionStatus, $clientType: ClientType, $action: String, $text: String, $labels: [String!], $first: Int!, $after: String) {
+    query Clients($userId: ID, $nodeId: ID, $status: ConnectionStatus, $clientType: ClientType, $action: String, $text: String, $labels: [String!], $onSilentNodes: Boolean, $first: Int!, $after: String) {
   connections(
     userId: $userId
     nodeId: $nodeId
@@ -2444,11 +2471,13 @@ export const ClientsDocument = new TypedDocumentString(`
     action: $action
     text: $text
     labels: $labels
+    onSilentNodes: $onSilentNodes
     first: $first
     after: $after
   ) {
     nodes {
       ...ClientRow
+      pendingRpcCount
     }
     pageInfo {
       ...PageInfoPart
@@ -2629,25 +2658,32 @@ fragment LinkRow on Message {
   clientId
   instanceId
   link {
+    epoch
     nodeId
     cause
     openMs
     previousInstanceId
   }
 }`) as unknown as TypedDocumentString<ClientLinksQuery, ClientLinksQueryVariables>;
-export const FlappingDocument = new TypedDocumentString(`
-    query Flapping {
-  flapping(first: 100) {
+export const TopClientsDocument = new TypedDocumentString(`
+    query TopClients($by: ClientMeasure!) {
+  topClients(by: $by, first: 100) {
     items {
       userId
       clientId
-      reconnects
+      queued
+      inFlight
+      pendingRpcCount
+      reconnectsLastHour
       connection {
+        clientType
         status
         nodeId
+        lastSeenAt
         disconnectCause
       }
     }
+    complete
     completeness {
       ...CompletenessPart
     }
@@ -2662,7 +2698,16 @@ export const FlappingDocument = new TypedDocumentString(`
     complete
     reason
   }
-}`) as unknown as TypedDocumentString<FlappingQuery, FlappingQueryVariables>;
+}`) as unknown as TypedDocumentString<TopClientsQuery, TopClientsQueryVariables>;
+export const BacklogCountDocument = new TypedDocumentString(`
+    query BacklogCount {
+  topClients(by: BACKLOG, first: 100) {
+    items {
+      clientId
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<BacklogCountQuery, BacklogCountQueryVariables>;
 export const ClientCallsDocument = new TypedDocumentString(`
     query ClientCalls($filter: DeliveryFilter, $first: Int!) {
   commands(filter: $filter, order: NEWEST, first: $first) {
@@ -2747,6 +2792,89 @@ export const ActionSampleDocument = new TypedDocumentString(`
     reason
   }
 }`) as unknown as TypedDocumentString<ActionSampleQuery, ActionSampleQueryVariables>;
+export const ActionCallsDocument = new TypedDocumentString(`
+    query ActionCalls($filter: DeliveryFilter) {
+  delivery {
+    latest: commands(filter: $filter, order: NEWEST, first: 10) {
+      nodes {
+        ...CallRow
+      }
+    }
+    measured: commands(filter: $filter, order: NEWEST, first: 1000) {
+      nodes {
+        outcome
+        durationMs
+        code
+        admittedAt
+      }
+      pageInfo {
+        ...PageInfoPart
+      }
+      completeness {
+        ...CompletenessPart
+      }
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment CallRow on DeliveryRecord {
+  userId
+  clientId
+  commandId
+  action
+  stage
+  outcome
+  reason
+  execution
+  admittedAt
+  terminalAt
+  durationMs
+  code
+  message
+  deadline
+  nodeId
+  scopeId
+  lateResults
+  lastProvenStage
+}`) as unknown as TypedDocumentString<ActionCallsQuery, ActionCallsQueryVariables>;
+export const ActionDetailsDocument = new TypedDocumentString(`
+    query ActionDetails($userId: ID!, $clientId: ID!) {
+  connection(userId: $userId, clientId: $clientId) {
+    actions {
+      items {
+        name
+        version
+        description
+        schema
+        checksArguments
+        guards {
+          approval
+          lease
+        }
+        effects {
+          readOnly
+          destructive
+          idempotent
+          openWorld
+        }
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<ActionDetailsQuery, ActionDetailsQueryVariables>;
 export const ActionsOfUserDocument = new TypedDocumentString(`
     query ActionsOfUser($userId: ID!) {
   connections(userId: $userId, first: 20) {

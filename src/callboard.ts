@@ -30,7 +30,14 @@ import { createCredentials, type ReplacedCredentials, withGrants } from './http/
 import { createHttpServer, type HttpServer } from './http/server.ts';
 import type { SignIn } from './http/sign-in.ts';
 import { createMetrics, type Meter } from './platform/metrics.ts';
-import { createCrypto, descriptorLimit, systemClock, systemLoop, withinDescriptors } from './platform/system.ts';
+import {
+  createCrypto,
+  descriptorLimit,
+  systemClock,
+  systemLoop,
+  systemProcess,
+  withinDescriptors,
+} from './platform/system.ts';
 import { createTracing, type TraceApi } from './platform/tracing.ts';
 import { checkRanges } from './settings.ts';
 import { VERSION } from './version.ts';
@@ -201,6 +208,7 @@ function compose(options: CallboardOptions, place: Place): Composed {
   const { basePath = '', traceIds = false, maxBodyBytes = MAX_BODY_BYTES } = config;
   const core = createCore({
     loop: systemLoop,
+    processMeter: systemProcess,
     nodeId: config.nodeId ?? `node-${crypto.randomToken().slice(0, 8)}`,
     backend,
     clock,

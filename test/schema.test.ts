@@ -117,6 +117,7 @@ describe('the schema', () => {
       'siteSession',
       'sites',
       'streams',
+      'topClients',
       'user',
       'users',
       'viewer',

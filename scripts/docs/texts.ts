@@ -19,7 +19,7 @@ export const LIMIT_TEXTS: Readonly<Record<string, Readonly<Record<string, string
     RAW_SAMPLE_BYTES: 'the raw sample of history',
     COUNT_SCAN: 'rows that a count scans; beyond, it is reported as incomplete',
     WORKER_LIST: 'rows of each list of workers',
-    FLAPPING_MAX: 'clients that `flapping` lists',
+    TOP_CLIENTS_MAX: 'clients that `flapping` and `topClients` list',
     RECONNECT_CLIENTS: 'clients whose reconnects are counted in five minutes',
     COMMAND_EVENTS_PER_SECOND: 'events of one `commandEvents` in a second; beyond, they are counted in `missed`',
     LABELS_PER_FILTER: 'labels in one filter',

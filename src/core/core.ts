@@ -19,7 +19,7 @@ import { createDeliveries } from './commands/operator.ts';
 import { createConnections } from './connections/connections.ts';
 import { createContexts } from './contexts/contexts.ts';
 import { createDedup } from './dedup/dedup.ts';
-import { serverInfo, type Deps } from './deps.ts';
+import { serverInfo, type Deps, type ServerInfo } from './deps.ts';
 import { fail } from './errors.ts';
 import { createHistories, createPayloadStorage } from './history/history.ts';
 import { createIngest } from './ingest/ingest.ts';
@@ -84,7 +84,8 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
   const questions = new NodeQuestions(deps);
   const series = createSeries(deps, questions);
   sampleNode(deps, dispatcher, correlator);
-  const lifecycleParts = { deps, correlator, dispatcher, acts, retryQueue, questions, series };
+  const server = serverInfo(deps);
+  const lifecycleParts = { deps, correlator, dispatcher, acts, retryQueue, questions, series, server };
   const { isDraining, ...lifecycle } = createLifecycle(lifecycleParts);
   const calls = { deps, correlator, acts, keeper, dispatcher, isDraining };
   const inUse = (): MaybePromise<SharesInUse> => sharesInUse(shares, backend.sharesInUse);
@@ -93,7 +94,7 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
     mode: capabilities.shared ? ('shared' as const) : ('direct' as const),
     capabilities,
     clock,
-    server: serverInfo(deps),
+    server,
     /**
      * The idempotency window, in milliseconds: how long after its end a command's id is remembered, so that it does not
      * run again.
@@ -155,9 +156,11 @@ type LifecycleParts = {
   readonly retryQueue: StoreRetryQueue;
   readonly questions: NodeQuestions;
   readonly series: Pick<Series, 'start'>;
+  readonly server: ServerInfo;
 };
 
-function createLifecycle({ deps, correlator, dispatcher, acts, retryQueue, questions, series }: LifecycleParts) {
+function createLifecycle(parts: LifecycleParts) {
+  const { deps, correlator, dispatcher, acts, retryQueue, questions, series, server } = parts;
   const { backend } = deps;
   let draining = false;
   let cancels: Cancel[] = [];
@@ -177,6 +180,7 @@ function createLifecycle({ deps, correlator, dispatcher, acts, retryQueue, quest
         acts,
         questions,
         isDraining,
+        server,
         onDrain(withinMs) {
           drain(withinMs).catch((error: unknown) => deps.log.error({ err: error }, 'draining failed'));
         },

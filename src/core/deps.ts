@@ -9,7 +9,7 @@ import type { CommandEvents } from './commands/events.ts';
 import type { SpillStore } from './history/message.ts';
 import type { Metrics } from './metrics.ts';
 import type { Cursors } from './page.ts';
-import type { Clock, Crypto, EventLoop, Log, Tracing } from './ports.ts';
+import type { Clock, Crypto, EventLoop, Log, ProcessMeter, Tracing } from './ports.ts';
 import type { Shares } from './shares/shares.ts';
 import type { ReadTurns } from './shares/turns.ts';
 
@@ -34,6 +34,8 @@ export type Deps = {
   readonly readTurns: ReadTurns;
   /** The event loop of the process, to which long reads yield. */
   readonly loop: EventLoop;
+  /** Measures the process, for the report of this node. */
+  readonly processMeter: ProcessMeter;
   /** Whether administrators may read the raw sample of history. */
   readonly rawMessages: boolean;
   /** Writes an audit row before each act of an administrator. */

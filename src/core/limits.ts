@@ -293,8 +293,8 @@ export const RECONNECT_SLOT_MS = 5 * 60_000;
 export const RECONNECT_SLOTS = 12;
 /** The most clients whose reconnects are counted in one slot of one partition. */
 export const RECONNECT_CLIENTS = 20_000;
-/** The most clients that `flapping` lists. */
-export const FLAPPING_MAX = 100;
+/** The most clients that `flapping` and `topClients` list. */
+export const TOP_CLIENTS_MAX = 100;
 
 // --- subscriptions and event streams ---------------------------------------------------------------------------------
 /** The most events in the queue of a subscription (documented: 100). A full queue drops its oldest event. */

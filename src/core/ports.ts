@@ -1,4 +1,7 @@
-/** The ports through which core reaches the platform: clock, random ids and digests, log, spans, and the event loop. */
+/**
+ * The ports through which core reaches the platform: clock, random ids and digests, log, spans, the event loop, and
+ * figures of the process.
+ */
 import type { TraceContext } from './trace-context.ts';
 
 /** Cancels the timer or the listener that it was returned for. Idempotent. */
@@ -101,4 +104,17 @@ export interface EventLoop {
    * Calls `run` once, after the loop has handled the input and the timers that are ready now. Never in the same tick.
    */
   afterOthers(run: () => void): void;
+}
+
+// The port for figures of the process that core runs in.
+
+/**
+ * Figures of a process. `memoryBytes`: its resident memory. `loopDelayMs`: how late its event loop ran, in
+ * milliseconds: 99 % of the timers that measured it were at most this late. Null before the first measurement.
+ */
+export type ProcessFigures = { readonly memoryBytes: number; readonly loopDelayMs: number | null };
+
+export interface ProcessMeter {
+  /** Returns the figures now. The delay is that since the last call. */
+  take(): ProcessFigures;
 }

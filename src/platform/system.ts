@@ -1,6 +1,6 @@
 /**
- * Implements core's ports over Node: clock, digests and signatures, ids, event loop. Also reads the process's limit of
- * open files, and divides it among sockets.
+ * Implements core's ports over Node: clock, digests and signatures, ids, event loop, figures of the process. Also reads
+ * the process's limit of open files, and divides it among sockets.
  */
 import {
   createHash,
@@ -12,7 +12,8 @@ import {
   timingSafeEqual,
 } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { Cancel, Clock, Crypto, EventLoop } from '../core/ports.ts';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { Cancel, Clock, Crypto, EventLoop, ProcessMeter } from '../core/ports.ts';
 import { RESERVE_PART, type ShareBound } from '../core/shares/shares.ts';
 
 /** The longest delay that a Node timer accepts, in milliseconds. A timer with a longer delay fires at once. */
@@ -167,5 +168,28 @@ export const systemLoop: EventLoop = {
       else setImmediate(turn);
     };
     setImmediate(turn);
+  },
+};
+
+// Implements core's ProcessMeter with Node's.
+
+/** The interval of the timer that measures the delay of the event loop, in milliseconds. */
+const PROBE_MS = 20;
+/** Measures the delay from the first call of `systemProcess` on. Its timer does not keep the process alive. */
+let probe: ReturnType<typeof monitorEventLoopDelay> | null = null;
+
+/** The figures of this process. All relays of the process share the measurement of its event loop. */
+export const systemProcess: ProcessMeter = {
+  take() {
+    const memoryBytes = process.memoryUsage.rss();
+    if (probe === null || probe.count === 0) {
+      probe ??= monitorEventLoopDelay({ resolution: PROBE_MS });
+      probe.enable();
+      return { memoryBytes, loopDelayMs: null };
+    }
+    // The histogram has the time from one run of the timer to the next one, in nanoseconds.
+    const loopDelayMs = Math.max(0, Math.round(probe.percentile(99) / 1e4 - PROBE_MS * 100) / 100);
+    probe.reset();
+    return { memoryBytes, loopDelayMs };
   },
 };

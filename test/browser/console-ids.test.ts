@@ -88,8 +88,11 @@ const PAGES: readonly (readonly [path: string, text: string])[] = [
   ['waits', CLIENTS[1]],
   ['clients', CLIENTS[1]],
   ['clients?view=reconnects', CLIENTS[0]],
+  ['clients?view=backlog', CLIENTS[0]],
+  ['clients?view=silence', CLIENTS[1]],
   [`clients/${client}`, ACTION],
   ['actions', ACTION],
+  [`actions/${ACTION}`, CLIENTS[0]],
   ['users', USER],
   [`users/${encodeURIComponent(USER)}`, CLIENTS[1]],
   ['history', 'Whose history?'],
@@ -113,8 +116,8 @@ async function unseen(): Promise<readonly string[]> {
     const main = document.querySelector('#main');
     if (!main) return ['no page'];
     const faults: string[] = [];
-    /** Texts that are for screen readers, or that a person opens, and tabs, which scroll. */
-    const HIDDEN = `.sr, svg, option, .views, details:not([open]), ${innerWidth < 736 ? '.cards thead' : '.none'}`;
+    /** Texts that are for screen readers, or that a person opens, and tabs and filters, which scroll. */
+    const HIDDEN = `.sr, svg, option, .views, .filters, details:not([open]), ${innerWidth < 736 ? '.cards thead' : '.none'}`;
     const about = (element: Element): string =>
       `${element.tagName.toLowerCase()}.${element.className}: ${(element.textContent ?? '').slice(0, 60)}`;
     for (const place of main.querySelectorAll('.scroll'))

@@ -181,7 +181,7 @@ describe('one tab', () => {
   ])('says what is wrong with ?%s, and shows the last 15 minutes', async (query, sentence) => {
     await page.goto(address(`?${query}`));
     await page.getByText(sentence).waitFor();
-    await page.getByText('The plots show the last 15 min.').waitFor();
+    await page.getByText('The page shows the last 15 min.').waitFor();
     const window = page.getByRole('navigation', { name: 'Window' });
     expect(await window.locator('[aria-current]').innerText()).toBe('Last 15 min');
     await page.getByRole('img', { name: 'Admitted' }).waitFor();

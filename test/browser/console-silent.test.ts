@@ -17,6 +17,7 @@ const PAGES: readonly (readonly [path: string, sentence: RegExp])[] = [
     /^dies has been silent for .* Its waiting callers are missing, and calls to its clients are shown as last recorded/,
   ],
   ['clients', /^dies has been silent for .* Clients of this node are shown as last recorded/],
+  ['clients?view=silence', /^dies has been silent for .* Clients of this node are shown as last recorded/],
   ['clients?view=reconnects', /^dies has been silent for .* Clients of this node are shown as last recorded/],
   ['clients/alice/till', /^dies, which held the link, is silent/],
   ['actions', /^dies has been silent for .* Actions of its clients are shown as last recorded/],
@@ -74,7 +75,7 @@ it('every open page names the node that fell silent', { timeout: 180_000 }, asyn
     return page;
   };
   const pages = await Promise.all(PAGES.map(([path]) => open(path)));
-  const silences = (page: Page) => page.locator('#main').getByText('silent');
+  const silences = (page: Page) => page.locator('#main p').getByText('silent');
   expect(await Promise.all(pages.map((page) => silences(page).count()))).toEqual(PAGES.map(() => 0));
   toRedis.cut();
   // A node that is gone is listed for half a minute, so all pages are looked at together.
@@ -91,7 +92,7 @@ it('every open page names the node that fell silent', { timeout: 180_000 }, asyn
   const sentences = await overview.locator('.plot-sum').allInnerTexts();
   expect(sentences.length).toBeGreaterThan(5);
   for (const sentence of sentences) expect(sentence).toContain('Without dies');
-  for (const name of ['Links', 'Callers waiting', 'Unfinished'])
+  for (const name of ['Clients connected', 'Callers waiting'])
     await overview
       .locator('.readouts > div', { hasText: name })
       .getByText(/^and \d+ as last recorded$/)

@@ -51,7 +51,7 @@ const BOUNDS: ShareBounds = { ...SHARE_BOUNDS, queued_bytes: { guarantee: 800, t
 const SUFFIXES = ['clients/tab', 'clients/tab', 'clients/phone', 'sites/s/events', 'notes'] as const;
 const REPORT: NodeReport = {
   ...{ listenerAlive: true, reconciliationAlive: true, activeDrainers: 0, connectionWaiters: 0, links: 0 },
-  ...{ unfinishedCommands: 0, draining: false, counters: new Map() },
+  ...{ unfinishedCommands: 0, draining: false, counters: new Map(), process: null },
 };
 
 type Attempted = { readonly binding: Binding; readonly attempt: string };

@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest';
 import type { ConnectionFilter } from '../../src/core/connections/connection.ts';
 import { toJson } from '../../src/core/json.ts';
+import { FORGET_MS } from '../../src/core/limits.ts';
 import { ALL, hello, ids, paged } from './kit/connections-model.ts';
 import type { Bench } from './kit/bench.ts';
 
@@ -47,6 +48,29 @@ export function listing(bench: () => Bench, order: 'units' | 'bytes'): void {
     expect(await paged(bench(), { ...ALL, userId: 'u0', status: 'connected' }, 1)).toEqual(['u0/c3', 'u0/c6', 'u0/c9']);
     expect(await paged(bench(), { ...ALL, userId: 'nobody' }, 5)).toEqual([]);
     expect(await paged(bench(), { ...ALL, nodeId: 'n9' }, 5)).toEqual([]);
+    const even = await paged(bench(), { ...ALL, nodeId: 'n0' }, 5);
+    expect(await paged(bench(), { ...ALL, nodeIds: ['n9', 'n0'] }, 5)).toEqual(even);
+    expect(await paged(bench(), { ...ALL, nodeIds: [] }, 5)).toEqual([]);
+  });
+
+  it('returns the connections that are forgotten next: lost ones first, then those that were silent longest', async () => {
+    const { connections } = bench().backend;
+    const quietest = async (first: number) => (await connections.quietest(first)).map(({ clientId }) => clientId);
+    for (const clientId of ['lost-last', 'lost-first', 'silent', 'heard']) {
+      await connections.connect(hello('alice', clientId));
+      await bench().advance(1);
+    }
+    const [heard] = await connections.get([{ userId: 'alice', clientId: 'silent' }]);
+    await lose('alice', 'lost-first');
+    await bench().advance(1);
+    await lose('alice', 'lost-last');
+    await bench().advance(1);
+    expect(await quietest(10)).toEqual(['lost-first', 'lost-last', 'silent', 'heard']);
+    expect(await quietest(3)).toEqual(['lost-first', 'lost-last', 'silent']);
+    await connections.touch({ userId: 'alice', clientId: 'silent' }, heard?.epoch ?? 0);
+    expect(await quietest(10)).toEqual(['lost-first', 'lost-last', 'heard', 'silent']);
+    await bench().advance(FORGET_MS);
+    expect(await quietest(10)).toEqual(['heard', 'silent']);
   });
 
   it('lists only the rows whose type, actions, labels or ids match', async () => {

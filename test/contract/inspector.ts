@@ -195,6 +195,22 @@ export function inspectorContract(name: string, make: MakeBench): void {
       });
     });
 
+    it('counts the live commands of each client, and returns the clients with the most', async () => {
+      const busiest = async (first: number) => bench.backend.inspector.busiest(first);
+      expect(await busiest(10)).toEqual({ rows: [], complete: true });
+      for (const id of ['a1', 'a2', 'a3']) await admit(id);
+      const scopes = { c1: 'bob', c2: 'shared' };
+      for (const [id, scopeId] of Object.entries(scopes)) await park(id, 60_000, { scopeId });
+      await park('z1', 60_000, { userId: 'ann', clientId: 'z', scopeId: 'ann' });
+      await park('z2', 60_000, { userId: 'ann', clientId: 'z', scopeId: 'ann' });
+      const ann = { userId: 'ann', clientId: 'z', commands: 2 };
+      const all = [{ ...ALICE, commands: 3 }, ann, { ...BOB, commands: 2 }];
+      expect(await busiest(10)).toEqual({ rows: all, complete: true });
+      expect(await busiest(2)).toEqual({ rows: all.slice(0, 2), complete: true });
+      await bench.backend.commands.settle(keyFor('a1'), { kind: 'cancel', reason: null, by: 'test' });
+      expect((await busiest(10)).rows).toEqual([{ ...ALICE, commands: 2 }, ...all.slice(1)]);
+    });
+
     describe('the listing', () => {
       it('is narrowed by each member of its filter, and by several at once', async () => {
         await dispatched(bench, 'done');

@@ -14,6 +14,7 @@ const REPORT: NodeReport = {
   unfinishedCommands: 4,
   draining: false,
   counters: new Map([['a', 1]]),
+  process: { version: '1.2.3', startedAt: 1_700_000_000_000, memoryBytes: 90_000_000, loopDelayMs: 1.25 },
 };
 
 /** Defines the tests that every NodeStore must pass. */
@@ -72,6 +73,7 @@ export function nodeContract(name: string, make: MakeBench): void {
       ]);
       expect(next).toBe(null);
       expect(await bench.backend.nodes.get('n2')).toEqual(rows[1]?.row);
+      expect(rows[1]?.row).toMatchObject(REPORT);
       expect(await bench.backend.nodes.get('ghost')).toBe(null);
     });
 

@@ -9,7 +9,7 @@ import type { Log } from '../../src/core/ports.ts';
 import { createShares, shareBounds } from '../../src/core/shares/shares.ts';
 import { CALLER } from '../contract/kit/bench.ts';
 import { settle } from '../kit/clock.ts';
-import { admin, connect, testCore, user, type TestClient, type TestCore } from '../kit/core.ts';
+import { PROCESS, admin, connect, testCore, user, type TestClient, type TestCore } from '../kit/core.ts';
 
 const alice = user('alice');
 const TAB = { userId: 'alice', clientId: 'tab' };
@@ -42,6 +42,7 @@ async function otherNode({ backend }: TestCore, nodeId: string) {
     unfinishedCommands: 0,
     draining: false,
     counters: new Map(),
+    process: null,
   };
   const beat = (over: Partial<NodeReport> = {}) => backend.nodes.beat(nodeId, { ...report, ...over });
   await beat();
@@ -94,6 +95,7 @@ describe('nodes', () => {
       unfinishedCommands: 2,
       draining: false,
       stale: false,
+      process: { ...PROCESS, version: '1.2.3', startedAt: relay.clock.now() - 2_000 },
       updatedAt: relay.clock.now(),
     });
   });

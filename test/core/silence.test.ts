@@ -107,6 +107,32 @@ describe('an answer with rows of a silent node', () => {
     }
   });
 
+  it('can be a list of the connections on silent nodes only', async () => {
+    for (const silent of [['n1', 'n9'], ['n9'], []]) {
+      await using opened = await place(silent);
+      const { connections } = opened.core;
+      const { nodes } = await connections.list(alice, { onSilentNodes: true }, {});
+      expect(nodes.map(({ nodeId }) => nodeId)).toEqual(silent.filter((node) => node === 'n1'));
+      expect((await connections.list(alice, { onSilentNodes: false }, {})).nodes).toHaveLength(1);
+    }
+  });
+
+  it('has cursors that stay valid when another node falls silent', async () => {
+    let silent = ['n1'];
+    const wrap = (backend: MemoryBackend): MemoryBackend => {
+      return { ...backend, nodes: { ...backend.nodes, silent: () => silent } };
+    };
+    await using opened = await testCore({ wrap });
+    for (const clientId of ['a', 'b']) await connect(opened.core, alice, { clientId });
+    const { connections } = opened.core;
+    const query = { onSilentNodes: true };
+    const first = await connections.list(alice, query, { first: 1 });
+    const after = first.cursors.end();
+    silent = ['n1', 'n9'];
+    expect((await connections.list(alice, query, { first: 1, after })).nodes).toMatchObject([{ clientId: 'b' }]);
+    await expect(connections.list(alice, {}, { first: 1, after })).rejects.toMatchObject({ code: 'invalid_cursor' });
+  });
+
   it('leaves out silent nodes that the filter excludes', async () => {
     await using opened = await place(['n8', 'n9']);
     const { core } = opened;
@@ -158,6 +184,7 @@ describe('the view of a node', () => {
     unfinishedCommands: 0,
     draining: false,
     counters: new Map<string, number>(),
+    process: null,
     updatedAt: 1_000,
   };
   const seen = (age: number) => {

@@ -3,7 +3,7 @@ import { getNamedType, isInterfaceType, isObjectType, isUnionType, type GraphQLN
 import { describe, expect, it } from 'vitest';
 import { schema } from '../../src/graphql/schema/schema.ts';
 import { meanwhile, settle } from '../kit/clock.ts';
-import { connect, user } from '../kit/core.ts';
+import { PROCESS, connect, user } from '../kit/core.ts';
 import { openCore, type OpenedCore } from '../kit/topology-core.ts';
 import { admin, ann, ask, codeOf, dataOf } from './kit/run.ts';
 
@@ -79,7 +79,7 @@ const everything = `{
     summary { trackedCommands dueCommands sampledOldestDeadline sampledOldestQueuedAgeMs sampleSize
       legacyCommandStreamDepth pendingCommandDepth mode }
     nodes { nodes { nodeId mailboxListenerAlive reconciliationAlive activeDrainers connectionWaiters links
-      unfinishedCommands updatedAt stale draining } completeness { complete sources { source } } }
+      unfinishedCommands updatedAt stale draining version startedAt memoryBytes eventLoopDelayMs } completeness { complete sources { source } } }
     tenants { nodes { scopeId reservedCommands limit oldestDeadline holders { userId clientId commandId deadline } } }
     status(userId: "alice", clientId: "tab", commandId: "c1") { stage outcome attempts execution nodeId }
     commands(filter: { userId: "alice", stage: DISPATCHED }) { nodes { commandId } nextCursor }
@@ -104,6 +104,10 @@ describe('delivery', () => {
       updatedAt: '2026-01-01T00:00:02.000Z',
       stale: false,
       draining: false,
+      version: '1.2.3',
+      startedAt: '2026-01-01T00:00:00.000Z',
+      memoryBytes: PROCESS.memoryBytes,
+      eventLoopDelayMs: PROCESS.loopDelayMs,
     };
     const linked = { links: 1, unfinishedCommands: 1 };
     const waited = { connectionWaiters: 1 };

@@ -32,6 +32,9 @@ export function advertisement(name: string) {
   return { name, summary: null, description: null, version: null, checksArguments: null, schema: null, metadata: null };
 }
 
+/** The figures of the process that a test core reports. */
+export const PROCESS = { memoryBytes: 80_000_000, loopDelayMs: 1.5 } as const;
+
 export type TestCore = {
   readonly core: Core;
   readonly backend: MemoryBackend;
@@ -92,6 +95,7 @@ export async function startCore(options: TestOptions, { backend, clock, counts, 
   const { policy = defaultPolicy, log = silentLog } = options;
   const core = createCore({
     loop: options.loop ?? systemLoop,
+    processMeter: { take: () => PROCESS },
     nodeId: options.nodeId ?? 'n1',
     backend,
     clock,

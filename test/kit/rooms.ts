@@ -17,7 +17,7 @@ import { silentLog } from '../../src/core/ports.ts';
 import { silentMetrics } from '../../src/core/metrics.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
 import { createUsers } from '../../src/core/users/users.ts';
-import { createCrypto, systemLoop } from '../../src/platform/system.ts';
+import { createCrypto, systemLoop, systemProcess } from '../../src/platform/system.ts';
 import { FakeClock } from './clock.ts';
 
 export type Rooms = {
@@ -50,6 +50,7 @@ export function testRooms(limits: Partial<TableLimits> = {}): Rooms {
     shares,
     readTurns: new ReadTurns(READ_TURNS),
     loop: systemLoop,
+    processMeter: systemProcess,
     rawMessages: true,
     events: new CommandEvents({ nodeId: 'n1', backend, clock, crypto }),
     audit: { record: async () => ({ end: async () => {} }) },

@@ -63,5 +63,6 @@ export async function deadNode(backend: Backend, nodeId: string): Promise<void> 
     unfinishedCommands: 0,
     draining: false,
     counters: new Map(),
+    process: null,
   });
 }

@@ -115,6 +115,51 @@ describe('the newest commands', () => {
   });
 });
 
+describe('clients that lead by a measure', () => {
+  const TOP = `query ($by: ClientMeasure!, $first: Int! = 10) { topClients(by: $by, first: $first) {
+    items { clientId queued inFlight pendingRpcCount reconnectsLastHour connection { status pendingRpcCount } }
+    complete completeness { complete } } }`;
+  const top = async (by: string) => (await at.data(TOP, { variables: { by } })).topClients;
+
+  it('are those with a backlog, connected or not, with the number of callers that wait', async () => {
+    const tab = await at.client({ client_id: 'tab' });
+    await at.client({ client_id: 'idle' });
+    await at.post('/connections/alice/tab/actions/open', { wait_for: 'admitted' });
+    await tab.next('command');
+    void at.post('/connections/alice/away/actions/open', { connect_within_ms: 60_000 });
+    void at.post('/connections/alice/away/actions/open', { connect_within_ms: 60_000 });
+    await until(async () => (await top('BACKLOG')).items[0]?.pendingRpcCount === 2);
+    const none = { reconnectsLastHour: 0, pendingRpcCount: 0 };
+    expect(await top('BACKLOG')).toEqual({
+      items: [
+        { ...none, clientId: 'away', queued: 2, inFlight: 0, pendingRpcCount: 2, connection: null },
+        {
+          ...{ ...none, clientId: 'tab', queued: 0, inFlight: 1 },
+          connection: { status: 'CONNECTED', pendingRpcCount: 0 },
+        },
+      ],
+      complete: true,
+      completeness: { complete: true },
+    });
+  });
+
+  it('are those that were silent for longest, or that reconnected most', async () => {
+    await at.client({ client_id: 'first' });
+    await at.clock.advance(5_000);
+    await at.client({ client_id: 'second', instance_id: 'i0' });
+    await at.client({ client_id: 'second', instance_id: 'i1' });
+    await until(async () => (await top('RECONNECTS')).items.length === 1);
+    expect((await top('RECONNECTS')).items).toMatchObject([{ clientId: 'second', reconnectsLastHour: 1 }]);
+    expect((await top('SILENCE')).items).toMatchObject([{ clientId: 'first' }, { clientId: 'second' }]);
+  });
+
+  it('are for administrators, and at most 100', async () => {
+    const variables = { by: 'SILENCE', first: 101 };
+    expect((await at.graphql(TOP, { variables })).code).toBe('invalid_argument');
+    expect((await at.graphql(TOP, { variables: { by: 'SILENCE' }, requester: 'alice' })).code).toBe('forbidden');
+  });
+});
+
 describe('clients that reconnect', () => {
   const FLAPPING = '{ flapping(first: 2) { items { userId clientId reconnects connection { status } } complete } }';
 

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { compilePolicy } from '../../src/core/auth/policy.ts';
 import type { Backend } from '../../src/core/backend.ts';
 import { ANY_COMMAND, ANY_WAIT } from '../../src/core/commands/stores.ts';
+import { ANY_CONNECTION } from '../../src/core/connections/connection.ts';
 import type { MaybePromise } from '../../src/core/maybe-promise.ts';
 import type { Scan } from '../../src/core/page.ts';
 import { createShares, SHARE_NAMES, type Shares } from '../../src/core/shares/shares.ts';
@@ -28,12 +29,7 @@ async function wholeStore(backend: Backend, shares: Shares, users: readonly stri
     results: await Promise.all(records.map((record) => commands.result(record))),
     summary: await inspector.summary(),
     scopes: await rows(inspector.scopes(ALL)),
-    connections: await rows(
-      connections.list(
-        { userId: null, nodeId: null, status: null, clientType: null, action: null, text: null, labels: [] },
-        ALL,
-      ),
-    ),
+    connections: await rows(connections.list({ ...ANY_CONNECTION, labels: [] }, ALL)),
     waits: await rows(waiters.list(ANY_WAIT, ALL)),
     streams,
     messages: (await Promise.all(messages)).map((scan) => scan?.rows),

@@ -1,6 +1,7 @@
 /** Core's ConnectionStore in memory: the open links of clients, and the links that were lost a short time ago. */
 import { endedRow, openedRow } from '../../core/commands/link-session.ts';
 import {
+  compareQuiet,
   endCauseAt,
   matchesConnection,
   succession,
@@ -48,6 +49,7 @@ interface MemoryConnections extends ConnectionStore {
     first: number,
   ): readonly { readonly total: number; readonly rows: readonly Connection[] }[];
   users(page: PageRequest): Scan<UserRow>;
+  quietest(first: number): readonly Connection[];
 }
 
 /**
@@ -131,6 +133,7 @@ export function createMemoryConnections({
     },
     ofUsers: (userIds, first) => userIds.map((userId) => rows.first(userId, first)),
     users: (page) => scanSorted(rows.users(page.after), page, ({ userId }) => [userId]),
+    quietest: (first) => rows.quietest(first),
   };
 }
 
@@ -240,6 +243,13 @@ function createRows({ clock, nodeAlive, onForgotten, onEnded }: RowsOptions) {
       for (const { userId, clients } of users.values({ after: after?.[0] ?? null })) {
         yield { userId, count: clients.size };
       }
+    },
+    /** Returns the connections that are forgotten next, in the order of `ConnectionStore.quietest`. */
+    quietest(most: number): readonly Connection[] {
+      forget();
+      // The rows are read first, because `observe` may move a row from one list to the other.
+      const found = [lost, live].flatMap((rows) => [...Iterator.from(rows).take(most)]);
+      return found.map(observe).sort(compareQuiet).slice(0, most);
     },
     /**
      * Returns the first `most` connections of one user, and how many there are. Returns the same array as the last call

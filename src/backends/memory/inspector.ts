@@ -6,6 +6,7 @@ import type { Clock } from '../../core/ports.ts';
 import type { Command } from '../../core/commands/command.ts';
 import { type Connection, hasLabels } from '../../core/connections/connection.ts';
 import {
+  busiestOf,
   matchesRecord,
   type CapacityScope,
   type DeliveryFilter,
@@ -62,6 +63,14 @@ export function createMemoryInspector({ clock, ledger, peek }: InspectorParts): 
         return scope ? viewOf(scope) : null;
       }),
     reservedScopes: () => ledger.scopes(null).take(SCAN_BUDGET).map(reservedIn).toArray(),
+    busiest(first) {
+      const live = ledger.scopes(null).flatMap(({ holders }) => holders);
+      const clients = live
+        .take(SCAN_BUDGET + 1)
+        .map(({ command }) => command)
+        .toArray();
+      return { rows: busiestOf(clients.slice(0, SCAN_BUDGET), first), complete: clients.length <= SCAN_BUDGET };
+    },
     list(filter, page) {
       const matches = matching(filter, peek);
       const scan = page.order === 'newest' ? newest(ledger, page, matches) : byKey(ledger, filter, page, matches);

@@ -12,6 +12,7 @@ import {
   type ConnectionStore,
   type DisconnectCause,
   type UserRow,
+  compareQuiet,
   compareReconnects,
   type ReconnectStore,
 } from '../../core/connections/connection.ts';
@@ -88,6 +89,7 @@ export function createRedisConnections(parts: RedisParts): ConnectionStore {
     list: (filter, page, reading = new DocumentReading()) => list(context, filter, page, reading),
     ofUsers: (userIds, first) => ofUsers(context, userIds, first),
     users: (page) => users(context, page),
+    quietest: (first) => quietest(context, first),
   };
 }
 
@@ -209,6 +211,25 @@ async function users({ store, looker }: Context, page: PageRequest): Promise<Sca
   );
   const next: Position | null = members.length > shown.length ? (shown.at(-1)?.position ?? null) : null;
   return { rows: rows.filter(({ row }) => row.count > 0), next, gaps: [] };
+}
+
+/** Reads the connections that are forgotten next from the index of when rows are forgotten. */
+async function quietest({ store, looker, rowsOf }: Context, first: number): Promise<readonly Connection[]> {
+  // A look forgets the rows that are due.
+  const nothing = partOf('conns', { prefix: [], after: null }, 0);
+  await Promise.all(partitionsOf(store).map((partition) => looker.look(partition, nothing)));
+  const found = await store.readAll((partition) => [['ZRANGE', store.key(partition, 'conngone'), 0, first - 1]]);
+  const names = found.flat().flatMap((members) => listOf(members).map(String));
+  const rows = await rowsOf(
+    names.map((name) => {
+      const [userId = '', clientId = ''] = name.split('\0');
+      return { userId, clientId };
+    }),
+  );
+  return rows
+    .filter((row) => row !== null)
+    .sort(compareQuiet)
+    .slice(0, first);
 }
 
 // Reads the rows of clients by key. Changes nothing.

@@ -1,6 +1,7 @@
 /** Core's DeliveryInspector over Redis: lists and counts commands and capacity scopes. Changes no command. */
 import type { Command } from '../../core/commands/command.ts';
 import {
+  busiestOf,
   matchesRecord,
   type CapacityScope,
   type DeliveryFilter,
@@ -35,7 +36,11 @@ export function createRedisInspector(
     summary: () => readSummary(store),
     scopes: (page) => scopes(store, page),
     getScopes: (scopeIds) => getScopes(store, scopeIds),
-    reservedScopes: () => reservedScopes(store),
+    async reservedScopes() {
+      const scopes = (await reservedScopes(store)).slice(0, SCAN_BUDGET);
+      return scopes.map(({ scopeId, reservedCommands, userId }) => ({ scopeId, reservedCommands, userId }));
+    },
+    busiest: (first) => busiest(store, first),
     list: createInspectorList({ ...parts, connections }),
   };
 }
@@ -55,7 +60,10 @@ async function scopes(store: Store, page: PageRequest): Promise<Scan<CapacitySco
   return { rows: rows.filter(({ row }) => row.reservedCommands > 0), next, gaps: [] };
 }
 
-async function reservedScopes(store: Store): Promise<readonly ReservedScope[]> {
+type PlacedScope = ReservedScope & { readonly partition: number };
+
+/** Reads the scopes that have reservations: at most SCAN_BUDGET of each partition. */
+async function reservedScopes(store: Store): Promise<readonly PlacedScope[]> {
   const names = await store.readAll((partition) => [
     ['ZRANGEBYLEX', store.key(partition, 'scopes'), '-', '+', 'LIMIT', 0, SCAN_BUDGET],
   ]);
@@ -64,12 +72,45 @@ async function reservedScopes(store: Store): Promise<readonly ReservedScope[]> {
     ['ZCARD', key],
     ['ZRANGE', key, 0, 0],
   ]);
-  const scopes = places.map(({ scopeId }, i): ReservedScope => {
+  const scopes = places.map(({ scopeId, partition }, i): PlacedScope => {
     const [count, holders] = reserved[i] ?? [];
     const [userId = ''] = String(listOf(holders)[0] ?? '').split('\0');
-    return { scopeId, reservedCommands: Number(count), userId };
+    return { partition, scopeId, reservedCommands: Number(count), userId };
   });
-  return scopes.filter(({ reservedCommands }) => reservedCommands > 0).slice(0, SCAN_BUDGET);
+  return scopes.filter(({ reservedCommands }) => reservedCommands > 0);
+}
+
+/** Counts the clients that the reservations name. Reads the scopes with the most reservations first. */
+async function busiest(store: Store, first: number): Promise<Awaited<ReturnType<DeliveryInspector['busiest']>>> {
+  const scopes = (await reservedScopes(store))
+    .map(({ partition, scopeId, reservedCommands: count }) => {
+      return { partition, key: store.key(partition, 'reserved', store.hash(scopeId)), count };
+    })
+    .sort((a, b) => b.count - a.count);
+  const names = (await readHolders(store, allot(scopes, SCAN_BUDGET))).flat();
+  const complete = sum(scopes.map(({ count }) => count)) <= SCAN_BUDGET;
+  return { rows: busiestOf(names.map(keyOfName), first), complete };
+}
+
+/** The first names of a scope's reservations: how many of them are read. */
+type Allotted = { readonly partition: number; readonly key: string; readonly most: number };
+
+/** Divides a number of names among scopes, in order: each gets as many as it has, until none is left. */
+function allot(scopes: readonly (Omit<Allotted, 'most'> & { readonly count: number })[], names: number): Allotted[] {
+  let left = names;
+  return scopes.flatMap(({ partition, key, count }) => {
+    const most = Math.min(count, left);
+    left -= most;
+    return most > 0 ? [{ partition, key, most }] : [];
+  });
+}
+
+/** Reads the names of reservations, earliest deadline first in each scope. One list for each partition. */
+async function readHolders(store: Store, chosen: readonly Allotted[]): Promise<readonly (readonly string[])[]> {
+  const holders = await store.readAll((partition) =>
+    chosen.filter((one) => one.partition === partition).map(({ key, most }) => ['ZRANGE', key, 0, most - 1] as const),
+  );
+  return holders.map((lists) => lists.flatMap((list) => listOf(list).map(String)));
 }
 
 async function getScopes(store: Store, scopeIds: readonly string[]): Promise<readonly (CapacityScope | null)[]> {
@@ -367,21 +408,10 @@ async function readReserved(store: Store, partition: number, now: number): Promi
  * the command is queued now, the time at which it was queued.
  */
 async function sampleOf(store: Store, reserved: Counts['reserved']): Promise<readonly Sampled[]> {
-  let left = DELIVERY_SAMPLE;
-  const chosen = [...reserved]
-    .sort((a, b) => a.first - b.first)
-    .flatMap(({ partition, key, count }) => {
-      const most = Math.min(count, left);
-      left -= most;
-      return most > 0 ? [{ partition, key, most }] : [];
-    });
-  const holders = await store.readAll((partition) =>
-    chosen.filter((one) => one.partition === partition).map(({ key, most }) => ['ZRANGE', key, 0, most - 1] as const),
-  );
+  const soonest = [...reserved].sort((a, b) => a.first - b.first);
+  const holders = await readHolders(store, allot(soonest, DELIVERY_SAMPLE));
   const rows = await store.readAll((partition) =>
-    (holders[partition] ?? []).flatMap(listOf).map((holder) => {
-      return readOfLive(store, partition, keyOfName(String(holder)));
-    }),
+    (holders[partition] ?? []).map((name) => readOfLive(store, partition, keyOfName(name))),
   );
   return rows.flat().flatMap((row) => {
     const command = decodeLive(row);

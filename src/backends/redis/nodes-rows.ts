@@ -142,9 +142,13 @@ export function encodeReport(report: NodeReport): string {
 export function decodeNode(nodeId: string, reply: Reply): DispatcherNode | null {
   const [report, updatedAt] = Array.isArray(reply) ? (reply as readonly Reply[]) : [];
   if (typeof report !== 'string') return null;
-  type Stored = Omit<NodeReport, 'counters'> & { readonly counters: Readonly<Record<string, number>> };
+  type Stored = Omit<NodeReport, 'counters' | 'process'> & {
+    readonly counters: Readonly<Record<string, number>>;
+    readonly process?: NodeReport['process'];
+  };
   const stored = JSON.parse(report) as Stored;
-  return { ...stored, counters: new Map(Object.entries(stored.counters)), nodeId, updatedAt: Number(updatedAt) };
+  const counters = new Map(Object.entries(stored.counters));
+  return { ...stored, counters, process: stored.process ?? null, nodeId, updatedAt: Number(updatedAt) };
 }
 
 function keyFields(ids: Readonly<Record<string, string>>): string[] {

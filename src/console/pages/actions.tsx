@@ -1,12 +1,39 @@
-/** Shows the page of the actions that connected clients advertise. */
-import { ActionSampleDocument, ActionsOfUserDocument, type ActionSampleQuery } from '../../../generated/console.ts';
-import { useQuery } from '../api/query.ts';
+/** Shows the list of the actions that connected clients advertise, and the page of one action. */
+import { useRoute } from 'preact-iso';
+import {
+  ActionCallsDocument,
+  ActionDetailsDocument,
+  ActionSampleDocument,
+  ActionsOfUserDocument,
+  type ActionCallsQuery,
+  type ActionDetailsQuery,
+  type ActionSampleQuery,
+  type DeliveryFilter,
+} from '../../../generated/console.ts';
+import { useQuery, type Query } from '../api/query.ts';
+import { callHref, pagePath, queryPath } from '../base.ts';
 import { InvokeAction, InvokeButton } from '../invoke/open.tsx';
-import { isAdmin, viewer } from '../shell/facts.tsx';
+import { Sources, isAdmin, viewer } from '../shell/facts.tsx';
 import { useUrlState, type Filter } from '../ui/filters.tsx';
-import { AsOf, ClientLink, Empty, Information, PageHead } from '../ui/page.tsx';
-import { List, PAGE_SIZE, type Column } from '../ui/table.tsx';
-import { plural } from '../ui/words.ts';
+import {
+  AsOf,
+  ClientLink,
+  CutNotice,
+  Empty,
+  ErrorNotice,
+  Facts,
+  Information,
+  Loading,
+  Nil,
+  PageHead,
+  Readouts,
+  Section,
+  Views,
+} from '../ui/page.tsx';
+import { List, PAGE_SIZE, Table, type Column } from '../ui/table.tsx';
+import { Ago } from '../ui/values.tsx';
+import { duration, percent, plural, whole } from '../ui/words.ts';
+import { ActionName, CALL_COLUMNS } from './columns.tsx';
 
 type AdvertisedSample = ActionSampleQuery['actions']['items'][number];
 
@@ -14,13 +41,7 @@ const FILTERS: readonly Filter[] = [{ name: 'name', label: 'Name' }];
 
 export function ActionsPage() {
   const { values } = useUrlState();
-  const admin = isAdmin.value;
-  const name = values['name'] ?? null;
-  const ofAll = useQuery(ActionSampleDocument, { name }, { skip: !admin });
-  const ofUser = useQuery(ActionsOfUserDocument, { userId: viewer.value?.userId ?? '' }, { skip: admin });
-  const query = admin ? ofAll : ofUser;
-  const found: readonly AdvertisedSample[] | undefined = admin ? ofAll.data?.actions.items : itemsOf(ofUser.data, name);
-  const completeness = admin ? ofAll.data?.actions.completeness : ofUser.data?.connections.completeness;
+  const { query, found, completeness, isSample } = useAdvertised(values['name'] ?? null);
   const groups = groupActions(found ?? []);
   // The answer has all groups, so the cursor of a page is the number of groups before it.
   const from = Math.max(0, Number(values['after'] ?? 0) || 0);
@@ -48,8 +69,7 @@ export function ActionsPage() {
         bare="name"
         held="Actions of its clients are shown"
         notices={
-          ofAll.data &&
-          !ofAll.data.actions.complete && (
+          isSample && (
             <Information>
               <b>This is a sample.</b> An action that is missing here may still be advertised: filter by its exact name.
             </Information>
@@ -71,6 +91,23 @@ export function ActionsPage() {
       />
     </>
   );
+}
+
+/**
+ * Reads the advertisements that the viewer may see, of one action or of all (null). `isSample`: whether some may be
+ * missing.
+ */
+function useAdvertised(name: string | null) {
+  const admin = isAdmin.value;
+  const ofAll = useQuery(ActionSampleDocument, { name }, { skip: !admin });
+  const ofUser = useQuery(ActionsOfUserDocument, { userId: viewer.value?.userId ?? '' }, { skip: admin });
+  const found: readonly AdvertisedSample[] | undefined = admin ? ofAll.data?.actions.items : itemsOf(ofUser.data, name);
+  return {
+    query: admin ? ofAll : ofUser,
+    found,
+    completeness: admin ? ofAll.data?.actions.completeness : ofUser.data?.connections.completeness,
+    isSample: ofAll.data?.actions.complete === false,
+  };
 }
 
 function itemsOf(
@@ -114,7 +151,7 @@ function groupActions(items: readonly AdvertisedSample[]): readonly ActionGroup[
 const NAMED = 3;
 
 const COLUMNS: readonly Column<ActionGroup>[] = [
-  { head: 'Action', class: 'c-1', names: true, cell: ({ name }) => name },
+  { head: 'Action', class: 'c-1', names: true, cell: ({ name }) => <ActionName name={name} /> },
   { head: 'What it does', class: 'why c-3 c-wide', cell: ({ summary }) => summary ?? '' },
   { head: 'Version', class: 'nw c-off', cell: ({ versions }) => versions.join(', ') },
   { head: 'Advertised by', class: 'c-5 c-wide', cell: ({ clients }) => <Clients clients={clients} /> },
@@ -140,4 +177,285 @@ function Clients({ clients }: { readonly clients: readonly AdvertisedSample[] })
       {more > 0 && ` and ${more} more`}
     </>
   );
+}
+
+// Shows the page of one action: how its calls ended and how long they took, who advertises it, and what it takes.
+
+export function ActionPage() {
+  const { name = '' } = useRoute().params;
+  return <OneAction key={name} name={name} />;
+}
+
+function OneAction({ name }: { readonly name: string }) {
+  const { query, found, completeness, isSample } = useAdvertised(name);
+  const { values } = useUrlState();
+  const minutes = WINDOWS.find((candidate) => `${candidate}m` === values['window']) ?? WINDOW;
+  const calls = useQuery(ActionCallsDocument, { filter: filterOf(name, minutes) }, { skip: !isAdmin.value });
+  const summary = found && groupActions(found)[0]?.summary;
+  const only = found?.length === 1 ? found[0] : undefined;
+  const start = { action: name, ...(only && { userId: only.userId, clientId: only.clientId }) };
+  return (
+    <>
+      <PageHead
+        title={name}
+        crumbs={[{ href: pagePath('actions'), text: 'Actions' }]}
+        acts={
+          <>
+            <AsOf queries={isAdmin.value ? [query, calls] : [query]} />
+            <InvokeButton start={start} />
+          </>
+        }
+      >
+        {summary ?? undefined}
+      </PageHead>
+      <ErrorNotice query={query} what="who advertises it" />
+      <Sources completeness={completeness} held="Actions of its clients are shown" />
+      {isAdmin.value && <ActionCalls name={name} minutes={minutes} query={calls} />}
+      {!found && query.loading && <Loading what="who advertises it" />}
+      {found && <Advertisers name={name} found={found} isSample={isSample} />}
+    </>
+  );
+}
+
+/** The windows of the figures, in minutes. Records of ended calls are kept for an hour. */
+const WINDOWS = [5, 15, 60] as const;
+const WINDOW = 60;
+
+type Measured = ActionCallsQuery['delivery']['measured'];
+
+/** Selects the calls of an action in a window. Its begin is cut to the minute, so that repeated requests are equal. */
+function filterOf(action: string, minutes: number): DeliveryFilter {
+  return { action, admittedAfter: new Date(Math.floor(Date.now() / 60_000 - minutes) * 60_000).toISOString() };
+}
+
+type ActionCallsProps = { readonly name: string; readonly minutes: number; readonly query: Query<ActionCallsQuery> };
+
+function ActionCalls({ name, minutes, query }: ActionCallsProps) {
+  const { hrefWith } = useUrlState();
+  const data = query.data?.delivery;
+  const calls = queryPath('calls', { action: name, since: `${minutes}m` });
+  return (
+    <>
+      <Views
+        label="Window"
+        views={WINDOWS.map((candidate) => ({
+          name: `Last ${candidate} min`,
+          href: hrefWith({ window: candidate === WINDOW ? null : `${candidate}m` }),
+          isCurrent: candidate === minutes,
+        }))}
+      />
+      <ErrorNotice query={query} what="its calls" />
+      <CutNotice completeness={data?.measured.completeness} />
+      {!data && query.loading && <Loading what="its calls" />}
+      {data && (
+        <>
+          <Readouts figures={callFigures(data.measured)} />
+          <Failures name={name} calls={data.measured.nodes} />
+          <Section title="Latest calls" about="admitted in this window" side={<a href={calls}>All calls of {name}</a>}>
+            <Table
+              caption={`Latest calls of ${name}`}
+              columns={CALL_COLUMNS.filter(({ head }) => head !== 'Action' && head !== 'Node')}
+              rows={data.latest.nodes}
+              keyOf={({ userId, clientId, commandId }) => `${userId}/${clientId}/${commandId}`}
+              hrefOf={callHref}
+              look="two-lines"
+              none="No call of this action was admitted in this window."
+            />
+          </Section>
+        </>
+      )}
+    </>
+  );
+}
+
+/** Returns the figures of the calls that were read: all of the window, or the latest ones. */
+function callFigures({ nodes, pageInfo }: Measured) {
+  const ended = nodes.filter(({ outcome }) => outcome !== null);
+  const failed = ended.filter(({ outcome }) => outcome !== 'COMPLETED' && outcome !== 'CANCELLED').length;
+  const times = ended.flatMap(({ durationMs }) => durationMs ?? []).sort((a, b) => a - b);
+  const [p50, p99] = [quantile(times, 0.5), quantile(times, 0.99)];
+  return [
+    {
+      name: 'Calls',
+      value: pageInfo.hasNextPage ? `${whole(nodes.length)}+` : whole(nodes.length),
+      about: pageInfo.hasNextPage
+        ? 'the figures are of the latest ones'
+        : `${whole(nodes.length - ended.length)} running`,
+    },
+    {
+      name: 'Failed, expired or unknown',
+      value: ended.length === 0 ? '–' : percent(failed / ended.length),
+      about: `${whole(failed)} of ${plural(ended.length, 'end')}`,
+      isOver: failed > 0,
+    },
+    {
+      name: 'Admission to end, p50',
+      value: p50 === null ? '–' : duration(p50),
+      about: `of ${plural(times.length, 'end')}`,
+    },
+    {
+      name: 'Admission to end, p99',
+      value: p99 === null ? '–' : duration(p99),
+      about: `of ${plural(times.length, 'end')}`,
+    },
+  ];
+}
+
+/** Returns the value that this share of sorted values does not exceed; null without values. */
+function quantile(sorted: readonly number[], share: number): number | null {
+  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? null;
+}
+
+type FailuresProps = { readonly name: string; readonly calls: Measured['nodes'] };
+
+/** Shows with which codes calls failed. Shows nothing if none did. */
+function Failures({ name, calls }: FailuresProps) {
+  const codes = Map.groupBy(
+    calls.filter(({ code }) => code !== null),
+    ({ code }) => code ?? '',
+  );
+  if (codes.size === 0) return null;
+  const rows = [...codes]
+    .map(([code, own]) => ({ code, count: own.length, last: own[0]?.admittedAt ?? null }))
+    .sort((a, b) => b.count - a.count);
+  return (
+    <Section title="Failures by code" about="as clients reported them, or the relay recorded them">
+      <Table
+        caption={`Failures of ${name} by code`}
+        columns={[
+          {
+            head: 'Code',
+            class: 'c-1',
+            names: true,
+            cell: ({ code }) => <a href={queryPath('calls', { action: name, code })}>{code}</a>,
+          },
+          { head: 'Calls', class: 'r c-2', cell: ({ count }) => whole(count) },
+          {
+            head: 'Last admitted',
+            class: 'r nw c-4',
+            label: 'last admitted',
+            cell: ({ last }) => (last === null ? <Nil why="not known" /> : <Ago at={last} />),
+          },
+        ]}
+        rows={rows}
+        keyOf={({ code }) => code}
+        look="small"
+      />
+    </Section>
+  );
+}
+
+type AdvertisersProps = {
+  readonly name: string;
+  readonly found: readonly AdvertisedSample[];
+  readonly isSample: boolean;
+};
+
+/** The number of advertising clients that the page lists. */
+const LISTED = 40;
+
+/** Shows who advertises the action, in which versions, and what the chosen version takes. */
+function Advertisers({ name, found, isSample }: AdvertisersProps) {
+  const { values, hrefWith } = useUrlState();
+  const versions = [...Map.groupBy(found, ({ action }) => action.version ?? '')].sort(
+    (a, b) => b[1].length - a[1].length,
+  );
+  const [version, clients] = versions.find(([own]) => own === values['version']) ?? versions[0] ?? ['', []];
+  const [first] = clients;
+  if (!first)
+    return (
+      <Section title="Advertised by">
+        <p class="soft">
+          No connected client advertises this action{isSample ? ' in the part that was read' : ''}. A call needs a
+          client that does, or one that connects in time.
+        </p>
+      </Section>
+    );
+  return (
+    <div class="case">
+      <Section
+        title="Advertised by"
+        about={`${plural(found.length, 'client')}${isSample ? ' in the part that was read' : ''}`}
+        side={isAdmin.value && <a href={queryPath('clients', { action: name })}>All of these clients</a>}
+      >
+        {versions.length > 1 && (
+          <Views
+            label="Versions"
+            views={versions.map(([own, some]) => ({
+              name: own === '' ? 'No version' : `Version ${own}`,
+              href: hrefWith({ version: own }),
+              isCurrent: own === version,
+              count: whole(some.length),
+            }))}
+          />
+        )}
+        <Table
+          caption={`Clients that advertise ${name}`}
+          columns={[
+            { head: 'Client', class: 'c-1', names: true, cell: (row: AdvertisedSample) => <ClientLink {...row} /> },
+            { head: 'Version', class: 'nw c-3', cell: ({ action }) => action.version ?? <Nil why="none" /> },
+            {
+              head: 'Invoke',
+              quietHead: true,
+              class: 'r c-2',
+              cell: ({ userId, clientId }) => <InvokeAction {...{ userId, clientId }} action={name} />,
+            },
+          ]}
+          rows={clients.slice(0, LISTED)}
+          keyOf={({ userId, clientId }) => `${userId}/${clientId}`}
+          look="mid"
+        />
+        {clients.length > LISTED && <p class="quiet">{`${LISTED} of ${plural(clients.length, 'client')}.`}</p>}
+      </Section>
+      <aside aria-label="Beside the clients">
+        <Takes name={name} client={first} />
+      </aside>
+    </div>
+  );
+}
+
+type Details = NonNullable<ActionDetailsQuery['connection']>['actions']['items'][number];
+
+/** Shows what a client says that the action does and takes. */
+function Takes({ name, client: { userId, clientId } }: { readonly name: string; readonly client: AdvertisedSample }) {
+  const query = useQuery(ActionDetailsDocument, { userId, clientId });
+  const details = query.data?.connection?.actions.items.find((action) => action.name === name);
+  return (
+    <Section title="What it takes" about={`as ${clientId} says`}>
+      <ErrorNotice query={query} what="what it takes" />
+      {details && (
+        <>
+          {details.description !== null && <p class="soft">{details.description}</p>}
+          <Facts rows={factsOf(details)} />
+          {details.schema === null ? (
+            <p class="soft">It advertises no schema: any JSON value may be sent.</p>
+          ) : (
+            <pre class="pre pre-wrap" tabIndex={0} aria-label={`Schema of ${name}`}>
+              {JSON.stringify(details.schema, null, 2)}
+            </pre>
+          )}
+        </>
+      )}
+    </Section>
+  );
+}
+
+function factsOf({ version, checksArguments, guards, effects }: Details) {
+  const said = [
+    effects?.readOnly && 'changes nothing',
+    effects?.destructive && 'may delete or overwrite',
+    effects?.idempotent && 'may be repeated',
+    effects?.openWorld && 'reaches beyond the client',
+  ].filter((text) => typeof text === 'string');
+  const before = [guards?.approval && 'a person approves each call', guards?.lease && 'one call at a time'].filter(
+    (text) => typeof text === 'string',
+  );
+  return [
+    ['Version', version ?? <Nil why="none" />] as const,
+    checksArguments === null
+      ? null
+      : (['Arguments', checksArguments ? 'The client checks them' : 'The client does not check them'] as const),
+    said.length === 0 ? null : (['Effects', said.join(', ')] as const),
+    before.length === 0 ? null : (['Before it runs', before.join(', ')] as const),
+  ];
 }

@@ -44,6 +44,7 @@ import {
 } from '../ui/values.tsx';
 import { EXECUTION, WAIT_FOR, day, duration, plural } from '../ui/words.ts';
 import { caseAsJson, caseAsMarkdown, traceIdOf } from './case-file.ts';
+import { ActionName } from './columns.tsx';
 import { MessagesTable, ResultReveal } from './history.tsx';
 import { CallTimeline, type CallDetails } from './timeline.tsx';
 
@@ -241,6 +242,7 @@ function Record({ call }: Part) {
       <Facts
         rows={[
           ['Client', <a href={clientHref(call)}>{`${call.userId} / ${call.clientId}`}</a>],
+          ['Action', <ActionName name={call.action} />],
           [
             'Instance',
             delivery.boundInstanceId === null ? (

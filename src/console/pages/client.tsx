@@ -21,12 +21,23 @@ import { callHref, pagePath, queryPath, streamHref, userHref } from '../base.ts'
 import { InvokeAction, InvokeButton } from '../invoke/open.tsx';
 import { LiveNotice, NodeLink, isAdmin, isSilent, viewer } from '../shell/facts.tsx';
 import { ReasonDialog } from '../ui/dialogs.tsx';
-import { AsOf, CutNotice, Empty, ErrorNotice, Facts, Loading, PageHead, Section, type Crumbs } from '../ui/page.tsx';
+import {
+  AsOf,
+  CutNotice,
+  Empty,
+  ErrorNotice,
+  Facts,
+  Loading,
+  Nil,
+  PageHead,
+  Section,
+  type Crumbs,
+} from '../ui/page.tsx';
 import { Table, useLatest, type Column } from '../ui/table.tsx';
-import { Ago, ConnectionMark, FullId, ShortId, Time } from '../ui/values.tsx';
-import { CAUSE, HEARTBEAT, capitalWord, plural } from '../ui/words.ts';
+import { Ago, ConnectionMark, FullId, ShortId, Since, StateMark, Time } from '../ui/values.tsx';
+import { CAUSE, HEARTBEAT, capitalWord, duration, plural, sentenceCase, whole } from '../ui/words.ts';
 import { CancelWaiting } from './bulk.tsx';
-import { CALL_COLUMNS, LINK_COLUMNS, WAIT_COLUMNS, linkStream } from './columns.tsx';
+import { ActionName, CALL_COLUMNS, WAIT_COLUMNS, linkStream } from './columns.tsx';
 import { CONTEXT_COLUMNS } from './places.tsx';
 
 type ClientDetails = NonNullable<ClientPageQuery['connection']>;
@@ -47,8 +58,8 @@ function OneClient({ userId, clientId }: ClientIds) {
   const found = query.data?.connection;
   const client = useLatest(found);
   const ofCalls = { filter: { userId, clientId }, first: CALLS };
-  const calls = useQuery(ClientCallsDocument, ofCalls, { skip: !client });
-  const links = useQuery(ClientLinksDocument, { stream: linkStream(userId) }, { skip: !client });
+  const calls = useQuery(ClientCallsDocument, ofCalls);
+  const links = useQuery(ClientLinksDocument, { stream: linkStream(userId) });
   const queries = [query, calls, links];
   useLive(ClientChangesDocument, {
     variables: { userId },
@@ -67,7 +78,7 @@ function OneClient({ userId, clientId }: ClientIds) {
       )}
       {!client && <ErrorNotice query={query} what="this client" />}
       {query.data === null && query.loading && <Loading what="this client" />}
-      {query.data && !client && <NotConnected user={userId} />}
+      {query.data && !client && <NotConnected {...{ userId, clientId, calls, links }} />}
     </>
   );
 }
@@ -117,7 +128,7 @@ function Details({ client, isGone, query, calls, links }: DetailsProps) {
         <div>
           <ClientActions client={client} />
           <ClientCalls {...{ userId, clientId }} query={calls} />
-          <ClientLinks client={client} query={links} />
+          <ClientLinks {...{ userId, clientId }} query={links} />
         </div>
         <aside aria-label="Beside the client">
           <ClientFacts client={client} />
@@ -139,10 +150,7 @@ function ClientCalls({ userId, clientId, query }: CallsProps) {
     <Section
       title="Calls"
       about="with a record: those that run, and ends of the last hour"
-      side={
-        calls &&
-        calls.nodes.length > 0 && <a href={queryPath('calls', { user: userId, client: clientId })}>All calls</a>
-      }
+      side={<a href={queryPath('calls', { user: userId, client: clientId })}>Calls of {clientId}</a>}
     >
       <ErrorNotice query={query} what="its calls" />
       {calls && (
@@ -190,26 +198,46 @@ function Places({ client }: Part) {
   );
 }
 
-function NotConnected({ user }: { readonly user: string }) {
+type GoneProps = ClientIds & Pick<DetailsProps, 'calls' | 'links'>;
+
+/** Shows what the relay still knows of a client without a connection: its calls, and its links. */
+function NotConnected({ userId, clientId, calls, links }: GoneProps) {
+  const isKnown = linksIn(links.data, clientId).length > 0 || (calls.data?.delivery.commands.nodes.length ?? 0) > 0;
+  const acts = (
+    <>
+      <a class="btn" href={queryPath('clients', { user: userId })}>
+        Clients of {userId}
+      </a>
+      <a class="btn" href={queryPath('history', { user: userId })}>
+        History of {userId}
+      </a>
+    </>
+  );
+  if (!isKnown)
+    return (
+      <Empty title="This client is not connected" acts={acts}>
+        <p>
+          The relay has no call and no link of it: it was never connected, {isAdmin.value ? '' : 'it is not yours, '}or
+          it has been away for a long time.
+        </p>
+      </Empty>
+    );
   return (
-    <Empty
-      title="This client is not connected"
-      acts={
-        <>
-          <a class="btn" href={queryPath('clients', { user })}>
-            Clients of {user}
-          </a>
-          <a class="btn" href={queryPath('history', { user })}>
-            History of {user}
-          </a>
-        </>
-      }
-    >
-      <p>
-        It was never connected, {isAdmin.value ? '' : 'it is not yours, '}or it has been away for longer than the relay
-        remembers a lost link.
-      </p>
-    </Empty>
+    <>
+      <div class="case-head">
+        <div>
+          <p>
+            <StateMark shape="down">Not connected</StateMark>
+          </p>
+          <p>
+            It has been away for longer than the relay remembers a lost link. Its calls and its links are still known.
+          </p>
+        </div>
+        <div class="acts">{acts}</div>
+      </div>
+      {isAdmin.value && <ClientCalls {...{ userId, clientId }} query={calls} />}
+      <ClientLinks {...{ userId, clientId }} query={links} />
+    </>
   );
 }
 
@@ -242,10 +270,19 @@ function ClientHead({ client, isRecorded, isGone }: HeadProps) {
           ['Queued', `${client.queued} for this link`],
           ['In flight', `${client.inFlight} sent and not ended`],
           ['Last seen', <Ago at={client.lastSeenAt} />],
+          ['Reconnects', <Reconnects count={client.reconnectsLastHour} />],
         ]}
       />
     </div>
   );
+}
+
+/** A client that reconnected at least this often within an hour is shown as one that flaps. */
+const FLAPS = 6;
+
+function Reconnects({ count }: { readonly count: number }) {
+  if (count === 0) return <>None in the last hour</>;
+  return <span class={count >= FLAPS ? 'over' : undefined}>{whole(count)} in the last hour</span>;
 }
 
 const GONE =
@@ -316,7 +353,7 @@ type Action = ClientDetails['actions']['items'][number];
 function ClientActions({ client }: Part) {
   const { userId, clientId, actions } = client;
   const columns: readonly Column<Action>[] = [
-    { head: 'Action', names: true, class: 'c-1', cell: ({ name }) => name },
+    { head: 'Action', names: true, class: 'c-1', cell: ({ name }) => <ActionName name={name} /> },
     { head: 'What it does', class: 'why c-3 c-wide', cell: ({ summary }) => summary ?? '' },
     { head: 'Version', class: 'nw c-off', cell: ({ version }) => version ?? '' },
     {
@@ -341,31 +378,77 @@ function ClientActions({ client }: Part) {
   );
 }
 
-// Shows the links of the client that opened and ended. They come from the link history of its user.
+// Shows the links of the client. The link history of its user has a row for each link that opened, and one for each that
+// ended; the two rows of a link are shown as one.
 
 /** The number of links that are shown. */
-const LINKS = 20;
+const LINKS = 10;
 
-type LinksProps = Part & { readonly query: Query<ClientLinksQuery> };
+type HistoryRow = ClientLinksQuery['messages']['nodes'][number];
+/** A link by the rows of its opening and of its end. One is null if the link is up, or the history lacks its row. */
+type ClientLinkRow = { readonly opened: HistoryRow | null; readonly ended: HistoryRow | null };
 
-function ClientLinks({ client, query }: LinksProps) {
-  const { userId, clientId, reconnectsLastHour } = client;
+/** Returns the links of a client, latest first. The rows of one link have the same epoch. */
+function linksIn(data: ClientLinksQuery | null, clientId: string): readonly ClientLinkRow[] {
+  const rows = data?.messages.nodes.filter((row) => row.clientId === clientId) ?? [];
+  return [...Map.groupBy(rows, ({ id, link }) => link?.epoch ?? id).values()].map((own) => ({
+    opened: own.find(({ kind }) => kind === 'LINK_OPENED') ?? null,
+    ended: own.find(({ kind }) => kind !== 'LINK_OPENED') ?? null,
+  }));
+}
+
+const CLIENT_LINK_COLUMNS: readonly Column<ClientLinkRow>[] = [
+  {
+    head: 'Opened',
+    class: 'nw c-1',
+    names: true,
+    cell: ({ opened }) => (opened ? <Ago at={opened.at} /> : <Nil why="before these rows" />),
+  },
+  {
+    head: 'Open for',
+    class: 'r nw c-2 c-end',
+    label: 'open for',
+    cell: ({ opened, ended }) => {
+      if (ended) return ended.link?.openMs == null ? <Nil why="not known" /> : duration(ended.link.openMs);
+      return opened && <Since at={opened.at} />;
+    },
+  },
+  { head: 'How it ended', class: 'why c-3 c-wide', cell: ({ ended }) => (ended ? endOfLink(ended) : 'It is up') },
+  { head: 'Node', class: 'nw c-5', label: 'node', cell: ({ opened, ended }) => (ended ?? opened)?.link?.nodeId },
+  {
+    head: 'Instance',
+    class: 'nw c-off',
+    cell: ({ opened, ended }) => {
+      const id = (ended ?? opened)?.instanceId;
+      return id && <ShortId id={id} />;
+    },
+  },
+];
+
+function endOfLink({ kind, link }: HistoryRow): string {
+  if (kind === 'LINK_REPLACED') return 'A newer link replaced it';
+  return link?.cause ? sentenceCase(CAUSE[link.cause]) : 'Closed';
+}
+
+type LinksProps = ClientIds & { readonly query: Query<ClientLinksQuery> };
+
+function ClientLinks({ userId, clientId, query }: LinksProps) {
   const list = query.data?.messages;
-  const rows = list?.nodes.filter((row) => row.clientId === clientId) ?? [];
+  const links = linksIn(query.data, clientId);
   return (
     <Section
       title="Links"
-      about={`opened and ended; ${plural(reconnectsLastHour, 'reconnect')} in the last hour`}
+      about={links.length > LINKS ? `the latest ${LINKS} of ${links.length}` : 'latest first'}
       side={<a href={streamHref(linkStream(userId))}>Link history of the user</a>}
     >
       <ErrorNotice query={query} what="its link history" />
       <CutNotice completeness={list?.completeness} />
       {list && (
         <Table
-          caption="Links of this client, newest first"
-          columns={LINK_COLUMNS}
-          rows={rows.slice(0, LINKS)}
-          keyOf={({ id }) => id}
+          caption="Links of this client, latest first"
+          columns={CLIENT_LINK_COLUMNS}
+          rows={links.slice(0, LINKS)}
+          keyOf={({ opened, ended }) => `${opened?.id} ${ended?.id}`}
           look="mid"
           none="None of the user’s last 200 rows is about this client."
         />

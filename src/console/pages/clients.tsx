@@ -1,25 +1,27 @@
-/** Shows the list of clients whose link is up or was lost recently, and the list of those that reconnected most. */
+/** Shows the list of clients whose link is up or was lost recently, and those that lead by a measure. */
 import { useLayoutEffect, useState } from 'preact/hooks';
 import {
+  BacklogCountDocument,
   ClientChangesDocument,
   ClientsDocument,
-  FlappingDocument,
+  TopClientsDocument,
+  type ClientMeasure,
   type ClientRowFragment,
   type ClientType,
+  type ClientsQuery,
   type ClientsQueryVariables,
-  type ConnectionChange,
   type ConnectionStatus,
-  type FlappingQuery,
+  type TopClientsQuery,
 } from '../../../generated/console.ts';
 import { useLive, useQuery } from '../api/query.ts';
-import { clientHref, pagePath, relayUrl } from '../base.ts';
-import { LiveNotice, PauseButton, Sources, isAdmin, isSilent, viewer } from '../shell/facts.tsx';
+import { clientHref, pagePath } from '../base.ts';
+import { LiveNotice, PauseButton, Sources, isAdmin, isSilent, linkCount, silentNodes } from '../shell/facts.tsx';
 import { choicesOf, oneOf, useUrlState, type Filter, type UrlState } from '../ui/filters.tsx';
-import { ClientLink, Empty, ErrorNotice, Loading, Nil, PageHead } from '../ui/page.tsx';
+import { ClientLink, Count, Empty, ErrorNotice, Loading, Nil, PageHead, Views } from '../ui/page.tsx';
 import { List, NewBar, Pager, Table, pageOf, useLiveRows, type Column } from '../ui/table.tsx';
-import { ConnectionMark, CopyLine } from '../ui/values.tsx';
+import { Ago, ConnectionMark, StateMark } from '../ui/values.tsx';
 import { CAUSE, plural, sentenceCase, whole } from '../ui/words.ts';
-import { CLIENT_COLUMNS } from './columns.tsx';
+import { CLIENT_COLUMNS, NoClients } from './columns.tsx';
 
 const STATUSES: readonly ConnectionStatus[] = ['CONNECTED', 'STALE', 'DISCONNECTED'];
 const TYPES: readonly ClientType[] = ['BROWSER', 'CONSOLE', 'MOBILE', 'WEB'];
@@ -37,8 +39,59 @@ const keyOf = ({ userId, clientId }: Pick<ClientRowFragment, 'userId' | 'clientI
 
 export function ClientsPage() {
   const { values } = useUrlState();
-  return isAdmin.value && values['view'] === 'reconnects' ? <FlappingClients /> : <ClientList />;
+  const ranking = isAdmin.value ? RANKINGS.find(({ view }) => view === values['view']) : undefined;
+  return ranking ? <TopClients key={ranking.view} ranking={ranking} /> : <ClientList />;
 }
+
+type ClientViewsProps = {
+  /** The number of all clients; undefined if it is not known. */
+  readonly all?: number | undefined;
+};
+
+/** Shows links to the views of clients, for administrators, with the number of clients where it is known cheaply. */
+function ClientViews({ all }: ClientViewsProps) {
+  const { values } = useUrlState();
+  const backlog = useQuery(BacklogCountDocument, {}).data?.topClients.items.length;
+  const silent = silentNodes.value.reduce((sum, { links }) => sum + links, 0);
+  const counts: Readonly<Record<string, string | undefined>> = {
+    '': all === undefined ? undefined : whole(all),
+    backlog: backlog === undefined ? undefined : backlog === 100 ? '100 or more' : whole(backlog),
+    [SILENT]: whole(silent),
+  };
+  return (
+    <Views
+      label="Views"
+      views={VIEWS.map(({ name, view }) => ({
+        name,
+        href: pagePath(view === '' ? 'clients' : `clients?view=${view}`),
+        isCurrent: (values['view'] ?? '') === view && (view !== '' || isUnfiltered(values)),
+        count: counts[view],
+      }))}
+    />
+  );
+}
+
+function isUnfiltered(values: UrlState['values']): boolean {
+  return FILTERS.every(({ name }) => !values[name]);
+}
+
+type Listed = ClientsQuery['connections']['nodes'][number];
+/** A client of the list. The number of waiting callers is null for a client that appeared since the list was read. */
+type ListedRow = Omit<Listed, 'pendingRpcCount'> & { readonly pendingRpcCount: number | null };
+
+const LIST_COLUMNS: readonly Column<ListedRow>[] = CLIENT_COLUMNS.flatMap((column): readonly Column<ListedRow>[] => {
+  if (column.head !== 'In flight') return [column];
+  return [
+    column,
+    {
+      head: 'Waiting',
+      class: 'r c-7',
+      label: 'waiting',
+      cell: ({ pendingRpcCount: count }) =>
+        count === null ? <Nil why="not read since it changed" /> : <Count value={count} />,
+    },
+  ];
+});
 
 function ClientList() {
   const { values } = useUrlState();
@@ -46,32 +99,27 @@ function ClientList() {
   const filter = filterOf(values);
   const query = useQuery(ClientsDocument, { ...filter, userId, ...pageOf(values) });
   const list = query.data?.connections;
-  const { rows, fresh, push } = useLiveRows(list?.nodes, { keyOf });
+  const { rows, fresh, push } = useLiveRows<ListedRow>(list?.nodes, { keyOf });
+  const isPlain = isUnfiltered(values) && !values['view'];
+  // What nodes last reported is some seconds old, so it is used only if the list has further pages.
+  const isWhole = isPlain && !values['after'] && list?.pageInfo.hasNextPage === false;
   useLive(ClientChangesDocument, {
     variables: { userId },
     onData: ({ connectionEvents: { connection, missed } }) => {
-      push(connection, !values['after'] && fits(connection, filter));
+      // An event does not count the callers that wait, because that asks every node.
+      const known = list?.nodes.find((row) => keyOf(row) === keyOf(connection));
+      const row = { ...connection, pendingRpcCount: known?.pendingRpcCount ?? null };
+      push(row, !values['after'] && fits(connection, filter));
       return missed;
     },
     onStale: query.again,
   });
   return (
     <>
-      <PageHead
-        title="Clients"
-        acts={
-          <>
-            {isAdmin.value && (
-              <a class="btn" href={pagePath('clients?view=reconnects')}>
-                Most reconnects
-              </a>
-            )}
-            <PauseButton />
-          </>
-        }
-      >
+      <PageHead title="Clients" acts={<PauseButton />}>
         Links that are up, or were lost a short while ago.
       </PageHead>
+      {isAdmin.value && <ClientViews all={isWhole ? rows.length : (linkCount.value ?? undefined)} />}
       <List
         one="client"
         many="clients"
@@ -87,9 +135,9 @@ function ClientList() {
           </>
         }
         about={`${plural(rows.length, 'client')} on this page, in order of user and client.`}
-        empty={<NoClients />}
+        empty={filter.onSilentNodes ? <NoneSilent /> : <NoClients />}
         caption="Clients by user and client"
-        columns={CLIENT_COLUMNS}
+        columns={LIST_COLUMNS}
         rows={rows}
         keyOf={keyOf}
         hrefOf={clientHref}
@@ -110,15 +158,24 @@ function filterOf(values: UrlState['values']): ClientFilter {
     action: values['action'] ?? null,
     text: values['text'] ?? null,
     labels: label === undefined ? null : [label],
+    onSilentNodes: isAdmin.value && values['view'] === SILENT ? true : null,
   };
 }
 
+function NoneSilent() {
+  return (
+    <Empty title="No client is on a silent node" mark="all">
+      <p>Every node reports, so the state of every client is known.</p>
+    </Empty>
+  );
+}
+
 /**
- * Whether a connection that just changed belongs to the filtered list. False with a filter for text or labels, which
- * only the relay applies.
+ * Whether a connection that just changed belongs to the filtered list. False with a filter that only the relay applies:
+ * for text, labels, or silent nodes.
  */
 function fits(row: ClientRowFragment, filter: ClientFilter): boolean {
-  if (filter.text || filter.labels) return false;
+  if (filter.text || filter.labels || filter.onSilentNodes) return false;
   return (
     (filter.nodeId ?? row.nodeId) === row.nodeId &&
     (filter.status ?? row.status) === row.status &&
@@ -127,66 +184,130 @@ function fits(row: ClientRowFragment, filter: ClientFilter): boolean {
   );
 }
 
-// Shows the clients that reconnected most in the last hour.
+// Shows the clients that lead by a measure.
 
-type Row = FlappingQuery['flapping']['items'][number];
+type Row = TopClientsQuery['topClients']['items'][number];
 
-/** The changes in which a link opens. */
-const OPENED: readonly ConnectionChange[] = ['CONNECTED', 'RESUMED', 'REPLACED'];
+type Ranking = {
+  /** The name of the view in the URL. */
+  readonly view: string;
+  readonly by: ClientMeasure;
+  readonly title: string;
+  /** A sentence that says what is shown. */
+  readonly about: string;
+  /** The order, for the line under the table. */
+  readonly order: string;
+  readonly none: string;
+  readonly columns: readonly Column<Row>[];
+};
 
-const COLUMNS: readonly Column<Row>[] = [
-  { head: 'Client', class: 'c-1', names: true, cell: (row) => <ClientLink {...row} /> },
-  { head: 'Reconnects', class: 'r c-2', label: 'reconnects', cell: ({ reconnects }) => whole(reconnects) },
-  { head: 'Status', class: 'c-3', cell: statusOf },
-  { head: 'Node', class: 'nw c-4 c-end', label: 'node', cell: ({ connection }) => connection?.nodeId },
+/** The view of clients on silent nodes, which is a filter of the list. */
+const SILENT = 'silent';
+
+const ROW_COLUMNS: readonly Column<Row>[] = [
+  { head: 'Status', class: 'c-1', cell: statusOf },
+  { head: 'Client', class: 'c-3', names: true, cell: (row) => <ClientLink {...row} /> },
+  { head: 'Node', class: 'nw c-5', label: 'node', cell: ({ connection }) => connection?.nodeId ?? <Nil why="none" /> },
+  { head: 'Queued', class: 'r c-6 c-end', label: 'queued', cell: ({ queued }) => <Count value={queued} /> },
+  { head: 'In flight', class: 'r c-7', label: 'in flight', cell: ({ inFlight }) => <Count value={inFlight} /> },
+  { head: 'Waiting', class: 'r c-7', label: 'waiting', cell: (row) => <Count value={row.pendingRpcCount} /> },
+];
+const RECONNECTS: Column<Row> = {
+  head: 'Reconnects',
+  class: 'r c-2',
+  label: 'reconnects',
+  cell: ({ reconnectsLastHour: count }) => <Count value={count} text={whole(count)} />,
+};
+const LAST_SEEN: Column<Row> = {
+  head: 'Last seen',
+  class: 'r nw c-8',
+  label: 'last seen',
+  cell: ({ connection }) => (connection ? <Ago at={connection.lastSeenAt} /> : <Nil why="forgotten" />),
+};
+const LAST_END: Column<Row> = {
+  head: 'Last link ended',
+  class: 'c-9 c-wide',
+  cell: ({ connection }) =>
+    connection?.disconnectCause ? sentenceCase(CAUSE[connection.disconnectCause]) : <Nil why="its link is up" />,
+};
+
+const RANKINGS: readonly Ranking[] = [
   {
-    head: 'Last link ended',
-    class: 'c-5',
-    cell: ({ connection }) =>
-      connection?.disconnectCause ? sentenceCase(CAUSE[connection.disconnectCause]) : <Nil why="its link is up" />,
+    view: 'backlog',
+    by: 'BACKLOG',
+    title: 'Clients with a backlog',
+    about: 'Clients with calls that have not ended, connected or not.',
+    order: 'most calls first',
+    none: 'No client has a call that has not ended.',
+    columns: [...ROW_COLUMNS, RECONNECTS, LAST_SEEN],
+  },
+  {
+    view: 'reconnects',
+    by: 'RECONNECTS',
+    title: 'Clients that reconnect most',
+    about:
+      'How often the links of clients opened again in the last hour. The page of a client says why its links ended.',
+    order: 'most reconnects first',
+    none: 'No client reconnected in the last hour.',
+    columns: [...ROW_COLUMNS.slice(0, 2), RECONNECTS, ...ROW_COLUMNS.slice(2, 4), LAST_SEEN, LAST_END],
+  },
+  {
+    view: 'silence',
+    by: 'SILENCE',
+    title: 'Clients that were silent longest',
+    about: 'Lost links first, then the clients that were heard from longest ago.',
+    order: 'lost links first',
+    none: 'No client is connected, and none was lost a short while ago.',
+    columns: [...ROW_COLUMNS.slice(0, 2), { ...LAST_SEEN, class: 'r nw c-2' }, ...ROW_COLUMNS.slice(2), LAST_END],
   },
 ];
 
-function FlappingClients() {
-  const query = useQuery(FlappingDocument, {});
-  const list = query.data?.flapping;
+const VIEWS: readonly { readonly name: string; readonly view: string }[] = [
+  { name: 'All', view: '' },
+  { name: 'With a backlog', view: 'backlog' },
+  { name: 'On silent nodes', view: SILENT },
+  { name: 'Most reconnects', view: 'reconnects' },
+  { name: 'Silent longest', view: 'silence' },
+];
+
+function TopClients({ ranking: { by, title, about, order, none, columns } }: { readonly ranking: Ranking }) {
+  const query = useQuery(TopClientsDocument, { by });
+  const list = query.data?.topClients;
   const [fresh, setFresh] = useState(0);
   useLayoutEffect(() => setFresh(0), [list]);
   useLive(ClientChangesDocument, {
     variables: { userId: null },
-    onData: ({ connectionEvents: { change, missed } }) => {
-      if (OPENED.includes(change)) setFresh((was) => was + 1);
+    onData: ({ connectionEvents: { missed } }) => {
+      setFresh((was) => was + 1);
       return missed;
     },
     onStale: query.again,
   });
   return (
     <>
-      <PageHead
-        title="Clients that reconnect most"
-        crumbs={[{ href: pagePath('clients'), text: 'Clients' }]}
-        acts={<PauseButton />}
-      >
-        How often the links of clients opened again in the last hour. The page of a client says why its links ended.
+      <PageHead title={title} acts={<PauseButton />}>
+        {about}
       </PageHead>
+      <ClientViews />
       <ErrorNotice query={query} what="these clients" />
       <Sources completeness={list?.completeness} held="Clients of this node are shown" />
       <LiveNotice />
-      <NewBar count={fresh} one="link" many="links" onShow={query.again} />
+      <NewBar count={fresh} one="change" many="changes" onShow={query.again} />
       {!list && query.loading && <Loading what="clients" />}
       {list && (
         <Table
-          caption="Clients by reconnects in the last hour"
-          columns={COLUMNS}
+          caption={title}
+          columns={columns}
           rows={list.items}
           keyOf={keyOf}
           hrefOf={clientHref}
-          none="No client reconnected in the last hour."
+          isRecorded={({ connection }) => isSilent(connection?.nodeId ?? null)}
+          none={none}
         />
       )}
       {list && list.items.length > 0 && (
         <Pager first={null} next={null} size={list.items.length}>
-          {plural(list.items.length, 'client')}, most reconnects first.
+          {plural(list.items.length, 'client')}, {order}.
         </Pager>
       )}
     </>
@@ -194,31 +315,6 @@ function FlappingClients() {
 }
 
 function statusOf({ connection }: Row) {
-  if (!connection) return <Nil why="the relay has forgotten its connection" />;
+  if (!connection) return <StateMark shape="down">Not connected</StateMark>;
   return <ConnectionMark status={connection.status} recorded={isSilent(connection.nodeId)} />;
-}
-
-function NoClients() {
-  const user = viewer.value?.userId ?? 'alice';
-  return (
-    <Empty title="No client is connected yet">
-      <p>Start the demo, or connect a client of your own with a user’s token.</p>
-      <CopyLine text="npm run demo" />
-      <CopyLine text={`callboard token --user ${user}`} />
-      <CopyLine text={programText(relayUrl().replace(/^http/, 'ws'))} />
-    </Empty>
-  );
-}
-
-function programText(url: string): string {
-  return `import { createRuntime } from 'callboard/runtime';
-
-const runtime = createRuntime({
-  url: '${url}/connect',
-  token: TOKEN, // what the command above prints
-  clientId: 'kiosk-1',
-  clientType: 'console',
-});
-runtime.handle('notes.add', { summary: 'Adds a note' }, ({ text }) => ({ added: text }));
-runtime.connect();`;
 }

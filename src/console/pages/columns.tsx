@@ -1,4 +1,4 @@
-/** The columns of tables, and the figures of queues, that several pages show. */
+/** The columns of tables, the figures and the notices that several pages show. */
 import type {
   CallRowFragment,
   CallerPartFragment,
@@ -9,11 +9,11 @@ import type {
 } from '../../../generated/console.ts';
 import { reasonText } from '../../protocol/visible-text.ts';
 import { now } from '../api/request.ts';
-import { callHref, queryPath } from '../base.ts';
-import { LONG_WAIT_MS, isSilent } from '../shell/facts.tsx';
-import { ClientLink, Count, Nil } from '../ui/page.tsx';
+import { callHref, pagePath, queryPath, relayUrl, segments } from '../base.ts';
+import { LONG_WAIT_MS, isSilent, viewer } from '../shell/facts.tsx';
+import { ClientLink, Count, Empty, Information, Nil } from '../ui/page.tsx';
 import type { Column } from '../ui/table.tsx';
-import { Ago, CommandMark, ConnectionMark, ShortId, StageMark, Time, Until } from '../ui/values.tsx';
+import { Ago, CommandMark, ConnectionMark, CopyLine, ShortId, StageMark, Time, Until } from '../ui/values.tsx';
 import {
   CAUSE,
   HEARTBEAT,
@@ -75,6 +75,15 @@ function CallerLink({ caller: { kind, name }, page }: CallerProps) {
 function Waited({ row }: { readonly row: WaitRowFragment }) {
   const ms = now.value - Date.parse(row.createdAt);
   return <span class={ms > LONG_WAIT_MS ? 'over' : undefined}>{age(ms)}</span>;
+}
+
+/** Shows the name of an action as a link to its page. */
+export function ActionName({ name }: { readonly name: string }) {
+  return (
+    <a href={pagePath(`actions/${segments(name)}`)} class={nameClass(name)}>
+      {name}
+    </a>
+  );
 }
 
 export const CLIENT_COLUMNS: readonly Column<ClientRowFragment>[] = [
@@ -216,20 +225,58 @@ export function outcomeCounter(outcome: Outcome): string {
   return `commands_ended:${outcome.toLowerCase()}`;
 }
 
-type Queues = {
-  readonly dueCommands: number;
-  readonly sampleSize: number;
-  readonly sampledOldestQueuedAgeMs: number | null;
-};
+type Queued = { readonly sampleSize: number; readonly sampledOldestQueuedAgeMs: number | null };
 
-/** Returns the figures of queues, on the capacity page and on the overview. */
-export function queueFigures({ dueCommands, sampleSize, sampledOldestQueuedAgeMs: oldestMs }: Queues) {
-  return [
-    { name: 'Due', value: whole(dueCommands), about: 'past a deadline, not yet ended', isOver: dueCommands > 0 },
-    {
-      name: 'Oldest queued',
-      value: oldestMs === null ? '–' : age(oldestMs),
-      about: `of ${plural(sampleSize, 'command')} sampled`,
-    },
-  ];
+/** Returns the figure of the command that has been queued for longest. */
+export function oldestQueued({ sampleSize, sampledOldestQueuedAgeMs: oldestMs }: Queued) {
+  return {
+    name: 'Oldest queued',
+    value: oldestMs === null ? '–' : age(oldestMs),
+    about: sampleSize === 0 ? 'no command runs' : `of ${plural(sampleSize, 'command')} sampled`,
+  };
+}
+
+type NodeVersion = { readonly nodeId: string; readonly stale: boolean; readonly version: string | null };
+
+/** Says which versions the nodes that report run, if they differ. */
+export function VersionsNotice({ nodes }: { readonly nodes: readonly NodeVersion[] }) {
+  const byVersion = Map.groupBy(
+    nodes.filter(({ stale }) => !stale),
+    ({ version }) => version,
+  );
+  if (byVersion.size < 2) return null;
+  const parts = [...byVersion].map(
+    ([version, some]) => `${some.map(({ nodeId }) => nodeId).join(', ')}: ${version ?? 'an older one'}`,
+  );
+  return (
+    <Information>
+      <b>The nodes run different versions.</b> {parts.join('; ')}. That is usual during an upgrade only.
+    </Information>
+  );
+}
+
+/** Says how to connect a first client. */
+export function NoClients() {
+  const user = viewer.value?.userId ?? 'alice';
+  return (
+    <Empty title="No client is connected">
+      <p>Start the demo, or connect a client of your own with a user’s token.</p>
+      <CopyLine text="npm run demo" />
+      <CopyLine text={`callboard token --user ${user}`} />
+      <CopyLine text={programText(relayUrl().replace(/^http/, 'ws'))} />
+    </Empty>
+  );
+}
+
+function programText(url: string): string {
+  return `import { createRuntime } from 'callboard/runtime';
+
+const runtime = createRuntime({
+  url: '${url}/connect',
+  token: TOKEN, // what the command above prints
+  clientId: 'kiosk-1',
+  clientType: 'console',
+});
+runtime.handle('notes.add', { summary: 'Adds a note' }, ({ text }) => ({ added: text }));
+runtime.connect();`;
 }

@@ -125,7 +125,9 @@ function StreamMessages({ stream }: { readonly stream: string }) {
         acts={<AsOf queries={[query]} />}
       >
         {order === 'NEWEST_FIRST' ? 'Newest first. ' : 'Oldest first. '}
-        <a href={hrefWith({ order: order === 'NEWEST_FIRST' ? 'oldest' : null })}>Turn the order</a>
+        <a href={hrefWith({ order: order === 'NEWEST_FIRST' ? 'oldest' : null })}>
+          Show {order === 'NEWEST_FIRST' ? 'oldest' : 'newest'} first
+        </a>
       </PageHead>
       <List
         one="message"

@@ -35,9 +35,21 @@ import {
 } from '../ui/page.tsx';
 import { List, Table, pageOf, type Column } from '../ui/table.tsx';
 import { Ago, OUTCOME_ORDER, OutcomeMark, Since, StateMark, Time } from '../ui/values.tsx';
-import { age, clock, nameClass, percent, plural, sentenceCase, whole } from '../ui/words.ts';
+import {
+  age,
+  amount,
+  bytes,
+  capitalWord,
+  clock,
+  nameClass,
+  percent,
+  plainWord,
+  plural,
+  sentenceCase,
+  whole,
+} from '../ui/words.ts';
 import { DisconnectAll } from './bulk.tsx';
-import { SCOPE_COLUMNS, outcomeCounter, queueFigures } from './columns.tsx';
+import { SCOPE_COLUMNS, VersionsNotice, oldestQueued, outcomeCounter } from './columns.tsx';
 
 type NodeRow = NodesQuery['delivery']['nodes']['nodes'][number];
 
@@ -48,6 +60,7 @@ export function NodesPage() {
   const query = useQuery(NodesDocument, {}, { everyMs: EVERY_MS });
   const [draining, setDraining] = useState<NodeRow | null>(null);
   const list = query.data?.delivery.nodes;
+  const silent = list?.nodes.filter(({ stale }) => stale) ?? [];
   const mode =
     viewer.value?.mode === 'SHARED' ? 'over one store, shared mode' : 'direct mode: everything is in this process';
   return (
@@ -56,16 +69,15 @@ export function NodesPage() {
         {list ? `${plural(list.nodes.length, 'node')} reported lately, ${mode}.` : ''}
       </PageHead>
       <ErrorNotice query={query} what="nodes" />
-      <CutNotice completeness={list?.completeness} named={(list?.nodes ?? []).map(({ nodeId }) => nodeId)} />
+      <CutNotice completeness={list?.completeness} named={silent.map(({ nodeId }) => nodeId)} />
       <DrainNotice />
-      {list?.nodes
-        .filter(({ stale }) => stale)
-        .map((node) => (
-          <SilentNotice key={node.nodeId} node={node}>
-            It may have stopped, or it may not reach the store. The others take over what it held: queued commands wait
-            for their clients, dispatched ones may still be answered.
-          </SilentNotice>
-        ))}
+      {list && <VersionsNotice nodes={list.nodes} />}
+      {silent.map((node) => (
+        <SilentNotice key={node.nodeId} node={node}>
+          It may have stopped, or it may not reach the store. The others take over what it held: queued commands wait
+          for their clients, dispatched ones may still be answered.
+        </SilentNotice>
+      ))}
       {!list && query.loading && <Loading what="nodes" />}
       {list && (
         <>
@@ -78,8 +90,9 @@ export function NodesPage() {
             look="mid"
           />
           <p class="quiet">
-            Mailbox: the queue through which other nodes hand it work. Reconciliation: its pass, once a second, that
-            ends commands whose deadline is over. Waiters: callers that wait on it for an answer.
+            Running: calls that wait for one of its clients or run there. Loop delay: how late its event loop ran since
+            its last report; 99 % of the time it was less. Background work: it takes what other nodes hand it, and ends
+            calls whose deadline is over.
           </p>
           <NodeCounters nodes={list.nodes} />
         </>
@@ -98,19 +111,47 @@ export function NodesPage() {
 
 const COLUMNS: readonly Column<NodeRow>[] = [
   { head: 'Node', class: 'c-1', names: true, cell: ({ nodeId }) => nodeId },
-  { head: 'State', class: 'c-2 c-end', cell: (node) => <NodeMark node={node} /> },
-  { head: 'Last report', class: 'nw c-3', label: 'last report', cell: ({ updatedAt }) => <Ago at={updatedAt} /> },
-  { head: 'Links', class: 'r c-4 c-end', label: 'links', cell: ({ links }) => whole(links) },
-  { head: 'Waiters', class: 'r c-5', label: 'waiters', cell: (node) => whole(node.connectionWaiters) },
-  { head: 'Unfinished', class: 'r c-6 c-end', label: 'unfinished', cell: (node) => whole(node.unfinishedCommands) },
-  { head: 'Mailbox', class: 'nw c-7', label: 'mailbox', cell: (node) => aliveText(node, node.mailboxListenerAlive) },
-  {
-    head: 'Reconciliation',
-    class: 'nw c-8 c-end',
-    label: 'reconciliation',
-    cell: (node) => aliveText(node, node.reconciliationAlive),
-  },
+  { head: 'State', class: 'nw c-2 c-end', cell: (node) => <NodeMark node={node} /> },
+  { head: 'Version', class: 'nw c-3', label: 'version', cell: ({ version }) => version ?? <NotReported /> },
+  { head: 'Up for', class: 'nw c-4 c-end', label: 'up for', cell: (node) => upFor(node) },
+  { head: 'Clients', class: 'r c-5', label: 'clients', cell: ({ links }) => whole(links) },
+  { head: 'Callers waiting', class: 'r c-6 c-end', label: 'waiting', cell: (node) => whole(node.connectionWaiters) },
+  { head: 'Running', class: 'r c-7', label: 'running', cell: (node) => whole(node.unfinishedCommands) },
+  { head: 'Memory', class: 'r c-8 c-end', label: 'memory', cell: (node) => memoryOf(node) },
+  { head: 'Loop delay', class: 'r c-8', label: 'loop delay', cell: (node) => delayOf(node) },
+  { head: 'Background work', class: 'nw c-8 c-end', label: 'background', cell: (node) => workOf(node) },
 ];
+
+/** An event loop that is later than this, in milliseconds, is shown as late. */
+const LATE_MS = 100;
+
+function NotReported() {
+  return <Nil why="the node’s version does not report it" />;
+}
+
+function upFor({ startedAt, updatedAt, stale }: NodeRow) {
+  if (startedAt === null) return <NotReported />;
+  return stale ? age(Date.parse(updatedAt) - Date.parse(startedAt)) : <Since at={startedAt} />;
+}
+
+function memoryOf({ memoryBytes }: NodeRow) {
+  return memoryBytes === null ? <NotReported /> : bytes(memoryBytes);
+}
+
+/** Shows how late the event loop ran. It says nothing of a silent node, whose last report is old. */
+function delayOf({ eventLoopDelayMs: ms, stale }: NodeRow) {
+  if (stale) return <Nil why="not known while the node is silent" />;
+  if (ms === null) return <Nil why="not measured yet, or the node’s version does not report it" />;
+  return <span class={ms > LATE_MS ? 'over' : undefined}>{amount(ms)} ms</span>;
+}
+
+/** Says whether the node reads its mailbox and ends overdue commands. */
+function workOf({ stale, mailboxListenerAlive, reconciliationAlive }: NodeRow) {
+  if (stale) return 'Not known';
+  if (mailboxListenerAlive && reconciliationAlive) return 'Runs';
+  if (!mailboxListenerAlive && !reconciliationAlive) return <span class="over">Stands still</span>;
+  return <span class="over">{mailboxListenerAlive ? 'Ends no overdue calls' : 'Takes no work of other nodes'}</span>;
+}
 
 function actsColumn(onDrain: (node: NodeRow) => void, onDone: () => void): Column<NodeRow> {
   return {
@@ -144,63 +185,161 @@ function NodeMark({ node }: { readonly node: NodeRow }) {
         </span>
       </StateMark>
     );
-  return node.draining ? <StateMark shape="drain">Draining</StateMark> : <StateMark shape="up">Reporting</StateMark>;
-}
-
-function aliveText({ stale }: NodeRow, alive: boolean) {
-  if (stale) return 'Not known';
-  return alive ? 'Alive' : <span class="over">Not alive</span>;
+  return (
+    <StateMark shape={node.draining ? 'drain' : 'up'}>
+      <span>{node.draining ? 'Draining' : 'Reporting'}</span>
+      <span class="quiet">
+        <Ago at={node.updatedAt} />
+      </span>
+    </StateMark>
+  );
 }
 
 // Shows what each node has counted since it started.
 
-/**
- * The words for counters that are not outcomes, in the order in which they are listed. Other counters follow in the
- * order of their names.
- */
-const WORDS: Readonly<Record<string, string>> = {
-  commands_admitted: 'Admitted',
-  commands_dispatched: 'Dispatched',
-  commands_acknowledged: 'Acknowledged',
-  late_results: 'Late results',
-  commands_recovered: 'Requeued after a loss',
-  fenced_results: 'Results of another instance, refused',
-  replies_dropped: 'Replies without a waiter',
+type CounterGroup = {
+  readonly title: string;
+  /** The words for each counter of the group, by its name without a case. They are listed in this order. */
+  readonly words: Readonly<Record<string, string>>;
 };
 
+/** The groups of counters. Counters that no group names are listed in the last one, in the order of their names. */
+const GROUPS: readonly CounterGroup[] = [
+  { title: 'How calls ended', words: { commands_ended: '' } },
+  {
+    title: 'Calls',
+    words: {
+      commands_admitted: 'Admitted',
+      commands_refused: 'Refused',
+      commands_dispatched: 'Dispatched to a client',
+      commands_acknowledged: 'Acknowledged by the client',
+      commands_recovered: 'Queued again after a link or a node was lost',
+      late_results: 'Late results, kept as evidence',
+      fenced_results: 'Results of another instance, refused',
+      replies_dropped: 'Answers for which no caller waited any more',
+    },
+  },
+  {
+    title: 'Links',
+    words: {
+      links_opened: 'Links opened',
+      links_closed: 'Client links closed',
+      frames_refused: 'Frames refused',
+      node_losses: 'Losses of this node',
+    },
+  },
+  {
+    title: 'Requests',
+    words: {
+      requests: 'Requests',
+      tokens_refused: 'Tokens refused',
+      inbound_limited: 'Users slowed or refused for sending too much',
+      errors_masked: 'Unexpected errors',
+    },
+  },
+  {
+    title: 'Messages',
+    words: {
+      messages_ingested: 'Messages received',
+      context_reports: 'Reports of contexts and windows',
+      payloads_spilled: 'Payloads written to the spill store',
+      payloads_unstored: 'Payloads that could not be written',
+    },
+  },
+  {
+    title: 'Bounds reached',
+    words: {
+      sockets_refused: 'Connections refused or closed to make room',
+      unread_cut: 'Connections closed: too much unread',
+      sockets_cut: 'Connections closed: nothing was read',
+      results_given_up: 'Results dropped early',
+      records_reduced: 'Records reduced for lack of room',
+      ids_forgotten: 'Command ids forgotten early',
+      dedup_marks_evicted: 'Deduplication marks dropped early',
+      audit_failures: 'Audit rows that could not be written',
+    },
+  },
+  { title: 'Others', words: {} },
+];
+
+/** The words for the cases of counters that would not be understood in plain words. */
+const CASES: Readonly<Record<string, string>> = {
+  builtin: 'console and fixed pages',
+  events: 'event streams',
+  gateway: 'links',
+  graphql: 'GraphQL',
+  none: 'no such address',
+  preflight: 'CORS preflights',
+  rest: 'REST',
+};
+
+/** Splits the name of a counter into its own name and its case, such as `requests` and `graphql`. */
+function partsOf(name: string): readonly [counter: string, label: string | undefined] {
+  const at = name.indexOf(':');
+  return at < 0 ? [name, undefined] : [name.slice(0, at), name.slice(at + 1)];
+}
+
+/** The number of nodes up to which two tables of counters fit beside each other. */
+const FEW_NODES = 2;
+
 function NodeCounters({ nodes }: { readonly nodes: readonly NodeRow[] }) {
-  const names = namesOf(nodes);
+  const names = [...new Set(nodes.flatMap(({ counters }) => counters.map(({ name }) => name)))];
+  const groups = GROUPS.map((group, at) => ({ title: group.title, names: namesOf(names, group, at) }));
   if (names.length === 0) return null;
   return (
-    <Section title="Counted since each node started" about="outcomes are of commands whose end that node recorded">
-      <div class="scroll" tabIndex={0} role="region" aria-label="Counters by node">
-        <table class="tbl tbl-s tbl-fit">
-          <thead>
-            <tr>
-              <th scope="col">Counter</th>
-              {nodes.map(({ nodeId, stale, updatedAt }) => (
-                <th key={nodeId} scope="col" class="r">
-                  {nodeId}
-                  {stale && `, at ${clock(updatedAt)}`}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {names.map((name) => (
-              <tr key={name}>
-                <th scope="row">{nameText(name)}</th>
-                {nodes.map((node) => (
-                  <td key={node.nodeId} class={node.stale ? 'r quiet' : 'r'}>
-                    <Figure node={node} name={name} />
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
+    <Section title="Counted since each node started" about="ends are those that the node recorded">
+      <div class={nodes.length <= FEW_NODES ? 'counter-groups narrow' : 'counter-groups'}>
+        {groups.map(
+          ({ title, names: own }) => own.length > 0 && <CounterTable key={title} {...{ title, nodes }} names={own} />,
+        )}
       </div>
     </Section>
+  );
+}
+
+/** Returns the counters of a group in its order. The last group has those that no other one names. */
+function namesOf(names: readonly string[], { words }: CounterGroup, at: number): readonly string[] {
+  if (at === GROUPS.length - 1)
+    return names.filter((name) => !GROUPS.some((group) => Object.hasOwn(group.words, partsOf(name)[0]))).sort();
+  if (at === 0) return OUTCOME_ORDER.map(outcomeCounter).filter((name) => names.includes(name));
+  return Object.keys(words).flatMap((word) => names.filter((name) => partsOf(name)[0] === word).sort());
+}
+
+type CounterTableProps = {
+  readonly title: string;
+  readonly names: readonly string[];
+  readonly nodes: readonly NodeRow[];
+};
+
+function CounterTable({ title, names, nodes }: CounterTableProps) {
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label={`${title}, by node`}>
+      <table class="tbl tbl-s">
+        <thead>
+          <tr>
+            <th scope="col">{title}</th>
+            {nodes.map(({ nodeId, stale, updatedAt }) => (
+              <th key={nodeId} scope="col" class="r">
+                {nodeId}
+                {stale && `, at ${clock(updatedAt)}`}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {names.map((name) => (
+            <tr key={name}>
+              <th scope="row">{nameText(name)}</th>
+              {nodes.map((node) => (
+                <td key={node.nodeId} class={node.stale ? 'r quiet' : 'r'}>
+                  <Figure node={node} name={name} />
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }
 
@@ -209,19 +348,12 @@ function Figure({ node, name }: { readonly node: NodeRow; readonly name: string 
   return <Count value={value} text={whole(value)} />;
 }
 
-/** Returns the names of the counters: outcomes first, then the known counters, then the others. */
-function namesOf(nodes: readonly NodeRow[]): readonly string[] {
-  const present = new Set(nodes.flatMap(({ counters }) => counters.map(({ name }) => name)));
-  const ordered = [...OUTCOME_ORDER.map((outcome) => outcomeCounter(outcome)), ...Object.keys(WORDS)];
-  const others = [...present].filter((name) => !ordered.includes(name)).sort();
-  return [...ordered.filter((name) => present.has(name)), ...others];
-}
-
 function nameText(name: string) {
   const outcome = OUTCOME_ORDER.find((candidate) => outcomeCounter(candidate) === name);
   if (outcome) return <OutcomeMark outcome={outcome} />;
-  const text = WORDS[name] ?? name.replaceAll('_', ' ').replace(':', ': ');
-  return sentenceCase(text);
+  const [counter, label] = partsOf(name);
+  const text = GROUPS.find(({ words }) => Object.hasOwn(words, counter))?.words[counter] ?? capitalWord(counter);
+  return label === undefined ? text : `${text}: ${CASES[label] ?? plainWord(label)}`;
 }
 
 /** How long the node waits for running commands to end, in milliseconds. */
@@ -337,7 +469,8 @@ export function CapacityPage() {
 function figuresOf({ trackedCommands, dueCommands, sampleSize, sampledOldestQueuedAgeMs }: Summary) {
   return [
     { name: 'Commands with a record', value: whole(trackedCommands), about: 'running, and ended within the last hour' },
-    ...queueFigures({ dueCommands, sampleSize, sampledOldestQueuedAgeMs }),
+    { name: 'Overdue', value: whole(dueCommands), about: 'past a deadline, not yet ended', isOver: dueCommands > 0 },
+    oldestQueued({ sampleSize, sampledOldestQueuedAgeMs }),
   ];
 }
 

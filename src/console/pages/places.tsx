@@ -10,11 +10,12 @@ import {
   type WindowStatus,
 } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
+import { callHref } from '../base.ts';
 import { isAdmin } from '../shell/facts.tsx';
 import { FilterBar, choicesOf, oneOf, useUrlState, type Filter, type UrlState } from '../ui/filters.tsx';
 import { AsOf, ClientLink, Count, CutNotice, Empty, ErrorNotice, Nil, PageHead, Section } from '../ui/page.tsx';
 import { List, Table, pageOf, type Column } from '../ui/table.tsx';
-import { Ago, Since, StateMark, type ShapeName } from '../ui/values.tsx';
+import { Ago, ShortId, Since, StateMark, type ShapeName } from '../ui/values.tsx';
 import { capitalWord, nameClass, plural } from '../ui/words.ts';
 
 const STATUSES: readonly ContextStatus[] = ['ACTIVE', 'IDLE', 'STALE', 'CLOSED'];
@@ -112,6 +113,17 @@ const CONTEXT_SHAPES: Readonly<Record<ContextStatus, ShapeName>> = {
   STALE: 'stale',
   CLOSED: 'down',
 };
+/** Shows the task of a context: the end of its id, with a link to the call if the task is a command of the client. */
+function taskOf({ userId, clientId, taskId }: ContextRowFragment) {
+  if (taskId === null) return <Nil why="no task" />;
+  return <ShortId id={taskId} href={isUuid(taskId) ? callHref({ userId, clientId, commandId: taskId }) : null} />;
+}
+
+/** Whether an id has the form of the ids that the relay gives to commands. */
+function isUuid(id: string): boolean {
+  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id);
+}
+
 const WINDOW_SHAPES: Readonly<Record<WindowStatus, ShapeName>> = { OPEN: 'up', STALE: 'stale', CLOSED: 'down' };
 
 export const CONTEXT_COLUMNS: readonly Column<ContextRowFragment>[] = [
@@ -133,7 +145,7 @@ export const CONTEXT_COLUMNS: readonly Column<ContextRowFragment>[] = [
   { head: 'Client', class: 'nw c-4 c-end', cell: (row) => <ClientLink {...row} /> },
   { head: 'Ownership', class: 'nw c-off', cell: (row) => capitalWord(row.ownership) },
   { head: 'Window', class: 'nw c-off', cell: (row) => row.windowId ?? <Nil why="in no window" /> },
-  { head: 'Task', class: 'nw c-5', label: 'task', cell: (row) => row.taskId ?? <Nil why="no task" /> },
+  { head: 'Task', class: 'nw c-5', label: 'task', cell: taskOf },
   {
     head: 'For',
     class: 'r nw c-6',

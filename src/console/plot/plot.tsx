@@ -13,6 +13,8 @@ import { clockAt, zoneName } from '../ui/words.ts';
 /** A moment that is marked in every plot, such as the moment at which a node fell silent. `at`: epoch milliseconds. */
 export type PlotMark = { readonly at: number; readonly text: string };
 
+export type PlotBound = { readonly value: number; readonly text: string };
+
 type PlotColumn = { readonly name: string; readonly points: readonly (number | null)[] };
 
 /** The time that a plot spans: slots of equal length. Times are milliseconds. */
@@ -31,6 +33,8 @@ type PlotProps = {
   readonly keys: readonly ComponentChildren[];
   readonly columns: readonly PlotColumn[];
   readonly marks?: readonly PlotMark[];
+  /** A bound of the values, which is drawn as a line while the axis reaches it. */
+  readonly bound?: PlotBound | undefined;
   /** A sentence that says what the plot shows. */
   readonly summary: string;
   /** The shapes of the plot, with coordinates in percent of its width and height. */
@@ -39,40 +43,44 @@ type PlotProps = {
 
 /** The number of rows that the table shows: the latest ones. */
 const TABLE_ROWS = 12;
-/** The time span, in milliseconds, below which the axis shows seconds. */
-const SECONDS_BELOW_MS = 600_000;
 
 /** Shows one plot: its caption with a key, axes, marks, a crosshair, a sentence, and a table of the same values. */
 function Plot(props: PlotProps) {
-  const { title, unit, time, scale, text, tickText, keys, columns, marks = [], summary, children } = props;
+  const { title, unit, time, scale, text, tickText, keys, columns, marks = [], bound, summary, children } = props;
   const id = useId();
   const { choose } = useSpan();
   const cross = crosshair.value === null ? null : `${round(crosshair.value * 100)}%`;
   const slot = crosshair.value === null ? null : Math.round(crosshair.value * time.slots - 0.5);
   return (
-    <figure class="plot">
+    <figure class="plot" aria-labelledby={id}>
       <figcaption>
         <h3 id={id}>{title}</h3>
         <span class="unit">{unit}</span>
-        {(keys.length > 1 || slot !== null) && (
+        {keys.length > 1 && (
           <ul class="key">
-            {slot !== null && <li class="key-time">{clockAt(time.from + (slot + 0.5) * time.stepMs)}</li>}
-            {columns.map(({ name, points }, at) => (
+            {columns.map(({ name }, at) => (
               <li key={name}>
                 <svg viewBox="0 0 12 12" aria-hidden="true">
                   {keys[at]}
                 </svg>
                 {name}
-                {slot !== null && <b>{valueText(points[slot], text)}</b>}
               </li>
             ))}
           </ul>
         )}
       </figcaption>
-      <svg class="plot-svg" role="img" aria-labelledby={`${id} ${id}-sum`} {...pointerHandlers(time, choose)}>
+      <svg
+        class="plot-svg"
+        role="img"
+        aria-labelledby={`${id} ${id}-sum`}
+        tabIndex={0}
+        {...pointerHandlers(time, choose)}
+        {...keyHandlers(time)}
+      >
         {scale.ticks.map((tick, at) => (
           <Grid key={tick} y={round(scale.y(tick))} label={(tickText ?? text)(tick)} isZero={at === 0} />
         ))}
+        {bound && <BoundLine bound={bound} scale={scale} />}
         <TimeAxis time={time} />
         {marks.map((mark) => (
           <MarkLine key={`${mark.text} ${mark.at}`} mark={mark} time={time} />
@@ -83,11 +91,26 @@ function Plot(props: PlotProps) {
         <Dragged time={time} />
         {cross !== null && <line class="cross-l" x1={cross} x2={cross} y1="0" y2="100%" />}
       </svg>
-      <p class="plot-sum" id={`${id}-sum`}>
-        {summary}
-      </p>
+      <div class="plot-says">
+        <p class="plot-sum" id={`${id}-sum`}>
+          {summary}
+        </p>
+        {slot !== null && <ValuesAt slot={slot} time={time} columns={columns} text={text} />}
+      </div>
       <PlotTable title={title} time={time} columns={columns} text={text} />
     </figure>
+  );
+}
+
+type ValuesProps = Pick<PlotProps, 'time' | 'columns' | 'text'> & { readonly slot: number };
+
+/** Shows the values at the crosshair over the sentence of the plot, so that nothing on the page moves. */
+function ValuesAt({ slot, time, columns, text }: ValuesProps) {
+  const values = columns.map(({ name, points }) => `${name} ${valueText(points[slot], text)}`);
+  return (
+    <p class="plot-sum plot-at" aria-hidden="true">
+      <b>{clockAt(time.from + (slot + 0.5) * time.stepMs)}</b> {values.join(' · ')}
+    </p>
   );
 }
 
@@ -116,22 +139,52 @@ function Grid({ y, label, isZero }: { readonly y: number; readonly label: string
   );
 }
 
-/** Shows the time of day, with seconds where a plot spans little time. */
-function TimeAxis({ time }: { readonly time: PlotTime }) {
-  const chars = time.slots * time.stepMs < SECONDS_BELOW_MS ? 8 : 5;
+function BoundLine({ bound, scale }: { readonly bound: PlotBound; readonly scale: Scale }) {
+  const y = round(scale.y(bound.value));
+  if (y < 0 || scale === EMPTY_SCALE) return null;
   return (
     <>
-      {[0, 25, 50, 75, 100].map((x) => (
-        <text
-          key={x}
-          x={`${x}%`}
-          y="100%"
-          dy="16"
-          {...(x === 100 ? { class: 'last' } : x > 0 && { 'text-anchor': 'middle' })}
-        >
-          {clockAt(time.from + (x / 100) * time.slots * time.stepMs).slice(0, chars)}
-        </text>
-      ))}
+      <line class="bound-l" x1="0" x2="100%" y1={`${y}%`} y2={`${y}%`} />
+      <text class="bound-t" x="0" y={`${y}%`} dy="-4">
+        {bound.text}
+      </text>
+    </>
+  );
+}
+
+/** The distances that two labels of the time axis may have, in milliseconds. */
+const LABEL_STEPS_MS = [
+  ...[1, 2, 5, 10, 15, 30].map((seconds) => seconds * 1_000),
+  ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * 60_000),
+  ...[1, 2, 3, 6, 12, 24].map((hours) => hours * 3_600_000),
+];
+/** The number of distances between labels that a time axis has at most. */
+const LABELS = 5;
+/** The distance from an edge below which a label is written inside the edge, in percent of the width. */
+const EDGE = 5;
+
+/** Shows the time of day at round times, with seconds where the labels are less than a minute apart. */
+function TimeAxis({ time: { from, stepMs, slots } }: { readonly time: PlotTime }) {
+  const length = slots * stepMs;
+  const step = LABEL_STEPS_MS.find((candidate) => length / candidate <= LABELS) ?? length;
+  const first = Math.ceil(from / step) * step;
+  const times = Array.from({ length: Math.floor((from + length - first) / step) + 1 }, (_, at) => first + at * step);
+  return (
+    <>
+      {times.map((at) => {
+        const x = ((at - from) / length) * 100;
+        return (
+          <text
+            key={at}
+            x={`${round(x)}%`}
+            y="100%"
+            dy="16"
+            {...(x > 100 - EDGE ? { class: 'last' } : x >= EDGE && { 'text-anchor': 'middle' })}
+          >
+            {clockAt(at).slice(0, step < 60_000 ? 8 : 5)}
+          </text>
+        );
+      })}
     </>
   );
 }
@@ -156,7 +209,7 @@ function PlotTable({ title, time, columns, text }: PlotTableProps) {
   const rows = Array.from({ length: time.slots - first }, (_, at) => first + at);
   return (
     <details class="as-table">
-      <summary>As a table</summary>
+      <summary aria-label={`As a table: ${title}`}>As a table</summary>
       <div class="scroll" tabIndex={0} role="region" aria-label={`${title}, as a table`}>
         <table class="tbl tbl-s">
           <thead>
@@ -209,7 +262,7 @@ export function BarsPlot({ layers, ...plot }: BarsProps) {
   const sums = Array.from({ length: slots }, (_, slot) =>
     layers.reduce((sum, { points }) => sum + (points[slot] ?? 0), 0),
   );
-  const scale = linearScale(Math.max(1, ...sums));
+  const scale = linearScale(Math.max(0, ...sums));
   const width = 100 / Math.max(1, slots);
   return (
     <Plot
@@ -254,21 +307,21 @@ type Line = PlotColumn & { readonly look: 'strong' | 'quiet' };
 type LinesProps = Omit<PlotProps, 'scale' | 'keys' | 'columns' | 'children'> & {
   readonly lines: readonly Line[];
   readonly log?: boolean;
-  /** Whether the values are counts, so that the axis has no fractions. */
-  readonly isWhole?: boolean;
+  /** What the values are, if the axis depends on it: whole numbers, or durations in milliseconds. */
+  readonly kind?: ScaleKind;
   /** Whether the area below the first line is filled. */
   readonly area?: boolean;
 };
 
 const LOOKS = { strong: 'ln ln-1', quiet: 'ln ln-2' };
 
-export function LinesPlot({ lines, log = false, isWhole = false, area = false, ...plot }: LinesProps) {
+export function LinesPlot({ lines, log = false, kind, area = false, ...plot }: LinesProps) {
   const values = lines.flatMap(({ points }) => points.filter((point) => point !== null));
   const above = values.filter((value) => value > 0);
   const scale =
     log && above.length > 0
       ? logScale(Math.min(...above), Math.max(...above))
-      : linearScale(Math.max(1, ...values), isWhole);
+      : linearScale(Math.max(0, ...values), kind);
   const [first] = lines;
   const ground = first && area ? groundPath(linePath(first.points, scale.y)) : null;
   return (
@@ -301,7 +354,7 @@ function groundPath(line: string): string {
     .join('');
 }
 
-// Tracks the pointer in the plots: a crosshair in all of them at once, and the span that a person chooses by dragging.
+// Tracks the pointer and the arrow keys in the plots: a crosshair in all of them at once, and the span that a person chooses by dragging.
 
 /** The position of the pointer, from 0 at the left edge to 1 at the right one; null while it is in no plot. */
 const crosshair = signal<number | null>(null);
@@ -337,6 +390,21 @@ function pointerHandlers({ from, stepMs, slots }: PlotTime, choose: (span: TimeS
   };
 }
 
+/** Returns the key handlers for the drawing of a plot: the arrow keys move the crosshair by one slot. */
+function keyHandlers({ slots }: PlotTime) {
+  const middleOf = (slot: number): number => (Math.min(slots - 1, Math.max(0, slot)) + 0.5) / slots;
+  return {
+    onKeyDown: (event: KeyboardEvent): void => {
+      const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (by === undefined) return;
+      event.preventDefault();
+      const slot = Math.round((crosshair.value ?? 1) * slots - 0.5);
+      crosshair.value = middleOf(crosshair.value === null ? slots - 1 : slot + by);
+    },
+    onBlur: (): void => void (crosshair.value = null),
+  };
+}
+
 /** Returns where the pointer is in the drawing, from 0 at its left edge to 1 at its right one. */
 function shareOf({ currentTarget, clientX }: PointerEvent): number {
   if (!(currentTarget instanceof Element)) return 0;
@@ -352,19 +420,30 @@ type Scale = {
   readonly ticks: readonly number[];
 };
 
-/**
- * Returns a scale from 0 to a round number that is at least `most`, in at most 4 steps. With `isWhole`, each step is a
- * whole number.
- */
-function linearScale(most: number, isWhole = false): Scale {
-  const rough = Math.max(most, 1e-9) / 4;
-  const step = isWhole ? Math.ceil(roundStep(rough)) : roundStep(rough);
+/** What the values of a scale are: any numbers, whole numbers, or durations in milliseconds. */
+type ScaleKind = 'any' | 'whole' | 'duration';
+
+/** The scale of a plot without a value above 0: its base line alone. */
+const EMPTY_SCALE: Scale = { y: () => 100, ticks: [0] };
+
+/** Returns a scale from 0 to a round number that is at least `most`, in at most 4 steps. */
+function linearScale(most: number, kind: ScaleKind = 'any'): Scale {
+  if (most <= 0) return EMPTY_SCALE;
+  const step = stepOf(most / 4, kind);
   const steps = Math.max(1, Math.ceil(most / step - 1e-9));
   const top = step * steps;
   return { y: (value) => 100 - (value / top) * 100, ticks: Array.from({ length: steps + 1 }, (_, at) => at * step) };
 }
 
-/** Returns the smallest round step that is not below `rough`: 1, 2, 2.5 or 5 times a power of ten. */
+/** Returns the smallest round step of a scale that is not below `rough`. */
+function stepOf(rough: number, kind: ScaleKind): number {
+  const step = roundStep(rough);
+  if (kind === 'whole') return Math.ceil(step);
+  if (kind === 'duration' && rough > 1_000) return LABEL_STEPS_MS.find((candidate) => candidate >= rough) ?? step;
+  return step;
+}
+
+/** Returns the smallest number that is not below `rough` and is 1, 2, 2.5 or 5 times a power of ten. */
 function roundStep(rough: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(rough, Number.MIN_VALUE)));
   const factor = [1, 2, 2.5, 5, 10].find((candidate) => candidate * power >= rough - 1e-12) ?? 10;

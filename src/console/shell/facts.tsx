@@ -46,6 +46,10 @@ export const longWaitCount = signal(0);
 const nodes = signal<readonly ShellNode[]>([]);
 /** The number of nodes that drain. */
 export const drainingCount = computed(() => drainingNodes.value.length);
+/** The number of client links, as all nodes last reported them; null until the relay has answered an administrator. */
+export const linkCount = computed(() =>
+  nodes.value.length === 0 ? null : nodes.value.reduce((sum, { links }) => sum + links, 0),
+);
 export const silentNodes = computed(() => nodes.value.filter(({ stale }) => stale));
 
 /** Whether no node is silent, so that what the relay answers covers all of them. */

@@ -52,6 +52,11 @@ const ActionsPage = page(
   () => import('../pages/actions.tsx'),
   (room) => room.ActionsPage,
 );
+const ActionPage = page(
+  'Action',
+  () => import('../pages/actions.tsx'),
+  (room) => room.ActionPage,
+);
 const HistoryPage = page(
   'History',
   () => import('../pages/history.tsx'),
@@ -162,6 +167,7 @@ const PAGES = GROUPS.flatMap(({ pages }) => pages);
 const OBJECTS: readonly PageRoute[] = [
   { path: 'calls/:user/:client/:command', page: CallPage },
   { path: 'clients/:user/:client', page: ClientPage },
+  { path: 'actions/:name', page: ActionPage },
   { path: 'users/:user', page: UserPage },
   { path: 'sites/:owner/:site', page: SitePage },
 ];

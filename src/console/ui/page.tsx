@@ -99,6 +99,8 @@ export function Facts({ rows }: { readonly rows: readonly (readonly [string, Com
 type Figure = {
   readonly name: string;
   readonly value: string;
+  /** The unit, which is written smaller behind the value. */
+  readonly unit?: string;
   readonly about?: string;
   /** Whether the value is one that must not be missed. */
   readonly isOver?: boolean;
@@ -107,10 +109,13 @@ type Figure = {
 export function Readouts({ figures }: { readonly figures: readonly Figure[] }) {
   return (
     <dl class="readouts">
-      {figures.map(({ name, value, about, isOver }) => (
+      {figures.map(({ name, value, unit, about, isOver }) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd class={isOver ? 'over' : undefined}>{value}</dd>
+          <dd class={isOver ? 'over' : undefined}>
+            {value}
+            {unit !== undefined && <small>{unit}</small>}
+          </dd>
           {about !== undefined && <dd class="sub">{about}</dd>}
         </div>
       ))}

@@ -314,7 +314,7 @@ export function Payload({ text, what }: { readonly text: string; readonly what: 
         <span class="quiet">{bytes(new Blob([text]).size)}</span>
         <CopyButton text={text} what={what} />
         <button class="btn btn-s btn-quiet" type="button" aria-pressed={lines} onClick={() => setLines(!lines)}>
-          {lines ? 'As received' : 'Over lines'}
+          {lines ? 'As received' : 'Indented'}
         </button>
       </div>
       <pre class="pre pre-wrap payload-text" tabIndex={0} aria-label={what}>

@@ -3,7 +3,7 @@
  * recovered lease, the drain, and the log of outages of the store.
  */
 import type { Connection } from '../connections/connection.ts';
-import type { Deps } from '../deps.ts';
+import type { Deps, ServerInfo } from '../deps.ts';
 import { isStoreUnavailable } from '../errors.ts';
 import type { CommandKey } from '../ids.ts';
 import {
@@ -119,6 +119,7 @@ type ReportParts = {
   /** How many callers wait on this node. */
   readonly waiters: () => number;
   readonly isDraining: () => boolean;
+  readonly server: Pick<ServerInfo, 'version' | 'startedAt'>;
 };
 
 /** When each loop last did its work, in epoch milliseconds. */
@@ -149,9 +150,10 @@ const ZEROS: ReadonlyMap<string, number> = new Map(
 );
 
 /** Returns this node's current report. */
-function reportOf({ deps, dispatcher, waiters, isDraining }: ReportParts, times: LoopTimes): NodeReport {
+function reportOf({ deps, dispatcher, waiters, isDraining, server }: ReportParts, times: LoopTimes): NodeReport {
   const now = deps.clock.now();
   const { inFlight, queued } = dispatcher.load;
+  const { version, startedAt } = server;
   return {
     listenerAlive: now - times.heardAt < LOOP_ALIVE_MS,
     reconciliationAlive: now - times.reconciledAt < LOOP_ALIVE_MS,
@@ -161,6 +163,7 @@ function reportOf({ deps, dispatcher, waiters, isDraining }: ReportParts, times:
     unfinishedCommands: inFlight + queued,
     draining: isDraining(),
     counters: new Map([...ZEROS, ...deps.metrics.snapshot()]),
+    process: { version, startedAt, ...deps.processMeter.take() },
   };
 }
 

@@ -2,13 +2,13 @@
  * The storage ports of commands, waiters and nodes, and the reading port of the inspector, with the types of their
  * arguments and answers. One atomic act is one method.
  */
-import type { ClientType, Connection, Label } from '../connections/connection.ts';
+import { compareClients, type ClientType, type Connection, type Label } from '../connections/connection.ts';
 import type { StoredPayload, TerminalError } from '../history/message.ts';
-import type { ClientKey, CommandKey } from '../ids.ts';
+import { clientKeyText, type ClientKey, type CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { PageRequest, Scan } from '../page.ts';
-import type { Cancel } from '../ports.ts';
+import type { Cancel, ProcessFigures } from '../ports.ts';
 import type { RefusedShare, ShareRefusal } from '../shares/shares.ts';
 import {
   hasIdOrTrace,
@@ -373,6 +373,9 @@ export type MailboxRow =
   /** The answer to a question that this node has asked. */
   | { readonly kind: 'answer'; readonly questionId: string; readonly text: string };
 
+/** What a node reports of its process. `startedAt`: when it started, in epoch milliseconds. */
+export type ProcessReport = ProcessFigures & { readonly version: string; readonly startedAt: number };
+
 /** What a node reports with each heartbeat. */
 export type NodeReport = {
   /** Whether a `pulse` row that the node posted to its own mailbox arrived within LOOP_ALIVE_MS. */
@@ -389,6 +392,8 @@ export type NodeReport = {
   readonly unfinishedCommands: number;
   readonly draining: boolean;
   readonly counters: ReadonlyMap<string, number>;
+  /** Null: the node is of a version that does not report it. */
+  readonly process: ProcessReport | null;
 };
 
 export type DispatcherNode = NodeReport & { readonly nodeId: string; readonly updatedAt: number };
@@ -475,6 +480,24 @@ export type CapacityScope = {
  */
 export type ReservedScope = Pick<CapacityScope, 'scopeId' | 'reservedCommands'> & { readonly userId: string };
 
+/** A client and the number of its live commands. */
+export type Busy = ClientKey & { readonly commands: number };
+
+/** Counts the clients of live commands, and returns those with the most in the order of `DeliveryInspector.busiest`. */
+export function busiestOf(clients: Iterable<ClientKey>, first: number): readonly Busy[] {
+  const counts = new Map<string, { readonly client: ClientKey; commands: number }>();
+  for (const client of clients) {
+    const text = clientKeyText(client);
+    const known = counts.get(text);
+    if (known) known.commands++;
+    else counts.set(text, { client, commands: 1 });
+  }
+  return [...counts.values()]
+    .sort((a, b) => b.commands - a.commands || compareClients(a.client, b.client))
+    .slice(0, first)
+    .map(({ client: { userId, clientId }, commands }) => ({ userId, clientId, commands }));
+}
+
 export type DeliveryFilter = {
   readonly userId: string | null;
   readonly clientId: string | null;
@@ -557,6 +580,11 @@ export interface DeliveryInspector {
   getScopes(scopeIds: readonly string[]): MaybePromise<readonly (CapacityScope | null)[]>;
   /** Returns the scopes that have reservations, in no particular order: all of them, or as many as SCAN_BUDGET. */
   reservedScopes(): MaybePromise<readonly ReservedScope[]>;
+  /**
+   * Returns the clients with the most live commands, most first, then in order of user and client; at most `first`.
+   * Reads at most SCAN_BUDGET reservations. `complete`: whether it read all of them.
+   */
+  busiest(first: number): MaybePromise<{ readonly rows: readonly Busy[]; readonly complete: boolean }>;
   /**
    * Lists tracked commands. In the order `newest`, commands admitted after the first page appear on no later page. A
    * page is cut after SCAN_BUDGET rows. It may have as many rows as that, unlike the pages of other stores.

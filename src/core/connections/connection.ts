@@ -9,6 +9,7 @@ import { isRecord, type JsonText } from '../json.ts';
 import {
   DEAD_MS,
   FILTER_TEXT_CHARS,
+  FORGET_MS,
   LABELS_PER_CLIENT,
   LABELS_PER_FILTER,
   LABEL_MAX_CHARS,
@@ -273,6 +274,28 @@ export interface ConnectionStore {
   ): MaybePromise<readonly { readonly total: number; readonly rows: readonly Connection[] }[]>;
   /** Lists the users that have a row, with the number of their rows, in order of user. */
   users(page: PageRequest): MaybePromise<Scan<UserRow>>;
+  /**
+   * Returns the connections that are forgotten next, at most `first`: lost links, the one lost longest ago first, then
+   * those that are up, the one that was silent for longest first. The links of a node that died may come later until
+   * they are marked as lost.
+   */
+  quietest(first: number): MaybePromise<readonly Connection[]>;
+}
+
+/** Compares connections for `ConnectionStore.quietest`. Equal ones are in order of user and client. */
+export function compareQuiet(a: Connection, b: Connection): number {
+  return forgottenAt(a) - forgottenAt(b) || compareClients(a, b);
+}
+
+/** Returns when a connection is forgotten unless its client is heard from again, in epoch milliseconds. */
+function forgottenAt({ disconnectedAt, lastSeenAt }: Connection): number {
+  return (disconnectedAt ?? lastSeenAt + DEAD_MS) + FORGET_MS;
+}
+
+/** Compares clients in order of user and client. */
+export function compareClients(a: ClientKey, b: ClientKey): number {
+  const [left, right] = a.userId === b.userId ? [a.clientId, b.clientId] : [a.userId, b.userId];
+  return left < right ? -1 : left > right ? 1 : 0;
 }
 
 // The port of reconnects: how often clients reconnected in the last hour.
@@ -300,18 +323,25 @@ export interface ReconnectStore {
 }
 
 /** A bounded sample of the clients that reconnect most. */
-export type FlappingSample = {
-  readonly items: readonly Reconnects[];
-  readonly complete: boolean;
-  readonly completeness: Completeness;
-};
+export type FlappingSample = ClientSample & { readonly items: readonly Reconnects[] };
 
 /** Compares clients for sorting: most reconnects first, then in order of user and client. */
 export function compareReconnects(a: Reconnects, b: Reconnects): number {
-  if (a.reconnects !== b.reconnects) return b.reconnects - a.reconnects;
-  const [left, right] = a.userId === b.userId ? [a.clientId, b.clientId] : [a.userId, b.userId];
-  return left < right ? -1 : left > right ? 1 : 0;
+  return b.reconnects - a.reconnects || compareClients(a, b);
 }
+
+/**
+ * What the clients of a `ClientSample` are chosen and ordered by. `backlog`: most live commands first. `reconnects`:
+ * most reconnects in the last hour first. `silence`: in the order of `ConnectionStore.quietest`.
+ */
+export type ClientMeasure = 'backlog' | 'reconnects' | 'silence';
+
+/** A bounded sample of the clients that lead by a measure. */
+export type ClientSample = {
+  readonly items: readonly ClientKey[];
+  readonly complete: boolean;
+  readonly completeness: Completeness;
+};
 
 // Checks the filters of connection listings, and decides which connections match.
 
@@ -319,6 +349,8 @@ export function compareReconnects(a: Reconnects, b: Reconnects): number {
 export type ConnectionFilter = {
   readonly userId: string | null;
   readonly nodeId: string | null;
+  /** The nodes of which one must hold the link. */
+  readonly nodeIds: readonly string[] | null;
   readonly status: ConnectionStatus | null;
   readonly clientType: ClientType | null;
   /** The name of an action that the client advertises. */
@@ -332,6 +364,7 @@ export type ConnectionFilter = {
 export const ANY_CONNECTION: ConnectionFilter = {
   userId: null,
   nodeId: null,
+  nodeIds: null,
   status: null,
   clientType: null,
   action: null,
@@ -344,9 +377,10 @@ export const ANY_CONNECTION: ConnectionFilter = {
  * filter's user.
  */
 export function matchesConnection(filter: ConnectionFilter, connection: Connection, now: number): boolean {
-  const { nodeId, status, clientType, action, text, labels } = filter;
+  const { nodeId, nodeIds, status, clientType, action, text, labels } = filter;
   return (
     (nodeId === null || connection.nodeId === nodeId) &&
+    (nodeIds === null || nodeIds.includes(connection.nodeId)) &&
     (status === null || connectionStatus(connection, now) === status) &&
     (clientType === null || connection.clientType === clientType) &&
     (action === null || connection.actions.some((advertised) => advertised.name === action)) &&
@@ -360,9 +394,10 @@ function mentions(connection: Connection, text: string): boolean {
   return userId.toLowerCase().includes(text) || clientId.toLowerCase().includes(text) || hasLabelWith(connection, text);
 }
 
-/** `labels`: each as `key=value`. */
-export type ConnectionQuery = GivenFilter<Omit<ConnectionFilter, 'labels'>> & {
+/** `labels`: each as `key=value`. `onSilentNodes`: whether only connections on silent nodes are listed. */
+export type ConnectionQuery = GivenFilter<Omit<ConnectionFilter, 'labels' | 'nodeIds'>> & {
   readonly labels?: readonly string[] | null | undefined;
+  readonly onSilentNodes?: boolean | null | undefined;
 };
 
 /**
@@ -374,6 +409,7 @@ export function checkFilter(requester: Principal | null, query: ConnectionQuery)
   return {
     userId: readScope(requester, query.userId),
     nodeId: nodeId == null ? null : id('node_id', nodeId),
+    nodeIds: null,
     status: status ?? null,
     clientType: clientType ?? null,
     action: action == null ? null : name('action', action),

@@ -4,10 +4,11 @@ import type { ConnectionEvent } from '../backend.ts';
 import type { Deps } from '../deps.ts';
 import { invalid } from '../errors.ts';
 import { id, type ClientKey } from '../ids.ts';
-import { FLAPPING_MAX, RECONNECT_CLIENTS } from '../limits.ts';
+import { RECONNECT_CLIENTS, TOP_CLIENTS_MAX } from '../limits.ts';
 import { createFeed, type Subscription } from '../live.ts';
 import { both } from '../maybe-promise.ts';
 import {
+  SCAN_BUDGET,
   completenessOf,
   listingOf,
   observed,
@@ -24,6 +25,8 @@ import {
   checkFilter,
   cursorFilter,
   cursorFilterOfUser,
+  type ClientMeasure,
+  type ClientSample,
   type Connection,
   type ConnectionQuery,
   type FlappingSample,
@@ -39,9 +42,11 @@ export function createConnections(deps: Deps) {
   return {
     /** Lists connections. Calls with the same `reading` share what they read of the store. */
     async list(requester: Requester, query: ConnectionQuery, page: PageArgs, reading?: DocumentReading) {
-      const filter = checkFilter(requester, query);
-      const listed = listing(requester, cursorFilter(filter));
+      const checked = checkFilter(requester, query);
+      const onSilentNodes = query.onSilentNodes === true;
+      const listed = listing(requester, { ...cursorFilter(checked), ...(onSilentNodes && { onSilentNodes }) });
       const request = cursors.request(listed, page);
+      const filter = onSilentNodes ? { ...checked, nodeIds: await backend.nodes.silent() } : checked;
       const silent = silentSources(deps, 'connections', filter.nodeId);
       const found = readTurns.run(holderOf(requester), () => store.list(filter, request, reading));
       const scan = withGaps(...(await Promise.all([found, silent])));
@@ -61,15 +66,17 @@ export function createConnections(deps: Deps) {
     many: (keys: readonly ClientKey[]) => store.get(keys),
     /** Returns how often each client reconnected in the last hour. Reads all clients together. For nested fields. */
     reconnects: (keys: readonly ClientKey[]) => backend.reconnects.counts(keys),
-    /** Lists the clients that reconnected most in the last hour. Admin only. `first`: 1 to FLAPPING_MAX. */
+    /** Lists the clients that reconnected most in the last hour. Admin only. `first`: 1 to TOP_CLIENTS_MAX. */
     async flapping(requester: Requester, first: number): Promise<FlappingSample> {
-      requireAdmin(requester);
-      if (!Number.isInteger(first) || first < 1 || first > FLAPPING_MAX)
-        invalid('first', `expected 1 to ${FLAPPING_MAX}`);
-      const top = backend.reconnects.top(first);
-      const [{ rows, complete }, silent] = await Promise.all([top, silentSources(deps, 'connections')]);
-      const own = observed('connections', clock.now(), rows.length, complete ? null : RECONNECT_CLIENTS);
-      return { items: rows, complete, completeness: completenessOf([own, ...silent]) };
+      checkTop(requester, first);
+      return sampleOf(deps, await backend.reconnects.top(first), RECONNECT_CLIENTS);
+    },
+    /** Lists the clients that lead by a measure. Admin only. `first`: 1 to TOP_CLIENTS_MAX. */
+    async top(requester: Requester, by: ClientMeasure, first: number): Promise<ClientSample> {
+      checkTop(requester, first);
+      if (by === 'backlog') return sampleOf(deps, await backend.inspector.busiest(first), SCAN_BUDGET);
+      if (by === 'reconnects') return sampleOf(deps, await backend.reconnects.top(first), RECONNECT_CLIENTS);
+      return sampleOf(deps, { rows: await store.quietest(first), complete: true }, null);
     },
     /**
      * Returns for each user the page that `list` gives for `{ userId }`. For nested fields, after the parent was
@@ -104,6 +111,21 @@ export function createConnections(deps: Deps) {
       return feed.subscription;
     },
   };
+}
+
+function checkTop(requester: Requester, first: number): void {
+  requireAdmin(requester);
+  if (!Number.isInteger(first) || first < 1 || first > TOP_CLIENTS_MAX)
+    invalid('first', `expected 1 to ${TOP_CLIENTS_MAX}`);
+}
+
+type Found<Row> = { readonly rows: readonly Row[]; readonly complete: boolean };
+
+/** Builds the sample of these clients. `limit`: the bound that was reached if they are not complete. */
+async function sampleOf<Row extends ClientKey>(deps: Deps, { rows, complete }: Found<Row>, limit: number | null) {
+  const own = observed('connections', deps.clock.now(), rows.length, complete ? null : limit);
+  const silent = await silentSources(deps, 'connections');
+  return { items: rows, complete, completeness: completenessOf([own, ...silent]) };
 }
 
 /** Notes that a link opened. An error is only logged, because a link must not fail for the sake of a count. */

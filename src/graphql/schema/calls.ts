@@ -9,7 +9,7 @@ import {
 } from '../../core/calls/call.ts';
 import type { WaitFor } from '../../core/commands/command.ts';
 import type { CancelReceipt, InstanceMismatch, Invocation, PendingRpc, PendingRpcAlert } from '../../core/core.ts';
-import { clientKeyText, commandKeyText, type CommandKey } from '../../core/ids.ts';
+import { clientKeyText, commandKeyText, type ClientKey, type CommandKey } from '../../core/ids.ts';
 import {
   AWAIT_WITHIN_MS,
   CONNECT_WITHIN_MS,
@@ -19,7 +19,7 @@ import {
   WAITERS_PER_COMMAND,
 } from '../../core/limits.ts';
 import type { LiveEvent } from '../../core/live.ts';
-import { thenDo } from '../../core/maybe-promise.ts';
+import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import type { Completeness } from '../../core/page.ts';
 import { SHARE_BOUNDS } from '../../core/shares/shares.ts';
 import { noteCommand, spanNoter } from '../../web/request.ts';
@@ -41,7 +41,7 @@ import {
 } from './builder.ts';
 import { textOfJson } from './builder-json.ts';
 import { CommandType, subjectOfCommand } from './commands.ts';
-import { ConnectionSnapshot } from './connections.ts';
+import { ConnectionSnapshot, SampledClient } from './connections.ts';
 import { loadBy, loadPagesBy, type Context } from './context.ts';
 import {
   CommandCallerType,
@@ -224,6 +224,18 @@ const pendingOfClient = loadPagesBy(
   clientKeyText,
   ({ core, requester }, keys, first) => core.rpc.ofClients(requester, keys, first),
   ({ core, requester }, key, page) => core.rpc.pending(requester, key, page),
+);
+
+const WAITING = 'How many callers still wait on this client.';
+const countOfClient = ({ userId, clientId }: ClientKey, context: Context): MaybePromise<number> =>
+  thenDo(pendingOfClient.first(context, { userId, clientId }, 1), ({ total }) => total);
+
+builder.objectField(ConnectionSnapshot, 'pendingRpcCount', (t) =>
+  t.int({ description: WAITING, resolve: (connection, _, context) => countOfClient(connection, context) }),
+);
+
+builder.objectField(SampledClient, 'pendingRpcCount', (t) =>
+  t.int({ description: WAITING, resolve: (client, _, context) => countOfClient(client, context) }),
 );
 
 builder.objectField(ConnectionSnapshot, 'pendingRpcs', (t) =>

@@ -6,6 +6,8 @@ import {
   heartbeat,
   recentlyReplaced,
   type ActionAdvertisement,
+  type ClientMeasure,
+  type ClientSample,
   type ClientType,
   type Connection,
   type ConnectionStatus,
@@ -18,11 +20,11 @@ import {
 import { clientKeyText, type ClientKey } from '../../core/ids.ts';
 import {
   FILTER_TEXT_CHARS,
-  FLAPPING_MAX,
   LABELS_PER_FILTER,
   LABEL_MAX_CHARS,
   PREDECESSORS,
   RECONNECT_CLIENTS,
+  TOP_CLIENTS_MAX,
 } from '../../core/limits.ts';
 import type { LiveEvent } from '../../core/live.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
@@ -233,6 +235,10 @@ builder.queryFields((t) => ({
         description: `Only connections whose user id, client id, or value of a label contains this text, in any letter case: 1 to ${FILTER_TEXT_CHARS} characters.`,
       }),
       labels: t.arg.stringList({ description: LABELS_DESCRIPTION }),
+      onSilentNodes: t.arg.boolean({
+        description:
+          'True: only connections on nodes that are silent, as they were last recorded. False or omitted: all.',
+      }),
       ...pageArguments,
     },
     resolve: (_, { first, after, ...filter }, { core, requester, reading }) =>
@@ -324,10 +330,63 @@ builder.queryField('flapping', (t) =>
     description: 'The clients that reconnected most in the last hour. Administrators only.',
     args: {
       first: t.arg.int({
-        ...ranged({ min: 1, max: FLAPPING_MAX, default: FLAPPING_MAX }),
-        description: `The most clients in the sample: 1 to ${FLAPPING_MAX}.`,
+        ...ranged({ min: 1, max: TOP_CLIENTS_MAX, default: TOP_CLIENTS_MAX }),
+        description: `The most clients in the sample: 1 to ${TOP_CLIENTS_MAX}.`,
       }),
     },
     resolve: (_, { first }, { core, requester }) => core.connections.flapping(requester, first),
+  }),
+);
+
+// The GraphQL types and the field that show which clients lead by a measure.
+
+const ClientMeasureEnum = wireEnum<ClientMeasure>('ClientMeasure', 'What clients are chosen and ordered by.', {
+  backlog: 'Those with the most commands that have not ended, most first. Such a client need not be connected.',
+  reconnects: 'Those that reconnected most in the last hour, most first.',
+  silence:
+    'Those whose connection is forgotten next: lost ones, the one lost longest ago first, then those whose link is up, the one that was silent for longest first.',
+});
+
+/** A client in a sample. The rooms of commands and of calls add its figures. */
+export const SampledClient = builder.objectRef<ClientKey>('SampledClient').implement({
+  description: 'A client that leads by a measure, with its figures now.',
+  fields: fieldsOf((t) => ({
+    userId: id('The id of the user that the client belongs to.'),
+    clientId: id('The client’s id.'),
+    reconnectsLastHour: t.int({
+      description: 'How often its link was opened again in the last hour, counted in steps of five minutes.',
+      resolve: (client, _, context) => loadReconnects(context, client),
+    }),
+    connection: t.field({
+      type: ConnectionSnapshot,
+      nullable: true,
+      description: 'The client’s connection now; null if it has none, or it is forgotten.',
+      resolve: (client, _, context) => loadConnection(context, client),
+    }),
+  })),
+});
+
+const ClientSampleType = builder.objectRef<ClientSample>('ClientSample').implement({
+  description: `A bounded sample of the clients that lead by a measure. At most ${SCAN_BUDGET} commands are counted for the measure BACKLOG.`,
+  fields: fieldsOf(() => ({
+    items: list(SampledClient, 'The clients, in the order of the measure.'),
+    complete: flag('Whether every client that the measure concerns was looked at.'),
+    completeness: typed(CompletenessType, 'Whether anything is missing, from which source, and why.'),
+  })),
+});
+
+builder.queryField('topClients', (t) =>
+  t.field({
+    type: ClientSampleType,
+    complexity: forAdmins(pageCost),
+    description: 'The clients that lead by a measure, such as those with the largest backlog. Administrators only.',
+    args: {
+      by: t.arg({ type: ClientMeasureEnum, required: true, description: 'The measure.' }),
+      first: t.arg.int({
+        ...ranged({ min: 1, max: TOP_CLIENTS_MAX, default: TOP_CLIENTS_MAX }),
+        description: `The most clients in the sample: 1 to ${TOP_CLIENTS_MAX}.`,
+      }),
+    },
+    resolve: (_, { by, first }, { core, requester }) => core.connections.top(requester, by, first),
   }),
 );

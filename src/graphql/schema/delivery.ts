@@ -42,7 +42,7 @@ import {
   wireEnum,
   type Types,
 } from './builder.ts';
-import { ClientTypeEnum, ConnectionSnapshot, LABELS_DESCRIPTION } from './connections.ts';
+import { ClientTypeEnum, ConnectionSnapshot, LABELS_DESCRIPTION, SampledClient } from './connections.ts';
 import { loadBy, type Context } from './context.ts';
 import { NODE_ID, NodeInterface, nodeIdOf } from './node-interface.ts';
 import {
@@ -200,16 +200,29 @@ export const DeliveryRecord = builder.objectRef<Command>('DeliveryRecord').imple
   })),
 });
 
+const IN_FLIGHT = 'How many commands were dispatched to the client and have not ended.';
+const QUEUED = 'How many commands wait to be dispatched to the client.';
 const loadOfClient = loadBy(clientKeyText, ({ core }, keys) => core.delivery.loads(keys));
 
 builder.objectFields(ConnectionSnapshot, (t) => ({
   inFlight: t.int({
-    description: 'How many commands were dispatched to the client and have not ended.',
+    description: IN_FLIGHT,
     resolve: (connection, _, context) => thenDo(loadOfClient(context, connection), ({ inFlight }) => inFlight),
   }),
   queued: t.int({
-    description: 'How many commands wait to be dispatched to the client.',
+    description: QUEUED,
     resolve: (connection, _, context) => thenDo(loadOfClient(context, connection), ({ queued }) => queued),
+  }),
+}));
+
+builder.objectFields(SampledClient, (t) => ({
+  inFlight: t.int({
+    description: IN_FLIGHT,
+    resolve: (client, _, context) => thenDo(loadOfClient(context, client), ({ inFlight }) => inFlight),
+  }),
+  queued: t.int({
+    description: QUEUED,
+    resolve: (client, _, context) => thenDo(loadOfClient(context, client), ({ queued }) => queued),
   }),
 }));
 
@@ -224,6 +237,9 @@ const Counter = builder.objectRef<Count>('Counter').implement({
     value: float('How often it happened.'),
   })),
 });
+
+/** Ends the description of a field that only recent versions report. */
+const UNREPORTED = 'null if the node is of a version that does not report it';
 
 const DispatcherNode = builder.objectRef<NodeView>('DispatcherNode').implement({
   description:
@@ -259,6 +275,27 @@ const DispatcherNode = builder.objectRef<NodeView>('DispatcherNode').implement({
         'The node’s counters, in order of name: outcomes, acknowledgements, recoveries and related events, at most 1000. Outcomes count the commands whose end this node recorded.',
       resolve: ({ counters }) =>
         [...counters].map(([name, value]) => ({ name, value })).sort((a, b) => (a.name < b.name ? -1 : 1)),
+    }),
+    version: t.string({
+      nullable: true,
+      description: `The version of callboard that the node runs; ${UNREPORTED}.`,
+      resolve: ({ process }) => process?.version ?? null,
+    }),
+    startedAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: `When the node started; ${UNREPORTED}.`,
+      resolve: ({ process }) => process?.startedAt ?? null,
+    }),
+    memoryBytes: t.float({
+      nullable: true,
+      description: `How many bytes of memory its process has in use (resident); ${UNREPORTED}.`,
+      resolve: ({ process }) => process?.memoryBytes ?? null,
+    }),
+    eventLoopDelayMs: t.float({
+      nullable: true,
+      description: `How late the event loop of its process ran, in milliseconds: 99 % of the timers that measured it since the report before were at most this late. Also null before the first measurement; ${UNREPORTED}.`,
+      resolve: ({ process }) => process?.loopDelayMs ?? null,
     }),
   })),
 });

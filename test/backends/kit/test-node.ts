@@ -13,6 +13,7 @@ export const REPORT: NodeReport = {
   unfinishedCommands: 0,
   draining: false,
   counters: new Map(),
+  process: null,
 };
 /** A node that records what it receives; each item can be awaited. */
 export class TestNode {

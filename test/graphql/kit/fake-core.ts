@@ -162,6 +162,7 @@ function connections({ connections: all }: FakeData, calls: string[]): Core['con
     },
     reconnects: (keys) => keys.map(() => 0),
     flapping: unprepared,
+    top: unprepared,
     events: () => createFeed<never>(() => {}).subscription,
   };
 }

@@ -137,6 +137,7 @@ const SITE_FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
 export const FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
   'Query.viewer': [{ rule: 'mine', call: 'viewer', found: 'shows', admin: 'empty', other: 'empty' }],
   'Query.flapping': [{ rule: 'admin', call: 'flapping', found: 'empty' }],
+  'Query.topClients': [{ rule: 'admin', call: 'topClients(by: BACKLOG)', found: 'shows' }],
   'Query.series': [{ rule: 'admin', call: 'series(names: ["commands_ended"], windowSeconds: 60)', found: 'empty' }],
   'Query.server': [{ rule: 'mine', call: 'server', found: 'empty', other: 'empty' }],
   'Query.users': [{ rule: 'admin', call: 'users', found: 'shows' }],

@@ -1,0 +1,355 @@
+/** Shows the plots of the overview, small multiples on one time axis, and sums up what happened in its window. */
+import type { Outcome, OverviewSeriesQuery } from '../../../generated/console.ts';
+import { BarsPlot, LinesPlot, type PlotMark, type PlotTime, type TimeSpan } from '../plot/plot.tsx';
+import { silentNodes } from '../shell/facts.tsx';
+import { CutNotice, Loading } from '../ui/page.tsx';
+import { OUTCOME_ORDER, outcomeWord } from '../ui/values.tsx';
+import { amount, clockAt, duration, whole } from '../ui/words.ts';
+import { LONG_WAIT_MS } from '../shell/facts.tsx';
+
+type PlotsProps = {
+  readonly series: OverviewSeriesQuery['series'];
+  /** The part of the series that is shown; null: all. */
+  readonly span: TimeSpan | null;
+  /** Whether another answer is awaited. */
+  readonly isLoading: boolean;
+};
+
+export function OverviewPlots({ series, span, isLoading }: PlotsProps) {
+  const items = span === null ? series.items : within(series.items, span);
+  const time = timeOf(items);
+  if (!time && isLoading) return <Loading what="the time series" />;
+  if (!time) return <p class="soft">The relay has no series of this span.</p>;
+  const marks = silentNodes.value.map(({ nodeId, updatedAt }) => ({
+    at: Date.parse(updatedAt),
+    text: `${nodeId} silent`,
+  }));
+  const data = { items, time, marks, missing: missingText(series.completeness) };
+  return (
+    <section class="sec" aria-label="The window in plots">
+      <CutNotice completeness={series.completeness} named={silentNodes.value.map(({ nodeId }) => nodeId)} />
+      <div class="plots">
+        <EndsPlot {...data} />
+        <DurationPlot {...data} />
+        {ONE_LINE_PLOTS.map((plot) => (
+          <OneLinePlot key={plot.title} plot={plot} {...data} />
+        ))}
+      </div>
+    </section>
+  );
+}
+
+type PlotData = {
+  readonly items: readonly SeriesItem[];
+  readonly time: PlotTime;
+  readonly marks: readonly PlotMark[];
+  /** What the sentence of each plot adds about nodes whose part is missing; empty if no part is. */
+  readonly missing: string;
+};
+
+/**
+ * Returns a sentence with the nodes that the series lack. A plot without them must not look like a plot of all nodes.
+ */
+function missingText({ sources }: OverviewSeriesQuery['series']['completeness']): string {
+  const named = sources.flatMap(({ complete, nodeId }) => (complete || nodeId === null ? [] : nodeId));
+  const silent = silentNodes.value.map(({ nodeId }) => nodeId);
+  const names = [...new Set([...named, ...silent])];
+  return names.length === 0 ? '' : ` Without ${names.join(' and ')}, which did not answer: what it did is not known.`;
+}
+
+/** The outcomes from the bottom of the stack to its top: the normal one first, those that must not be missed last. */
+const STACK: readonly Outcome[] = ['COMPLETED', 'CANCELLED', 'FAILED', 'EXPIRED', 'OUTCOME_UNKNOWN'];
+const FILLS: Readonly<Record<Outcome, string>> = {
+  COMPLETED: 'f-completed',
+  CANCELLED: 'f-cancelled',
+  FAILED: 'f-failed',
+  EXPIRED: 'f-expired',
+  OUTCOME_UNKNOWN: 'f-unknown',
+};
+
+function EndsPlot({ items, time, marks, missing }: PlotData) {
+  const layers = STACK.map((outcome) => ({
+    name: outcomeWord(outcome).toLowerCase(),
+    points: perMinute(pointsOf(items, 'commands_ended', outcome.toLowerCase()), time),
+    fill: FILLS[outcome],
+    loud: outcome === 'EXPIRED' || outcome === 'OUTCOME_UNKNOWN',
+  }));
+  const counts = OUTCOME_ORDER.map((outcome) => {
+    const count = sumOf(pointsOf(items, 'commands_ended', outcome.toLowerCase()));
+    return `${whole(count)} ${outcomeWord(outcome).toLowerCase()}`;
+  });
+  return (
+    <BarsPlot
+      title="Ends by outcome"
+      unit="a minute"
+      {...{ time, marks, layers }}
+      text={amount}
+      summary={`In this window: ${counts.join(', ')}.${missing}`}
+    />
+  );
+}
+
+function DurationPlot({ items, time, marks, missing }: PlotData) {
+  const p50 = inMs(pointsOf(items, 'command_p50'));
+  const p99 = inMs(pointsOf(items, 'command_p99'));
+  const last = [lastOf(p50), lastOf(p99)];
+  const most = mostOf(p99);
+  const said =
+    last[0] === null || last[1] === null || !most
+      ? 'No command ended in this window.'
+      : `The last p50 was ${duration(last[0] ?? 0)}, the last p99 ${duration(last[1] ?? 0)}. The highest p99 was ${duration(most.value)}, at ${timeText(most.at, time)}.`;
+  const summary = said + missing;
+  return (
+    <LinesPlot
+      title="Admission to end"
+      unit="logarithmic"
+      {...{ time, marks, summary }}
+      lines={[
+        { name: 'p99', look: 'strong', points: p99 },
+        { name: 'p50', look: 'quiet', points: p50 },
+      ]}
+      text={duration}
+      tickText={powerText}
+      log
+    />
+  );
+}
+
+type OneLine = {
+  readonly title: string;
+  readonly unit: string;
+  /** The name of the line. */
+  readonly name: string;
+  readonly pointsOf: (items: readonly SeriesItem[], time: PlotTime) => Points;
+  /** How the plot is drawn; see `LinesPlot`. */
+  readonly look: Pick<Parameters<typeof LinesPlot>[0], 'text' | 'tickText' | 'log' | 'area' | 'kind' | 'bound'>;
+  /** The sentence below the plot. `at` is the time of the largest value; `sum` is the number of admitted commands. */
+  readonly says: (of: {
+    readonly most: string;
+    readonly at: string;
+    readonly last: string;
+    readonly sum: number;
+  }) => string;
+  /** The sentence below a plot without a value above 0. */
+  readonly none: string;
+};
+
+const COUNTS = { text: whole, kind: 'whole', area: true } as const;
+const mostAndLast: OneLine['says'] = ({ most, at, last }) => `The most was ${most}, at ${at}; the last was ${last}.`;
+
+const LONG_WAIT = { value: LONG_WAIT_MS, text: `bound ${LONG_WAIT_MS / 1000} s` };
+
+const ONE_LINE_PLOTS: readonly OneLine[] = [
+  {
+    title: 'Admitted',
+    unit: 'a minute',
+    name: 'admitted',
+    pointsOf: (items, time) => perMinute(pointsOf(items, 'commands_admitted'), time),
+    look: { text: amount, area: true },
+    says: ({ most, at, sum }) => `${whole(sum)} in this window; the most was ${most} a minute, at ${at}.`,
+    none: 'Nothing was admitted in this window.',
+  },
+  {
+    title: 'Queued to dispatched',
+    unit: 'p99, logarithmic',
+    name: 'p99',
+    pointsOf: (items) => inMs(pointsOf(items, 'dispatch_p99')),
+    look: { text: duration, tickText: powerText, log: true },
+    says: ({ most, at }) => `The highest p99 was ${most}, at ${at}: how long a command waited for its client’s link.`,
+    none: 'Nothing was dispatched in this window.',
+  },
+  {
+    title: 'Oldest waiter',
+    unit: 'how long it has waited',
+    name: 'oldest',
+    pointsOf: (items) => inMs(pointsOf(items, 'oldest_wait_seconds')),
+    look: { text: duration, tickText, kind: 'duration', area: true, bound: LONG_WAIT },
+    says: ({ most, at, last }) => `The longest was ${most}, at ${at}; the last was ${last}.`,
+    none: 'No caller waited at the end of any step.',
+  },
+  {
+    title: 'Queued',
+    unit: 'commands',
+    name: 'queued',
+    pointsOf: (items) => pointsOf(items, 'commands_queued'),
+    look: COUNTS,
+    says: mostAndLast,
+    none: 'No command was queued for a link at the end of any step.',
+  },
+  {
+    title: 'In flight',
+    unit: 'sent and not ended',
+    name: 'in flight',
+    pointsOf: (items) => pointsOf(items, 'commands_in_flight'),
+    look: COUNTS,
+    says: mostAndLast,
+    none: 'No command was in flight at the end of any step.',
+  },
+  {
+    title: 'Clients',
+    unit: 'connected',
+    name: 'clients',
+    pointsOf: (items) => totalOf(items, 'client_links'),
+    look: COUNTS,
+    says: mostAndLast,
+    none: 'No client was connected at the end of any step.',
+  },
+];
+
+function OneLinePlot({ plot, items, time, marks, missing }: PlotData & { readonly plot: OneLine }) {
+  const { title, unit, name, look, says, none } = plot;
+  const points = plot.pointsOf(items, time);
+  const most = mostOf(points);
+  const said = most
+    ? says({
+        most: look.text(most.value),
+        at: timeText(most.at, time),
+        last: look.text(lastOf(points) ?? 0),
+        sum: sumOf(pointsOf(items, 'commands_admitted')),
+      })
+    : none;
+  const summary = said + missing;
+  return <LinesPlot {...{ title, unit, time, marks, summary }} lines={[{ name, look: 'strong', points }]} {...look} />;
+}
+
+function timeText(slot: number, time: PlotTime): string {
+  return clockAt(time.from + slot * time.stepMs);
+}
+
+/** Returns the label of a power of ten of a millisecond: `10 ms`, `1 s`, `100 s`. */
+function powerText(ms: number): string {
+  return ms < 1000 ? `${ms} ms` : `${ms / 1000} s`;
+}
+
+/** Returns the text of a round duration on the axis: `0 s`, `1.5 s`, `10 s`, `2 m`, `1 h 30 m`. */
+function tickText(ms: number): string {
+  if (ms === 0) return '0 s';
+  return duration(ms)
+    .replace(/\.?0+ s$/, (zeros) => (zeros.startsWith('.') ? ' s' : zeros))
+    .replace(/(\.\d)0 s$/, '$1 s')
+    .replace(/ 0 [sm]$/, '');
+}
+
+// Turns the time series of the relay into figures of the window, and into what the plots show.
+
+type SeriesItem = OverviewSeriesQuery['series']['items'][number];
+type Points = readonly (number | null)[];
+
+/** What happened in the window. Times are epoch milliseconds. */
+export type WindowFigures = {
+  readonly from: number;
+  readonly to: number;
+  readonly admitted: number;
+  /** The number of admitted commands a minute, over the steps that were recorded; null if none was. */
+  readonly perMinute: number | null;
+  readonly ends: Readonly<Record<Outcome, number>>;
+  readonly endsTotal: number;
+  /**
+   * How long commands took, in milliseconds. Null if none ended, and for a chosen span: the relay computes quantiles of
+   * windows up to now only.
+   */
+  readonly p50Ms: number | null;
+  readonly p99Ms: number | null;
+};
+
+/** Returns the figures of the window that an answer has, or of the chosen span in it; null if it has no series of it. */
+export function windowOf(
+  { series, whole: quantiles }: OverviewSeriesQuery,
+  span: TimeSpan | null,
+): WindowFigures | null {
+  const items = span === null ? series.items : within(series.items, span);
+  const time = timeOf(items);
+  if (!time) return null;
+  const admitted = pointsOf(items, 'commands_admitted');
+  const minutes = (admitted.filter((point) => point !== null).length * time.stepMs) / 60_000;
+  const endsOf = (outcome: Outcome): number => sumOf(pointsOf(items, 'commands_ended', outcome.toLowerCase()));
+  const ends = {
+    COMPLETED: endsOf('COMPLETED'),
+    FAILED: endsOf('FAILED'),
+    CANCELLED: endsOf('CANCELLED'),
+    EXPIRED: endsOf('EXPIRED'),
+    OUTCOME_UNKNOWN: endsOf('OUTCOME_UNKNOWN'),
+  };
+  const msOf = (name: string): number | null => {
+    const points = quantiles.items.find((item) => item.name === name && item.label === null)?.points ?? [];
+    return span === null ? lastOf(inMs(points)) : null;
+  };
+  return {
+    from: time.from,
+    to: time.from + time.slots * time.stepMs,
+    admitted: sumOf(admitted),
+    perMinute: minutes === 0 ? null : sumOf(admitted) / minutes,
+    ends,
+    endsTotal: sumOf(Object.values(ends)),
+    p50Ms: msOf('command_p50'),
+    p99Ms: msOf('command_p99'),
+  };
+}
+
+/** The names of the series that the overview reads. */
+export const SERIES_NAMES = [
+  ...['commands_ended', 'commands_admitted', 'command_p50', 'command_p99', 'dispatch_p99'],
+  ...['oldest_wait_seconds', 'commands_queued', 'commands_in_flight', 'client_links'],
+];
+
+/** Returns the steps of each series that overlap the span. A series without such a step is left out. */
+function within(items: readonly SeriesItem[], { from, to }: TimeSpan): readonly SeriesItem[] {
+  return items.flatMap((item) => {
+    const [start, stepMs] = [Date.parse(item.from), item.stepSeconds * 1000];
+    const first = Math.max(0, Math.floor((from - start) / stepMs));
+    const points = item.points.slice(first, Math.max(first, Math.ceil((to - start) / stepMs)));
+    return points.length === 0 ? [] : [{ ...item, from: new Date(start + first * stepMs).toISOString(), points }];
+  });
+}
+
+/** Returns the time range of the series; null if there are no series. */
+function timeOf(items: readonly SeriesItem[]): PlotTime | null {
+  const [first] = items;
+  if (!first) return null;
+  return { from: Date.parse(first.from), stepMs: first.stepSeconds * 1000, slots: first.points.length };
+}
+
+/** Returns the points of one series. All of them are null if there is no such series. */
+function pointsOf(items: readonly SeriesItem[], name: string, label: string | null = null): Points {
+  const found = items.find((item) => item.name === name && (label === null || item.label === label));
+  return found?.points ?? items[0]?.points.map(() => null) ?? [];
+}
+
+/**
+ * Returns the sums of the points of a series over all its labels. A sum is null where the series `commands_admitted`
+ * has no value.
+ */
+function totalOf(items: readonly SeriesItem[], name: string): Points {
+  const lines = items.filter((item) => item.name === name);
+  const known = items.find((item) => item.name === 'commands_admitted')?.points ?? [];
+  return known.map((value, i) => (value === null ? null : sumOf(lines.map(({ points }) => points[i] ?? 0))));
+}
+
+function inMs(points: Points): Points {
+  return points.map((value) => (value === null ? null : value * 1000));
+}
+
+/** Converts counts per step to counts per minute. */
+function perMinute(points: Points, time: PlotTime): Points {
+  return points.map((value) => (value === null ? null : (value * 60_000) / time.stepMs));
+}
+
+function sumOf(points: Points): number {
+  return points.reduce((sum: number, value) => sum + (value ?? 0), 0);
+}
+
+/** Returns the latest known value; null if none is known. */
+function lastOf(points: Points): number | null {
+  return points.findLast((value) => value !== null) ?? null;
+}
+
+type Most = { readonly value: number; readonly at: number };
+
+/** Returns the largest known value and its index; null if none is above 0. */
+function mostOf(points: Points): Most | null {
+  let most: Most | null = null;
+  points.forEach((value, at) => {
+    if (value !== null && value > (most?.value ?? 0)) most = { value, at };
+  });
+  return most;
+}
