@@ -214,16 +214,14 @@ end
 -- Returns null if the link is not up; its last sign of life, if the calling process knows the rest; or the row as a
 -- flat list.
 -- class: grow
--- needs: lib-commands, lib-connections
+-- needs: lib-connections
 acts['connections-advertise'] = function(a)
   if not lib.connections_up(a[1], a[2], {}) then return false end
   call('HSET', key('conn', a[1]), 'actions', a[3], 'rev', a[4])
   -- The binding has the revision, so an admission can compare it with the one that its caller has seen.
-  local link = lib.commands_link(a[1])
-  if link and link.epoch == a[2] then
-    link.rev = a[4]
-    lib.commands_bind_to(a[1], link)
-  end
+  local bound = call('HGET', key('client', a[1]), 'b') or ''
+  local start, epoch, instance, rest = string.match(bound, '^(%Z*%z)(%Z*)(%z%Z*%z)%Z*(%z.*)$')
+  if epoch == a[2] then call('HSET', key('client', a[1]), 'b', start .. epoch .. instance .. a[4] .. rest) end
   if a[5] == '1' then return call('HGET', key('conn', a[1]), 'lastSeenAt') end
   return call('HGETALL', key('conn', a[1]))
 end

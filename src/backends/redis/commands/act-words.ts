@@ -87,6 +87,8 @@ export type Given = {
   readonly replies?: boolean;
   /** The letters of shares of which there was no room: the act does without. */
   readonly without?: string | undefined;
+  /** How many commands the act is about, by what was read. */
+  readonly size?: number;
 };
 
 export function readName(command: ReadCommand): string {

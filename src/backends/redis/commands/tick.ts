@@ -95,6 +95,7 @@ export class Tick {
   readonly #equal = new Map<string, string[]>();
   readonly #starts: string[][] = [];
   readonly #holds = new Map<string, string[]>();
+  readonly #only: string[][] = [];
   readonly #leases = new Map<string, string>();
   readonly #deadlines: string[][] = [];
   readonly #unknown: string[][] = [];
@@ -143,6 +144,11 @@ export class Tick {
   holds(act: number, { slot, fields }: ReadHash, field: string, expected: string): void {
     fields.add(field);
     note(this.#holds, [slot, field, expected], act);
+  }
+
+  /** The HASH of a client must have no other live command than those with these fields. */
+  only(act: number, { slot }: ReadHash, states: readonly string[]): void {
+    this.#only.push([slot, String.fromCharCode(act), String(states.length), ...states]);
   }
 
   /** The lease of a node must not be over. */
@@ -298,6 +304,7 @@ export class Tick {
     part(this.#equal.values(), this.#equal.size);
     part(this.#starts, this.#starts.length);
     part(this.#holds.values(), this.#holds.size);
+    part(this.#only, this.#only.length);
     out.push(this.key('nodes'));
     part(this.#leases, this.#leases.size);
     part(this.#deadlines, this.#deadlines.length);

@@ -56,7 +56,9 @@ export type Act<T> = {
   readonly run: (rules: Rules, tx: RedisTransaction) => T;
   /** Whether a Redis without memory refuses the act. */
   readonly grows: boolean;
-  /** About how many characters the act brings, and how many of them are rows of history. */
+  /** Whether the act moves the client's queue. No other act on the client is in the same call. */
+  readonly moves?: boolean;
+  /** About how many characters the act brings for each of its commands, and how many of them are rows of history. */
   readonly chars: number;
   readonly rowChars?: number;
   /** Returns the answer for a guard that does not hold; null: the act is decided again. */
@@ -68,10 +70,13 @@ export type Act<T> = {
 /** Why an act did not pass: a reason, and the value that differed or the share without room. */
 export type Failure = { readonly reason: string; readonly value: Reply };
 
-/** The answer of an act. `at`: the time of the act; `place`: that of a new command in the queue, '' if it has none. */
+/**
+ * The answer of an act. `entries`: its commands, as the act left them; `at`: the time of the act; `place`: that of a
+ * new command in the queue, '' if it has none.
+ */
 export type Done<T> = {
   readonly answer: T;
-  readonly entry: Entry | null;
+  readonly entries: readonly Entry[];
   readonly at: number;
   readonly place: string;
 };
@@ -89,6 +94,8 @@ type Outcome = {
   readonly count: number | null;
 };
 type Asked = {
+  readonly client: string;
+  readonly moves: boolean;
   readonly chars: number;
   readonly rowChars: number;
   readonly grows: boolean;
@@ -237,8 +244,12 @@ export function createTransactions(parts: TransactionsParts): Transactions {
   const attempt = async <T>(act: Act<T>, given: Given): Promise<Done<T> | Failure | null> => {
     const partition = store.partitionOfUser(act.key.userId);
     const made: { tx: RedisTransaction | null; answer: T | null } = { tx: null, answer: null };
+    const { userId, clientId } = act.key;
+    const client = `${userId}\0${clientId}`;
+    const times = Math.max(1, given.size ?? 1);
     const outcome = await ask(partition, {
-      ...{ chars: act.chars, rowChars: act.rowChars ?? 0, grows: act.grows },
+      ...{ client, moves: act.moves ?? false, grows: act.grows },
+      ...{ chars: times * act.chars, rowChars: times * (act.rowChars ?? 0) },
       run(tick, of) {
         const tx = new RedisTransaction(tick, of, given);
         made.answer = act.run(new CommandRules(tx), tx);
@@ -247,10 +258,9 @@ export function createTransactions(parts: TransactionsParts): Transactions {
       },
     });
     if (!outcome) return null;
-    const { userId, clientId } = act.key;
-    if (outcome.count !== null) remembered.waiting.set(`${userId}\0${clientId}`, outcome.count);
+    if (outcome.count !== null) remembered.waiting.set(client, outcome.count);
     if (outcome.failure) return outcome.failure;
-    return { ...outcome, answer: made.answer as T, entry: made.tx?.entry ?? null };
+    return { ...outcome, answer: made.answer as T, entries: made.tx?.entries ?? [] };
   };
 
   /** Reads all that an act needs. Returns its answer if it changes nothing. */
@@ -268,8 +278,8 @@ export function createTransactions(parts: TransactionsParts): Transactions {
         const tx = new RedisTransaction(tick, { ...shared(partition), remembered: nothing }, given);
         const answer = act.run(new CommandRules(tx), tx);
         tx.close();
-        if (tx.changes > 0) return given;
-        return { answer, entry: tx.entry, at: tick.now, place: '' };
+        if (tx.changes > 0) return { ...given, size: tx.entries.length };
+        return { answer, entries: tx.entries, at: tick.now, place: '' };
       } catch (error) {
         if (!(error instanceof Unread)) throw error;
         wanted = error.commands;
@@ -288,7 +298,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
       if (found && 'answer' in found) return found;
       last = found;
       const refused = found && act.refused?.(found);
-      if (refused) return { answer: refused, entry: null, at: 0, place: '' };
+      if (refused) return { answer: refused, entries: [], at: 0, place: '' };
       if (found?.value === 'r' || found?.value === 'm') without += found.value;
       else {
         const waiting = found?.reason === 'differs' ? Number(found.value) : NaN;
@@ -328,17 +338,25 @@ function pairsIn(flat: readonly Reply[]): ReadonlyMap<number, string> {
   return found;
 }
 
+/**
+ * Divides acts into calls. Redis compares before it writes, so an act that moves a client's queue would not see what
+ * another act of its call changes: no other act on the client is in the same call.
+ */
 function* partsOf(asked: readonly Asked[]): Generator<readonly Asked[]> {
   let part: Asked[] = [];
   let [chars, rowChars] = [0, 0];
+  const clients = new Map<string, boolean>();
   for (const one of asked) {
     const isFull = chars + one.chars > MOST_CHARS || rowChars + one.rowChars > MOST_ROWS_CHARS;
-    if (part.length > 0 && (part.length === MOST_ACTS || isFull)) {
+    const isApart = one.moves ? clients.has(one.client) : clients.get(one.client) === true;
+    if (part.length > 0 && (part.length === MOST_ACTS || isFull || isApart)) {
       yield part;
       part = [];
       [chars, rowChars] = [0, 0];
+      clients.clear();
     }
     part.push(one);
+    clients.set(one.client, one.moves);
     chars += one.chars;
     rowChars += one.rowChars;
   }

@@ -144,6 +144,15 @@ for _ = 1, take() do
   local at = v and expected == '' and match(v, '^%d+ (%d+)')
   if not lib and (not v or not find(v, expected, 1, true) or (at and at + a[14] <= now)) then differs(acts, 'closed') end
 end
+-- HASHes of clients that may have no other live commands than these: slot, acts, how many, their fields.
+for _ = 1, take() do
+  local slot, acts, n, listed = take(), take(), take() + 0, {}
+  for i = p, p + n - 1 do listed[a[i]] = true end
+  p = p + n
+  for _, field in ipairs(call('HKEYS', keyOf[slot])) do
+    if byte(field) == 115 and not listed[field] then differs(acts, 'differs', field) end
+  end
+end
 -- Leases: node, acts. Deadlines: time, act, '1' if the time must have come.
 local nodes = take()
 for _ = 1, take() do
