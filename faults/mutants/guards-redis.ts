@@ -226,8 +226,16 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
     name: 'admitted-while-moved',
     says: 'a command that is admitted between the read and the move of a queue is never queued on the link',
     file: 'backends/redis/program/transaction.lua',
-    find: "if byte(field) == 115 and not listed[field] then differs(acts, 'differs', field) end",
+    find: "if other then differs(acts, 'differs', other) end",
     replace: '',
+    judge: { test: 'test/backends/redis-rebind.test.ts' },
+  },
+  {
+    name: 'admitted-before-the-last-part',
+    says: 'a command that is admitted between the read and the last part of a long queue is never posted',
+    file: 'backends/redis/program/transaction.lua',
+    find: "if stage == 'queued' then late",
+    replace: 'if false then late',
     judge: { test: 'test/backends/redis-rebind.test.ts' },
   },
   {

@@ -353,16 +353,14 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
    * earlier one. Among links that come and go at the same time the highest epoch wins.
    */
   rebind(key: ClientKey, move: Move): RebindResult {
-    const { binding: reported, link, begun = false } = move;
+    const { binding: reported, link } = move;
     const queue = this.tx.moving(key, move);
-    const bound = queue.binding?.epoch ?? -Infinity;
     const unfinished: Command[] = [];
     const orphaned: Command[] = [];
-    if (link === 'up' && !begun ? reported.epoch < bound : reported.epoch !== bound)
-      return { requeued: 0, unfinished, orphaned };
+    if (!mayMove(queue.binding, move)) return { requeued: 0, unfinished, orphaned };
     if (link === 'down') {
       for (const entry of queue.waiting) this.#park(entry);
-      if (queue.isLast) this.tx.bind(key, null);
+      if (queue.isLast && queue.binding) this.tx.bind(key, null);
       return { requeued: 0, unfinished, orphaned };
     }
     this.tx.bind(key, reported);
@@ -447,6 +445,15 @@ export function attemptOf({ epoch }: Binding, attempt: string | null): string | 
  */
 function mayMark({ binding, waiting }: ClientView, offered: Binding): boolean {
   return binding !== null && waiting.size === 0 && isSameLink(binding, offered);
+}
+
+/**
+ * Whether a client that is bound to this link moves. A link that comes up replaces no newer one. Any other move
+ * concerns the bound link only. A move that unbound the client goes on until a link comes up.
+ */
+function mayMove(bound: Binding | null, { binding: { epoch }, link, begun = false }: Move): boolean {
+  if (bound === null) return begun ? link === 'down' : link === 'up';
+  return link === 'up' && !begun ? epoch >= bound.epoch : epoch === bound.epoch;
 }
 
 function isSameLink(bound: Binding, { nodeId, epoch }: Binding): boolean {

@@ -42,7 +42,7 @@ export interface MovingQueue<E> {
   readonly arrived: Iterable<E>;
   /** Commands that were dispatched. Only the last part has them. */
   readonly running: Iterable<E>;
-  /** Whether this part is the last one, or the only one. */
+  /** Whether no further command moves that was known before this part. */
   readonly isLast: boolean;
 }
 

@@ -89,6 +89,8 @@ export type Given = {
   readonly without?: string | undefined;
   /** How many commands the act is about, by what was read. */
   readonly size?: number;
+  /** Whether the act is decided again, because Redis had something else. */
+  readonly again?: boolean;
 };
 
 export function readName(command: ReadCommand): string {
@@ -189,8 +191,14 @@ export class ActWords {
   }
 
   protected postTo(nodeId: string, words: readonly string[]): void {
+    const mailbox = this.mailboxOf(nodeId);
+    if (mailbox !== null) this.write(['XADD', mailbox, '*'], words);
+  }
+
+  /** Returns the key of a node's mailbox; null if the node is not attached. */
+  protected mailboxOf(nodeId: string): string | null {
     const epoch = this.epochOf(nodeId);
-    if (epoch !== '') this.write(['XADD', this.tick.key('mailbox', nodeId, epoch), '*'], words);
+    return epoch === '' ? null : this.tick.key('mailbox', nodeId, epoch);
   }
 
   protected countSeen(field: 'unique' | 'duplicates'): void {

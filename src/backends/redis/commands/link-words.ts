@@ -47,9 +47,8 @@ export function queueReads(client: string, connection: string): readonly ReadCom
   return [linkRead(client), liveRead(client), advertisedRead(connection)];
 }
 
-/** Returns the read of a client's link, and of the last place of its queue. */
 function linkRead(client: string): ReadCommand {
-  return ['HMGET', client, 'b', 'o'];
+  return ['HGET', client, 'b'];
 }
 
 /** Returns the read that lists the live commands of a client, which `liveIds` takes from its answer. */
@@ -70,14 +69,16 @@ function advertisedRead(connection: string): ReadCommand {
 type Part = {
   readonly text: string;
   readonly before: StoredLink | null;
-  readonly begun: boolean;
-  readonly isLast: boolean;
-  /** The last place of the queue; '' if no command waits. */
-  readonly highest: string;
-  /** The last place of the part. */
-  readonly moved: string;
   /** Whether the client had the link that the act is about. */
   readonly isBound: boolean;
+  readonly isUp: boolean;
+  /** `whole`: the queue moves in one act; `first`: the act only binds the client; `next`: the act moves a part. */
+  readonly kind: 'whole' | 'first' | 'next';
+  readonly isLast: boolean;
+  /** The last place of the part, if it is not the last one. */
+  readonly moved: string;
+  /** The ids of all live commands that were read. */
+  readonly all: readonly string[];
 };
 
 /** What decides whether a command belongs to a part. */
@@ -95,27 +96,39 @@ export class LinkWords extends ActWords {
   /** Whether another act must move the next part of the queue. */
   get leavesMore(): boolean {
     const part = this.#part;
-    return part !== null && !part.isLast && (this.changes > 0 || part.isBound);
+    if (!part || part.kind === 'whole' || (part.isUp && part.isLast)) return false;
+    return this.changes > 0 || (part.isBound && !part.isLast);
   }
 
   /**
-   * Reads the next part of a client's queue. When Redis writes, the link must still be the same, and so must each
-   * command that may move. With the last part, the client must have no other live command than those that were read.
+   * Reads the commands of a client that the act moves. A short queue moves in one act, during which no other command
+   * may be admitted. A long queue moves in parts, and so does a short one if that failed. Before the first part an act
+   * binds the client to a link that comes up. A client whose link goes down is unbound with the part that seems to be
+   * the last one, and then parts follow until no command is queued.
    */
   moving(key: ClientKey, { binding: reported, link, begun = false }: Move): MovingQueue<Entry> {
     const client = this.clientHash(key);
-    const [text = '', highest = ''] = listOf(this.read(linkRead(client.key))).map((value) => textOr(value) ?? '');
+    const text = textOr(this.read(linkRead(client.key))) ?? '';
     this.tick.equal(this.act, client, 'b', text);
     const before = parseLink(text);
     const binding = before && { ...before, epoch: Number(before.epoch) };
     const isUp = link !== 'down';
+    const all = liveIds(this.read(liveRead(client.key)));
+    const isWhole = !begun && this.given.again !== true && all.length <= MOVED_AT_ONCE;
+    const isBound = binding?.epoch === reported.epoch;
+    const part = { text, before, isBound, isUp, all };
+    const none = { binding, waiting: [], arrived: [], running: [] };
     // Another act has moved the last part, or the client has another link.
-    if (isUp && begun && !before?.moved) return { binding, waiting: [], arrived: [], running: [], isLast: true };
+    if (isUp && begun && !before?.moved) return { ...none, isLast: true };
+    if (isUp && !begun && !isWhole) {
+      this.#part = { ...part, kind: 'first', isLast: false, moved: '0' };
+      return { ...none, isLast: false };
+    }
     const after = isUp && begun ? Number(before?.moved) : -1;
     const isNext = ({ place, stage }: Position): boolean =>
       isUp ? isWaiting(stage) && Number(place) > after : stage === 'queued';
-    const all = liveIds(this.read(liveRead(client.key)));
     const { ids, isLast, moved } = this.#choose(client, all, isNext);
+    this.#part = { ...part, kind: isWhole ? 'whole' : 'next', isLast, moved };
     const entries = this.#readEntries(client, ids).sort((a, b) => Number(a.place) - Number(b.place));
     const next = entries.filter(({ place, command: { stage } }) => isNext({ place, stage }));
     const running = entries.filter(({ command }) => isLast && isUp && wasDispatched(command));
@@ -123,10 +136,7 @@ export class LinkWords extends ActWords {
     const own = running.filter(({ command }) => command.boundInstanceId === reported.instanceId);
     for (const { command, start } of [...next, ...own])
       this.tick.starts(this.act, client, `s${command.commandId}`, start);
-    const states = all.map((id) => `s${id}`);
-    if (isLast) this.tick.only(this.act, client, states);
-    const isBound = binding?.epoch === reported.epoch;
-    this.#part = { text, before, begun, isLast, highest, moved, isBound };
+    if (isWhole) this.tick.only(this.act, client, fieldsOfStates(all));
     this.entries.push(...next, ...own);
     const upTo = isUp && begun ? Number(before?.upTo) : Infinity;
     const hasArrived = ({ place, command: { stage } }: Entry): boolean => Number(place) > upTo && stage === 'queued';
@@ -140,20 +150,21 @@ export class LinkWords extends ActWords {
    */
   #choose(client: ReadHash, all: readonly string[], isNext: (of: Position) => boolean): Chosen {
     if (all.length <= MOVED_AT_ONCE) return { ids: all, isLast: true, moved: '' };
-    const states = listOf(this.read(['HMGET', client.key, ...all.map((id) => `s${id}`)]));
+    const states = listOf(this.read(['HMGET', client.key, ...fieldsOfStates(all)]));
     const live = all.flatMap((id, i) => {
       const texts = textsOf(String(states[i] ?? ''));
       const [place, stage] = [fieldOf(texts, 'place'), fieldOf(texts, 'stage')];
-      return stage === '' ? [] : [{ id, place, stage, texts }];
+      return stage === '' ? [] : [{ id, place, stage, start: `${texts.slice(0, 2).join('\0')}\0` }];
     });
     const next = live.filter(isNext).sort((a, b) => Number(a.place) - Number(b.place));
     const running = live.filter(({ stage }) => !isWaiting(stage));
-    if (next.length <= MOVED_AT_ONCE) return { ids: [...next, ...running].map(({ id }) => id), isLast: true, moved: '' };
+    const idsOf = (some: typeof live): readonly string[] => some.map(({ id }) => id);
+    if (next.length <= MOVED_AT_ONCE) return { ids: idsOf([...next, ...running]), isLast: true, moved: '' };
     const part = next.slice(0, MOVED_AT_ONCE);
     const last = part.at(-1);
-    // As long as the last command waits, no other gets a place before it.
-    if (last) this.tick.starts(this.act, client, `s${last.id}`, `${last.texts.slice(0, 2).join('\0')}\0`);
-    return { ids: part.map(({ id }) => id), isLast: false, moved: last?.place ?? '' };
+    // As long as the last command of the part waits, no new command gets a place before it.
+    if (last) this.tick.starts(this.act, client, `s${last.id}`, last.start);
+    return { ids: idsOf(part), isLast: false, moved: last?.place ?? '' };
   }
 
   #readEntries(client: ReadHash, ids: readonly string[]): Entry[] {
@@ -167,24 +178,34 @@ export class LinkWords extends ActWords {
     });
   }
 
-  /** Binds the client whose queue the act moves. If more parts follow, the link says how far the queue has moved. */
+  /**
+   * Binds the client whose queue the act moves. Until the last part the link says how far the queue has moved. With the
+   * last part, commands that were admitted for the link since the queue was read are posted to its node.
+   */
   bind(key: ClientKey, binding: Binding | null): void {
     const part = this.#part;
     if (!part) return;
-    const { before, begun, isLast, highest } = part;
+    const { before, kind, isLast, moved, all } = part;
     const client = this.clientHash(key);
     const hash = this.hashOfClient(key);
     if (before && before.nodeId !== binding?.nodeId) this.write(['SREM', this.tick.key('bound', before.nodeId)], [hash]);
     if (!binding) return this.write(['HDEL', client.key], ['b']);
     const { nodeId, instanceId } = binding;
     const epoch = String(binding.epoch);
-    const revision = begun && before ? before.revision : this.#advertised(hash, epoch);
-    const upTo = begun && before ? before.upTo : highest || '0';
-    if (!begun && !isLast) this.tick.equal(this.act, client, 'o', highest);
-    const places = isLast ? { upTo: '', moved: '' } : { upTo, moved: part.moved };
-    const text = linkText({ nodeId, epoch, instanceId, revision, ...places });
-    if (text !== part.text) this.write(['HSET', client.key], ['b', text]);
     if (before?.nodeId !== nodeId) this.write(['SADD', this.tick.key('bound', nodeId)], [hash]);
+    const revision = kind === 'next' && before ? before.revision : this.#advertised(hash, epoch);
+    const link = { nodeId, epoch, instanceId, revision };
+    if (kind === 'first') {
+      // Only Redis knows the last place of the queue.
+      const [start = '', rest = ''] = linkText({ ...link, upTo: '\x01', moved }).split('\x01');
+      this.changes++;
+      return this.tick.link(this.act, client, [start, rest]);
+    }
+    const places = isLast ? { upTo: '', moved: '' } : { upTo: before?.upTo ?? '', moved };
+    const text = linkText({ ...link, ...places });
+    if (text !== part.text) this.write(['HSET', client.key], ['b', text]);
+    const mailbox = kind === 'next' && isLast ? this.mailboxOf(nodeId) : null;
+    if (mailbox !== null) this.tick.late(this.act, client, { mailbox, key, states: fieldsOfStates(all) });
   }
 
   /** Returns the revision of the actions that a client advertises over the link with this epoch; '' if it has none. */
@@ -195,6 +216,10 @@ export class LinkWords extends ActWords {
     this.tick.equal(this.act, connection, 'rev', revision);
     return of === epoch ? revision : '';
   }
+}
+
+function fieldsOfStates(ids: readonly string[]): readonly string[] {
+  return ids.map((id) => `s${id}`);
 }
 
 function isWaiting(stage: string): boolean {

@@ -2,6 +2,7 @@
  * Collects the acts of one tick as words for program/transaction.lua: what is read, what must still hold, guards, and
  * writes that are merged by key. Knows no rule.
  */
+import type { ClientKey } from '../../../core/ids.ts';
 import type { KeyKind } from '../keys.ts';
 import type { StoreFrame } from '../types.ts';
 
@@ -38,6 +39,8 @@ type Scope = Sum & { readonly key: string; readonly scope: string; readonly plac
 type Counted = Sum & { readonly place: number; words: readonly string[] };
 type Share = Sum & { readonly words: readonly string[]; readonly over: readonly [string, string] };
 type Waiting = { readonly slot: string; index: string; readonly words: string[] };
+/** Where commands are posted that were admitted after a client's queue was read. `states`: the fields that were read. */
+type Late = { readonly mailbox: string; readonly key: ClientKey; readonly states: readonly string[] };
 type Stream = Pick<StreamOf, 'userId' | 'uh' | 'suffix'> & {
   readonly words: readonly string[];
   readonly renewal: readonly string[];
@@ -105,6 +108,8 @@ export class Tick {
   readonly #counters = new Map<string, Sum & { readonly words: readonly string[] }>();
   readonly #writes = new Map<string, Write>();
   readonly #last: Write[] = [];
+  readonly #links: string[][] = [];
+  readonly #late: string[][] = [];
   readonly #waiting = new Map<string, Waiting>();
   readonly #streams = new Map<string, Stream>();
 
@@ -253,6 +258,17 @@ export class Tick {
     this.#last.push({ start: words, words: [], index: '' });
   }
 
+  /** Writes the link of a client: the last place of the client's queue stands between the two texts. */
+  link(act: number, { slot, fields }: ReadHash, texts: readonly [start: string, rest: string]): void {
+    fields.add('o');
+    this.#links.push([slot, String.fromCharCode(act), ...texts]);
+  }
+
+  /** Posts the queued commands of a client that were not read, in the order of their places. */
+  late(act: number, { slot }: ReadHash, { mailbox, key: { userId, clientId }, states }: Late): void {
+    this.#late.push([slot, String.fromCharCode(act), mailbox, userId, clientId, String(states.length), ...states]);
+  }
+
   /** Adds a command that waits: its state is written with its place in the queue. */
   wait(act: number, { slot, fields }: ReadHash, words: readonly string[]): void {
     fields.add('o');
@@ -339,6 +355,8 @@ export class Tick {
       ]),
       writes.length,
     );
+    part(this.#links, this.#links.length);
+    part(this.#late, this.#late.length);
     part(
       [...this.#waiting.values()].map(({ slot, index, words }) => [slot, String(index.length), index, ...words]),
       this.#waiting.size,

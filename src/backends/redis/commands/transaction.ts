@@ -469,9 +469,8 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     const [start = '', rest = ''] = entry.state('\x01').split('\x01');
     const words = [`s${commandId}`, start, rest];
     if (nodeId !== null && nodeId !== caller.nodeId) {
-      const epoch = this.epochOf(nodeId);
+      const box = this.mailboxOf(nodeId) ?? '';
       const params = held.params !== null && utf8Length(held.params) <= CARRIED_BYTES ? held.params : '';
-      const box = epoch === '' ? '' : this.tick.key('mailbox', nodeId, epoch);
       return this.tick.wait(this.act, client, [...words, box, held.request, entry.waits ?? '', params, floor]);
     }
     if (nodeId !== null) this.#postName(nodeId, command);

@@ -264,10 +264,10 @@ export function createTransactions(parts: TransactionsParts): Transactions {
   };
 
   /** Reads all that an act needs. Returns its answer if it changes nothing. */
-  const read = async <T>(act: Act<T>, without: string): Promise<Given | Done<T>> => {
+  const read = async <T>(act: Act<T>, of: Pick<Given, 'without' | 'again'>): Promise<Given | Done<T>> => {
     const partition = store.partitionOfUser(act.key.userId);
     const reads = new Map<string, Reply>();
-    const given = { ...act.given, known: null, reads, without };
+    const given = { ...act.given, known: null, reads, ...of };
     for (let wanted = act.first(store.key, partition); ;) {
       const replies = await store.read(wanted);
       wanted.forEach((command, i) => reads.set(readName(command), replies[i] ?? null));
@@ -292,7 +292,8 @@ export function createTransactions(parts: TransactionsParts): Transactions {
     let last: Failure | null = null;
     let known = act.known();
     for (let tries = 0; tries < TRIES; tries++) {
-      const given = known ? { ...act.given, known, reads: NO_READS, without } : await read(act, without);
+      const again = tries > 0;
+      const given = known ? { ...act.given, known, reads: NO_READS, without } : await read(act, { without, again });
       if ('answer' in given) return given;
       const found = await attempt(act, given);
       if (found && 'answer' in found) return found;

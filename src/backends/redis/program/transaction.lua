@@ -144,14 +144,21 @@ for _ = 1, take() do
   local at = v and expected == '' and match(v, '^%d+ (%d+)')
   if not lib and (not v or not find(v, expected, 1, true) or (at and at + a[14] <= now)) then differs(acts, 'closed') end
 end
--- HASHes of clients that may have no other live commands than these: slot, acts, how many, their fields.
-for _ = 1, take() do
-  local slot, acts, n, listed = take(), take(), take() + 0, {}
+-- Returns the fields with states of a client's live commands that are not among the next arguments: how many, fields.
+local function unlisted(slot)
+  local n, listed, found = take() + 0, {}, {}
   for i = p, p + n - 1 do listed[a[i]] = true end
   p = p + n
   for _, field in ipairs(call('HKEYS', keyOf[slot])) do
-    if byte(field) == 115 and not listed[field] then differs(acts, 'differs', field) end
+    if byte(field) == 115 and not listed[field] then found[#found + 1] = field end
   end
+  return found
+end
+-- HASHes of clients that may have no other live commands than these: slot, acts, how many, their fields.
+for _ = 1, take() do
+  local slot, acts = take(), take()
+  local other = unlisted(slot)[1]
+  if other then differs(acts, 'differs', other) end
 end
 -- Leases: node, acts. Deadlines: time, act, '1' if the time must have come.
 local nodes = take()
@@ -267,6 +274,27 @@ for i, g in ipairs(numbers) do
     if after > 0 then call('HSET', keyOf[g.slot], g.field, counts[i])
     elseif g.field == 'n' then call('HDEL', keyOf[g.slot], 'n', 'o')
     else call('HDEL', keyOf[g.slot], g.field) end
+  end
+end
+
+-- Links that come up before a queue moves to them: slot of the client, act, the text before and after the last place.
+for _ = 1, take() do
+  local slot, act, start, rest = take(), take(), take(), take()
+  if not ok or ok[byte(act)] then call('HSET', keyOf[slot], 'b', start .. (seen[slot].o or '0') .. rest) end
+end
+-- Queues that have moved to a link: slot of the client, act, mailbox of the link's node, user, client, how many commands
+-- were read, their fields. Commands that were admitted for the link since then are posted by their names.
+for _ = 1, take() do
+  local slot, act, box, user, client, late = take(), take(), take(), take(), take(), {}
+  for _, field in ipairs(unlisted(slot)) do
+    local place, stage = match(call('HGET', keyOf[slot], field), '^%Z*%z%Z*%z(%Z*)%z%Z*%z(%Z*)%z')
+    if stage == 'queued' then late[#late + 1] = { place = place + 0, id = string.sub(field, 2) } end
+  end
+  table.sort(late, function(x, y) return x.place < y.place end)
+  for _, one in ipairs(late) do
+    if not ok or ok[byte(act)] then
+      call('XADD', box, '*', 'kind', 'command', 'userId', user, 'clientId', client, 'commandId', one.id)
+    end
   end
 end
 
