@@ -137,7 +137,7 @@ export class LinkWords extends ActWords {
     for (const { command, start } of [...next, ...own])
       this.tick.starts(this.act, client, `s${command.commandId}`, start);
     if (isWhole) this.tick.only(this.act, client, fieldsOfStates(all));
-    this.entries.push(...next, ...own);
+    this.entries.push(...next, ...running);
     const upTo = isUp && begun ? Number(before?.upTo) : Infinity;
     const hasArrived = ({ place, command: { stage } }: Entry): boolean => Number(place) > upTo && stage === 'queued';
     const waiting = next.filter((entry) => !hasArrived(entry));
