@@ -103,7 +103,7 @@ acts['commands-loads'] = function(a)
     for _, field in ipairs(fields) do
       if string.byte(field) == 115 then live = live + 1 end
     end
-    local waiting = tonumber(get(name, 'n') or 0)
+    local waiting = tonumber(call('HGET', name, 'n') or 0)
     found[#found + 1] = live - waiting
     found[#found + 1] = waiting
   end

@@ -301,13 +301,10 @@ lib.connections_bytes = 262144
 lib.connections_left = lib.connections_bytes
 
 acts['connections-get'] = function(a)
-  local over = fact('nodes over', '', function() return call('ZRANGEBYSCORE', key('nodes'), '-inf', text(now), 'WITHSCORES') end)
-  local reply = { text(now), over }
+  local reply = { text(now), call('ZRANGEBYSCORE', key('nodes'), '-inf', text(now), 'WITHSCORES') }
   for i = 1, #a, 3 do
     local name = key('conn', a[i])
-    local row = fact('connection', name, function()
-      return call('HMGET', name, 'epoch', 'rev', 'nodeId', 'lastSeenAt', 'disconnectedAt', 'disconnectCause', 'closeCode')
-    end)
+    local row = call('HMGET', name, 'epoch', 'rev', 'nodeId', 'lastSeenAt', 'disconnectedAt', 'disconnectCause', 'closeCode')
     if not row[1] then reply[#reply + 1] = false
     elseif row[1] == a[i + 1] and row[2] == a[i + 2] then reply[#reply + 1] = { 'same', row[3], row[4], row[5], row[6], row[7] }
     elseif lib.connections_left <= 0 then reply[#reply + 1] = { 'later' }

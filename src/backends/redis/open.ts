@@ -259,7 +259,7 @@ export function createRedisRooms(parts: RedisParts): Partial<Backend> {
     contexts: createRedisContexts(parts),
     commands: createRedisCommands({ ...parts, held, waits, transactions }),
     inspector: createRedisInspector(parts, connections.get),
-    history: createRedisHistory(parts),
+    history: createRedisHistory({ ...parts, held, waits, transactions }),
     dedup: createRedisDedup(parts),
     sites: createRedisSites(parts),
     audit: createRedisAudit(parts),

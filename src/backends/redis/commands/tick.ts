@@ -46,8 +46,13 @@ type Stream = Pick<StreamOf, 'userId' | 'uh' | 'suffix'> & {
   readonly renewal: readonly string[];
   readonly rows: string[];
   readonly ids: string[];
+  /** The mark of each row, '' for none. */
+  readonly marks: string[];
   acts: string;
 };
+
+/** A row of history. `commandId`: '' if it is of no command; `mark`: the words of its mark, '' if it has none. */
+export type RowOf = { readonly text: string; readonly commandId: string; readonly mark: string };
 
 /** An amount of a share that an act takes or gives back. */
 export type ShareOf = {
@@ -99,6 +104,7 @@ export class Tick {
   readonly #starts: string[][] = [];
   readonly #holds = new Map<string, string[]>();
   readonly #only: string[][] = [];
+  readonly #texts = new Map<string, string[]>();
   readonly #leases = new Map<string, string>();
   readonly #deadlines: string[][] = [];
   readonly #unknown: string[][] = [];
@@ -154,6 +160,11 @@ export class Tick {
   /** The HASH of a client must have no other live command than those with these fields. */
   only(act: number, { slot }: ReadHash, states: readonly string[]): void {
     this.#only.push([slot, String.fromCharCode(act), String(states.length), ...states]);
+  }
+
+  /** A STRING must be equal to a text; '': absent. */
+  text(act: number, key: string, expected: string): void {
+    this.#texts.set(`${act} ${key}`, [key, expected, String.fromCharCode(act)]);
   }
 
   /** The lease of a node must not be over. */
@@ -278,20 +289,23 @@ export class Tick {
     for (const word of words) held.words.push(word);
   }
 
-  row(act: number, of: StreamOf, row: { readonly text: string; readonly commandId: string }): void {
+  /** Appends a row to a stream. */
+  row(act: number, of: StreamOf, row: RowOf): void {
     const { key, heads, places, suffix, sth, renewal, userId, uh } = of;
     heads.fields.add(sth).add('t');
-    places.fields.add(row.commandId);
+    if (row.commandId !== '') places.fields.add(row.commandId);
     const held = this.#streams.get(sth) ?? {
       ...{ userId, uh, suffix, words: [key, heads.slot, sth, suffix, places.slot] },
       renewal,
       rows: [],
       ids: [],
+      marks: [],
       acts: '',
     };
     this.#streams.set(sth, held);
     held.rows.push(row.text);
     held.ids.push(row.commandId);
+    held.marks.push(row.mark);
     held.acts += String.fromCharCode(act);
   }
 
@@ -321,6 +335,7 @@ export class Tick {
     part(this.#starts, this.#starts.length);
     part(this.#holds.values(), this.#holds.size);
     part(this.#only, this.#only.length);
+    part(this.#texts.values(), this.#texts.size);
     out.push(this.key('nodes'));
     part(this.#leases, this.#leases.size);
     part(this.#deadlines, this.#deadlines.length);
@@ -362,12 +377,13 @@ export class Tick {
       this.#waiting.size,
     );
     part(
-      [...this.#streams.values()].map(({ words, renewal, rows, ids, acts }) => [
-        ...[...words, String(rows.length), acts, String(renewal.length)],
-        ...renewal,
-        ...rows,
-        ...ids,
-      ]),
+      [...this.#streams.values()].map(({ words, renewal, rows, ids, marks, acts }) => {
+        const isMarked = marks.some((mark) => mark !== '');
+        return [
+          ...[...words, String(rows.length), acts, String(renewal.length), isMarked ? '1' : ''],
+          ...[...renewal, ...rows, ...ids, ...(isMarked ? marks : [])],
+        ];
+      }),
       this.#streams.size,
     );
     return out;

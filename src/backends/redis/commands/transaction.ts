@@ -14,14 +14,12 @@ import { DEDUP_TTL_MS, SIGHTINGS_PER_COMMAND, WAITERS_PER_COMMAND } from '../../
 import { paramsAreSmall, shareRefusal, type ShareRefusal } from '../../../core/shares/shares.ts';
 import { listOf, textOr, type ReadCommand } from '../types.ts';
 import { parseWaits, waitsText, waitText, type NodeWaits } from '../waiters-local.ts';
-import { GRACE_MS, LIFE_MS, NO_LIMIT, Unread } from './act-words.ts';
+import { GRACE_MS, LIFE_MS, MARK_GRACE_MS, NO_LIMIT, Unread } from './act-words.ts';
 import { Entry } from './entry.ts';
 import { LinkWords, parseLink } from './link-words.ts';
 import type { ReadHash } from './tick.ts';
 
 const NUL = '\0';
-/** How much longer a key is kept than the mark of a message that it has: as in dedup.lua. */
-const MARK_GRACE_MS = 10_000;
 /** The most bytes of params that a mailbox row carries. Larger params are read when their command is dispatched. */
 const CARRIED_BYTES = 4_096;
 /** The most bytes of a result that a mailbox row carries. For a larger one it says where the result is stored. */
@@ -359,7 +357,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     if (known && Number(known[1]) > this.now) return this.countSeen('duplicates');
     this.countSeen('unique');
     const value = `${this.now + DEDUP_TTL_MS} - - -`;
-    this.write(['SET', mark, value, 'PX', String(DEDUP_TTL_MS + MARK_GRACE_MS)], []);
+    this.write(['SET', mark], [value, 'PX', String(DEDUP_TTL_MS + MARK_GRACE_MS)]);
   }
 
   reply(entry: Entry): void {

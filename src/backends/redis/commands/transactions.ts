@@ -4,6 +4,7 @@
  * again.
  */
 import { CommandRules } from '../../../core/commands/rules.ts';
+import { LINK_STREAM } from '../../../core/history/message.ts';
 import type { CommandKey } from '../../../core/ids.ts';
 import type { Clock } from '../../../core/ports.ts';
 import type { ShareBounds } from '../../../core/shares/shares.ts';
@@ -37,6 +38,8 @@ export type TransactionsParts = {
   readonly retentionMs: number;
   readonly streamMessages: number;
   readonly streamsPerUser: number;
+  /** The most rows of one user's link history. */
+  readonly linkMessages: number;
   readonly bounds: ShareBounds | undefined;
   /** Whether Redis decides each act on its own. */
   readonly careful: boolean;
@@ -72,13 +75,15 @@ export type Failure = { readonly reason: string; readonly value: Reply };
 
 /**
  * The answer of an act. `entries`: its commands, as the act left them; `at`: the time of the act; `place`: that of a
- * new command in the queue, '' if it has none.
+ * new command in the queue, or of a message that was appended once, '' if there is none; `trimmed`: resolves once the
+ * rows beyond the limits of history are removed, null if there are none.
  */
 export type Done<T> = {
   readonly answer: T;
   readonly entries: readonly Entry[];
   readonly at: number;
   readonly place: string;
+  readonly trimmed: Promise<unknown> | null;
 };
 
 export interface Transactions {
@@ -92,6 +97,7 @@ type Outcome = {
   readonly at: number;
   readonly place: string;
   readonly count: number | null;
+  readonly trimmed: Promise<unknown> | null;
 };
 type Asked = {
   readonly client: string;
@@ -148,18 +154,20 @@ export function createTransactions(parts: TransactionsParts): Transactions {
     return { hash: store.hash, sha256, windowMs, retentionMs, bounds, remembered, caller };
   };
   /** Removes what an append leaves beyond the limits of its stream, or of the bytes of all users. Can be repeated. */
-  const trim = (partition: number, tick: Tick, notes: readonly string[]): void => {
-    const { streamMessages } = parts;
+  const trim = (partition: number, tick: Tick, notes: readonly string[]): Promise<unknown> | null => {
     const streams = new Set([...notes, ...tick.renewed]);
+    const acts: Promise<unknown>[] = [];
     for (const sth of streams) {
       const stream = tick.streamOf(sth);
       if (!stream) continue;
       const row = ['userId', stream.userId, 'suffix', stream.suffix, 'uh', stream.uh, 'sth', sth];
+      const streamMessages = stream.suffix === LINK_STREAM ? parts.linkMessages : parts.streamMessages;
       const limits = ['streamMessages', streamMessages, 'retentionMs', retentionMs];
       const aged = ['aged', tick.renewed.includes(sth) ? '1' : ''];
-      void store.act(partition, 'history-trim', [...row, ...limits, ...aged]).catch(() => {});
+      acts.push(store.act(partition, 'history-trim', [...row, ...limits, ...aged]));
     }
-    if (notes.includes('')) void store.act(partition, 'history-evict', [...(bounds['h'] ?? [])]).catch(() => {});
+    if (notes.includes('')) acts.push(store.act(partition, 'history-evict', [...(bounds['h'] ?? [])]));
+    return acts.length === 0 ? null : Promise.allSettled(acts);
   };
 
   /** Makes the words of a call. Acts that need what was not read are taken out of it. */
@@ -210,7 +218,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
         return asked.forEach(({ failed }) => failed(new Error('The clocks of the relay and of Redis differ.')));
       }
       if (failures.length > 0) unlearn(tick);
-      trim(partition, tick, listOf(notes).map(String));
+      const trimmed = trim(partition, tick, listOf(notes).map(String));
       const why = new Map(failures.map((row) => failureIn(listOf(row))));
       const places = pairsIn(listOf(placed));
       const closed: Asked[] = [];
@@ -219,7 +227,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
         if (failure?.reason === 'closed' && way !== 'opening') closed.push(one);
         else
           one.done({
-            ...{ failure, at: tick.now, place: places.get(tx.act) ?? '' },
+            ...{ failure, at: tick.now, place: places.get(tx.act) ?? '', trimmed },
             count: tx.counted === null ? null : Number(listOf(counts)[tx.counted]),
           });
       }
@@ -279,7 +287,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
         const answer = act.run(new CommandRules(tx), tx);
         tx.close();
         if (tx.changes > 0) return { ...given, size: tx.entries.length };
-        return { answer, entries: tx.entries, at: tick.now, place: '' };
+        return { answer, entries: tx.entries, at: tick.now, place: '', trimmed: null };
       } catch (error) {
         if (!(error instanceof Unread)) throw error;
         wanted = error.commands;
@@ -299,7 +307,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
       if (found && 'answer' in found) return found;
       last = found;
       const refused = found && act.refused?.(found);
-      if (refused) return { answer: refused, entries: [], at: 0, place: '' };
+      if (refused) return { answer: refused, entries: [], at: 0, place: '', trimmed: null };
       if (found?.value === 'r' || found?.value === 'm') without += found.value;
       else {
         const waiting = found?.reason === 'differs' ? Number(found.value) : NaN;

@@ -8,7 +8,7 @@
 -- number first. If a stream is not open, the same call is repeated with the libraries of history (`lib`), which open
 -- it.
 -- Returns {'OK' or 'WATCHED', streams to trim ('': history has more bytes than all may have), act and place of each
--- command that waits, the numbers after the writes, then for each act that did not pass {act, reason, value}};
+-- command that waits and of each row with a mark, the numbers after the writes, then for each act that did not pass {act, reason, value}};
 -- {'FENCED'} and {'LOST'} as driver.lua; {'CLOCK', time} if the relay's time is too far from that of Redis.
 -- An `index` says which acts a word belongs to: pairs of bytes, the number of an act and how many words it has there
 -- plus one (for numbers: what it adds plus 64). A part of all acts has the index ''.
@@ -159,6 +159,12 @@ for _ = 1, take() do
   local slot, acts = take(), take()
   local other = unlisted(slot)[1]
   if other then differs(acts, 'differs', other) end
+end
+-- STRINGs that must be these texts, '' for none: key, text, acts.
+for _ = 1, take() do
+  local name, expected, acts = take(), take(), take()
+  local v = call('GET', name)
+  if (v or '') ~= expected then differs(acts, 'differs', v) end
 end
 -- Leases: node, acts. Deadlines: time, act, '1' if the time must have come.
 local nodes = take()
@@ -344,21 +350,25 @@ local function morePlaces(heads, id, place)
   local name = tag .. 'cmdmore:' .. string.sub(heads, #tag + 13) .. ':' .. redis.sha1hex(id)
   call('ZADD', name, 0, place)
   call('PEXPIRE', name, a[14] + 3600000)
+  local count = call('ZCARD', name)
+  if count > 100 then call('ZREMRANGEBYLEX', name, '-', '(' .. fmt('%016.0f', math.max(0, now - a[14] + 1))) end
+  if count > 100000 then call('ZREMRANGEBYRANK', name, 0, count - 100001) end
 end
 
--- Streams: key, slot of the user's heads, field, suffix, slot of the places of rows, rows, acts, words of the renewal
--- and these words (see Tick.rows), then the rows and their commands.
+-- Streams: key, slot of the user's heads, field, suffix, slot of the places of rows, rows, acts, words of the renewal,
+-- '1' if rows have marks, the words of the renewal (see act-words.ts), then the rows, their commands, and their marks,
+-- each '' or key, start of the value and expiry (ms). The value of a mark ends with the place of its row.
 local notes, heads, turns, places, expiries = {}, {}, {}, {}, {}
 for _ = 1, take() do
   local stream, hs, field, suffix, cs, rows, acts, renewal = take(), take(), take(), take(), take(), take() + 0, take(), take() + 0
-  local from = p
-  local texts, ids = p + renewal, p + renewal + rows
-  p = ids + rows
+  local marked, from = take() == '1', p
+  local texts, ids, marks = p + renewal - 1, p + renewal + rows - 1, p + renewal + 2 * rows - 1
+  p = marks + 1 + (marked and rows or 0)
   local block, kept = {}, {}
   for i = 1, rows do
     if not ok or ok[byte(acts, i)] then
-      block[#block + 1] = a[texts + i - 1]
-      kept[#kept + 1] = a[ids + i - 1]
+      block[#block + 1] = a[texts + i]
+      kept[#kept + 1] = i
     end
   end
   if #block > 0 and lib then
@@ -380,14 +390,22 @@ for _ = 1, take() do
     local list = places[cs] or { 'HSET', keyOf[cs] }
     places[cs] = list
     local cmd = seen[cs]
-    for i, id in ipairs(kept) do
+    for i, row in ipairs(kept) do
+      local id = a[ids + row]
       local known = cmd[id] or ''
       if #known > 1000 and select(2, string.gsub(known, '%z', '')) >= 48 then
         morePlaces(keyOf[hs], id, fmt('%016.0f', at) .. '\0' .. suffix .. '\0' .. fmt('%016.0f', seq + i))
-      else
+      elseif id ~= '' then
         cmd[id] = known .. atText .. '\0' .. suffix .. '\0' .. fmt('%.0f', seq + i) .. '\0'
         list[#list + 1] = id
         list[#list + 1] = cmd[id]
+      end
+      local name, value, ms = match(marked and a[marks + row] or '', '^(%Z*)%z(%Z*)%z(%d+)$')
+      if name then
+        local place = atText .. '-' .. fmt('%.0f', seq + i)
+        call('SET', name, value .. place, 'PX', ms)
+        placed[#placed + 1] = byte(acts, row)
+        placed[#placed + 1] = place
       end
     end
     turn = (turns[hs] or (seen[hs].t or 0) + 0) + count
@@ -397,7 +415,7 @@ for _ = 1, take() do
       call('PEXPIRE', a[from], a[from + 1])
       call('PEXPIRE', a[from + 2], a[from + 3])
       call('ZADD', a[from + 4], a[from + 5], a[from + 6])
-      call('ZADD', a[from + 7], turn, a[from + 8])
+      if renewal > 7 then call('ZADD', a[from + 7], turn, a[from + 8]) end
     end
     local head = heads[hs] or { 'HSET', keyOf[hs] }
     heads[hs] = head
