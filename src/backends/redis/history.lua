@@ -171,15 +171,17 @@ end
 -- Opens what a transaction needs of history before it appends rows (see program/transaction.lua).
 -- needs: lib-history, lib-history-spans
 
--- Opens a stream, and the span for the places of its rows, unless they are open. `member`: the stream's name in
--- `streamgone`; `limits`: retentionMs, streamMessages, streamsPerUser; `at`: the time of the call. Returns after how
--- many milliseconds the places expire.
-lib.history_prepare = function(member, limits, at)
+-- Opens a stream, and the span for the places of its rows if it gets rows of commands, unless they are open. `member`:
+-- the stream's name in `streamgone`; `limits`: retentionMs, streamMessages, streamsPerUser; `at`: the time of the call.
+-- Returns the key of the places, and after how many milliseconds it expires; nil if there are no rows of commands.
+lib.history_prepare = function(member, limits, at, ofCommands)
   now = at
   limits.userId, limits.suffix, limits.uh, limits.sth = string.match(member, '^(.*)%z(.*)%z(.*)%z(.*)$')
   lib.history_note(limits, lib.history_info(limits))
+  if not ofCommands then return nil end
   local start = lib.history_open_span(limits, at)
-  return text(start + lib.history_span_length(limits.retentionMs) + limits.retentionMs + lib.history_grace - at)
+  local ms = start + lib.history_span_length(limits.retentionMs) + limits.retentionMs + lib.history_grace - at
+  return lib.history_span_key(limits.uh, start), text(ms)
 end
 
 -- library: lib-history-reads

@@ -206,14 +206,14 @@ export class ActWords {
     this.tick.share(this.act, { letter: 'h', uh, span: '', bound: bounds['h'] ?? null, over }, utf8Length(text));
   }
 
-  /** Returns a stream, which must be open, with an open span for the places of its rows. */
-  private streamOf({ userId, suffix }: Pick<NewMessage, 'userId' | 'suffix'>, uh: string): StreamOf {
+  /** Returns the stream of a message, which must be open, and so must the span for the place of a command's row. */
+  private streamOf({ userId, suffix, commandId }: NewMessage, uh: string): StreamOf {
     const { hash, retentionMs, remembered } = this.parts;
     const sth = hash(userId, suffix);
     const heads = this.tick.hash(this.tick.key('streamheads', uh));
     const length = Math.max(1, Math.min(HOUR_MS * 12, Math.floor(retentionMs / 8)));
     const start = this.now - (this.now % length);
-    this.tick.holds(this.act, heads, 's', `${start}:${start + length + retentionMs}`);
+    if (commandId !== null) this.tick.holds(this.act, heads, 's', `${start}:${start + length + retentionMs}`);
     this.tick.holds(this.act, heads, sth, '');
     const key = this.tick.key('stream', sth);
     const places = this.tick.hash(this.tick.key('cmdrows', uh, String(start)));

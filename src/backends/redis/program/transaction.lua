@@ -358,21 +358,30 @@ end
 -- Streams: key, slot of the user's heads, field, suffix, slot of the places of rows, rows, acts, words of the renewal,
 -- '1' if rows have marks, the words of the renewal (see act-words.ts), then the rows, their commands, and their marks,
 -- each '' or key, start of the value and expiry (ms). The value of a mark ends with the place of its row.
-local notes, heads, turns, places, expiries = {}, {}, {}, {}, {}
+local notes, heads, turns, places, expiries, elsewhere = {}, {}, {}, {}, {}, {}
 for _ = 1, take() do
   local stream, hs, field, suffix, cs, rows, acts, renewal = take(), take(), take(), take(), take(), take() + 0, take(), take() + 0
   local marked, from = take() == '1', p
   local texts, ids, marks = p + renewal - 1, p + renewal + rows - 1, p + renewal + 2 * rows - 1
   p = marks + 1 + (marked and rows or 0)
-  local block, kept = {}, {}
+  local block, kept, ofCommands = {}, {}, false
   for i = 1, rows do
     if not ok or ok[byte(acts, i)] then
       block[#block + 1] = a[texts + i]
       kept[#kept + 1] = i
+      ofCommands = ofCommands or a[ids + i] ~= ''
     end
   end
   if #block > 0 and lib then
-    expiries[cs] = lib.history_prepare(a[from + 6], { retentionMs = a[14] + 0, streamMessages = a[10] + 0, streamsPerUser = a[15] + 0 }, now)
+    local limits = { retentionMs = a[14] + 0, streamMessages = a[10] + 0, streamsPerUser = a[15] + 0 }
+    local span, ms = lib.history_prepare(a[from + 6], limits, now, ofCommands)
+    -- The span may have begun at another time than the relay expects, after the retention was changed.
+    if span and span ~= keyOf[cs] then keyOf[cs], seen[cs], elsewhere[cs] = span, {}, true end
+    for _, i in ipairs(elsewhere[cs] and kept or {}) do
+      local id = a[ids + i]
+      if seen[cs][id] == nil then seen[cs][id] = call('HGET', span, id) end
+    end
+    if span then expiries[cs] = ms end
     local read = call('HMGET', keyOf[hs], field, 't')
     seen[hs][field], seen[hs].t, turns[hs] = read[1], read[2], nil
     for _, g in ipairs(shares) do
