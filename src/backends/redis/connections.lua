@@ -184,7 +184,7 @@ lib.links_keep = function(conn, kind, details)
   details.clientType, details.nodeId, details.epoch = conn.clientType, conn.nodeId, tonumber(conn.epoch)
   lib.history_retain({
     id = kind .. ':' .. conn.epoch, kind = kind, userId = conn.userId, suffix = lib.history_links, uh = uh, sth = sth,
-    clientId = conn.clientId, instanceId = conn.instanceId, bytes = '0', payload = cjson.encode(details),
+    clientId = conn.clientId, instanceId = conn.instanceId, payload = cjson.encode(details),
     streamMessages = tonumber(most), retentionMs = tonumber(retentionMs),
   })
 end

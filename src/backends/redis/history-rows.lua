@@ -2,10 +2,10 @@
 
 -- library: lib-history-blocks
 -- The rows of a stream are in blocks: one entry of the STREAM has the rows of one call, which have the same time (at
--- most 64 rows or 32 KiB; one row may be larger). The id of an entry is `<at>-<seq of its first row>`. It has one field: its name is the number of rows, and its
--- value the rows one after the other. Each row is its fields in this order, each followed by a NUL: id, kind, clientId,
--- instanceId, commandId, traceId, parentSpanId, bytes of the payload, error (JSON), spill (JSON), payload.
--- history-rows.ts reads the same format.
+-- most 64 rows or 32 KiB; one row may be larger). The id of an entry is `<at>-<seq of its first row>`. It has one field:
+-- its name is the number of rows, and its value the rows one after the other. Each row is its fields in this order, each
+-- followed by a NUL: id, kind, clientId, instanceId, commandId, traceId, parentSpanId, bytes of the payload, error
+-- (JSON), spill (JSON), payload. history-rows.ts reads and writes the same format.
 -- needs: lib-history, lib-history-bytes, lib-history-commands
 
 -- How many ids of blocks one read ahead gets, and how many such reads one call makes at most.
@@ -15,12 +15,11 @@ lib.history_ahead_most = 32
 -- A pattern that matches each row of a block, and captures the command's id.
 lib.history_command_of_row = string.rep('%Z*%z', 4) .. '(%Z*)%z' .. string.rep('%Z*%z', 6)
 
+-- Returns a row of a link history as text.
 lib.history_text = function(row)
-  local nul = '\0'
-  return row.id .. nul .. row.kind .. nul .. (row.clientId or '') .. nul .. (row.instanceId or '') .. nul ..
-    (row.commandId or '') .. nul .. (row.traceId or '') .. nul .. (row.parentSpanId or '') .. nul ..
-    (row.bytes or text(#(row.payload or ''))) .. nul .. (row.error or '') .. nul .. (row.spill or '') .. nul ..
-    (row.payload or '') .. nul
+  local nul, details = '\0', row.payload
+  return row.id .. nul .. row.kind .. nul .. row.clientId .. nul .. row.instanceId .. string.rep(nul, 4) .. '0' ..
+    string.rep(nul, 3) .. details .. nul
 end
 
 -- Returns for each row of an entry, the oldest first, whether it has a payload or a reference to one. A row of a link
@@ -213,8 +212,6 @@ end
 -- the row is removed because of its age: then the span is removed soon.
 -- needs: lib-history, lib-history-blocks, lib-history-spans
 
--- The most places that the HASH has of a command and span.
-lib.history_few = 16
 -- The most places that the ZSET of a command has.
 lib.history_command_rows = 100000
 -- The most rows of which one call removes the places, give or take the rows of one read. Each takes 10 to 20 us, and
@@ -288,7 +285,6 @@ end
 -- a whole when the rows of the span are too old. A span is named by its start. Field `s` of a user's `streamheads`
 -- lists the user's spans as `<start>:<time of removal>`, oldest first and separated by blanks. The ZSET `rowspans` has
 -- the spans of all users, by their time of removal.
--- needs: lib-history
 
 -- The length of a span is an eighth of the retention, and at most 12 hours.
 lib.history_spans_kept = 8

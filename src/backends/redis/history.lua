@@ -8,7 +8,7 @@
 -- its streams: `<hash>` the head (last seq, its time, and more: see history_head) and `c<hash>` its oldest
 -- blocks. It also has `t`: the number of the user's last write, `f`: the highest seq of a stream that was forgotten,
 -- `s`: the spans of `cmdrows` (lib-history-spans).
--- needs: lib-history-blocks, lib-history-bytes, lib-history-commands, lib-history-spans
+-- needs: lib-history-blocks, lib-history-bytes, lib-history-spans
 
 -- The most streams of a user, for rows that do not give `streamsPerUser`.
 lib.history_streams_per_user = 10000
@@ -24,7 +24,7 @@ lib.history_lag = function(retentionMs)
 end
 
 -- Appends a row of a link history. All other rows are appended by transactions. `row`: id, userId, suffix, uh, sth,
--- kind, clientId, instanceId, bytes, payload, streamMessages and retentionMs (numbers).
+-- kind, clientId, instanceId, payload, streamMessages and retentionMs (numbers).
 lib.history_retain = function(row)
   local info = lib.history_info(row)
   info.at, info.seq = math.max(now, info.at), info.seq + 1
