@@ -115,6 +115,8 @@ export class ActWords {
   readonly act: number;
   /** How many changes the act makes. */
   changes = 0;
+  /** The hashes of the user and of the stream to which the act appends rows; null if it appends none. */
+  appendsTo: { readonly uh: string; readonly sth: string } | null = null;
   protected readonly tick: Tick;
   protected readonly parts: TransactionParts;
   protected readonly given: Given;
@@ -210,6 +212,7 @@ export class ActWords {
   private streamOf({ userId, suffix, commandId }: NewMessage, uh: string): StreamOf {
     const { hash, retentionMs, remembered } = this.parts;
     const sth = hash(userId, suffix);
+    this.appendsTo = { uh, sth };
     const heads = this.tick.hash(this.tick.key('streamheads', uh));
     const length = Math.max(1, Math.min(HOUR_MS * 12, Math.floor(retentionMs / 8)));
     const start = this.now - (this.now % length);

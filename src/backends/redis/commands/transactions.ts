@@ -221,17 +221,19 @@ export function createTransactions(parts: TransactionsParts): Transactions {
       const trimmed = trim(partition, tick, listOf(notes).map(String));
       const why = new Map(failures.map((row) => failureIn(listOf(row))));
       const places = pairsIn(listOf(placed));
-      const closed: Asked[] = [];
-      for (const { one, tx } of acts) {
+      const closed: typeof acts = [];
+      for (const act of acts) {
+        const { one, tx } = act;
         const failure = why.get(tx.act) ?? null;
-        if (failure?.reason === 'closed' && way !== 'opening') closed.push(one);
+        if (failure?.reason === 'closed' && way !== 'opening') closed.push(act);
         else
           one.done({
             ...{ failure, at: tick.now, place: places.get(tx.act) ?? '', trimmed },
             count: tx.counted === null ? null : Number(listOf(counts)[tx.counted]),
           });
       }
-      return send(partition, closed, way === 'full' ? 'fullOpening' : 'opening');
+      for (const part of openings(closed)) void send(partition, part, way === 'full' ? 'fullOpening' : 'opening');
+      return;
     }
   };
   const flush = (): void => {
@@ -345,6 +347,28 @@ function pairsIn(flat: readonly Reply[]): ReadonlyMap<number, string> {
   const found = new Map<number, string>();
   for (let i = 0; i + 1 < flat.length; i += 2) found.set(Number(flat[i]), String(flat[i + 1]));
   return found;
+}
+
+/**
+ * Divides acts whose streams are not open into calls, in each of which a user has one stream: a stream that is opened
+ * may take the place of another one of its user.
+ */
+function* openings(
+  acts: readonly { readonly one: Asked; readonly tx: RedisTransaction }[],
+): Generator<readonly Asked[]> {
+  let part: Asked[] = [];
+  const streams = new Map<string, string>();
+  for (const { one, tx } of acts) {
+    const { uh = '', sth = '' } = tx.appendsTo ?? {};
+    if ((streams.get(uh) ?? sth) !== sth) {
+      yield part;
+      part = [];
+      streams.clear();
+    }
+    part.push(one);
+    streams.set(uh, sth);
+  }
+  if (part.length > 0) yield part;
 }
 
 /**

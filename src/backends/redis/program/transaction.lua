@@ -6,7 +6,7 @@
 -- most rows of a stream, 11 rows beyond them that stay for a while, 12 '1' to decide act by act in any case, 13 how
 -- many HASHes are read, 14 how long history is kept (ms), 15 most streams of a user, then the parts, each with its
 -- number first. If a stream is not open, the same call is repeated with the libraries of history (`lib`), which open
--- it.
+-- it. Such a call has one stream of each user.
 -- Returns {'OK' or 'WATCHED', streams to trim ('': history has more bytes than all may have), act and place of each
 -- command that waits and of each row with a mark, the numbers after the writes, then for each act that did not pass {act, reason, value}};
 -- {'FENCED'} and {'LOST'} as driver.lua; {'CLOCK', time} if the relay's time is too far from that of Redis.
@@ -358,7 +358,7 @@ end
 -- Streams: key, slot of the user's heads, field, suffix, slot of the places of rows, rows, acts, words of the renewal,
 -- '1' if rows have marks, the words of the renewal (see act-words.ts), then the rows, their commands, and their marks,
 -- each '' or key, start of the value and expiry (ms). The value of a mark ends with the place of its row.
-local notes, heads, turns, places, expiries, elsewhere = {}, {}, {}, {}, {}, {}
+local notes, heads, turns, places, expiries = {}, {}, {}, {}, {}
 for _ = 1, take() do
   local stream, hs, field, suffix, cs, rows, acts, renewal = take(), take(), take(), take(), take(), take() + 0, take(), take() + 0
   local marked, from = take() == '1', p
@@ -375,15 +375,13 @@ for _ = 1, take() do
   if #block > 0 and lib then
     local limits = { retentionMs = a[14] + 0, streamMessages = a[10] + 0, streamsPerUser = a[15] + 0 }
     local span, ms = lib.history_prepare(a[from + 6], limits, now, ofCommands)
-    -- The span may have begun at another time than the relay expects, after the retention was changed.
-    if span and span ~= keyOf[cs] then keyOf[cs], seen[cs], elsewhere[cs] = span, {}, true end
-    for _, i in ipairs(elsewhere[cs] and kept or {}) do
-      local id = a[ids + i]
-      if seen[cs][id] == nil then seen[cs][id] = call('HGET', span, id) end
+    if span then
+      -- After the retention was changed, the span may have begun at another time than the relay expects. And places of
+      -- a stream that made room are gone.
+      keyOf[cs], seen[cs], expiries[cs] = span, {}, ms
+      for _, i in ipairs(kept) do seen[cs][a[ids + i]] = call('HGET', span, a[ids + i]) end
     end
-    if span then expiries[cs] = ms end
-    local read = call('HMGET', keyOf[hs], field, 't')
-    seen[hs][field], seen[hs].t, turns[hs] = read[1], read[2], nil
+    seen[hs][field] = call('HGET', keyOf[hs], field)
     for _, g in ipairs(shares) do
       if g.letter == 'h' then
         m[g.letter], m[g.ownField] = call('HGET', keyOf.m, g.letter), call('HGET', keyOf.m, g.ownField)
