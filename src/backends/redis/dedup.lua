@@ -1,5 +1,5 @@
--- Deduplication: how many messages were received, and how many of them before. Each message that was received has a mark
--- (see commands/act-words.ts), and received messages are counted in buckets of 10 s.
+-- Deduplication: how many messages were received, and how many of them before. Each message that was received has a
+-- mark (see commands/act-words.ts), and received messages are counted in buckets of 10 s.
 
 -- act: stats
 -- Adds up the counters of the last buckets, including the current one. a: 1 how many buckets. Returns {seen, unique,

@@ -173,8 +173,8 @@ export class ActWords {
 
   /**
    * Appends a message, unless a mark shows that another call has appended it. A mark is
-   * `<until> <token> <last> <place>`: when it ends, the call that set it, the call that saw it last, and the place of the
-   * message in history. `place`: where an earlier attempt of this call has appended the message.
+   * `<until> <token> <last> <place>`: when it ends, the call that set it, the call that saw it last, and the place of
+   * the message in history.
    */
   appendOnce(message: NewMessage, { hash, token, isCounted }: MarkOfRow): Appended {
     const key = this.tick.key('mark', hash);

@@ -188,11 +188,12 @@ export class LinkWords extends ActWords {
     const { before, kind, isLast, moved, all } = part;
     const client = this.clientHash(key);
     const hash = this.hashOfClient(key);
-    if (before && before.nodeId !== binding?.nodeId) this.write(['SREM', this.tick.key('bound', before.nodeId)], [hash]);
+    const bound = (nodeId: string): string => this.tick.key('bound', nodeId);
+    if (before && before.nodeId !== binding?.nodeId) this.write(['SREM', bound(before.nodeId)], [hash]);
     if (!binding) return this.write(['HDEL', client.key], ['b']);
     const { nodeId, instanceId } = binding;
     const epoch = String(binding.epoch);
-    if (before?.nodeId !== nodeId) this.write(['SADD', this.tick.key('bound', nodeId)], [hash]);
+    if (before?.nodeId !== nodeId) this.write(['SADD', bound(nodeId)], [hash]);
     const revision = kind === 'next' && before ? before.revision : this.#advertised(hash, epoch);
     const link = { nodeId, epoch, instanceId, revision };
     if (kind === 'first') {
@@ -211,7 +212,8 @@ export class LinkWords extends ActWords {
   /** Returns the revision of the actions that a client advertises over the link with this epoch; '' if it has none. */
   #advertised(hashOfClient: string, epoch: string): string {
     const connection = this.tick.hash(this.tick.key('conn', hashOfClient));
-    const [of = '', revision = ''] = listOf(this.read(advertisedRead(connection.key))).map((value) => textOr(value) ?? '');
+    const read = listOf(this.read(advertisedRead(connection.key)));
+    const [of = '', revision = ''] = read.map((value) => textOr(value) ?? '');
     this.tick.equal(this.act, connection, 'epoch', of);
     this.tick.equal(this.act, connection, 'rev', revision);
     return of === epoch ? revision : '';

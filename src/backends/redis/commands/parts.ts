@@ -21,8 +21,8 @@ export type CommandParts = {
 /** Completes the dependencies of the stores of commands and waiters. All stores of a process share these parts. */
 export function commandParts(parts: RedisParts): CommandParts {
   const { store, retentionMs, idempotencyWindowMs: windowMs = TERMINAL_MS, bounds, careful = false } = parts;
-  const { held = createHeldCommands(), waits = createLocalWaits(), streamsPerUser = STREAMS_PER_USER } = parts;
-  const { linkMessages = LINK_MESSAGES } = parts;
+  const { held = createHeldCommands(), waits = createLocalWaits() } = parts;
+  const { streamsPerUser = STREAMS_PER_USER, linkMessages = LINK_MESSAGES } = parts;
   const settings = { ...parts, windowMs, bounds, streamsPerUser, linkMessages, careful };
   return {
     store,

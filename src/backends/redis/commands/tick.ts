@@ -39,7 +39,7 @@ type Scope = Sum & { readonly key: string; readonly scope: string; readonly plac
 type Counted = Sum & { readonly place: number; words: readonly string[] };
 type Share = Sum & { readonly words: readonly string[]; readonly over: readonly [string, string] };
 type Waiting = { readonly slot: string; index: string; readonly words: string[] };
-/** Where commands are posted that were admitted after a client's queue was read. `states`: the fields that were read. */
+/** Where commands are posted that were admitted after a queue was read. `states`: the fields that were read. */
 type Late = { readonly mailbox: string; readonly key: ClientKey; readonly states: readonly string[] };
 type Stream = Pick<StreamOf, 'userId' | 'uh' | 'suffix'> & {
   readonly words: readonly string[];
