@@ -9,7 +9,7 @@ import type { ClientKey } from '../../../core/ids.ts';
 import { listOf, textOr, type ReadCommand, type Reply } from '../types.ts';
 import { ActWords } from './act-words.ts';
 import { Entry } from './entry.ts';
-import { fieldOf, textsOf } from './record.ts';
+import { fieldOf } from './record.ts';
 import type { ReadHash } from './tick.ts';
 
 /**
@@ -152,7 +152,8 @@ export class LinkWords extends ActWords {
     if (all.length <= MOVED_AT_ONCE) return { ids: all, isLast: true, moved: '' };
     const states = listOf(this.read(['HMGET', client.key, ...fieldsOfStates(all)]));
     const live = all.flatMap((id, i) => {
-      const texts = textsOf(String(states[i] ?? ''));
+      // The place and the stage are among the first fields. A long queue is listed for each of its parts.
+      const texts = String(states[i] ?? '').split('\0', 5);
       const [place, stage] = [fieldOf(texts, 'place'), fieldOf(texts, 'stage')];
       return stage === '' ? [] : [{ id, place, stage, start: `${texts.slice(0, 2).join('\0')}\0` }];
     });
