@@ -146,7 +146,10 @@ describe('a link that opens or closes before a long queue', () => {
 
   it('sends no act on a client in one call with a move of its queue', async () => {
     const node = await openNode(bench);
-    // Both acts read in one round trip, so they are decided in the same tick.
+    // The stream of the client's messages is open, so no act is repeated. And both acts below read in one round trip, so
+    // they are decided in the same tick.
+    await admit('before');
+    await bench.backend.commands.settle(keyFor('before'), { kind: 'cancel', reason: null, by: 'test' });
     await Promise.all([bench.backend.commands.rebind(ALICE, BOUND, 'up'), admit('c0')]);
     expect(await read(bench, 'c0')).toMatchObject({ stage: 'queued', nodeId: 'n1' });
     expect(await reported(node)).toEqual(['c0']);
