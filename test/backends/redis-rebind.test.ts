@@ -38,7 +38,11 @@ describe('a link that opens or closes before a long queue', () => {
   afterEach(() => bench.close());
   const admit = (id: string) =>
     bench.backend.commands.admit(admission(id, { scopeLimit: 5_000, connectWithinMs: 60_000 }));
-  const admitAll = () => Promise.all(ids.map(admit));
+  /** The first command opens the stream: acts that wait for that would be overtaken by those of later calls. */
+  const admitAll = async (): Promise<void> => {
+    await admit('c0');
+    await Promise.all(ids.slice(1).map(admit));
+  };
   const reported = async (node: Awaited<ReturnType<typeof openNode>>): Promise<string[]> =>
     (await node.take()).flatMap((row) => (row.kind === 'command' ? [row.key.commandId] : []));
   const stages = async (): Promise<Set<string | undefined>> =>
@@ -142,6 +146,16 @@ describe('a link that opens or closes before a long queue', () => {
     expect(await read(bench, 'c249')).toMatchObject({ outcome: 'expired', error: { code: 'instance_replaced' } });
     expect(await bench.backend.commands.loads([ALICE])).toEqual([{ inFlight: 0, queued: 0 }]);
     expect(await bench.audit()).toEqual([]);
+  });
+
+  it('leaves a client to a newer link that came up after the queue was read', async () => {
+    before = async () => {
+      before = async () => {};
+      await bench.backend.commands.rebind(ALICE, { ...BOUND, nodeId: 'n2', epoch: 2 }, 'up');
+    };
+    await slow.rebind(ALICE, BOUND, 'up');
+    await admit('c0');
+    expect(await read(bench, 'c0')).toMatchObject({ stage: 'queued', nodeId: 'n2' });
   });
 
   it('sends no act on a client in one call with a move of its queue', async () => {
