@@ -66,8 +66,8 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
     name: 'history-unbounded-in-redis',
     says: 'Redis keeps the rows of a user who floods history',
     file: 'backends/redis/history-rows.lua',
-    find: "if lib.shares_held('h') <= row.shares[2] then return end",
-    replace: "if lib.shares_held('h') >= 0 then return end",
+    find: 'if not total or lib.history_made then return end',
+    replace: 'if total then return end',
     judge: { test: 'test/contract/redis-shares.test.ts' },
   },
   {

@@ -30,15 +30,15 @@ describe('the Lua files of the Redis backend', () => {
     const [alone, again, grouped, all] = [
       ['sites-close'],
       ['sites-close', 'sites-close'],
-      ['history-retain', 'history-ingest'],
-      ['sites-close', 'history-ingest'],
+      ['connections-get', 'connections-touch'],
+      ['sites-close', 'connections-touch'],
     ].map((names) => programs.programFor(names));
     expect(alone?.source).toContain("acts['sites-close'] =");
     expect(alone?.source).not.toContain('lib.commands_');
     expect(again).toBe(alone);
-    expect(grouped?.source).toContain("acts['history-ingest'] =");
+    expect(grouped?.source).toContain("acts['connections-touch'] =");
     expect(grouped?.source).not.toContain("acts['sites-close'] =");
-    expect(all?.source).toContain("acts['history-ingest'] =");
+    expect(all?.source).toContain("acts['connections-touch'] =");
     expect(all?.source).toContain("acts['sites-close'] =");
     expect(() => programs.programFor(['sites-unknown'])).toThrow('There is no act "sites-unknown".');
   });

@@ -70,9 +70,9 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
   {
     name: 'no-epoch',
     says: 'the close of an old link unbinds the new one',
-    file: 'backends/redis/commands.lua',
-    find: "if a[5] ~= 'up' and epoch ~= boundEpoch then return false end",
-    replace: '',
+    file: 'core/commands/rules.ts',
+    find: "return link === 'up' && !begun ? epoch >= bound.epoch : epoch === bound.epoch;",
+    replace: "return link === 'up' && !begun ? epoch >= bound.epoch : true;",
     also: [
       {
         file: 'core/commands/link-session.ts',

@@ -157,9 +157,9 @@ const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'run-again',
     says: 'commands that another instance got are sent to the new one too',
-    file: 'backends/redis/commands.lua',
-    find: 'else orphaned[#orphaned + 1] = lib.commands_text(rec) end',
-    replace: "else lib.commands_move(rec, { stage = 'queued' }) lib.commands_post(rec, nodeId, 'command') end",
+    file: 'core/commands/rules.ts',
+    find: 'else orphaned.push(entry.command);',
+    replace: 'else this.#queue(entry, reported);',
     plan: 'F13',
     caughtBy: ['I5'],
   },

@@ -19,6 +19,7 @@ import type {
   ClientView,
   CommandMessage,
   MemberLimits,
+  MovingQueue,
   Progress,
   RefusedAdmission,
   Transaction,
@@ -51,7 +52,7 @@ type Acts = {
 };
 
 /** A client that has an object in the ledger, or one that has none, because it has no link and no live command. */
-type Client = ClientView<Entry> & {
+type Client = ClientView & {
   readonly holdings: Holdings;
   readonly user: Pick<UserLedger, 'holdings' | 'unmarkedId'>;
 };
@@ -89,6 +90,13 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
   /** Creates no object for a user or client that has none. */
   client(key: ClientKey): Client {
     return this.#ledger.peekClient(key) ?? this.#idleClient(key);
+  }
+
+  /** A queue moves in one act. Reads no list of an idle client, because each list is created when it is first read. */
+  moving(key: ClientKey): MovingQueue<Entry> {
+    const client = this.#ledger.peekClient(key);
+    const { waiting, running } = client && !client.idle ? client : { waiting: NONE, running: NONE };
+    return { binding: client?.binding ?? null, waiting, arrived: NONE, running, isLast: true };
   }
 
   /** Always false: core reads the connection in the same tick, so it cannot be outdated. */
@@ -237,7 +245,7 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
 
   #idleClient({ userId }: ClientKey): Client {
     const user = this.#ledger.peekUser(userId) ?? { holdings: this.#acts.holdingsOf(userId), unmarkedId: '' };
-    return { binding: null, idle: true, holdings: user.holdings, waiting: NONE, running: NONE, user };
+    return { binding: null, holdings: user.holdings, waiting: NONE, user };
   }
 }
 

@@ -1,123 +1,5 @@
--- How commands are stored: live and ended records, deadlines, spans of time and the newest commands; and the functions
--- that the acts of commands.lua share.
-
--- library: lib-commands
--- How live commands are stored, and the functions that all acts on commands share. See lib-record for records,
--- lib-ended for ended commands, lib-due for deadlines. A client's HASH has its live commands: `s<id>` the state,
--- `a<id>` the request, `p<id>` the params, `w<id>` the waiters; and of the client: `b` the link that it is bound
--- to, `n` how many commands were not dispatched, `o` the highest position in its queue that was given to a command. `n`
--- and `o` are removed once every command was dispatched. A command's name is its client's hash and its id, as one text.
--- needs: lib-nodes, lib-record
-
-lib.commands_name = function(rec)
-  return rec.userId .. '\0' .. rec.clientId .. '\0' .. rec.commandId
-end
-
--- Reads the record of a live command; nil if there is none.
-lib.commands_live = function(ch, id)
-  local client = key('client', ch)
-  local state = get(client, 's' .. id)
-  if not state then return nil end
-  local rec = lib.commands_parse(state, get(client, 'a' .. id))
-  rec.ch, rec.id, rec.waits = ch, id, get(client, 'w' .. id)
-  return rec
-end
-
--- Writes a new version of a command. The fields in `removed` become null.
-lib.commands_move = function(rec, changes, removed)
-  changes.version, changes.rev = text(tonumber(rec.version) + 1), text(tonumber(rec.rev) + 1)
-  for _, field in ipairs(removed or {}) do rec[field] = false end
-  for field, value in pairs(changes) do rec[field] = value end
-  set(key('client', rec.ch), 's' .. rec.id, lib.commands_state(rec))
-end
-
--- Posts a waiting command to a node with its whole record, so that the node can decide the next act on it without a
--- read (see commands/held.ts).
-lib.commands_offer = function(rec, node)
-  lib.nodes_post(node, 'command', { state = lib.commands_state(rec), request = rec.request, waits = rec.waits or nil })
-end
-
--- Parks a queued command whose link is gone: it waits for the next link. A dispatched command stays as it is.
-lib.commands_park = function(rec)
-  if rec.stage == 'queued' then lib.commands_move(rec, { stage = 'admitted' }, { 'nodeId' }) end
-end
-
--- Reads the link that a client is bound to, or nil: nodeId, instanceId, epoch, the revision of the actions that the
--- client advertises and, while the link is coming up, upTo and moved (see commands-rebind).
-lib.commands_link = function(ch)
-  return fact('link', ch, lib.commands_read_link) or nil
-end
-lib.commands_read_link = function(ch)
-  local bound = get(key('client', ch), 'b')
-  if not bound then return false end
-  local nodeId, epoch, instanceId, rev, upTo, moved = string.match(bound, '^(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z$')
-  return { nodeId = nodeId, instanceId = instanceId, epoch = epoch, rev = rev, upTo = given(upTo), moved = given(moved) }
-end
-
-lib.commands_bind_to = function(ch, link)
-  local nul = '\0'
-  local bound = link.nodeId .. nul .. link.epoch .. nul .. link.instanceId .. nul .. link.rev .. nul ..
-    (link.upTo or '') .. nul .. (link.moved or '') .. nul
-  set(key('client', ch), 'b', bound)
-end
-
--- Lists live commands of a client as {id, place}, in the order of the queue. `wanted`: returns true for each stage to
--- list. The state of a live command is in a field of its client's HASH: the letter `s` (byte 115), then the id.
-lib.commands_of = function(ch, wanted)
-  local name, ids = key('client', ch), {}
-  for _, field in ipairs(call('HKEYS', name)) do
-    if string.byte(field) == 115 then ids[#ids + 1] = string.sub(field, 2) end
-  end
-  local found = {}
-  for first = 1, #ids, 1000 do
-    local fields = {}
-    for i = first, math.min(#ids, first + 999) do fields[#fields + 1] = 's' .. ids[i] end
-    for i, state in ipairs(call('HMGET', name, unpack(fields))) do
-      local place, stage = string.match(state, '^%Z*%z%Z*%z(%Z*)%z%Z*%z(%Z*)%z')
-      if wanted(stage) then found[#found + 1] = { id = ids[first + i - 1], place = tonumber(place) } end
-    end
-  end
-  table.sort(found, function(a, b) return a.place < b.place end)
-  return found
-end
-
-lib.commands_undispatched = function(stage) return stage == 'queued' or stage == 'admitted' end
-lib.commands_running = function(stage) return not lib.commands_undispatched(stage) end
-
--- library: lib-record
--- Reads and writes the record of a command for the few acts that move many commands at once. commands/record.ts has the
--- same text and says what its fields are: those of the state (`rev` to `queuedBytes`), and then those of the request.
--- Each field is followed by a NUL. In a table an absent field is false.
-
-lib.record_names = {}
-for name in string.gmatch([[
-  rev admittedAt place version stage lastProvenStage outcome execution terminalAt attempts lateResults connectDeadline
-  deadline expectedInstanceId nodeId queuedOn recoveredFromNodeId queuedAt boundInstanceId dispatchedAt markedBy
-  acknowledgedAt reason error cancelRequestedAt forgetAt sightings firstLate resultIn progressRows progressRowAt queuedBytes
-  ch uh sh sth userId clientId commandId action digest scopeId namedInstanceId traceId parentSpanId callerKind callerName
-  traceFlags traceState clientType callSpan]], '%a+') do lib.record_names[#lib.record_names + 1] = name end
--- How many of the names are those of the state.
-lib.record_state = 32
-
--- Makes a record from the texts of its state and its request.
-lib.commands_parse = function(state, request)
-  local rec, i = { request = request }, 0
-  for value in string.gmatch(state .. request, '(%Z*)%z') do
-    i = i + 1
-    rec[lib.record_names[i]] = value ~= '' and value
-  end
-  return rec
-end
-
--- Returns the state of a record as text.
-lib.commands_state = function(rec)
-  local texts = {}
-  for i = 1, lib.record_state do texts[i] = rec[lib.record_names[i]] or '' end
-  return table.concat(texts, '\0') .. '\0'
-end
-
--- Returns a record as text.
-lib.commands_text = function(rec) return lib.commands_state(rec) .. rec.request end
+-- How commands are found: by deadline, in spans of time, and by the time of admission. commands/record.ts says how a
+-- record is written.
 
 -- library: lib-due
 -- Finds commands that are due. The reservations of a scope (`reserved`) are ordered by deadline, so they are also the
@@ -125,19 +7,12 @@ lib.commands_text = function(rec) return lib.commands_state(rec) .. rec.request 
 -- never later than the scope's earliest deadline. An admission lowers that time, and a search for due commands raises
 -- it. An end leaves it as it is, so most calls write nothing here. `connectdue` has the commands that were never
 -- queued, ordered by connect deadline. Each is named by its deadline (13 digits), its client's hash and its id.
--- needs: lib-commands
 
 -- One search reads at most `limit` plus this many scopes. It raises the time of each scope without due commands, so the
 -- next search reaches other scopes.
 lib.due_scopes = 256
 -- One search stops once it has found `limit` times this many commands.
 lib.due_spare = 10
-
--- Removes a command from `connectdue`, because its connect deadline no longer counts. Called when the command is queued
--- for the first time, or ends before that.
-lib.due_connected = function(rec)
-  drop(key('connectdue'), string.format('%013d', tonumber(rec.deadline)) .. rec.ch .. rec.id)
-end
 
 -- Adds the due commands of a scope to `found`. If none is due, the scope is searched again at its earliest deadline.
 lib.due_in_scope = function(sh, limit, found)
@@ -149,12 +24,15 @@ lib.due_in_scope = function(sh, limit, found)
   if first[2] then call('ZADD', key('scopedue'), first[2], sh) else call('ZREM', key('scopedue'), sh) end
 end
 
+-- Captures the name of a command, `<user>NUL<client>NUL<command>`: the 5th to 7th field of its request.
+lib.due_name = '^%Z*%z%Z*%z%Z*%z%Z*%z(%Z*%z%Z*%z%Z*)%z'
+
 -- Adds the commands that are past their connect deadline to `found`.
 lib.due_unconnected = function(limit, found)
   local due = call('ZRANGEBYSCORE', key('connectdue'), '-inf', text(now), 'WITHSCORES', 'LIMIT', 0, limit)
   for i = 1, #due, 2 do
-    local rec = lib.commands_live(string.sub(due[i], 14, 35), string.sub(due[i], 36))
-    if rec then lib.due_found(found, lib.commands_name(rec), due[i + 1])
+    local request = call('HGET', key('client', string.sub(due[i], 14, 35)), 'a' .. string.sub(due[i], 36))
+    if request then lib.due_found(found, string.match(request, lib.due_name), due[i + 1])
     else call('ZREM', key('connectdue'), due[i]) end
   end
 end

@@ -184,7 +184,7 @@ lib.links_keep = function(conn, kind, details)
   details.clientType, details.nodeId, details.epoch = conn.clientType, conn.nodeId, tonumber(conn.epoch)
   lib.history_retain({
     id = kind .. ':' .. conn.epoch, kind = kind, userId = conn.userId, suffix = lib.history_links, uh = uh, sth = sth,
-    clientId = conn.clientId, instanceId = conn.instanceId, bytes = '0', payload = cjson.encode(details),
+    clientId = conn.clientId, instanceId = conn.instanceId, payload = cjson.encode(details),
     streamMessages = tonumber(most), retentionMs = tonumber(retentionMs),
   })
 end
@@ -214,16 +214,14 @@ end
 -- Returns null if the link is not up; its last sign of life, if the calling process knows the rest; or the row as a
 -- flat list.
 -- class: grow
--- needs: lib-commands, lib-connections
+-- needs: lib-connections
 acts['connections-advertise'] = function(a)
   if not lib.connections_up(a[1], a[2], {}) then return false end
   call('HSET', key('conn', a[1]), 'actions', a[3], 'rev', a[4])
   -- The binding has the revision, so an admission can compare it with the one that its caller has seen.
-  local link = lib.commands_link(a[1])
-  if link and link.epoch == a[2] then
-    link.rev = a[4]
-    lib.commands_bind_to(a[1], link)
-  end
+  local bound = call('HGET', key('client', a[1]), 'b') or ''
+  local start, epoch, instance, rest = string.match(bound, '^(%Z*%z)(%Z*)(%z%Z*%z)%Z*(%z.*)$')
+  if epoch == a[2] then call('HSET', key('client', a[1]), 'b', start .. epoch .. instance .. a[4] .. rest) end
   if a[5] == '1' then return call('HGET', key('conn', a[1]), 'lastSeenAt') end
   return call('HGETALL', key('conn', a[1]))
 end
@@ -303,13 +301,10 @@ lib.connections_bytes = 262144
 lib.connections_left = lib.connections_bytes
 
 acts['connections-get'] = function(a)
-  local over = fact('nodes over', '', function() return call('ZRANGEBYSCORE', key('nodes'), '-inf', text(now), 'WITHSCORES') end)
-  local reply = { text(now), over }
+  local reply = { text(now), call('ZRANGEBYSCORE', key('nodes'), '-inf', text(now), 'WITHSCORES') }
   for i = 1, #a, 3 do
     local name = key('conn', a[i])
-    local row = fact('connection', name, function()
-      return call('HMGET', name, 'epoch', 'rev', 'nodeId', 'lastSeenAt', 'disconnectedAt', 'disconnectCause', 'closeCode')
-    end)
+    local row = call('HMGET', name, 'epoch', 'rev', 'nodeId', 'lastSeenAt', 'disconnectedAt', 'disconnectCause', 'closeCode')
     if not row[1] then reply[#reply + 1] = false
     elseif row[1] == a[i + 1] and row[2] == a[i + 2] then reply[#reply + 1] = { 'same', row[3], row[4], row[5], row[6], row[7] }
     elseif lib.connections_left <= 0 then reply[#reply + 1] = { 'later' }

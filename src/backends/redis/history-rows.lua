@@ -1,16 +1,13 @@
 -- How rows of history are stored: in blocks, counted by bytes, and indexed by command.
 
 -- library: lib-history-blocks
--- Writes the rows of a stream in blocks: one entry of the STREAM has the rows of one call, which have the same
--- time. The id of an entry is `<at>-<seq of its first row>`. It has one field: its name is the number of rows, and its
--- value the rows one after the other. Each row is its fields in this order, each followed by a NUL: id, kind, clientId,
--- instanceId, commandId, traceId, parentSpanId, bytes of the payload, error (JSON), spill (JSON), payload.
--- history-rows.ts reads the same format.
+-- The rows of a stream are in blocks: one entry of the STREAM has the rows of one call, which have the same time (at
+-- most 64 rows or 32 KiB; one row may be larger). The id of an entry is `<at>-<seq of its first row>`. It has one
+-- field: its name is the number of rows, and its value the rows one after the other. Each row is its fields in this
+-- order, each followed by a NUL: id, kind, clientId, instanceId, commandId, traceId, parentSpanId, bytes of the
+-- payload, error (JSON), spill (JSON), payload. history-rows.ts reads and writes the same format.
 -- needs: lib-history, lib-history-bytes, lib-history-commands
 
--- The most rows of a block, and their most bytes: readers read whole blocks.
-lib.history_block_rows = 64
-lib.history_block_bytes = 32768
 -- How many ids of blocks one read ahead gets, and how many such reads one call makes at most.
 lib.history_ahead = 16
 lib.history_ahead_most = 32
@@ -18,12 +15,11 @@ lib.history_ahead_most = 32
 -- A pattern that matches each row of a block, and captures the command's id.
 lib.history_command_of_row = string.rep('%Z*%z', 4) .. '(%Z*)%z' .. string.rep('%Z*%z', 6)
 
+-- Returns a row of a link history as text.
 lib.history_text = function(row)
-  local nul = '\0'
-  return row.id .. nul .. row.kind .. nul .. (row.clientId or '') .. nul .. (row.instanceId or '') .. nul ..
-    (row.commandId or '') .. nul .. (row.traceId or '') .. nul .. (row.parentSpanId or '') .. nul ..
-    (row.bytes or text(#(row.payload or ''))) .. nul .. (row.error or '') .. nul .. (row.spill or '') .. nul ..
-    (row.payload or '') .. nul
+  local nul, details = '\0', row.payload
+  return row.id .. nul .. row.kind .. nul .. row.clientId .. nul .. row.instanceId .. string.rep(nul, 4) .. '0' ..
+    string.rep(nul, 3) .. details .. nul
 end
 
 -- Returns for each row of an entry, the oldest first, whether it has a payload or a reference to one. A row of a link
@@ -37,27 +33,16 @@ lib.history_payloads = function(entry)
   return found
 end
 
--- Writes the rows that this call has appended to a stream, and the head of the stream.
-lib.history_write = function(row, info)
-  local rows, stream = info.rows, key('stream', row.sth)
-  local before, bytes = info.bytes, 0
-  local bound = lib.history_bound(row, info)
+-- Writes a row of a link history as a block of its own, and the head of the stream.
+lib.history_write = function(row, info, whole)
+  local stream, before = key('stream', row.sth), info.bytes
+  local bound, id = lib.history_bound(row, info), text(info.at) .. '-' .. text(info.seq)
   local oldest, more = lib.history_trim(row, info, bound)
-  local first, size, seq = 1, 0, info.seq - #rows
-  for i = 1, #rows do
-    size, bytes = size + #rows[i], bytes + #rows[i]
-    if i == #rows or i - first + 1 >= lib.history_block_rows or size + #rows[i + 1] > lib.history_block_bytes then
-      local id, block = text(info.at) .. '-' .. text(seq + first), table.concat(rows, '', first, i)
-      if oldest then call('XADD', stream, 'MINID', oldest, id, text(i - first + 1), block)
-      else call('XADD', stream, id, text(i - first + 1), block) end
-      first, size, oldest = i + 1, 0, false
-    end
-  end
-  info.bytes = info.bytes + bytes
-  -- The oldest row within the bound may be in a block that was written just now.
+  if oldest then call('XADD', stream, 'MINID', oldest, id, '1', whole) else call('XADD', stream, id, '1', whole) end
+  info.bytes = info.bytes + #whole
+  -- The oldest row within the bound may be in the block that was written just now.
   oldest = more and lib.history_trim(row, info, bound)
   if oldest then call('XTRIM', stream, 'MINID', oldest) end
-  info.rows, info.listed = {}, false
   lib.history_count(row, info.bytes - before)
   lib.history_renew(row, info)
   lib.history_note(row, info)
@@ -94,7 +79,7 @@ end
 lib.history_find_beyond = function(row, info, bound)
   if not bound.any then return false, false end
   local heads, field = key('streamheads', row.uh), 'c' .. row.sth
-  local known, keep, trimmed = get(heads, field) or '', nil, false
+  local known, keep, trimmed = call('HGET', heads, field) or '', nil, false
   for _ = 1, lib.history_ahead_most do
     for at, seq, bytes in string.gmatch(known, '(%d+)%-(%d+):(%d+)') do
       local block = { at = tonumber(at), seq = tonumber(seq), bytes = tonumber(bytes), id = at .. '-' .. seq }
@@ -111,7 +96,7 @@ lib.history_find_beyond = function(row, info, bound)
     local ahead, count = lib.history_look_ahead(row, keep and keep.id or '-')
     if count == 0 or (keep and count == 1) then return trimmed and keep.id, true end
     known = ahead
-    set(heads, field, known)
+    call('HSET', heads, field, known)
   end
   return trimmed and keep and keep.id, false
 end
@@ -128,9 +113,8 @@ end
 
 -- library: lib-history-bytes
 -- Counts the bytes of history that each user has, and removes rows beyond the share history_bytes. Link histories are
--- not counted, because they have limits of their own. A row's `shares`: the guarantee of a user, and the total of this
--- partition or cjson.null; nil if nothing is removed for this row. `historyover` has the users that were over their
--- guarantee when they last appended a row, by their bytes at that time.
+-- not counted, because they have limits of their own. `historyover` has the users that were over their guarantee when
+-- they last appended a row, by their bytes at that time.
 -- needs: lib-history, lib-history-blocks, lib-history-commands, lib-shares
 
 -- The most streams that one call shortens.
@@ -144,9 +128,7 @@ end
 lib.history_count = function(row, by)
   if row.suffix == lib.history_links then return end
   lib.shares_take('h', row.uh, by)
-  local held = lib.shares_held('h', row.uh)
-  if row.shares and held > row.shares[1] then put(key('historyover'), text(held), lib.history_user(row)) end
-  if by < 0 and held == 0 then drop(key('historyover'), lib.history_user(row)) end
+  if by < 0 and lib.shares_held('h', row.uh) == 0 then call('ZREM', key('historyover'), lib.history_user(row)) end
 end
 
 -- Sets the bytes of a row's user to 0. Called when the last stream of the user is forgotten: bytes may still be counted
@@ -156,16 +138,13 @@ lib.history_uncount = function(row)
 end
 
 -- Removes the oldest rows until the total is kept, once in a call and in at most `history_evictions` streams. They are
--- those of the user who is most over their guarantee, or of all users if no user is over. Called before a row is
--- appended.
-lib.history_make_bytes = function(row)
-  if not row.shares or row.shares[2] == cjson.null or lib.history_made then return end
-  if lib.shares_held('h') <= row.shares[2] then return end
+-- those of the user who is most over their guarantee, or of all users if no user is over.
+lib.history_make_bytes = function(guarantee, total)
+  if not total or lib.history_made then return end
   lib.history_made = true
-  flush()
   for _ = 1, lib.history_evictions do
-    local excess = lib.shares_held('h') - row.shares[2]
-    local victim = excess > 0 and (lib.history_of_most_over(row.shares[1]) or lib.history_of_oldest())
+    local excess = lib.shares_held('h') - total
+    local victim = excess > 0 and (lib.history_of_most_over(guarantee) or lib.history_of_oldest())
     if not victim then return end
     lib.history_shorten(victim, excess)
   end
@@ -233,8 +212,6 @@ end
 -- the row is removed because of its age: then the span is removed soon.
 -- needs: lib-history, lib-history-blocks, lib-history-spans
 
--- The most places that the HASH has of a command and span.
-lib.history_few = 16
 -- The most places that the ZSET of a command has.
 lib.history_command_rows = 100000
 -- The most rows of which one call removes the places, give or take the rows of one read. Each takes 10 to 20 us, and
@@ -254,27 +231,6 @@ lib.history_more_place = function(at, suffix, seq)
   return lib.history_pad(at) .. '\0' .. suffix .. '\0' .. lib.history_pad(seq)
 end
 
--- Adds the place of a row to the index, if it is a command's row.
-lib.history_by_command = function(row, at, seq)
-  if not row.commandId then return end
-  local name = lib.history_span_key(row.uh, lib.history_open_span(row, at))
-  local places, count = get(name, row.commandId) or '', 0
-  if places ~= '' then count = select(2, string.gsub(places, '%z', '')) end
-  if count >= 3 * lib.history_few then return lib.history_more(row, at, seq) end
-  set(name, row.commandId, places .. lib.history_few_place(at, row.suffix, seq))
-end
-
--- Adds the place of a row to the ZSET of its command.
-lib.history_more = function(row, at, seq)
-  local name = lib.history_more_key(row.uh, row.commandId)
-  call('ZADD', name, 0, lib.history_more_place(at, row.suffix, seq))
-  call('PEXPIRE', name, text(row.retentionMs + lib.history_grace))
-  local count = call('ZCARD', name)
-  local oldest = lib.history_pad(math.max(0, now - row.retentionMs + 1))
-  if count > 100 then call('ZREMRANGEBYLEX', name, '-', '(' .. oldest) end
-  if count > lib.history_command_rows then call('ZREMRANGEBYRANK', name, 0, count - lib.history_command_rows - 1) end
-end
-
 -- Removes the places of the rows in a stream's oldest blocks, which the caller is about to remove. `to`: the last of
 -- these blocks, as the end of an XRANGE. `row`: its user, suffix and hashes, and its `retentionMs` if blocks may be
 -- removed because of their age. A call removes the places of about `history_places_most` rows. Those that are left name
@@ -285,7 +241,7 @@ lib.history_remove_places = function(row, to)
     if lib.history_places_left <= 0 then return end
     local blocks = call('XRANGE', key('stream', row.sth), from, to, 'COUNT', lib.history_ahead)
     local rows = lib.history_indexed_rows(row, blocks)
-    lib.history_remove_places_of(row, rows)
+    for _, indexed in ipairs(rows) do lib.history_remove_place(row, indexed) end
     lib.history_places_left = lib.history_places_left - #rows
     if #blocks < lib.history_ahead then return end
     from = '(' .. blocks[#blocks][1]
@@ -311,25 +267,17 @@ lib.history_indexed_rows = function(row, blocks)
   return found
 end
 
--- Removes the places of these rows. Grouped acts read the texts of all of them with one command for each span.
-lib.history_remove_places_of = function(row, rows)
-  if grouping then
-    for _, indexed in ipairs(rows) do want(indexed.name, indexed.commandId) end
-    fetchWanted()
-  end
-  for _, indexed in ipairs(rows) do lib.history_remove_place(row, indexed) end
-end
-
+-- Removes the place of one of these rows.
 lib.history_remove_place = function(row, indexed)
   local name, commandId, at, seq = indexed.name, indexed.commandId, indexed.at, indexed.seq
-  local places = get(name, commandId) or ''
+  local places = call('HGET', name, commandId) or ''
   local first, last = string.find(places, lib.history_few_place(at, row.suffix, seq), 1, true)
   if not first then
     call('ZREM', lib.history_more_key(row.uh, commandId), lib.history_more_place(at, row.suffix, seq))
     return
   end
   local left = string.sub(places, 1, first - 1) .. string.sub(places, last + 1)
-  set(name, commandId, left ~= '' and left)
+  if left ~= '' then call('HSET', name, commandId, left) else call('HDEL', name, commandId) end
 end
 
 -- library: lib-history-spans
@@ -337,7 +285,6 @@ end
 -- a whole when the rows of the span are too old. A span is named by its start. Field `s` of a user's `streamheads`
 -- lists the user's spans as `<start>:<time of removal>`, oldest first and separated by blanks. The ZSET `rowspans` has
 -- the spans of all users, by their time of removal.
--- needs: lib-history
 
 -- The length of a span is an eighth of the retention, and at most 12 hours.
 lib.history_spans_kept = 8
@@ -358,11 +305,8 @@ end
 
 -- Returns the spans of a user, each {start, over}, oldest first.
 lib.history_spans = function(uh)
-  return fact('historySpans', uh, lib.history_read_spans)
-end
-lib.history_read_spans = function(uh)
   local spans = {}
-  for start, over in string.gmatch(get(key('streamheads', uh), 's') or '', '(%d+):(%d+)') do
+  for start, over in string.gmatch(call('HGET', key('streamheads', uh), 's') or '', '(%d+):(%d+)') do
     spans[#spans + 1] = { start = tonumber(start), over = tonumber(over) }
   end
   return spans
@@ -371,7 +315,8 @@ end
 lib.history_write_spans = function(uh, spans)
   local texts = {}
   for i, span in ipairs(spans) do texts[i] = text(span.start) .. ':' .. text(span.over) end
-  set(key('streamheads', uh), 's', #texts > 0 and table.concat(texts, ' '))
+  if #texts > 0 then call('HSET', key('streamheads', uh), 's', table.concat(texts, ' '))
+  else call('HDEL', key('streamheads', uh), 's') end
 end
 
 -- Returns the last span that starts at this time or before it; nil if there is none.
@@ -397,7 +342,6 @@ lib.history_open_span = function(row, at)
   span.over = start + lib.history_span_length(row.retentionMs) + row.retentionMs
   lib.history_write_spans(row.uh, spans)
   call('ZADD', key('rowspans'), text(span.over), row.uh .. '\0' .. text(span.start))
-  expire(lib.history_span_key(row.uh, span.start), span.over + lib.history_grace - now)
   return span.start
 end
 

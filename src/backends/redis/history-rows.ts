@@ -1,5 +1,5 @@
 /**
- * Encodes messages as arguments of acts, decodes the blocks and heads of streams, and makes the gaps of answers. Pure.
+ * Encodes messages as rows, decodes the blocks and heads of streams, and makes the gaps of answers. Pure.
  */
 import { CallboardError } from '../../core/errors.ts';
 import {
@@ -23,11 +23,8 @@ export type HistoryParts = {
   readonly store: Store;
   readonly retentionMs: number;
   readonly streamMessages: number;
-  readonly streamsPerUser: number;
   /** The most rows of one user's link history. */
   readonly linkMessages: number;
-  /** The bounds of the share history_bytes, as lib-history-bytes reads them (JSON); null: nothing is dropped. */
-  readonly shares: string | null;
 };
 
 export type StreamName = { readonly userId: string; readonly suffix: string };
@@ -38,30 +35,19 @@ export function payloadBytesOf({ payload, spill }: NewMessage): number {
   return payload === null ? (spill?.bytes ?? 0) : utf8Length(payload);
 }
 
-/**
- * Encodes a message as arguments of the acts that append it: names and values in turn. Throws `internal` if a text
- * contains a NUL.
- */
-export function rowArgs(parts: HistoryParts, message: NewMessage): readonly (string | number | null)[] {
-  const { store, retentionMs, streamsPerUser } = parts;
-  const { id, clientId, instanceId, commandId, traceId, parentSpanId, payload } = message;
+/** Throws `internal` if a text of a message contains a NUL. */
+export function refuseNul({ id, clientId, instanceId, commandId, traceId, parentSpanId, payload }: NewMessage): void {
   if ([id, clientId, instanceId, commandId, traceId, parentSpanId, payload].some((text) => text?.includes('\0')))
     throw new CallboardError('internal', 'A row of history holds no NUL.');
-  const { error, spill, link, ...plain } = message;
-  const row = {
-    ...plain,
-    ...(link && { payload: JSON.stringify(link) }),
-    error: error && JSON.stringify(error),
-    spill: spill && JSON.stringify(spill),
-    bytes: payloadBytesOf(message),
-    uh: store.hash(message.userId),
-    sth: streamHash(store, message),
-    retentionMs,
-    streamMessages: mostOf(parts, message),
-    streamsPerUser,
-    shares: message.suffix === LINK_STREAM ? null : parts.shares,
-  };
-  return Object.entries(row).flatMap(([name, value]) => (value === null ? [] : [name, value]));
+}
+
+/** Encodes a message as a row of a block: its fields, each followed by a NUL (see lib-history-blocks). */
+export function rowText(message: NewMessage): string {
+  const { id, kind, clientId, instanceId, commandId, traceId, parentSpanId, error, spill, payload, link } = message;
+  const ids = [id, kind, clientId ?? '', instanceId ?? '', commandId ?? '', traceId ?? '', parentSpanId ?? ''];
+  const texts = [error ? JSON.stringify(error) : '', spill ? JSON.stringify(spill) : ''];
+  const whole = link ? JSON.stringify(link) : (payload ?? '');
+  return [...ids, payloadBytesOf(message), ...texts, whole, ''].join('\0');
 }
 
 export function streamHash(store: Store, { userId, suffix }: StreamName): string {

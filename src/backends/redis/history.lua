@@ -8,7 +8,7 @@
 -- its streams: `<hash>` the head (last seq, its time, and more: see history_head) and `c<hash>` its oldest
 -- blocks. It also has `t`: the number of the user's last write, `f`: the highest seq of a stream that was forgotten,
 -- `s`: the spans of `cmdrows` (lib-history-spans).
--- needs: lib-history-blocks, lib-history-bytes, lib-history-commands, lib-history-spans
+-- needs: lib-history-blocks, lib-history-bytes, lib-history-spans
 
 -- The most streams of a user, for rows that do not give `streamsPerUser`.
 lib.history_streams_per_user = 10000
@@ -23,61 +23,37 @@ lib.history_lag = function(retentionMs)
   return math.min(60000, math.floor(retentionMs / 8))
 end
 
--- Appends a row and returns its `seq` and `at`. `row`: id, userId, suffix, uh, sth, kind, streamMessages, retentionMs
--- (numbers) and, where given, clientId, instanceId, commandId, traceId, parentSpanId, error, spill (JSON), payload,
--- bytes (of the payload), streamsPerUser and shares (see lib-history-bytes).
+-- Appends a row of a link history. All other rows are appended by transactions. `row`: id, userId, suffix, uh, sth,
+-- kind, clientId, instanceId, payload, streamMessages and retentionMs (numbers).
 lib.history_retain = function(row)
-  lib.history_make_bytes(row)
-  local info = fact('stream', row.sth, lib.history_info, row)
-  info.at, info.seq, info.turn = math.max(now, info.at), info.seq + 1, lib.history_turn(row.uh)
-  info.rows[#info.rows + 1] = lib.history_text(row)
-  local at, seq = info.at, info.seq
-  if not info.listed then
-    info.listed = true
-    atEnd(function() lib.history_write(row, info) end)
-  end
-  lib.history_by_command(row, at, seq)
-  return seq, at
-end
-
--- Returns the next number for a write of this user.
-lib.history_turn = function(uh)
-  local turns = fact('turns', uh, lib.history_turns)
-  turns.last = turns.last + 1
-  set(key('streamheads', uh), 't', turns.text)
-  return turns.last
-end
-
--- Reads the number of a user's last write. `text`: returns the number as it is then, as text.
-lib.history_turns = function(uh)
-  local turns = { last = tonumber(get(key('streamheads', uh), 't') or 0) }
-  turns.text = function() return text(turns.last) end
-  return turns
+  local info = lib.history_info(row)
+  info.at, info.seq = math.max(now, info.at), info.seq + 1
+  info.turn = call('HINCRBY', key('streamheads', row.uh), 't', 1)
+  lib.history_write(row, info, lib.history_text(row))
 end
 
 -- Reads the head of a stream; nil if there is no such stream. `seq` and `at` are those of its last row, `turn` the
 -- number of its last write. `next`: the seq after its oldest block, as far as is known.
 lib.history_head = function(uh, sth)
-  local head = get(key('streamheads', uh), sth)
+  local head = call('HGET', key('streamheads', uh), sth)
   if not head then return nil end
   local seq, at, turn, renewed, evictedAt, behind, bytes = string.match(head, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
   return {
     seq = tonumber(seq), at = tonumber(at), turn = tonumber(turn), renewed = tonumber(renewed), evictedAt = evictedAt,
-    next = tonumber(behind), bytes = tonumber(bytes), rows = {}, listed = false,
+    next = tonumber(behind), bytes = tonumber(bytes),
   }
 end
 
 -- Writes the head of a row's stream.
 lib.history_note = function(row, info)
   local head = { text(info.seq), text(info.at), text(info.turn), text(info.renewed), info.evictedAt, text(info.next), text(info.bytes) }
-  set(key('streamheads', row.uh), row.sth, table.concat(head, ' '))
+  call('HSET', key('streamheads', row.uh), row.sth, table.concat(head, ' '))
 end
 
 -- Reads the head of a row's stream. Opens the stream if there is no such stream.
-lib.history_info = function(_, row)
+lib.history_info = function(row)
   local info = lib.history_head(row.uh, row.sth)
   if info and info.at + row.retentionMs > now then return info end
-  flush()
   if info then lib.history_forget(lib.history_member(row)) end
   return lib.history_open(row)
 end
@@ -91,11 +67,11 @@ lib.history_open = function(row)
     call('ZADD', key('streams', row.uh), 0, row.suffix)
     call('ZADD', key('streamusers'), 0, row.userId .. '\0' .. row.uh)
   end
-  local highest = tonumber(get(key('streamheads', row.uh), 'f') or 0)
+  local highest = tonumber(call('HGET', key('streamheads', row.uh), 'f') or 0)
   local seq = math.max(highest, now * 1000)
   return {
     seq = seq, at = 0, turn = 0, renewed = 0, evictedAt = call('ZSCORE', key('evicted'), row.userId) or '0', next = seq + 1,
-    bytes = 0, rows = {}, listed = false,
+    bytes = 0,
   }
 end
 
@@ -113,9 +89,8 @@ lib.history_renew = function(row, info)
   if not lib.history_is_stale(row, info) then return end
   info.renewed = now
   call('PEXPIRE', key('stream', row.sth), text(row.retentionMs + lib.history_grace))
-  expire(key('streamheads', row.uh), row.retentionMs + 2 * lib.history_grace)
-  put(key('streamgone'), text(info.at + row.retentionMs), lib.history_member(row))
-  if row.suffix ~= lib.history_links then put(key('streamage', row.uh), text(info.turn), row.suffix .. '\0' .. row.sth) end
+  call('PEXPIRE', key('streamheads', row.uh), text(row.retentionMs + 2 * lib.history_grace))
+  call('ZADD', key('streamgone'), text(info.at + row.retentionMs), lib.history_member(row))
 end
 
 -- Returns the name of a row's stream in `streamgone`.
@@ -160,9 +135,8 @@ lib.history_forget = function(member)
   call('UNLINK', key('stream', sth))
   if head then
     lib.history_count({ userId = userId, suffix = suffix, uh = uh }, -head.bytes)
-    set(heads, 'f', text(math.max(head.seq, tonumber(get(heads, 'f') or 0))))
-    set(heads, sth, false)
-    set(heads, 'c' .. sth, false)
+    call('HSET', heads, 'f', text(math.max(head.seq, tonumber(call('HGET', heads, 'f') or 0))))
+    call('HDEL', heads, sth, 'c' .. sth)
   end
   call('ZREM', key('streamgone'), member)
   call('ZREM', key('streamage', uh), suffix .. '\0' .. sth)
@@ -193,40 +167,26 @@ lib.history_pad = function(number)
   return string.sub('0000000000000000', #digits + 1) .. digits
 end
 
--- Builds a row from the arguments, starting at index `first`. They are names and values, alternating.
-lib.history_row = function(a, first)
-  local row = {}
-  for i = first, #a, 2 do row[a[i]] = given(a[i + 1]) end
-  for _, name in ipairs({ 'streamMessages', 'retentionMs', 'streamsPerUser' }) do row[name] = tonumber(row[name]) end
-  row.shares = row.shares and cjson.decode(row.shares)
-  return row
-end
-
 -- library: lib-history-open
 -- Opens what a transaction needs of history before it appends rows (see program/transaction.lua).
 -- needs: lib-history, lib-history-spans
 
--- Opens a stream, and the span for the places of its rows, unless they are open. `member`: the stream's name in
--- `streamgone`; `limits`: retentionMs, streamMessages, streamsPerUser; `at`: the time of the call. Returns after how
--- many milliseconds the places expire.
-lib.history_prepare = function(member, limits, at)
+-- Opens a stream, and the span for the places of its rows if it gets rows of commands, unless they are open. `member`:
+-- the stream's name in `streamgone`; `limits`: retentionMs, streamMessages, streamsPerUser; `at`: the time of the call.
+-- Returns the key of the places, and after how many milliseconds it expires; nil if there are no rows of commands.
+lib.history_prepare = function(member, limits, at, ofCommands)
   now = at
   limits.userId, limits.suffix, limits.uh, limits.sth = string.match(member, '^(.*)%z(.*)%z(.*)%z(.*)$')
-  lib.history_note(limits, lib.history_info(nil, limits))
+  lib.history_note(limits, lib.history_info(limits))
+  if not ofCommands then return nil end
   local start = lib.history_open_span(limits, at)
-  flush()
-  return text(start + lib.history_span_length(limits.retentionMs) + limits.retentionMs + lib.history_grace - at)
+  local ms = start + lib.history_span_length(limits.retentionMs) + limits.retentionMs + lib.history_grace - at
+  return lib.history_span_key(limits.uh, start), text(ms)
 end
 
 -- library: lib-history-reads
 -- Functions that the acts which read history share.
 -- needs: lib-history, lib-history-blocks, lib-history-commands, lib-history-spans
-
--- Decodes the position of a message in history, as its deduplication mark has it. Returns {seq, at}.
-lib.history_placed = function(place)
-  local at, seq = string.match(place, '^(%d+)-(%d+)$')
-  return { seq, at }
-end
 
 -- The most streams that one read forgets.
 lib.history_due = 100
@@ -306,37 +266,6 @@ lib.history_backwards = function(retentionMs, streamMessages)
     if earlier then heads[best].row = earlier else table.remove(heads, best) end
     return row
   end
-end
-
--- act: retain
--- Appends a message. a: 1 hash of the mark that recognizes a repeated call; 2... names and values of the row (see
--- lib-history).
--- Returns {seq, at}.
--- class: grow
--- needs: lib-dedup, lib-history, lib-history-reads
--- grouped: yes
-acts['history-retain'] = function(a)
-  local mark = lib.dedup_mark(a[1])
-  if mark and mark.place ~= '-' then return lib.history_placed(mark.place) end
-  local seq, at = lib.history_retain(lib.history_row(a, 2))
-  local place = text(at) .. '-' .. text(seq)
-  lib.dedup_write(a[1], { ends = now + lib.dedup_ttl, token = '-', last = '-', place = place })
-  return { text(seq), text(at) }
-end
-
--- act: ingest
--- Appends a message unless it was ingested before. a: 1 hash of its mark; 2 token of this call, the same if it is
--- repeated; 3... names and values of the row (see lib-history). Returns {'retained', seq, at} or {'duplicate'}.
--- class: grow
--- needs: lib-dedup, lib-history, lib-history-reads
--- grouped: yes
-acts['history-ingest'] = function(a)
-  local first, mark = lib.dedup_see(a[1], a[2])
-  if not first then return { 'duplicate' } end
-  if mark and mark.place ~= '-' then return { 'retained', unpack(lib.history_placed(mark.place)) } end
-  local seq, at = lib.history_retain(lib.history_row(a, 3))
-  lib.dedup_place(a[1], text(at) .. '-' .. text(seq))
-  return { 'retained', text(seq), text(at) }
 end
 
 -- act: look
@@ -454,13 +383,15 @@ acts['history-sweep'] = function(a)
 end
 
 -- act: trim
--- Removes blocks of a stream whose rows are all beyond its limits, as an append does. a: names and values of a row of
--- the stream (see lib-history).
+-- Removes blocks of a stream whose rows are all beyond its limits. Called after an append. a: names and values: userId,
+-- suffix, uh and sth of the stream, streamMessages, retentionMs, and aged: '1' to look for rows that are too old.
 -- Returns nothing.
 -- class: allow_oom
 -- needs: lib-history, lib-history-blocks, lib-history-bytes
 acts['history-trim'] = function(a)
-  local row = lib.history_row(a, 1)
+  local row = {}
+  for i = 1, #a, 2 do row[a[i]] = given(a[i + 1]) end
+  row.streamMessages, row.retentionMs = tonumber(row.streamMessages), tonumber(row.retentionMs)
   local info = lib.history_head(row.uh, row.sth)
   if not info then return end
   local before = info.bytes
@@ -476,11 +407,11 @@ acts['history-trim'] = function(a)
 end
 
 -- act: evict
--- Removes the oldest rows until the bytes of history are within their total, as an append does before it writes. a: 1
--- the guarantee of a user, 2 the total of this partition.
+-- Removes the oldest rows until the bytes of history are within their total. Called after an append. a: 1 the guarantee
+-- of a user, 2 the total of this partition.
 -- Returns nothing.
 -- class: allow_oom
 -- needs: lib-history-bytes
 acts['history-evict'] = function(a)
-  lib.history_make_bytes({ shares = { tonumber(a[1]), tonumber(a[2]) } })
+  lib.history_make_bytes(tonumber(a[1]), tonumber(a[2]))
 end

@@ -11,14 +11,14 @@ import type {
   RawSample,
   SampleBounds,
 } from '../../core/history/message.ts';
-import type { ShareBounds } from '../../core/shares/shares.ts';
-import { boundsOfPartition } from './shares.ts';
-import { LINK_MESSAGES, STREAMS_PER_USER } from '../../core/limits.ts';
+import { LINK_MESSAGES } from '../../core/limits.ts';
+import { commandParts } from './commands/parts.ts';
+import type { MarkOfRow } from './commands/act-words.ts';
 import { createMessageReads, lookAt, blockAt } from './history-pages.ts';
 import { markHash } from './dedup.ts';
 import {
   payloadBytesOf,
-  rowArgs,
+  refuseNul,
   type HistoryParts,
   extentOf,
   gapsOf,
@@ -30,19 +30,15 @@ import {
   type StoredMessage,
   type StreamName,
 } from './history-rows.ts';
+import type { RedisParts } from './parts.ts';
 import { listOf, type Reply, type ReadCommand } from './types.ts';
 import { scanSorted, type PageRequest } from '../../core/page.ts';
+import { CallboardError } from '../../core/errors.ts';
 import { Sampling } from '../../core/history/history.ts';
 import { trustJson, type JsonText } from '../../core/json.ts';
 
-type RedisHistoryOptions = Omit<HistoryParts, 'streamsPerUser' | 'linkMessages' | 'shares'> & {
-  /** The limits of shares; default SHARE_BOUNDS. */
-  readonly bounds?: ShareBounds | undefined;
-  /** The most streams of one user; default STREAMS_PER_USER. */
-  readonly streamsPerUser?: number | undefined;
-  /** The most rows of one user's link history; default LINK_MESSAGES. */
-  readonly linkMessages?: number | undefined;
-};
+/** The most characters of a row besides its payload. */
+const ROW_CHARS = 512;
 
 /**
  * Creates Core's HistoryStore over Redis. Messages that are too old are neither shown nor counted, and later acts of
@@ -50,33 +46,45 @@ type RedisHistoryOptions = Omit<HistoryParts, 'streamsPerUser' | 'linkMessages' 
  * its next message. If a user has too many streams, the one with the oldest last write is removed, which is reported as
  * `evicted`.
  */
-export function createRedisHistory(redis: RedisHistoryOptions): HistoryStore {
-  const { store, retentionMs, streamMessages, streamsPerUser = STREAMS_PER_USER, linkMessages = LINK_MESSAGES } = redis;
-  const shares = JSON.stringify(boundsOfPartition(store, redis.bounds)['h']);
-  const parts: HistoryParts = { store, retentionMs, streamMessages, streamsPerUser, linkMessages, shares };
+export function createRedisHistory(redis: RedisParts): HistoryStore {
+  const { store, retentionMs, streamMessages, linkMessages = LINK_MESSAGES } = redis;
+  const parts: HistoryParts = { store, retentionMs, streamMessages, linkMessages };
+  const { transactions } = commandParts(redis);
+  /** Appends a message once. Returns it; null if it was appended by another call. */
+  const append = async (message: NewMessage, mark: MarkOfRow): Promise<Message | null> => {
+    refuseNul(message);
+    const chars = ROW_CHARS + (message.payload?.length ?? 0);
+    const { answer, place, trimmed } = await transactions.run({
+      key: { userId: message.userId, clientId: message.clientId ?? '', commandId: mark.hash },
+      given: {},
+      known: () => ({}),
+      first: (keyOf, partition) => [['GET', keyOf(partition, 'mark', mark.hash)]],
+      run: (_rules, tx) => tx.appendOnce(message, mark),
+      ...{ grows: true, chars, rowChars: chars },
+    });
+    // What the message exceeds is removed before the answer, so that a caller who reads at once does not see it.
+    await trimmed;
+    if (answer.kind === 'duplicate') return null;
+    return { ...message, ...placeOf(answer.place ?? place), payloadBytes: payloadBytesOf(message) };
+  };
   return {
     retentionMs,
     async retain(message) {
-      const args = [store.hash('retain', randomUUID()), ...rowArgs(parts, message)];
-      const [seq, at] = listOf(await store.act(store.partitionOfUser(message.userId), 'history-retain', args));
-      return placed(message, seq, at);
+      const mark = { hash: store.hash('retain', randomUUID()), token: '-', isCounted: false };
+      const appended = await append(message, mark);
+      if (!appended) throw new CallboardError('internal', 'Another call has appended this message.');
+      return appended;
     },
     async ingest(message) {
       const { userId, clientId, id } = message;
-      const args = [markHash(store, { userId, clientId, messageId: id }), randomUUID(), ...rowArgs(parts, message)];
-      const reply = listOf(await store.act(store.partitionOfUser(userId), 'history-ingest', args));
-      const [kind, seq, at] = reply;
-      if (kind === 'duplicate') return { kind: 'duplicate', messageId: id };
-      return { kind: 'retained', message: placed(message, seq, at) };
+      const hash = markHash(store, { userId, clientId, messageId: id });
+      const appended = await append(message, { hash, token: randomUUID(), isCounted: true });
+      return appended ? { kind: 'retained', message: appended } : { kind: 'duplicate', messageId: id };
     },
     ...createStreamListings(parts),
     ...createMessageReads(parts),
     sample: createSample(parts),
   };
-}
-
-function placed(message: NewMessage, seq: Reply | undefined, at: Reply | undefined): Message {
-  return { ...message, seq: Number(seq), at: Number(at), payloadBytes: payloadBytesOf(message) };
 }
 
 type Listings = Pick<HistoryStore, 'streams' | 'ofUsers' | 'users'>;

@@ -41,7 +41,7 @@ export const KINDS = {
   wins: { holds: 'ZSET by name: user NUL client NUL window', ends: 'emptied' },
 
   client: {
-    holds: 'HASH of a client: its live commands and the link that it is bound to (see commands-records.lua)',
+    holds: 'HASH of a client: its live commands and the link that it is bound to (see commands/record.ts)',
     ends: 'emptied',
   },
   cmdusers: { holds: 'ZSET by name: user NUL hash, of users with a span', ends: 'emptied' },

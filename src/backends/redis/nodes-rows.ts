@@ -2,15 +2,14 @@
  * The parts of the node store: encodes and decodes mailbox rows and reports, reads a mailbox, runs the cleanup after
  * nodes that are gone, and finds nodes that no longer renew their lease.
  */
-import type { DispatcherNode, MailboxRow, NodeReport } from '../../core/commands/stores.ts';
+import type { Binding, DispatcherNode, MailboxRow, NodeReport } from '../../core/commands/stores.ts';
 import type { Connection } from '../../core/connections/connection.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import type { JsonText } from '../../core/json.ts';
 import { NODE_SILENT_MS } from '../../core/limits.ts';
 import type { Clock } from '../../core/ports.ts';
 import { heldCommand, type Held } from './commands/held.ts';
-import { requestField } from './commands/record.ts';
-import { decodeCommand, decodeEnded, encodeCommand } from './commands/record.ts';
+import { decodeCommand, decodeEnded, encodeCommand, requestField, textsOf } from './commands/record.ts';
 import { decodeConnection } from './connections-rows.ts';
 import type { RedisParts } from './parts.ts';
 import { partitionsOf } from './store.ts';
@@ -300,11 +299,13 @@ type ReaperOptions = {
   readonly parts: Pick<RedisParts, 'store' | 'log'>;
   /** Called with the links that were found lost, each once in the whole deployment. */
   readonly linksLost: (connections: readonly Connection[]) => void;
+  /** Parks the commands that wait for a client, and unbinds it, unless a newer link came up. */
+  readonly park: (client: ClientKey, link: Binding) => Promise<unknown>;
 };
 
 export type Reaper = ReturnType<typeof createReaper>;
 
-export function createReaper({ parts, linksLost }: ReaperOptions) {
+export function createReaper({ parts, linksLost, park }: ReaperOptions) {
   const underWay = new Set<string>();
   /**
    * Removes all that a node held in a partition. `boot`: the boot id of this process if the node is its own, or null
@@ -312,9 +313,16 @@ export function createReaper({ parts, linksLost }: ReaperOptions) {
    */
   const clear = async (partition: number, node: string, boot: string | null): Promise<void> => {
     for (;;) {
-      const [more, rows] = listOf(await parts.store.act(partition, 'nodes-reap', [node, boot]));
+      const [more, rows, waiting] = listOf(await parts.store.act(partition, 'nodes-reap', [node, boot]));
       const lost = listOf(rows).flatMap((row) => decodeConnection(row) ?? []);
       if (lost.length > 0) linksLost(lost);
+      const parked = listOf(waiting).map((one) => {
+        const [request = '', epoch, instanceId = ''] = listOf(one).map(String);
+        const texts = textsOf(request);
+        const client = { userId: requestField(texts, 'userId'), clientId: requestField(texts, 'clientId') };
+        return park(client, { nodeId: node, instanceId, epoch: Number(epoch) });
+      });
+      await Promise.all(parked);
       if (more !== 1) return;
     }
   };

@@ -1,8 +1,10 @@
--- Nodes of the deployment: their leases, their mailboxes, and what is left of nodes that are gone.
+-- Nodes of the deployment: their leases, their mailboxes, and what is left of nodes that are gone. The ZSET `nodes` has
+-- each node that is attached, or that was attached and is not cleaned up yet. The score of a node is the end of its
+-- lease. The HASH `node` of a node lasts longer, so that no epoch is given twice and a fenced node is recognized.
 
 -- library: lib-nodes-reap
 -- Cleans up after nodes that are gone, and removes expired state with each heartbeat of a node that lives.
--- needs: lib-commands, lib-connections-ends, lib-ended, lib-history
+-- needs: lib-connections-ends, lib-ended, lib-history
 
 -- How long the epoch of a node that is gone is kept, ms. A process that resumes under that node id within this time is
 -- recognized as fenced.
@@ -28,8 +30,7 @@ lib.nodes_sweep = function(retentionMs)
   lib.history_sweep(retentionMs, 32)
 end
 
--- The most commands that one act parks, and the number of bytes of returned rows after which the act stops.
-lib.nodes_park_most = 100
+-- The number of bytes of returned rows after which the act stops.
 lib.nodes_answer_most = 262144
 
 -- Marks the link of a client as lost, because its node is gone, and adds the client's row to `out`. Does nothing if the
@@ -42,98 +43,40 @@ lib.nodes_lose_link = function(ch, epoch, out)
   out.rows[#out.rows + 1] = row
 end
 
--- Parks at most `most` queued commands of a client. Once all are parked, unbinds the client from the node that is gone.
--- Returns how many it parked, and whether the client is unbound.
-lib.nodes_unbind_client = function(node, ch, most, out)
-  local link = lib.commands_link(ch)
-  if not link or link.nodeId ~= node then return 0, true end
-  local parked = 0
-  for _, one in ipairs(lib.commands_of(ch, function(stage) return stage == 'queued' end)) do
-    if parked >= most then return parked, false end
-    lib.commands_park(lib.commands_live(ch, one.id))
-    parked = parked + 1
+-- Returns the request of a live command of a client, which names the client; nil if the client has no command.
+lib.nodes_request = function(client)
+  for _, field in ipairs(call('HKEYS', client)) do
+    if string.byte(field) == 97 then return call('HGET', client, field) end
   end
-  set(key('client', ch), 'b', false)
-  lib.nodes_lose_link(ch, link.epoch, out)
-  return parked, true
+end
+
+-- Unbinds a client from a node that is gone, if no command waits for the client. Otherwise adds the client's link to
+-- `out`, and leaves the client bound until the caller has parked these commands.
+lib.nodes_unbind_client = function(node, ch, out)
+  local client = key('client', ch)
+  local row = call('HMGET', client, 'b', 'n')
+  local of, epoch, instance = string.match(row[1] or '', '^(%Z*)%z(%Z*)%z(%Z*)%z')
+  if of == node then
+    lib.nodes_lose_link(ch, epoch, out)
+    local request = row[2] and lib.nodes_request(client)
+    if request then
+      out.waiting[#out.waiting + 1] = { request, epoch, instance }
+      return
+    end
+    call('HDEL', client, 'b')
+  end
+  call('SREM', key('bound', node), ch)
 end
 
 -- Unbinds at most `limit` clients from a node. Adds the rows of the links that are lost by this to `out`. Returns how
 -- many clients it found.
 lib.nodes_unbind = function(node, limit, out)
   local bound = call('SRANDMEMBER', key('bound', node), limit)
-  local left = lib.nodes_park_most
   for _, ch in ipairs(bound) do
-    local parked, unbound = lib.nodes_unbind_client(node, ch, left, out)
-    left = left - parked
-    if unbound then call('SREM', key('bound', node), ch) end
-    if left <= 0 or out.size > lib.nodes_answer_most then break end
+    lib.nodes_unbind_client(node, ch, out)
+    if out.size > lib.nodes_answer_most then break end
   end
   return #bound
-end
-
--- library: lib-nodes
--- Says which nodes are alive, and posts rows to their mailboxes. The ZSET `nodes` has each node that is attached, or
--- that was attached and is not cleaned up yet. The score of a node is the end of its lease. The HASH `node` of a node
--- lasts longer, so that no epoch is given twice and a fenced node is recognized.
-
--- Returns when a node's lease ends; false for a node that is not attached.
-lib.nodes_lease = function(node)
-  return fact('lease', node, lib.nodes_read_lease)
-end
-lib.nodes_read_lease = function(node) return call('ZSCORE', key('nodes'), node) end
-
--- Says whether a node is alive: false once its lease is over. A node that has no lease in this partition, because it
--- never attached or was cleaned up, counts as alive.
-lib.nodes_alive = function(node)
-  local lease = lib.nodes_lease(node)
-  return not lease or tonumber(lease) > now
-end
-
--- Returns the epoch of a node's current boot; false if no such node is attached. The HASH of a node that was cleaned up
--- stays, and says that the node is fenced. The epoch of the calling node is known without a read, because the driver
--- has compared it.
-lib.nodes_epoch = function(node)
-  if node == ARGV[2] then return ARGV[3] end
-  return fact('epoch', node, lib.nodes_read_epoch)
-end
-lib.nodes_read_epoch = function(node)
-  local row = call('HMGET', key('node', node), 'epoch', 'fenced')
-  return row[1] and not row[2] and row[1]
-end
-
--- Returns the key of the mailbox of a node's current boot; false if no such node is attached.
-lib.nodes_mailbox = function(node)
-  local epoch = lib.nodes_epoch(node)
-  return epoch and key('mailbox', node, epoch)
-end
-
--- Adds a row to the mailbox of a node's current boot. Returns false if no such node is attached. The rows of a call of
--- grouped acts become one entry. In it, each row begins with its field `kind`.
-lib.nodes_post = function(node, kind, fields)
-  local mailbox = fact('mailbox', node, lib.nodes_mailbox)
-  if not mailbox then return false end
-  if not grouping then
-    call('XADD', mailbox, '*', 'kind', kind, unpack(flat(fields)))
-    return true
-  end
-  local entry = fact('entry', mailbox, lib.nodes_entry)
-  local words, count = entry.words, entry.count
-  words[count + 1], words[count + 2] = 'kind', kind
-  count = count + 2
-  for field, value in pairs(fields) do
-    words[count + 1], words[count + 2] = field, value
-    count = count + 2
-  end
-  entry.count = count
-  return true
-end
-
--- Begins the entry that a call adds to a mailbox at its end. `words`: the words of the XADD command; `count`: how many.
-lib.nodes_entry = function(mailbox)
-  local entry = { words = { 'XADD', mailbox, '*' }, count = 3 }
-  atEnd(function() call(unpack(entry.words, 1, entry.count)) end)
-  return entry
 end
 
 -- act: attach
@@ -171,7 +114,7 @@ end
 -- as long as a lease lasts: a pause of Redis ends every lease at once, and the first node that resumes must not reap
 -- all others.
 -- class: allow_oom
--- needs: lib-nodes, lib-nodes-reap
+-- needs: lib-nodes-reap
 acts['nodes-beat'] = function(a)
   local node, boot, lease = a[1], a[2], tonumber(a[3])
   local name = key('node', node)
@@ -182,7 +125,8 @@ acts['nodes-beat'] = function(a)
   call('HSET', name, 'beatAt', text(now), 'since', text(since))
   if given(a[4]) then call('HSET', name, 'report', a[4], 'updatedAt', text(now)) end
   call('PEXPIRE', name, lib.nodes_kept)
-  local lapsed = lib.nodes_alive(node) and '' or '1'
+  local held = call('ZSCORE', key('nodes'), node)
+  local lapsed = held and tonumber(held) <= now and '1' or ''
   call('ZADD', key('nodes'), text(now + lease), node)
   if tonumber(call('HGET', key('meta'), 'floor') or 0) < now then call('HSET', key('meta'), 'floor', text(now)) end
   lib.nodes_sweep(tonumber(a[5]))
@@ -225,45 +169,46 @@ end
 -- a: node; kind; then name and value of each field.
 -- Returns 1; 0: no such node is attached.
 -- class: allow_oom
--- needs: lib-nodes
 acts['nodes-post'] = function(a)
-  local fields = {}
-  for i = 3, #a, 2 do fields[a[i]] = a[i + 1] end
-  return lib.nodes_post(a[1], a[2], fields) and 1 or 0
+  local row = call('HMGET', key('node', a[1]), 'epoch', 'fenced')
+  if not row[1] or row[2] then return 0 end
+  call('XADD', key('mailbox', a[1], row[1]), '*', 'kind', unpack(a, 2))
+  return 1
 end
 
 -- act: reap
 -- Cleans up after a node whose lease is over, or that leaves, one part at a time: fences it, removes its mailbox, marks
--- its links as lost, parks the commands that were queued for them, and finally removes the node. The waits of its
--- callers end with its epoch. A node that died stays listed for `nodes_gone`. Commands that its clients are running
--- stay: the same instance may resume them, else they end at their deadline.
+-- its links as lost, unbinds its clients, and finally removes the node. The caller parks the commands that wait for
+-- these clients. The waits of its callers end with its epoch. A node that died stays listed for `nodes_gone`. Commands
+-- that its clients are running stay: the same instance may resume them, else they end at their deadline.
 -- a: node; boot, or '' for a node of another process, which is reaped only when its lease is over.
 -- Returns {1 if more is left, 0 if nothing is left or the node is alive; the rows, as flat lists, of the links that
--- this act found lost}.
+-- this act found lost; the clients for which commands wait, each {request of one of its commands, epoch and instance of
+-- its link}: the caller parks their commands before it calls again}.
 -- class: allow_oom
 -- needs: lib-nodes-reap
 -- rows: all
 acts['nodes-reap'] = function(a)
   local node, boot = a[1], given(a[2])
   local lease = call('ZSCORE', key('nodes'), node)
-  if not lease then return { 0, {} } end
+  if not lease then return { 0, {}, {} } end
   local name = key('node', node)
   local row = call('HMGET', name, 'epoch', 'boot', 'fenced')
-  if boot and row[2] ~= boot then return { 0, {} } end
-  if not boot and tonumber(lease) > now then return { 0, {} } end
+  if boot and row[2] ~= boot then return { 0, {}, {} } end
+  if not boot and tonumber(lease) > now then return { 0, {}, {} } end
   if not row[3] then
     local epoch = row[1] or '0'
     call('HSET', name, 'epoch', text(tonumber(epoch) + 1), 'fenced', '1')
     call('HDEL', KEYS[1], 'calls:' .. node)
     call('PEXPIRE', name, lib.nodes_kept)
     call('ZADD', key('nodes'), boot and 1 or 0, node)
-    call('DEL', key('mailbox', node .. ':' .. epoch))
+    call('DEL', key('mailbox', node, epoch))
   end
-  local out = { rows = {}, size = 0 }
-  if lib.nodes_unbind(node, 64, out) > 0 then return { 1, out.rows } end
+  local out = { rows = {}, waiting = {}, size = 0 }
+  if lib.nodes_unbind(node, 64, out) > 0 then return { 1, out.rows, out.waiting } end
   call('ZREM', key('nodes'), node)
   -- Another node may finish the cleanup that a leaving node began.
   if boot or tonumber(lease) == 1 then call('HDEL', name, 'report', 'updatedAt')
   else call('ZADD', key('nodesgone'), text(now + lib.nodes_gone), node) end
-  return { 0, {} }
+  return { 0, {}, {} }
 end

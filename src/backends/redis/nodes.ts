@@ -6,6 +6,8 @@ import { CallboardError } from '../../core/errors.ts';
 import type { CommandKey } from '../../core/ids.ts';
 import { trustJson } from '../../core/json.ts';
 import { scanSorted, type PageRequest, type Scan } from '../../core/page.ts';
+import { commandParts } from './commands/parts.ts';
+import { moveQueue } from './commands/store.ts';
 import {
   createReaper,
   decodeNode,
@@ -170,7 +172,12 @@ class Member {
   constructor(options: MemberOptions) {
     this.#options = options;
     const { parts, listener } = options;
-    this.#reaper = createReaper({ parts, linksLost: (connections) => listener.linksLost(connections) });
+    const commands = commandParts(parts);
+    this.#reaper = createReaper({
+      parts,
+      linksLost: (connections) => listener.linksLost(connections),
+      park: (client, binding) => moveQueue(commands, client, { binding, link: 'down' }),
+    });
     this.#partitions = partitionsOf(parts.store);
   }
 

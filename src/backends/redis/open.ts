@@ -247,7 +247,7 @@ function isComplete(rooms: Partial<Backend>): rooms is Backend {
  */
 export function createRedisRooms(parts: RedisParts): Partial<Backend> {
   const { held, waits, transactions } = commandParts(parts);
-  const nodes = createRedisNodes({ ...parts, held, waits });
+  const nodes = createRedisNodes({ ...parts, held, waits, transactions });
   const connections = createRedisConnections(parts);
   const bus = createRedisBus({ ...parts, read: async (key) => (await connections.get([key]))[0] ?? null });
   return {
@@ -259,7 +259,7 @@ export function createRedisRooms(parts: RedisParts): Partial<Backend> {
     contexts: createRedisContexts(parts),
     commands: createRedisCommands({ ...parts, held, waits, transactions }),
     inspector: createRedisInspector(parts, connections.get),
-    history: createRedisHistory(parts),
+    history: createRedisHistory({ ...parts, held, waits, transactions }),
     dedup: createRedisDedup(parts),
     sites: createRedisSites(parts),
     audit: createRedisAudit(parts),

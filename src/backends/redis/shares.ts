@@ -3,7 +3,7 @@ import { SHARE_BOUNDS, type ShareBounds, type ShareName } from '../../core/share
 import { listOf } from './types.ts';
 import type { Store } from './store.ts';
 
-/** The letter of each share in Lua (see shares.lua), in the order in which the act `shares-held` answers. */
+/** The letter of each share in Lua (see shares.lua). */
 const LETTERS = { queued_bytes: 'q', result_bytes: 'r', marks: 'm', history_bytes: 'h' } as const satisfies Partial<
   Record<ShareName, string>
 >;
@@ -30,8 +30,8 @@ export function boundsOfPartition(
 
 /** Reads how much of each share in LETTERS all users of all nodes hold. Changes nothing. */
 export async function sharesInUse(store: Store): Promise<ReadonlyMap<ShareName, number>> {
-  const partitions = Array.from({ length: store.partitions }, (_, partition) => partition);
-  const held = await Promise.all(partitions.map((partition) => store.act(partition, 'shares-held', [])));
-  const sum = (at: number): number => held.reduce((all: number, amounts) => all + Number(listOf(amounts)[at]), 0);
+  const read = await store.readAll((partition) => [['HMGET', store.key(partition, 'meta'), ...Object.values(LETTERS)]]);
+  const held = read.flat();
+  const sum = (at: number): number => held.reduce((all: number, amounts) => all + Number(listOf(amounts)[at] ?? 0), 0);
   return new Map(COUNTED.map((share, at) => [share, sum(at)]));
 }

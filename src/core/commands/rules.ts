@@ -29,14 +29,13 @@ import {
   type DispatchResult,
   type End,
   type FinishResult,
-  type LinkMove,
   type RebindResult,
   type Report,
   type ReportResult,
   type Settlement,
   type SettleResult,
 } from './stores.ts';
-import type { ClientView, CommandMessage, HeldCommand, RefusedAdmission, Transaction } from './transaction.ts';
+import type { ClientView, CommandMessage, HeldCommand, Move, RefusedAdmission, Transaction } from './transaction.ts';
 
 const SCOPE_FULL: RefusedAdmission = { kind: 'refused', code: 'capacity_exceeded' };
 const MEMBER_FULL: RefusedAdmission = { kind: 'refused', code: 'share_exceeded', share: SCOPE_SHARE };
@@ -68,14 +67,11 @@ type Late = { readonly end: End; readonly messageId: string };
 type EndOfRecord = Pick<Command, 'outcome' | 'execution' | 'error' | 'reason'> &
   Partial<Pick<Command, 'cancelRequestedAt' | 'sightings'>>;
 
-/** What happened to a client's link. */
-export type Move = { readonly binding: Binding; readonly link: LinkMove };
-
 /**
  * The rules over one transaction. `E` is a command and `C` a client as the store holds them. Each public method is one
  * act, with the guarantees of the method of the same name of CommandStore or WaiterStore.
  */
-export class CommandRules<E extends HeldCommand, C extends ClientView<E>> {
+export class CommandRules<E extends HeldCommand, C extends ClientView> {
   readonly tx: Transaction<E, C>;
 
   constructor(tx: Transaction<E, C>) {
@@ -352,33 +348,29 @@ export class CommandRules<E extends HeldCommand, C extends ClientView<E>> {
   // Links that come up and go down.
 
   /**
-   * Moves a client's waiting commands: they are queued when its link comes up, and parked when it goes down. Divides
-   * its running commands into those of the connected instance and those of an earlier one.
+   * Moves a client's waiting commands, or a part of them: they are queued when its link comes up, and parked when it
+   * goes down. With the last part, divides its running commands into those of the connected instance and those of an
+   * earlier one. Among links that come and go at the same time the highest epoch wins.
    */
-  rebind(key: ClientKey, { binding: reported, link }: Move): RebindResult {
-    const client = this.tx.client(key);
-    const bound = client.binding?.epoch ?? -Infinity;
-    if (link === 'up' ? reported.epoch < bound : reported.epoch !== bound)
-      return { requeued: 0, unfinished: [], orphaned: [] };
-    if (client.idle) {
-      this.tx.bind(key, link === 'down' ? null : reported);
-      return { requeued: 0, unfinished: [], orphaned: [] };
-    }
-    const { waiting, running } = client;
+  rebind(key: ClientKey, move: Move): RebindResult {
+    const { binding: reported, link } = move;
+    const queue = this.tx.moving(key, move);
     const unfinished: Command[] = [];
     const orphaned: Command[] = [];
+    if (!mayMove(queue.binding, move)) return { requeued: 0, unfinished, orphaned };
     if (link === 'down') {
-      this.tx.bind(key, null);
-      for (const entry of [...waiting]) this.#park(entry);
+      for (const entry of queue.waiting) this.#park(entry);
+      if (queue.isLast && queue.binding) this.tx.bind(key, null);
       return { requeued: 0, unfinished, orphaned };
     }
     this.tx.bind(key, reported);
     let requeued = 0;
-    for (const entry of [...waiting]) {
+    for (const entry of [...queue.waiting]) {
       const queuedBefore = entry.command.queuedAt !== null;
       if (this.#queue(entry, reported) && queuedBefore) requeued++;
     }
-    for (const entry of running) {
+    for (const entry of queue.arrived) this.tx.offer(entry, reported.nodeId);
+    for (const entry of queue.running) {
       if (entry.command.boundInstanceId === reported.instanceId) unfinished.push(this.#reattach(entry, reported));
       else orphaned.push(entry.command);
     }
@@ -451,8 +443,17 @@ export function attemptOf({ epoch }: Binding, attempt: string | null): string | 
  * Whether a command that is admitted now may be dispatched in the same act: the client is bound to the link that offers
  * it, and no other command waits, so that the order of admission is kept.
  */
-function mayMark<E>({ binding, waiting }: ClientView<E>, offered: Binding): boolean {
+function mayMark({ binding, waiting }: ClientView, offered: Binding): boolean {
   return binding !== null && waiting.size === 0 && isSameLink(binding, offered);
+}
+
+/**
+ * Whether a client that is bound to this link moves. A link that comes up replaces no newer one. Any other move
+ * concerns the bound link only. A move that unbound the client goes on until a link comes up.
+ */
+function mayMove(bound: Binding | null, { binding: { epoch }, link, begun = false }: Move): boolean {
+  if (bound === null) return begun ? link === 'down' : link === 'up';
+  return link === 'up' && !begun ? epoch >= bound.epoch : epoch === bound.epoch;
 }
 
 function isSameLink(bound: Binding, { nodeId, epoch }: Binding): boolean {

@@ -255,7 +255,8 @@ export interface CommandStore {
    * Records that a client's link came up or went down. `up` queues the commands that wait for the client and posts each
    * to the binding's node; `down` parks them again. Among links that come and go at the same time the highest epoch
    * wins: a link older than the bound one changes nothing. `again` queues as `up` does, but only for the bound link. A
-   * command that names another instance stays parked, or ends `expired` (`instance_replaced`) if it had been queued.
+   * command that names another instance stays parked, or ends `expired` (`instance_replaced`) if it had been queued. A
+   * long queue may move in several acts. Meanwhile no command is dispatched before one that was admitted earlier.
    */
   rebind(client: ClientKey, binding: Binding, link: LinkMove): MaybePromise<RebindResult>;
   /** Returns the keys of a client's commands that have not ended, in no particular order. */

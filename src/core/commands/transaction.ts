@@ -4,7 +4,7 @@ import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import type { ShareRefusal } from '../shares/shares.ts';
 import type { Command, CommandMark, NewWaiter, Sighting } from './command.ts';
-import type { AdmitQuestion, AdmitRequest, AdmitResult, Binding, MailboxRow } from './stores.ts';
+import type { AdmitQuestion, AdmitRequest, AdmitResult, Binding, LinkMove, MailboxRow } from './stores.ts';
 
 /** The rows of a command's progress: how many there are, and when the last one was retained. */
 export type Progress = { readonly rows: number; readonly at: number };
@@ -20,16 +20,30 @@ export interface HeldCommand {
   readonly progress: Progress | null;
 }
 
-/** Commands of a client, in the order of admission. */
-type Members<E> = Iterable<E> & { readonly size: number };
-
-/** What the rules read of a client: its link, and its commands that were not dispatched, and that were. */
-export interface ClientView<E> {
+/** What the rules read of a client: its link, and how many of its commands were not dispatched. */
+export interface ClientView {
   readonly binding: Binding | null;
-  /** Whether the client has no live command. */
-  readonly idle: boolean;
-  readonly waiting: Members<E>;
-  readonly running: Members<E>;
+  readonly waiting: { readonly size: number };
+}
+
+/**
+ * What happened to a client's link. `begun`: earlier acts have moved the first parts of the queue to this link (see
+ * `Transaction.moving`).
+ */
+export type Move = { readonly binding: Binding; readonly link: LinkMove; readonly begun?: boolean };
+
+/** The commands of a client that one act moves, each list in the order of admission. */
+export interface MovingQueue<E> {
+  /** The link that the client is bound to, even if the lease of its node is over. */
+  readonly binding: Binding | null;
+  /** Commands that were not dispatched. */
+  readonly waiting: Iterable<E>;
+  /** Commands that were admitted for the link to which the queue moves, after it came up. They come after `waiting`. */
+  readonly arrived: Iterable<E>;
+  /** Commands that were dispatched. Only the last part has them. */
+  readonly running: Iterable<E>;
+  /** Whether no further command moves that was known before this part. */
+  readonly isLast: boolean;
 }
 
 export type RefusedAdmission = Extract<AdmitResult, { readonly kind: 'refused' }>;
@@ -49,7 +63,7 @@ export type CommandMessage = {
  * guard may also leave its refusal to that check, and then returns null. `E` is a command and `C` a client as the store
  * holds them.
  */
-export interface Transaction<E extends HeldCommand, C extends ClientView<E>> {
+export interface Transaction<E extends HeldCommand, C extends ClientView> {
   /** The time of the act, in epoch milliseconds. */
   readonly now: number;
 
@@ -59,6 +73,11 @@ export interface Transaction<E extends HeldCommand, C extends ClientView<E>> {
   /** Returns what is left of an ended command without a record; `conflict` if its digest differs from the given one. */
   markOf(key: CommandKey, digest: string | null): CommandMark | 'conflict' | null;
   client(key: ClientKey): C;
+  /**
+   * Returns the commands of a client that move because of its link. A store may move a long queue in parts: then each
+   * part is an act of its own, and returns the next commands in the order of admission.
+   */
+  moving(key: ClientKey, move: Move): MovingQueue<E>;
   /** Whether the client has another connection than the one in `seen`, or advertises other actions. */
   isOutdated(request: AdmitRequest): boolean;
   /** Whether a time has come, by the clock that decides deadlines. */
@@ -115,7 +134,7 @@ export interface Transaction<E extends HeldCommand, C extends ClientView<E>> {
   reply(entry: E): void;
   /** Replaces the record by its last one, keeps the result, frees the reservation and replies to the waits. */
   end(entry: E, command: Command, result: JsonText | null): void;
-  /** Binds a client to a link, or to none. */
+  /** Binds a client to a link, or to none. Called for each part of a queue that moves to a link. */
   bind(key: ClientKey, binding: Binding | null): void;
 
   /** Returns the SHA-256 of a text. */

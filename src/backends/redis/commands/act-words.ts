@@ -5,9 +5,11 @@
 import type { Command } from '../../../core/commands/command.ts';
 import type { AdmitRequest, Binding } from '../../../core/commands/stores.ts';
 import type { CommandMessage, MemberLimits } from '../../../core/commands/transaction.ts';
-import { clientStream } from '../../../core/history/message.ts';
+import { clientStream, LINK_STREAM, type NewMessage } from '../../../core/history/message.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import { utf8Length, type JsonText } from '../../../core/json.ts';
+import { DEDUP_TTL_MS } from '../../../core/limits.ts';
+import { rowText } from '../history-rows.ts';
 import type { boundsOfPartition } from '../shares.ts';
 import { listOf, type ReadCommand, type Reply } from '../types.ts';
 import type { Entry } from './entry.ts';
@@ -20,6 +22,8 @@ const HOUR_MS = 3_600_000;
 export const GRACE_MS = HOUR_MS;
 /** The longest time between the admission and the end of a command: as in lib-spans of commands-records.lua. */
 export const LIFE_MS = 660_000;
+/** How much longer a key is kept than the mark of a message that it has. */
+export const MARK_GRACE_MS = 10_000;
 /** How long the counters of deduplication are kept, and the time that one of them covers: as in dedup.lua. */
 const SEEN_MS = 7_200_000;
 const SEEN_GRAIN_MS = 10_000;
@@ -58,6 +62,15 @@ export type TransactionParts = {
 /** What the process expects of the client of an act. */
 export type ExpectedClient = { readonly binding: Binding; readonly link: string };
 
+/**
+ * The mark by which a message is appended once. `hash`: names the message; `token`: names the call, and is the same if
+ * Redis runs the call twice; `isCounted`: whether deduplication counts the message.
+ */
+export type MarkOfRow = { readonly hash: string; readonly token: string; readonly isCounted: boolean };
+
+/** `place`: `<at>-<seq>` of a message that was appended before; null: the answer of Redis has it. */
+export type Appended = { readonly kind: 'appended'; readonly place: string | null } | { readonly kind: 'duplicate' };
+
 /** Thrown if a transaction needs what was not read. The act begins again once it is. */
 export class Unread extends Error {
   readonly commands: readonly ReadCommand[];
@@ -87,6 +100,10 @@ export type Given = {
   readonly replies?: boolean;
   /** The letters of shares of which there was no room: the act does without. */
   readonly without?: string | undefined;
+  /** How many commands the act is about, by what was read. */
+  readonly size?: number;
+  /** Whether the act is decided again, because Redis had something else. */
+  readonly again?: boolean;
 };
 
 export function readName(command: ReadCommand): string {
@@ -98,6 +115,8 @@ export class ActWords {
   readonly act: number;
   /** How many changes the act makes. */
   changes = 0;
+  /** The hashes of the user and of the stream to which the act appends rows; null if it appends none. */
+  appendsTo: { readonly uh: string; readonly sth: string } | null = null;
   protected readonly tick: Tick;
   protected readonly parts: TransactionParts;
   protected readonly given: Given;
@@ -143,32 +162,61 @@ export class ActWords {
     this.tick.once(['ZREMRANGEBYSCORE', keyOf(gone), String(gone - NEWEST_TRIM_MS), String(gone)]);
   }
 
-  retain({ command }: Entry, row: CommandMessage): void {
-    const { hash, bounds } = this.parts;
+  retain({ command }: Entry, { id, kind, kept, instanceId, error = null }: CommandMessage): void {
     const { userId, clientId, commandId, traceId, parentSpanId } = command;
-    const { payload = null, spill = null } = row.kept ?? {};
-    const bytes = spill ? spill.bytes : utf8Length(payload ?? '');
-    const text = [
-      ...[row.id ?? `${commandId}:${row.kind}`, row.kind, clientId, row.instanceId ?? command.boundInstanceId ?? ''],
-      ...[commandId, traceId ?? '', parentSpanId ?? '', bytes, row.error ? JSON.stringify(row.error) : ''],
-      ...[spill ? JSON.stringify(spill) : '', payload ?? '', ''],
-    ].join(NUL);
+    this.append({
+      ...{ userId, suffix: clientStream(clientId), id: id ?? `${commandId}:${kind}`, kind, clientId },
+      ...{ instanceId: instanceId ?? command.boundInstanceId, commandId, traceId, parentSpanId, error },
+      ...{ payload: kept?.payload ?? null, spill: kept?.spill ?? null },
+    });
+  }
+
+  /**
+   * Appends a message, unless a mark shows that another call has appended it. A mark is
+   * `<until> <token> <last> <place>`: when it ends, the call that set it, the call that saw it last, and the place of
+   * the message in history.
+   */
+  appendOnce(message: NewMessage, { hash, token, isCounted }: MarkOfRow): Appended {
+    const key = this.tick.key('mark', hash);
+    const text = this.given.known ? '' : String(this.read(['GET', key]) ?? '');
+    this.tick.text(this.act, key, text);
+    const [until = '', first, last, place = ''] = text.split(' ');
+    if (Number(until) > this.now) {
+      if (first === token) return { kind: 'appended', place };
+      if (last === token) return { kind: 'duplicate' };
+      this.countSeen('duplicates');
+      const ms = String(Number(until) - this.now + MARK_GRACE_MS);
+      this.write(['SET', key], [[until, first, token, place].join(' '), 'PX', ms]);
+      return { kind: 'duplicate' };
+    }
+    if (isCounted) this.countSeen('unique');
+    const value = `${this.now + DEDUP_TTL_MS} ${token} ${token} `;
+    this.append(message, [key, value, DEDUP_TTL_MS + MARK_GRACE_MS].join(NUL));
+    return { kind: 'appended', place: null };
+  }
+
+  /** Appends a message. `mark`: the words of its mark. Link histories have a bound of their own, and no share. */
+  private append(message: NewMessage, mark = ''): void {
+    const { hash, bounds } = this.parts;
+    const { userId, suffix, commandId } = message;
+    const text = rowText(message);
     const uh = hash(userId);
     this.changes++;
-    this.tick.row(this.act, this.streamOf({ userId, clientId }, uh), { text, commandId });
+    this.tick.row(this.act, this.streamOf(message, uh), { text, commandId: commandId ?? '', mark });
+    if (suffix === LINK_STREAM) return;
     const over = [this.tick.key('historyover'), `${userId}${NUL}${uh}`] as const;
     this.tick.share(this.act, { letter: 'h', uh, span: '', bound: bounds['h'] ?? null, over }, utf8Length(text));
   }
 
-  /** Returns the stream of a client's messages, which must be open, with an open span for the places of its rows. */
-  private streamOf({ userId, clientId }: ClientKey, uh: string): StreamOf {
+  /** Returns the stream of a message, which must be open, and so must the span for the place of a command's row. */
+  private streamOf({ userId, suffix, commandId }: NewMessage, uh: string): StreamOf {
     const { hash, retentionMs, remembered } = this.parts;
-    const suffix = clientStream(clientId);
     const sth = hash(userId, suffix);
+    this.appendsTo = { uh, sth };
     const heads = this.tick.hash(this.tick.key('streamheads', uh));
     const length = Math.max(1, Math.min(HOUR_MS * 12, Math.floor(retentionMs / 8)));
     const start = this.now - (this.now % length);
-    this.tick.holds(this.act, heads, 's', `${start}:${start + length + retentionMs}`);
+    if (commandId !== null) this.tick.holds(this.act, heads, 's', `${start}:${start + length + retentionMs}`);
     this.tick.holds(this.act, heads, sth, '');
     const key = this.tick.key('stream', sth);
     const places = this.tick.hash(this.tick.key('cmdrows', uh, String(start)));
@@ -181,14 +229,20 @@ export class ActWords {
     const renewal = [
       ...[key, String(retentionMs + GRACE_MS), heads.key, String(retentionMs + 2 * GRACE_MS)],
       ...[this.tick.key('streamgone'), String(this.now + retentionMs), [userId, suffix, uh, sth].join(NUL)],
-      ...[this.tick.key('streamage', uh), `${suffix}${NUL}${sth}`],
+      ...(suffix === LINK_STREAM ? [] : [this.tick.key('streamage', uh), `${suffix}${NUL}${sth}`]),
     ];
     return { ...stream, renewal };
   }
 
   protected postTo(nodeId: string, words: readonly string[]): void {
+    const mailbox = this.mailboxOf(nodeId);
+    if (mailbox !== null) this.write(['XADD', mailbox, '*'], words);
+  }
+
+  /** Returns the key of a node's mailbox; null if the node is not attached. */
+  protected mailboxOf(nodeId: string): string | null {
     const epoch = this.epochOf(nodeId);
-    if (epoch !== '') this.write(['XADD', this.tick.key('mailbox', nodeId, epoch), '*'], words);
+    return epoch === '' ? null : this.tick.key('mailbox', nodeId, epoch);
   }
 
   protected countSeen(field: 'unique' | 'duplicates'): void {

@@ -29,13 +29,16 @@ export class Entry implements HeldCommand {
   waitsBefore: string | null = null;
   /** The key that has the record of an ended command; null while the command is live. */
   span: string | null;
+  /** The node that the act posts the command to; null: none. */
+  offeredTo: string | null = null;
   isChanged = false;
   readonly isNew: boolean;
   /** What was known of the command before the act; of a new command, its request and params. */
   readonly held: Held;
   /** How the text in Redis begins. No other state that this command had or will have begins like that. */
   readonly start: string;
-  readonly #place: string;
+  /** The place in the client's queue; '' for a new command. Only Redis knows that of a new one. */
+  readonly place: string;
   readonly #rev: number;
 
   private constructor(held: Held, command: Command, { span, isNew }: { span: string | null; isNew: boolean }) {
@@ -52,7 +55,7 @@ export class Entry implements HeldCommand {
     this.queuedBytes = Number(field('queuedBytes'));
     this.forgetAt = field('forgetAt') === '' ? null : Number(field('forgetAt'));
     this.resultIn = field('resultIn');
-    this.#place = field('place');
+    this.place = field('place');
     this.#rev = Number(field('rev'));
     this.start = `${field('rev')}\0${field('admittedAt')}\0`;
   }
@@ -84,7 +87,7 @@ export class Entry implements HeldCommand {
   }
 
   /** Returns the text of the state after the act. `place`: that of a new command, which only Redis knows. */
-  state(place = this.isNew ? '0' : this.#place): string {
+  state(place = this.isNew ? '0' : this.place): string {
     const { queuedOn, markedBy, forgetAt, resultIn, progress, queuedBytes } = this;
     const more = { queuedOn, markedBy, forgetAt, resultIn, progress, queuedBytes };
     return stateText(this.command, { rev: this.#revAfter(), place, ...more });

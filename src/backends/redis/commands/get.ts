@@ -2,6 +2,7 @@
 import type { Command } from '../../../core/commands/command.ts';
 import type { CommandLoad } from '../../../core/commands/stores.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
+import { liveIds, liveRead } from './link-words.ts';
 import { nameArgs } from './parts.ts';
 import type { RedisParts } from '../parts.ts';
 import { decodeCommandOr, retained } from './record.ts';
@@ -78,8 +79,9 @@ export async function readNamed(
 
 /** Lists the keys of a client's commands that have not ended. */
 export async function getLive(store: Store, { userId, clientId }: ClientKey): Promise<readonly CommandKey[]> {
-  const ids = await store.act(store.partitionOfUser(userId), 'commands-live', [store.hash(userId, clientId)]);
-  return listOf(ids).map((commandId) => ({ userId, clientId, commandId: String(commandId) }));
+  const client = store.key(store.partitionOfUser(userId), 'client', store.hash(userId, clientId));
+  const [fields] = await store.read([liveRead(client)]);
+  return liveIds(fields).map((commandId) => ({ userId, clientId, commandId }));
 }
 
 /** Counts the commands of each of these clients that have not ended. */

@@ -1,6 +1,6 @@
 /** What the Redis files for commands share: their dependencies, and the names of a command in arguments. */
 import type { CommandKey } from '../../../core/ids.ts';
-import { STREAMS_PER_USER, TERMINAL_MS } from '../../../core/limits.ts';
+import { LINK_MESSAGES, STREAMS_PER_USER, TERMINAL_MS } from '../../../core/limits.ts';
 import type { RedisParts } from '../parts.ts';
 import type { Store } from '../store.ts';
 import { createLocalWaits, type LocalWaits } from '../waiters-local.ts';
@@ -21,8 +21,9 @@ export type CommandParts = {
 /** Completes the dependencies of the stores of commands and waiters. All stores of a process share these parts. */
 export function commandParts(parts: RedisParts): CommandParts {
   const { store, retentionMs, idempotencyWindowMs: windowMs = TERMINAL_MS, bounds, careful = false } = parts;
-  const { held = createHeldCommands(), waits = createLocalWaits(), streamsPerUser = STREAMS_PER_USER } = parts;
-  const settings = { ...parts, windowMs, bounds, streamsPerUser, careful };
+  const { held = createHeldCommands(), waits = createLocalWaits() } = parts;
+  const { streamsPerUser = STREAMS_PER_USER, linkMessages = LINK_MESSAGES } = parts;
+  const settings = { ...parts, windowMs, bounds, streamsPerUser, linkMessages, careful };
   return {
     store,
     windowMs,

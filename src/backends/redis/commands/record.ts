@@ -1,4 +1,11 @@
-/** Reads and writes the text of a command's record. lib-record in commands-records.lua has the same format. */
+/**
+ * Reads and writes the text of a command's record. Lua reads single fields of it by their place.
+ *
+ * A client's HASH has its live commands: `s<id>` the state, `a<id>` the request, `p<id>` the params, `w<id>` the waits;
+ * and of the client: `b` the link that it is bound to (see link-words.ts), `n` how many commands were not dispatched,
+ * `o` the highest place in its queue that was given to a command. `n` and `o` are removed once every command was
+ * dispatched. The record of an ended command is one text: the state, and then the request.
+ */
 import type { ClientType } from '../../../core/connections/connection.ts';
 import { CallboardError } from '../../../core/errors.ts';
 import type {
@@ -14,8 +21,7 @@ import type {
 import type { TerminalError } from '../../../core/history/message.ts';
 import { type Fields, type Reply } from '../types.ts';
 /**
- * The fields of a record's state, which are those that change, in the order of its text (see lib-record in
- * commands-records.lua).
+ * The fields of a record's state, which are those that change, in the order of its text. Each is followed by a NUL.
  */
 export const STATE = [
   'rev',

@@ -9,16 +9,15 @@ import type {
   DispatchResult,
   End,
   FinishResult,
-  LinkMove,
   RebindResult,
   Report,
   ReportResult,
   Settlement,
   SettleResult,
-  Binding,
 } from '../../../core/commands/stores.ts';
 import { isTerminal, satisfied } from '../../../core/commands/command.ts';
 import type { Attempt } from '../../../core/commands/rules.ts';
+import type { Move } from '../../../core/commands/transaction.ts';
 import type { Connection } from '../../../core/connections/connection.ts';
 import { clientStream } from '../../../core/history/message.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
@@ -27,11 +26,11 @@ import type { RefusedShare } from '../../../core/shares/shares.ts';
 import { revisionOf } from '../connections-rows.ts';
 import type { RedisParts } from '../parts.ts';
 import type { Store } from '../store.ts';
-import { listOf } from '../types.ts';
 import { getCommands, getLive, getLoads } from './get.ts';
 import { commandParts, nameArgs, type CommandParts } from './parts.ts';
-import { decodeCommand, encodeRequest, fieldOf, retained } from './record.ts';
+import { encodeRequest, fieldOf, retained } from './record.ts';
 import type { ExpectedClient, Given } from './act-words.ts';
+import { queueReads } from './link-words.ts';
 import { amountsRead, clientRead, liveReads } from './transaction.ts';
 import type { Act, Done, Failure } from './transactions.ts';
 
@@ -50,7 +49,7 @@ export function createRedisCommands(redis: RedisParts): CommandStore {
     report: (key, reported) => report(parts, key, reported),
     finish: (key, end) => finish(parts, key, end),
     settle: (key, settlement) => settle(parts, key, settlement),
-    rebind: (client, binding, link) => rebind(parts, client, { binding, link }),
+    rebind: (client, binding, link) => moveQueue(parts, client, { binding, link }),
     live: (client) => getLive(store, client),
     loads: (clients) => getLoads(store, clients),
     get: (keys) => getCommands(redis, keys),
@@ -69,13 +68,22 @@ export async function changeCommand<T>(
   const { key } = act;
   try {
     const done = await transactions.run(act);
-    const { entry } = done;
-    if (!entry || entry.span !== null) held.drop(key);
-    else if (held.get(key) || entry.isNew) held.put(key, entry.remembered(done.place));
+    if (done.entries.length === 0) held.drop(key);
+    remember(parts, done);
     return done;
   } catch (error) {
     held.drop(key);
     throw error;
+  }
+}
+
+/** Updates the cache of live commands by the answer of an act. Adds those that the act has posted to this process. */
+function remember({ held, store }: CommandParts, { entries, place }: Done<unknown>): void {
+  for (const entry of entries) {
+    const { command, offeredTo } = entry;
+    const isNamed = offeredTo !== null && offeredTo === store.callerOf(store.partitionOfUser(command.userId))?.nodeId;
+    if (entry.span !== null) held.drop(command);
+    else if (isNamed || held.get(command) || entry.isNew) held.put(command, entry.remembered(place));
   }
 }
 
@@ -132,7 +140,8 @@ async function admitAs(parts: CommandParts, request: AdmitRequest, wait: string)
       return client && { client };
     },
   });
-  const { answer, entry } = done;
+  const { answer, entries } = done;
+  const [entry] = entries;
   // A command that is queued on this node is only named in its mailbox, so its record is cached here.
   if (answer.kind === 'admitted' && entry && entry.command.nodeId === nodeId)
     held.put(request, entry.remembered(done.place));
@@ -145,7 +154,7 @@ function expectedClient(store: Store, seen: Connection): ExpectedClient {
   return { binding: { nodeId, instanceId, epoch }, link: [seenText(store, seen), '', ''].join('\0') };
 }
 
-/** Returns how the text of this connection's link begins in the HASH of its client (see `commands_bind_to`). */
+/** Returns how the text of this connection's link begins in the HASH of its client (see link-words.ts). */
 function seenText(store: Store, { nodeId, epoch, instanceId, actions }: Connection): string {
   return [nodeId, epoch, instanceId, revisionOf(store, actions), ''].join('\0');
 }
@@ -283,31 +292,30 @@ async function readResult(parts: CommandParts, key: CommandKey): Promise<JsonTex
   return answer;
 }
 
-type Move = { readonly binding: Binding; readonly link: LinkMove };
-
 /**
- * Moves a client's queue in parts, one act for each part, so that a long queue does not block other calls. Commands
- * that were queued for another instance than the one that they name are ended.
+ * Moves a client's queue in parts, one act for each part, so that a long queue does not block other calls. If a part
+ * fails, the next link of the client moves the rest, or the cleanup after the node does.
  */
-async function rebind(parts: CommandParts, key: ClientKey, move: Move): Promise<RebindResult> {
-  const { store } = parts;
-  const { nodeId, instanceId, epoch } = move.binding;
-  const args = [store.hash(key.userId, key.clientId), nodeId, instanceId, epoch, move.link];
-  const partition = store.partitionOfUser(key.userId);
+export async function moveQueue(parts: CommandParts, key: ClientKey, move: Move): Promise<RebindResult> {
+  const { store, transactions } = parts;
+  const hash = store.hash(key.userId, key.clientId);
   let requeued = 0;
-  for (let place: string | null = null; ;) {
-    const reply = listOf(await store.act(partition, 'commands-rebind', [...args, place]));
-    const [queued, unfinished, orphaned, next, replaced] = reply;
-    requeued += Number(queued);
-    for (const commandId of listOf(replaced).map(String))
-      await settle(parts, { ...key, commandId }, { kind: 'give_up', code: 'instance_replaced', instanceId: null });
-    place = typeof next === 'string' ? next : null;
-    if (place === null)
-      return {
-        requeued,
-        unfinished: listOf(unfinished).map(decodeCommand),
-        orphaned: listOf(orphaned).map(decodeCommand),
-      };
+  for (let begun = false; ; begun = true) {
+    const done = await transactions.run({
+      key: { ...key, commandId: '' },
+      given: {},
+      known: () => null,
+      first: (keyOf, partition) => queueReads(keyOf(partition, 'client', hash), keyOf(partition, 'conn', hash)),
+      run: (rules, tx) => {
+        const part = rules.rebind(key, { ...move, begun });
+        return { ...part, more: tx.leavesMore };
+      },
+      ...{ moves: true, grows: false, chars: 1_000, rowChars: ROW_CHARS },
+    });
+    remember(parts, done);
+    const { more, ...part } = done.answer;
+    requeued += part.requeued;
+    if (!more) return { ...part, requeued };
   }
 }
 

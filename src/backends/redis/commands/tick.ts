@@ -2,6 +2,7 @@
  * Collects the acts of one tick as words for program/transaction.lua: what is read, what must still hold, guards, and
  * writes that are merged by key. Knows no rule.
  */
+import type { ClientKey } from '../../../core/ids.ts';
 import type { KeyKind } from '../keys.ts';
 import type { StoreFrame } from '../types.ts';
 
@@ -38,13 +39,20 @@ type Scope = Sum & { readonly key: string; readonly scope: string; readonly plac
 type Counted = Sum & { readonly place: number; words: readonly string[] };
 type Share = Sum & { readonly words: readonly string[]; readonly over: readonly [string, string] };
 type Waiting = { readonly slot: string; index: string; readonly words: string[] };
+/** Where commands are posted that were admitted after a queue was read. `states`: the fields that were read. */
+type Late = { readonly mailbox: string; readonly key: ClientKey; readonly states: readonly string[] };
 type Stream = Pick<StreamOf, 'userId' | 'uh' | 'suffix'> & {
   readonly words: readonly string[];
   readonly renewal: readonly string[];
   readonly rows: string[];
   readonly ids: string[];
+  /** The mark of each row, '' for none. */
+  readonly marks: string[];
   acts: string;
 };
+
+/** A row of history. `commandId`: '' if it is of no command; `mark`: the words of its mark, '' if it has none. */
+export type RowOf = { readonly text: string; readonly commandId: string; readonly mark: string };
 
 /** An amount of a share that an act takes or gives back. */
 export type ShareOf = {
@@ -95,6 +103,8 @@ export class Tick {
   readonly #equal = new Map<string, string[]>();
   readonly #starts: string[][] = [];
   readonly #holds = new Map<string, string[]>();
+  readonly #only: string[][] = [];
+  readonly #texts = new Map<string, string[]>();
   readonly #leases = new Map<string, string>();
   readonly #deadlines: string[][] = [];
   readonly #unknown: string[][] = [];
@@ -104,6 +114,8 @@ export class Tick {
   readonly #counters = new Map<string, Sum & { readonly words: readonly string[] }>();
   readonly #writes = new Map<string, Write>();
   readonly #last: Write[] = [];
+  readonly #links: string[][] = [];
+  readonly #late: string[][] = [];
   readonly #waiting = new Map<string, Waiting>();
   readonly #streams = new Map<string, Stream>();
 
@@ -143,6 +155,16 @@ export class Tick {
   holds(act: number, { slot, fields }: ReadHash, field: string, expected: string): void {
     fields.add(field);
     note(this.#holds, [slot, field, expected], act);
+  }
+
+  /** The HASH of a client must have no other live command than those with these fields. */
+  only(act: number, { slot }: ReadHash, states: readonly string[]): void {
+    this.#only.push([slot, String.fromCharCode(act), String(states.length), ...states]);
+  }
+
+  /** A STRING must be equal to a text; '': absent. */
+  text(act: number, key: string, expected: string): void {
+    this.#texts.set(`${act} ${key}`, [key, expected, String.fromCharCode(act)]);
   }
 
   /** The lease of a node must not be over. */
@@ -247,6 +269,17 @@ export class Tick {
     this.#last.push({ start: words, words: [], index: '' });
   }
 
+  /** Writes the link of a client: the last place of the client's queue stands between the two texts. */
+  link(act: number, { slot, fields }: ReadHash, texts: readonly [start: string, rest: string]): void {
+    fields.add('o');
+    this.#links.push([slot, String.fromCharCode(act), ...texts]);
+  }
+
+  /** Posts the queued commands of a client that were not read, in the order of their places. */
+  late(act: number, { slot }: ReadHash, { mailbox, key: { userId, clientId }, states }: Late): void {
+    this.#late.push([slot, String.fromCharCode(act), mailbox, userId, clientId, String(states.length), ...states]);
+  }
+
   /** Adds a command that waits: its state is written with its place in the queue. */
   wait(act: number, { slot, fields }: ReadHash, words: readonly string[]): void {
     fields.add('o');
@@ -256,20 +289,23 @@ export class Tick {
     for (const word of words) held.words.push(word);
   }
 
-  row(act: number, of: StreamOf, row: { readonly text: string; readonly commandId: string }): void {
+  /** Appends a row to a stream. */
+  row(act: number, of: StreamOf, row: RowOf): void {
     const { key, heads, places, suffix, sth, renewal, userId, uh } = of;
     heads.fields.add(sth).add('t');
-    places.fields.add(row.commandId);
+    if (row.commandId !== '') places.fields.add(row.commandId);
     const held = this.#streams.get(sth) ?? {
       ...{ userId, uh, suffix, words: [key, heads.slot, sth, suffix, places.slot] },
       renewal,
       rows: [],
       ids: [],
+      marks: [],
       acts: '',
     };
     this.#streams.set(sth, held);
     held.rows.push(row.text);
     held.ids.push(row.commandId);
+    held.marks.push(row.mark);
     held.acts += String.fromCharCode(act);
   }
 
@@ -298,6 +334,8 @@ export class Tick {
     part(this.#equal.values(), this.#equal.size);
     part(this.#starts, this.#starts.length);
     part(this.#holds.values(), this.#holds.size);
+    part(this.#only, this.#only.length);
+    part(this.#texts.values(), this.#texts.size);
     out.push(this.key('nodes'));
     part(this.#leases, this.#leases.size);
     part(this.#deadlines, this.#deadlines.length);
@@ -332,17 +370,20 @@ export class Tick {
       ]),
       writes.length,
     );
+    part(this.#links, this.#links.length);
+    part(this.#late, this.#late.length);
     part(
       [...this.#waiting.values()].map(({ slot, index, words }) => [slot, String(index.length), index, ...words]),
       this.#waiting.size,
     );
     part(
-      [...this.#streams.values()].map(({ words, renewal, rows, ids, acts }) => [
-        ...[...words, String(rows.length), acts, String(renewal.length)],
-        ...renewal,
-        ...rows,
-        ...ids,
-      ]),
+      [...this.#streams.values()].map(({ words, renewal, rows, ids, marks, acts }) => {
+        const isMarked = marks.some((mark) => mark !== '');
+        return [
+          ...[...words, String(rows.length), acts, String(renewal.length), isMarked ? '1' : ''],
+          ...[...renewal, ...rows, ...ids, ...(isMarked ? marks : [])],
+        ];
+      }),
       this.#streams.size,
     );
     return out;

@@ -14,27 +14,24 @@ import { DEDUP_TTL_MS, SIGHTINGS_PER_COMMAND, WAITERS_PER_COMMAND } from '../../
 import { paramsAreSmall, shareRefusal, type ShareRefusal } from '../../../core/shares/shares.ts';
 import { listOf, textOr, type ReadCommand } from '../types.ts';
 import { parseWaits, waitsText, waitText, type NodeWaits } from '../waiters-local.ts';
-import { ActWords, GRACE_MS, LIFE_MS, NO_LIMIT, Unread } from './act-words.ts';
+import { GRACE_MS, LIFE_MS, MARK_GRACE_MS, NO_LIMIT, Unread } from './act-words.ts';
 import { Entry } from './entry.ts';
+import { LinkWords, parseLink } from './link-words.ts';
 import type { ReadHash } from './tick.ts';
 
 const NUL = '\0';
-/** How much longer a key is kept than the mark of a message that it has: as in dedup.lua. */
-const MARK_GRACE_MS = 10_000;
 /** The most bytes of params that a mailbox row carries. Larger params are read when their command is dispatched. */
 const CARRIED_BYTES = 4_096;
 /** The most bytes of a result that a mailbox row carries. For a larger one it says where the result is stored. */
 const INLINE_BYTES = 16_384;
 
-type Client = ClientView<Entry> & {
+type Client = ClientView & {
   readonly userId: string;
   /** The link as Redis has it; for a dispatch only its start; '' for none. */
   readonly link: string;
 };
 
-export class RedisTransaction extends ActWords implements Transaction<Entry, Client> {
-  /** The command of the act, as the act leaves it; null if there is none. */
-  entry: Entry | null = null;
+export class RedisTransaction extends LinkWords implements Transaction<Entry, Client> {
   /** The place of the number of waiting commands in the answer; null: it is compared. */
   counted: number | null = null;
   #found = false;
@@ -43,18 +40,16 @@ export class RedisTransaction extends ActWords implements Transaction<Entry, Cli
   #queueLimit = NO_LIMIT;
   #chosen = false;
   #freeParams = true;
-  /** The node that a waiting command is offered to; null: none. */
-  #offeredTo: string | null = null;
 
   // Reads.
 
   find(key: CommandKey): Entry | null {
-    if (this.#found) return this.entry;
+    if (this.#found) return this.entries[0] ?? null;
     this.#found = true;
     const { known } = this.given;
-    if (known?.command) this.entry = Entry.live(known.command);
-    else if (!known) this.entry = this.#readLive(key) ?? this.#readEnded(key);
-    const { entry } = this;
+    const read = known ? null : (this.#readLive(key) ?? this.#readEnded(key));
+    const entry = known?.command ? Entry.live(known.command) : read;
+    if (entry) this.entries.push(entry);
     if (!entry) this.#expectNone(key);
     else if (entry.span === null) this.tick.starts(this.act, this.clientHash(key), `s${key.commandId}`, entry.start);
     else this.tick.starts(this.act, this.tick.hash(entry.span), this.nameOf(key), entry.start);
@@ -118,9 +113,10 @@ export class RedisTransaction extends ActWords implements Transaction<Entry, Cli
   }
 
   /** Returns the link that a text describes; null if there is none, or the lease of its node is over. */
-  #bindingOf(link: string): Binding | null {
-    if (link === '') return null;
-    const [nodeId = '', epoch, instanceId = ''] = link.split(NUL);
+  #bindingOf(text: string): Binding | null {
+    const link = parseLink(text);
+    if (!link) return null;
+    const { nodeId, instanceId, epoch } = link;
     const lease = this.read(['ZSCORE', this.tick.key('nodes'), nodeId]);
     if (lease !== null && Number(lease) <= this.now) return null;
     this.tick.lease(this.act, nodeId);
@@ -231,7 +227,7 @@ export class RedisTransaction extends ActWords implements Transaction<Entry, Cli
     const marked = command.dispatchedAt !== null;
     const queuedBytes = marked || params === null ? 0 : utf8Length(params);
     const entry = Entry.added(command, { request: this.given.text ?? '', params, markedBy, queuedBytes });
-    this.entry = entry;
+    this.entries.push(entry);
     const words = [`a${commandId}`, entry.held.request];
     if (params !== null) words.push(`p${commandId}`, params);
     this.write(['HSET', hashOfClient.key], words);
@@ -298,9 +294,10 @@ export class RedisTransaction extends ActWords implements Transaction<Entry, Cli
     this.changes++;
   }
 
-  /** A command that was just added is written with its place in the queue, and posted, by `close`. */
-  offer(_entry: Entry, nodeId: string): void {
-    this.#offeredTo = nodeId;
+  /** The command is posted by `close`, as the act leaves it. */
+  offer(entry: Entry, nodeId: string): void {
+    entry.offeredTo = nodeId;
+    this.changes++;
   }
 
   post(nodeId: string, row: MailboxRow): void {
@@ -317,8 +314,11 @@ export class RedisTransaction extends ActWords implements Transaction<Entry, Cli
     this.changes++;
   }
 
-  queue(): void {
-    throw new Error('Links move in parts (see commands-rebind).');
+  queue(entry: Entry, command: Command): void {
+    const before = entry.command;
+    if (before.queuedAt === null) this.write(['ZREM', this.tick.key('connectdue')], [this.dueName(before)]);
+    entry.queuedOn = command.nodeId;
+    this.move(entry, command);
   }
 
   run(entry: Entry, command: Command, markedBy: string | null): JsonText | null {
@@ -357,7 +357,7 @@ export class RedisTransaction extends ActWords implements Transaction<Entry, Cli
     if (known && Number(known[1]) > this.now) return this.countSeen('duplicates');
     this.countSeen('unique');
     const value = `${this.now + DEDUP_TTL_MS} - - -`;
-    this.write(['SET', mark, value, 'PX', String(DEDUP_TTL_MS + MARK_GRACE_MS)], []);
+    this.write(['SET', mark], [value, 'PX', String(DEDUP_TTL_MS + MARK_GRACE_MS)]);
   }
 
   reply(entry: Entry): void {
@@ -425,19 +425,17 @@ export class RedisTransaction extends ActWords implements Transaction<Entry, Cli
     if (entry.span === null) this.#setWaits(entry, waitsText(left));
   }
 
-  bind(): void {
-    throw new Error('Links move in parts (see commands-rebind).');
-  }
-
   sha256(text: string): string {
     return this.parts.sha256(text);
   }
 
-  /** Adds the words that write the command as the act leaves it. Called once, after the rule. */
+  /** Adds the words that write the commands as the act leaves them. Called once, after the rule. */
   close(): void {
-    const { entry } = this;
-    if (!entry) return;
-    const { command, span, held } = entry;
+    for (const entry of this.entries) this.#close(entry);
+  }
+
+  #close(entry: Entry): void {
+    const { command, span, held, offeredTo } = entry;
     const client = this.clientHash(command);
     if (span === null && entry.waits !== null && entry.waits !== (entry.waitsBefore ?? held.waits ?? '')) {
       if (entry.waits === '') this.write(['HDEL', client.key], [`w${command.commandId}`]);
@@ -446,27 +444,34 @@ export class RedisTransaction extends ActWords implements Transaction<Entry, Cli
     if (entry.isNew && command.dispatchedAt === null) this.#enqueue(entry, client);
     else if (span !== null && entry.isChanged) this.write(['HSET', span], [this.nameOf(command), entry.whole()]);
     else if (entry.isChanged || entry.isNew) this.write(['HSET', client.key], [`s${command.commandId}`, entry.state()]);
+    if (offeredTo === null || entry.isNew) return;
+    if (offeredTo === this.parts.caller.nodeId) return this.#postName(offeredTo, command);
+    const waits = entry.waits === null || entry.waits === '' ? [] : ['waits', entry.waits];
+    this.postTo(offeredTo, ['kind', 'command', 'state', entry.state(), 'request', held.request, ...waits]);
+  }
+
+  /** Posts a command to the calling node, which keeps the record, so the row only names the command. */
+  #postName(nodeId: string, { userId, clientId, commandId }: CommandKey): void {
+    this.post(nodeId, { kind: 'command', key: { userId, clientId, commandId } });
   }
 
   /** Writes a new command that waits, with its place in the queue, and posts it to the node of the client's link. */
   #enqueue(entry: Entry, client: ReadHash): void {
     const { caller } = this.parts;
     const { command, held } = entry;
-    const { userId, clientId, commandId } = command;
+    const { commandId } = command;
     // While a link comes up, the act that moves the next part of its queue posts the command.
-    const [, , , , upTo = '', moved = ''] = this.#client?.link.split(NUL) ?? [];
-    const nodeId = moved === '' ? this.#offeredTo : null;
+    const { upTo = '', moved = '' } = parseLink(this.#client?.link ?? '') ?? {};
+    const nodeId = moved === '' ? entry.offeredTo : null;
     const floor = moved === '' ? '0' : String(Math.max(Number(upTo), Number(moved)));
     const [start = '', rest = ''] = entry.state('\x01').split('\x01');
     const words = [`s${commandId}`, start, rest];
     if (nodeId !== null && nodeId !== caller.nodeId) {
-      const epoch = this.epochOf(nodeId);
+      const box = this.mailboxOf(nodeId) ?? '';
       const params = held.params !== null && utf8Length(held.params) <= CARRIED_BYTES ? held.params : '';
-      const box = epoch === '' ? '' : this.tick.key('mailbox', nodeId, epoch);
       return this.tick.wait(this.act, client, [...words, box, held.request, entry.waits ?? '', params, floor]);
     }
-    // The calling node keeps the record of its own command, so the row in its mailbox only names the command.
-    if (nodeId !== null) this.post(nodeId, { kind: 'command', key: { userId, clientId, commandId } });
+    if (nodeId !== null) this.#postName(nodeId, command);
     this.tick.wait(this.act, client, [...words, '', '', '', '', floor]);
   }
 
@@ -497,8 +502,7 @@ export function amountsRead(meta: string, letter: string, uh: string): ReadComma
 }
 
 function viewOf({ userId }: ClientKey, link: string, of: { binding: Binding | null; waiting: number }): Client {
-  const members = (size: number) => Object.assign([], { size }) as never;
-  return { userId, link, binding: of.binding, idle: false, waiting: members(of.waiting), running: members(0) };
+  return { userId, link, binding: of.binding, waiting: { size: of.waiting } };
 }
 
 function count(waits: readonly NodeWaits[]): number {

@@ -4,6 +4,7 @@
  * again.
  */
 import { CommandRules } from '../../../core/commands/rules.ts';
+import { LINK_STREAM } from '../../../core/history/message.ts';
 import type { CommandKey } from '../../../core/ids.ts';
 import type { Clock } from '../../../core/ports.ts';
 import type { ShareBounds } from '../../../core/shares/shares.ts';
@@ -37,6 +38,8 @@ export type TransactionsParts = {
   readonly retentionMs: number;
   readonly streamMessages: number;
   readonly streamsPerUser: number;
+  /** The most rows of one user's link history. */
+  readonly linkMessages: number;
   readonly bounds: ShareBounds | undefined;
   /** Whether Redis decides each act on its own. */
   readonly careful: boolean;
@@ -56,7 +59,9 @@ export type Act<T> = {
   readonly run: (rules: Rules, tx: RedisTransaction) => T;
   /** Whether a Redis without memory refuses the act. */
   readonly grows: boolean;
-  /** About how many characters the act brings, and how many of them are rows of history. */
+  /** Whether the act moves the client's queue. No other act on the client is in the same call. */
+  readonly moves?: boolean;
+  /** About how many characters the act brings for each of its commands, and how many of them are rows of history. */
   readonly chars: number;
   readonly rowChars?: number;
   /** Returns the answer for a guard that does not hold; null: the act is decided again. */
@@ -68,12 +73,17 @@ export type Act<T> = {
 /** Why an act did not pass: a reason, and the value that differed or the share without room. */
 export type Failure = { readonly reason: string; readonly value: Reply };
 
-/** The answer of an act. `at`: the time of the act; `place`: that of a new command in the queue, '' if it has none. */
+/**
+ * The answer of an act. `entries`: its commands, as the act left them; `at`: the time of the act; `place`: that of a
+ * new command in the queue, or of a message that was appended once, '' if there is none; `trimmed`: resolves once the
+ * rows beyond the limits of history are removed, null if there are none.
+ */
 export type Done<T> = {
   readonly answer: T;
-  readonly entry: Entry | null;
+  readonly entries: readonly Entry[];
   readonly at: number;
   readonly place: string;
+  readonly trimmed: Promise<unknown> | null;
 };
 
 export interface Transactions {
@@ -87,8 +97,11 @@ type Outcome = {
   readonly at: number;
   readonly place: string;
   readonly count: number | null;
+  readonly trimmed: Promise<unknown> | null;
 };
 type Asked = {
+  readonly client: string;
+  readonly moves: boolean;
   readonly chars: number;
   readonly rowChars: number;
   readonly grows: boolean;
@@ -141,18 +154,20 @@ export function createTransactions(parts: TransactionsParts): Transactions {
     return { hash: store.hash, sha256, windowMs, retentionMs, bounds, remembered, caller };
   };
   /** Removes what an append leaves beyond the limits of its stream, or of the bytes of all users. Can be repeated. */
-  const trim = (partition: number, tick: Tick, notes: readonly string[]): void => {
-    const { streamMessages } = parts;
+  const trim = (partition: number, tick: Tick, notes: readonly string[]): Promise<unknown> | null => {
     const streams = new Set([...notes, ...tick.renewed]);
+    const acts: Promise<unknown>[] = [];
     for (const sth of streams) {
       const stream = tick.streamOf(sth);
       if (!stream) continue;
       const row = ['userId', stream.userId, 'suffix', stream.suffix, 'uh', stream.uh, 'sth', sth];
+      const streamMessages = stream.suffix === LINK_STREAM ? parts.linkMessages : parts.streamMessages;
       const limits = ['streamMessages', streamMessages, 'retentionMs', retentionMs];
       const aged = ['aged', tick.renewed.includes(sth) ? '1' : ''];
-      void store.act(partition, 'history-trim', [...row, ...limits, ...aged]).catch(() => {});
+      acts.push(store.act(partition, 'history-trim', [...row, ...limits, ...aged]));
     }
-    if (notes.includes('')) void store.act(partition, 'history-evict', [...(bounds['h'] ?? [])]).catch(() => {});
+    if (notes.includes('')) acts.push(store.act(partition, 'history-evict', [...(bounds['h'] ?? [])]));
+    return acts.length === 0 ? null : Promise.allSettled(acts);
   };
 
   /** Makes the words of a call. Acts that need what was not read are taken out of it. */
@@ -203,20 +218,22 @@ export function createTransactions(parts: TransactionsParts): Transactions {
         return asked.forEach(({ failed }) => failed(new Error('The clocks of the relay and of Redis differ.')));
       }
       if (failures.length > 0) unlearn(tick);
-      trim(partition, tick, listOf(notes).map(String));
+      const trimmed = trim(partition, tick, listOf(notes).map(String));
       const why = new Map(failures.map((row) => failureIn(listOf(row))));
       const places = pairsIn(listOf(placed));
-      const closed: Asked[] = [];
-      for (const { one, tx } of acts) {
+      const closed: typeof acts = [];
+      for (const act of acts) {
+        const { one, tx } = act;
         const failure = why.get(tx.act) ?? null;
-        if (failure?.reason === 'closed' && way !== 'opening') closed.push(one);
+        if (failure?.reason === 'closed' && way !== 'opening') closed.push(act);
         else
           one.done({
-            ...{ failure, at: tick.now, place: places.get(tx.act) ?? '' },
+            ...{ failure, at: tick.now, place: places.get(tx.act) ?? '', trimmed },
             count: tx.counted === null ? null : Number(listOf(counts)[tx.counted]),
           });
       }
-      return send(partition, closed, way === 'full' ? 'fullOpening' : 'opening');
+      for (const part of openings(closed)) void send(partition, part, way === 'full' ? 'fullOpening' : 'opening');
+      return;
     }
   };
   const flush = (): void => {
@@ -237,8 +254,12 @@ export function createTransactions(parts: TransactionsParts): Transactions {
   const attempt = async <T>(act: Act<T>, given: Given): Promise<Done<T> | Failure | null> => {
     const partition = store.partitionOfUser(act.key.userId);
     const made: { tx: RedisTransaction | null; answer: T | null } = { tx: null, answer: null };
+    const { userId, clientId } = act.key;
+    const client = `${userId}\0${clientId}`;
+    const times = Math.max(1, given.size ?? 1);
     const outcome = await ask(partition, {
-      ...{ chars: act.chars, rowChars: act.rowChars ?? 0, grows: act.grows },
+      ...{ client, moves: act.moves ?? false, grows: act.grows },
+      ...{ chars: times * act.chars, rowChars: times * (act.rowChars ?? 0) },
       run(tick, of) {
         const tx = new RedisTransaction(tick, of, given);
         made.answer = act.run(new CommandRules(tx), tx);
@@ -247,17 +268,16 @@ export function createTransactions(parts: TransactionsParts): Transactions {
       },
     });
     if (!outcome) return null;
-    const { userId, clientId } = act.key;
-    if (outcome.count !== null) remembered.waiting.set(`${userId}\0${clientId}`, outcome.count);
+    if (outcome.count !== null) remembered.waiting.set(client, outcome.count);
     if (outcome.failure) return outcome.failure;
-    return { ...outcome, answer: made.answer as T, entry: made.tx?.entry ?? null };
+    return { ...outcome, answer: made.answer as T, entries: made.tx?.entries ?? [] };
   };
 
   /** Reads all that an act needs. Returns its answer if it changes nothing. */
-  const read = async <T>(act: Act<T>, without: string): Promise<Given | Done<T>> => {
+  const read = async <T>(act: Act<T>, of: Pick<Given, 'without' | 'again'>): Promise<Given | Done<T>> => {
     const partition = store.partitionOfUser(act.key.userId);
     const reads = new Map<string, Reply>();
-    const given = { ...act.given, known: null, reads, without };
+    const given = { ...act.given, known: null, reads, ...of };
     for (let wanted = act.first(store.key, partition); ;) {
       const replies = await store.read(wanted);
       wanted.forEach((command, i) => reads.set(readName(command), replies[i] ?? null));
@@ -268,8 +288,8 @@ export function createTransactions(parts: TransactionsParts): Transactions {
         const tx = new RedisTransaction(tick, { ...shared(partition), remembered: nothing }, given);
         const answer = act.run(new CommandRules(tx), tx);
         tx.close();
-        if (tx.changes > 0) return given;
-        return { answer, entry: tx.entry, at: tick.now, place: '' };
+        if (tx.changes > 0) return { ...given, size: tx.entries.length };
+        return { answer, entries: tx.entries, at: tick.now, place: '', trimmed: null };
       } catch (error) {
         if (!(error instanceof Unread)) throw error;
         wanted = error.commands;
@@ -282,13 +302,14 @@ export function createTransactions(parts: TransactionsParts): Transactions {
     let last: Failure | null = null;
     let known = act.known();
     for (let tries = 0; tries < TRIES; tries++) {
-      const given = known ? { ...act.given, known, reads: NO_READS, without } : await read(act, without);
+      const again = tries > 0;
+      const given = known ? { ...act.given, known, reads: NO_READS, without } : await read(act, { without, again });
       if ('answer' in given) return given;
       const found = await attempt(act, given);
       if (found && 'answer' in found) return found;
       last = found;
       const refused = found && act.refused?.(found);
-      if (refused) return { answer: refused, entry: null, at: 0, place: '' };
+      if (refused) return { answer: refused, entries: [], at: 0, place: '', trimmed: null };
       if (found?.value === 'r' || found?.value === 'm') without += found.value;
       else {
         const waiting = found?.reason === 'differs' ? Number(found.value) : NaN;
@@ -328,17 +349,47 @@ function pairsIn(flat: readonly Reply[]): ReadonlyMap<number, string> {
   return found;
 }
 
+/**
+ * Divides acts whose streams are not open into calls, in each of which a user has one stream: a stream that is opened
+ * may take the place of another one of its user.
+ */
+function* openings(
+  acts: readonly { readonly one: Asked; readonly tx: RedisTransaction }[],
+): Generator<readonly Asked[]> {
+  let part: Asked[] = [];
+  const streams = new Map<string, string>();
+  for (const { one, tx } of acts) {
+    const { uh = '', sth = '' } = tx.appendsTo ?? {};
+    if ((streams.get(uh) ?? sth) !== sth) {
+      yield part;
+      part = [];
+      streams.clear();
+    }
+    part.push(one);
+    streams.set(uh, sth);
+  }
+  if (part.length > 0) yield part;
+}
+
+/**
+ * Divides acts into calls. Redis compares before it writes, so an act that moves a client's queue would not see what
+ * another act of its call changes: no other act on the client is in the same call.
+ */
 function* partsOf(asked: readonly Asked[]): Generator<readonly Asked[]> {
   let part: Asked[] = [];
   let [chars, rowChars] = [0, 0];
+  const clients = new Map<string, boolean>();
   for (const one of asked) {
     const isFull = chars + one.chars > MOST_CHARS || rowChars + one.rowChars > MOST_ROWS_CHARS;
-    if (part.length > 0 && (part.length === MOST_ACTS || isFull)) {
+    const isApart = one.moves ? clients.has(one.client) : clients.get(one.client) === true;
+    if (part.length > 0 && (part.length === MOST_ACTS || isFull || isApart)) {
       yield part;
       part = [];
       [chars, rowChars] = [0, 0];
+      clients.clear();
     }
     part.push(one);
+    clients.set(one.client, one.moves);
     chars += one.chars;
     rowChars += one.rowChars;
   }

@@ -12,8 +12,7 @@ local function fence()
     return 'LOST'
   end
   if tonumber(last) < confirmed then return 'LOST' end
-  -- Written at the end of the call, with the other fields of this key.
-  if number > tonumber(last) then setLater(KEYS[1], 'calls:' .. node, epoch .. ' ' .. ARGV[4]) end
+  if number > tonumber(last) then call('HSET', KEYS[1], 'calls:' .. node, epoch .. ' ' .. ARGV[4]) end
   return nil
 end
 
@@ -35,8 +34,6 @@ end
 
 local replies = { 'OK' }
 for i, act in ipairs(asked) do
-  if grouping and not grouped[act.name] then flush() end
-  grouping = grouped[act.name] or false
   local ok, reply = pcall(acts[act.name], act.arguments)
   if ok then
     if reply == nil then reply = false end
@@ -46,6 +43,5 @@ for i, act in ipairs(asked) do
     replies[i + 1] = { 0, tostring(reply) }
   end
 end
-flush()
 if tonumber(head[2] or 0) > now then replies[1] = 'WATCHED' end
 return replies

@@ -62,7 +62,7 @@ export function transactionPrograms(): Readonly<Record<'usual' | 'opening' | 'fu
   const wanted = libraries.get('lib-history-open') ?? fail('There is no library that opens streams.');
   const opening = [...neededBy([wanted], libraries), wanted].map(({ text }) => text);
   const usual = ['local lib', frame('transaction')];
-  const full = [frame('prelude'), frame('group'), ...opening, frame('transaction')];
+  const full = [frame('prelude'), ...opening, frame('transaction')];
   return {
     usual: programOf(FLAGS.grow, usual),
     opening: programOf(FLAGS.grow, full),
@@ -85,14 +85,7 @@ function neededBy(files: readonly LuaFile[], libraries: ReadonlyMap<string, LuaF
 }
 
 function compile(flags: string, files: readonly LuaFile[]): Program {
-  const marks = files.filter((file) => file.grouped).map(({ name }) => `grouped['${name}'] = true`);
-  return programOf(flags, [
-    frame('prelude'),
-    frame('group'),
-    ...files.map(({ text }) => text),
-    ...marks,
-    frame('driver'),
-  ]);
+  return programOf(flags, [frame('prelude'), ...files.map(({ text }) => text), frame('driver')]);
 }
 
 function programOf(flags: string, texts: readonly string[]): Program {
@@ -133,7 +126,7 @@ export type LuaFile = {
   readonly needs: readonly string[];
   /** `-- class: grow` or `-- class: allow_oom`; null for a library. */
   readonly actClass: ActClass | null;
-  /** `-- grouped: yes`: the act may leave its writes to the end of the call, together with those of other acts. */
+  /** `-- grouped: yes`: a frequent act, which may share a small program with the other acts that have this header. */
   readonly grouped: boolean;
   /**
    * `-- rows: 3`: for each three arguments, the act takes as long as reading one record. `-- rows: all`: the act may

@@ -6,9 +6,9 @@
 -- most rows of a stream, 11 rows beyond them that stay for a while, 12 '1' to decide act by act in any case, 13 how
 -- many HASHes are read, 14 how long history is kept (ms), 15 most streams of a user, then the parts, each with its
 -- number first. If a stream is not open, the same call is repeated with the libraries of history (`lib`), which open
--- it.
+-- it. Such a call has one stream of each user.
 -- Returns {'OK' or 'WATCHED', streams to trim ('': history has more bytes than all may have), act and place of each
--- command that waits, the numbers after the writes, then for each act that did not pass {act, reason, value}};
+-- command that waits and of each row with a mark, the numbers after the writes, then for each act that did not pass {act, reason, value}};
 -- {'FENCED'} and {'LOST'} as driver.lua; {'CLOCK', time} if the relay's time is too far from that of Redis.
 -- An `index` says which acts a word belongs to: pairs of bytes, the number of an act and how many words it has there
 -- plus one (for numbers: what it adds plus 64). A part of all acts has the index ''.
@@ -137,12 +137,48 @@ for _ = 1, take() do
   local v = seen[slot][field]
   if not v or string.sub(v, 1, #expected) ~= expected then differs(acts, 'differs', v) end
 end
+local holds, closed = p, {}
 for _ = 1, take() do
   local slot, field, expected, acts = take(), take(), take(), take()
   local v = seen[slot][field]
   -- '' is expected of the head of a stream: it is open, and its newest row is not too old.
   local at = v and expected == '' and match(v, '^%d+ (%d+)')
-  if not lib and (not v or not find(v, expected, 1, true) or (at and at + a[14] <= now)) then differs(acts, 'closed') end
+  if not lib and (not v or not find(v, expected, 1, true) or (at and at + a[14] <= now)) then
+    differs(acts, 'closed')
+    closed[slot] = math.min(closed[slot] or 255, byte(acts))
+  end
+end
+-- Later acts of a user whose stream is not open are repeated with the act that opens it, so that their order stays.
+if next(closed) then
+  p = holds
+  for _ = 1, take() do
+    local slot, _, _, acts = take(), take(), take(), take()
+    for i = 1, #acts do
+      if byte(acts, i) > (closed[slot] or 255) then differs(string.sub(acts, i, i), 'closed') end
+    end
+  end
+end
+-- Returns the fields with states of a client's live commands that are not among the next arguments: how many, fields.
+local function unlisted(slot)
+  local n, listed, found = take() + 0, {}, {}
+  for i = p, p + n - 1 do listed[a[i]] = true end
+  p = p + n
+  for _, field in ipairs(call('HKEYS', keyOf[slot])) do
+    if byte(field) == 115 and not listed[field] then found[#found + 1] = field end
+  end
+  return found
+end
+-- HASHes of clients that may have no other live commands than these: slot, acts, how many, their fields.
+for _ = 1, take() do
+  local slot, acts = take(), take()
+  local other = unlisted(slot)[1]
+  if other then differs(acts, 'differs', other) end
+end
+-- STRINGs that must be these texts, '' for none: key, text, acts.
+for _ = 1, take() do
+  local name, expected, acts = take(), take(), take()
+  local v = call('GET', name)
+  if (v or '') ~= expected then differs(acts, 'differs', v) end
 end
 -- Leases: node, acts. Deadlines: time, act, '1' if the time must have come.
 local nodes = take()
@@ -261,6 +297,27 @@ for i, g in ipairs(numbers) do
   end
 end
 
+-- Links that come up before a queue moves to them: slot of the client, act, the text before and after the last place.
+for _ = 1, take() do
+  local slot, act, start, rest = take(), take(), take(), take()
+  if not ok or ok[byte(act)] then call('HSET', keyOf[slot], 'b', start .. (seen[slot].o or '0') .. rest) end
+end
+-- Queues that have moved to a link: slot of the client, act, mailbox of the link's node, user, client, how many commands
+-- were read, their fields. Commands that were admitted for the link since then are posted by their names.
+for _ = 1, take() do
+  local slot, act, box, user, client, late = take(), take(), take(), take(), take(), {}
+  for _, field in ipairs(unlisted(slot)) do
+    local place, stage = match(call('HGET', keyOf[slot], field), '^%Z*%z%Z*%z(%Z*)%z%Z*%z(%Z*)%z')
+    if stage == 'queued' then late[#late + 1] = { place = place + 0, id = string.sub(field, 2) } end
+  end
+  table.sort(late, function(x, y) return x.place < y.place end)
+  for _, one in ipairs(late) do
+    if not ok or ok[byte(act)] then
+      call('XADD', box, '*', 'kind', 'command', 'userId', user, 'clientId', client, 'commandId', one.id)
+    end
+  end
+end
+
 -- Commands that wait: slot of the client, how many, acts, then for each: field, its state before and after its place,
 -- the mailbox of another node or '', and for that mailbox the request, waiters and params; the least place before its.
 local placed, boxes = {}, {}
@@ -307,27 +364,38 @@ local function morePlaces(heads, id, place)
   local name = tag .. 'cmdmore:' .. string.sub(heads, #tag + 13) .. ':' .. redis.sha1hex(id)
   call('ZADD', name, 0, place)
   call('PEXPIRE', name, a[14] + 3600000)
+  local count = call('ZCARD', name)
+  if count > 100 then call('ZREMRANGEBYLEX', name, '-', '(' .. fmt('%016.0f', math.max(0, now - a[14] + 1))) end
+  if count > 100000 then call('ZREMRANGEBYRANK', name, 0, count - 100001) end
 end
 
--- Streams: key, slot of the user's heads, field, suffix, slot of the places of rows, rows, acts, words of the renewal
--- and these words (see Tick.rows), then the rows and their commands.
+-- Streams: key, slot of the user's heads, field, suffix, slot of the places of rows, rows, acts, words of the renewal,
+-- '1' if rows have marks, the words of the renewal (see act-words.ts), then the rows, their commands, and their marks,
+-- each '' or key, start of the value and expiry (ms). The value of a mark ends with the place of its row.
 local notes, heads, turns, places, expiries = {}, {}, {}, {}, {}
 for _ = 1, take() do
   local stream, hs, field, suffix, cs, rows, acts, renewal = take(), take(), take(), take(), take(), take() + 0, take(), take() + 0
-  local from = p
-  local texts, ids = p + renewal, p + renewal + rows
-  p = ids + rows
-  local block, kept = {}, {}
+  local marked, from = take() == '1', p
+  local texts, ids, marks = p + renewal - 1, p + renewal + rows - 1, p + renewal + 2 * rows - 1
+  p = marks + 1 + (marked and rows or 0)
+  local block, kept, ofCommands = {}, {}, false
   for i = 1, rows do
     if not ok or ok[byte(acts, i)] then
-      block[#block + 1] = a[texts + i - 1]
-      kept[#kept + 1] = a[ids + i - 1]
+      block[#block + 1] = a[texts + i]
+      kept[#kept + 1] = i
+      ofCommands = ofCommands or a[ids + i] ~= ''
     end
   end
   if #block > 0 and lib then
-    expiries[cs] = lib.history_prepare(a[from + 6], { retentionMs = a[14] + 0, streamMessages = a[10] + 0, streamsPerUser = a[15] + 0 }, now)
-    local read = call('HMGET', keyOf[hs], field, 't')
-    seen[hs][field], seen[hs].t, turns[hs] = read[1], read[2], nil
+    local limits = { retentionMs = a[14] + 0, streamMessages = a[10] + 0, streamsPerUser = a[15] + 0 }
+    local span, ms = lib.history_prepare(a[from + 6], limits, now, ofCommands)
+    if span then
+      -- After the retention was changed, the span may have begun at another time than the relay expects. And places of
+      -- a stream that made room are gone.
+      keyOf[cs], seen[cs], expiries[cs] = span, {}, ms
+      for _, i in ipairs(kept) do seen[cs][a[ids + i]] = call('HGET', span, a[ids + i]) end
+    end
+    seen[hs][field] = call('HGET', keyOf[hs], field)
     for _, g in ipairs(shares) do
       if g.letter == 'h' then
         m[g.letter], m[g.ownField] = call('HGET', keyOf.m, g.letter), call('HGET', keyOf.m, g.ownField)
@@ -343,14 +411,22 @@ for _ = 1, take() do
     local list = places[cs] or { 'HSET', keyOf[cs] }
     places[cs] = list
     local cmd = seen[cs]
-    for i, id in ipairs(kept) do
+    for i, row in ipairs(kept) do
+      local id = a[ids + row]
       local known = cmd[id] or ''
       if #known > 1000 and select(2, string.gsub(known, '%z', '')) >= 48 then
         morePlaces(keyOf[hs], id, fmt('%016.0f', at) .. '\0' .. suffix .. '\0' .. fmt('%016.0f', seq + i))
-      else
+      elseif id ~= '' then
         cmd[id] = known .. atText .. '\0' .. suffix .. '\0' .. fmt('%.0f', seq + i) .. '\0'
         list[#list + 1] = id
         list[#list + 1] = cmd[id]
+      end
+      local name, value, ms = match(marked and a[marks + row] or '', '^(%Z*)%z(%Z*)%z(%d+)$')
+      if name then
+        local place = atText .. '-' .. fmt('%.0f', seq + i)
+        call('SET', name, value .. place, 'PX', ms)
+        placed[#placed + 1] = byte(acts, row)
+        placed[#placed + 1] = place
       end
     end
     turn = (turns[hs] or (seen[hs].t or 0) + 0) + count
@@ -360,7 +436,7 @@ for _ = 1, take() do
       call('PEXPIRE', a[from], a[from + 1])
       call('PEXPIRE', a[from + 2], a[from + 3])
       call('ZADD', a[from + 4], a[from + 5], a[from + 6])
-      call('ZADD', a[from + 7], turn, a[from + 8])
+      if renewal > 7 then call('ZADD', a[from + 7], turn, a[from + 8]) end
     end
     local head = heads[hs] or { 'HSET', keyOf[hs] }
     heads[hs] = head
