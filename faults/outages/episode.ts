@@ -21,6 +21,8 @@ export type EpisodeOptions = {
   readonly perSecond: number;
   readonly faults: number;
   readonly direct: boolean;
+  /** In direct mode: whether the relay has a data directory. */
+  readonly durable?: boolean;
   /** The folder of the relays' sources. If absent, the relays run this project's sources. */
   readonly source?: string | undefined;
 };

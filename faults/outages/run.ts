@@ -17,6 +17,7 @@ const OPTIONS = {
   rate: { type: 'string', default: '500', takes: 'n', says: 'the highest number of commands a second' },
   kills: { type: 'string', takes: 'n', says: 'how many faults (those of the plan)' },
   direct: { type: 'boolean', default: false, says: 'one relay without Redis, without faults' },
+  durable: { type: 'boolean', default: false, says: 'one relay without Redis, with a data directory' },
   gate: {
     type: 'boolean',
     default: false,
@@ -33,19 +34,20 @@ const given = readOptions({ program: 'npm run faults', about: null, options: OPT
   commands: wholeNumber('commands', values.commands),
   rate: positiveNumber('rate', values.rate),
   faults: values.kills === undefined ? {} : { faults: wholeNumber('kills', values.kills) },
-  direct: values.direct,
+  direct: values.direct || values.durable,
+  durable: values.durable,
   gate: values.gate,
   mutants: values.mutants,
   only: namesOf('only', values.only, MUTANT_NAMES),
   source: values.source,
 }));
-const { direct, source } = given;
+const { direct, durable, source } = given;
 const seed = given.seed ?? Math.floor(Math.random() * 1e9);
 const write = (line: string): void => void process.stdout.write(`${line}\n`);
 
 function optionsOf({ plan: name, seed, commands, rate, faults }: ReleaseRun): EpisodeOptions {
   const plan = planOf(name);
-  return { plan, seed, commands, perSecond: rate, faults: faults ?? plan.faults, direct, source };
+  return { plan, seed, commands, perSecond: rate, faults: faults ?? plan.faults, direct, durable, source };
 }
 
 /** Returns the run of this plan with the options of the command line. */
@@ -86,7 +88,7 @@ function tell({ plan, seed }: ReleaseRun, { report, faults, seconds, folder }: E
 
 async function runPlans(): Promise<boolean> {
   const runs = given.gate ? releaseRuns(given.seed ?? 0) : given.plans.map(asked);
-  if (direct) write('direct mode');
+  if (direct) write(durable ? 'direct mode with a data directory' : 'direct mode');
   write(line(HEAD.split(' ')));
   let reds = 0;
   for (const run of runs) {

@@ -45,6 +45,7 @@ export type World = AsyncDisposable & {
 export type WorldOptions = {
   readonly folder: string;
   readonly direct: boolean;
+  readonly durable?: boolean;
   readonly plan: Plan;
   readonly commands: number;
   readonly source?: string | undefined;
@@ -65,7 +66,8 @@ const CLIENT_PROCESSES = 2;
  */
 const HEAP_MIB = 256;
 
-export async function startWorld({ folder, direct, plan, commands, source }: WorldOptions): Promise<World> {
+export async function startWorld(options: WorldOptions): Promise<World> {
+  const { folder, direct, durable = false, plan, commands, source } = options;
   await using ends = new AsyncDisposableStack();
   const { redis, sentinel, proxied } = direct ? NO_STORE : await startStore(ends, plan);
   // The folder has room for the params and the result of each command.
@@ -78,6 +80,7 @@ export async function startWorld({ folder, direct, plan, commands, source }: Wor
     const redisUrl = proxy ? `redis://127.0.0.1:${proxy.port}` : (proxied?.url ?? addressOf(sentinel));
     const env: Record<string, string> = {
       ...(redisUrl !== null && { CALLBOARD_DURABILITY: plan.durability }),
+      ...(durable && { CALLBOARD_DATA_DIR: join(folder, 'data') }),
       ...(proxied && { NODE_EXTRA_CA_CERTS: proxied.authority }),
       ...(spill && { CALLBOARD_SPILL_DIR: spill.path }),
     };
