@@ -290,7 +290,7 @@ function compose(options: CallboardOptions, place: Place): Composed {
   const onRecord = backend.onRecord?.bind(backend);
   const server = createHttpServer(app.requestHandler, { tls: config.tls ?? null, onRecord });
   const { replace: replaceCredentials } = credentials;
-  return assemble({ core, backend, authenticator, app, server, meter, basePath, replaceCredentials });
+  return assemble({ core, backend, authenticator, app, server, meter, basePath, onRecord, replaceCredentials });
 }
 
 /**
@@ -309,10 +309,11 @@ type Parts = {
   readonly server: HttpServer;
   readonly meter: Meter;
   readonly basePath: string;
+  readonly onRecord: Backend['onRecord'];
 } & Pick<Callboard, 'replaceCredentials'>;
 
 function assemble(parts: Parts): Composed {
-  const { core, backend, authenticator, app, server, meter, basePath, replaceCredentials } = parts;
+  const { core, backend, authenticator, app, server, meter, basePath, onRecord, replaceCredentials } = parts;
   let url: string | null = null;
   let attachment: Attachment | null = null;
   let closed: Promise<void> | null = null;
@@ -353,7 +354,7 @@ function assemble(parts: Parts): Composed {
   };
   const attach = async (to: HostServer): Promise<void> => {
     await core.start();
-    attachment = attachHandler(to, app.requestHandler, basePath);
+    attachment = attachHandler(to, { handler: app.requestHandler, basePath, onRecord });
   };
   return { callboard, attach };
 }

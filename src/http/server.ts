@@ -42,13 +42,14 @@ export type HttpServerOptions = {
   /** The certificate; null (the default): the server does not use TLS. */
   readonly tls?: Certificate | null;
   /**
-   * Calls its argument once everything that was decided so far is recorded; see `Backend.onRecord`. If it is set, no
-   * byte is written to a socket before. Responses, event streams and links all write to these sockets.
+   * See `Backend.onRecord`. If it is set, no byte is written to a socket before. Responses, event streams and links all
+   * write to these sockets.
    */
   readonly onRecord?: OnRecord | undefined;
 };
 
-type OnRecord = (run: () => void) => void;
+/** Calls its argument once everything that was decided so far is recorded. */
+export type OnRecord = (run: () => void) => void;
 
 /**
  * Creates the HTTP server. Connections may stay open for `keepAliveMs` between two requests, which is announced in
@@ -91,8 +92,9 @@ export function createHttpServer(
 /**
  * Returns a function that makes a socket write nothing before `onRecord` allows it. It replaces the methods with which
  * every writable stream hands its bytes on, so that no way to write passes by. What waits counts as unread, as usual.
+ * The function may be called more than once for a socket.
  */
-function holdingBack(onRecord: OnRecord): (socket: Socket) => void {
+export function holdingBack(onRecord: OnRecord): (socket: Socket) => void {
   function write(this: Socket, chunk: unknown, encoding: BufferEncoding, done: Written): void {
     onRecord(() => Socket.prototype._write.call(this, chunk, encoding, done));
   }

@@ -33,7 +33,7 @@ const OTHER: Omit<Command, keyof typeof KEY> = {
 function written(before: Command, after: Command): Command {
   const records = new ActWriter(() => {});
   records.begin(AT);
-  records.add(differenceOf(before, after, AT));
+  records.addText(differenceOf(before, after, AT));
   const [act] = [...readActs(Buffer.from(records.take()))];
   return applyDifference(before, act?.facts[0] as readonly unknown[], { at: AT, intern: new Interned() });
 }

@@ -28,8 +28,11 @@ import type { DatabaseSync } from 'node:sqlite';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 
-/** The head of each batch: four characters, the length of the body, and the checksum of both. */
-const HEAD = 12;
+/**
+ * The head of each batch: four characters, the length of the body, how much of the file was on the disk when the batch
+ * was written, and a checksum.
+ */
+const HEAD = 16;
 const MAGIC = Buffer.from('cbj1');
 /** How much of a file is read at once, in bytes. */
 const WINDOW = 4 * 1024 * 1024;
@@ -55,13 +58,14 @@ export type OpenFile = (path: string) => BatchFile;
 export const openBatchFile: OpenFile = (path) => {
   const file = openSync(path, 'a', OWNER_ONLY);
   let { size } = fstatSync(file);
+  let synced = 0;
   return {
     path,
     get size() {
       return size;
     },
     append(text) {
-      const batch = batchOf(text);
+      const batch = batchOf(text, synced);
       try {
         for (let at = 0; at < batch.length;) at += writeSync(file, batch, at);
       } catch (error) {
@@ -70,37 +74,62 @@ export const openBatchFile: OpenFile = (path) => {
       }
       size += batch.length;
     },
-    sync: (done) => fdatasync(file, done),
-    syncNow: () => fdatasyncSync(file),
+    sync(done) {
+      const upTo = size;
+      fdatasync(file, (error) => {
+        if (!error) synced = upTo;
+        done(error);
+      });
+    },
+    syncNow() {
+      fdatasyncSync(file);
+      synced = size;
+    },
     close: () => closeSync(file),
   };
 };
 
-function batchOf(text: string): Buffer {
-  const length = Buffer.byteLength(text);
-  const batch = Buffer.allocUnsafe(HEAD + length);
+/** The buffer of small batches, which is used again for each. */
+const scratch = Buffer.allocUnsafeSlow(1024 * 1024);
+/** How many bytes a character takes at most in UTF-8. */
+const MOST_BYTES = 3;
+
+function batchOf(text: string, synced: number): Buffer {
+  const isSmall = HEAD + text.length * MOST_BYTES <= scratch.length;
+  const batch = isSmall ? scratch : Buffer.allocUnsafe(HEAD + Buffer.byteLength(text));
+  const length = batch.write(text, HEAD);
   MAGIC.copy(batch);
   batch.writeUInt32LE(length, 4);
-  batch.write(text, HEAD);
-  batch.writeUInt32LE(checksum(batch.subarray(HEAD)), 8);
-  return batch;
+  batch.writeUInt32LE(synced, 8);
+  batch.writeUInt32LE(checksum(batch.subarray(HEAD, HEAD + length), synced), 12);
+  return batch.subarray(0, HEAD + length);
 }
 
-/** The length is part of the checksum, so that a changed length never fits. */
-function checksum(body: Buffer): number {
-  return crc32(body, body.length);
+/** The other members of the head are part of the checksum, so that a head with another value never fits. */
+function checksum(body: Buffer, synced: number): number {
+  return crc32(body, (body.length ^ synced) >>> 0);
 }
+
+/** A part of a file that is no batch, and what follows it. */
+export type BadEnd = {
+  /**
+   * `torn`: a part of a batch, as after a crash in the middle of a write. `unsynced`: whole batches follow, but none
+   * says that the part had been on the disk; a loss of power can leave this. `damaged`: a later batch says so.
+   */
+  readonly kind: 'torn' | 'unsynced' | 'damaged';
+  readonly offset: number;
+  readonly bytes: number;
+  readonly sha256: string;
+};
+
+/** How the batches of a file end. `whole`: with the file. */
+export type FileEnd = { readonly kind: 'whole' } | BadEnd;
 
 /**
- * How the batches of a file end. `whole`: with the file. `torn`: with a part of a batch, as after a crash in the middle
- * of a write. `damaged`: whole batches follow after bytes that are none.
+ * Calls `onBatch` with the body of each batch up to the first bytes that are none, and with how much of the file was on
+ * the disk when the batch was written. Returns how the file ends.
  */
-export type FileEnd =
-  | { readonly kind: 'whole' }
-  | { readonly kind: 'torn' | 'damaged'; readonly offset: number; readonly bytes: number; readonly sha256: string };
-
-/** Calls `onBatch` with the body of each batch up to the first bytes that are none, and returns how the file ends. */
-export function readBatches(path: string, onBatch: (body: Buffer) => void): FileEnd {
+export function readBatches(path: string, onBatch: (body: Buffer, synced: number) => void): FileEnd {
   const file = openSync(path, 'r');
   try {
     const { size } = fstatSync(file);
@@ -117,31 +146,44 @@ export function readBatches(path: string, onBatch: (body: Buffer) => void): File
     let offset = 0;
     for (;;) {
       if (offset === size) return { kind: 'whole' };
-      const body = batchAt(read, offset);
-      if (!body) return badEnd(readAt(file, offset, size - offset), offset);
-      onBatch(body);
-      offset += HEAD + body.length;
+      const batch = batchAt(read, offset);
+      if (!batch) return badEnd(readAt(file, offset, size - offset), offset);
+      onBatch(batch.body, batch.synced);
+      offset += HEAD + batch.body.length;
     }
   } finally {
     closeSync(file);
   }
 }
 
-function batchAt(read: (offset: number, length: number) => Buffer | null, offset: number): Buffer | null {
+type Batch = { readonly body: Buffer; readonly synced: number };
+
+function batchAt(read: (offset: number, length: number) => Buffer | null, offset: number): Batch | null {
   const head = read(offset, HEAD);
   if (!head?.subarray(0, MAGIC.length).equals(MAGIC)) return null;
-  const [length, sum] = [head.readUInt32LE(4), head.readUInt32LE(8)];
+  const [length, synced, sum] = [head.readUInt32LE(4), head.readUInt32LE(8), head.readUInt32LE(12)];
   const body = read(offset + HEAD, length);
-  return body && checksum(body) === sum ? body : null;
+  return body && checksum(body, synced) === sum ? { body, synced } : null;
 }
 
-function badEnd(rest: Buffer, offset: number): FileEnd {
+function badEnd(rest: Buffer, offset: number): BadEnd {
   const read = (at: number, length: number): Buffer | null =>
     at + length > rest.length ? null : rest.subarray(at, at + length);
-  const told = { offset, bytes: rest.length, sha256: createHash('sha256').update(rest).digest('hex') };
-  for (let at = rest.indexOf(MAGIC, 1); at >= 0; at = rest.indexOf(MAGIC, at + 1))
-    if (batchAt(read, at)) return { kind: 'damaged', ...told };
-  return { kind: 'torn', ...told };
+  const found = { offset, bytes: rest.length, sha256: createHash('sha256').update(rest).digest('hex') };
+  let kind: BadEnd['kind'] = 'torn';
+  for (let at = rest.indexOf(MAGIC, 1); at >= 0; at = rest.indexOf(MAGIC, at + 1)) {
+    const later = batchAt(read, at);
+    if (later && later.synced > offset) return { kind: 'damaged', ...found };
+    if (later) kind = 'unsynced';
+  }
+  return { kind, ...found };
+}
+
+/** Whether a batch of the file says that the file, and therefore each file before it, had been on the disk. */
+export function wasSynced(path: string): boolean {
+  let found = false;
+  readBatches(path, (_body, synced) => (found ||= synced > 0));
+  return found;
 }
 
 function readAt(file: number, offset: number, length: number): Buffer {
@@ -170,6 +212,20 @@ export const RESERVE_BYTES = 8 * 1024 * 1024;
 
 /** The numbered files of a directory. A snapshot has the number of the journal that follows it. */
 export type Numbered = { readonly journals: readonly number[]; readonly snapshots: readonly number[] };
+
+/** The files that a start reads, as paths. */
+export type ToRead = {
+  /** The newest snapshot; null if there is none. */
+  readonly snapshot: string | null;
+  /** The journals that follow it, in order. */
+  readonly journals: readonly string[];
+  /** The first of these journals that is not there, although the snapshot or a later journal is; null if none is. */
+  readonly missing: string | null;
+  /** The number of the snapshot, or of the first journal. */
+  readonly from: number;
+  /** The number of the next journal. */
+  readonly next: number;
+};
 
 /** The paths of a data directory. */
 export class DataDirectory {
@@ -202,6 +258,27 @@ export class DataDirectory {
         .map(Number)
         .sort((a, b) => a - b);
     return { journals: numbers('journal'), snapshots: numbers('snapshot') };
+  }
+
+  /** A file that is there if records were given up: after damage, and in a backup, which lacks what followed it. */
+  get loss(): string {
+    return join(this.root, 'loss');
+  }
+
+  toRead(): ToRead {
+    const { journals, snapshots } = this.numbered();
+    const newest = snapshots.at(-1);
+    const from = newest ?? journals[0] ?? 1;
+    const following = journals.filter((number) => number >= from);
+    const present = following.findIndex((number, index) => number !== from + index);
+    const isMissing = present >= 0 || (newest !== undefined && following.length === 0);
+    return {
+      snapshot: newest === undefined ? null : this.snapshot(newest),
+      journals: following.map((number) => this.journal(number)),
+      missing: isMissing ? this.journal(from + Math.max(present, 0)) : null,
+      from,
+      next: (following.at(-1) ?? from - 1) + 1,
+    };
   }
 
   /** Removes the snapshots and journals before this number. Not in this turn: removing a large file takes long. */

@@ -17,7 +17,7 @@ export type DataSync = number | 'always' | 'off';
 export type JournalOptions = {
   readonly directory: DataDirectory;
   /** The records to write. Their `onFirst` calls `wake`. */
-  readonly records: Pick<ActWriter, 'take'>;
+  readonly records: Pick<ActWriter, 'take' | 'beginFile'>;
   readonly sync: DataSync;
   readonly clock: Pick<Clock, 'after' | 'every'>;
   readonly log: Log;
@@ -53,8 +53,8 @@ export class Journal {
   #stopRetry: Cancel | null = null;
   /** Called when no sync is in progress any more. */
   #onIdle: (() => void) | null = null;
-  /** True once nothing can be written any more. */
-  #failed = false;
+  /** Whether records can be written. A journal that has failed lets nothing leave the process; a closed one, all. */
+  #state: 'open' | 'closed' | 'failed' = 'open';
   #pending = false;
 
   /** Opens the journal of this number. `head`: the text of its first record. */
@@ -65,6 +65,7 @@ export class Journal {
     this.#number = number;
     this.#file = this.#openFile(options.directory.journal(number));
     this.#file.append(head);
+    options.records.beginFile();
     options.directory.sync();
   }
 
@@ -84,7 +85,8 @@ export class Journal {
 
   /** Calls `run` once everything that was decided so far is recorded, at once if it is. Keeps the order of calls. */
   onRecord(run: () => void): void {
-    if (this.#failed) return;
+    if (this.#state === 'failed') return;
+    if (this.#state === 'closed') return run();
     const settled = this.#options.sync !== 'always' || this.#synced === this.#written;
     if (!this.#pending && this.#waiting.length === 0 && settled) run();
     else this.#waiting.push({ after: this.#written + (this.#pending ? 1 : 0), run });
@@ -98,13 +100,21 @@ export class Journal {
 
   /** Writes what was decided since the last call. */
   flush(): void {
-    if (this.#failed) return;
+    if (this.#state !== 'open') return;
     const text = this.#options.records.take();
     this.#pending = false;
     if (text !== '' && !this.#append(text)) return;
     this.#written++;
     if (text !== '') this.#planSync();
     else if (this.#synced === this.#written - 1) this.#synced = this.#written;
+    this.#release();
+  }
+
+  /** Writes what was decided since the last call, and returns when it is on the disk. Stops the event loop. */
+  syncNow(): void {
+    this.flush();
+    this.#file.syncNow();
+    this.#synced = this.#written;
     this.#release();
   }
 
@@ -116,6 +126,7 @@ export class Journal {
     this.#unsynced.push(this.#file, this.#options.directory.names());
     this.#file = next;
     this.#number++;
+    this.#options.records.beginFile();
     this.#startSync();
     return this.#number;
   }
@@ -126,14 +137,14 @@ export class Journal {
     this.#stopSync?.();
     this.#stopRetry?.();
     if (this.#syncing) await new Promise<void>((idle) => (this.#onIdle = idle));
-    if (this.#failed) return;
+    if (this.#state === 'failed') return;
     for (const file of [...this.#unsynced, this.#file]) {
       file.syncNow();
       file.close();
     }
     this.#synced = this.#written;
     this.#release();
-    this.#failed = true;
+    this.#state = 'closed';
   }
 
   /** Returns false if the journal has failed. */
@@ -170,7 +181,7 @@ export class Journal {
   }
 
   #fail(error: Error): false {
-    this.#failed = true;
+    this.#state = 'failed';
     this.#waiting = [];
     this.#onIdle?.();
     this.#options.onFailure(error);
@@ -189,14 +200,14 @@ export class Journal {
   }
 
   #startSync(): void {
-    if (this.#syncing || this.#failed) return;
+    if (this.#syncing || this.#state !== 'open') return;
     this.#syncing = true;
     const older = this.#unsynced;
     this.#unsynced = [];
     const upTo = this.#written;
     syncAll([...older, this.#file], (error) => {
       this.#syncing = false;
-      if (this.#failed) return;
+      if (this.#state === 'failed') return;
       if (error) return void this.#fail(error);
       for (const file of older) file.close();
       this.#synced = upTo;

@@ -2,7 +2,7 @@
  * The backend of direct mode with a data directory: the memory backend, whose acts are recorded in a journal and put
  * back at the start. Opens the directory, writes snapshots, and closes it.
  */
-import { statSync } from 'node:fs';
+import { existsSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AuditStore } from '../../core/audit/audit-rows.ts';
 import type { Away, Backend, Durability } from '../../core/backend.ts';
@@ -18,6 +18,8 @@ import {
   networkFileSystem,
   openBatchFile,
   readBatches,
+  wasSynced,
+  type BadEnd,
   type DataLock,
   type FileEnd,
   type OpenFile,
@@ -128,7 +130,7 @@ function open(options: DataOptions, directory: DataDirectory, lock: DataLock): O
   });
   watcher.replaying = true;
   const replay = new Replay({ tables, onTime: (at) => clock.hold(at) });
-  const { next, from, tornBytes } = recover(directory, replay, memory);
+  const { next, from, tornBytes } = recover(directory, replay, { ...memory, boot });
   clock.release();
   // What memory told while it was filled is recorded already.
   recorder.records.take();
@@ -141,17 +143,18 @@ function open(options: DataOptions, directory: DataDirectory, lock: DataLock): O
     ...(options.atTurnEnd && { atTurnEnd: options.atTurnEnd }),
   });
   recorder.onFirst = () => journal.wake();
-  const away = awayOf(replay, { boot, tornBytes });
+  const away = awayOf(replay, { boot, tornBytes, gaveUp: existsSync(directory.loss) });
   const ports = recordedPorts(plain, {
     ...{ tables, clock, records: recorder.records, tickets: replay.tickets },
     checkRoom: () => (journal.full ? refuseGrowth() : undefined),
   });
   resume({ replay, tables, ports, plain, away, now: memory.clock.now() });
-  journal.flush();
+  journal.syncNow();
+  rmSync(directory.loss, { force: true });
   // Files before the newest snapshot are there if the relay was killed while it removed them.
   void directory.removeBefore(from).catch((error: unknown) => log.warn({ err: error }, 'old files are still there'));
   void makeReserve(directory).catch((error: unknown) => log.warn({ err: error }, 'the reserve cannot be written'));
-  if (away?.lost) log.warn({}, 'the system ended without closing the relay: what was not synced may be missing');
+  if (away?.lost) log.warn({ since: away.since }, 'records are missing: commands that had not ended end as unknown');
   const snapshots = new Snapshots({
     options,
     directory,
@@ -251,35 +254,43 @@ type Recovered = {
 function recover(
   directory: DataDirectory,
   replay: Replay,
-  { clock, log }: Pick<MemoryOptions, 'clock' | 'log'>,
+  { clock, log, boot }: Pick<MemoryOptions, 'clock' | 'log'> & { readonly boot: string | null },
 ): Recovered {
   const onBytes = progressOf({ clock, log });
-  const { journals, snapshots } = directory.numbered();
-  const newest = snapshots.at(-1) ?? null;
-  const from = newest ?? journals[0] ?? 1;
-  if (newest !== null) {
-    const end = readInto(directory.snapshot(newest), replay, onBytes);
-    if (end.kind !== 'whole' || !replay.complete) refuseDamage(directory.snapshot(newest), end);
+  const { snapshot, journals, missing, from, next } = directory.toRead();
+  if (missing !== null) refuseDamage(missing, 'it is not there');
+  if (snapshot !== null) {
+    const end = readInto(snapshot, replay, onBytes);
+    if (end.kind !== 'whole') refuseDamage(snapshot, badPart(end));
+    if (!replay.complete) refuseDamage(snapshot, 'it has no end');
   }
   replay.endSnapshot();
   let tornBytes = 0;
-  const following = journals.filter((number) => number >= from);
-  for (const [index, number] of following.entries()) {
-    const path = directory.journal(number);
-    if (number !== from + index)
-      refuse(`The data directory lacks ${directory.journal(from + index)}.`, 'a file is missing');
+  for (const [index, path] of journals.entries()) {
     const end = readInto(path, replay, onBytes);
     if (end.kind === 'whole') continue;
-    if (end.kind === 'damaged' || index < following.length - 1) refuseDamage(path, end);
+    const later = journals.slice(index + 1);
+    const lostPower = boot === null || replay.header?.boot !== boot;
+    if (!mayBeCut(end, later, lostPower)) refuseDamage(path, badPart(end));
+    for (const unsynced of later) rmSync(unsynced);
     cutFile(path, end.offset);
-    log.warn(
-      { path, bytes: end.bytes, sha256: end.sha256 },
-      'an unfinished batch at the end of the journal was cut off',
-    );
-    tornBytes = end.bytes;
+    const { kind, bytes, sha256 } = end;
+    log.warn({ path, kind, bytes, sha256, later }, 'what was written last is not whole: it was cut off');
+    tornBytes = bytes;
+    break;
   }
   directory.removeUnfinished();
-  return { next: (following.at(-1) ?? from - 1) + 1, from, tornBytes };
+  return { next, from, tornBytes };
+}
+
+/**
+ * Returns whether a crash can have left this end of a journal. The end of a process leaves at most a part of the last
+ * batch. After a loss of power anything may be missing that was not synced.
+ */
+function mayBeCut({ kind }: BadEnd, later: readonly string[], lostPower: boolean): boolean {
+  if (kind === 'damaged') return false;
+  if (kind === 'torn' && later.length === 0) return true;
+  return lostPower && !later.some(wasSynced);
 }
 
 function readInto(path: string, replay: Replay, onBytes: (bytes: number) => void): FileEnd {
@@ -311,20 +322,31 @@ function progressOf({ clock, log }: Pick<MemoryOptions, 'clock' | 'log'>): (byte
   };
 }
 
-function refuseDamage(path: string, end: FileEnd): never {
-  const where = end.kind === 'whole' ? 'it has no end' : `${end.bytes} bytes from byte ${end.offset} on`;
+function badPart({ bytes, offset }: BadEnd): string {
+  return `${bytes} bytes from byte ${offset} on`;
+}
+
+function refuseDamage(path: string, what: string): never {
   return refuse(
     `${path} is damaged. "callboard data check" shows more, "callboard data accept-loss" starts without what cannot be read.`,
-    where,
+    what,
   );
 }
 
+type Ended = {
+  /** The id of this boot of the system. */
+  readonly boot: string | null;
+  readonly tornBytes: number;
+  /** Whether records were given up; see `DataDirectory.loss`. */
+  readonly gaveUp: boolean;
+};
+
 /** Returns how the relay was away; null if nothing was recorded before. */
-function awayOf(replay: Replay, { boot, tornBytes }: { boot: string | null; tornBytes: number }): Away | null {
-  const { lastAt, clean, header } = replay;
+function awayOf({ lastAt, clean, header }: Replay, { boot, tornBytes, gaveUp }: Ended): Away | null {
   if (header === null) return null;
   const sameBoot = boot !== null && header.boot === boot;
-  return { since: lastAt, clean, tornBytes, lost: !clean && !sameBoot && header.sync !== 'always' };
+  const unsynced = !clean && !sameBoot && header.sync !== 'always';
+  return { since: lastAt, clean, tornBytes, lost: unsynced || gaveUp };
 }
 
 type Resumed = {

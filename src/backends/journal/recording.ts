@@ -16,7 +16,7 @@ import type { MemoryBackend, MemoryTables, MemoryWatcher } from '../memory/backe
 import { MemoryTransaction, type Acts, type AddedRequest, type Client } from '../memory/commands.ts';
 import type { Row } from '../memory/history-row.ts';
 import type { Entry } from '../memory/ledger.ts';
-import { NEW_COMMAND, differenceOf, packId, type ActWriter } from './records.ts';
+import { NEW_COMMAND, addRow, differenceOf, packedId, type ActWriter } from './records.ts';
 
 /**
  * What happens to what a method changes when the process ends. `read`: it changes nothing. `recorded`: it is put back.
@@ -111,29 +111,29 @@ export class RecordingTransaction extends MemoryTransaction {
     const records = this.#records;
     const entry = super.add(client, request, command);
     const params = records.payload(entry.params);
-    records.addOf(command, 'add', differenceOf(NEW_COMMAND, command, records.at), entry.marked ? 1 : 0, params);
+    this.#about(entry);
+    records.addText(`"add",${differenceOf(NEW_COMMAND, command, records.at)},${entry.marked ? 1 : 0},${params}`);
     return entry;
   }
 
   override reserveMark(entry: Entry): void {
     const before = entry.marked;
     super.reserveMark(entry);
-    if (entry.marked && !before) this.#records.addOf(entry, 'mark');
+    if (!entry.marked || before) return;
+    this.#about(entry);
+    this.#records.addText('"mark"');
   }
 
   override retain(entry: Entry, row: CommandMessage): Row | null {
     const records = this.#records;
-    const { kind, instanceId, id, kept, error = null } = row;
-    const packed = id === undefined ? null : packId(entry.commandId, id);
-    const { payload = null, spill = null } = kept ?? {};
     const { traceId, parentSpanId } = entry.trace;
-    const trace = traceId === null && parentSpanId === null ? null : [traceId, parentSpanId];
+    const trace = traceId === null && parentSpanId === null ? null : ([traceId, parentSpanId] as const);
     // The facts about rows that this row displaces follow it.
     return records.deferred(
       () => super.retain(entry, row),
       (retained) => {
-        const texts = [kind, instanceId, packed, records.payload(payload)];
-        records.addOf(entry, 'row', ...texts, spill, error, trace, retained?.seq ?? 0);
+        this.#about(entry);
+        addRow(records, entry.commandId, { ...row, trace, seq: retained?.seq ?? 0 });
       },
     );
   }
@@ -154,19 +154,22 @@ export class RecordingTransaction extends MemoryTransaction {
   }
 
   override noteProgress(entry: Entry, progress: Progress): void {
-    this.#records.addOf(entry, 'progress', progress.rows, progress.at);
+    this.#about(entry);
+    this.#records.addText(`"progress",${progress.rows},${progress.at}`);
     super.noteProgress(entry, progress);
   }
 
   override see(entry: Entry, messageId: string, _first?: Sighting | null): void {
-    this.#records.addOf(entry, 'see', packId(entry.commandId, messageId));
+    this.#about(entry);
+    this.#records.addText(`"see",${packedId(entry.commandId, messageId)}`);
     super.see(entry, messageId);
   }
 
   override end(entry: Entry, command: Command, result: JsonText | null): void {
     this.#change('end', entry, command);
-    this.#records.add(this.#records.payload(result));
+    this.#records.addText(String(this.#records.payload(result)));
     super.end(entry, command, result);
+    this.#records.forget(entry);
   }
 
   override bind(key: ClientKey, binding: Binding | null): void {
@@ -175,7 +178,13 @@ export class RecordingTransaction extends MemoryTransaction {
   }
 
   #change(fact: 'move' | 'queue' | 'run' | 'end', entry: Entry, command: Command): void {
-    this.#records.addOf(entry, fact, differenceOf(entry.command, command, this.#records.at));
+    this.#about(entry);
+    this.#records.addText(`"${fact}",${differenceOf(entry.command, command, this.#records.at)}`);
+  }
+
+  /** No later act needs the number of a command that has ended: acts about it are rare. */
+  #about(entry: Entry): void {
+    this.#records.about(entry, entry.terminalAt === null);
   }
 }
 
@@ -336,8 +345,14 @@ export function createWatcher(records: ActWriter, clock: Pick<Clock, 'now'>): Me
     replaying: false,
     rowDropped: ({ stream, seq }) => drop('row_gone', stream.user.userId, stream.suffix, seq),
     markDropped: ({ userId, clientId, messageId }) => drop('seen_gone', userId, clientId, messageId),
-    resultDropped: (entry) => void records.addOf(entry, 'result_gone'),
-    recordDropped: (entry) => void records.addOf(entry, 'record_gone'),
+    resultDropped(entry) {
+      records.about(entry, false);
+      records.addText('"result_gone"');
+    },
+    recordDropped(entry) {
+      records.about(entry, false);
+      records.addText('"record_gone"');
+    },
     retainLink: (message, retain) => void keepMessage({ records, clock }, 'link', message, retain),
   };
 }

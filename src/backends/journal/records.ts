@@ -3,6 +3,7 @@
  * resulting state, so that putting it back twice, or over a later state, changes nothing.
  */
 import type { Command, CommandCaller, Sighting } from '../../core/commands/command.ts';
+import type { CommandMessage } from '../../core/commands/transaction.ts';
 import type { CommandKey } from '../../core/ids.ts';
 import type { JsonText } from '../../core/json.ts';
 
@@ -24,6 +25,9 @@ export type ReadAct = {
   readonly payloads: readonly JsonText[];
 };
 
+/** The number of a command that later acts of the file do not name by a number. */
+const UNNUMBERED = -1;
+
 /** Matches texts that JSON shows as they are. */
 const PLAIN = /^[ !#-[\]-~]*$/;
 
@@ -31,16 +35,22 @@ const PLAIN = /^[ !#-[\]-~]*$/;
 function json(value: unknown): string {
   if (typeof value === 'string') return PLAIN.test(value) ? `"${value}"` : JSON.stringify(value);
   if (typeof value === 'number' || value === null) return String(value);
-  return value instanceof JsonPart ? value.text : JSON.stringify(value);
+  return JSON.stringify(value);
 }
 
-/** A value that is JSON already. */
-export class JsonPart {
-  readonly text: string;
+/** The most texts that `quote` remembers. */
+const QUOTED = 10_000;
+let quoted = new Map<string, string>();
 
-  constructor(text: string) {
-    this.text = text;
-  }
+/** Returns a text as JSON, from a cache. For the texts that many records share, such as the ids of clients. */
+export function quote(text: string | null): string {
+  if (text === null) return 'null';
+  const known = quoted.get(text);
+  if (known !== undefined) return known;
+  if (quoted.size >= QUOTED) quoted = new Map();
+  const made = json(text);
+  quoted.set(text, made);
+  return made;
 }
 
 /**
@@ -55,7 +65,11 @@ export class ActWriter {
   /** Facts that come after the next one; null if none are deferred. */
   #deferred: string | null = null;
   #payloads: JsonText[] = [];
-  #key: CommandKey | null = null;
+  /** The command that the next fact is about. */
+  #about: CommandKey | null = null;
+  /** The commands that have a number in this file. */
+  readonly #numbers = new Map<CommandKey, number>();
+  #nextNumber = 0;
   #text = '';
   #idle = true;
 
@@ -71,29 +85,49 @@ export class ActWriter {
   begin(at: number): void {
     if (this.#facts !== '') this.#end();
     this.#at = at;
-    this.#key = null;
+    this.#about = null;
+  }
+
+  /** Begins a file, after `take`: commands get new numbers. */
+  beginFile(): void {
+    this.#numbers.clear();
+    this.#nextNumber = 0;
+    this.#about = null;
   }
 
   /** Adds a fact. */
   add(...fact: readonly unknown[]): void {
+    this.addText(fact.map(json).join(','));
+  }
+
+  /** Adds a fact that is JSON already: its name and its arguments, with commas between them. */
+  addText(fact: string): void {
     if (this.#idle) {
       this.#idle = false;
       this.#onFirst();
     }
-    let text = '';
-    for (const value of fact) text += `,${json(value)}`;
-    if (this.#deferred === null) this.#facts += text;
-    else this.#deferred += text;
+    if (this.#deferred === null) this.#facts += `,${fact}`;
+    else this.#deferred += `,${fact}`;
   }
 
-  /** Adds a fact about a command. */
-  addOf({ userId, clientId, commandId }: CommandKey, ...fact: readonly unknown[]): void {
-    const key = this.#key;
-    if (!key || key.commandId !== commandId || key.clientId !== clientId || key.userId !== userId) {
-      this.#key = { userId, clientId, commandId };
-      this.add('@', userId, clientId, commandId);
-    }
-    this.add(...fact);
+  /**
+   * Says which command the next facts of this act are about. `numbered`: whether later acts may be about it, too. They
+   * must give the same object, and then name the command by a number, until `forget`.
+   */
+  about(command: CommandKey, numbered: boolean): void {
+    if (this.#about === command) return;
+    this.#about = command;
+    const known = this.#numbers.get(command);
+    if (known !== undefined) return this.addText(`"#",${known}`);
+    const { userId, clientId, commandId } = command;
+    const number = numbered ? this.#nextNumber++ : UNNUMBERED;
+    if (numbered) this.#numbers.set(command, number);
+    this.addText(`"@",${number},${quote(userId)},${quote(clientId)},${json(commandId)}`);
+  }
+
+  /** Frees the number of a command. */
+  forget(command: CommandKey): void {
+    this.#numbers.delete(command);
   }
 
   /** Calls `run`, and adds the facts that it adds after those that `then` adds. */
@@ -104,6 +138,7 @@ export class ActWriter {
     this.#deferred = null;
     then(result);
     this.#facts += later;
+    if (later !== '') this.#about = null;
     return result;
   }
 
@@ -134,7 +169,7 @@ export class ActWriter {
     this.#text += RECORD;
     this.#facts = '';
     this.#payloads = [];
-    this.#key = null;
+    this.#about = null;
   }
 }
 
@@ -157,7 +192,8 @@ export function* readActs(body: Buffer): Generator<ReadAct> {
         field = next;
       }
     }
-    const [at, ...facts] = JSON.parse(body.toString('utf8', start, cut)) as [number, ...unknown[]];
+    const facts = JSON.parse(body.toString('utf8', start, cut)) as unknown[];
+    const at = facts.shift() as number;
     yield { at, facts, payloads };
     start = end + 1;
   }
@@ -202,35 +238,35 @@ export const NEW_COMMAND: Command = {
 };
 
 /**
- * Returns the members that differ, each as its number and its value, as an array. The comparisons are written out: a
+ * Returns the members that differ, each as its number and its value, as the text of an array. The comparisons are written out: a
  * loop over MEMBERS takes five times as long, and every change of a command passes here.
  */
-export function differenceOf(before: Command, after: Command, at: number): JsonPart {
+export function differenceOf(before: Command, after: Command, at: number): string {
   const b = before;
   const a = after;
   let text = a.version === b.version ? '' : `,0,${a.version}`;
   if (a.stage !== b.stage) text += `,1,"${a.stage}"`;
   if (a.lastProvenStage !== b.lastProvenStage) text += `,2,"${a.lastProvenStage}"`;
-  if (a.outcome !== b.outcome) text += `,3,${json(a.outcome)}`;
+  if (a.outcome !== b.outcome) text += `,3,${quote(a.outcome)}`;
   if (a.execution !== b.execution) text += `,4,"${a.execution}"`;
   if (a.error !== b.error) text += `,5,${json(a.error)}`;
   if (a.reason !== b.reason) text += `,6,${json(a.reason)}`;
   if (a.attempts !== b.attempts) text += `,7,${a.attempts}`;
-  if (a.action !== b.action) text += `,8,${json(a.action)}`;
-  if (a.scopeId !== b.scopeId) text += `,9,${json(a.scopeId)}`;
+  if (a.action !== b.action) text += `,8,${quote(a.action)}`;
+  if (a.scopeId !== b.scopeId) text += `,9,${quote(a.scopeId)}`;
   if (a.digest !== b.digest) text += `,10,${json(a.digest)}`;
-  if (a.namedInstanceId !== b.namedInstanceId) text += `,11,${json(a.namedInstanceId)}`;
-  if (a.clientType !== b.clientType) text += `,12,${json(a.clientType)}`;
-  if (a.caller !== b.caller) text += `,13,["${a.caller.kind}",${json(a.caller.name)}]`;
+  if (a.namedInstanceId !== b.namedInstanceId) text += `,11,${quote(a.namedInstanceId)}`;
+  if (a.clientType !== b.clientType) text += `,12,${quote(a.clientType)}`;
+  if (a.caller !== b.caller) text += `,13,["${a.caller.kind}",${quote(a.caller.name)}]`;
   if (a.callSpan !== b.callSpan) text += `,14,${json(a.callSpan)}`;
   if (a.traceId !== b.traceId) text += `,15,${json(a.traceId)}`;
   if (a.parentSpanId !== b.parentSpanId) text += `,16,${json(a.parentSpanId)}`;
   if (a.traceFlags !== b.traceFlags) text += `,17,${json(a.traceFlags)}`;
   if (a.traceState !== b.traceState) text += `,18,${json(a.traceState)}`;
-  if (a.expectedInstanceId !== b.expectedInstanceId) text += `,19,${json(a.expectedInstanceId)}`;
-  if (a.boundInstanceId !== b.boundInstanceId) text += `,20,${json(a.boundInstanceId)}`;
-  if (a.nodeId !== b.nodeId) text += `,21,${json(a.nodeId)}`;
-  if (a.recoveredFromNodeId !== b.recoveredFromNodeId) text += `,22,${json(a.recoveredFromNodeId)}`;
+  if (a.expectedInstanceId !== b.expectedInstanceId) text += `,19,${quote(a.expectedInstanceId)}`;
+  if (a.boundInstanceId !== b.boundInstanceId) text += `,20,${quote(a.boundInstanceId)}`;
+  if (a.nodeId !== b.nodeId) text += `,21,${quote(a.nodeId)}`;
+  if (a.recoveredFromNodeId !== b.recoveredFromNodeId) text += `,22,${quote(a.recoveredFromNodeId)}`;
   if (a.admittedAt !== b.admittedAt) text += `,23,${a.admittedAt - at}`;
   if (a.queuedAt !== b.queuedAt) text += `,24,${since(a.queuedAt, at)}`;
   if (a.dispatchedAt !== b.dispatchedAt) text += `,25,${since(a.dispatchedAt, at)}`;
@@ -244,7 +280,7 @@ export function differenceOf(before: Command, after: Command, at: number): JsonP
   if (a.resultExpired !== b.resultExpired) text += `,33,${a.resultExpired}`;
   if (a.sightings !== b.sightings && a.sightings.length + b.sightings.length > 0)
     text += `,34,${json(packSightings(a, at))}`;
-  return new JsonPart(`[${text.slice(1)}]`);
+  return `[${text.slice(1)}]`;
 }
 
 function since(time: number | null, at: number): number | null {
@@ -281,8 +317,13 @@ export function applyDifference(
 type PackedId = string | readonly [string];
 type PackedSighting = readonly [PackedId, number, number, number];
 
-export function packId(commandId: string, id: string): PackedId {
+function packId(commandId: string, id: string): PackedId {
   return id.startsWith(commandId) ? [id.slice(commandId.length)] : id;
+}
+
+/** Returns the JSON of `packId`, mostly from a cache: what follows a command's id is the same for one instance. */
+export function packedId(commandId: string, id: string): string {
+  return id.startsWith(commandId) ? `[${quote(id.slice(commandId.length))}]` : json(id);
 }
 
 export function unpackId(commandId: string, id: PackedId): string {
@@ -305,6 +346,24 @@ function unpackSightings(commandId: string, packed: readonly PackedSighting[], a
     lastSeenAt: at + last,
     count,
   }));
+}
+
+/** A row of the history of a command: the trace of the command, null if it has none, and the number of the row. */
+type CommandRow = CommandMessage & {
+  readonly trace: readonly [traceId: string | null, parentSpanId: string | null] | null;
+  readonly seq: number;
+};
+
+/** Adds a row of the command that the act is about. `place`: the number of its payload, if the act has it already. */
+export function addRow(
+  records: ActWriter,
+  commandId: string,
+  { kind, instanceId, id, kept, error = null, trace, seq }: CommandRow,
+  place = records.payload(kept?.payload ?? null),
+): void {
+  const packed = id === undefined ? 'null' : packedId(commandId, id);
+  const more = `${json(kept?.spill ?? null)},${json(error)},${json(trace)},${seq}`;
+  records.addText(`"row","${kind}",${quote(instanceId)},${packed},${place},${more}`);
 }
 
 /** The most strings and callers that are remembered at once. */

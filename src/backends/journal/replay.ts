@@ -5,8 +5,10 @@
 import type { Command } from '../../core/commands/command.ts';
 import type { Binding } from '../../core/commands/stores.ts';
 import type { Connection, DisconnectCause } from '../../core/connections/connection.ts';
+import type { CommandMessage } from '../../core/commands/transaction.ts';
 import {
   LINK_STREAM,
+  NO_PAYLOAD,
   clientStream,
   type MessageKind,
   type NewMessage,
@@ -21,7 +23,7 @@ import type { Site, SiteKey, SiteSession } from '../../core/sites/site.ts';
 import type { MemoryTables } from '../memory/backend.ts';
 import { MemoryTransaction, traceOf, type AddedRequest } from '../memory/commands.ts';
 import type { MarkShard } from '../memory/commands-marks.ts';
-import type { Gap, StreamHead } from '../memory/history-rows.ts';
+import { NO_TRACE, type Gap, type StreamHead } from '../memory/history-rows.ts';
 import { Entry } from '../memory/ledger.ts';
 import {
   Interned,
@@ -74,6 +76,9 @@ class Arguments {
   }
 }
 
+/** A command that facts are about. `entry`: what the ledger had of it when it was last looked up. */
+type About = { readonly key: CommandKey; entry: Entry | null };
+
 /** A connection as it was when the process ended. */
 type Seen = { connection: Connection; lostAt: number | null };
 
@@ -95,7 +100,10 @@ export class Replay {
   #ended: Entry[] = [];
   #bindings = new ByClient<Binding>();
   #inSnapshot = true;
-  #key: CommandKey = { userId: '', clientId: '', commandId: '' };
+  /** The command that the next fact is about. */
+  #about: About = { key: { userId: '', clientId: '', commandId: '' }, entry: null };
+  /** The commands that have a number in this file. */
+  #numbered: About[] = [];
   #at = 0;
   #closedAt = -1;
   #complete = false;
@@ -174,7 +182,16 @@ export class Replay {
 
   readonly #facts: Readonly<Record<string, (given: Arguments) => void>> = {
     '@': (given) => {
-      this.#key = { userId: this.#text(given), clientId: this.#text(given), commandId: given.next() };
+      const number = given.next<number>();
+      const key = { userId: this.#text(given), clientId: this.#text(given), commandId: given.next<string>() };
+      this.#about = { key, entry: null };
+      if (number >= 0) this.#numbered[number] = this.#about;
+    },
+    '#': (given) => {
+      const number = given.next<number>();
+      const about = this.#numbered[number];
+      if (!about) throw new Error(`no command has the number ${number}`);
+      this.#about = about;
     },
     add: (given) => this.#add(given),
     mark: () => {
@@ -195,7 +212,7 @@ export class Replay {
       if (entry) this.#tx.noteProgress(entry, progress);
     },
     see: (given) => {
-      const { userId, clientId, commandId } = this.#key;
+      const { userId, clientId, commandId } = this.#about.key;
       const messageId = unpackId(commandId, given.next());
       this.#tables.dedup.restore({ userId, clientId, messageId }, this.#at);
     },
@@ -242,7 +259,10 @@ export class Replay {
       this.#tables.sites.restoreSession({ session, hashes: new Map(given.next<[string, string][]>()) });
     },
     ticket: (given) => void this.#tickets.set(given.next(), given.next()),
-    begin: (given) => void (this.header = given.next<Header>()),
+    begin: (given) => {
+      this.header = given.next<Header>();
+      this.#numbered = [];
+    },
     closed: () => void (this.#closedAt = this.acts),
     // Facts that only a snapshot has.
     complete: () => void (this.#complete = true),
@@ -277,7 +297,10 @@ export class Replay {
   }
 
   #find(): Entry | null {
-    return this.#tables.ledger.find(this.#key) ?? null;
+    const about = this.#about;
+    // A command that has ended may have expired.
+    if (about.entry && about.entry.terminalAt === null) return about.entry;
+    return (about.entry = this.#tables.ledger.find(about.key) ?? null);
   }
 
   #rowsOf(suffix: string) {
@@ -294,9 +317,10 @@ export class Replay {
     const marked = given.next<0 | 1>() === 1;
     const params = given.payload();
     if (this.#find()) return;
-    const command = this.#applied({ ...NEW_COMMAND, ...this.#key }, difference);
+    const about = this.#about;
+    const command = this.#applied({ ...NEW_COMMAND, ...about.key }, difference);
     const request: AddedRequest = { ...command, params, chosenId: marked };
-    this.#tx.add(this.#tx.client(this.#key), request, command);
+    about.entry = this.#tx.add(this.#tx.client(about.key), request, command);
   }
 
   #change(given: Arguments, apply: (entry: Entry, command: Command) => void): void {
@@ -316,27 +340,27 @@ export class Replay {
   }
 
   #row(given: Arguments): void {
-    const entry = this.#find();
-    // The same text as that of the command, so that it is in memory once.
-    const commandId = entry?.commandId ?? this.#key.commandId;
+    const { key } = this.#about;
+    const { history } = this.#tables;
+    const entry = this.#inSnapshot ? this.#about.entry : this.#find();
+    // The same text as that of the command or of its other rows, so that it is in memory once.
+    const commandId = entry?.commandId ?? history.tables.messages.idOf(key) ?? key.commandId;
     const [kind, instanceId] = [given.next<MessageKind>(), given.next<string | null>()];
     const packed = given.next<string | readonly [string] | null>();
     const place = given.next<number>();
     const payload = place === RESULT ? (entry?.result ?? null) : given.payloadOf(place);
     const [spill, error] = [given.next<PayloadRef | null>(), given.next<TerminalError | null>()];
-    const [traceId, parentSpanId] = given.next<readonly [string | null, string | null] | null>() ?? [null, null];
+    const traced = given.next<readonly [string | null, string | null] | null>();
     const seq = given.next<number>();
-    const id = packed === null ? {} : { id: unpackId(commandId, packed) };
-    const part = {
-      kind,
+    const part: CommandMessage = {
+      kind: this.#intern.text(kind) as MessageKind,
       instanceId: instanceId && this.#intern.text(instanceId),
-      kept: { payload, spill },
+      kept: payload === null && spill === null ? NO_PAYLOAD : { payload, spill },
       error,
-      ...id,
+      ...(packed !== null && { id: unpackId(commandId, packed) }),
     };
-    const { history } = this.#tables;
-    const trace = traceOf({ ...NEW_COMMAND, traceId, parentSpanId });
-    const about = { commandId, trace, head: this.#head(this.#key) };
+    const trace = traced ? traceOf({ ...NEW_COMMAND, traceId: traced[0], parentSpanId: traced[1] }) : NO_TRACE;
+    const about = { commandId, trace, head: entry?.head ?? this.#head(key) };
     // Each table of a snapshot begins with its oldest row again, and has only rows that had not expired. A row in it may
     // be of an earlier command with the same id, so it takes no trace from the command.
     if (this.#inSnapshot) history.tables.messages.addOfCommand(about, part, this.#at, seq);
@@ -372,12 +396,14 @@ export class Replay {
 
   /** A command of a snapshot: its record, and what is no part of it. */
   #entry(given: Arguments): void {
-    const command = this.#applied({ ...NEW_COMMAND, ...this.#key }, given.next<Difference>());
+    const about = this.#about;
+    const command = this.#applied({ ...NEW_COMMAND, ...about.key }, given.next<Difference>());
     const marked = given.next<0 | 1>() === 1;
     const [params, result] = [given.payload(), given.payload()];
     const [queuedOn, progress] = [given.next<string | null>(), given.next<[number, number] | null>()];
     const { ledger } = this.#tables;
-    const entry = new Entry({ command, trace: traceOf(command), client: ledger.client(this.#key), params });
+    const entry = new Entry({ command, trace: traceOf(command), client: ledger.client(about.key), params });
+    about.entry = entry;
     entry.queuedOn = queuedOn;
     entry.progress = progress && { rows: progress[0], at: progress[1] };
     if (marked) ledger.reserveMark(entry, true);

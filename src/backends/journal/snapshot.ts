@@ -10,7 +10,7 @@ import type { MemoryTables } from '../memory/backend.ts';
 import type { Row, RowList, Stream } from '../memory/history-row.ts';
 import type { Entry } from '../memory/ledger.ts';
 import type { BatchFile, OpenFile } from './files.ts';
-import { ActWriter, NEW_COMMAND, RESULT, differenceOf, packId } from './records.ts';
+import { ActWriter, NEW_COMMAND, RESULT, addRow, differenceOf, quote } from './records.ts';
 
 /** How long a slice may take, in milliseconds. Writing a batch follows the slice. */
 const SLICE_MS = 2;
@@ -118,9 +118,10 @@ function* commands({ tables: { ledger }, now }: SnapshotParts, records: ActWrite
 function writeEntry(entry: Entry, records: ActWriter, at: number): void {
   const { command, marked, params, result, queuedOn, progress } = entry;
   records.begin(at);
-  const texts = [records.payload(params), records.payload(result)];
-  const more = [queuedOn, progress && [progress.rows, progress.at]];
-  records.addOf(entry, 'entry', differenceOf(NEW_COMMAND, command, at), marked ? 1 : 0, ...texts, ...more);
+  records.about(entry, true);
+  const texts = `${records.payload(params)},${records.payload(result)}`;
+  const more = `${quote(queuedOn)},${progress ? `[${progress.rows},${progress.at}]` : 'null'}`;
+  records.addText(`"entry",${differenceOf(NEW_COMMAND, command, at)},${marked ? 1 : 0},${texts},${more}`);
 }
 
 function* rows(
@@ -149,12 +150,13 @@ function writeRow(row: Row, ledger: MemoryTables['ledger'], records: ActWriter):
   records.begin(row.at);
   const ofCommand = commandId !== null && clientId !== null && suffix === clientStream(clientId);
   if (ofCommand && traceId === null && parentSpanId === null) {
-    const packed = id === `${commandId}:${kind}` ? null : packId(commandId, id);
     const key = { userId, clientId, commandId };
-    const isResult = kind === 'result' && payload !== null && ledger.find(key)?.result === payload;
-    const place = isResult ? RESULT : records.payload(payload);
-    records.addOf(key, 'row', kind, instanceId, packed, place, spill, error, null, row.seq);
-    return;
+    const entry = ledger.find(key);
+    records.about(entry ?? key, entry !== undefined);
+    const own = id === `${commandId}:${kind}` ? {} : { id };
+    const place = kind === 'result' && payload !== null && entry?.result === payload ? RESULT : records.payload(payload);
+    const message = { kind, instanceId, ...own, kept: { payload, spill }, error, trace: null, seq: row.seq };
+    return addRow(records, commandId, message, place);
   }
   const ids = { id, userId, suffix, kind, clientId, instanceId, commandId, traceId, parentSpanId };
   records.add('retained', { ...ids, spill, error, ...(link && { link }) }, records.payload(payload), row.seq);

@@ -11,7 +11,7 @@ import {
   type TerminalError,
 } from '../../core/history/message.ts';
 import type { CommandMessage } from '../../core/commands/transaction.ts';
-import type { ClientKey } from '../../core/ids.ts';
+import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import type { JsonText } from '../../core/json.ts';
 import { HISTORY_BYTES, RETENTION_MS, STREAMS_PER_USER, STREAM_MESSAGES } from '../../core/limits.ts';
 import type { Holdings, Shares } from '../../core/shares/shares.ts';
@@ -78,6 +78,8 @@ export interface Rows {
   add(message: NewMessage, at: number, seq?: number): Row | null;
   /** Adds a message about a command to the stream of the command's client, like `add`. */
   addOfCommand(about: About, part: CommandMessage, at: number, seq?: number): Row | null;
+  /** Returns the command id as the rows of this command have it, so that it is in memory once; undefined without rows. */
+  idOf(command: Pick<CommandKey, 'userId' | 'commandId'>): string | undefined;
   /** Drops the rows of a stream up to the number `seq`, as they were dropped for lack of room before a restart. */
   dropUpTo(userId: string, suffix: string, seq: number): void;
   /** What is remembered of rows that were dropped for lack of room, besides `Stream.evictedAt`. */
@@ -142,6 +144,7 @@ export function createRows(limits: RowLimits, shares: Shares, drops: RowDrops = 
       if (seq !== undefined && !hasPlace(stream, seq)) return null;
       return append(state, new CommandRow({ stream, at }, about, part));
     },
+    idOf: ({ userId, commandId }) => state.users.get(userId)?.byCommand.get(commandId)?.commandId ?? undefined,
     dropUpTo(userId, suffix, seq) {
       const stream = state.users.get(userId)?.streams.get(suffix);
       for (let row = stream?.rows[stream.head]; stream && row && row.seq <= seq; row = stream.rows[stream.head])

@@ -28,6 +28,7 @@ import {
   Information,
   Loading,
   Nil,
+  Notice,
   PageHead,
   Readouts,
   Section,
@@ -35,7 +36,7 @@ import {
 } from '../ui/page.tsx';
 import { List, Table, pageOf, type Column } from '../ui/table.tsx';
 import { Ago, OUTCOME_ORDER, OutcomeMark, Since, StateMark, Time } from '../ui/values.tsx';
-import { age, clock, nameClass, percent, plural, sentenceCase, whole } from '../ui/words.ts';
+import { age, bytes as sizeText, clock, nameClass, percent, plural, sentenceCase, whole } from '../ui/words.ts';
 import { SCOPE_COLUMNS, outcomeCounter, queueFigures } from './columns.tsx';
 
 type NodeRow = NodesQuery['delivery']['nodes']['nodes'][number];
@@ -81,6 +82,7 @@ export function NodesPage() {
             ends commands whose deadline is over. Waiters: callers that wait on it for an answer.
           </p>
           <NodeCounters nodes={list.nodes} />
+          {query.data?.server.durability && <Durability {...query.data.server.durability} />}
         </>
       )}
       {draining && (
@@ -143,6 +145,54 @@ function NodeMark({ node }: { readonly node: NodeRow }) {
 function aliveText({ stale }: NodeRow, alive: boolean) {
   if (stale) return 'Not known';
   return alive ? 'Alive' : <span class="over">Not alive</span>;
+}
+
+// Shows what outlives the process of this node.
+
+type DurabilityFacts = NonNullable<NodesQuery['server']['durability']>;
+
+const KEPT: Readonly<Record<DurabilityFacts['kind'], string>> = {
+  MEMORY: 'Nothing: everything is in the memory of this process',
+  DIRECTORY: 'Commands, outcomes, history, sites and audit, in the data directory of this node',
+  STORE: 'Everything that is in the store that all nodes share',
+};
+
+function Durability({ kind, sync, bytes, full, snapshotAt, away }: DurabilityFacts) {
+  const isDirectory = kind === 'DIRECTORY';
+  return (
+    <Section title="What a restart keeps">
+      {full && (
+        <Notice mark="warn" look="error">
+          <b>The disk of the data directory is full.</b> Nothing new is admitted. What runs can still end.
+        </Notice>
+      )}
+      {away?.lost && (
+        <Information>
+          <b>Records were missing when this node started.</b> Commands that had not ended then ended with an unknown
+          outcome.
+        </Information>
+      )}
+      <Facts
+        rows={[
+          ['Kept', KEPT[kind]],
+          sync === null ? null : ['On the disk', syncText(sync)],
+          bytes === null ? null : ['Size', sizeText(bytes)],
+          isDirectory ? ['Last snapshot', snapshotAt === null ? 'none yet' : <Ago at={snapshotAt} />] : null,
+          away && [
+            'Before this start',
+            <>
+              the node {away.clean ? 'was stopped' : 'ended unexpectedly'} at <Time at={away.since} exact />
+            </>,
+          ],
+        ]}
+      />
+    </Section>
+  );
+}
+
+function syncText(sync: string): string {
+  if (sync === 'always') return 'before each answer';
+  return sync === 'off' ? 'when the system writes it' : `within ${sync}`;
 }
 
 // Shows what each node has counted since it started.
