@@ -42,6 +42,9 @@ export type Episode = {
  */
 const EXTRA_FAULT_MS: Partial<Record<FaultKind, number>> = {
   'relay-kill': 10_000,
+  'relay-tear': 10_000,
+  'relay-halt': 10_000,
+  'relay-power': 10_000,
   'relay-drain': 5_000,
   'relay-break': 5_000,
   'redis-break': 5_000,

@@ -4,20 +4,20 @@
  */
 import { namesOf, positiveNumber, readOptions, wholeNumber } from '../lib/options.ts';
 import { runEpisode, type Episode, type EpisodeOptions } from './episode.ts';
-import { planOf, PLANS, type ReleaseRun, releaseRuns } from './plan/plans.ts';
+import { durableRuns, planOf, PLANS, type ReleaseRun, releaseRuns } from './plan/plans.ts';
 import { type Mutant, plantMutant } from './mutants/plant.ts';
 import { MUTANTS } from './mutants/mutants.ts';
 
 const PLAN_NAMES = PLANS.map(({ name }) => name);
 const MUTANT_NAMES = MUTANTS.map(({ name }) => name);
 const OPTIONS = {
-  plan: { type: 'string', default: 'F0', takes: 'a,b', says: `the faults: ${PLAN_NAMES.join(', ')}` },
+  plan: { type: 'string', takes: 'a,b', says: `the faults: ${PLAN_NAMES.join(', ')} (F0; with --durable those of one relay)` },
   seed: { type: 'string', takes: 'n', says: 'the faults and the commands are drawn from it (random)' },
   commands: { type: 'string', default: '2000', takes: 'n', says: 'commands of each plan' },
   rate: { type: 'string', default: '500', takes: 'n', says: 'the highest number of commands a second' },
   kills: { type: 'string', takes: 'n', says: 'how many faults (those of the plan)' },
   direct: { type: 'boolean', default: false, says: 'one relay without Redis, without faults' },
-  durable: { type: 'boolean', default: false, says: 'one relay without Redis, with a data directory' },
+  durable: { type: 'boolean', default: false, says: 'one relay without Redis, with a data directory; --gate: long' },
   gate: {
     type: 'boolean',
     default: false,
@@ -29,7 +29,7 @@ const OPTIONS = {
 } as const;
 
 const given = readOptions({ program: 'npm run faults', about: null, options: OPTIONS }, (values) => ({
-  plans: namesOf('plan', values.plan, PLAN_NAMES),
+  plans: values.plan === undefined ? null : namesOf('plan', values.plan, PLAN_NAMES),
   seed: values.seed === undefined ? null : wholeNumber('seed', values.seed),
   commands: wholeNumber('commands', values.commands),
   rate: positiveNumber('rate', values.rate),
@@ -86,8 +86,14 @@ function tell({ plan, seed }: ReleaseRun, { report, faults, seconds, folder }: E
   if (!green) write(`      logs: ${folder}`);
 }
 
+function chosenRuns(): readonly ReleaseRun[] {
+  const { plans, gate } = given;
+  if (durable && plans === null) return durableRuns(seed, gate);
+  return gate ? releaseRuns(given.seed ?? 0) : (plans ?? ['F0']).map(asked);
+}
+
 async function runPlans(): Promise<boolean> {
-  const runs = given.gate ? releaseRuns(given.seed ?? 0) : given.plans.map(asked);
+  const runs = chosenRuns();
   if (direct) write(durable ? 'direct mode with a data directory' : 'direct mode');
   write(line(HEAD.split(' ')));
   let reds = 0;
