@@ -298,7 +298,8 @@ export class DataDirectory {
   size(): number {
     const { journals, snapshots } = this.numbered();
     const paths = [...journals.map((n) => this.journal(n)), ...snapshots.map((n) => this.snapshot(n))];
-    return paths.reduce((sum, path) => sum + statSync(path).size, 0);
+    // A snapshot may remove files at any time.
+    return paths.reduce((sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0), 0);
   }
 
   /** Makes the names of new files outlive a power loss. */

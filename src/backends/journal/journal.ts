@@ -121,8 +121,16 @@ export class Journal {
   /** Closes the current file and begins the next one. `head`: the text of its first record. Returns its number. */
   rotate(head: string): number {
     this.flush();
-    const next = this.#openFile(this.#options.directory.journal(this.#number + 1));
-    next.append(head);
+    const path = this.#options.directory.journal(this.#number + 1);
+    const next = this.#openFile(path);
+    try {
+      next.append(head);
+    } catch (error) {
+      next.close();
+      // The current journal goes on, and no other may follow it.
+      rmSync(path, { force: true });
+      throw error;
+    }
     this.#unsynced.push(this.#file, this.#options.directory.names());
     this.#file = next;
     this.#number++;
