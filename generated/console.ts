@@ -203,6 +203,15 @@ export type DisconnectCause =
   /** The link’s token expired and was not renewed. */
   | 'TOKEN_EXPIRED';
 
+/** Where a relay keeps what outlives its process. */
+export type DurabilityKind =
+  /** In the data directory of this relay. */
+  | 'DIRECTORY'
+  /** Nowhere: a restart forgets everything. */
+  | 'MEMORY'
+  /** In the store that all nodes share. */
+  | 'STORE';
+
 /** What is proven about execution. It is never proof that an effect outside the client is complete. */
 export type ExecutionEvidence =
   /** The command may have run. */
@@ -757,7 +766,7 @@ export type RevokeGrantMutation = { revokeGrant:
 export type NodesQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type NodesQuery = { delivery: { nodes: { nodes: Array<{ updatedAt: string, draining: boolean, connectionWaiters: number, mailboxListenerAlive: boolean, reconciliationAlive: boolean, nodeId: string, stale: boolean, links: number, unfinishedCommands: number, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } };
+export type NodesQuery = { server: { durability: { kind: DurabilityKind, sync: string | null, bytes: number | null, full: boolean, snapshotAt: string | null, away: { since: string, clean: boolean, lost: boolean } | null } | null }, delivery: { nodes: { nodes: Array<{ updatedAt: string, draining: boolean, connectionWaiters: number, mailboxListenerAlive: boolean, reconciliationAlive: boolean, nodeId: string, stale: boolean, links: number, unfinishedCommands: number, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } };
 
 export type DrainNodeMutationVariables = Exact<{
   nodeId: string;
@@ -1756,6 +1765,20 @@ export const RevokeGrantDocument = new TypedDocumentString(`
 }`) as unknown as TypedDocumentString<RevokeGrantMutation, RevokeGrantMutationVariables>;
 export const NodesDocument = new TypedDocumentString(`
     query Nodes {
+  server {
+    durability {
+      kind
+      sync
+      bytes
+      full
+      snapshotAt
+      away {
+        since
+        clean
+        lost
+      }
+    }
+  }
   delivery {
     nodes(first: 100) {
       nodes {

@@ -114,9 +114,7 @@ async function open(options: CallboardOptions): Promise<Composed> {
     onDataUnusable(error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message);
     return null;
   });
-  return place
-    ? compose(options, place)
-    : createInMemory({ ...options, config: { ...options.config, dataDir: null } });
+  return place ? compose(options, place) : createInMemory({ ...options, config: { ...options.config, dataDir: null } });
 }
 
 export type AttachOptions = CallboardOptions & {

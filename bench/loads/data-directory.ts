@@ -99,7 +99,10 @@ const CALLER = { kind: 'user', name: 'bench' } as const;
 
 /** An id of the form that the relay makes. */
 function commandIdOf(number: number): string {
-  return `${Date.now().toString(16).padStart(12, '0').replace(/^(.{8})/, '$1-')}-7000-8000-${number.toString(16).padStart(12, '0')}`;
+  return `${Date.now()
+    .toString(16)
+    .padStart(12, '0')
+    .replace(/^(.{8})/, '$1-')}-7000-8000-${number.toString(16).padStart(12, '0')}`;
 }
 
 function textOf(number: number): string {

@@ -125,7 +125,7 @@ function goalsOf({ idle, waiting, bare }: Readonly<Record<'idle' | 'waiting' | '
 const AT_REST = 'callboard serve, at rest';
 const PROGRAM = fileURLToPath(new URL('../../dist/bin.js', import.meta.url));
 /** Without credentials the relay would be a trial, which keeps its data in a directory. */
-const CREDENTIALS = { CALLBOARD_SECRET: 's'.repeat(32), CALLBOARD_ADMIN_TOKEN: 'an admin token of the benchmark' };
+const CREDENTIALS = { CALLBOARD_SECRET: 's'.repeat(32), CALLBOARD_ADMIN_TOKEN: 'an-admin-token-of-the-benchmark' };
 /** The time for which the relay runs without requests before its memory is read, in milliseconds. */
 const REST_MS = 5_000;
 const LINE = z.object({ url: z.string() });

@@ -11,7 +11,11 @@ import { MUTANTS } from './mutants/mutants.ts';
 const PLAN_NAMES = PLANS.map(({ name }) => name);
 const MUTANT_NAMES = MUTANTS.map(({ name }) => name);
 const OPTIONS = {
-  plan: { type: 'string', takes: 'a,b', says: `the faults: ${PLAN_NAMES.join(', ')} (F0; with --durable those of one relay)` },
+  plan: {
+    type: 'string',
+    takes: 'a,b',
+    says: `the faults: ${PLAN_NAMES.join(', ')} (F0; with --durable those of one relay)`,
+  },
   seed: { type: 'string', takes: 'n', says: 'the faults and the commands are drawn from it (random)' },
   commands: { type: 'string', default: '2000', takes: 'n', says: 'commands of each plan' },
   rate: { type: 'string', default: '500', takes: 'n', says: 'the highest number of commands a second' },

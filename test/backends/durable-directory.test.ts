@@ -128,7 +128,10 @@ describe('the end of a journal', () => {
     const bytes = readFileSync(path);
     bytes[before + 40] = (bytes[before + 40] ?? 0) ^ 1;
     writeFileSync(path, bytes);
-    await expect(openDurable({ root })).rejects.toMatchObject({ code: 'store_unavailable', message: expect.stringMatching(/damaged/) });
+    await expect(openDurable({ root })).rejects.toMatchObject({
+      code: 'store_unavailable',
+      message: expect.stringMatching(/damaged/),
+    });
     expect(readFileSync(path)).toEqual(bytes);
   });
 });
@@ -245,7 +248,9 @@ describe('a full disk', () => {
 describe('a start', () => {
   it('is refused while another process has the directory', async () => {
     const data = await openDurable();
-    await expect(openDurable({ root: data.directory.root })).rejects.toMatchObject({ message: expect.stringMatching(/in use/) });
+    await expect(openDurable({ root: data.directory.root })).rejects.toMatchObject({
+      message: expect.stringMatching(/in use/),
+    });
     await data.backend.close();
     const again = await openDurable({ root: data.directory.root });
     expect(again.backend.durability().away?.clean).toBe(true);

@@ -75,7 +75,10 @@ describe('callboard data check', () => {
     const path = fileOf(root, 'journal');
     truncateSync(path, readFileSync(path).length - 5);
     const { code, out } = await data('check', root);
-    expect([code, out]).toEqual([0, expect.stringMatching(/journal-00000002: .* torn bytes from byte \d+ on \(sha256 /)]);
+    expect([code, out]).toEqual([
+      0,
+      expect.stringMatching(/journal-00000002: .* torn bytes from byte \d+ on \(sha256 /),
+    ]);
   });
 
   it('fails for what a start refuses: damage before the end, a damaged snapshot, and a file that is missing', async () => {
@@ -86,7 +89,10 @@ describe('callboard data check', () => {
     for (const root of [middle, snapshot, missing]) {
       const { code, err } = await data('check', root);
       expect([code, err]).toEqual([1, expect.stringMatching(/accept-loss/)]);
-      await expect(openDurable({ root, boot: 'one' })).rejects.toMatchObject({ code: 'store_unavailable', message: expect.stringMatching(/accept-loss/) });
+      await expect(openDurable({ root, boot: 'one' })).rejects.toMatchObject({
+        code: 'store_unavailable',
+        message: expect.stringMatching(/accept-loss/),
+      });
     }
   });
 
@@ -120,7 +126,10 @@ describe('callboard data accept-loss', () => {
   it('puts a damaged snapshot aside, and what follows a file that is missing', async () => {
     const snapshot = await killed('c2');
     damage(fileOf(snapshot, 'snapshot'), 0.9);
-    expect(await data('accept-loss', snapshot)).toMatchObject({ code: 0, out: expect.stringMatching(/^snapshot-00000002 was put aside/) });
+    expect(await data('accept-loss', snapshot)).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^snapshot-00000002 was put aside/),
+    });
     expect(await startOn(snapshot, 'c1', 'c2')).toEqual({ lost: true, ends: [null, 'store_lost'] });
     const missing = await killed('c2');
     rmSync(fileOf(missing, 'journal'));
@@ -153,7 +162,10 @@ describe('callboard data backup', () => {
     const root = await killed('c2');
     const to = makeFolder();
     writeFileSync(join(to, 'file'), 'text');
-    expect(await data('backup', root, '--to', to)).toMatchObject({ code: 2, err: expect.stringMatching(/exists already/) });
+    expect(await data('backup', root, '--to', to)).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/exists already/),
+    });
     expect(await data('backup', root)).toMatchObject({ code: 2, err: expect.stringMatching(/--to: is required/) });
     expect(existsSync(join(to, 'file'))).toBe(true);
   });
@@ -161,6 +173,12 @@ describe('callboard data backup', () => {
 
 it('callboard data asks for a directory, and for a verb that it knows', async () => {
   const root = await killed('c2');
-  expect(await data('repair', root)).toMatchObject({ code: 2, err: expect.stringMatching(/expected check, backup or accept-loss/) });
-  expect(await data('check', join(root, 'nothing'))).toMatchObject({ code: 2, err: expect.stringMatching(/CALLBOARD_DATA_DIR/) });
+  expect(await data('repair', root)).toMatchObject({
+    code: 2,
+    err: expect.stringMatching(/expected check, backup or accept-loss/),
+  });
+  expect(await data('check', join(root, 'nothing'))).toMatchObject({
+    code: 2,
+    err: expect.stringMatching(/CALLBOARD_DATA_DIR/),
+  });
 });

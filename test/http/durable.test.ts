@@ -151,8 +151,7 @@ describe('a relay with a data directory', () => {
     const texts: string[] = [];
     socket.on('data', (chunk) => texts.push(String(chunk)));
     // The first response is the relay's, which is held back; the second one is the program's, after it.
-    for (const path of ['/relay/healthz', '/'])
-      socket.write(`GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`);
+    for (const path of ['/relay/healthz', '/']) socket.write(`GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`);
     await passOn();
     expect(texts).toEqual([]);
     disk.held = false;
@@ -165,6 +164,7 @@ describe('a relay with a data directory', () => {
 });
 
 describe('a relay that starts on a data directory', () => {
+  type Answered = { readonly data: { readonly server: { readonly durability: unknown } } };
   const DURABILITY = '{ server { durability { kind sync full away { clean lost } } } }';
 
   it('tells administrators what it keeps, and says in its readiness if records were missing', async () => {
@@ -176,18 +176,18 @@ describe('a relay that starts on a data directory', () => {
     // As in a backup.
     writeFileSync(join(root, 'loss'), '');
     const open = async (): Promise<{ readiness: unknown; durability: unknown; ofUser: unknown }> => {
-      const config = { auth: { secret: SECRET, adminTokens: ['an admin token of a test'] }, dataDir: root };
+      const config = { auth: { secret: SECRET, adminTokens: ['an-admin-token-of-a-test'] }, dataDir: root };
       await using relay = await openCallboard({ config });
       const url = await relay.listen();
       const ask = async (token: string): Promise<unknown> => {
         const body = JSON.stringify({ query: DURABILITY });
         const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
         const answer = await (await fetch(`${url}/graphql`, { method: 'POST', headers, body })).json();
-        return (answer as { data: { server: { durability: unknown } } }).data.server.durability;
+        return (answer as Answered).data.server.durability;
       };
       return {
         readiness: await (await fetch(`${url}/readyz`)).json(),
-        durability: await ask('an admin token of a test'),
+        durability: await ask('an-admin-token-of-a-test'),
         ofUser: await ask(await tokenOfAlice()),
       };
     };

@@ -71,7 +71,7 @@ describe('a relay in direct mode', () => {
 
 describe('a relay with configured credentials', () => {
   it('loads the code of the data directory only if it has one', async () => {
-    const credentials = { CALLBOARD_ADMIN_TOKEN: 'an admin token of this test' };
+    const credentials = { CALLBOARD_ADMIN_TOKEN: 'an-admin-token-of-this-test' };
     const journal = ({ loaded }: { loaded: readonly string[] }) =>
       loaded.filter((line) => line.includes('/src/backends/journal/') || line.endsWith('node:sqlite'));
     const plain = await start(credentials);

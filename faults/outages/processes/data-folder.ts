@@ -3,7 +3,16 @@
  * was not synced can be lost as in a loss of power.
  */
 import { spawnSync } from 'node:child_process';
-import { appendFileSync, existsSync, readFileSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { between } from '../../lib/random.ts';
 
@@ -31,9 +40,7 @@ export function makeDataFolder(folder: string, sync: Sync, power: boolean): Data
   let boots = 0;
   const nextBoot = (): void => writeFileSync(boot, `boot ${++boots}\n`);
   nextBoot();
-  const shim = power
-    ? { LD_PRELOAD: compileShim(folder), POWER_LOSS_LOG: log, POWER_LOSS_BOOT: boot }
-    : {};
+  const shim = power ? { LD_PRELOAD: compileShim(folder), POWER_LOSS_LOG: log, POWER_LOSS_BOOT: boot } : {};
   return {
     env: { CALLBOARD_DATA_DIR: root, CALLBOARD_DATA_SYNC: sync, ...shim },
     tear(random) {

@@ -154,7 +154,8 @@ function writeRow(row: Row, ledger: MemoryTables['ledger'], records: ActWriter):
     const entry = ledger.find(key);
     records.about(entry ?? key, entry !== undefined);
     const own = id === `${commandId}:${kind}` ? {} : { id };
-    const place = kind === 'result' && payload !== null && entry?.result === payload ? RESULT : records.payload(payload);
+    const place =
+      kind === 'result' && payload !== null && entry?.result === payload ? RESULT : records.payload(payload);
     const message = { kind, instanceId, ...own, kept: { payload, spill }, error, trace: null, seq: row.seq };
     return addRow(records, commandId, message, place);
   }
