@@ -82,6 +82,11 @@ export function endOfValue(text: string, at: number, depth: number): number {
   return endOfScalar(text, at);
 }
 
+/** Text without strings and brackets. */
+const UNNESTED = /[^"[\]{}]*/y;
+/** After this many characters without strings and brackets, an expression finds the end of them faster than a loop. */
+const UNNESTED_LOOP = 32;
+
 /**
  * Returns the position after the value that begins at `at`, in a text that was checked before. It only counts brackets,
  * which takes a fifth of the time of a check. Returns SYNTAX if the text ends before the value does.
@@ -91,11 +96,16 @@ export function endOfChecked(text: string, at: number): number {
   if (first === QUOTE) return endOfString(text, at);
   if (!isNested(first)) return endOfScalar(text, at);
   let depth = 0;
+  let unnested = 0;
   for (let i = at; i < text.length; i++) {
     const unit = text.charCodeAt(i);
     if (unit === QUOTE) i = endOfQuoted(text, i) - 1;
     else if (isNested(unit)) depth++;
-    else if ((unit === BRACKET_END || unit === BRACE_END) && --depth === 0) return i + 1;
+    else if (unit === BRACKET_END || unit === BRACE_END) {
+      if (--depth === 0) return i + 1;
+    } else if (++unnested < UNNESTED_LOOP) continue;
+    else i = endOfMatch(UNNESTED, text, i) - 1;
+    unnested = 0;
   }
   return SYNTAX;
 }

@@ -1,13 +1,17 @@
 /** Tests that one document reads each client's contexts and windows over Redis once, and stops when it is given up. */
 import { expect, it } from 'vitest';
+import { createRedisConnections } from '../../src/backends/redis/connections.ts';
 import { createRedisContexts } from '../../src/backends/redis/contexts.ts';
 import type { Store } from '../../src/backends/redis/store.ts';
 import { toJson } from '../../src/core/json.ts';
 import { READING_BYTES } from '../../src/core/limits.ts';
+import { createActions } from '../../src/core/actions/actions.ts';
 import { DocumentReading } from '../../src/core/reading.ts';
 import { hello } from '../contract/kit/connections-model.ts';
 import { ANY_CONTEXT, ANY_WINDOW, browserWindow, context, report, snapshot } from '../contract/kit/contexts-model.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
+import { admin, advertisement } from '../kit/core.ts';
+import { testRooms } from '../kit/rooms.ts';
 
 const CLIENTS = ['a', 'b', 'c'];
 const WINDOWS = 20;
@@ -129,5 +133,27 @@ it('nothing more is read once the answer was given up', async () => {
     code: 'store_unavailable',
   });
   expect(read.looks).toBe(CLIENTS.length);
+  await bench.close();
+});
+
+it('the samples of actions of one document read the connections once', async () => {
+  const bench = await redisBench();
+  for (const clientId of CLIENTS)
+    await bench.backend.connections.connect(hello('ann', clientId, { actions: [advertisement(`of-${clientId}`)] }));
+  let gets = 0;
+  const store: Store = Object.create(bench.parts.store, {
+    act: {
+      value: (...given: Parameters<Store['act']>) => {
+        if (given[1] === 'connections-get') gets++;
+        return bench.parts.store.act(...given);
+      },
+    },
+  });
+  const connections = createRedisConnections({ ...bench.parts, store });
+  const actions = createActions({ ...testRooms().deps, backend: { ...bench.backend, connections } });
+  const reading = new DocumentReading();
+  for (const name of ['of-a', 'of-b', 'none'])
+    expect((await actions.sample(admin, name, reading)).items).toHaveLength(name === 'none' ? 0 : 1);
+  expect(gets).toBe(1);
   await bench.close();
 });

@@ -17,6 +17,7 @@ import {
   type Position,
 } from '../page.ts';
 import type { Deps } from '../deps.ts';
+import type { DocumentReading } from '../reading.ts';
 import { name as checkName, type ClientKey } from '../ids.ts';
 import { ACTION_SAMPLE, ACTION_SAMPLE_BYTES, ACTION_SAMPLE_CONNECTIONS, CLIENT_ACTIONS } from '../limits.ts';
 import { thenDo } from '../maybe-promise.ts';
@@ -28,13 +29,16 @@ export function createActions(deps: Deps) {
   return {
     /**
      * Reads a bounded sample of the actions that live connections advertise. Admin only. `name` selects one action;
-     * null: all.
+     * null: all. `reading` is that of the document, so that several samples of it read the connections once.
      */
-    async sample(requester: Requester, name: string | null): Promise<ActionSample> {
+    async sample(requester: Requester, name: string | null, reading?: DocumentReading): Promise<ActionSample> {
       requireAdmin(requester);
       const taken: Taken = { items: [], connections: 0, bytes: 0, cut: null };
       const wanted = name === null ? null : checkName('name', name);
-      const [gaps, silent] = await Promise.all([fill(deps, taken, wanted), silentSources(deps, 'connections')]);
+      const [gaps, silent] = await Promise.all([
+        fill(deps, { taken, name: wanted, reading }),
+        silentSources(deps, 'connections'),
+      ]);
       return answer(taken, [...gaps, ...silent], deps.clock.now());
     },
     /**
@@ -57,16 +61,24 @@ type Taken = {
   cut: 'connections' | 'actions' | null;
 };
 
+type Filling = {
+  readonly taken: Taken;
+  /** The name of the actions to take; null: all. */
+  readonly name: string | null;
+  readonly reading: DocumentReading | undefined;
+};
+
 /**
  * Fills the sample from the live connections, in the order of the store, and ends at the first item that has to be left
  * out. Once the sample is full, reading continues only to find out whether anything is left out. After SCAN_BUDGET rows
  * the sample counts as cut. Returns the gaps that the store reported.
  */
-async function fill(deps: Deps, taken: Taken, name: string | null): Promise<readonly ObservedSource[]> {
+async function fill(deps: Deps, { taken, name, reading }: Filling): Promise<readonly ObservedSource[]> {
   const gaps: ObservedSource[] = [];
   let after: Position | null = null;
   for (let seen = 0; seen < SCAN_BUDGET; seen += ACTION_SAMPLE_CONNECTIONS) {
-    const scan = await deps.backend.connections.list(ANY_CONNECTION, { first: ACTION_SAMPLE_CONNECTIONS, after });
+    const page = { first: ACTION_SAMPLE_CONNECTIONS, after };
+    const scan = await deps.backend.connections.list(ANY_CONNECTION, page, reading);
     const now = deps.clock.now();
     gaps.push(...scan.gaps);
     for (const { row } of scan.rows) {

@@ -125,6 +125,6 @@ builder.queryField('actions', (t) =>
     description: 'A bounded sample of the actions that connected clients advertise. Administrators only.',
     complexity: forAdmins(() => scanCost(0)),
     args: { name: t.arg.string({ description: 'Only advertisements of the action with this name.' }) },
-    resolve: (_, { name }, { core, requester }) => core.actions.sample(requester, name ?? null),
+    resolve: (_, { name }, { core, requester, reading }) => core.actions.sample(requester, name ?? null, reading),
   }),
 );
