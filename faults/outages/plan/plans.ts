@@ -256,7 +256,7 @@ const DATA_PLANS: readonly PlanRow[] = [
     promises: ['noticed'],
   },
   { name: 'D1a', says: 'loss of power, DATA_SYNC=always', kinds: ['relay-power'], faults: 5, sync: 'always' },
-  { name: 'D2', says: 'kill -9 in the middle of a write', kinds: ['relay-tear'], faults: 10, promises: ['recovery'] },
+  { name: 'D2', says: 'kill -9 in the middle of a write', kinds: ['relay-tear'], faults: 10 },
   { name: 'D4', says: 'kill -9 while the relay closes', kinds: ['relay-halt'], faults: 10 },
 ];
 export const PLANS: readonly Plan[] = [...rows, ...DATA_PLANS].map((row) => ({ ...base, ...row }));
