@@ -53,7 +53,7 @@ export const DURABLE_GUARDS: readonly GuardMutant[] = [
     file: 'backends/journal/open.ts',
     find: 'watcher.replaying = true;',
     replace: '',
-    judge: { test: 'test/backends/durable-same.test.ts' },
+    judge: { test: 'test/backends/durable-directory.test.ts' },
   },
   {
     name: 'damage-cut',

@@ -5,6 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { OpenData } from '../../src/backends/journal/open.ts';
 import { KEPT, RecordingTransaction, VERBS } from '../../src/backends/journal/recording.ts';
 import { MemoryTransaction } from '../../src/backends/memory/commands.ts';
+import { createShares } from '../../src/core/shares/shares.ts';
 import { ALICE, BOUND, admission, ending, keyFor } from '../contract/kit/bench.ts';
 import { FakeClock, turns } from '../kit/clock.ts';
 import { Disk, copyOf, openDurable, removeFolders } from './kit/durable.ts';
@@ -275,6 +276,20 @@ describe('a start', () => {
         await again.backend.close();
       }
     }
+  });
+
+  it('decides nothing again: with smaller bounds it drops nothing that was not dropped before', async () => {
+    const data = await openDurable();
+    const { commands } = data.backend;
+    await commands.rebind(ALICE, BOUND, 'up');
+    const ids = ['c1', 'c2', 'c3', 'c4'];
+    await admitted(data, ...ids);
+    for (const id of ids) await commands.dispatch(keyFor(id), BOUND);
+    for (const id of ids) await commands.finish(keyFor(id), ending());
+    await turns();
+    const shares = createShares({ ended_records: { guarantee: 1, total: 2 } });
+    const again = await openDurable({ root: copyOf(data), memory: { shares } });
+    expect(await known(again, ...ids)).toEqual([true, true, true, true]);
   });
 
   it('reads a snapshot and nothing before it, and keeps few files', async () => {
