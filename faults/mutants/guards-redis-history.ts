@@ -44,7 +44,7 @@ export const REDIS_HISTORY_GUARDS: readonly GuardMutant[] = [
     file: 'backends/redis/history-pages.ts',
     find: '    const from = beyond === null || backwards ? least : Math.max(least, beyond + 1);',
     replace: '    const from = beyond === null || backwards ? 0 : beyond + 1;',
-    judge: { test: 'test/contract/redis-history.test.ts' },
+    judge: { test: 'test/backends/redis-history.test.ts' },
   },
   {
     name: 'stream-forgotten-by-index',
