@@ -8,8 +8,7 @@ import { INTEGRATION, NOT_SHARED, ONE_PROCESS, ONE_RELAY, TOPOLOGIES, type Topol
  * of the libraries.
  */
 const conditions = ['module', 'node'];
-/** Relays that make their own credentials keep them here, and not in the home directory of the user. */
-const env = { XDG_STATE_HOME: join(import.meta.dirname, '.cache', 'test-state') };
+const setupFiles = [join(import.meta.dirname, 'test', 'kit', 'own-state.ts')];
 const resolving = { resolve: { conditions }, ssr: { resolve: { conditions, externalConditions: conditions } } };
 
 type Files = { readonly include: string[]; readonly exclude?: string[] };
@@ -28,7 +27,7 @@ function projects(topology: Topology): TestProjectInlineConfiguration[] {
 function project(name: string, topology: Topology, files: Files): TestProjectInlineConfiguration {
   // When a test advances its clock by hours, thousands of event-loop turns follow, and each waits for Redis.
   const testTimeout = topology === 'direct' ? 60_000 : 120_000;
-  const test = { name, ...files, env, provide: { topology }, testTimeout, hookTimeout: 60_000 };
+  const test = { name, ...files, setupFiles, provide: { topology }, testTimeout, hookTimeout: 60_000 };
   return { ...resolving, test: { ...test, pool: 'forks' } };
 }
 

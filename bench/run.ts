@@ -12,6 +12,7 @@ const SUITES: Readonly<Record<string, () => Promise<(run: Run) => Promise<Report
   fanout: async () => (await import('./suites/fanout.ts')).fanout,
   rpc: async () => (await import('./suites/rpc.ts')).rpc,
   durable: async () => (await import('./suites/durable.ts')).durable,
+  data: async () => (await import('./suites/data.ts')).data,
   memory: async () => (await import('./suites/memory.ts')).memory,
   metrics: async () => (await import('./suites/metrics.ts')).metrics,
   growth: async () => (await import('./suites/growth.ts')).growth,

@@ -36,6 +36,8 @@ import { startTraffic } from './traffic.ts';
 
 export type DemoOptions = {
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Called with the reason if the data directory cannot be used; absent: the demo then fails. */
+  readonly onDataUnusable?: (reason: string) => void;
   /** The configuration of the relay, which listens on its host and port. */
   readonly config: Config;
   /** Returns the shell command that runs `callboard` with these words. */
@@ -85,7 +87,8 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   const board = parts.use(await startBoard({ env: ownEnv, log, everyMs: BOARD_TASK_MS / tempo }));
   const signIn = createSignIn(config.adminToken);
   const allowedOrigins = [...config.allowedOrigins, pageServer.origin, board.origin];
-  const callboard = parts.use(await openCallboard({ config: { ...config, allowedOrigins }, log, signIn }));
+  const unusable = options.onDataUnusable && { onDataUnusable: options.onDataUnusable };
+  const callboard = parts.use(await openCallboard({ config: { ...config, allowedOrigins }, log, signIn, ...unusable }));
   options.onRelay?.(callboard, log);
   const url = await callboard.listen({ host: config.host, port: config.port });
   const relay = { url, adminToken: config.adminToken, token: tokensOf(config) };

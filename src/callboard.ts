@@ -11,7 +11,7 @@ import { compilePolicy, defaultPolicy, type Policy } from './core/auth/policy.ts
 import type { Authenticator } from './core/auth/principal.ts';
 import type { Backend } from './core/backend.ts';
 import { createCore, type Core } from './core/core.ts';
-import { fail } from './core/errors.ts';
+import { CallboardError, fail } from './core/errors.ts';
 import type { SpillStore } from './core/history/message.ts';
 import { AUDIT_KEEP_MS, AUDIT_ROWS, DRAIN_MS, MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
 import { Cursors } from './core/page.ts';
@@ -39,7 +39,7 @@ import {
   withinDescriptors,
 } from './platform/system.ts';
 import { createTracing, type TraceApi } from './platform/tracing.ts';
-import { checkRanges } from './settings.ts';
+import { DATA_SYNC_MS, checkRanges } from './settings.ts';
 import { VERSION } from './version.ts';
 
 export type CallboardOptions = {
@@ -54,6 +54,11 @@ export type CallboardOptions = {
   readonly policy?: Policy;
   /** Signs the GraphQL editor in with the code of a URL; see `createSignIn`. */
   readonly signIn?: SignIn;
+  /**
+   * Called with the reason if the data directory cannot be used; the relay then runs in memory. Absent: `openCallboard`
+   * throws `store_unavailable`.
+   */
+  readonly onDataUnusable?: (reason: string) => void;
   /** The `trace` object of `@opentelemetry/api`. Absent: the relay records no spans. */
   readonly tracing?: TraceApi;
 };
@@ -97,17 +102,26 @@ export interface Callboard extends AsyncDisposable {
 }
 
 /**
- * Opens a relay over the Redis in `config`, or in this process' memory if `config` has none. Throws `store_unavailable`
- * if Redis cannot be reached, and `invalid_argument` if it is unsuitable. The node takes no part in the deployment
- * before `listen`.
+ * Opens a relay over the Redis in `config`, or in this process' memory if `config` has none, with its data directory if
+ * `config` names one. Throws `store_unavailable` if Redis cannot be reached or the directory cannot be used, and
+ * `invalid_argument` if Redis is unsuitable. The node takes no part in the deployment before `listen`.
  */
 export async function openCallboard(options: CallboardOptions): Promise<Callboard> {
   return (await open(options)).callboard;
 }
 
 async function open(options: CallboardOptions): Promise<Composed> {
-  const { redis } = options.config;
-  return redis && !options.backend ? compose(options, await openShared(options, redis)) : createInMemory(options);
+  const { redis, dataDir } = options.config;
+  if (options.backend) return createInMemory(options);
+  if (redis) return compose(options, await openShared(options, redis));
+  if (!dataDir) return createInMemory(options);
+  const { onDataUnusable } = options;
+  const place = await openDirectory(options, dataDir).catch((error: unknown) => {
+    if (!onDataUnusable || !(error instanceof CallboardError) || error.code !== 'store_unavailable') throw error;
+    onDataUnusable(error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message);
+    return null;
+  });
+  return place ? compose(options, place) : createInMemory({ ...options, config: { ...options.config, dataDir: null } });
 }
 
 export type AttachOptions = CallboardOptions & {
@@ -142,7 +156,8 @@ export function createCallboard(options: CallboardOptions): Callboard {
 
 function createInMemory(options: CallboardOptions): Composed {
   const { config, clock = systemClock, log = silentLog } = options;
-  if (config.redis && !options.backend) fail('invalid_argument', 'Use openCallboard for a relay over Redis.');
+  if ((config.redis || config.dataDir) && !options.backend)
+    fail('invalid_argument', 'Use openCallboard for a relay over Redis or with a data directory.');
   // In direct mode cursors do not outlive the process, so a random key is enough.
   const crypto = createCrypto(randomBytes(32));
   const shares = sharesOf(config, fitSockets);
@@ -168,6 +183,34 @@ type Place = {
   readonly shares: Shares;
   readonly meter: Meter;
 };
+
+/** Opens a data directory. Only this function imports the journal, so that a relay without one does not load it. */
+async function openDirectory(options: CallboardOptions, root: string): Promise<Place> {
+  const { config, clock = systemClock, log = silentLog } = options;
+  const { openData, dataPaths } = await import('./backends/journal/open.ts');
+  const shares = sharesOf(config, fitSockets);
+  const meter = createMetrics(() => clock.now());
+  const paths = dataPaths(root);
+  const { backend, cursorKey } = await openData({
+    ...{ root, version: VERSION, loop: systemLoop },
+    sync: config.dataSync ?? DATA_SYNC_MS,
+    onFailure(error) {
+      log.error({ err: error }, 'records can no longer be written: the relay ends');
+      queueMicrotask(() => {
+        throw error;
+      });
+    },
+    memory: {
+      ...{ clock, log, shares, metrics: meter, sha256: createCrypto('').sha256 },
+      idempotencyWindowMs: config.idempotencyWindowMs,
+      history: historyLimitsOf(config, shares),
+      openAudit: () => openAuditFile(config.audit?.file ?? paths.audit, log),
+    },
+  });
+  const crypto = createCrypto(cursorKey);
+  const spill = options.spill ?? spillStore(config.spillDir ?? paths.spill, { clock, log, crypto, shares });
+  return { backend, spill, crypto, clock, shares, meter };
+}
 
 /** Opens the storage in Redis. Only this function imports the Redis backend, so direct mode does not load it. */
 async function openShared(options: CallboardOptions, redis: RedisConfig): Promise<Place> {
@@ -250,9 +293,10 @@ function compose(options: CallboardOptions, place: Place): Composed {
     version: VERSION,
     signIn: options.signIn,
   });
-  const server = createHttpServer(app.requestHandler, { tls: config.tls ?? null });
+  const onRecord = backend.onRecord?.bind(backend);
+  const server = createHttpServer(app.requestHandler, { tls: config.tls ?? null, onRecord });
   const { replace: replaceCredentials } = credentials;
-  return assemble({ core, backend, authenticator, app, server, meter, basePath, replaceCredentials });
+  return assemble({ core, backend, authenticator, app, server, meter, basePath, onRecord, replaceCredentials });
 }
 
 /**
@@ -271,10 +315,11 @@ type Parts = {
   readonly server: HttpServer;
   readonly meter: Meter;
   readonly basePath: string;
+  readonly onRecord: Backend['onRecord'];
 } & Pick<Callboard, 'replaceCredentials'>;
 
 function assemble(parts: Parts): Composed {
-  const { core, backend, authenticator, app, server, meter, basePath, replaceCredentials } = parts;
+  const { core, backend, authenticator, app, server, meter, basePath, onRecord, replaceCredentials } = parts;
   let url: string | null = null;
   let attachment: Attachment | null = null;
   let closed: Promise<void> | null = null;
@@ -315,7 +360,7 @@ function assemble(parts: Parts): Composed {
   };
   const attach = async (to: HostServer): Promise<void> => {
     await core.start();
-    attachment = attachHandler(to, app.requestHandler, basePath);
+    attachment = attachHandler(to, { handler: app.requestHandler, basePath, onRecord });
   };
   return { callboard, attach };
 }
@@ -345,9 +390,9 @@ export type Settings = Partial<Omit<Config, ProgramSetting | 'auth' | 'audit' | 
  */
 function sharesOf(settings: Settings, fitSockets: (bound: ShareBound) => ShareBound): Shares {
   checkRanges(settings);
-  const { shares, historyMaxBytes, spillDir = null, redis = null } = settings;
+  const { shares, historyMaxBytes, spillDir = null, dataDir = null, redis = null } = settings;
   const history = { ...(historyMaxBytes === undefined ? {} : { total: historyMaxBytes }), ...shares?.history_bytes };
-  const inMemory = spillDir === null && redis === null;
+  const inMemory = spillDir === null && dataDir === null && redis === null;
   const defaults = inMemory ? { spilled_bytes: SPILL_IN_MEMORY } : {};
   const bounds = shareBounds({ ...shares, history_bytes: history }, defaults);
   return createShares({ ...bounds, sockets: fitSockets(bounds.sockets) });

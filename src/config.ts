@@ -66,7 +66,17 @@ export type Config = {
   readonly rawMessages: boolean;
   /** Whether the relay serves the console at `/console/`. */
   readonly operatorConsole: boolean;
-  /** The directory for large payloads; null: they are kept in memory, or in Redis in shared mode. */
+  /** The directory in which direct mode keeps what outlives the process; null: nothing does. */
+  readonly dataDir: string | null;
+  /**
+   * When what was recorded is synced to the disk: after so many milliseconds at most, before each answer (`always`), or
+   * when the system does it (`off`).
+   */
+  readonly dataSync: SettingValues['DATA_SYNC'];
+  /**
+   * The directory for large payloads; null: they are kept in the data directory, without one in memory, or in Redis in
+   * shared mode.
+   */
   readonly spillDir: string | null;
   readonly audit: AuditConfig;
   /** How administrators may read payloads. */
@@ -103,7 +113,8 @@ export function readConfig(env: Environment, argv: readonly string[]): Config {
     faults.push({ parameter: isSettingName(name) ? shownAs(name) : name, detail: issue.message });
   }
   faults.push(...togetherFaults(given, shownAs));
-  const overdrawn = shareFaults((name) => given.get(name)?.text, !given.has('SPILL_DIR') && !given.has('REDIS_URL'));
+  const inMemory = spillsInMemory((name) => given.has(name));
+  const overdrawn = shareFaults((name) => given.get(name)?.text, inMemory);
   for (const [name, detail] of overdrawn) faults.push({ parameter: shownAs(name), detail });
   const policy = readPolicy(given.get('POLICY_FILE'), faults);
   const tls = tlsOf(given, faults);
@@ -112,6 +123,11 @@ export function readConfig(env: Environment, argv: readonly string[]): Config {
   if (!parsed.success) throw parsed.error;
   const paths = [...files, ...[given.get('TLS_CERT'), given.get('TLS_KEY')].flatMap((at) => (at ? [at.text] : []))];
   return { ...toConfig(parsed.data, policy, warningsOf(env, given)), tls, files: paths };
+}
+
+/** Whether large payloads are kept in memory, as far as the settings tell. */
+function spillsInMemory(isSet: (name: 'SPILL_DIR' | 'DATA_DIR' | 'REDIS_URL') => boolean): boolean {
+  return !isSet('SPILL_DIR') && !isSet('DATA_DIR') && !isSet('REDIS_URL');
 }
 
 /** Whether this host is reachable only from the machine itself. */
@@ -189,15 +205,14 @@ function toConfig(
     retentionMs: settings.RETENTION_MS,
     idempotencyWindowMs: settings.IDEMPOTENCY_WINDOW_MS,
     streamMaxMessages: settings.STREAM_MAX_MESSAGES,
-    shares: shareBounds(
-      boundsGiven(settings),
-      shareDefaults(settings.SPILL_DIR === undefined && settings.REDIS_URL === undefined),
-    ),
+    shares: shareBounds(boundsGiven(settings), shareDefaults(spillsInMemory((name) => settings[name] !== undefined))),
     maxBodyBytes: settings.MAX_BODY_BYTES,
     unauthenticatedSockets: settings.UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
     inboundBytesPerSecond: settings.INBOUND_BYTES_PER_SECOND,
     rawMessages: settings.RAW_MESSAGES,
     operatorConsole: settings.CONSOLE,
+    dataDir: settings.REDIS_URL === undefined ? (settings.DATA_DIR ?? null) : null,
+    dataSync: settings.DATA_SYNC,
     spillDir: settings.SPILL_DIR ?? null,
     audit: auditOf(settings),
     reveal: settings.REVEAL,

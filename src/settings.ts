@@ -162,6 +162,8 @@ function isWithin(value: unknown, { min, max }: Range): boolean {
 }
 
 const DAY_MS = 24 * 3600_000;
+/** The range of DATA_SYNC, in milliseconds. */
+const DATA_SYNC_RANGE: Range = { min: 1, max: 60_000 };
 
 /** The prefix of all environment variables. The flag of the setting `MAX_BODY_BYTES` is `--max-body-bytes`. */
 export const PREFIX = 'CALLBOARD_';
@@ -187,6 +189,15 @@ const redisUrl = z.string().superRefine((text, context) => {
   const message = targetFault(text);
   if (message !== null) context.addIssue({ code: 'custom', message });
 });
+
+/** How long records may be written and not synced by default, in milliseconds. */
+export const DATA_SYNC_MS = 100;
+const DATA_SYNC_FORM = 'expected always, off, or a number of milliseconds from 1 to 60000';
+const dataSync = z
+  .string()
+  .regex(/^(always|off|\d{1,5})$/, DATA_SYNC_FORM)
+  .transform((text): number | 'always' | 'off' => (text === 'always' || text === 'off' ? text : Number(text)))
+  .refine((sync) => typeof sync !== 'number' || isWithin(sync, DATA_SYNC_RANGE), DATA_SYNC_FORM);
 
 /** The most lines of AUDIT_KEY: enough for a key that is replaced each month while rows are kept for a year. */
 const AUDIT_KEYS = 12;
@@ -241,6 +252,8 @@ export const SETTINGS = z.object({
   AUDIT_MAX_ROWS: ranged(RANGES['audit.maxRows']).default(AUDIT_ROWS),
   REVEAL: z.enum(['argument', 'mutation', 'off'], 'expected argument, mutation or off').default('argument'),
   POLICY_FILE: z.string().optional(),
+  DATA_DIR: z.string().min(1).optional(),
+  DATA_SYNC: dataSync.default(DATA_SYNC_MS),
   SPILL_DIR: z.string().optional(),
   RETENTION_MS: ranged(RANGES.retentionMs).default(RETENTION_MS),
   IDEMPOTENCY_WINDOW_MS: ranged(RANGES.idempotencyWindowMs).default(TERMINAL_MS),
@@ -299,7 +312,7 @@ export const SHARED_ONLY: readonly SettingName[] = [
 ];
 /** The settings that have an effect only without REDIS_URL. */
 export const DIRECT_ONLY: readonly SettingName[] = [
-  'AUDIT_FILE',
+  ...(['AUDIT_FILE', 'DATA_DIR', 'DATA_SYNC'] as const),
   ...(['RECORDS_SHARE', 'RECORDS_MAX', 'DEDUP_SHARE', 'DEDUP_MAX'] as const),
 ];
 

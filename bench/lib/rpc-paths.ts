@@ -1,7 +1,9 @@
 /** Starts the paths of a call: from a caller over a relay to a client and back. Each part of a path is a process. */
 import { spawn, spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { freePort } from '../../test/kit/free-port.ts';
 import { HTTP_RUN } from '../loads/http.ts';
@@ -28,6 +30,9 @@ export const RPC = {
   socketIo: 'socket.io emitWithAck',
   nats: 'NATS request and reply',
   bare: 'callboard, bare ends',
+  data100: 'callboard with data, 100 ms',
+  dataAlways: 'callboard with data, always',
+  dataOff: 'callboard with data, off',
   library: 'callboard',
   http: 'callboard, HTTP caller',
 } as const;
@@ -40,6 +45,9 @@ export const RPC_CONTENDERS: readonly RpcContender[] = [
   peer('peer', RPC.socketIo, { module: 'rpc-socket-io', mode: '', kind: 'socket.io' }),
   { name: RPC.nats, kind: 'peer', prepare: nats },
   own(RPC.bare, 'bare'),
+  own(RPC.data100, 'bare', '100'),
+  own(RPC.dataAlways, 'bare', 'always'),
+  own(RPC.dataOff, 'bare', 'off'),
   own(RPC.library, 'library'),
   { name: RPC.http, kind: 'own', prepare: (stack) => overHttp(stack) },
 ];
@@ -58,16 +66,23 @@ function peer(kind: RowKind, name: string, via: { module: string; mode: string; 
   };
 }
 
-function own(name: string, kind: Kind): RpcContender {
+/** `sync`: the policy of a data directory; absent: the relay has none. */
+function own(name: string, kind: Kind, sync?: string): RpcContender {
   return {
     name,
     kind: 'own',
     async prepare(stack) {
-      const relay = stack.use(await startRelay());
+      const relay = stack.use(await startRelay(sync === undefined ? {} : dataSettings(stack, sync)));
       const token = await userToken(USER, 'connect', 'invoke');
       return ends(stack, { end: { kind, port: relay.port, token }, cpu: () => relay.cpu() });
     },
   };
+}
+
+function dataSettings(stack: AsyncDisposableStack, sync: string): Readonly<Record<string, string>> {
+  const folder = mkdtempSync(join(tmpdir(), 'callboard-bench-'));
+  stack.defer(() => rmSync(folder, { recursive: true, force: true }));
+  return { CALLBOARD_DATA_DIR: join(folder, 'data'), CALLBOARD_DATA_SYNC: sync };
 }
 
 /** Starts the client and the caller of a path on their links. */

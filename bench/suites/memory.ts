@@ -124,8 +124,8 @@ function goalsOf({ idle, waiting, bare }: Readonly<Record<'idle' | 'waiting' | '
 
 const AT_REST = 'callboard serve, at rest';
 const PROGRAM = fileURLToPath(new URL('../../dist/bin.js', import.meta.url));
-/** Where the relay keeps the credentials that it makes. */
-const STATE = fileURLToPath(new URL('../../.cache/bench-state', import.meta.url));
+/** Without credentials the relay would be a trial, which keeps its data in a directory. */
+const CREDENTIALS = { CALLBOARD_SECRET: 's'.repeat(32), CALLBOARD_ADMIN_TOKEN: 'an-admin-token-of-the-benchmark' };
 /** The time for which the relay runs without requests before its memory is read, in milliseconds. */
 const REST_MS = 5_000;
 const LINE = z.object({ url: z.string() });
@@ -153,7 +153,7 @@ async function started(): Promise<Sample> {
   if (!existsSync(PROGRAM)) throw new Error('dist/bin.js is missing: run npm run build');
   const began = performance.now();
   const child = spawn(process.execPath, [PROGRAM, 'serve', '--json', '--port', '0', '--log-level', 'silent'], {
-    env: { ...process.env, XDG_STATE_HOME: STATE },
+    env: { ...process.env, ...CREDENTIALS },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   try {

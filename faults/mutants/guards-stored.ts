@@ -10,7 +10,7 @@ export const STORED_GUARDS: readonly GuardMutant[] = [
     name: 'marks-dropped',
     says: 'a record that is dropped leaves no mark, so its id runs again',
     file: 'backends/memory/ledger-ended.ts',
-    find: 'this.#marks.add(entry, digest, { mark, owner: user });',
+    find: 'this.marks.add(entry, digest, { mark, owner: user });',
     replace: '',
     judge: { test: 'test/backends/ended-shares.test.ts' },
   },

@@ -1,6 +1,7 @@
 /** Joins the lists of guard mutants: mistakes that each leave out one check of the relay. */
 import { AUDIT_GUARDS } from './guards-audit.ts';
 import { ADVERTISED_GUARDS } from './guards-advertised.ts';
+import { DURABLE_GUARDS } from './guards-durable.ts';
 import { GRAPHQL_GUARDS } from './guards-graphql.ts';
 import { HTTP_GUARDS } from './guards-http.ts';
 import { JUDGES_GUARDS } from './guards-judges.ts';
@@ -21,6 +22,7 @@ export const GUARD_MUTANTS: readonly GuardMutant[] = [
   ...LINKS_GUARDS,
   ...SHARES_GUARDS,
   ...STORED_GUARDS,
+  ...DURABLE_GUARDS,
   ...AUDIT_GUARDS,
   ...REDIS_GUARDS,
   ...REDIS_HISTORY_GUARDS,

@@ -21,6 +21,8 @@ export type EpisodeOptions = {
   readonly perSecond: number;
   readonly faults: number;
   readonly direct: boolean;
+  /** In direct mode: whether the relay has a data directory. */
+  readonly durable?: boolean;
   /** The folder of the relays' sources. If absent, the relays run this project's sources. */
   readonly source?: string | undefined;
 };
@@ -40,6 +42,9 @@ export type Episode = {
  */
 const EXTRA_FAULT_MS: Partial<Record<FaultKind, number>> = {
   'relay-kill': 10_000,
+  'relay-tear': 10_000,
+  'relay-halt': 10_000,
+  'relay-power': 10_000,
   'relay-drain': 5_000,
   'relay-break': 5_000,
   'redis-break': 5_000,

@@ -4,19 +4,24 @@
  */
 import { namesOf, positiveNumber, readOptions, wholeNumber } from '../lib/options.ts';
 import { runEpisode, type Episode, type EpisodeOptions } from './episode.ts';
-import { planOf, PLANS, type ReleaseRun, releaseRuns } from './plan/plans.ts';
+import { durableRuns, planOf, PLANS, type ReleaseRun, releaseRuns } from './plan/plans.ts';
 import { type Mutant, plantMutant } from './mutants/plant.ts';
 import { MUTANTS } from './mutants/mutants.ts';
 
 const PLAN_NAMES = PLANS.map(({ name }) => name);
 const MUTANT_NAMES = MUTANTS.map(({ name }) => name);
 const OPTIONS = {
-  plan: { type: 'string', default: 'F0', takes: 'a,b', says: `the faults: ${PLAN_NAMES.join(', ')}` },
+  plan: {
+    type: 'string',
+    takes: 'a,b',
+    says: `the faults: ${PLAN_NAMES.join(', ')} (F0; with --durable those of one relay)`,
+  },
   seed: { type: 'string', takes: 'n', says: 'the faults and the commands are drawn from it (random)' },
   commands: { type: 'string', default: '2000', takes: 'n', says: 'commands of each plan' },
   rate: { type: 'string', default: '500', takes: 'n', says: 'the highest number of commands a second' },
   kills: { type: 'string', takes: 'n', says: 'how many faults (those of the plan)' },
   direct: { type: 'boolean', default: false, says: 'one relay without Redis, without faults' },
+  durable: { type: 'boolean', default: false, says: 'one relay without Redis, with a data directory; --gate: long' },
   gate: {
     type: 'boolean',
     default: false,
@@ -28,24 +33,25 @@ const OPTIONS = {
 } as const;
 
 const given = readOptions({ program: 'npm run faults', about: null, options: OPTIONS }, (values) => ({
-  plans: namesOf('plan', values.plan, PLAN_NAMES),
+  plans: values.plan === undefined ? null : namesOf('plan', values.plan, PLAN_NAMES),
   seed: values.seed === undefined ? null : wholeNumber('seed', values.seed),
   commands: wholeNumber('commands', values.commands),
   rate: positiveNumber('rate', values.rate),
   faults: values.kills === undefined ? {} : { faults: wholeNumber('kills', values.kills) },
-  direct: values.direct,
+  direct: values.direct || values.durable,
+  durable: values.durable,
   gate: values.gate,
   mutants: values.mutants,
   only: namesOf('only', values.only, MUTANT_NAMES),
   source: values.source,
 }));
-const { direct, source } = given;
+const { direct, durable, source } = given;
 const seed = given.seed ?? Math.floor(Math.random() * 1e9);
 const write = (line: string): void => void process.stdout.write(`${line}\n`);
 
 function optionsOf({ plan: name, seed, commands, rate, faults }: ReleaseRun): EpisodeOptions {
   const plan = planOf(name);
-  return { plan, seed, commands, perSecond: rate, faults: faults ?? plan.faults, direct, source };
+  return { plan, seed, commands, perSecond: rate, faults: faults ?? plan.faults, direct, durable, source };
 }
 
 /** Returns the run of this plan with the options of the command line. */
@@ -84,9 +90,15 @@ function tell({ plan, seed }: ReleaseRun, { report, faults, seconds, folder }: E
   if (!green) write(`      logs: ${folder}`);
 }
 
+function chosenRuns(): readonly ReleaseRun[] {
+  const { plans, gate } = given;
+  if (durable && plans === null) return durableRuns(seed, gate);
+  return gate ? releaseRuns(given.seed ?? 0) : (plans ?? ['F0']).map(asked);
+}
+
 async function runPlans(): Promise<boolean> {
-  const runs = given.gate ? releaseRuns(given.seed ?? 0) : given.plans.map(asked);
-  if (direct) write('direct mode');
+  const runs = chosenRuns();
+  if (direct) write(durable ? 'direct mode with a data directory' : 'direct mode');
   write(line(HEAD.split(' ')));
   let reds = 0;
   for (const run of runs) {

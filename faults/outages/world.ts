@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { startRedis, type RedisServer } from '../../test/kit/redis.ts';
 import { startRedisForm, type ProxiedRedis } from '../../test/kit/redis-forms.ts';
 import { startRedisSentinel, type RedisSentinel } from '../../test/kit/redis-sentinel.ts';
+import { makeDataFolder, type DataFolder } from './processes/data-folder.ts';
 import { start, type Proc } from './processes/processes.ts';
 import { startProxy, type Proxy } from './processes/proxy.ts';
 import { SECRET, startRelay, type Relay } from './processes/relays.ts';
@@ -40,11 +41,14 @@ export type World = AsyncDisposable & {
   readonly redisProxies: readonly Proxy[];
   /** The folder of large payloads; null if the plan has none. */
   readonly spill: SpillFolder | null;
+  /** The data directory of the relay; null if it has none. */
+  readonly data: DataFolder | null;
 };
 
 export type WorldOptions = {
   readonly folder: string;
   readonly direct: boolean;
+  readonly durable?: boolean;
   readonly plan: Plan;
   readonly commands: number;
   readonly source?: string | undefined;
@@ -65,11 +69,13 @@ const CLIENT_PROCESSES = 2;
  */
 const HEAP_MIB = 256;
 
-export async function startWorld({ folder, direct, plan, commands, source }: WorldOptions): Promise<World> {
+export async function startWorld(options: WorldOptions): Promise<World> {
+  const { folder, direct, durable = false, plan, commands, source } = options;
   await using ends = new AsyncDisposableStack();
   const { redis, sentinel, proxied } = direct ? NO_STORE : await startStore(ends, plan);
   // The folder has room for the params and the result of each command.
   const spill = plan.bytes > 0 ? ends.use(makeSpillFolder(2 * commands * plan.bytes)) : null;
+  const data = durable ? makeDataFolder(folder, plan.sync, plan.kinds.includes('relay-power')) : null;
   const relays: Relay[] = [];
   const redisProxies: Proxy[] = [];
   for (const name of direct ? NAMES.slice(0, 1) : NAMES) {
@@ -78,6 +84,7 @@ export async function startWorld({ folder, direct, plan, commands, source }: Wor
     const redisUrl = proxy ? `redis://127.0.0.1:${proxy.port}` : (proxied?.url ?? addressOf(sentinel));
     const env: Record<string, string> = {
       ...(redisUrl !== null && { CALLBOARD_DURABILITY: plan.durability }),
+      ...data?.env,
       ...(proxied && { NODE_EXTRA_CA_CERTS: proxied.authority }),
       ...(spill && { CALLBOARD_SPILL_DIR: spill.path }),
     };
@@ -110,6 +117,7 @@ export async function startWorld({ folder, direct, plan, commands, source }: Wor
     storeUrls,
     redisProxies,
     spill,
+    data,
     [Symbol.asyncDispose]: stop,
   };
 }

@@ -184,7 +184,7 @@ export const SETTING_TEXTS: Readonly<Record<string, Partial<Readonly<Record<OwnS
     SCOPE_CLAIM: 'for tokens of JWKS_URL: the only claim with scopes',
     SCOPE_PREFIX: 'for tokens of JWKS_URL: what the names of scopes begin with',
     AUDIT_FILE:
-      'the file of [the audit](security.md#audit) in direct mode; needs AUDIT_KEY or SECRET; without it the audit is kept in memory',
+      'the file of [the audit](security.md#audit) in direct mode; needs AUDIT_KEY or SECRET; without it the audit is kept in DATA_DIR or in memory',
     AUDIT_KEY:
       'signs the rows of the audit; at least 32 bytes; further lines are [earlier keys](security.md#audit); else derived from SECRET',
     AUDIT_DAYS: 'days that a row of the audit is kept',
@@ -200,7 +200,12 @@ export const SETTING_TEXTS: Readonly<Record<string, Partial<Readonly<Record<OwnS
     RETENTION_MS: 'how long history and the results of commands are kept',
     STREAM_MAX_MESSAGES: 'messages of one stream; older ones are evicted',
     IDEMPOTENCY_WINDOW_MS: 'how long after its end the id of a command is known, and runs at most once',
-    SPILL_DIR: 'the directory of payloads over 16 KiB; without it they are kept in memory, or in Redis in shared mode',
+    DATA_DIR:
+      '[the directory](durable.md) in which one process keeps what it knows; without it a restart forgets everything',
+    DATA_SYNC:
+      'when records are synced to the disk: after so many milliseconds at most, `always` before an answer, or `off`; says what [a power loss](durable.md) may lose',
+    SPILL_DIR:
+      'the directory of payloads over 16 KiB; without it they are kept in DATA_DIR, in memory, or in Redis in shared mode',
   },
   'What one requester may send': {
     MAX_BODY_BYTES: 'the body of one HTTP request',

@@ -14,7 +14,7 @@ export async function demo(argv: readonly string[], io: Io): Promise<void> {
   const pace = readPace(own.get('--pace'));
   const browser = own.get('--browser');
   const given = readConfig({ CALLBOARD_LOG_LEVEL: 'warn', ...io.env }, rest);
-  const { config, keptIn } = keepTrial(given, own.has('--fresh'), io);
+  const { config, keptIn, onDataUnusable } = keepTrial(given, own.has('--fresh'), io);
   const { runDemo } = await import('../../demo/demo.ts');
   allowHeapGrowth();
   const { promise: stopped, resolve } = Promise.withResolvers<void>();
@@ -26,6 +26,7 @@ export async function demo(argv: readonly string[], io: Io): Promise<void> {
     signInLine: keptIn === null ? null : signInLine,
     print: io.print,
     stopped,
+    ...(onDataUnusable && { onDataUnusable }),
     onRelay: (callboard, log) => endOnCrash(io, log).ends(callboard),
     ...(pace !== undefined && { pace }),
     ...(browser !== undefined && { browser: browser === 'none' ? null : browser }),

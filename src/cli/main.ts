@@ -12,6 +12,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Run>>> = {
   demo: async () => (await import('./demo.ts')).demo,
   console: async () => (await import('./tools.ts')).consoleLink,
   token: async () => (await import('./tools.ts')).token,
+  data: async () => (await import('./data.ts')).data,
   'spill-clean': async () => (await import('./tools.ts')).spillClean,
   healthcheck: async () => (await import('./tools.ts')).healthcheck,
   audit: async () => (await import('./audit.ts')).audit,
@@ -105,6 +106,9 @@ function helpText(): string {
   callboard token --user <user> [--scope connect,invoke,host] [--ttl <seconds>] [flags]
                                       sign a user's token with the configured secret
   callboard spill-clean [flags]       remove expired payloads from the spill directory
+  callboard data check|accept-loss [flags]
+  callboard data backup --to <directory> [flags]
+                                      look at the data directory, repair it by giving up what is damaged, or copy it
   callboard healthcheck [--within <ms>] [flags]
                                       exit 0 if the relay of these settings is ready, otherwise 1
   callboard audit verify [--file <path>|--url <relay>] [flags]

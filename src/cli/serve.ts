@@ -22,18 +22,18 @@ import { keepTrial } from './trial-credentials.ts';
 /** Runs a relay until the first stop signal, then drains and closes it. */
 export async function serve(argv: readonly string[], io: Io): Promise<void> {
   const { own, rest } = splitFlags(argv, { switches: ['--json', '--fresh'] });
-  const { config, keptIn } = keepTrial(readConfig(io.env, rest), own.has('--fresh'), io);
+  const { config, keptIn, onDataUnusable } = keepTrial(readConfig(io.env, rest), own.has('--fresh'), io);
   const log = createLog({ level: config.logLevel, secrets: secretsIn(config) });
   for (const warning of config.warnings) log.warn({}, warning);
-  // A trial gets no warning, because it keeps nothing but its credentials.
-  if (config.redis === null && !config.audit.file && !config.generated)
-    log.warn({}, 'the audit is kept in memory and is lost when the relay ends: set AUDIT_FILE to keep it');
+  if (config.redis === null && !config.audit.file && config.dataDir === null && !config.generated)
+    log.warn({}, 'the audit is kept in memory and is lost when the relay ends: set DATA_DIR or AUDIT_FILE to keep it');
   const credentials = config.generated ? await trialCredentials(config) : null;
   const signIn = credentials && createSignIn(credentials.adminToken);
   const traces = await openTraceExport(io.env, log);
   const tracing = traces && { tracing: traces.api };
   const crash = endOnCrash(io, log);
-  const callboard = await openCallboard({ config, log, ...(signIn && { signIn }), ...tracing });
+  const unusable = onDataUnusable && { onDataUnusable };
+  const callboard = await openCallboard({ config, log, ...(signIn && { signIn }), ...tracing, ...unusable });
   crash.ends(callboard);
   const { promise: stopped, resolve } = Promise.withResolvers<void>();
   io.onStop(resolve);

@@ -28,12 +28,15 @@ export type KeptTrial = {
   readonly config: Config;
   /** The file that keeps the credentials; null if they are configured, or last for this run only. */
   readonly keptIn: string | null;
+  /** What to do if the data directory cannot be used: absent if it was asked for, because then the relay refuses. */
+  readonly onDataUnusable?: (reason: string) => void;
 };
 
 /**
  * Replaces generated credentials by those that an earlier trial kept, or keeps the generated ones. `fresh`: replaces
  * the kept ones. If the file cannot be used, complains in one line and leaves the generated credentials, which then
- * last for this run only. Throws UsageError for `fresh` with configured credentials.
+ * last for this run only. A trial keeps its data beside its credentials, unless the configuration names a data directory.
+ * Throws UsageError for `fresh` with configured credentials.
  */
 export function keepTrial(config: Config, fresh: boolean, { env, complain }: Pick<Io, 'env' | 'complain'>): KeptTrial {
   const { generated, auth } = config;
@@ -44,9 +47,12 @@ export function keepTrial(config: Config, fresh: boolean, { env, complain }: Pic
   const made = { adminToken, secret: auth.secret };
   try {
     const kept = (fresh ? null : readKept(path)) ?? keep(path, made, fresh);
+    const withKept = { ...config, auth: { ...auth, adminTokens: [kept.adminToken], secret: kept.secret } };
+    if (config.dataDir !== null) return { config: withKept, keptIn: path };
     return {
-      config: { ...config, auth: { ...auth, adminTokens: [kept.adminToken], secret: kept.secret } },
+      config: { ...withKept, dataDir: join(dirname(path), 'data') },
       keptIn: path,
+      onDataUnusable: (reason) => complain(`This trial keeps nothing but its credentials: ${reason}\n`),
     };
   } catch (error) {
     complain(`The credentials of this trial last for this run only: ${faultOf(path, error)}\n`);

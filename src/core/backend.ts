@@ -22,6 +22,34 @@ export type Capabilities = {
   readonly cheapStreamSummaries: boolean;
 };
 
+/** How much of what a backend keeps outlives its process. */
+export type Durability = {
+  /** `memory`: nothing. `directory`: what a data directory keeps. `store`: what the store of all nodes keeps. */
+  readonly kind: 'memory' | 'directory' | 'store';
+  /** When records are synced to the disk: `100 ms`, `always` or `off`; null if it is not known here. */
+  readonly sync: string | null;
+  /** The size of the directory, in bytes; null if there is none. */
+  readonly bytes: number | null;
+  /** Whether the disk is full, so that nothing new is admitted. */
+  readonly full: boolean;
+  /** When the last snapshot was complete, in epoch milliseconds; null if this process wrote none. */
+  readonly snapshotAt: number | null;
+  /** How the relay was away before this process; null if it was not, or it is not known. */
+  readonly away: Away | null;
+};
+
+/** The time between two processes with one data directory. */
+export type Away = {
+  /** When the process before recorded its last act, in epoch milliseconds. */
+  readonly since: number;
+  /** Whether that process was closed in order. */
+  readonly clean: boolean;
+  /** Whether the system itself ended, so that records that were not synced may be missing. */
+  readonly lost: boolean;
+  /** The bytes of an unfinished batch at the end of the journal, which were cut off; 0 if there were none. */
+  readonly tornBytes: number;
+};
+
 /** The storage that core needs: one port per kind of data. */
 export interface Backend {
   readonly capabilities: Capabilities;
@@ -44,6 +72,13 @@ export interface Backend {
    * users and nodes together. Absent: the store counts nothing itself, and the process counts in its `Shares`.
    */
   sharesInUse?(): MaybePromise<ReadonlyMap<ShareName, number>>;
+  /**
+   * Calls `run` once everything that the store decided so far is recorded, at once if it is. Bytes that depend on it
+   * leave the process only then. Absent: the store answers only after it has recorded.
+   */
+  onRecord?(run: () => void): void;
+  /** Absent: nothing outlives the process, or, if the backend is shared, the store decides. */
+  durability?(): Durability;
   /** Resolves if the store is reachable and accepts writes; throws `store_unavailable` or `store_full` otherwise. */
   ready(): MaybePromise<void>;
   close(): MaybePromise<void>;

@@ -2,6 +2,7 @@
  * Creates core from a backend and the platform's ports, connects the parts of core with each other, and starts, drains
  * and closes the node.
  */
+import type { Durability } from './backend.ts';
 import { createActions } from './actions/actions.ts';
 import type { AuditSign } from './audit/audit-rows.ts';
 import { createAuditTrail, createAudits, type AuditBounds } from './audit/audit.ts';
@@ -62,6 +63,8 @@ type CoreOptions = Omit<Deps, 'readTurns' | 'events' | 'audit' | 'reveal' | 'tra
   readonly reveal?: RevealMode | undefined;
 };
 
+const NOT_DURABLE = { sync: null, bytes: null, full: false, snapshotAt: null, away: null } as const;
+
 /** Core as the HTTP, GraphQL and WebSocket layers use it. */
 export type Core = ReturnType<typeof createCore>;
 
@@ -93,6 +96,9 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
     nodeId,
     mode: capabilities.shared ? ('shared' as const) : ('direct' as const),
     capabilities,
+    /** How much of what is kept outlives this process. For nested fields of administrators. */
+    durability: (): Durability =>
+      backend.durability?.() ?? { ...NOT_DURABLE, kind: capabilities.shared ? 'store' : 'memory' },
     clock,
     server,
     /**

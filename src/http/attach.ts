@@ -9,6 +9,7 @@ import { Socket } from 'node:net';
 import { fail } from '../core/errors.ts';
 import type { RequestHandler } from './request-handler.ts';
 import { pathOf } from './request-info.ts';
+import { holdingBack, type OnRecord } from './server.ts';
 
 /** A server of `node:http` or `node:https`, listening or not. */
 export type HostServer = Server | HttpsServer;
@@ -28,17 +29,30 @@ const CLOSE_MS = 1_000;
 /** Node 24.9 and later ask this member of a server whether to accept an upgrade. Its types do not have it. */
 type AskedToUpgrade = { shouldUpgradeCallback?: (request: IncomingMessage) => boolean };
 
+export type AttachHandlerOptions = {
+  readonly handler: RequestHandler;
+  /** The path below which requests and upgrades belong to the relay. */
+  readonly basePath: string;
+  /**
+   * See `Backend.onRecord`. If it is set, a socket writes no byte before, from the first request of the relay on. That
+   * includes later responses of the program over the same socket.
+   */
+  readonly onRecord?: OnRecord | undefined;
+};
+
 /**
  * Passes the requests and upgrades below `basePath` to the handler. Throws `invalid_argument` for a base path that is
  * the root or no path, and on a Node.js that cannot leave the upgrades of others alone.
  */
-export function attachHandler(server: HostServer, handler: RequestHandler, basePath: string): Attachment {
+export function attachHandler(server: HostServer, { handler, basePath, onRecord }: AttachHandlerOptions): Attachment {
   if (!/^(\/[^/?#\s]+)+$/.test(basePath)) fail('invalid_argument', 'basePath: expected a path such as /relay.');
   const own = createOwnRequests(handler);
+  const holdBack = onRecord && holdingBack(onRecord);
   const isOwn = (request: IncomingMessage): boolean => pathOf(request, basePath) !== null;
   const stopUpgrades = takeUpgrades(server, (request) => isOwn(request) && handler.shouldUpgrade(request));
   const stopRequests = interceptEvents(server, (event, [request, ...rest]) => {
     if (!(request instanceof IncomingMessage) || !isOwn(request)) return false;
+    holdBack?.(request.socket);
     return own.take(event, request, rest);
   });
   const detach = (): void => {

@@ -29,7 +29,7 @@ import type { MetricsToken } from './tokens.ts';
 
 export type BuiltinRoutesOptions = MetricsRouteOptions &
   SignInWays & {
-    readonly core: Pick<Core, 'ready' | 'fullShares' | 'nodeId'>;
+    readonly core: Pick<Core, 'ready' | 'fullShares' | 'nodeId' | 'durability'>;
     readonly version: string;
     readonly authenticator: Pick<BearerAuthenticator, 'ready'>;
     /** Creates the OpenAPI document. Called at the first request for it. */
@@ -116,7 +116,8 @@ function sendHealth(info: RequestInfo, { core, version }: Pick<BuiltinRoutesOpti
 
 /**
  * Answers with a status for load balancers: 200 while the node takes new links and commands. The body of 200 names the
- * shares that are used up; the body of 503 names the error code and what an operator must repair, if that is known.
+ * shares that are used up, and says whether records were missing at the start; the body of 503 names the error code and
+ * what an operator must repair, if that is known.
  */
 async function sendReadiness(
   { response }: RequestInfo,
@@ -132,7 +133,8 @@ async function sendReadiness(
     const answer = { status: 'not_ready', code: error.code, reason: error.details.reason };
     return sendText(response, 503, JSON_TYPE, JSON.stringify(answer));
   }
-  const answer = { status: 'ready', ...(full.length > 0 && { full_shares: full }) };
+  const lost = core.durability().away?.lost === true;
+  const answer = { status: 'ready', ...(full.length > 0 && { full_shares: full }), ...(lost && { store_lost: true }) };
   sendText(response, 200, JSON_TYPE, JSON.stringify(answer));
 }
 
@@ -171,7 +173,11 @@ const FULL_SHARES = {
   items: TEXT_SCHEMA,
   description: 'The shares whose total is used up: users who hold much of one are refused more of it.',
 };
-const READY = object({ status: { const: 'ready' }, full_shares: FULL_SHARES }, ['status']);
+const STORE_LOST = {
+  const: true,
+  description: 'Records were missing when the relay started, so commands that had not ended ended as unknown.',
+};
+const READY = object({ status: { const: 'ready' }, full_shares: FULL_SHARES, store_lost: STORE_LOST }, ['status']);
 const NOT_READY = object(
   {
     status: { const: 'not_ready' },

@@ -5,7 +5,7 @@ import {
   createServer as createHttpsServer,
   type ServerOptions as HttpsOptions,
 } from 'node:https';
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { RequestHandler } from './request-handler.ts';
 
@@ -41,7 +41,15 @@ export type HttpServerOptions = {
   readonly bufferMs?: number;
   /** The certificate; null (the default): the server does not use TLS. */
   readonly tls?: Certificate | null;
+  /**
+   * See `Backend.onRecord`. If it is set, no byte is written to a socket before. Responses, event streams and links all
+   * write to these sockets.
+   */
+  readonly onRecord?: OnRecord | undefined;
 };
+
+/** Calls its argument once everything that was decided so far is recorded. */
+export type OnRecord = (run: () => void) => void;
 
 /**
  * Creates the HTTP server. Connections may stay open for `keepAliveMs` between two requests, which is announced in
@@ -49,7 +57,7 @@ export type HttpServerOptions = {
  */
 export function createHttpServer(
   handler: RequestHandler,
-  { keepAliveMs = KEEP_ALIVE_MS, bufferMs = KEEP_ALIVE_BUFFER_MS, tls = null }: HttpServerOptions = {},
+  { keepAliveMs = KEEP_ALIVE_MS, bufferMs = KEEP_ALIVE_BUFFER_MS, tls = null, onRecord }: HttpServerOptions = {},
 ): HttpServer {
   const options: ServerOptions = {
     headersTimeout: HEADERS_MS,
@@ -63,6 +71,7 @@ export function createHttpServer(
   };
   const server = tls ? createTlsServer(handler, tls, options) : createServer(options, handler.request);
   server.maxHeadersCount = HEADERS_MAX;
+  if (onRecord) server.on(tls ? 'secureConnection' : 'connection', holdingBack(onRecord));
   server.on('connection', handler.connection);
   server.on('upgrade', handler.upgrade);
   server.on('checkExpectation', handler.expectation);
@@ -79,6 +88,24 @@ export function createHttpServer(
     replaceCertificate: (certificate) => replaceCertificate(server, certificate),
   };
 }
+
+/**
+ * Returns a function that makes a socket write nothing before `onRecord` allows it. It replaces the methods with which
+ * every writable stream hands its bytes on, so that no way to write passes by. What waits counts as unread, as usual.
+ * The function may be called more than once for a socket.
+ */
+export function holdingBack(onRecord: OnRecord): (socket: Socket) => void {
+  function write(this: Socket, chunk: unknown, encoding: BufferEncoding, done: Written): void {
+    onRecord(() => Socket.prototype._write.call(this, chunk, encoding, done));
+  }
+  function writeMany(this: Socket, chunks: Chunks, done: Written): void {
+    onRecord(() => Socket.prototype._writev?.call(this, chunks, done));
+  }
+  return (socket) => void Object.assign(socket, { _write: write, _writev: writeMany });
+}
+
+type Written = (error?: Error | null) => void;
+type Chunks = { chunk: unknown; encoding: BufferEncoding }[];
 
 /**
  * Closes a connection whose keep-alive time is over, unless its next request has arrived. Timers run before sockets are

@@ -117,7 +117,7 @@ const PAGES: readonly (readonly [path: string, heading: string, text: string, op
   ['history?stream=alice%2Fclients%2Fkiosk-1', 'clients/kiosk-1', 'messages on this page', 'Messages'],
   ['history?stream=alice%2Flinks', 'links', 'on this page', 'Messages'],
   ['places', 'Workers and windows', 'No client reports a context', 'Contexts Windows'],
-  ['nodes', 'Nodes', 'Reporting', 'Nodes'],
+  ['nodes', 'Nodes', 'What a restart keeps', 'Nodes'],
   ['capacity', 'Capacity', 'Commands with a record', 'Capacity'],
   ['sites', 'Sites', 'No site is registered', 'Sites'],
   ['dedup', 'Deduplication', 'Implementation', 'Dedup'],

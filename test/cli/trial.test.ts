@@ -34,16 +34,18 @@ async function startTrial(state: string, ...flags: readonly string[]) {
   const child = spawn(process.execPath, ['src/bin.ts', 'serve', '--json', '--port', '0', ...flags], {
     cwd: ROOT,
     env: { PATH: process.env['PATH'], XDG_STATE_HOME: state },
-    stdio: ['ignore', 'pipe', 'ignore'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
   running.add(child);
+  let complained = '';
+  child.stderr.on('data', (chunk) => (complained += chunk));
   const [line] = await once(createInterface({ input: child.stdout }), 'line');
   const started: { url: string; admin_token: string; secret: string; user_token: string } = JSON.parse(String(line));
-  const stop = async (): Promise<void> => {
-    child.kill('SIGTERM');
+  const stop = async (signal: NodeJS.Signals = 'SIGTERM'): Promise<void> => {
+    child.kill(signal);
     await once(child, 'exit');
   };
-  return { ...started, stop };
+  return { ...started, stop, complained: () => complained };
 }
 
 /** Reads the configuration of a trial whose state is in this folder. `said`: what it complained. */
@@ -97,6 +99,46 @@ describe('a trial', () => {
     expect((await ask(`${url}/users`, { token: admin_token })).status).toBe(200);
     await stop();
     expect(trialIn(state).token).toBe(admin_token);
+  }, 120_000);
+});
+
+describe('the data of a trial', () => {
+  const WAITS = { method: 'POST', headers: { 'content-type': 'application/json' } };
+  const status = '/delivery/status?user_id=demo&client_id=c1&command_id=k1';
+
+  it('outlives a kill: a command that waited for its client still waits', async () => {
+    const state = ownFolder();
+    const first = await startTrial(state);
+    const body = JSON.stringify({ command_id: 'k1', connect_within_ms: 100_000, wait_for: 'admitted' });
+    const path = '/connections/demo/c1/actions/ping';
+    const admitted = await ask(first.url + path, { ...WAITS, body, token: first.user_token });
+    expect(admitted.json).toMatchObject({ command_id: 'k1', stage: 'admitted' });
+    await first.stop('SIGKILL');
+    const { url, admin_token, stop } = await startTrial(state);
+    const found = await ask(url + status, { token: admin_token });
+    expect(found.json).toMatchObject({ command_id: 'k1', stage: 'admitted' });
+    await stop();
+  }, 120_000);
+
+  it('is left to the first of two trials: the second says so in one line, and keeps nothing', async () => {
+    const state = ownFolder();
+    const first = await startTrial(state);
+    const second = await startTrial(state);
+    const lines = second.complained().split('\n');
+    const told = lines.filter((line) => line.startsWith('This trial keeps nothing but its credentials: '));
+    expect(told).toEqual([expect.stringMatching(/in use by another process/)]);
+    expect((await ask(`${second.url}/users`, { token: first.admin_token })).status).toBe(200);
+    await second.stop();
+    await first.stop();
+  }, 120_000);
+
+  it('refuses the start if the directory was asked for', async () => {
+    const state = ownFolder();
+    const first = await startTrial(state);
+    const [trial = ''] = readdirSync(join(state, 'callboard'));
+    const { code, err } = await runWith(state, ['serve', '--data-dir', join(state, 'callboard', trial, 'data')]);
+    expect([code, err]).toEqual([1, expect.stringMatching(/^callboard cannot start: .* is in use by another process/)]);
+    await first.stop();
   }, 120_000);
 });
 

@@ -243,6 +243,7 @@ describe('configuration', () => {
       REDIS_URL: 'redis://127.0.0.1',
       DURABILITY: 'memory',
       POLICY_FILE: file('{}'),
+      DATA_SYNC: 'always',
       AUDIT_KEY: 'k'.repeat(32),
       AUDIT_DAYS: '30',
       AUDIT_MAX_ROWS: '1000',
@@ -261,7 +262,7 @@ describe('configuration', () => {
         : [flag, values[name] ?? '1048576'.slice(0, name === 'PORT' || name === 'PARTITIONS' ? 3 : 9)];
     });
     expect(faultsOf({}, argv)).toEqual({});
-    expect(SETTING_NAMES).toHaveLength(73);
+    expect(SETTING_NAMES).toHaveLength(75);
   });
 
   it('has the bounds of each share; a default guarantee does not exceed its total', () => {

@@ -3,6 +3,7 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, describe, expect, it } from 'vitest';
+import { ownFolder } from '../kit/folder.ts';
 import { ask } from './kit/http-relay.ts';
 
 const BIN = join(import.meta.dirname, '..', '..', 'src', 'bin.ts');
@@ -15,10 +16,13 @@ const REPORTING = `data:text/javascript,${encodeURIComponent(`
 const running = new Set<ChildProcess>();
 afterEach(() => running.forEach((child) => child.kill('SIGKILL')));
 
-/** Starts a relay in direct mode. `has` returns whether the relay has loaded a package so far. */
-async function start() {
+/**
+ * Starts a relay in direct mode: a trial, unless `env` has credentials. `has` returns whether the relay has loaded a
+ * package so far.
+ */
+async function start(env: Readonly<Record<string, string>> = {}) {
   const child = spawn(process.execPath, ['--import', REPORTING, BIN, 'serve', '--json', '--port', '0'], {
-    env: { PATH: process.env['PATH'], XDG_STATE_HOME: process.env['XDG_STATE_HOME'] },
+    env: { PATH: process.env['PATH'], XDG_STATE_HOME: process.env['XDG_STATE_HOME'], ...env },
     stdio: 'pipe',
   });
   running.add(child);
@@ -62,6 +66,19 @@ describe('a relay in direct mode', () => {
     expect(LATER.filter(has)).toEqual([
       ...['graphql-yoga', '@graphql-tools/utils', '@graphql-yoga/render-graphiql', 'prom-client'],
     ]);
+  }, 60_000);
+});
+
+describe('a relay with configured credentials', () => {
+  it('loads the code of the data directory only if it has one', async () => {
+    const credentials = { CALLBOARD_ADMIN_TOKEN: 'an-admin-token-of-this-test' };
+    const journal = ({ loaded }: { loaded: readonly string[] }) =>
+      loaded.filter((line) => line.includes('/src/backends/journal/') || line.endsWith('node:sqlite'));
+    const plain = await start(credentials);
+    await expect.poll(() => plain.loaded.some((line) => line.endsWith('/src/backends/memory/backend.ts'))).toBe(true);
+    expect(journal(plain)).toEqual([]);
+    const kept = await start({ ...credentials, CALLBOARD_DATA_DIR: ownFolder() });
+    await expect.poll(() => journal(kept).length).toBeGreaterThan(0);
   }, 60_000);
 });
 

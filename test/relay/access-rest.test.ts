@@ -122,9 +122,10 @@ describe('the access of REST', () => {
 });
 
 describe('the access of paths without a document', () => {
+  const NOTHING_KEPT = { kind: 'memory', sync: null, bytes: null, full: false, snapshotAt: null, away: null } as const;
   const known = [
     ...createBuiltinRoutes({
-      core: { ready: () => {}, fullShares: () => [], nodeId: 'node-a' },
+      core: { ready: () => {}, fullShares: () => [], nodeId: 'node-a', durability: () => NOTHING_KEPT },
       version: '1.2.3',
       authenticator: {},
       meter: { expose: async () => ({ contentType: '', text: '' }) },

@@ -5,6 +5,7 @@ import type { Proc } from '../processes/processes.ts';
 import type { Relay } from '../processes/relays.ts';
 import type { Fault } from '../plan/plan.ts';
 import type { World } from '../world.ts';
+import { between, seeded } from '../../lib/random.ts';
 
 /** The number of attempts to start a relay again. */
 const RESTARTS = 5;
@@ -17,6 +18,8 @@ const RETRY_MS = 2_000;
 const TAKEN_OVER_MS = 30_000;
 /** The time for which the second process with the same node id runs, in milliseconds. */
 const TWIN_RUNS_MS = 3_000;
+/** The time in which a relay closes, with its last snapshot, in milliseconds. */
+const CLOSES_MS = 1_500;
 /** The time that a relay may take to be ready again, in milliseconds. */
 const READY_MS = 30_000;
 
@@ -24,6 +27,26 @@ export const ACTS_OF_RELAYS = {
   async 'relay-kill'(world, fault) {
     const relay = relayOf(world, fault);
     await relay.proc.kill();
+    await restart(relay);
+  },
+  async 'relay-tear'(world, fault) {
+    const relay = relayOf(world, fault);
+    await relay.proc.kill();
+    given(world.data).tear(seeded(fault.id));
+    await restart(relay);
+  },
+  async 'relay-halt'(world, fault) {
+    const relay = relayOf(world, fault);
+    const random = seeded(fault.id);
+    void relay.proc.stop();
+    await sleep(between(random, 0, CLOSES_MS));
+    await relay.proc.kill();
+    await restart(relay);
+  },
+  async 'relay-power'(world, fault) {
+    const relay = relayOf(world, fault);
+    await relay.proc.kill();
+    given(world.data).losePower(seeded(fault.id));
     await restart(relay);
   },
   async 'relay-pause'(world, fault) {

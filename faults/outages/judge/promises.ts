@@ -1,7 +1,7 @@
 /** Judges the promises that single plans make beyond the invariants. */
 import { type Evidence, MS, verdictsOf } from './evidence.ts';
 import { find, type Judged } from './finding.ts';
-import { judgeReattached, judgeRecovery } from './recovery.ts';
+import { KILLS, judgeReattached, judgeRecovery } from './recovery.ts';
 
 /** The names of the promises that a plan may make beyond the invariants. */
 export const PROMISE_NAMES = [
@@ -62,7 +62,7 @@ const ASKED_ANEW_MS = 5_000;
 
 /** Judges that waits end in time. The time during which the requested relay was stopped or gone does not count. */
 function judgePrompt({ cases, faults }: Evidence): Judged {
-  const gone = faults('relay-kill').map((kill) => ({ ...kill, to: kill.to + ASKED_ANEW_MS * MS }));
+  const gone = faults(...KILLS).map((kill) => ({ ...kill, to: kill.to + ASKED_ANEW_MS * MS }));
   const pauses = [...faults(...PAUSES), ...gone];
   const held = (relay: string, from: number, to: number): number =>
     pauses
@@ -192,7 +192,7 @@ function judgeCounters({ of }: Evidence): Judged {
 // Judges whether relays noticed each loss of confirmed data, and reported it.
 
 /** The faults that make the store lose confirmed data, in a plan that promises that each loss is noticed. */
-const LOSSES = ['redis-kill', 'redis-cut', 'redis-failover'] as const;
+const LOSSES = ['redis-kill', 'redis-cut', 'redis-failover', 'relay-power'] as const;
 /** The time after a loss within which waiting callers must be answered, in milliseconds. */
 const ANSWER_DELAY_MS = 5_000;
 

@@ -2,6 +2,8 @@
 import { answersOf, MS, verdictsOf, type Case, type Evidence, type FaultTime } from './evidence.ts';
 import { find, type Judged } from './finding.ts';
 
+/** The faults that end a relay at once. */
+export const KILLS = ['relay-kill', 'relay-tear', 'relay-halt', 'relay-power'] as const;
 /** The time that the client of a killed relay takes at most to notice that its link is gone, in milliseconds. */
 const LINK_LOSS_MS = 2_000;
 /** The time within which the commands of a killed relay must continue, in milliseconds. */
@@ -41,7 +43,7 @@ type Held = {
  * libraries.
  */
 function recoveriesOf(evidence: Evidence): readonly Held[] {
-  const kills = evidence.faults('relay-kill');
+  const kills = evidence.faults(...KILLS);
   const links = linksOf(evidence);
   return [...evidence.cases.values()].flatMap((one) => {
     const from = one.waits[0]?.attempt.at ?? Infinity;
@@ -111,7 +113,7 @@ function upAfter(links: readonly LinkEvent[], at: number): number {
 export function judgeRecovery(evidence: Evidence): Judged {
   const held = recoveriesOf(evidence);
   const late = held.filter(({ again }) => again > RECOVERY_MAX_MS * MS);
-  const kills = evidence.faults('relay-kill').length;
+  const kills = evidence.faults(...KILLS).length;
   const again = spread(held.map((one) => one.again));
   const known = spread(held.map((one) => one.known));
   const unknown = held.filter(({ one }) => evidence.final(one)?.outcome === 'outcome_unknown').length;

@@ -222,7 +222,8 @@ export async function readScopes(
 
 // Reads the errors that the relays wrote to their logs.
 
-const LOSS = 'this node lost what it held';
+/** The message of a node that lost its data or its lease, and that of a start on a data directory that lost records. */
+const [LOSS, START_LOSS] = ['this node lost what it held', 'records are missing'];
 
 /**
  * Returns the errors in the relays' logs that the judge considers. Their times are converted to the clock of the other
@@ -245,9 +246,9 @@ export function readComplaints(folder: string): readonly Logged[] {
 }
 
 function lossOf(line: string): { readonly wallMs: number; readonly cause: string } | null {
-  if (!line.includes(LOSS)) return null;
+  if (!line.includes(LOSS) && !line.includes(START_LOSS)) return null;
   try {
-    const { time, cause } = JSON.parse(line);
+    const { time, cause = 'store_lost' } = JSON.parse(line);
     return { wallMs: Date.parse(time), cause: String(cause) };
   } catch {
     // The relay was killed while it wrote this line.

@@ -1,10 +1,14 @@
 /** Defines the types of a plan: its faults, its load and its promises. Other files of this folder list the plans. */
 import type { RedisForm } from '../../../test/kit/redis-forms.ts';
 import type { PromiseName } from '../judge/promises.ts';
+import type { Sync } from '../processes/data-folder.ts';
 
 /**
  * The kinds of faults that a run can carry out:
  * - `relay-kill`: kill -9, then a restart. `relay-pause`: SIGSTOP for a while. `relay-drain`: SIGTERM, then a restart.
+ * - `relay-tear`: kill -9, bytes of an unfinished write at the end of its journal, then a restart. `relay-halt`: SIGTERM,
+ * kill -9 while it closes, then a restart. `relay-power`: kill -9, a loss of what its data directory had not synced,
+ * then a restart.
  * - `relay-twin`: a second process of a node is started while the first one runs. `relay-swap`: the same while the
  * first one is paused; it then continues beside the second.
  * - `redis-kill`: kill -9, then a restart. `redis-cut`: the same, and the last second of its log is cut off.
@@ -28,6 +32,9 @@ export type FaultKind =
   | 'relay-kill'
   | 'relay-pause'
   | 'relay-drain'
+  | 'relay-tear'
+  | 'relay-halt'
+  | 'relay-power'
   | 'relay-twin'
   | 'relay-swap'
   | 'redis-kill'
@@ -112,6 +119,8 @@ export type Plan = {
   readonly again: boolean;
   /** The number of clients that receive commands. */
   readonly clients: number;
+  /** With a data directory: when the relay syncs its records. */
+  readonly sync: Sync;
 };
 
 /** A plan as its list writes it. A member that is absent has the default that most plans use. */

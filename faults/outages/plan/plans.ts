@@ -89,6 +89,7 @@ const base = {
   bytes: 0,
   again: false,
   clients: Infinity,
+  sync: '100',
 } as const;
 
 /** The connections from each relay pass a proxy that counts commands, and one break follows the other. */
@@ -235,7 +236,30 @@ const rows: readonly PlanRow[] = [
   },
 ];
 
-export const PLANS: readonly Plan[] = rows.map((row) => ({ ...base, ...row }));
+/** The plans of the data directory, which need `--durable`. */
+const DATA_PLANS: readonly PlanRow[] = [
+  {
+    name: 'D1',
+    says: 'loss of power, DATA_SYNC=100',
+    kinds: ['relay-power'],
+    faults: 5,
+    loss: true,
+    promises: ['noticed'],
+  },
+  {
+    name: 'D1o',
+    says: 'loss of power, DATA_SYNC=off',
+    kinds: ['relay-power'],
+    faults: 2,
+    loss: true,
+    sync: 'off',
+    promises: ['noticed'],
+  },
+  { name: 'D1a', says: 'loss of power, DATA_SYNC=always', kinds: ['relay-power'], faults: 5, sync: 'always' },
+  { name: 'D2', says: 'kill -9 in the middle of a write', kinds: ['relay-tear'], faults: 10 },
+  { name: 'D4', says: 'kill -9 while the relay closes', kinds: ['relay-halt'], faults: 10 },
+];
+export const PLANS: readonly Plan[] = [...rows, ...DATA_PLANS].map((row) => ({ ...base, ...row }));
 
 export function planOf(name: string): Plan {
   const plan = PLANS.find((one) => one.name.toLowerCase() === name.toLowerCase());
@@ -297,4 +321,28 @@ const RUNS: readonly ReleaseRun[] = [
 /** Returns the runs before a release. `added`: a number that is added to each seed; 0 for the usual seeds. */
 export function releaseRuns(added: number): readonly ReleaseRun[] {
   return RUNS.map((run) => ({ ...run, seed: run.seed + added }));
+}
+
+/** The plans that one relay with a data directory must survive, with the number of their commands in the short form. */
+const DURABLE = {
+  ...{ F0: 500, F1: 2_000, F2: 1_000, F7: 1_000, F12: 1_000, F13: 1_000, F14: 1_000, F15: 1_000, F17: 500, F19: 1_000 },
+  ...{ D1: 1_500, D1o: 500, D1a: 1_500, D2: 1_500, D4: 1_500 },
+};
+
+/**
+ * Returns the runs of one relay with a data directory. `long`: the plans of the data directory with more faults, and 200
+ * kills under 100,000 commands.
+ */
+export function durableRuns(seed: number, long: boolean): readonly ReleaseRun[] {
+  if (long) {
+    const many = ['D1', 'D1a', 'D2', 'D4'].map((plan) => ({ plan, seed, commands: 10_000, faults: 40, rate: RATE }));
+    return [{ plan: 'F1', seed, commands: 100_000, faults: 200, rate: 330 }, ...many];
+  }
+  return Object.entries(DURABLE).map(([plan, commands]) => ({
+    plan,
+    seed,
+    commands,
+    rate: plan === 'F17' ? LARGE_RATE : RATE,
+    ...(ONE_FAULT.includes(plan) && { faults: 1 }),
+  }));
 }

@@ -7,6 +7,7 @@ import type { TicketStore } from '../../core/auth/principal.ts';
 import type { Backend, Bus } from '../../core/backend.ts';
 import { ByClient } from '../../core/collections.ts';
 import { compareReconnects, type ReconnectStore } from '../../core/connections/connection.ts';
+import type { NewMessage } from '../../core/history/message.ts';
 import type { ClientKey } from '../../core/ids.ts';
 import { RECONNECT_CLIENTS, RECONNECT_SLOTS, RECONNECT_SLOT_MS, RETENTION_MS, TERMINAL_MS } from '../../core/limits.ts';
 import { silentMetrics, type Metrics } from '../../core/metrics.ts';
@@ -19,18 +20,22 @@ import {
   createMemoryCommands,
   createMemoryNodes,
   createMemoryWaiters,
+  type Acts,
 } from './commands.ts';
-import { createMemoryConnections } from './connections.ts';
+import { createMemoryConnections, type MemoryConnections } from './connections.ts';
 import { createMemoryContexts, createReportingInstances } from './contexts.ts';
-import { createMemoryDedup } from './dedup.ts';
+import { createMemoryDedup, type MarkDrops, type MemoryDedup } from './dedup.ts';
 import { createMemoryHistory, type MemoryHistory, type TableLimits } from './history.ts';
+import type { Row } from './history-row.ts';
+import type { RowDrops } from './history-rows.ts';
 import { createMemoryInspector } from './inspector.ts';
 import { Ledger } from './ledger.ts';
+import type { RecordDrops } from './ledger-ended.ts';
 import { createListeners } from '../../core/live.ts';
-import { createMemorySites } from './sites.ts';
+import { createMemorySites, type SiteTables } from './sites.ts';
 import { WaiterIndex, createWaitReads } from './waiters.ts';
 
-type MemoryOptions = {
+export type MemoryOptions = {
   readonly clock: Clock;
   readonly log: Log;
   /** Counts rows that are dropped for lack of room. If absent, nothing is counted. */
@@ -46,15 +51,42 @@ type MemoryOptions = {
    * backend has a table of its own.
    */
   readonly shares?: Shares;
+  /** The secret of the marks of ended commands; absent: a random one. */
+  readonly markSecret?: string | undefined;
+  /** Learns what memory drops for lack of room, and the rows of links that it retains. */
+  readonly watcher?: MemoryWatcher | undefined;
+  /** Makes the transaction of the acts on commands; absent: a MemoryTransaction. */
+  readonly makeTransaction?: (acts: Acts) => MemoryTransaction;
 };
 
+/** What a journal has to know of memory besides the acts. */
+export interface MemoryWatcher extends RowDrops, RecordDrops, MarkDrops {
+  /** Calls `retain`, which retains this row of a link history. */
+  retainLink(message: NewMessage, retain: () => Row | null): void;
+}
+
 export type MemoryBackend = Backend & { readonly history: MemoryHistory };
+
+/** The tables of the backend, from which a snapshot is written and into which it is read. */
+export type MemoryTables = {
+  readonly ledger: Ledger;
+  readonly history: MemoryHistory;
+  readonly dedup: MemoryDedup;
+  readonly connections: MemoryConnections;
+  readonly sites: SiteTables;
+  readonly acts: Acts;
+};
 
 /**
  * Creates the backend of direct mode. All its data is in this process and is lost with it, and every act completes in
  * the tick in which it was requested. An audit in a file is the exception.
  */
-export function createMemoryBackend({
+export function createMemoryBackend(options: MemoryOptions): MemoryBackend {
+  return createMemoryState(options).backend;
+}
+
+/** Creates the backend of direct mode together with its tables. */
+export function createMemoryState({
   clock,
   log,
   metrics = silentMetrics,
@@ -63,27 +95,30 @@ export function createMemoryBackend({
   idempotencyWindowMs: windowMs = TERMINAL_MS,
   shares = createShares(),
   audit = new MemoryAudit(),
-}: MemoryOptions): MemoryBackend {
+  markSecret,
+  watcher,
+  makeTransaction = (acts) => new MemoryTransaction(acts),
+}: MemoryOptions): { readonly backend: MemoryBackend; readonly tables: MemoryTables } {
   const mailboxes = new Mailboxes();
   const { retentionMs = RETENTION_MS } = limits ?? {};
-  const ledger = new Ledger(clock, { shares, log, metrics, windowMs, retentionMs });
+  const ledger = new Ledger(clock, { shares, log, metrics, windowMs, retentionMs, markSecret, drops: watcher });
   const waiters = new WaiterIndex();
-  const dedup = createMemoryDedup({ clock, shares, log, metrics });
-  const history = createMemoryHistory({ clock, limits, dedup, shares });
+  const dedup = createMemoryDedup({ clock, shares, log, metrics, drops: watcher });
+  const history = createMemoryHistory({ clock, limits, dedup, shares, ...(watcher && { drops: watcher }) });
   const reports = createReportingInstances();
   const holdingsOf = (userId: string): Holdings => shares.of(userId);
-  const tx = new MemoryTransaction({
+  const acts: Acts = { clock, ledger, waiters, mailboxes, keep: history.keep, dedup, sha256, holdingsOf };
+  const tx = makeTransaction(acts);
+  const connections = createMemoryConnections({
     clock,
-    ledger,
-    waiters,
-    mailboxes,
-    keep: history.keep,
-    dedup,
-    sha256,
-    holdingsOf,
+    onGone: reports.drop,
+    retain(message) {
+      if (watcher) watcher.retainLink(message, () => history.keepRow(message));
+      else history.keepRow(message);
+    },
   });
-  const connections = createMemoryConnections({ clock, onGone: reports.drop, retain: history.keepLink });
-  return {
+  const { tables: siteTables, ...siteStores } = createMemorySites(clock);
+  const backend: MemoryBackend = {
     tickets: createMemoryTickets(clock),
     capabilities: { shared: false, exactDedupCounters: true, cheapStreamSummaries: true },
     connections,
@@ -95,12 +130,13 @@ export function createMemoryBackend({
     inspector: createMemoryInspector({ clock, ledger, peek: connections.peek }),
     history,
     dedup,
-    ...createMemorySites(clock),
+    ...siteStores,
     audit,
     bus: createMemoryBus(log),
     ready() {},
     close: () => audit.close?.(),
   };
+  return { backend, tables: { ledger, history, dedup, connections, sites: siteTables, acts } };
 }
 
 // Publishes events to subscribers within one process (core's Bus). It stores no events, so only present subscribers

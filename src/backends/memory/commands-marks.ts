@@ -22,18 +22,25 @@ type Generation<O> = { readonly number: number; readonly table: MarkTable; reado
 type MarksOptions<O> = {
   /** How long a mark lives, in milliseconds; at most a day. */
   readonly windowMs: number;
+  /** The secret with which ids are hashed; absent: a random one, so that the marks are of use in this process only. */
+  readonly secret?: string | undefined;
   /** Called when a generation is dropped, with an owner and the number of that owner's marks in the generation. */
   readonly onDropped: (owner: O, count: number) => void;
 };
 
+/** Marks of one part of a generation's table, as a snapshot keeps them. */
+export type MarkShard = { readonly generation: number; readonly marks: ShardContent };
+/** How many marks of a generation an owner has. */
+export type MarkOwner<O> = { readonly generation: number; readonly owner: O; readonly count: number };
+
 /**
  * The marks of ended commands. Each mark is kept until its window is over, and takes at most 60 bytes. Whole
- * generations are dropped, so no search for expired marks is needed. Ids that callers chose are hashed with a secret of
- * this process, so that no requester can choose ids that collide.
+ * generations are dropped, so no search for expired marks is needed. Ids that callers chose are hashed with a secret, so
+ * that no requester can choose ids that collide.
  */
 export class CommandMarks<O> {
   readonly #options: MarksOptions<O>;
-  readonly #secret = randomBytes(16).toString('base64url');
+  readonly #secret: string;
   readonly #length: number;
   #salts = new ByClient<Uint32Array>();
   /** The generations, oldest first; at most GENERATIONS + 1. */
@@ -41,6 +48,7 @@ export class CommandMarks<O> {
 
   constructor(options: MarksOptions<O>) {
     this.#options = options;
+    this.#secret = options.secret ?? randomBytes(16).toString('base64url');
     this.#length = Math.ceil(options.windowMs / GENERATIONS);
   }
 
@@ -75,6 +83,27 @@ export class CommandMarks<O> {
   watch(owner: O, endedAt: number): void {
     const { owners } = this.#generationOf(endedAt);
     owners.set(owner, owners.get(owner) ?? 0);
+  }
+
+  /** Reads all marks, in parts. Between two parts, marks may be added and generations dropped. */
+  *shards(): Generator<MarkShard> {
+    for (const { number, table } of [...this.#generations])
+      for (const marks of table.shards()) yield { generation: number, marks };
+  }
+
+  *owners(): Generator<MarkOwner<O>> {
+    for (const { number, owners } of [...this.#generations])
+      for (const [owner, count] of owners) yield { generation: number, owner, count };
+  }
+
+  /** Adds marks that were read by `shards`, hashed with the same secret. Marks that are there already are kept. */
+  restore({ generation, marks }: MarkShard): void {
+    this.#generationOf(generation * this.#length).table.restore(marks);
+  }
+
+  restoreOwner({ generation, owner, count }: MarkOwner<O>): void {
+    const { owners } = this.#generationOf(generation * this.#length);
+    owners.set(owner, (owners.get(owner) ?? 0) + count);
   }
 
   /**
@@ -237,6 +266,9 @@ export type PackedMark = {
   readonly code: number;
 };
 
+/** The marks of one shard: `WORDS` words and one code for each. */
+type ShardContent = { readonly words: Uint32Array; readonly codes: Uint8Array };
+
 /** The length of an entry in 32-bit words: key, digest and end. */
 const WORDS = 9;
 const END = 8;
@@ -276,6 +308,21 @@ export class MarkTable {
     this.#size++;
   }
 
+  /** Copies the marks, one shard at a time. */
+  *shards(): Generator<ShardContent> {
+    for (const shard of this.#shards) if (shard) yield shard.content;
+  }
+
+  /** Adds the marks of a shard that are not in the table. */
+  restore({ words, codes }: ShardContent): void {
+    for (const [at, code] of codes.entries()) {
+      const from = at * WORDS;
+      const key = words.slice(from, from + 4);
+      if (this.find(key)) continue;
+      this.add({ key, digest: words.slice(from + 4, from + END), end: words[from + END] ?? 0, code });
+    }
+  }
+
   find(key: Uint32Array): PackedMark | null {
     return this.#shards[shardOf(key)]?.find(key) ?? null;
   }
@@ -290,6 +337,10 @@ class Shard {
 
   get bytes(): number {
     return this.#entries.byteLength + this.#codes.byteLength + this.#index.byteLength;
+  }
+
+  get content(): ShardContent {
+    return { words: this.#entries.slice(0, this.#size * WORDS), codes: this.#codes.slice(0, this.#size) };
   }
 
   add({ key, digest, end, code }: PackedMark): void {

@@ -34,25 +34,29 @@ import { paramsAreSmall, paramsBytesAtMost, type Holdings, type ShareRefusal } f
 import { DECLINED } from '../../core/trace-context.ts';
 import type { MemoryDedup } from './dedup.ts';
 import { NO_TRACE, type About, type TraceIds } from './history-rows.ts';
+import type { Row } from './history-row.ts';
 import { ClientQueue, Entry, type Ledger, type UserLedger } from './ledger.ts';
 import type { WaiterIndex } from './waiters.ts';
 
 /** The dependencies of all acts on commands. */
-type Acts = {
+export type Acts = {
   readonly clock: Clock;
   readonly ledger: Ledger;
   readonly waiters: WaiterIndex;
   readonly mailboxes: Mailboxes;
   /** Retains a message about a command in history. */
-  readonly keep: (about: About, row: CommandMessage, now: number) => void;
+  readonly keep: (about: About, row: CommandMessage, now: number, seq?: number) => Row | null;
   readonly dedup: Pick<MemoryDedup, 'see'>;
   readonly sha256: (text: string) => string;
   /** Returns the holdings of a user, without creating an object in the ledger. */
   readonly holdingsOf: (userId: string) => Holdings;
 };
 
+/** What the store keeps of a request besides the record. */
+export type AddedRequest = ClientKey & TraceIds & Pick<AdmitRequest, 'params' | 'chosenId'>;
+
 /** A client that has an object in the ledger, or one that has none, because it has no link and no live command. */
-type Client = ClientView & {
+export type Client = ClientView & {
   readonly holdings: Holdings;
   readonly user: Pick<UserLedger, 'holdings' | 'unmarkedId'>;
 };
@@ -152,7 +156,7 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
     return waiters.length < most;
   }
 
-  add(client: Client, request: AdmitRequest, command: Command): Entry {
+  add(client: Client, request: AddedRequest, command: Command): Entry {
     const queue = client instanceof ClientQueue ? client : this.#ledger.client(request);
     const entry = new Entry({ command, trace: traceOf(request), client: queue, params: request.params });
     if (command.dispatchedAt === null) entry.holdParams();
@@ -176,8 +180,9 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
     if (row) waiters.remove(row);
   }
 
-  retain(entry: Entry, row: CommandMessage): void {
-    this.#acts.keep(entry, row, this.now);
+  /** Returns the row. `seq`: the number that it had before a restart; returns null if it is there already. */
+  retain(entry: Entry, row: CommandMessage, seq?: number): Row | null {
+    return this.#acts.keep(entry, row, this.now, seq);
   }
 
   offer(entry: Entry, nodeId: string): void {
@@ -255,7 +260,7 @@ const NONE: readonly Entry[] & { readonly size: number } = Object.assign([], { s
  * Returns the trace of a new command. Most commands have no trace, or one that the tracer declined to record. All of
  * these use the same two objects.
  */
-function traceOf({ traceId, parentSpanId, traceFlags, traceState, callSpan }: TraceIds): TraceIds {
+export function traceOf({ traceId, parentSpanId, traceFlags, traceState, callSpan }: TraceIds): TraceIds {
   const given = traceId ?? parentSpanId ?? traceFlags ?? traceState;
   if (given === null && callSpan === null) return NO_TRACE;
   if (given === null && callSpan === DECLINED) return DECLINED_TRACE;

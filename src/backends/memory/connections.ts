@@ -35,9 +35,16 @@ type MemoryConnectionsOptions = {
 };
 
 /** Core's ConnectionStore, with methods that answer in the same tick. */
-interface MemoryConnections extends ConnectionStore {
+export interface MemoryConnections extends ConnectionStore {
   /** Returns the client's row. Unlike the other reads, it forgets no expired rows. */
   peek(key: ClientKey): Connection | null;
+  /** Puts back a connection as it was before a restart, and gives no later link its epoch. Replaces any earlier row. */
+  restore(connection: Connection): void;
+  /** Gives no later link an epoch up to this one. */
+  skipEpochs(upTo: number): void;
+  readonly lastEpoch: number;
+  /** Reads all connections in order of user and client, from after a position. */
+  all(after: Position | null): IteratorObject<Connection>;
   connect(request: ConnectRequest): ConnectResult;
   touch(key: ClientKey, epoch: number): Connection | null;
   advertise(key: ClientKey, epoch: number, actions: Connection['actions']): Connection | null;
@@ -112,6 +119,17 @@ export function createMemoryConnections({
   return {
     connect,
     peek: rows.peek,
+    restore(connection) {
+      lastEpoch = Math.max(lastEpoch, connection.epoch);
+      rows.restore(connection);
+    },
+    skipEpochs(upTo) {
+      lastEpoch = Math.max(lastEpoch, upTo);
+    },
+    get lastEpoch() {
+      return lastEpoch;
+    },
+    all: (after) => rows.from(null, after),
     touch(key, epoch) {
       const row = up(key, epoch);
       return row && rows.put({ ...row.connection, lastSeenAt: clock.now() });
@@ -228,6 +246,12 @@ function createRows({ clock, nodeAlive, onForgotten, onEnded }: RowsOptions) {
     },
     replace,
     lose,
+    restore(connection: Connection): void {
+      const row = rowOf(users, connection);
+      const lostAt = connection.disconnectedAt;
+      move(row, { from: row.lostAt === null ? live : lost, to: lostAt === null ? live : lost, lostAt });
+      replace(row, connection);
+    },
     /** Reads the connections of one user, or of all if `userId` is null, ordered by (user, client). */
     *from(userId: string | null, after: Position | null): Generator<Connection> {
       forget();

@@ -11,6 +11,12 @@ export interface MemoryDedup extends DedupStore {
    * mark, and later ones do not renew it.
    */
   see(key: DedupKey, now?: number): boolean;
+  /** Reads the marks, oldest first. Between two of them, marks may be set, evicted and expire. */
+  marks(): Generator<DedupKey & { readonly setAt: number }>;
+  /** Sets a mark that was set at this time before a restart. Counts nothing. */
+  restore(key: DedupKey, setAt: number): void;
+  /** Evicts a mark that was evicted at this time before a restart, if it is there. */
+  evict(key: DedupKey, now: number): void;
 }
 
 /**
@@ -26,6 +32,9 @@ export function createMemoryDedup({ clock, ...options }: DedupMarksOptions & { r
       counters.count(now, first);
       return first;
     },
+    marks: () => marks.all(),
+    restore: (key, setAt) => void marks.set(key, setAt),
+    evict: (key, now) => marks.evictAgain(key, now),
     stats(windowSeconds) {
       const now = clock.now();
       marks.expire(now);
@@ -85,9 +94,24 @@ function bucketsOf(seconds: number): number {
 // each user and in total.
 
 /** The ids that identify a message to the deduplicator. */
-type DedupKey = { readonly userId: string; readonly clientId: string; readonly messageId: string };
+export type DedupKey = { readonly userId: string; readonly clientId: string; readonly messageId: string };
 
-type DedupMarksOptions = { readonly shares: Shares; readonly log: Log; readonly metrics?: Metrics };
+type DedupMarksOptions = {
+  readonly shares: Shares;
+  readonly log: Log;
+  readonly metrics?: Metrics;
+  readonly drops?: MarkDrops | undefined;
+};
+
+/**
+ * Learns which marks were evicted for lack of room. Which ones depends on what all users hold, so a journal has to
+ * record it.
+ */
+export interface MarkDrops {
+  /** True while a journal is read: nothing is evicted, because the journal says what was evicted. */
+  readonly replaying: boolean;
+  markDropped(key: DedupKey): void;
+}
 
 /** The message ids of one client that are remembered now. */
 type ClientMarks = { readonly clientId: string; readonly ids: Set<string> };
@@ -109,6 +133,10 @@ export class DedupMarks {
   #places: (UserMarks | undefined)[] = [];
   #ends: number[] = [];
   #head = 0;
+  /** The number of entries that were cut from the beginning of `#places`. */
+  #cut = 0;
+  /** The number of evictions, each of which moves the ids of a user against its entries. */
+  #evictions = 0;
   #size = 0;
   #evictedAt = -Infinity;
 
@@ -140,8 +168,31 @@ export class DedupMarks {
     this.#places.push(user);
     this.#ends.push(now + DEDUP_TTL_MS);
     const { total } = this.#options.shares.bounds.dedup_marks;
-    if (total !== null && this.#size > total) this.#evict(now);
+    if (total !== null && this.#size > total && !this.#options.drops?.replaying) this.#evict(now);
     return true;
+  }
+
+  /** Reads the marks that are there now, oldest first. Between two of them, marks may be set, evicted and expire. */
+  *all(): Generator<DedupKey & { readonly setAt: number }> {
+    const last = this.#cut + this.#places.length;
+    let evictions = -1;
+    let place = 0;
+    let next = new Map<UserMarks, number>();
+    for (; ; place++) {
+      // What was read twice does no harm: setting a mark again changes nothing.
+      if (evictions !== this.#evictions || place < this.#cut + this.#head) {
+        evictions = this.#evictions;
+        place = this.#cut + this.#head;
+        next = new Map();
+      }
+      const user = this.#places[place - this.#cut];
+      const end = this.#ends[place - this.#cut] ?? 0;
+      if (!user || place >= last) return;
+      const number = next.get(user) ?? user.dropped - user.evicted;
+      next.set(user, number + 1);
+      const key = user.markOf(number);
+      if (key) yield { ...key, userId: user.holdings.userId, setAt: end - DEDUP_TTL_MS };
+    }
   }
 
   /** Drops the marks that have expired. */
@@ -163,7 +214,19 @@ export class DedupMarks {
   #evict(now: number): void {
     const holder = this.#options.shares.mostOver('dedup_marks');
     const user = (holder && this.#users.get(holder.userId)) ?? this.#oldest();
-    if (!user) return;
+    if (user) this.#evictFrom(user, now);
+  }
+
+  /** Evicts a mark that was evicted before a restart. It is the oldest one of its user, or gone already. */
+  evictAgain({ userId, clientId, messageId }: DedupKey, now: number): void {
+    const user = this.#users.get(userId);
+    const oldest = user?.markOf(user.dropped);
+    if (user && oldest?.clientId === clientId && oldest.messageId === messageId) this.#evictFrom(user, now);
+  }
+
+  #evictFrom(user: UserMarks, now: number): void {
+    const oldest = user.markOf(user.dropped);
+    if (oldest) this.#options.drops?.markDropped({ userId: user.holdings.userId, ...oldest });
     this.#evictedAt = now;
     this.#metrics.count('dedup_marks_evicted');
     if (user.evictedAt + DEDUP_TTL_MS <= now)
@@ -172,6 +235,7 @@ export class DedupMarks {
         'no room for deduplication marks: some are dropped early',
       );
     user.evictedAt = now;
+    this.#evictions++;
     user.evicted++;
     this.#drop(user);
     if (this.places > 2 * this.#size + 16) this.#compact();
@@ -196,6 +260,7 @@ export class DedupMarks {
     if (this.#head * 2 <= this.#places.length) return;
     this.#places = this.#places.slice(this.#head);
     this.#ends = this.#ends.slice(this.#head);
+    this.#cut += this.#head;
     this.#head = 0;
   }
 
@@ -228,6 +293,8 @@ class UserMarks {
   evicted = 0;
   /** When a mark was last evicted, in epoch milliseconds; -Infinity: never. */
   evictedAt = -Infinity;
+  /** The number of marks that were dropped. Marks are numbered in the order in which they were set. */
+  dropped = 0;
   readonly #clients = new Map<string, ClientMarks>();
   // Finding the first key of a Set means skipping all deleted keys, so a queue keeps the order.
   #ids: (string | undefined)[] = [];
@@ -254,6 +321,13 @@ class UserMarks {
     return true;
   }
 
+  /** Returns the mark of this number; null if it was dropped. */
+  markOf(number: number): Omit<DedupKey, 'userId'> | null {
+    const at = this.#head + number - this.dropped;
+    const [messageId, client] = number < this.dropped ? [] : [this.#ids[at], this.#owners[at]];
+    return messageId === undefined || !client ? null : { clientId: client.clientId, messageId };
+  }
+
   dropFirst(): void {
     const id = this.#ids[this.#head];
     const client = this.#owners[this.#head];
@@ -261,6 +335,7 @@ class UserMarks {
     client.ids.delete(id);
     if (client.ids.size === 0) this.#clients.delete(client.clientId);
     this.holdings.release('dedup_marks', 1);
+    this.dropped++;
     this.#ids[this.#head] = undefined;
     this.#owners[this.#head++] = undefined;
     if (this.#head * 2 <= this.#ids.length) return;

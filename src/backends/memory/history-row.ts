@@ -80,6 +80,11 @@ export abstract class Row {
     return unpackTime(this.#at);
   }
 
+  /** The message that was given. Unlike `message`, it keeps no object. */
+  get content(): NewMessage {
+    return this.given;
+  }
+
   /** The row as a message. Every read returns the same object. */
   get message(): Message {
     return (this.#shaped ??= shape(this.given, this));
@@ -111,11 +116,17 @@ function shape(given: NewMessage, { seq, at, payloadBytes }: Row): Message {
 
 /** A linked list of rows, in the order in which they were added. A row is its own node in the list. */
 export class RowList {
+  /** The next row of a reader that comes back in later turns. If this row is removed, the cursor moves on. */
+  cursor: Row | null = null;
   #first: Row | null = null;
   #last: Row | null = null;
 
   get first(): Row | null {
     return this.#first;
+  }
+
+  get last(): Row | null {
+    return this.#last;
   }
 
   push(row: Row): void {
@@ -128,6 +139,7 @@ export class RowList {
   /** Removes a row, which must be in the list. */
   remove(row: Row): void {
     const { before, after } = row;
+    if (this.cursor === row) this.cursor = after;
     if (before) before.after = after;
     else this.#first = after;
     if (after) after.before = before;

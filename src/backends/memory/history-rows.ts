@@ -11,7 +11,7 @@ import {
   type TerminalError,
 } from '../../core/history/message.ts';
 import type { CommandMessage } from '../../core/commands/transaction.ts';
-import type { ClientKey } from '../../core/ids.ts';
+import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import type { JsonText } from '../../core/json.ts';
 import { HISTORY_BYTES, RETENTION_MS, STREAMS_PER_USER, STREAM_MESSAGES } from '../../core/limits.ts';
 import type { Holdings, Shares } from '../../core/shares/shares.ts';
@@ -42,26 +42,56 @@ export type { Stream } from './history-row.ts';
 export type Totals = { messages: number; bytes: number; evictedMessages: number; evictedStreams: number };
 
 /**
+ * Learns which rows were dropped for lack of room. Which rows these are depends on what all users hold, so a journal
+ * has to record it.
+ */
+export interface RowDrops {
+  /** True while a journal is read: nothing is dropped for lack of room, because the journal says what was dropped. */
+  readonly replaying: boolean;
+  rowDropped(row: Row): void;
+}
+
+/** Forgets which rows were dropped. */
+export const NO_DROPS: RowDrops & { recordDropped(): void; resultDropped(): void } = {
+  replaying: false,
+  rowDropped() {},
+  recordDropped() {},
+  resultDropped() {},
+};
+
+/**
  * The messages of the history store, in every order in which they are read. Messages are added and dropped only here.
  */
 export interface Rows {
   readonly users: SortedMap<User>;
   readonly evictions: Evictions;
   readonly totals: Readonly<Totals>;
+  /** All messages, oldest first. */
+  readonly byAge: RowList;
   /** Reads all messages, newest first. */
   newest(): Iterable<Row>;
   /**
-   * Adds a message and returns its row. `at` must not decrease from one call to the next. Takes amortised constant
+   * Adds a message and returns its row. `at` must not decrease from one call to the next. `seq`: the number that the
+   * message had before the process was restarted; returns null if the stream has it already. Takes amortised constant
    * time.
    */
-  add(message: NewMessage, at: number): Row;
+  add(message: NewMessage, at: number, seq?: number): Row | null;
   /** Adds a message about a command to the stream of the command's client, like `add`. */
-  addOfCommand(about: About, part: CommandMessage, at: number): void;
+  addOfCommand(about: About, part: CommandMessage, at: number, seq?: number): Row | null;
+  /** Returns the command id as the rows of this command have it, so that it is in memory once; undefined without rows. */
+  idOf(command: Pick<CommandKey, 'userId' | 'commandId'>): string | undefined;
+  /** Drops the rows of a stream up to the number `seq`, as they were dropped for lack of room before a restart. */
+  dropUpTo(userId: string, suffix: string, seq: number): void;
+  /** What is remembered of rows that were dropped for lack of room, besides `Stream.evictedAt`. */
+  gaps(): Iterable<Gap>;
+  restoreGap(gap: Gap): void;
+  seqFloor: number;
   /** Drops the messages that were retained at `before` or earlier. */
   expire(before: number): void;
 }
 
 type State = {
+  readonly drops: RowDrops;
   readonly limits: RowLimits;
   readonly shares: Shares;
   readonly users: SortedMap<User>;
@@ -81,8 +111,9 @@ type State = {
  */
 type Why = 'bound' | 'room';
 
-export function createRows(limits: RowLimits, shares: Shares): Rows {
+export function createRows(limits: RowLimits, shares: Shares, drops: RowDrops = NO_DROPS): Rows {
   const state: State = {
+    drops,
     limits,
     shares,
     users: createSortedMap(),
@@ -95,13 +126,35 @@ export function createRows(limits: RowLimits, shares: Shares): Rows {
     users: state.users,
     evictions: state.evictions,
     totals: state.totals,
+    byAge: state.byAge,
     newest: () => state.byAge.backwards(),
-    add(message, at) {
+    get seqFloor() {
+      return state.seqFloor;
+    },
+    set seqFloor(seq) {
+      state.seqFloor = Math.max(state.seqFloor, seq);
+    },
+    add(message, at, seq) {
       const placed = { stream: streamFor(state, message), at };
+      if (seq !== undefined && !hasPlace(placed.stream, seq)) return null;
       return append(state, fitsLinkRow(message) ? new LinkRow(placed, message) : new MessageRow(placed, message));
     },
-    addOfCommand(about, part, at) {
-      append(state, new CommandRow({ stream: streamFor(state, about.head), at }, about, part));
+    addOfCommand(about, part, at, seq) {
+      const stream = streamFor(state, about.head);
+      if (seq !== undefined && !hasPlace(stream, seq)) return null;
+      return append(state, new CommandRow({ stream, at }, about, part));
+    },
+    idOf: ({ userId, commandId }) => state.users.get(userId)?.byCommand.get(commandId)?.commandId ?? undefined,
+    dropUpTo(userId, suffix, seq) {
+      const stream = state.users.get(userId)?.streams.get(suffix);
+      for (let row = stream?.rows[stream.head]; stream && row && row.seq <= seq; row = stream.rows[stream.head])
+        dropFirst(state, stream, 'room');
+    },
+    gaps: () => state.evictions.gaps(),
+    restoreGap(gap) {
+      const stream = gap.suffix === null ? null : state.users.get(gap.userId)?.streams.get(gap.suffix);
+      if (stream) stream.evictedAt = Math.max(stream.evictedAt, gap.droppedAt);
+      if (gap.suffix === null) state.evictions.restore(gap);
     },
     expire(before) {
       state.evictions.expire(before);
@@ -132,11 +185,18 @@ export function rowAt(stream: Stream, index: number): Row | undefined {
   return stream.rows[stream.head + index];
 }
 
+/** Makes `seq` the number of the stream's next row; false if the stream has a row of this number already. */
+function hasPlace(stream: Stream, seq: number): boolean {
+  if (lengthOf(stream) > 0 && seq < stream.nextSeq) return false;
+  stream.nextSeq = seq;
+  return true;
+}
+
 function streamFor(state: State, { userId, suffix }: Pick<StreamHead, 'userId' | 'suffix'>): Stream {
   const crowded = state.users.get(userId);
   const known = crowded?.streams.get(suffix);
   if (known) return known;
-  if (crowded && crowded.streams.size >= state.limits.streamsPerUser) {
+  if (crowded && crowded.streams.size >= state.limits.streamsPerUser && !state.drops.replaying) {
     const longestUnwritten = crowded.byLastWrite.first?.value;
     while (longestUnwritten && lengthOf(longestUnwritten) > 0) dropFirst(state, longestUnwritten, 'room');
   }
@@ -166,7 +226,7 @@ function append(state: State, row: Row): Row {
   insert(state, row);
   const { limits } = state;
   while (lengthOf(row.stream) > limits.streamMessages) dropFirst(state, row.stream, 'bound');
-  while (state.totals.bytes > limits.bytes) {
+  while (state.totals.bytes > limits.bytes && !state.drops.replaying) {
     const old = nextToGo(state, row);
     if (!old) break;
     dropFirst(state, old.stream, 'room');
@@ -207,6 +267,7 @@ function dropFirst(state: State, stream: Stream, why: Why): void {
   stream.user.byAge.noteDeleted();
   stream.user.holdings.release('history_bytes', row.bytes);
   if (why === 'room') {
+    state.drops.rowDropped(row);
     state.totals.evictedMessages++;
     stream.evictedAt = row.at;
     state.evictions.note(stream.user.userId, row.at, lengthOf(stream) === 0);
@@ -263,6 +324,9 @@ type Note = { readonly userId: string; droppedAt: number; wholeStreamAt: number;
 
 const NEVER = -Infinity;
 
+/** A Note as it outlives a restart. `suffix`: the stream that it is about; null for all streams of the user. */
+export type Gap = Pick<Note, 'userId' | 'droppedAt' | 'wholeStreamAt'> & { readonly suffix: string | null };
+
 type Evictions = ReturnType<typeof createEvictions>;
 
 /**
@@ -291,6 +355,14 @@ function createEvictions() {
       }
       if (note.place) byEviction.remove(note.place);
       note.place = byEviction.push(note);
+    },
+    *gaps(): Generator<Gap> {
+      for (const { userId, droppedAt, wholeStreamAt } of notes.values())
+        yield { userId, suffix: null, droppedAt, wholeStreamAt };
+    },
+    restore({ userId, droppedAt, wholeStreamAt }: Gap): void {
+      this.note(userId, droppedAt, false);
+      if (wholeStreamAt > NEVER) this.note(userId, wholeStreamAt, true);
     },
     droppedAt: (userId: string) => notes.get(userId)?.droppedAt ?? NEVER,
     wholeStreamAt: (userId: string) => notes.get(userId)?.wholeStreamAt ?? NEVER,

@@ -1,5 +1,6 @@
 /** Core's HistoryStore in memory: retains messages, and reads pages and samples of them. */
 import type { CommandMessage } from '../../core/commands/transaction.ts';
+import { CallboardError } from '../../core/errors.ts';
 import { Sampling } from '../../core/history/history.ts';
 import {
   LINK_STREAM,
@@ -37,6 +38,7 @@ import {
   rowAt,
   rowsOfCommand,
   type About,
+  type RowDrops,
   type RowLimits,
   type Rows,
   type Stream,
@@ -50,6 +52,8 @@ type MemoryHistoryOptions = {
   readonly dedup?: MemoryDedup;
   /** The holdings of users. If absent, the store counts them in a table of its own. */
   readonly shares?: Shares;
+  /** Learns which rows were dropped for lack of room. */
+  readonly drops?: RowDrops;
 };
 
 /**
@@ -63,12 +67,16 @@ export interface MemoryHistory extends HistoryStore {
    */
   retain(message: NewMessage): Message;
   /**
-   * Retains a message about a command and returns nothing. The Message object is created only when the message is first
-   * read.
+   * Retains a message about a command. The Message object is created only when the message is first read. `seq`: as for
+   * `Rows.add`.
    */
-  keep(about: About, part: CommandMessage, now: number): void;
-  /** Retains a row of a link history. Like `keep`, it creates no Message object. */
-  keepLink(row: NewMessage): void;
+  keep(about: About, part: CommandMessage, now: number, seq?: number): Row | null;
+  /** Retains a message without creating its Message object. `seq`: as for `Rows.add`. */
+  keepRow(message: NewMessage, now?: number, seq?: number): Row | null;
+  /** The time of the latest row. */
+  lastAt: number;
+  /** The tables of rows, for a journal: `links` has the link histories. */
+  readonly tables: { readonly messages: Rows; readonly links: Rows };
   ingest(message: IngestedMessage): IngestResult;
   /**
    * Returns what is held, including messages that expired since the last read, and what was dropped for lack of room
@@ -82,9 +90,15 @@ export interface MemoryHistory extends HistoryStore {
  * uses, so that no answer shows or counts them. A message may be dropped early because of a limit on bytes or on a
  * user's streams. Answers then have a gap `evicted` for as long as the message would have been shown.
  */
-export function createMemoryHistory({ clock, limits: given, dedup, shares }: MemoryHistoryOptions): MemoryHistory {
+export function createMemoryHistory({
+  clock,
+  limits: given,
+  dedup,
+  shares,
+  drops,
+}: MemoryHistoryOptions): MemoryHistory {
   const limits: TableLimits = { ...TABLE_LIMITS, ...given };
-  const tables = createTables(limits, shares);
+  const tables = createTables(limits, shares, drops);
   const { messages } = tables;
   const marks = dedup ?? createMemoryDedup({ clock, shares: shares ?? createShares(), log: silentLog });
   let lastAt = 0;
@@ -95,11 +109,16 @@ export function createMemoryHistory({ clock, limits: given, dedup, shares }: Mem
     rows.expire(lastAt - limits.retentionMs);
     return lastAt;
   };
-  const add = (message: NewMessage): Row => {
+  const keepRow = (message: NewMessage, now = clock.now(), seq?: number): Row | null => {
     const rows = tables.of(message.suffix);
-    return rows.add(message, next(rows, clock.now()));
+    return rows.add(message, next(rows, now), seq);
   };
-  const retain = (message: NewMessage): Message => add(message).message;
+  const retain = (message: NewMessage): Message => {
+    const row = keepRow(message);
+    // Only a row with a given number may be there already.
+    if (!row) throw new CallboardError('internal', 'a message without a number was not retained');
+    return row.message;
+  };
   /** Drops expired rows. `gaps` returns the gap of an answer that may lack evicted rows. */
   const look = (): { gaps(source: EvidenceSource, droppedAt: number): ObservedSource[] } => {
     const now = clock.now();
@@ -111,8 +130,15 @@ export function createMemoryHistory({ clock, limits: given, dedup, shares }: Mem
   return {
     retentionMs: limits.retentionMs,
     retain,
-    keepLink: (row) => void add(row),
-    keep: (about, part, now) => messages.addOfCommand(about, part, next(messages, now)),
+    keepRow,
+    keep: (about, part, now, seq) => messages.addOfCommand(about, part, next(messages, now), seq),
+    tables,
+    get lastAt() {
+      return lastAt;
+    },
+    set lastAt(at) {
+      lastAt = Math.max(lastAt, at);
+    },
     ingest(message) {
       const { userId, clientId, id: messageId } = message;
       const first = marks.see({ userId, clientId, messageId });
@@ -251,16 +277,17 @@ const TABLE_LIMITS: TableLimits = { ...HISTORY_LIMITS, linkMessages: LINK_MESSAG
  * nor counted among the streams of its user. `shares` counts the bytes that the messages of each user take. Link
  * histories have a table of shares of their own.
  */
-function createTables(limits: TableLimits, shares: Shares | undefined) {
+function createTables(limits: TableLimits, shares: Shares | undefined, drops: RowDrops | undefined) {
   const { bytes, linkBytes, linkMessages, retentionMs } = limits;
-  const messages = createRows(limits, shares ?? sharesOf(SHARE_BOUNDS.history_bytes.guarantee, bytes));
+  const messages = createRows(limits, shares ?? sharesOf(SHARE_BOUNDS.history_bytes.guarantee, bytes), drops);
   const linkLimits = { streamMessages: linkMessages, retentionMs, bytes: linkBytes, streamsPerUser: 1 };
-  const links = createRows(linkLimits, sharesOf(LINK_BYTES_GUARANTEE, linkBytes));
+  const links = createRows(linkLimits, sharesOf(LINK_BYTES_GUARANTEE, linkBytes), drops);
   const both = [messages, links];
   /** Returns the table that holds the stream with this suffix. */
   const of = (suffix: string): Rows => (suffix === LINK_STREAM ? links : messages);
   return {
     messages,
+    links,
     of,
     stream: (userId: string, suffix: string) => of(suffix).users.get(userId)?.streams.get(suffix),
     /** Drops the rows of both tables that were retained at `before` or earlier. */

@@ -11,6 +11,7 @@ import type { Shares } from '../../core/shares/shares.ts';
 import { CommandMarks } from './commands-marks.ts';
 import { type Entry, type UserLedger, hasNoRecord, hasNoResult, UserLedgers } from './ledger-entry.ts';
 import { SparseQueue } from './collections.ts';
+import { NO_DROPS } from './history-rows.ts';
 
 export type EndedOptions = {
   readonly shares: Shares;
@@ -18,11 +19,27 @@ export type EndedOptions = {
   readonly metrics: Metrics;
   /** How long the id of an ended command is remembered, in milliseconds. */
   readonly windowMs: number;
+  /** The secret with which ids in marks are hashed; absent: a random one, so that marks end with the process. */
+  readonly markSecret?: string | undefined;
   /** How long a result is retained at most, in milliseconds. */
   readonly retentionMs: number;
   /** Called when the whole record of a command is dropped. */
   readonly onGone: (entry: Entry) => void;
+  /** Learns what was dropped for lack of room. */
+  readonly drops?: RecordDrops | undefined;
 };
+
+/**
+ * Learns which results and records were dropped for lack of room. Which ones depends on what all users hold, so a
+ * journal has to record it.
+ */
+export interface RecordDrops {
+  /** True while a journal is read: nothing is dropped for lack of room, because the journal says what was dropped. */
+  readonly replaying: boolean;
+  resultDropped(entry: Entry): void;
+  /** Called before the record is reduced to its mark, or dropped without one. */
+  recordDropped(entry: Entry): void;
+}
 
 /**
  * The ended commands. Each is kept until its window is over. Three shares bound them. Beyond `result_bytes`, results
@@ -36,15 +53,21 @@ export class EndedCommands {
   /** The commands with a whole record, oldest first. Each user's own queues hold the same commands. */
   readonly #records = new SparseQueue<Entry>(hasNoRecord);
   readonly #results = new SparseQueue<Entry>(hasNoResult);
-  readonly #marks: CommandMarks<UserLedger>;
+  readonly marks: CommandMarks<UserLedger>;
+  readonly #drops: RecordDrops;
   #shortUntil = -Infinity;
   #now = 0;
 
   constructor(options: EndedOptions) {
     this.#options = options;
+    this.#drops = options.drops ?? NO_DROPS;
     this.users = new UserLedgers(options.shares);
-    const { windowMs } = options;
-    this.#marks = new CommandMarks({ windowMs, onDropped: (user, count) => this.#releaseMarks(user, count) });
+    const { windowMs, markSecret } = options;
+    this.marks = new CommandMarks({
+      windowMs,
+      secret: markSecret,
+      onDropped: (user, count) => this.#releaseMarks(user, count),
+    });
   }
 
   /** The number of ended commands with a whole record. */
@@ -54,7 +77,7 @@ export class EndedCommands {
 
   /** The size of the packed marks, in bytes. */
   get markBytes(): number {
-    return this.#marks.bytes;
+    return this.marks.bytes;
   }
 
   /** Returns whether listings of this user (null: of any user) lack records that were reduced to marks early. */
@@ -63,7 +86,7 @@ export class EndedCommands {
   }
 
   mark(key: CommandKey, digest: string | null, now: number): CommandMark | 'conflict' | null {
-    return this.#marks.find(key, digest, now);
+    return this.marks.find(key, digest, now);
   }
 
   add(entry: Entry): void {
@@ -84,36 +107,39 @@ export class EndedCommands {
     const { windowMs, retentionMs } = this.#options;
     if (retentionMs < windowMs) {
       for (let old = this.#results.first(); old && endOf(old) + retentionMs <= now; old = this.#results.first())
-        this.#giveUp(old, 'retention');
+        this.giveUp(old, 'retention');
     }
     for (let old = this.#records.first(); old && endOf(old) + windowMs <= now; old = this.#records.first()) {
       const { client, marked } = old;
       this.#dropRecord(old);
       this.#releaseMarks(client.user, marked ? 1 : 0);
     }
-    this.#marks.expire(now);
+    this.marks.expire(now);
   }
 
   /** Drops results and records until the totals of their shares are kept. */
   keepWithin(now: number): void {
     this.#now = now;
+    if (this.#drops.replaying) return;
     const { shares } = this.#options;
     const { result_bytes: results, ended_records: records } = shares.bounds;
     while (shares.used('result_bytes') > (results.total ?? Infinity)) {
       const holder = shares.mostOver('result_bytes');
       const victim = (holder && this.users.find(holder.userId)?.results.first()) ?? this.#results.first();
       if (!victim) break;
-      this.#giveUp(victim, 'share');
+      this.giveUp(victim, 'share');
     }
     while (shares.used('ended_records') > (records.total ?? Infinity)) {
       const holder = shares.mostOver('ended_records');
       const victim = (holder && this.users.find(holder.userId)?.records.first()) ?? this.#records.first();
       if (!victim) break;
-      this.#reduce(victim);
+      this.reduce(victim);
     }
   }
 
-  #giveUp(entry: Entry, reason: 'retention' | 'share'): void {
+  /** Drops the result of an ended command. */
+  giveUp(entry: Entry, reason: 'retention' | 'share'): void {
+    if (reason === 'share') this.#drops.resultDropped(entry);
     this.#options.metrics.count('results_given_up', reason);
     entry.expireResult();
     this.#dropResult(entry);
@@ -143,7 +169,8 @@ export class EndedCommands {
    * if the relay made the command's id. The greatest of these ids is remembered. An id of the relay's form that is not
    * greater may have been used before, so callers may not choose it.
    */
-  #reduce(entry: Entry): void {
+  reduce(entry: Entry): void {
+    this.#drops.recordDropped(entry);
     const { commandId, client, marked, result } = entry;
     const { user } = client;
     const { digest, outcome, execution, error, resultExpired } = entry.summary;
@@ -162,7 +189,19 @@ export class EndedCommands {
       endedAt,
       resultExpired: resultExpired || result !== null,
     };
-    this.#marks.add(entry, digest, { mark, owner: user });
+    // A snapshot that was written meanwhile may have the mark already.
+    if (this.#drops.replaying && this.mark(entry, null, endedAt) !== null) return user.holdings.release('marks', 1);
+    this.marks.add(entry, digest, { mark, owner: user });
+  }
+
+  /** Remembers until when listings of a user lack records, and the greatest id that left no mark. */
+  restoreShort(userId: string, { shortUntil, unmarkedId }: Pick<UserLedger, 'shortUntil' | 'unmarkedId'>): void {
+    const user = this.users.of(userId);
+    user.shortUntil = Math.max(user.shortUntil, shortUntil);
+    this.#shortUntil = Math.max(this.#shortUntil, shortUntil);
+    if (unmarkedId === '') return;
+    if (unmarkedId > user.unmarkedId) user.unmarkedId = unmarkedId;
+    this.marks.watch(user, shortUntil - this.#options.windowMs);
   }
 
   #forgetUnmarked(user: UserLedger, commandId: string, endedAt: number): void {
@@ -170,7 +209,7 @@ export class EndedCommands {
     if (user.unmarkedId === '')
       this.#options.log.warn({ userId: user.userId }, 'no room for marks: ended commands are forgotten early');
     if (commandId > user.unmarkedId) user.unmarkedId = commandId;
-    this.#marks.watch(user, endedAt);
+    this.marks.watch(user, endedAt);
   }
 
   /** Releases marks of a user, and drops what is remembered of the user once nothing is left. */

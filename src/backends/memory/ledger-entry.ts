@@ -110,10 +110,11 @@ export class Entry extends DueItem implements HeldCommand {
     return this.#record;
   }
 
-  /** Packs the record of an ended command, if the command ended in the usual way. */
-  pack(): void {
-    if (!(this.#record instanceof PackedCommand))
-      this.#record = PackedCommand.of(this.#record, this.client.binding) ?? this.#record;
+  /**
+   * Packs the record of an ended command, if the command ended in the usual way. `bound`: the link on which it ended.
+   */
+  pack(bound = this.client.binding): void {
+    if (!(this.#record instanceof PackedCommand)) this.#record = PackedCommand.of(this.#record, bound) ?? this.#record;
   }
 
   /** Counts the params in the share `queued_bytes` of their user, until `giveUpParams` returns them. */
@@ -478,6 +479,10 @@ export class UserLedgers {
     };
     this.#users.set(userId, made);
     return made;
+  }
+
+  values(): Iterable<UserLedger> {
+    return this.#users.values();
   }
 
   /** Removes the object of a user who has nothing left. */

@@ -12,7 +12,8 @@ import type { ShareRefusal } from '../../core/shares/shares.ts';
 import { isRelayId } from './commands-marks.ts';
 import { DueIndex, List, createSortedMap, type SortedMap, lowerBound } from './collections.ts';
 import { ClientQueue, type Entry, type UserLedger, hasNoRecord } from './ledger-entry.ts';
-import { EndedCommands, type EndedOptions } from './ledger-ended.ts';
+import { EndedCommands, type EndedOptions, type RecordDrops } from './ledger-ended.ts';
+import type { Binding } from '../../core/commands/stores.ts';
 
 export { ClientQueue, Entry, WaiterRow, type UserLedger } from './ledger-entry.ts';
 
@@ -27,12 +28,15 @@ export class Ledger {
   readonly #clients = new ByClient<ClientQueue>();
   readonly #scopes = createSortedMap<Scope>();
   readonly #due: DueIndex<Entry>;
-  readonly #ended: EndedCommands;
+  /** The ended commands, for a journal: other callers use the methods of the ledger. */
+  readonly ended: EndedCommands;
+  readonly #drops: Pick<RecordDrops, 'replaying'> | undefined;
 
   constructor(clock: Clock, options: Omit<EndedOptions, 'onGone'>) {
     this.windowMs = options.windowMs;
+    this.#drops = options.drops;
     this.#clock = clock;
-    this.#ended = new EndedCommands({ ...options, onGone: (entry) => this.#entries.delete(entry) });
+    this.ended = new EndedCommands({ ...options, onGone: (entry) => this.#entries.delete(entry) });
     this.#entries = new CommandMap(hasNoRecord, clock.now());
     this.#due = new DueIndex(clock.now());
   }
@@ -48,7 +52,7 @@ export class Ledger {
   client(key: ClientKey): ClientQueue {
     const known = this.#clients.get(key);
     if (known) return known;
-    const user = this.#ended.users.of(key.userId);
+    const user = this.ended.users.of(key.userId);
     user.clients++;
     const queue = new ClientQueue(user, key);
     this.#clients.set(key, queue);
@@ -62,7 +66,7 @@ export class Ledger {
 
   /** Returns the object of a user, if there is one. Creates none. */
   peekUser(userId: string): UserLedger | undefined {
-    return this.#ended.users.find(userId);
+    return this.ended.users.find(userId);
   }
 
   reserved(scopeId: string): number {
@@ -99,9 +103,9 @@ export class Ledger {
   /** Removes an ended command from all indexes of live commands, and keeps it among the ended ones. */
   end(entry: Entry, now: number): void {
     const { client, command } = entry;
-    this.#ended.expire(now);
+    this.ended.expire(now);
     // The entry is added before the steps below, because they may drop the command's client, and with it the user.
-    this.#ended.add(entry);
+    this.ended.add(entry);
     this.#due.delete(entry);
     if (entry.place) (wasDispatched(command) ? client.running : client.waiting).remove(entry.place);
     if (client.binding === null) this.dropIdle(client.head);
@@ -121,7 +125,7 @@ export class Ledger {
    * replies, because a reply may contain the command's result.
    */
   keepWithin(now: number): void {
-    this.#ended.keepWithin(now);
+    this.ended.keepWithin(now);
   }
 
   /**
@@ -129,7 +133,7 @@ export class Ledger {
    * given one, or null if the id is unknown.
    */
   mark(key: CommandKey, digest: string | null): CommandMark | 'conflict' | null {
-    return this.#ended.mark(key, digest, this.#clock.now());
+    return this.ended.mark(key, digest, this.#clock.now());
   }
 
   /**
@@ -144,10 +148,14 @@ export class Ledger {
     return user.holdings.refusal('marks', 1);
   }
 
-  /** Reserves room for a command's mark, if none is reserved yet. If `chosenId` is false, only while there is room. */
+  /**
+   * Reserves room for a command's mark, if none is reserved yet. If `chosenId` is false, only while there is room; never
+   * while a journal is read, because the journal says which marks were reserved.
+   */
   reserveMark(entry: Entry, chosenId: boolean): void {
     const { holdings } = entry.client.user;
-    if (entry.marked || (!chosenId && holdings.refusal('marks', 1) !== null)) return;
+    if (entry.marked) return;
+    if (!chosenId && (this.#drops?.replaying || holdings.refusal('marks', 1) !== null)) return;
     entry.marked = true;
     holdings.take('marks', 1);
   }
@@ -158,7 +166,7 @@ export class Ledger {
     if (!queue || queue.binding !== null || !queue.idle) return;
     this.#clients.delete(key);
     queue.user.clients--;
-    this.#ended.users.dropIdle(queue.user, this.#clock.now());
+    this.ended.users.dropIdle(queue.user, this.#clock.now());
   }
 
   due(limit: number = RECONCILE_BATCH): CommandKey[] {
@@ -208,7 +216,7 @@ export class Ledger {
 
   /** Returns whether listings of this user (null: of any user) lack records that were reduced to marks early. */
   short(userId: string | null): boolean {
-    return this.#ended.short(userId, this.#clock.now());
+    return this.ended.short(userId, this.#clock.now());
   }
 
   get live(): number {
@@ -217,12 +225,42 @@ export class Ledger {
 
   /** The number of ended commands with a whole record. */
   get remembered(): number {
-    return this.#ended.size;
+    return this.ended.size;
   }
 
   /** The size of the packed marks, in bytes. */
   get markBytes(): number {
-    return this.#ended.markBytes;
+    return this.ended.markBytes;
+  }
+
+  /** Reads the commands that have a record, from a place on, oldest admission first; see `NewestFirst.oldestFirst`. */
+  oldestFirst(from: number): IteratorObject<Newest<Entry>> {
+    return this.#entries.oldest(from);
+  }
+
+  /** The place of the next command that is admitted. */
+  get nextPlace(): number {
+    return this.#entries.end;
+  }
+
+  /** Returns the clients that are bound to a link, and those that have live commands. */
+  clients(): IteratorObject<ClientQueue> {
+    return this.#clients.values();
+  }
+
+  /**
+   * Adds an ended command that a snapshot has. `bound`: the link that its client was bound to when it ended. Call
+   * `restoreEnds` after all of them.
+   */
+  restoreEnded(entry: Entry, bound: Binding | null): void {
+    this.#entries.add(entry, entry);
+    entry.pack(bound);
+  }
+
+  /** Puts the commands that `restoreEnded` added into the order of their ends. */
+  restoreEnds(entries: readonly Entry[]): void {
+    const byEnd = entries.toSorted((a, b) => (a.terminalAt ?? 0) - (b.terminalAt ?? 0));
+    for (const entry of byEnd) this.ended.add(entry);
   }
 
   #scope(scopeId: string): Scope {
@@ -234,7 +272,7 @@ export class Ledger {
   }
 
   #expire(): void {
-    this.#ended.expire(this.#clock.now());
+    this.ended.expire(this.#clock.now());
   }
 }
 
@@ -322,6 +360,16 @@ class CommandMap<V> {
     return this.#newest.values(after);
   }
 
+  /** Reads the values from the place `from` on, oldest first; see `NewestFirst.oldestFirst`. */
+  oldest(from: number): IteratorObject<Newest<V>> {
+    return this.#newest.oldestFirst(from);
+  }
+
+  /** The place of the next value that is added. */
+  get end(): number {
+    return this.#newest.end;
+  }
+
   #of(userId: string, clientId: string): Commands<V> | undefined {
     return this.#users.get(userId)?.clients.get(clientId)?.commands;
   }
@@ -405,6 +453,26 @@ class NewestFirst<T> {
       if (!chunk) continue;
       const { place, items, offsets } = chunk;
       for (let i = lowerBound(offsets.length, (at) => place + (offsets[at] ?? 0) < before) - 1; i >= 0; i--) {
+        const item = items[i];
+        if (item !== undefined && !this.#gone(item)) yield { item, place: this.#origin + place + (offsets[i] ?? 0) };
+      }
+    }
+  }
+
+  /** The place of the next item. */
+  get end(): number {
+    return this.#origin + this.#next;
+  }
+
+  /**
+   * Reads the items from the place `from` on, oldest first. Skips deleted items. A reader may stop, and continue after
+   * items were added and deleted, from the place after the last item that it has read.
+   */
+  *oldestFirst(from: number): Generator<Newest<T>> {
+    const start = from - this.#origin;
+    const first = lowerBound(this.#chunks.length, (i) => (this.#chunks[i + 1]?.place ?? Infinity) <= start);
+    for (const { place, items, offsets } of this.#chunks.slice(first)) {
+      for (let i = lowerBound(offsets.length, (at) => place + (offsets[at] ?? 0) < start); i < items.length; i++) {
         const item = items[i];
         if (item !== undefined && !this.#gone(item)) yield { item, place: this.#origin + place + (offsets[i] ?? 0) };
       }

@@ -26,36 +26,65 @@ import {
 } from '../../core/sites/site.ts';
 import { DueIndex, DueItem, createSortedMap, type SortedMap } from './collections.ts';
 
+/** What a journal keeps of a session: the session with its grants, and the digest of each grant's token by grant id. */
+export type KeptSession = { readonly session: SiteSession; readonly hashes: ReadonlyMap<string, string> };
+
+/** The state of sites and sessions, for a journal. */
+export type SiteTables = {
+  allSites(): IteratorObject<Site>;
+  restoreSite(site: Site): void;
+  removeSite(key: SiteKey): void;
+  allSessions(): IteratorObject<KeptSession>;
+  keptSession(sessionId: string): KeptSession | null;
+  /** Puts back a session, or replaces it by a later state. Its tickets are gone. */
+  restoreSession(kept: KeptSession): void;
+};
+
 /** Creates core's SiteStore and SessionStore in memory. Removing a site closes its sessions in the same tick. */
-export function createMemorySites(clock: Clock): { readonly sites: SiteStore; readonly sessions: SessionStore } {
+export function createMemorySites(clock: Clock): {
+  readonly sites: SiteStore;
+  readonly sessions: SessionStore;
+  readonly tables: SiteTables;
+} {
   const users = createSortedMap<{ readonly userId: string; readonly sites: SortedMap<Site> }>();
   const find = (userId: string, siteId: string): Site | null => users.get(userId)?.sites.get(siteId) ?? null;
-  const { closeOf, ...sessions } = createMemorySessions(clock, ({ userId, siteId }) => find(userId, siteId) !== null);
+  const { closeOf, tables, ...sessions } = createMemorySessions(
+    clock,
+    ({ userId, siteId }) => find(userId, siteId) !== null,
+  );
   const rows = function* (userId: string | null, after: readonly string[] | null): Generator<Site> {
     const [afterUser = null, afterSite = null] = after ?? [];
     const one = userId === null ? undefined : users.get(userId);
     for (const user of userId === null ? users.values({ from: afterUser }) : one ? [one] : [])
       yield* user.sites.values({ after: user.userId === afterUser ? afterSite : null });
   };
+  const store = (site: Site): void => {
+    const user = users.get(site.userId) ?? { userId: site.userId, sites: createSortedMap<Site>() };
+    user.sites.set(site.siteId, site);
+    users.set(site.userId, user);
+  };
+  const removeSite = ({ userId, siteId }: SiteKey): Site | null => {
+    const user = users.get(userId);
+    const site = user?.sites.get(siteId);
+    if (!user || !site) return null;
+    user.sites.delete(siteId);
+    if (user.sites.size === 0) users.delete(userId);
+    return site;
+  };
   return {
+    tables: { ...tables, allSites: () => rows(null, null), restoreSite: store, removeSite },
     sites: {
       put(definition) {
         const { userId, siteId } = definition;
-        const user = users.get(userId) ?? { userId, sites: createSortedMap<Site>() };
-        const known = user.sites.get(siteId);
-        if (!known && user.sites.size >= SITES_PER_USER) return { kind: 'full' };
+        const known = find(userId, siteId);
+        if (!known && (users.get(userId)?.sites.size ?? 0) >= SITES_PER_USER) return { kind: 'full' };
         const site = { ...definition, registeredAt: known?.registeredAt ?? clock.now() };
-        user.sites.set(siteId, site);
-        users.set(userId, user);
+        store(site);
         return { kind: 'put', site };
       },
-      remove({ userId, siteId }) {
-        const user = users.get(userId);
-        const site = user?.sites.get(siteId);
-        if (!user || !site) return null;
-        user.sites.delete(siteId);
-        if (user.sites.size === 0) users.delete(userId);
-        return { site, closed: closeOf(siteKeyText(site)) };
+      remove(key) {
+        const site = removeSite(key);
+        return site && { site, closed: closeOf(siteKeyText(site)) };
       },
       get: (keys) => keys.map(({ userId, siteId }) => find(userId, siteId)),
       list: (userId, page) => scanSorted(rows(userId, page.after), page, (site) => [site.userId, site.siteId]),
@@ -72,12 +101,20 @@ export function createMemorySites(clock: Clock): { readonly sites: SiteStore; re
 // Core's SessionStore in memory: the rules for sessions of sites, their grants and tickets.
 
 /** Core's SessionStore, and the method `closeOf`, which closes all open sessions of a site and returns their ids. */
-type MemorySessions = SessionStore & { closeOf(site: string): readonly string[] };
+type MemorySessions = SessionStore & {
+  closeOf(site: string): readonly string[];
+  readonly tables: Pick<SiteTables, 'allSessions' | 'keptSession' | 'restoreSession'>;
+};
 
 /** Creates core's SessionStore in memory. */
 function createMemorySessions(clock: Clock, siteIsThere: (key: SiteKey) => boolean): MemorySessions {
   const table = new SessionTable(clock);
   return {
+    tables: {
+      allSessions: () => table.all(),
+      keptSession: (sessionId) => table.find(sessionId) ?? null,
+      restoreSession: (kept) => table.restore(kept),
+    },
     prefixOf: () => '',
     open: (session) => (siteIsThere(session) ? open(table, session) : { kind: 'gone' }),
     get: (sessionIds) => sessionIds.map((sessionId) => table.find(sessionId)?.session ?? null),
@@ -244,6 +281,21 @@ class SessionTable {
     this.#rows.set(session.sessionId, row);
     this.#ends.set(row, session.expiresAt + SESSION_KEPT_MS);
     return row;
+  }
+
+  all(): IteratorObject<SessionRow> {
+    return this.#rows.values();
+  }
+
+  restore({ session, hashes }: KeptSession): void {
+    const known = this.#rows.get(session.sessionId);
+    if (known) this.#drop(known);
+    const row = this.add(session);
+    for (const [grantId, hash] of hashes) {
+      row.hashes.set(grantId, hash);
+      this.tokens.set(hash, { row, grantId });
+    }
+    if (session.closedAt !== null) this.#ends.set(row, Math.min(session.closedAt, session.expiresAt) + SESSION_KEPT_MS);
   }
 
   /**

@@ -28,6 +28,7 @@ import {
   Information,
   Loading,
   Nil,
+  Notice,
   PageHead,
   Readouts,
   Section,
@@ -38,7 +39,7 @@ import { Ago, OUTCOME_ORDER, OutcomeMark, Since, StateMark, Time } from '../ui/v
 import {
   age,
   amount,
-  bytes,
+  bytes as sizeText,
   capitalWord,
   clock,
   nameClass,
@@ -95,6 +96,7 @@ export function NodesPage() {
             calls whose deadline is over.
           </p>
           <NodeCounters nodes={list.nodes} />
+          {query.data?.server.durability && <Durability {...query.data.server.durability} />}
         </>
       )}
       {draining && (
@@ -135,7 +137,7 @@ function upFor({ startedAt, updatedAt, stale }: NodeRow) {
 }
 
 function memoryOf({ memoryBytes }: NodeRow) {
-  return memoryBytes === null ? <NotReported /> : bytes(memoryBytes);
+  return memoryBytes === null ? <NotReported /> : sizeText(memoryBytes);
 }
 
 /** Shows how late the event loop ran. It says nothing of a silent node, whose last report is old. */
@@ -193,6 +195,54 @@ function NodeMark({ node }: { readonly node: NodeRow }) {
       </span>
     </StateMark>
   );
+}
+
+// Shows what outlives the process of this node.
+
+type DurabilityFacts = NonNullable<NodesQuery['server']['durability']>;
+
+const KEPT: Readonly<Record<DurabilityFacts['kind'], string>> = {
+  MEMORY: 'Nothing: everything is in the memory of this process',
+  DIRECTORY: 'Commands, outcomes, history, sites and audit, in the data directory of this node',
+  STORE: 'Everything that is in the store that all nodes share',
+};
+
+function Durability({ kind, sync, bytes, full, snapshotAt, away }: DurabilityFacts) {
+  const isDirectory = kind === 'DIRECTORY';
+  return (
+    <Section title="What a restart keeps">
+      {full && (
+        <Notice mark="warn" look="error">
+          <b>The disk of the data directory is full.</b> Nothing new is admitted. What runs can still end.
+        </Notice>
+      )}
+      {away?.lost && (
+        <Information>
+          <b>Records were missing when this node started.</b> Commands that had not ended then ended with an unknown
+          outcome.
+        </Information>
+      )}
+      <Facts
+        rows={[
+          ['Kept', KEPT[kind]],
+          sync === null ? null : ['On the disk', syncText(sync)],
+          bytes === null ? null : ['Size', sizeText(bytes)],
+          isDirectory ? ['Last snapshot', snapshotAt === null ? 'none yet' : <Ago at={snapshotAt} />] : null,
+          away && [
+            'Before this start',
+            <>
+              the node {away.clean ? 'was stopped' : 'ended unexpectedly'} at <Time at={away.since} exact />
+            </>,
+          ],
+        ]}
+      />
+    </Section>
+  );
+}
+
+function syncText(sync: string): string {
+  if (sync === 'always') return 'before each answer';
+  return sync === 'off' ? 'when the system writes it' : `within ${sync}`;
 }
 
 // Shows what each node has counted since it started.

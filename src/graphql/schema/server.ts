@@ -3,13 +3,27 @@
  * of metrics.
  */
 import { requireScope, type CallingPrincipal, type Scope } from '../../core/auth/principal.ts';
+import type { Away, Durability } from '../../core/backend.ts';
 import type { Core } from '../../core/core.ts';
 import type { ServerFeature } from '../../core/deps.ts';
 import * as limits from '../../core/limits.ts';
 import { SERIES_LINES, SERIES_POINTS, SERIES_WINDOW_SECONDS } from '../../core/limits.ts';
 import { SAMPLED_GAUGE_NAMES } from '../../core/metrics.ts';
 import type { SeriesAnswer, SeriesView } from '../../core/metrics/series.ts';
-import { builder, wireEnum, fieldsOf, fieldsOfPart, id, int, list, nullable, text, time, typed } from './builder.ts';
+import {
+  builder,
+  wireEnum,
+  fieldsOf,
+  fieldsOfPart,
+  flag,
+  id,
+  int,
+  list,
+  nullable,
+  text,
+  time,
+  typed,
+} from './builder.ts';
 import { CompletenessType, forAdmins, scanCost } from './page.ts';
 
 const ServerFeatureEnum = wireEnum<ServerFeature>('ServerFeature', 'An optional ability of a relay.', {
@@ -81,6 +95,42 @@ const ServerLimits = builder.objectRef<ReturnType<typeof limitsOf>>('ServerLimit
   })),
 });
 
+const DurabilityKindEnum = wireEnum<Durability['kind']>(
+  'DurabilityKind',
+  'Where a relay keeps what outlives its process.',
+  {
+    memory: 'Nowhere: a restart forgets everything.',
+    directory: 'In the data directory of this relay.',
+    store: 'In the store that all nodes share.',
+  },
+);
+
+const AwayType = builder.objectRef<Away>('Away').implement({
+  description: 'The time between two processes with one data directory.',
+  fields: fieldsOf(() => ({
+    since: time('When the process before recorded its last act.'),
+    clean: flag('Whether that process was closed in order.'),
+    lost: flag('Whether the system itself ended, so that records that were not synced may be missing.'),
+    tornBytes: int(
+      'The bytes of an unfinished batch at the end of the journal, which were cut off; 0 if there were none.',
+    ),
+  })),
+});
+
+const DurabilityType = builder.objectRef<Durability>('Durability').implement({
+  description: 'How much of what a relay keeps outlives its process.',
+  fields: fieldsOf(() => ({
+    kind: typed(DurabilityKindEnum, 'Where it is kept.'),
+    sync: nullable.text(
+      'When records are synced to the disk: after so many milliseconds at most, such as `100 ms`, `always` before an answer, or `off`; null without a data directory.',
+    ),
+    bytes: nullable.float('The size of the data directory without large payloads; null if there is none.'),
+    full: flag('Whether the disk is full, so that nothing new is admitted.'),
+    snapshotAt: nullable.time('When the last snapshot was complete; null if this process wrote none.'),
+    away: nullable.typed(AwayType, 'How the relay was away before it was started; null if it is not known.'),
+  })),
+});
+
 const Server = builder.objectRef<Limited>('Server').implement({
   description: 'The relay that answers.',
   fields: fieldsOf((t) => ({
@@ -109,6 +159,12 @@ const Server = builder.objectRef<Limited>('Server').implement({
       type: ServerLimits,
       description: 'Limits that a client must know.',
       resolve: limitsOf,
+    }),
+    durability: t.field({
+      type: DurabilityType,
+      nullable: true,
+      description: 'How much of what the relay keeps outlives its process. Null for users.',
+      resolve: ({ core, kind }) => (kind === 'admin' ? core.durability() : null),
     }),
     features: t.field({
       type: [ServerFeatureEnum],

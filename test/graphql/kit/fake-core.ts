@@ -62,6 +62,7 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
     nodeId: 'n1',
     server: { version: '1.2.3', label: null, traceUrl: null, maxBodyBytes: 1_000_000, startedAt: 0, features: [] },
     mode: 'shared',
+    durability: () => ({ kind: 'store', sync: null, bytes: null, full: false, snapshotAt: null, away: null }),
     capabilities: { shared: false, exactDedupCounters: true, cheapStreamSummaries: true },
     clock: new FakeClock(T0),
     shares: createShares(),

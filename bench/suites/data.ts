@@ -1,0 +1,77 @@
+/** Measures a data directory besides its calls (which `rpc` measures): its snapshot, and a start on it. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { startChild } from '../lib/processes.ts';
+import type { Sample } from '../lib/numbers.ts';
+import { type Goal, type Report, type Table, valueOf } from '../lib/report.ts';
+import { Results, type Run } from '../lib/rounds.ts';
+
+/** The number of calls after which the default bounds of ended commands and of history are reached. */
+const CALLS = 105_000;
+const ROW = '100,000 ended commands, 210,000 rows';
+const MODULE = 'loads/data-directory.ts';
+const GC = ['--expose-gc'];
+const SNAPSHOT = z.object({ cpu: z.number(), longestMs: z.number(), bytes: z.number() });
+
+const COLUMNS = [
+  { key: 'start', label: 'CPU s of a start' },
+  { key: 'heap', label: 'heap after it, to before' },
+  { key: 'snapshot', label: 'CPU s of a snapshot' },
+  { key: 'slice', label: 'longest slice ms' },
+  { key: 'size', label: 'MB of the snapshot' },
+  { key: 'call', label: 'journal bytes/call' },
+] as const;
+
+export async function data(run: Run): Promise<Report> {
+  const results = new Results();
+  for (let round = 0; round < run.pace.rounds; round++) {
+    run.say(`data: round ${round + 1}`);
+    try {
+      results.add(ROW, await measured(run.quick ? CALLS / 20 : CALLS));
+    } catch (error) {
+      results.fail(ROW, error);
+    }
+  }
+  const rows = [results.row({ name: ROW, kind: 'own' })];
+  const table: Table = { title: 'A data directory near the default bounds', columns: COLUMNS, rows, by: 'start' };
+  const notes = [
+    'Calls with params and a result of 200 bytes each are made in one process without sockets, which then writes a snapshot. Another process starts on the directory. Heap includes memory outside V8, after full collections.',
+  ];
+  return { suite: 'data', tables: [table], goals: goalsOf(table), notes };
+}
+
+async function measured(calls: number): Promise<Sample> {
+  const folder = mkdtempSync(join(tmpdir(), 'callboard-bench-'));
+  const options = { root: join(folder, 'data') };
+  try {
+    const filled = await fill(options, calls);
+    await using child = await startChild(MODULE, { options, execArgv: GC });
+    const start = (await child.ask('started', null, z.number())) / 1e6;
+    const { heap, external } = await child.memory();
+    const { before, ...rest } = filled;
+    return { ...rest, start, heap: (heap + external) / before };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function fill(options: { readonly root: string }, calls: number) {
+  await using child = await startChild(MODULE, { options, execArgv: GC });
+  const call = await child.ask('fill', { calls }, z.number());
+  const { heap, external } = await child.memory();
+  const { cpu, longestMs, bytes } = await child.ask('snapshot', null, SNAPSHOT);
+  return { call, before: heap + external, snapshot: cpu / 1e6, slice: longestMs, size: bytes / 1e6 };
+}
+
+function goalsOf(table: Table): Goal[] {
+  const most = (text: string, column: string, bound: number): Goal => ({
+    ...{ text, measured: valueOf(table, ROW, column), at: 'most', bound },
+  });
+  return [
+    most('CPU of a start, s', 'start', 2.5),
+    most('heap after a start, to before', 'heap', 1.1),
+    most('longest slice of a snapshot, ms', 'slice', 5),
+  ];
+}

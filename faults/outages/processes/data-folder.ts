@@ -1,0 +1,102 @@
+/**
+ * The data directory of a relay under faults: its end can be damaged as a crash does it, its disk can be full, and what
+ * was not synced can be lost as in a loss of power.
+ */
+import { spawnSync } from 'node:child_process';
+import {
+  appendFileSync,
+  existsSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { between } from '../../lib/random.ts';
+
+/** When the relay syncs its records: the setting DATA_SYNC. */
+export type Sync = '100' | 'always' | 'off';
+
+export type DataFolder = {
+  /** The settings and the environment with which the relay uses the folder. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Appends bytes to the journal, as a crash in the middle of a write leaves them. Only while no relay runs. */
+  tear(random: () => number): void;
+  /** Removes what had not been synced, and changes the id of this boot. Only while no relay runs. */
+  losePower(random: () => number): void;
+};
+
+/** The most bytes of an unfinished batch. */
+const TORN_BYTES = 200;
+/** The size of a page, which a disk writes whole or not at all. */
+const PAGE_BYTES = 4096;
+
+/** `folder`: the folder of the run, in which the data directory is made. `power`: whether power may be lost. */
+export function makeDataFolder(folder: string, sync: Sync, power: boolean): DataFolder {
+  const root = join(folder, 'data');
+  const [log, boot] = [join(folder, 'power.log'), join(folder, 'boot-id')];
+  let boots = 0;
+  const nextBoot = (): void => writeFileSync(boot, `boot ${++boots}\n`);
+  nextBoot();
+  const shim = power ? { LD_PRELOAD: compileShim(folder), POWER_LOSS_LOG: log, POWER_LOSS_BOOT: boot } : {};
+  return {
+    env: { CALLBOARD_DATA_DIR: root, CALLBOARD_DATA_SYNC: sync, ...shim },
+    tear(random) {
+      const last = namesOf(root, 'journal').at(-1);
+      const bytes = Buffer.from(Array.from({ length: between(random, 1, TORN_BYTES) }, () => between(random, 0, 255)));
+      if (last) appendFileSync(join(root, last), bytes);
+    },
+    losePower(random) {
+      const { sizes, names } = readLog(log);
+      for (const name of readdirSync(root).filter((one) => /^(journal|snapshot)-/.test(one))) {
+        const path = join(root, name);
+        if (!names.has(path)) rmSync(path);
+        else forget(path, sizes.get(path) ?? 0, random);
+      }
+      nextBoot();
+    },
+  };
+}
+
+function namesOf(root: string, kind: string): readonly string[] {
+  return readdirSync(root)
+    .filter((name) => name.startsWith(kind))
+    .sort();
+}
+
+/** Compiles the library that notes what a relay synced. Throws if this machine has no C compiler. */
+function compileShim(folder: string): string {
+  const [source, library] = [join(import.meta.dirname, 'power-loss.c'), join(folder, 'power-loss.so')];
+  const { status, stderr } = spawnSync('cc', ['-shared', '-fPIC', '-O1', '-o', library, source, '-ldl']);
+  if (status !== 0) throw new Error(`a loss of power needs a C compiler: ${String(stderr)}`);
+  return library;
+}
+
+type Synced = { readonly sizes: ReadonlyMap<string, number>; readonly names: ReadonlySet<string> };
+
+function readLog(path: string): Synced {
+  const [sizes, names] = [new Map<string, number>(), new Set<string>()];
+  const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n') : [];
+  for (const line of lines) {
+    const { kind, rest = '' } = /^(?<kind>[SN]) (?<rest>.*)$/.exec(line)?.groups ?? {};
+    if (kind === 'N') names.add(rest);
+    const { bytes, of = '' } = /^(?<bytes>\d+) (?<of>.*)$/.exec(kind === 'S' ? rest : '')?.groups ?? {};
+    // A file may be renamed after its sync.
+    if (bytes !== undefined) for (const name of [of, of.replace(/\.new$/, '')]) sizes.set(name, Number(bytes));
+  }
+  return { sizes, names };
+}
+
+/** Removes the end of a file that was not synced, or one page of it: a disk may write pages in any order. */
+function forget(path: string, synced: number, random: () => number): void {
+  const { size } = statSync(path);
+  const firstPage = Math.ceil(synced / PAGE_BYTES);
+  const lastPage = Math.floor(size / PAGE_BYTES) - 1;
+  if (lastPage < firstPage || between(random, 0, 1) === 0) return truncateSync(path, synced);
+  const bytes = readFileSync(path);
+  const page = between(random, firstPage, lastPage);
+  bytes.fill(0, page * PAGE_BYTES, (page + 1) * PAGE_BYTES);
+  writeFileSync(path, bytes);
+}

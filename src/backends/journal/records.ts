@@ -1,0 +1,394 @@
+/**
+ * The form of the records of a journal. A record is one act: its time, and the facts that it decided. A fact says the
+ * resulting state, so that putting it back twice, or over a later state, changes nothing.
+ */
+import type { Command, CommandCaller, Sighting } from '../../core/commands/command.ts';
+import type { CommandMessage } from '../../core/commands/transaction.ts';
+import type { CommandKey } from '../../core/ids.ts';
+import type { JsonText } from '../../core/json.ts';
+
+/** Ends a record, and precedes each payload in it. Neither character occurs in JSON. */
+const RECORD = '\x1e';
+const FIELD = '\x1f';
+const RECORD_BYTE = 0x1e;
+const FIELD_BYTE = 0x1f;
+
+/** The payload number of a payload that is null. */
+const NONE = -1;
+/** The payload number of a row, in a snapshot, whose payload is the result of its command. */
+export const RESULT = -2;
+
+/** A record as it is read: the time of the act, its facts and their arguments one after another, and the payloads. */
+export type ReadAct = {
+  readonly at: number;
+  readonly facts: readonly unknown[];
+  readonly payloads: readonly JsonText[];
+};
+
+/** The number of a command that later acts of the file do not name by a number. */
+const UNNUMBERED = -1;
+
+/** Matches texts that JSON shows as they are. */
+const PLAIN = /^[ !#-[\]-~]*$/;
+
+/** Returns a value as JSON. Most texts are ids, which need no escapes. */
+function json(value: unknown): string {
+  if (typeof value === 'string') return PLAIN.test(value) ? `"${value}"` : JSON.stringify(value);
+  if (typeof value === 'number' || value === null) return String(value);
+  return JSON.stringify(value);
+}
+
+/** The most texts that `quote` remembers. */
+const QUOTED = 10_000;
+let quoted = new Map<string, string>();
+
+/** Returns a text as JSON, from a cache. For the texts that many records share, such as the ids of clients. */
+export function quote(text: string | null): string {
+  if (text === null) return 'null';
+  const known = quoted.get(text);
+  if (known !== undefined) return known;
+  if (quoted.size >= QUOTED) quoted = new Map();
+  const made = json(text);
+  quoted.set(text, made);
+  return made;
+}
+
+/**
+ * Collects the records of acts until they are written. `begin` ends the act before it. `onFirst` is called with the
+ * first fact after `take`.
+ */
+export class ActWriter {
+  readonly #onFirst: () => void;
+  #at = 0;
+  /** The facts of the current act, each after a comma. */
+  #facts = '';
+  /** Facts that come after the next one; null if none are deferred. */
+  #deferred: string | null = null;
+  #payloads: JsonText[] = [];
+  /** The command that the next fact is about. */
+  #about: CommandKey | null = null;
+  /** The commands that have a number in this file. */
+  readonly #numbers = new Map<CommandKey, number>();
+  #nextNumber = 0;
+  #text = '';
+  #idle = true;
+
+  constructor(onFirst: () => void) {
+    this.#onFirst = onFirst;
+  }
+
+  /** The time of the current act. Times in facts about commands are relative to it. */
+  get at(): number {
+    return this.#at;
+  }
+
+  begin(at: number): void {
+    if (this.#facts !== '') this.#end();
+    this.#at = at;
+    this.#about = null;
+  }
+
+  /** Begins a file, after `take`: commands get new numbers. */
+  beginFile(): void {
+    this.#numbers.clear();
+    this.#nextNumber = 0;
+    this.#about = null;
+  }
+
+  /** Adds a fact. */
+  add(...fact: readonly unknown[]): void {
+    this.addText(fact.map(json).join(','));
+  }
+
+  /** Adds a fact that is JSON already: its name and its arguments, with commas between them. */
+  addText(fact: string): void {
+    if (this.#idle) {
+      this.#idle = false;
+      this.#onFirst();
+    }
+    if (this.#deferred === null) this.#facts += `,${fact}`;
+    else this.#deferred += `,${fact}`;
+  }
+
+  /**
+   * Says which command the next facts of this act are about. `numbered`: whether later acts may be about it, too. They
+   * must give the same object, and then name the command by a number, until `forget`.
+   */
+  about(command: CommandKey, numbered: boolean): void {
+    if (this.#about === command) return;
+    this.#about = command;
+    const known = this.#numbers.get(command);
+    if (known !== undefined) return this.addText(`"#",${known}`);
+    const { userId, clientId, commandId } = command;
+    const number = numbered ? this.#nextNumber++ : UNNUMBERED;
+    if (numbered) this.#numbers.set(command, number);
+    this.addText(`"@",${number},${quote(userId)},${quote(clientId)},${json(commandId)}`);
+  }
+
+  /** Frees the number of a command. */
+  forget(command: CommandKey): void {
+    this.#numbers.delete(command);
+  }
+
+  /** Calls `run`, and adds the facts that it adds after those that `then` adds. */
+  deferred<T>(run: () => T, then: (result: T) => void): T {
+    this.#deferred = '';
+    const result = run();
+    const later = this.#deferred;
+    this.#deferred = null;
+    then(result);
+    this.#facts += later;
+    if (later !== '') this.#about = null;
+    return result;
+  }
+
+  /** Keeps a payload with the act, and returns its number. A payload that is given twice in a row is kept once. */
+  payload(text: JsonText | null): number {
+    if (text === null) return NONE;
+    if (this.#payloads.at(-1) !== text) this.#payloads.push(text);
+    return this.#payloads.length - 1;
+  }
+
+  /** Ends the current act and returns all records since the last call; '' if there are none. */
+  take(): string {
+    if (this.#facts !== '') this.#end();
+    const text = this.#text;
+    this.#text = '';
+    this.#idle = true;
+    return text;
+  }
+
+  /** The length of the records since the last `take`, without the current act. */
+  get length(): number {
+    return this.#text.length;
+  }
+
+  #end(): void {
+    this.#text += `[${this.#at}${this.#facts}]`;
+    for (const payload of this.#payloads) this.#text += FIELD + payload;
+    this.#text += RECORD;
+    this.#facts = '';
+    this.#payloads = [];
+    this.#about = null;
+  }
+}
+
+/**
+ * Reads the records of a batch. Texts are cut from the buffer and not from one large string, which each of them would
+ * keep in memory.
+ */
+export function* readActs(body: Buffer): Generator<ReadAct> {
+  let field = body.indexOf(FIELD_BYTE);
+  for (let start = 0; start < body.length;) {
+    const end = body.indexOf(RECORD_BYTE, start);
+    if (end < 0) throw new Error('a record has no end');
+    const payloads: JsonText[] = [];
+    let cut = end;
+    if (field >= 0 && field < end) {
+      cut = field;
+      while (field >= 0 && field < end) {
+        const next = body.indexOf(FIELD_BYTE, field + 1);
+        payloads.push(body.toString('utf8', field + 1, next < 0 || next > end ? end : next) as JsonText);
+        field = next;
+      }
+    }
+    const facts = JSON.parse(body.toString('utf8', start, cut)) as unknown[];
+    const at = facts.shift() as number;
+    yield { at, facts, payloads };
+    start = end + 1;
+  }
+}
+
+// Records of commands, as differences to the record before.
+
+/**
+ * The members of a command that its key does not have. A member's number in records is its index here, so members are
+ * only appended, and none is ever removed.
+ */
+const MEMBERS = [
+  ...(['version', 'stage', 'lastProvenStage', 'outcome', 'execution', 'error', 'reason', 'attempts'] as const),
+  ...(['action', 'scopeId', 'digest', 'namedInstanceId', 'clientType', 'caller', 'callSpan'] as const),
+  ...(['traceId', 'parentSpanId', 'traceFlags', 'traceState'] as const),
+  ...(['expectedInstanceId', 'boundInstanceId', 'nodeId', 'recoveredFromNodeId'] as const),
+  ...(['admittedAt', 'queuedAt', 'dispatchedAt', 'acknowledgedAt', 'terminalAt', 'cancelRequestedAt'] as const),
+  ...(['connectDeadline', 'deadline', 'lateResults', 'firstLate', 'resultExpired', 'sightings'] as const),
+] as const satisfies readonly (keyof Command)[];
+
+type Member = (typeof MEMBERS)[number];
+/** Does not compile if a member of a command is missing in MEMBERS. */
+const ALL: Exclude<keyof Command, Member | keyof CommandKey> extends never ? true : never = true;
+
+const TIMES: ReadonlySet<Member> = new Set(
+  ALL && [
+    ...(['admittedAt', 'queuedAt', 'dispatchedAt', 'acknowledgedAt', 'terminalAt', 'cancelRequestedAt'] as const),
+    ...(['connectDeadline', 'deadline'] as const),
+  ],
+);
+const IS_TIME: readonly boolean[] = MEMBERS.map((member) => TIMES.has(member));
+
+/** The record that the difference of a new command begins from. */
+export const NEW_COMMAND: Command = {
+  ...{ userId: '', clientId: '', commandId: '', version: 0, action: '', scopeId: '', digest: '' },
+  ...{ stage: 'queued', lastProvenStage: 'queued', outcome: null, execution: 'not_written', error: null },
+  ...{ reason: null, attempts: 0, namedInstanceId: null, clientType: null, expectedInstanceId: null },
+  ...{ boundInstanceId: null, nodeId: null, recoveredFromNodeId: null, caller: { kind: 'user', name: '' } },
+  ...{ callSpan: null, traceId: null, parentSpanId: null, traceFlags: null, traceState: null, admittedAt: 0 },
+  ...{ queuedAt: null, dispatchedAt: null, acknowledgedAt: null, terminalAt: null, cancelRequestedAt: null },
+  ...{ connectDeadline: 0, deadline: 0, lateResults: 0, firstLate: null, resultExpired: false, sightings: [] },
+};
+
+/**
+ * Returns the members that differ, each as its number and its value, as the text of an array. The comparisons are written out: a
+ * loop over MEMBERS takes five times as long, and every change of a command passes here.
+ */
+export function differenceOf(before: Command, after: Command, at: number): string {
+  const b = before;
+  const a = after;
+  let text = a.version === b.version ? '' : `,0,${a.version}`;
+  if (a.stage !== b.stage) text += `,1,"${a.stage}"`;
+  if (a.lastProvenStage !== b.lastProvenStage) text += `,2,"${a.lastProvenStage}"`;
+  if (a.outcome !== b.outcome) text += `,3,${quote(a.outcome)}`;
+  if (a.execution !== b.execution) text += `,4,"${a.execution}"`;
+  if (a.error !== b.error) text += `,5,${json(a.error)}`;
+  if (a.reason !== b.reason) text += `,6,${json(a.reason)}`;
+  if (a.attempts !== b.attempts) text += `,7,${a.attempts}`;
+  if (a.action !== b.action) text += `,8,${quote(a.action)}`;
+  if (a.scopeId !== b.scopeId) text += `,9,${quote(a.scopeId)}`;
+  if (a.digest !== b.digest) text += `,10,${json(a.digest)}`;
+  if (a.namedInstanceId !== b.namedInstanceId) text += `,11,${quote(a.namedInstanceId)}`;
+  if (a.clientType !== b.clientType) text += `,12,${quote(a.clientType)}`;
+  if (a.caller !== b.caller) text += `,13,["${a.caller.kind}",${quote(a.caller.name)}]`;
+  if (a.callSpan !== b.callSpan) text += `,14,${json(a.callSpan)}`;
+  if (a.traceId !== b.traceId) text += `,15,${json(a.traceId)}`;
+  if (a.parentSpanId !== b.parentSpanId) text += `,16,${json(a.parentSpanId)}`;
+  if (a.traceFlags !== b.traceFlags) text += `,17,${json(a.traceFlags)}`;
+  if (a.traceState !== b.traceState) text += `,18,${json(a.traceState)}`;
+  if (a.expectedInstanceId !== b.expectedInstanceId) text += `,19,${quote(a.expectedInstanceId)}`;
+  if (a.boundInstanceId !== b.boundInstanceId) text += `,20,${quote(a.boundInstanceId)}`;
+  if (a.nodeId !== b.nodeId) text += `,21,${quote(a.nodeId)}`;
+  if (a.recoveredFromNodeId !== b.recoveredFromNodeId) text += `,22,${quote(a.recoveredFromNodeId)}`;
+  if (a.admittedAt !== b.admittedAt) text += `,23,${a.admittedAt - at}`;
+  if (a.queuedAt !== b.queuedAt) text += `,24,${since(a.queuedAt, at)}`;
+  if (a.dispatchedAt !== b.dispatchedAt) text += `,25,${since(a.dispatchedAt, at)}`;
+  if (a.acknowledgedAt !== b.acknowledgedAt) text += `,26,${since(a.acknowledgedAt, at)}`;
+  if (a.terminalAt !== b.terminalAt) text += `,27,${since(a.terminalAt, at)}`;
+  if (a.cancelRequestedAt !== b.cancelRequestedAt) text += `,28,${since(a.cancelRequestedAt, at)}`;
+  if (a.connectDeadline !== b.connectDeadline) text += `,29,${a.connectDeadline - at}`;
+  if (a.deadline !== b.deadline) text += `,30,${a.deadline - at}`;
+  if (a.lateResults !== b.lateResults) text += `,31,${a.lateResults}`;
+  if (a.firstLate !== b.firstLate) text += `,32,${json(a.firstLate)}`;
+  if (a.resultExpired !== b.resultExpired) text += `,33,${a.resultExpired}`;
+  if (a.sightings !== b.sightings && a.sightings.length + b.sightings.length > 0)
+    text += `,34,${json(packSightings(a, at))}`;
+  return `[${text.slice(1)}]`;
+}
+
+function since(time: number | null, at: number): number | null {
+  return time === null ? null : time - at;
+}
+
+/** Returns the version of the record that a difference leads to. */
+export function versionOf(difference: readonly unknown[]): number {
+  return difference[0] === 0 ? Number(difference[1]) : 0;
+}
+
+/** Applies a difference. `intern` returns one string for equal strings, which many records share. */
+export function applyDifference(
+  before: Command,
+  difference: readonly unknown[],
+  { at, intern }: { readonly at: number; readonly intern: Interned },
+): Command {
+  const after: Record<string, unknown> = { ...before };
+  for (let i = 0; i < difference.length; i += 2) {
+    const number = difference[i] as number;
+    const member = MEMBERS[number];
+    const value = difference[i + 1];
+    // A record of a later version of the relay is refused before it is read.
+    if (member === undefined) throw new Error(`a command has no member ${number}`);
+    if (IS_TIME[number]) after[member] = value === null ? null : (value as number) + at;
+    else if (member === 'sightings') after[member] = unpackSightings(before.commandId, value as PackedSighting[], at);
+    else if (member === 'caller') after[member] = intern.caller(value as [CommandCaller['kind'], string]);
+    else after[member] = typeof value === 'string' ? intern.text(value) : value;
+  }
+  return after as unknown as Command;
+}
+
+/** Ids begin with the id of their command most of the time; then only the rest is kept. */
+type PackedId = string | readonly [string];
+type PackedSighting = readonly [PackedId, number, number, number];
+
+function packId(commandId: string, id: string): PackedId {
+  return id.startsWith(commandId) ? [id.slice(commandId.length)] : id;
+}
+
+/** Returns the JSON of `packId`, mostly from a cache: what follows a command's id is the same for one instance. */
+export function packedId(commandId: string, id: string): string {
+  return id.startsWith(commandId) ? `[${quote(id.slice(commandId.length))}]` : json(id);
+}
+
+export function unpackId(commandId: string, id: PackedId): string {
+  return typeof id === 'string' ? id : [commandId, id[0]].join('');
+}
+
+function packSightings({ commandId, sightings }: Command, at: number): readonly PackedSighting[] {
+  return sightings.map(({ messageId, firstSeenAt, lastSeenAt, count }) => [
+    packId(commandId, messageId),
+    firstSeenAt - at,
+    lastSeenAt - at,
+    count,
+  ]);
+}
+
+function unpackSightings(commandId: string, packed: readonly PackedSighting[], at: number): readonly Sighting[] {
+  return packed.map(([id, first, last, count]) => ({
+    messageId: unpackId(commandId, id),
+    firstSeenAt: at + first,
+    lastSeenAt: at + last,
+    count,
+  }));
+}
+
+/** A row of the history of a command: the trace of the command, null if it has none, and the number of the row. */
+type CommandRow = CommandMessage & {
+  readonly trace: readonly [traceId: string | null, parentSpanId: string | null] | null;
+  readonly seq: number;
+};
+
+/** Adds a row of the command that the act is about. `place`: the number of its payload, if the act has it already. */
+export function addRow(
+  records: ActWriter,
+  commandId: string,
+  { kind, instanceId, id, kept, error = null, trace, seq }: CommandRow,
+  place = records.payload(kept?.payload ?? null),
+): void {
+  const packed = id === undefined ? 'null' : packedId(commandId, id);
+  const more = `${json(kept?.spill ?? null)},${json(error)},${json(trace)},${seq}`;
+  records.addText(`"row","${kind}",${quote(instanceId)},${packed},${place},${more}`);
+}
+
+/** The most strings and callers that are remembered at once. */
+const INTERNED = 20_000;
+
+/** Returns the same object for equal strings, so that records that were read take no more memory than before. */
+export class Interned {
+  #texts = new Map<string, string>();
+  #callers = new Map<string, CommandCaller>();
+
+  text(text: string): string {
+    const known = this.#texts.get(text);
+    if (known !== undefined) return known;
+    if (this.#texts.size >= INTERNED) this.#texts = new Map();
+    this.#texts.set(text, text);
+    return text;
+  }
+
+  caller([kind, name]: readonly [CommandCaller['kind'], string]): CommandCaller {
+    const key = `${kind}/${name}`;
+    const known = this.#callers.get(key);
+    if (known) return known;
+    if (this.#callers.size >= INTERNED) this.#callers = new Map();
+    const made = { kind, name };
+    this.#callers.set(key, made);
+    return made;
+  }
+}

@@ -1,0 +1,447 @@
+/**
+ * Puts the facts of a journal and of a snapshot back into the tables of the memory backend. It decides nothing: no rule
+ * is asked, and nothing is dropped for lack of room unless a fact says so.
+ */
+import type { Command } from '../../core/commands/command.ts';
+import type { Binding } from '../../core/commands/stores.ts';
+import type { Connection, DisconnectCause } from '../../core/connections/connection.ts';
+import type { CommandMessage } from '../../core/commands/transaction.ts';
+import {
+  LINK_STREAM,
+  NO_PAYLOAD,
+  clientStream,
+  type MessageKind,
+  type NewMessage,
+  type PayloadRef,
+  type TerminalError,
+} from '../../core/history/message.ts';
+import type { ClientKey, CommandKey } from '../../core/ids.ts';
+import type { JsonText } from '../../core/json.ts';
+import { ByClient } from '../../core/collections.ts';
+import { FORGET_MS } from '../../core/limits.ts';
+import type { Site, SiteKey, SiteSession } from '../../core/sites/site.ts';
+import type { MemoryTables } from '../memory/backend.ts';
+import { MemoryTransaction, traceOf, type AddedRequest } from '../memory/commands.ts';
+import type { MarkShard } from '../memory/commands-marks.ts';
+import { NO_TRACE, type Gap, type StreamHead } from '../memory/history-rows.ts';
+import { Entry } from '../memory/ledger.ts';
+import {
+  Interned,
+  NEW_COMMAND,
+  RESULT,
+  applyDifference,
+  readActs,
+  unpackId,
+  versionOf,
+  type ReadAct,
+} from './records.ts';
+
+type Difference = readonly unknown[];
+type PackedBinding = readonly [nodeId: string, instanceId: string, epoch: number];
+
+/** The first fact of each file. `boot`: the boot of the system that wrote it; null: the system has no such id. */
+export type Header = {
+  readonly format: number;
+  readonly version: string;
+  readonly boot: string | null;
+  readonly sync: number | 'always' | 'off';
+};
+
+/** Reads the arguments of facts, one after another. */
+class Arguments {
+  readonly #facts: readonly unknown[];
+  readonly #payloads: readonly JsonText[];
+  #at = 0;
+
+  constructor({ facts, payloads }: ReadAct) {
+    this.#facts = facts;
+    this.#payloads = payloads;
+  }
+
+  get done(): boolean {
+    return this.#at >= this.#facts.length;
+  }
+
+  /** The records were written by this program and have a checksum, so their types are not checked again. */
+  next<T>(): T {
+    return this.#facts[this.#at++] as T;
+  }
+
+  payload(): JsonText | null {
+    return this.payloadOf(this.next<number>());
+  }
+
+  payloadOf(place: number): JsonText | null {
+    return this.#payloads[place] ?? null;
+  }
+}
+
+/** A command that facts are about. `entry`: what the ledger had of it when it was last looked up. */
+type About = { readonly key: CommandKey; entry: Entry | null };
+
+/** A connection as it was when the process ended. */
+type Seen = { connection: Connection; lostAt: number | null };
+
+type ReplayParts = {
+  readonly tables: MemoryTables;
+  /** Called with the time of each act, before its facts are put back. */
+  readonly onTime: (at: number) => void;
+};
+
+/** Puts facts back, and remembers the connections until `finish`. */
+export class Replay {
+  readonly #tables: MemoryTables;
+  readonly #tx: MemoryTransaction;
+  readonly #onTime: (at: number) => void;
+  readonly #intern = new Interned();
+  readonly #seen = new ByClient<Seen>();
+  readonly #tickets = new Map<string, number>();
+  readonly #heads = new ByClient<StreamHead>();
+  #ended: Entry[] = [];
+  #bindings = new ByClient<Binding>();
+  #inSnapshot = true;
+  /** The command that the next fact is about. */
+  #about: About = { key: { userId: '', clientId: '', commandId: '' }, entry: null };
+  /** The commands that have a number in this file. */
+  #numbered: About[] = [];
+  #at = 0;
+  #closedAt = -1;
+  #complete = false;
+  /** The first fact of the latest file; null: none was read. */
+  header: Header | null = null;
+  /** The time of the latest act, in epoch milliseconds; 0: none was read. */
+  lastAt = 0;
+  acts = 0;
+
+  constructor({ tables, onTime }: ReplayParts) {
+    this.#tables = tables;
+    this.#onTime = onTime;
+    this.#tx = new MemoryTransaction(tables.acts);
+  }
+
+  /** Puts back the acts of one batch of a snapshot (until `endSnapshot`) or of a journal. */
+  batch(body: Buffer): void {
+    for (const act of readActs(body)) {
+      this.#at = act.at;
+      this.lastAt = Math.max(this.lastAt, act.at);
+      this.acts++;
+      this.#onTime(act.at);
+      this.#tx.now = act.at;
+      const given = new Arguments(act);
+      while (!given.done) this.#put(given);
+    }
+  }
+
+  /** Whether the process that wrote the latest act had been closed in order. */
+  get clean(): boolean {
+    return this.#closedAt === this.acts;
+  }
+
+  /** Whether the last record of a snapshot was read. */
+  get complete(): boolean {
+    return this.#complete;
+  }
+
+  /** Call it after the snapshot and before the journal: puts the ended commands into the order of their ends. */
+  endSnapshot(): void {
+    this.#inSnapshot = false;
+    this.#tables.ledger.restoreEnds(this.#ended);
+    this.#ended = [];
+    this.#bindings = new ByClient();
+  }
+
+  /**
+   * Puts back the connections that a client may still resume, and returns those whose links were up, the oldest link
+   * first. `now`: the time of the start, in epoch milliseconds.
+   */
+  finish(now: number): readonly Connection[] {
+    const { connections } = this.#tables;
+    const up: Connection[] = [];
+    for (const { connection, lostAt } of this.#seen.values()) {
+      connections.skipEpochs(connection.epoch);
+      if (lostAt === null) {
+        // Seen now: while the relay was away, no client could show a sign of life.
+        connections.restore({ ...connection, lastSeenAt: now });
+        up.push(connection);
+      } else if (lostAt + FORGET_MS > now) connections.restore(connection);
+    }
+    return up.sort((a, b) => a.epoch - b.epoch);
+  }
+
+  /** The sign-in tickets that were used, and until when they are remembered. */
+  get tickets(): Map<string, number> {
+    return this.#tickets;
+  }
+
+  #put(given: Arguments): void {
+    const fact = given.next<string>();
+    const put = this.#facts[fact];
+    if (!put) throw new Error(`unknown fact "${fact}"`);
+    put(given);
+  }
+
+  readonly #facts: Readonly<Record<string, (given: Arguments) => void>> = {
+    '@': (given) => {
+      const number = given.next<number>();
+      const key = { userId: this.#text(given), clientId: this.#text(given), commandId: given.next<string>() };
+      this.#about = { key, entry: null };
+      if (number >= 0) this.#numbered[number] = this.#about;
+    },
+    '#': (given) => {
+      const number = given.next<number>();
+      const about = this.#numbered[number];
+      if (!about) throw new Error(`no command has the number ${number}`);
+      this.#about = about;
+    },
+    add: (given) => this.#add(given),
+    mark: () => {
+      const entry = this.#find();
+      if (entry) this.#tables.ledger.reserveMark(entry, true);
+    },
+    move: (given) => this.#change(given, (entry, command) => this.#tx.move(entry, command)),
+    queue: (given) => this.#change(given, (entry, command) => this.#tx.queue(entry, command)),
+    run: (given) => this.#change(given, (entry, command) => void this.#tx.run(entry, command)),
+    end: (given) => {
+      const difference = given.next<Difference>();
+      const result = given.payload();
+      this.#apply(difference, (entry, command) => this.#tx.end(entry, command, result));
+    },
+    progress: (given) => {
+      const progress = { rows: given.next<number>(), at: given.next<number>() };
+      const entry = this.#find();
+      if (entry) this.#tx.noteProgress(entry, progress);
+    },
+    see: (given) => {
+      const { userId, clientId, commandId } = this.#about.key;
+      const messageId = unpackId(commandId, given.next());
+      this.#tables.dedup.restore({ userId, clientId, messageId }, this.#at);
+    },
+    row: (given) => this.#row(given),
+    bind: (given) => {
+      const key = { userId: this.#text(given), clientId: this.#text(given) };
+      const bound = given.next<PackedBinding | null>();
+      this.#tx.bind(key, bound && this.#binding(bound));
+      if (bound) this.#tables.connections.skipEpochs(bound[2]);
+    },
+    seen_gone: (given) => {
+      const [userId, clientId, messageId] = [given.next<string>(), given.next<string>(), given.next<string>()];
+      this.#tables.dedup.evict({ userId, clientId, messageId }, this.#at);
+    },
+    row_gone: (given) => {
+      const [userId, suffix, seq] = [given.next<string>(), given.next<string>(), given.next<number>()];
+      this.#rowsOf(suffix).dropUpTo(userId, suffix, seq);
+    },
+    result_gone: () => {
+      const entry = this.#find();
+      if (entry && entry.result !== null) this.#tables.ledger.ended.giveUp(entry, 'share');
+    },
+    record_gone: () => {
+      const entry = this.#find();
+      if (entry && entry.terminalAt !== null) this.#tables.ledger.ended.reduce(entry);
+    },
+    retained: (given) => this.#message(given),
+    link: (given) => this.#message(given),
+    ingested: (given) => {
+      const { userId, clientId, id: messageId } = this.#message(given);
+      if (clientId !== null) this.#tables.dedup.restore({ userId, clientId, messageId }, this.#at);
+    },
+    connected: (given) => {
+      const connection = given.next<Connection>();
+      const known = this.#seen.get(connection);
+      if (!known || known.connection.epoch <= connection.epoch)
+        this.#seen.set(connection, { connection, lostAt: connection.disconnectedAt });
+    },
+    lost: (given) => this.#lost(given),
+    site: (given) => this.#tables.sites.restoreSite(given.next<Site>()),
+    site_gone: (given) => this.#tables.sites.removeSite({ userId: given.next(), siteId: given.next() } as SiteKey),
+    session: (given) => {
+      const session = given.next<SiteSession>();
+      this.#tables.sites.restoreSession({ session, hashes: new Map(given.next<[string, string][]>()) });
+    },
+    ticket: (given) => void this.#tickets.set(given.next(), given.next()),
+    begin: (given) => {
+      this.header = given.next<Header>();
+      this.#numbered = [];
+    },
+    closed: () => void (this.#closedAt = this.acts),
+    // Facts that only a snapshot has.
+    complete: () => void (this.#complete = true),
+    entry: (given) => this.#entry(given),
+    marks: (given) => this.#marks(given),
+    mark_owner: (given) => this.#markOwner(given),
+    short: (given) => {
+      const [userId, shortUntil, unmarkedId] = [given.next<string>(), given.next<number>(), given.next<string>()];
+      this.#tables.ledger.ended.restoreShort(userId, { shortUntil, unmarkedId });
+    },
+    seen: (given) => {
+      const [userId, clientId, messageId] = [this.#text(given), this.#text(given), given.next<string>()];
+      this.#tables.dedup.restore({ userId, clientId, messageId }, given.next<number>());
+    },
+    gap: (given) => {
+      const rows = this.#tables.history.tables[given.next<'messages' | 'links'>()];
+      const [userId, suffix] = [given.next<string>(), given.next<string | null>()];
+      const [droppedAt, wholeStreamAt] = [given.next<number>(), given.next<number | null>() ?? -Infinity];
+      rows.restoreGap({ userId, suffix, droppedAt, wholeStreamAt } satisfies Gap);
+    },
+    floors: (given) => {
+      const { messages, links } = this.#tables.history.tables;
+      messages.seqFloor = given.next();
+      links.seqFloor = given.next();
+      this.#tables.connections.skipEpochs(given.next());
+      this.#tables.history.lastAt = given.next();
+    },
+  };
+
+  #text(given: Arguments): string {
+    return this.#intern.text(given.next<string>());
+  }
+
+  #find(): Entry | null {
+    const about = this.#about;
+    // A command that has ended may have expired.
+    if (about.entry && about.entry.terminalAt === null) return about.entry;
+    return (about.entry = this.#tables.ledger.find(about.key) ?? null);
+  }
+
+  #rowsOf(suffix: string) {
+    const { messages, links } = this.#tables.history.tables;
+    return suffix === LINK_STREAM ? links : messages;
+  }
+
+  #binding([nodeId, instanceId, epoch]: PackedBinding): Binding {
+    return { nodeId: this.#intern.text(nodeId), instanceId: this.#intern.text(instanceId), epoch };
+  }
+
+  #add(given: Arguments): void {
+    const difference = given.next<Difference>();
+    const marked = given.next<0 | 1>() === 1;
+    const params = given.payload();
+    if (this.#find()) return;
+    const about = this.#about;
+    const command = this.#applied({ ...NEW_COMMAND, ...about.key }, difference);
+    const request: AddedRequest = { ...command, params, chosenId: marked };
+    about.entry = this.#tx.add(this.#tx.client(about.key), request, command);
+  }
+
+  #change(given: Arguments, apply: (entry: Entry, command: Command) => void): void {
+    this.#apply(given.next<Difference>(), apply);
+  }
+
+  /** A record that a snapshot has may be newer than the fact: then it includes the fact already. */
+  #apply(difference: Difference, apply: (entry: Entry, command: Command) => void): void {
+    const entry = this.#find();
+    if (!entry) return;
+    const { command } = entry;
+    if (command.version < versionOf(difference)) apply(entry, this.#applied(command, difference));
+  }
+
+  #applied(before: Command, difference: Difference): Command {
+    return applyDifference(before, difference, { at: this.#at, intern: this.#intern });
+  }
+
+  #row(given: Arguments): void {
+    const { key } = this.#about;
+    const { history } = this.#tables;
+    const entry = this.#inSnapshot ? this.#about.entry : this.#find();
+    // The same text as that of the command or of its other rows, so that it is in memory once.
+    const commandId = entry?.commandId ?? history.tables.messages.idOf(key) ?? key.commandId;
+    const [kind, instanceId] = [given.next<MessageKind>(), given.next<string | null>()];
+    const packed = given.next<string | readonly [string] | null>();
+    const place = given.next<number>();
+    const payload = place === RESULT ? (entry?.result ?? null) : given.payloadOf(place);
+    const [spill, error] = [given.next<PayloadRef | null>(), given.next<TerminalError | null>()];
+    const traced = given.next<readonly [string | null, string | null] | null>();
+    const seq = given.next<number>();
+    const part: CommandMessage = {
+      kind: this.#intern.text(kind) as MessageKind,
+      instanceId: instanceId && this.#intern.text(instanceId),
+      kept: payload === null && spill === null ? NO_PAYLOAD : { payload, spill },
+      error,
+      ...(packed !== null && { id: unpackId(commandId, packed) }),
+    };
+    const trace = traced ? traceOf({ ...NEW_COMMAND, traceId: traced[0], parentSpanId: traced[1] }) : NO_TRACE;
+    const about = { commandId, trace, head: entry?.head ?? this.#head(key) };
+    // Each table of a snapshot begins with its oldest row again, and has only rows that had not expired. A row in it may
+    // be of an earlier command with the same id, so it takes no trace from the command.
+    if (this.#inSnapshot) history.tables.messages.addOfCommand(about, part, this.#at, seq);
+    else history.keep(entry ?? about, part, this.#at, seq);
+  }
+
+  #head({ userId, clientId }: ClientKey): StreamHead {
+    const known = this.#heads.get({ userId, clientId });
+    if (known) return known;
+    const made = { userId, clientId, suffix: clientStream(clientId) };
+    this.#heads.set(made, made);
+    return made;
+  }
+
+  #message(given: Arguments): NewMessage {
+    const members = given.next<NewMessage>();
+    const message: NewMessage = { ...members, payload: given.payload() };
+    const seq = given.next<number>();
+    if (this.#inSnapshot) this.#rowsOf(message.suffix).add(message, this.#at, seq);
+    else this.#tables.history.keepRow(message, this.#at, seq);
+    return message;
+  }
+
+  #lost(given: Arguments): void {
+    const [userId, clientId, epoch] = [given.next<string>(), given.next<string>(), given.next<number>()];
+    const [lostAt, disconnectCause] = [given.next<number>(), given.next<DisconnectCause>()];
+    const closeCode = given.next<number | null>();
+    const known = this.#seen.get({ userId, clientId });
+    if (known?.connection.epoch !== epoch) return;
+    known.connection = { ...known.connection, disconnectedAt: lostAt, disconnectCause, closeCode };
+    known.lostAt = lostAt;
+  }
+
+  /** A command of a snapshot: its record, and what is no part of it. */
+  #entry(given: Arguments): void {
+    const about = this.#about;
+    const command = this.#applied({ ...NEW_COMMAND, ...about.key }, given.next<Difference>());
+    const marked = given.next<0 | 1>() === 1;
+    const [params, result] = [given.payload(), given.payload()];
+    const [queuedOn, progress] = [given.next<string | null>(), given.next<[number, number] | null>()];
+    const { ledger } = this.#tables;
+    const entry = new Entry({ command, trace: traceOf(command), client: ledger.client(about.key), params });
+    about.entry = entry;
+    entry.queuedOn = queuedOn;
+    entry.progress = progress && { rows: progress[0], at: progress[1] };
+    if (marked) ledger.reserveMark(entry, true);
+    if (command.terminalAt !== null) {
+      entry.result = result;
+      ledger.restoreEnded(entry, this.#boundOf(entry));
+      this.#ended.push(entry);
+      return;
+    }
+    if (command.dispatchedAt === null) entry.holdParams();
+    ledger.add(entry, command.queuedAt === null ? command.connectDeadline : command.deadline);
+  }
+
+  /** Returns one object for all commands that ended on the same link of a client, which their packed records share. */
+  #boundOf({ command }: Entry): Binding | null {
+    const { nodeId, boundInstanceId: instanceId } = command;
+    if (nodeId === null || instanceId === null) return null;
+    const known = this.#bindings.get(command);
+    if (known?.nodeId === nodeId && known.instanceId === instanceId) return known;
+    const made = { nodeId, instanceId, epoch: 0 };
+    this.#bindings.set(command, made);
+    return made;
+  }
+
+  #marks(given: Arguments): void {
+    const generation = given.next<number>();
+    const bytes = Buffer.from(given.next<string>(), 'base64');
+    const codes = new Uint8Array(Buffer.from(given.next<string>(), 'base64'));
+    const words = new Uint32Array(bytes.length / Uint32Array.BYTES_PER_ELEMENT);
+    for (const at of words.keys()) words[at] = bytes.readUInt32LE(at * Uint32Array.BYTES_PER_ELEMENT);
+    this.#tables.ledger.ended.marks.restore({ generation, marks: { words, codes } } satisfies MarkShard);
+  }
+
+  #markOwner(given: Arguments): void {
+    const { users, marks } = this.#tables.ledger.ended;
+    const [generation, userId, count] = [given.next<number>(), given.next<string>(), given.next<number>()];
+    const owner = users.of(userId);
+    marks.restoreOwner({ generation, owner, count });
+    owner.holdings.take('marks', count);
+  }
+}

@@ -1,0 +1,215 @@
+/**
+ * Writes the state of the memory backend into a snapshot, in slices between other work. Each entity is written as it is
+ * then, which may be later than the beginning of the snapshot: the facts of the journal that follows it change nothing
+ * that a snapshot includes already.
+ */
+import { renameSync, rmSync } from 'node:fs';
+import type { EventLoop } from '../../core/ports.ts';
+import { clientStream } from '../../core/history/message.ts';
+import type { MemoryTables } from '../memory/backend.ts';
+import type { Row, RowList, Stream } from '../memory/history-row.ts';
+import type { Entry } from '../memory/ledger.ts';
+import type { BatchFile, OpenFile } from './files.ts';
+import { ActWriter, NEW_COMMAND, RESULT, addRow, differenceOf, quote } from './records.ts';
+
+/** How long a slice may take, in milliseconds. Writing a batch follows the slice. */
+const SLICE_MS = 2;
+/** The length of a batch, in characters. */
+const BATCH_CHARS = 256 * 1024;
+/** How many entities are written before the time is read again. */
+const STEP = 16;
+
+export type SnapshotParts = {
+  readonly tables: MemoryTables;
+  /** The sign-in tickets that were used, and until when each is remembered. */
+  readonly tickets: Iterable<readonly [string, number]>;
+  readonly path: string;
+  /** The text of the first record. */
+  readonly head: string;
+  readonly openFile: OpenFile;
+  readonly loop: EventLoop;
+  readonly now: () => number;
+  readonly monotonic: () => number;
+};
+
+/** What a snapshot took. Times are milliseconds. */
+export type SnapshotReport = { readonly bytes: number; readonly slices: number; readonly longestMs: number };
+
+/**
+ * Begins a snapshot in this turn of the event loop, and resolves when it is on the disk under its name. The journal must
+ * have been rotated in the same turn. `stopped`: once true, the snapshot is given up; then resolves with null.
+ */
+export async function writeSnapshot(parts: SnapshotParts, stopped: () => boolean): Promise<SnapshotReport | null> {
+  const { path, head, openFile, loop, monotonic } = parts;
+  const records = new ActWriter(() => {});
+  // The walk begins now, so that what is added from now on is in the journal only.
+  const steps = walk(parts, records);
+  rmSync(`${path}.new`, { force: true });
+  const file = openFile(`${path}.new`);
+  let [slices, longestMs] = [0, 0];
+  try {
+    file.append(head);
+    for (let done = false; !done;) {
+      await new Promise<void>((next) => loop.afterOthers(next));
+      if (stopped()) return null;
+      const began = monotonic();
+      while (!done && monotonic() - began < SLICE_MS && records.length < BATCH_CHARS) done = steps.next().done === true;
+      if (records.length >= BATCH_CHARS || done) file.append(records.take());
+      slices++;
+      longestMs = Math.max(longestMs, monotonic() - began);
+    }
+    await synced(file);
+  } catch (error) {
+    rmSync(`${path}.new`, { force: true });
+    throw error;
+  } finally {
+    file.close();
+  }
+  renameSync(`${path}.new`, path);
+  return { bytes: file.size, slices, longestMs };
+}
+
+function synced(file: BatchFile): Promise<void> {
+  return new Promise((done, failed) => file.sync((error) => (error ? failed(error) : done())));
+}
+
+function walk(parts: SnapshotParts, records: ActWriter): Generator<void> {
+  const { tables, now, tickets } = parts;
+  const { ledger, history } = tables;
+  const { messages, links } = history.tables;
+  records.begin(now());
+  writeFloors(tables, records, history.lastAt);
+  for (const [hash, until] of tickets) records.add('ticket', hash, until);
+  for (const list of [messages.byAge, links.byAge]) list.cursor = list.first;
+  const [until, linksUntil] = [messages.byAge.last?.at ?? 0, links.byAge.last?.at ?? 0];
+  const end = ledger.nextPlace;
+  return (function* () {
+    yield* commands(parts, records, end);
+    yield* rows(messages.byAge, until, parts, records);
+    yield* rows(links.byAge, linksUntil, parts, records);
+    yield* others(parts, records);
+    records.begin(now());
+    // Again: streams that ended before their rows were written are in no record, but their numbers must not return.
+    writeFloors(tables, records, 0);
+    records.add('complete');
+  })();
+}
+
+/** Writes the numbers below which nothing new is numbered, and the time before which no new row is retained. */
+function writeFloors({ history, connections }: MemoryTables, records: ActWriter, lastAt: number): void {
+  const { messages, links } = history.tables;
+  records.add('floors', messages.seqFloor, links.seqFloor, connections.lastEpoch, lastAt);
+}
+
+function* commands({ tables: { ledger }, now }: SnapshotParts, records: ActWriter, end: number): Generator<void> {
+  let from = 0;
+  for (let count = STEP; count === STEP;) {
+    count = 0;
+    for (const { item, place } of ledger.oldestFirst(from)) {
+      if (place >= end) break;
+      writeEntry(item, records, now());
+      from = place + 1;
+      if (++count === STEP) break;
+    }
+    yield;
+  }
+}
+
+function writeEntry(entry: Entry, records: ActWriter, at: number): void {
+  const { command, marked, params, result, queuedOn, progress } = entry;
+  records.begin(at);
+  records.about(entry, true);
+  const texts = `${records.payload(params)},${records.payload(result)}`;
+  const more = `${quote(queuedOn)},${progress ? `[${progress.rows},${progress.at}]` : 'null'}`;
+  records.addText(`"entry",${differenceOf(NEW_COMMAND, command, at)},${marked ? 1 : 0},${texts},${more}`);
+}
+
+function* rows(
+  list: RowList,
+  until: number,
+  { tables: { ledger } }: SnapshotParts,
+  records: ActWriter,
+): Generator<void> {
+  const told = new Set<Stream>();
+  while (list.cursor) {
+    for (let count = 0; list.cursor && count < STEP; count++) {
+      const row: Row = list.cursor;
+      // Later rows are in the journal. If some have the same time, they are in both, which their numbers tell.
+      list.cursor = row.at <= until ? row.after : null;
+      if (row.at <= until) writeRow(row, ledger, records);
+      if (row.stream.evictedAt > -Infinity && !told.has(row.stream)) writeGapOf(row.stream, records, told);
+    }
+    yield;
+  }
+}
+
+function writeRow(row: Row, ledger: MemoryTables['ledger'], records: ActWriter): void {
+  // Rows have these members as getters, which a spread would leave out.
+  const { userId, clientId, commandId, suffix, traceId, parentSpanId, link } = row.content;
+  const { id, kind, instanceId, payload, spill, error } = row.content;
+  records.begin(row.at);
+  const ofCommand = commandId !== null && clientId !== null && suffix === clientStream(clientId);
+  if (ofCommand && traceId === null && parentSpanId === null) {
+    const key = { userId, clientId, commandId };
+    const entry = ledger.find(key);
+    records.about(entry ?? key, entry !== undefined);
+    const own = id === `${commandId}:${kind}` ? {} : { id };
+    const place =
+      kind === 'result' && payload !== null && entry?.result === payload ? RESULT : records.payload(payload);
+    const message = { kind, instanceId, ...own, kept: { payload, spill }, error, trace: null, seq: row.seq };
+    return addRow(records, commandId, message, place);
+  }
+  const ids = { id, userId, suffix, kind, clientId, instanceId, commandId, traceId, parentSpanId };
+  records.add('retained', { ...ids, spill, error, ...(link && { link }) }, records.payload(payload), row.seq);
+}
+
+function writeGapOf(stream: Stream, records: ActWriter, told: Set<Stream>): void {
+  told.add(stream);
+  const table = stream.suffix === 'links' ? 'links' : 'messages';
+  records.add('gap', table, stream.user.userId, stream.suffix, stream.evictedAt, null);
+}
+
+function* others({ tables, now }: SnapshotParts, records: ActWriter): Generator<void> {
+  const { connections, sites, ledger, dedup, history } = tables;
+  yield* connectionsOf(connections, records, now);
+  records.begin(now());
+  for (const site of sites.allSites().toArray()) yield* one(records, 'site', site);
+  for (const { session, hashes } of sites.allSessions().toArray()) yield* one(records, 'session', session, [...hashes]);
+  for (const { generation, marks } of ledger.ended.marks.shards())
+    yield* one(records, 'marks', generation, wordsAsText(marks.words), Buffer.from(marks.codes).toString('base64'));
+  for (const { generation, owner, count } of ledger.ended.marks.owners())
+    yield* one(records, 'mark_owner', generation, owner.userId, count);
+  for (const { userId, shortUntil, unmarkedId } of ledger.ended.users.values())
+    if (shortUntil > -Infinity) yield* one(records, 'short', userId, shortUntil, unmarkedId);
+  for (const { userId, clientId, messageId, setAt } of dedup.marks())
+    yield* one(records, 'seen', userId, clientId, messageId, setAt);
+  for (const table of ['messages', 'links'] as const)
+    for (const { userId, droppedAt, wholeStreamAt } of history.tables[table].gaps())
+      yield* one(records, 'gap', table, userId, null, droppedAt, wholeStreamAt === -Infinity ? null : wholeStreamAt);
+}
+
+function* one(records: ActWriter, ...fact: readonly unknown[]): Generator<void> {
+  records.begin(records.at);
+  records.add(...fact);
+  yield;
+}
+
+function* connectionsOf({ all }: MemoryTables['connections'], records: ActWriter, now: () => number): Generator<void> {
+  let after: readonly [string, string] | null = null;
+  for (let count = STEP; count === STEP;) {
+    count = 0;
+    for (const connection of all(after)) {
+      records.begin(now());
+      records.add('connected', connection);
+      after = [connection.userId, connection.clientId];
+      if (++count === STEP) break;
+    }
+    yield;
+  }
+}
+
+function wordsAsText(words: Uint32Array): string {
+  const bytes = Buffer.alloc(words.byteLength);
+  for (const [at, word] of words.entries()) bytes.writeUInt32LE(word, at * Uint32Array.BYTES_PER_ELEMENT);
+  return bytes.toString('base64');
+}

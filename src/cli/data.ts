@@ -1,0 +1,150 @@
+/** Runs the command `callboard data`: checks a data directory, copies it, and gives up what is damaged. */
+import { copyFileSync, cpSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { DataDirectory, cutFile, lockDirectory, readBatches, type FileEnd } from '../backends/journal/files.ts';
+import { readConfig } from '../config.ts';
+import { CommandError, UsageError, splitFlags, type Io } from './io.ts';
+import { keepTrial } from './trial-credentials.ts';
+
+/** How often a copy begins again because the relay replaced a file during the copy. */
+const COPIES = 5;
+
+/** Runs `data check`, `data backup --to <directory>` or `data accept-loss`. */
+export async function data(argv: readonly string[], io: Io): Promise<void> {
+  const [verb = '', ...given] = argv;
+  const { own, rest } = splitFlags(given, { values: ['--to'] });
+  const config = readConfig(io.env, rest);
+  const dataDir = config.dataDir ?? keepTrial(config, false, io).config.dataDir;
+  if (dataDir === null || !existsSync(dataDir))
+    throw new UsageError('CALLBOARD_DATA_DIR: is required, and must be the data directory of a relay');
+  const directory = new DataDirectory(dataDir);
+  if (verb === 'backup') return backup(directory, own.get('--to'), io);
+  if (verb !== 'check' && verb !== 'accept-loss') throw new UsageError('data: expected check, backup or accept-loss');
+  const lock = await lockDirectory(dataDir);
+  if (!lock) throw new CommandError(`${dataDir} is in use: stop its relay first.`);
+  try {
+    if (verb === 'check') check(directory, io);
+    else acceptLoss(directory, io);
+  } finally {
+    lock.release();
+  }
+}
+
+type Checked = {
+  readonly path: string;
+  readonly batches: number;
+  readonly bytes: number;
+  readonly end: FileEnd;
+  /** Whether a relay refuses to start with the file. */
+  readonly refused: boolean;
+};
+
+/** Reads the files that the next start would read, in its order. */
+function checked(directory: DataDirectory): readonly Checked[] {
+  const { snapshot, journals } = directory.toRead();
+  const ofSnapshot = snapshot === null ? [] : [checkFile(snapshot, false)];
+  return [...ofSnapshot, ...journals.map((path) => checkFile(path, path === journals.at(-1)))];
+}
+
+/** `mayBeTorn`: whether an unfinished batch at the end of the file is what a crash leaves, and a start cuts it. */
+function checkFile(path: string, mayBeTorn: boolean): Checked {
+  let [batches, bytes] = [0, 0];
+  const end = readBatches(path, (body) => {
+    batches++;
+    bytes += body.length;
+  });
+  const refused = end.kind === 'damaged' || (end.kind !== 'whole' && !mayBeTorn);
+  return { path, batches, bytes, end, refused };
+}
+
+/** Prints one line for each file. Throws CommandError if a start would refuse the directory. */
+function check(directory: DataDirectory, io: Io): void {
+  const { missing } = directory.toRead();
+  const files = checked(directory);
+  for (const file of files) io.print(`${describe(file)}\n`);
+  if (missing !== null) io.print(`${basename(missing)}: is missing\n`);
+  if (missing !== null || files.some(({ refused }) => refused))
+    throw new CommandError('A relay refuses this directory; "callboard data accept-loss" cuts it.');
+}
+
+function describe({ path, batches, bytes, end }: Checked): string {
+  const whole = `${basename(path)}: ${batches} batches, ${bytes} bytes`;
+  return end.kind === 'whole'
+    ? whole
+    : `${whole}, then ${end.bytes} ${end.kind} bytes from byte ${end.offset} on (sha256 ${end.sha256})`;
+}
+
+/**
+ * Cuts what a start would refuse, and everything that follows it. Puts what was cut off into a folder of the directory.
+ * The next start treats it as a loss of records.
+ */
+function acceptLoss(directory: DataDirectory, io: Io): void {
+  const aside = join(directory.root, `lost-${new Date().toISOString().replaceAll(/\D/g, '')}`);
+  const { missing } = directory.toRead();
+  const lost = [...lostFiles(directory)];
+  if (lost.length === 0 && missing === null) return io.print('Nothing is damaged.\n');
+  mkdirSync(aside, { mode: 0o700 });
+  // The next start must know of the loss even if this program ends here.
+  writeFileSync(directory.loss, '');
+  for (const { path, cutAt } of lost) {
+    const copy = join(aside, basename(path));
+    if (cutAt === null) renameSync(path, copy);
+    else {
+      copyFileSync(path, copy);
+      cutFile(path, cutAt);
+    }
+    io.print(cutAt === null ? `${basename(path)} was put aside.\n` : `${basename(path)} was cut at byte ${cutAt}.\n`);
+  }
+  if (missing !== null) writeFileSync(missing, '', { mode: 0o600 });
+  directory.sync();
+  io.print(`What was given up is in ${aside}.\n`);
+}
+
+/** Returns the files that must be cut, or, if `cutAt` is null, put aside. */
+function* lostFiles(directory: DataDirectory): Generator<{ readonly path: string; readonly cutAt: number | null }> {
+  const { snapshot, journals, missing } = directory.toRead();
+  const files = checked(directory);
+  const ofSnapshot = files.find(({ path }) => path === snapshot);
+  if (ofSnapshot?.refused) yield { path: ofSnapshot.path, cutAt: null };
+  let isLost = false;
+  for (const path of journals) {
+    isLost ||= missing !== null && path > missing;
+    if (isLost) {
+      yield { path, cutAt: null };
+      continue;
+    }
+    const file = files.find((one) => one.path === path);
+    if (!file || file.end.kind === 'whole' || (file.end.kind === 'torn' && !file.refused)) continue;
+    yield { path, cutAt: file.end.offset };
+    isLost = true;
+  }
+}
+
+/** Copies the directory, also while its relay runs. The copy has what a kill during the copy would leave. */
+function backup(directory: DataDirectory, to: string | undefined, io: Io): void {
+  if (to === undefined) throw new UsageError('--to: is required');
+  if (existsSync(to)) throw new UsageError(`--to: ${to} exists already`);
+  for (let left = COPIES; ; left--) {
+    try {
+      copy(directory, to);
+      return io.print(`${directory.root} was copied to ${to}.\n`);
+    } catch (error) {
+      rmSync(to, { recursive: true, force: true });
+      // A snapshot that was completed during the copy has replaced the files before it.
+      if (left === 1 || !(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    }
+  }
+}
+
+function copy(directory: DataDirectory, to: string): void {
+  mkdirSync(to, { recursive: true, mode: 0o700 });
+  const { snapshot, journals } = directory.toRead();
+  const paths = [...(snapshot === null ? [] : [snapshot]), ...journals, join(directory.root, 'key')];
+  for (const path of paths) copyFileSync(path, join(to, basename(path)));
+  for (const name of ['audit.jsonl', 'spill']) {
+    const beside = join(directory.root, name);
+    if (existsSync(beside)) cpSync(beside, join(to, name), { recursive: true });
+  }
+  // A relay that starts from the copy lacks what was recorded after it.
+  writeFileSync(new DataDirectory(to).loss, '');
+}

@@ -1,0 +1,329 @@
+/** Tests what a data directory survives: ends of files, a full disk, failed syncs, the lock, and which bytes may leave. */
+import { appendFileSync, existsSync, readFileSync, readdirSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import type { OpenData } from '../../src/backends/journal/open.ts';
+import { KEPT, RecordingTransaction, VERBS } from '../../src/backends/journal/recording.ts';
+import { MemoryTransaction } from '../../src/backends/memory/commands.ts';
+import { createShares } from '../../src/core/shares/shares.ts';
+import { ALICE, BOUND, admission, ending, keyFor } from '../contract/kit/bench.ts';
+import { FakeClock, turns } from '../kit/clock.ts';
+import { Disk, copyOf, openDurable, removeFolders } from './kit/durable.ts';
+
+afterAll(removeFolders);
+
+async function admitted({ backend }: OpenData, ...ids: readonly string[]): Promise<void> {
+  for (const id of ids) await backend.commands.admit(admission(id, { connectWithinMs: 60_000 }));
+  await turns();
+}
+
+async function known({ backend }: OpenData, ...ids: readonly string[]): Promise<readonly boolean[]> {
+  return (await backend.commands.get(ids.map((id) => keyFor(id)))).map((command) => command !== null);
+}
+
+function lastJournal(root: string): string {
+  const names = readdirSync(root).filter((name) => name.startsWith('journal-'));
+  return join(root, names.sort().at(-1) ?? '');
+}
+
+function full(): Error & { code: string } {
+  return Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+}
+
+describe('the gate of a data directory', () => {
+  it('runs what waits only after the record is written, and at once if there is nothing to write', async () => {
+    const disk = new Disk();
+    const data = await openDurable({ openFile: disk.open });
+    disk.log.length = 0;
+    data.backend.onRecord?.(() => void disk.log.push('sent'));
+    void data.backend.commands.admit(admission('c1', { connectWithinMs: 1_000 }));
+    data.backend.onRecord?.(() => void disk.log.push('sent after c1'));
+    expect(disk.log).toEqual(['sent']);
+    await turns();
+    expect(disk.log).toEqual(['sent', 'written', 'sent after c1']);
+  });
+
+  it('waits for the disk too, with the policy always', async () => {
+    const disk = new Disk();
+    const data = await openDurable({ openFile: disk.open, sync: 'always' });
+    await turns();
+    disk.log.length = 0;
+    disk.held = true;
+    void data.backend.commands.admit(admission('c1', { connectWithinMs: 1_000 }));
+    data.backend.onRecord?.(() => void disk.log.push('sent'));
+    await turns();
+    expect(disk.log).toEqual(['written']);
+    disk.finishSyncs();
+    expect(disk.log).toEqual(['written', 'synced', 'sent']);
+  });
+
+  it('syncs at most once in DATA_SYNC milliseconds, and lets nothing wait for it', async () => {
+    const disk = new Disk();
+    const clock = new FakeClock();
+    const data = await openDurable({ openFile: disk.open, sync: 100, clock });
+    disk.log.length = 0;
+    for (let number = 0; number < 5; number++) {
+      await admitted(data, `c${number}`);
+      await clock.advance(10);
+    }
+    expect(disk.log.filter((entry) => entry === 'synced')).toEqual([]);
+    await clock.advance(100);
+    expect(disk.log.filter((entry) => entry === 'synced')).toEqual(['synced']);
+  });
+
+  it('holds nothing back any more once the directory is closed', async () => {
+    const { backend } = await openDurable({ sync: 'always' });
+    await backend.close();
+    let sent = 0;
+    void backend.commands.admit(admission('c1', { connectWithinMs: 1_000 }));
+    backend.onRecord?.(() => void sent++);
+    expect(sent).toBe(1);
+  });
+
+  it('writes all records of a turn in one batch', async () => {
+    const disk = new Disk();
+    const data = await openDurable({ openFile: disk.open });
+    disk.log.length = 0;
+    for (let number = 0; number < 20; number++)
+      void data.backend.commands.admit(admission(`c${number}`, { connectWithinMs: 1_000 }));
+    await turns();
+    expect(disk.log).toEqual(['written']);
+  });
+});
+
+describe('the end of a journal', () => {
+  it('is cut and told after any byte of an unfinished batch', async () => {
+    const data = await openDurable();
+    await admitted(data, 'c1');
+    const whole = readFileSync(lastJournal(data.directory.root)).length;
+    await admitted(data, 'c2');
+    const both = readFileSync(lastJournal(data.directory.root)).length;
+    for (let length = whole; length <= both; length += 7) {
+      const root = copyOf(data);
+      truncateSync(lastJournal(root), length);
+      const again = await openDurable({ root });
+      expect([length, ...(await known(again, 'c1', 'c2'))]).toEqual([length, true, length === both]);
+      expect(again.backend.durability().away?.tornBytes).toBe(length === both ? 0 : length - whole);
+      await again.backend.close();
+    }
+  });
+
+  it('is cut if garbage follows it', async () => {
+    const data = await openDurable();
+    await admitted(data, 'c1');
+    const root = copyOf(data);
+    appendFileSync(lastJournal(root), Buffer.alloc(100, 7));
+    const again = await openDurable({ root });
+    expect(again.backend.durability().away?.tornBytes).toBe(100);
+    expect(await known(again, 'c1')).toEqual([true]);
+  });
+
+  it('is not cut if whole batches follow a damaged one: the start is refused and changes nothing', async () => {
+    const data = await openDurable();
+    await admitted(data, 'c1');
+    const before = readFileSync(lastJournal(data.directory.root)).length;
+    await admitted(data, 'c2');
+    await admitted(data, 'c3');
+    const root = copyOf(data);
+    const path = lastJournal(root);
+    const bytes = readFileSync(path);
+    bytes[before + 40] = (bytes[before + 40] ?? 0) ^ 1;
+    writeFileSync(path, bytes);
+    await expect(openDurable({ root })).rejects.toMatchObject({
+      code: 'store_unavailable',
+      message: expect.stringMatching(/damaged/),
+    });
+    expect(readFileSync(path)).toEqual(bytes);
+  });
+});
+
+describe('after a loss of power, a journal', () => {
+  /** Changes one bit of the file, after a number of bytes. */
+  function damage(root: string, at: number): void {
+    const path = lastJournal(root);
+    const bytes = readFileSync(path);
+    bytes[at] = (bytes[at] ?? 0) ^ 1;
+    writeFileSync(path, bytes);
+  }
+
+  it('is cut before what was not synced, also if whole batches follow', async () => {
+    const data = await openDurable({ boot: 'one', sync: 'off' });
+    await admitted(data, 'c1');
+    const before = readFileSync(lastJournal(data.directory.root)).length;
+    await admitted(data, 'c2', 'c3');
+    await admitted(data, 'c4');
+    const root = copyOf(data);
+    damage(root, before + 40);
+    await expect(openDurable({ root, boot: 'one' })).rejects.toMatchObject({ code: 'store_unavailable' });
+    const again = await openDurable({ root, boot: 'two' });
+    expect(await known(again, 'c1', 'c2', 'c3', 'c4')).toEqual([true, false, false, false]);
+    expect(again.backend.durability().away?.lost).toBe(true);
+  });
+
+  it('is refused if what is damaged had been synced', async () => {
+    const data = await openDurable({ boot: 'one', sync: 'always' });
+    const synced = (): Promise<void> => new Promise((done) => data.backend.onRecord?.(done));
+    await admitted(data, 'c1');
+    await synced();
+    const before = readFileSync(lastJournal(data.directory.root)).length;
+    await admitted(data, 'c2');
+    await synced();
+    await admitted(data, 'c3');
+    const root = copyOf(data);
+    damage(root, before + 40);
+    await expect(openDurable({ root, boot: 'two' })).rejects.toMatchObject({ code: 'store_unavailable' });
+  });
+
+  it('is cut at its end although another one follows, if neither was synced', async () => {
+    const disk = new Disk();
+    const data = await openDurable({ boot: 'one', openFile: disk.open });
+    await admitted(data, 'c1');
+    await admitted(data, 'c2');
+    disk.held = true;
+    void data.backend.snapshot();
+    await admitted(data, 'c3');
+    const root = copyOf(data);
+    const first = join(root, 'journal-00000001');
+    truncateSync(first, readFileSync(first).length - 5);
+    await expect(openDurable({ root, boot: 'one' })).rejects.toMatchObject({ code: 'store_unavailable' });
+    expect(await known(await openDurable({ root, boot: 'two' }), 'c1', 'c2', 'c3')).toEqual([true, false, false]);
+  });
+});
+
+describe('a full disk', () => {
+  it('refuses what is new, records what ends, and admits again once there is room', async () => {
+    const disk = new Disk();
+    const clock = new FakeClock();
+    const data = await openDurable({ openFile: disk.open, clock });
+    const { commands } = data.backend;
+    await commands.rebind(ALICE, BOUND, 'up');
+    await admitted(data, 'runs');
+    await commands.dispatch(keyFor('runs'), BOUND);
+    await until(() => existsSync(data.directory.reserve));
+    disk.reserve = data.directory.reserve;
+    disk.fault = full();
+    void commands.finish(keyFor('runs'), ending());
+    await turns();
+    // The end was written into the room of the reserve.
+    expect(existsSync(data.directory.reserve)).toBe(false);
+    expect(() => commands.admit(admission('new', { connectWithinMs: 1_000 }))).toThrow(/disk/);
+    expect(() => data.backend.ready()).toThrow(/disk/);
+    disk.fault = null;
+    await clock.advance(1_000);
+    await until(() => data.backend.durability().full === false);
+    await admitted(data, 'new');
+    const again = await openDurable({ root: copyOf(data), clock });
+    const [command] = await again.backend.commands.get([keyFor('runs')]);
+    expect(command?.outcome).toBe('completed');
+    expect(await known(again, 'new')).toEqual([true]);
+  });
+
+  it('ends the process if records cannot be written at all, and sends nothing that depends on them', async () => {
+    const disk = new Disk();
+    const failures: string[] = [];
+    const data = await openDurable({ openFile: disk.open, onFailure: ({ message }) => void failures.push(message) });
+    disk.fault = Object.assign(new Error('input/output error'), { code: 'EIO' });
+    void data.backend.commands.admit(admission('c1', { connectWithinMs: 1_000 }));
+    let sent = 0;
+    data.backend.onRecord?.(() => void sent++);
+    await turns();
+    expect([failures, sent]).toEqual([['input/output error'], 0]);
+  });
+
+  it('ends the process after a failed sync', async () => {
+    const disk = new Disk();
+    const failures: string[] = [];
+    const data = await openDurable({
+      openFile: disk.open,
+      sync: 'always',
+      onFailure: ({ message }) => void failures.push(message),
+    });
+    await turns();
+    disk.syncFault = new Error('sync failed');
+    void data.backend.commands.admit(admission('c1', { connectWithinMs: 1_000 }));
+    await turns();
+    expect(failures).toEqual(['sync failed']);
+  });
+});
+
+describe('a start', () => {
+  it('is refused while another process has the directory', async () => {
+    const data = await openDurable();
+    await expect(openDurable({ root: data.directory.root })).rejects.toMatchObject({
+      message: expect.stringMatching(/in use/),
+    });
+    await data.backend.close();
+    const again = await openDurable({ root: data.directory.root });
+    expect(again.backend.durability().away?.clean).toBe(true);
+    await again.backend.close();
+  });
+
+  it('after a power loss ends what had not ended as unknown, unless each record was synced', async () => {
+    for (const sync of [100, 'off', 'always'] as const) {
+      const data = await openDurable({ sync, boot: 'one' });
+      await admitted(data, 'c1');
+      for (const boot of ['one', 'two', null]) {
+        const again = await openDurable({ root: copyOf(data), sync, boot });
+        const [command] = await again.backend.commands.get([keyFor('c1')]);
+        const lost = boot !== 'one' && sync !== 'always';
+        expect([
+          sync,
+          boot,
+          again.backend.durability().away?.lost,
+          command?.outcome ?? null,
+          command?.reason ?? null,
+        ]).toEqual([...[sync, boot, lost], ...(lost ? ['outcome_unknown', 'store_lost'] : [null, null])]);
+        await again.backend.close();
+      }
+    }
+  });
+
+  it('decides nothing again: with smaller bounds it drops nothing that was not dropped before', async () => {
+    const data = await openDurable();
+    const { commands } = data.backend;
+    await commands.rebind(ALICE, BOUND, 'up');
+    const ids = ['c1', 'c2', 'c3', 'c4'];
+    await admitted(data, ...ids);
+    for (const id of ids) await commands.dispatch(keyFor(id), BOUND);
+    for (const id of ids) await commands.finish(keyFor(id), ending());
+    await turns();
+    const shares = createShares({ ended_records: { guarantee: 1, total: 2 } });
+    const again = await openDurable({ root: copyOf(data), memory: { shares } });
+    expect(await known(again, ...ids)).toEqual([true, true, true, true]);
+  });
+
+  it('reads a snapshot and nothing before it, and keeps few files', async () => {
+    const data = await openDurable();
+    await admitted(data, 'c1');
+    await data.backend.snapshot();
+    await admitted(data, 'c2');
+    const root = copyOf(data);
+    expect(readdirSync(root).filter((name) => /journal|snapshot/.test(name))).toEqual([
+      'journal-00000002',
+      'snapshot-00000002',
+    ]);
+    expect(await known(await openDurable({ root }), 'c1', 'c2')).toEqual([true, true]);
+  });
+});
+
+describe('what is recorded', () => {
+  it('is each verb of a transaction that says so', () => {
+    const recorded = Object.entries(VERBS).filter(([, kept]) => kept === 'recorded');
+    const overridden = recorded.filter(([verb]) => Object.hasOwn(RecordingTransaction.prototype, verb));
+    expect(overridden).toEqual(recorded);
+    const verbs = Object.getOwnPropertyNames(MemoryTransaction.prototype).filter(
+      (name) => !['constructor', 'begin'].includes(name),
+    );
+    expect(verbs.filter((verb) => !Object.hasOwn(VERBS, verb))).toEqual([]);
+  });
+
+  it('covers every port of a backend', async () => {
+    const { backend } = await openDurable();
+    const ports = Object.keys(backend).filter((name) => typeof backend[name as keyof typeof backend] === 'object');
+    expect(Object.keys(KEPT).sort()).toEqual(ports.filter((name) => name !== 'capabilities').sort());
+  });
+});
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await turns();
+}
