@@ -72,7 +72,7 @@ export type ClientType =
   /** A web app. */
   | 'WEB';
 
-/** What kind of requester invoked a command. */
+/** What kind of requester invoked a command, or waits for it. */
 export type CommandCallerKind =
   /** An administrator. */
   | 'ADMIN'
@@ -167,18 +167,26 @@ export type DeliveryFilter = {
   admittedAfter?: string | null | undefined;
   /** Only commands admitted before this time, exclusive. */
   admittedBefore?: string | null | undefined;
+  /** Only commands invoked by this caller: the name of an administrator, the id of a user, or the id of a grant. */
+  caller?: string | null | undefined;
+  /** Only commands invoked by a caller of this kind. */
+  callerKind?: CommandCallerKind | null | undefined;
   /** Only commands for this client. */
   clientId?: string | null | undefined;
   /** Only commands whose client was a program of this kind at admission. */
   clientType?: ClientType | null | undefined;
   /** Only commands that ended with an error of this code, at most 64 characters. */
   code?: string | null | undefined;
+  /** Only commands with this id, with an id that ends with this text of at least 8 characters, or with this trace id: at most 256 characters. */
+  idOrTrace?: string | null | undefined;
   /** Only with all of these labels, each `key=value`: at most 8, each at most 256 characters. Labels are the texts, numbers and booleans at the top level of a client’s metadata and in its member `labels`. The labels are those of the client’s connection now: commands of a client without one never match. */
   labels?: Array<string> | null | undefined;
   /** Only commands whose target’s link is or was on this node. */
   nodeId?: string | null | undefined;
   /** Only commands with this outcome. Refused together with a stage other than TERMINAL. */
   outcome?: Outcome | null | undefined;
+  /** Only commands that ended in one of these ways. */
+  outcomes?: Array<Outcome> | null | undefined;
   /** Only commands at exactly this stage. */
   stage?: Stage | null | undefined;
   /** Only commands for clients of this user. */
@@ -219,6 +227,15 @@ export type DisconnectState =
   /** The link’s node was asked to close it and has not confirmed that yet. */
   | 'REQUESTED';
 
+/** Where a relay keeps what outlives its process. */
+export type DurabilityKind =
+  /** In the data directory of this relay. */
+  | 'DIRECTORY'
+  /** Nowhere: a restart forgets everything. */
+  | 'MEMORY'
+  /** In the store that all nodes share. */
+  | 'STORE';
+
 /** What is proven about execution. It is never proof that an effect outside the client is complete. */
 export type ExecutionEvidence =
   /** The command may have run. */
@@ -229,6 +246,17 @@ export type ExecutionEvidence =
   | 'REFUSED_BY_CLIENT'
   /** The client reported how the command ended. */
   | 'REPORTED_BY_CLIENT';
+
+/** What failures are grouped by. */
+export type FailureKey =
+  /** The action. */
+  | 'ACTION'
+  /** The target client, with its user. */
+  | 'CLIENT'
+  /** The code of the error that they ended with. */
+  | 'CODE'
+  /** The node of the target’s link. */
+  | 'NODE';
 
 /** How a client answers pings; derived when it is read. */
 export type HeartbeatIndicator =
@@ -365,6 +393,10 @@ export type PayloadState =
 
 /** Which waits to include. A wait must match every member that is given. */
 export type PendingRpcFilter = {
+  /** Only waits of this caller: the name of an administrator, the id of a user, or the id of a grant. */
+  caller?: string | null | undefined;
+  /** Only waits of a caller of this kind. */
+  callerKind?: CommandCallerKind | null | undefined;
   /** Only waits of callers on this node. */
   callerNodeId?: string | null | undefined;
   /** The id of the instance that the requester believes to be live. A wait that expects another one is reported with `instanceMismatch`. */
@@ -730,7 +762,7 @@ export type UserPageQueryVariables = Exact<{
 }>;
 
 
-export type UserPageQuery = { user: { userId: string, connectionCount: number, streamCount: number, pendingRpcCount: number, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> }, connections: { nodes: Array<{ userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string> }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, streams: { nodes: Array<{ key: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, browserWindows: { nodes: Array<{ userId: string, clientId: string, windowId: string, type: string, status: WindowStatus, ownership: Ownership, focused: boolean, incognito: boolean, tabCount: number, workerCount: number, idleCount: number, busyCount: number, capacity: number | null, draining: boolean, reportedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, workers: { idle: Array<{ userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }>, assigned: Array<{ userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }> }, sites: { nodes: Array<{ siteId: string, title: string | null, hostConnected: boolean }> } } | null };
+export type UserPageQuery = { user: { userId: string, connectionCount: number, streamCount: number, pendingRpcCount: number, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> }, connections: { nodes: Array<{ userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string> }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string }, instanceMismatch: { observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, streams: { nodes: Array<{ key: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, browserWindows: { nodes: Array<{ userId: string, clientId: string, windowId: string, type: string, status: WindowStatus, ownership: Ownership, focused: boolean, incognito: boolean, tabCount: number, workerCount: number, idleCount: number, busyCount: number, capacity: number | null, draining: boolean, reportedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, workers: { idle: Array<{ userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }>, assigned: Array<{ userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }> }, sites: { nodes: Array<{ siteId: string, title: string | null, hostConnected: boolean }> } } | null };
 
 export type SitesQueryVariables = Exact<{
   userId?: string | null | undefined;
@@ -773,7 +805,7 @@ export type RevokeGrantMutation = { revokeGrant:
 export type NodesQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type NodesQuery = { delivery: { nodes: { nodes: Array<{ nodeId: string, stale: boolean, draining: boolean, updatedAt: string, version: string | null, startedAt: string | null, memoryBytes: number | null, eventLoopDelayMs: number | null, links: number, connectionWaiters: number, unfinishedCommands: number, mailboxListenerAlive: boolean, reconciliationAlive: boolean, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } };
+export type NodesQuery = { server: { durability: { kind: DurabilityKind, sync: string | null, bytes: number | null, full: boolean, snapshotAt: string | null, away: { since: string, clean: boolean, lost: boolean } | null } | null }, delivery: { nodes: { nodes: Array<{ nodeId: string, stale: boolean, draining: boolean, updatedAt: string, version: string | null, startedAt: string | null, memoryBytes: number | null, eventLoopDelayMs: number | null, links: number, connectionWaiters: number, unfinishedCommands: number, mailboxListenerAlive: boolean, reconciliationAlive: boolean, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } };
 
 export type DrainNodeMutationVariables = Exact<{
   nodeId: string;
@@ -838,7 +870,7 @@ export type ShellOfUserQuery = { pendingRpcCount: { count: number }, longWaits: 
 export type OverviewQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type OverviewQuery = { delivery: { summary: { sampleSize: number, sampledOldestQueuedAgeMs: number | null }, nodes: { nodes: Array<{ nodeId: string, stale: boolean, links: number, version: string | null }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, tenants: { nodes: Array<{ scopeId: string, reservedCommands: number, limit: number | null }> } }, pendingRpcCount: { count: number }, longWaits: { count: number }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { observedAt: string } | null }> } };
+export type OverviewQuery = { delivery: { summary: { sampleSize: number, sampledOldestQueuedAgeMs: number | null }, nodes: { nodes: Array<{ nodeId: string, stale: boolean, links: number, version: string | null }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, tenants: { nodes: Array<{ scopeId: string, reservedCommands: number, limit: number | null }> } }, pendingRpcCount: { count: number }, longWaits: { count: number }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string }, instanceMismatch: { observedAt: string } | null }> } };
 
 export type OverviewSeriesQueryVariables = Exact<{
   names: Array<string> | string;
@@ -856,7 +888,7 @@ export type CallsQueryVariables = Exact<{
 }>;
 
 
-export type CallsQuery = { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+export type CallsQuery = { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
 
 export type BulkCallsQueryVariables = Exact<{
   filter?: DeliveryFilter | null | undefined;
@@ -883,7 +915,7 @@ export type CallPageQueryVariables = Exact<{
 }>;
 
 
-export type CallPageQuery = { command: { userId: string, clientId: string, commandId: string, action: string, outcome: Outcome | null, resultExpired: boolean, error: { code: string, message: string } | null, delivery: { queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, attempts: number, boundInstanceId: string | null, cancelRequestedAt: string | null, recoveredFromNodeId: string | null, userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string } } | null, waiters: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { observedAt: string } | null }>, sightings: Array<{ messageId: string, count: number }>, connection: { userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string> } | null, history: { nodes: Array<{ messageId: string, stream: string, traceId: string | null, id: string, at: string, kind: MessageKind, payloadBytes: number, payloadState: PayloadState, error: { message: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } | null };
+export type CallPageQuery = { command: { userId: string, clientId: string, commandId: string, action: string, outcome: Outcome | null, resultExpired: boolean, error: { code: string, message: string } | null, delivery: { queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, attempts: number, boundInstanceId: string | null, cancelRequestedAt: string | null, recoveredFromNodeId: string | null, userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string } } | null, waiters: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string }, instanceMismatch: { observedAt: string } | null }>, sightings: Array<{ messageId: string, count: number }>, connection: { userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string> } | null, history: { nodes: Array<{ messageId: string, stream: string, traceId: string | null, id: string, at: string, kind: MessageKind, payloadBytes: number, payloadState: PayloadState, error: { message: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } | null };
 
 export type CallUpdatesSubscriptionVariables = Exact<{
   userId: string;
@@ -909,15 +941,24 @@ export type CallEventsSubscriptionVariables = Exact<{
 }>;
 
 
-export type CallEventsSubscription = { commandEvents: { stage: CommandEventStage, missed: number, record: { userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage } } };
+export type CallEventsSubscription = { commandEvents: { stage: CommandEventStage, missed: number, record: { userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string } } } };
 
-export type FindCommandQueryVariables = Exact<{
-  filter?: DeliveryFilter | null | undefined;
+export type FindCommandsQueryVariables = Exact<{
+  idOrTrace: string;
   after?: string | null | undefined;
 }>;
 
 
-export type FindCommandQuery = { delivery: { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } } };
+export type FindCommandsQuery = { findCommands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } };
+
+export type FailuresQueryVariables = Exact<{
+  filter?: DeliveryFilter | null | undefined;
+  by: Array<FailureKey> | FailureKey;
+  first: number;
+}>;
+
+
+export type FailuresQuery = { delivery: { failures: { groupCount: number, count: number, groups: Array<{ action: string | null, code: string | null, userId: string | null, clientId: string | null, nodeId: string | null, count: number, share: number, last: { userId: string, clientId: string, commandId: string, admittedAt: string } }>, outcomes: Array<{ outcome: Outcome, count: number }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } };
 
 export type WaitsQueryVariables = Exact<{
   filter?: PendingRpcFilter | null | undefined;
@@ -926,7 +967,7 @@ export type WaitsQueryVariables = Exact<{
 }>;
 
 
-export type WaitsQuery = { pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, pendingRpcCount: { count: number } };
+export type WaitsQuery = { pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string }, instanceMismatch: { observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, pendingRpcCount: { count: number } };
 
 export type ClientsQueryVariables = Exact<{
   userId?: string | null | undefined;
@@ -957,7 +998,7 @@ export type ClientPageQueryVariables = Exact<{
 }>;
 
 
-export type ClientPageQuery = { connection: { metadata: unknown, reconnectsLastHour: number, userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string>, predecessors: Array<{ instanceId: string, replacedAt: string, cause: DisconnectCause }>, actions: { items: Array<{ name: string, summary: string | null, version: string | null }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { observedAt: string } | null }> }, contexts: { nodes: Array<{ userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }> } } | null };
+export type ClientPageQuery = { connection: { metadata: unknown, reconnectsLastHour: number, userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string>, predecessors: Array<{ instanceId: string, replacedAt: string, cause: DisconnectCause }>, actions: { items: Array<{ name: string, summary: string | null, version: string | null }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string }, instanceMismatch: { observedAt: string } | null }> }, contexts: { nodes: Array<{ userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string }> } } | null };
 
 export type ClientLinksQueryVariables = Exact<{
   stream: string;
@@ -984,7 +1025,7 @@ export type ClientCallsQueryVariables = Exact<{
 }>;
 
 
-export type ClientCallsQuery = { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+export type ClientCallsQuery = { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string } }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
 
 export type DisconnectClientMutationVariables = Exact<{
   userId: string;
@@ -1010,7 +1051,7 @@ export type ActionCallsQueryVariables = Exact<{
 }>;
 
 
-export type ActionCallsQuery = { delivery: { latest: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage }> }, measured: { nodes: Array<{ outcome: Outcome | null, durationMs: number | null, code: string | null, admittedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } };
+export type ActionCallsQuery = { delivery: { latest: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string } }> }, measured: { nodes: Array<{ outcome: Outcome | null, durationMs: number | null, code: string | null, admittedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } };
 
 export type ActionDetailsQueryVariables = Exact<{
   userId: string;
@@ -1084,9 +1125,11 @@ export type RefusalPartFragment = { by: RefusedBy, code: RefusalCode, message: s
 
 export type ClientRowFragment = { userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string> };
 
-export type WaitRowFragment = { rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, instanceMismatch: { observedAt: string } | null };
+export type WaitRowFragment = { rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string }, instanceMismatch: { observedAt: string } | null };
 
-export type CallRowFragment = { userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage };
+export type CallerPartFragment = { kind: CommandCallerKind, name: string };
+
+export type CallRowFragment = { userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string } };
 
 type InvocationPart_InvokeActionOutcome_Fragment = { outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null };
 
@@ -1170,6 +1213,12 @@ export const ClientRowFragmentDoc = new TypedDocumentString(`
   actionNames
 }
     `, {"fragmentName":"ClientRow"}) as unknown as TypedDocumentString<ClientRowFragment, unknown>;
+export const CallerPartFragmentDoc = new TypedDocumentString(`
+    fragment CallerPart on CommandCaller {
+  kind
+  name
+}
+    `, {"fragmentName":"CallerPart"}) as unknown as TypedDocumentString<CallerPartFragment, unknown>;
 export const WaitRowFragmentDoc = new TypedDocumentString(`
     fragment WaitRow on PendingRpc {
   rpcId
@@ -1179,6 +1228,9 @@ export const WaitRowFragmentDoc = new TypedDocumentString(`
   action
   stage
   waitFor
+  caller {
+    ...CallerPart
+  }
   createdAt
   timesOutAt
   nodeId
@@ -1187,13 +1239,19 @@ export const WaitRowFragmentDoc = new TypedDocumentString(`
     observedAt
   }
 }
-    `, {"fragmentName":"WaitRow"}) as unknown as TypedDocumentString<WaitRowFragment, unknown>;
+    fragment CallerPart on CommandCaller {
+  kind
+  name
+}`, {"fragmentName":"WaitRow"}) as unknown as TypedDocumentString<WaitRowFragment, unknown>;
 export const CallRowFragmentDoc = new TypedDocumentString(`
     fragment CallRow on DeliveryRecord {
   userId
   clientId
   commandId
   action
+  caller {
+    ...CallerPart
+  }
   stage
   outcome
   reason
@@ -1209,7 +1267,10 @@ export const CallRowFragmentDoc = new TypedDocumentString(`
   lateResults
   lastProvenStage
 }
-    `, {"fragmentName":"CallRow"}) as unknown as TypedDocumentString<CallRowFragment, unknown>;
+    fragment CallerPart on CommandCaller {
+  kind
+  name
+}`, {"fragmentName":"CallRow"}) as unknown as TypedDocumentString<CallRowFragment, unknown>;
 export const InvocationPartFragmentDoc = new TypedDocumentString(`
     fragment InvocationPart on Invocation {
   outcome
@@ -1650,6 +1711,9 @@ fragment WaitRow on PendingRpc {
   action
   stage
   waitFor
+  caller {
+    ...CallerPart
+  }
   createdAt
   timesOutAt
   nodeId
@@ -1657,6 +1721,10 @@ fragment WaitRow on PendingRpc {
   instanceMismatch {
     observedAt
   }
+}
+fragment CallerPart on CommandCaller {
+  kind
+  name
 }
 fragment StreamRow on Stream {
   key
@@ -1810,6 +1878,20 @@ export const RevokeGrantDocument = new TypedDocumentString(`
 }`) as unknown as TypedDocumentString<RevokeGrantMutation, RevokeGrantMutationVariables>;
 export const NodesDocument = new TypedDocumentString(`
     query Nodes {
+  server {
+    durability {
+      kind
+      sync
+      bytes
+      full
+      snapshotAt
+      away {
+        since
+        clean
+        lost
+      }
+    }
+  }
   delivery {
     nodes(first: 100) {
       nodes {
@@ -2080,6 +2162,9 @@ fragment WaitRow on PendingRpc {
   action
   stage
   waitFor
+  caller {
+    ...CallerPart
+  }
   createdAt
   timesOutAt
   nodeId
@@ -2087,6 +2172,10 @@ fragment WaitRow on PendingRpc {
   instanceMismatch {
     observedAt
   }
+}
+fragment CallerPart on CommandCaller {
+  kind
+  name
 }`) as unknown as TypedDocumentString<OverviewQuery, OverviewQueryVariables>;
 export const OverviewSeriesDocument = new TypedDocumentString(`
     query OverviewSeries($names: [String!]!, $windowSeconds: Int!, $stepSeconds: Int) {
@@ -2152,11 +2241,18 @@ fragment PageInfoPart on PageInfo {
   endCursor
   hasNextPage
 }
+fragment CallerPart on CommandCaller {
+  kind
+  name
+}
 fragment CallRow on DeliveryRecord {
   userId
   clientId
   commandId
   action
+  caller {
+    ...CallerPart
+  }
   stage
   outcome
   reason
@@ -2229,10 +2325,6 @@ export const CallPageDocument = new TypedDocumentString(`
       boundInstanceId
       cancelRequestedAt
       recoveredFromNodeId
-      caller {
-        kind
-        name
-      }
     }
     waiters {
       ...WaitRow
@@ -2298,6 +2390,9 @@ fragment WaitRow on PendingRpc {
   action
   stage
   waitFor
+  caller {
+    ...CallerPart
+  }
   createdAt
   timesOutAt
   nodeId
@@ -2306,11 +2401,18 @@ fragment WaitRow on PendingRpc {
     observedAt
   }
 }
+fragment CallerPart on CommandCaller {
+  kind
+  name
+}
 fragment CallRow on DeliveryRecord {
   userId
   clientId
   commandId
   action
+  caller {
+    ...CallerPart
+  }
   stage
   outcome
   reason
@@ -2372,11 +2474,18 @@ export const CallEventsDocument = new TypedDocumentString(`
     }
   }
 }
-    fragment CallRow on DeliveryRecord {
+    fragment CallerPart on CommandCaller {
+  kind
+  name
+}
+fragment CallRow on DeliveryRecord {
   userId
   clientId
   commandId
   action
+  caller {
+    ...CallerPart
+  }
   stage
   outcome
   reason
@@ -2392,28 +2501,67 @@ export const CallEventsDocument = new TypedDocumentString(`
   lateResults
   lastProvenStage
 }`) as unknown as TypedDocumentString<CallEventsSubscription, CallEventsSubscriptionVariables>;
-export const FindCommandDocument = new TypedDocumentString(`
-    query FindCommand($filter: DeliveryFilter, $after: String) {
-  delivery {
-    commands(filter: $filter, order: NEWEST, first: 1000, after: $after) {
-      nodes {
-        userId
-        clientId
-        commandId
-        action
-        stage
-        outcome
-      }
-      pageInfo {
-        ...PageInfoPart
-      }
+export const FindCommandsDocument = new TypedDocumentString(`
+    query FindCommands($idOrTrace: ID!, $after: String) {
+  findCommands(idOrTrace: $idOrTrace, first: 12, after: $after) {
+    nodes {
+      userId
+      clientId
+      commandId
+      action
+      stage
+      outcome
+    }
+    pageInfo {
+      ...PageInfoPart
     }
   }
 }
     fragment PageInfoPart on PageInfo {
   endCursor
   hasNextPage
-}`) as unknown as TypedDocumentString<FindCommandQuery, FindCommandQueryVariables>;
+}`) as unknown as TypedDocumentString<FindCommandsQuery, FindCommandsQueryVariables>;
+export const FailuresDocument = new TypedDocumentString(`
+    query Failures($filter: DeliveryFilter, $by: [FailureKey!]!, $first: Int!) {
+  delivery {
+    failures(filter: $filter, by: $by, first: $first) {
+      groups {
+        action
+        code
+        userId
+        clientId
+        nodeId
+        count
+        share
+        last {
+          userId
+          clientId
+          commandId
+          admittedAt
+        }
+      }
+      groupCount
+      count
+      outcomes {
+        outcome
+        count
+      }
+      completeness {
+        ...CompletenessPart
+      }
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}`) as unknown as TypedDocumentString<FailuresQuery, FailuresQueryVariables>;
 export const WaitsDocument = new TypedDocumentString(`
     query Waits($filter: PendingRpcFilter, $first: Int!, $after: String) {
   pendingRpcs(filter: $filter, first: $first, after: $after) {
@@ -2453,6 +2601,9 @@ fragment WaitRow on PendingRpc {
   action
   stage
   waitFor
+  caller {
+    ...CallerPart
+  }
   createdAt
   timesOutAt
   nodeId
@@ -2460,6 +2611,10 @@ fragment WaitRow on PendingRpc {
   instanceMismatch {
     observedAt
   }
+}
+fragment CallerPart on CommandCaller {
+  kind
+  name
 }`) as unknown as TypedDocumentString<WaitsQuery, WaitsQueryVariables>;
 export const ClientsDocument = new TypedDocumentString(`
     query Clients($userId: ID, $nodeId: ID, $status: ConnectionStatus, $clientType: ClientType, $action: String, $text: String, $labels: [String!], $onSilentNodes: Boolean, $first: Int!, $after: String) {
@@ -2610,6 +2765,9 @@ fragment WaitRow on PendingRpc {
   action
   stage
   waitFor
+  caller {
+    ...CallerPart
+  }
   createdAt
   timesOutAt
   nodeId
@@ -2617,6 +2775,10 @@ fragment WaitRow on PendingRpc {
   instanceMismatch {
     observedAt
   }
+}
+fragment CallerPart on CommandCaller {
+  kind
+  name
 }
 fragment ContextRow on ExecutionContext {
   userId
@@ -2729,11 +2891,18 @@ export const ClientCallsDocument = new TypedDocumentString(`
     reason
   }
 }
+fragment CallerPart on CommandCaller {
+  kind
+  name
+}
 fragment CallRow on DeliveryRecord {
   userId
   clientId
   commandId
   action
+  caller {
+    ...CallerPart
+  }
   stage
   outcome
   reason
@@ -2830,11 +2999,18 @@ fragment PageInfoPart on PageInfo {
   endCursor
   hasNextPage
 }
+fragment CallerPart on CommandCaller {
+  kind
+  name
+}
 fragment CallRow on DeliveryRecord {
   userId
   clientId
   commandId
   action
+  caller {
+    ...CallerPart
+  }
   stage
   outcome
   reason

@@ -44,10 +44,12 @@ export const KEPT = {
     ...{ attach: 'process', beat: 'process', post: 'process' },
     ...{ due: 'read', list: 'read', silent: 'read', get: 'read' },
   },
-  inspector: { summary: 'read', scopes: 'read', getScopes: 'read', reservedScopes: 'read', list: 'read' },
+  inspector: {
+    ...{ summary: 'read', scopes: 'read', getScopes: 'read', reservedScopes: 'read', busiest: 'read', list: 'read' },
+  },
   connections: {
     ...{ connect: 'recorded', advertise: 'recorded', disconnect: 'recorded', touch: 'process' },
-    ...{ get: 'read', lastSeen: 'read', list: 'read', ofUsers: 'read', users: 'read' },
+    ...{ get: 'read', lastSeen: 'read', list: 'read', ofUsers: 'read', users: 'read', quietest: 'read' },
   },
   reconnects: { note: 'process', counts: 'read', top: 'read' },
   contexts: {
@@ -68,7 +70,7 @@ export const KEPT = {
   // The audit has a file of its own.
   audit: { append: 'process', close: 'process', head: 'read', list: 'read', lines: 'read' },
   tickets: { take: 'recorded' },
-  bus: { publish: 'process', subscribe: 'process', hasSubscribers: 'read' },
+  bus: { publish: 'process', subscribe: 'process', confirmed: 'process', hasSubscribers: 'read' },
 } as const satisfies KeptPorts;
 
 /** The methods that a port must record: exactly those that KEPT says are recorded. */
@@ -86,7 +88,7 @@ type Verb = keyof Transaction<Entry, Client>;
 export const VERBS = {
   ...{ now: 'read', find: 'read', markOf: 'read', client: 'read', isOutdated: 'read', isOver: 'read', params: 'read' },
   ...{ result: 'read', reserved: 'read', scopeFull: 'read', memberFull: 'read', queueFull: 'read', noMark: 'read' },
-  ...{ noRoom: 'read', canWait: 'read', sha256: 'read' },
+  ...{ noRoom: 'read', canWait: 'read', sha256: 'read', moving: 'read' },
   ...{ add: 'recorded', reserveMark: 'recorded', retain: 'recorded', move: 'recorded', queue: 'recorded' },
   ...{ run: 'recorded', noteProgress: 'recorded', see: 'recorded', end: 'recorded', bind: 'recorded' },
   ...{ wait: 'process', unwait: 'process', offer: 'process', post: 'process', reply: 'process' },

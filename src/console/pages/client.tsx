@@ -35,7 +35,7 @@ import {
 } from '../ui/page.tsx';
 import { Table, useLatest, type Column } from '../ui/table.tsx';
 import { Ago, ConnectionMark, FullId, ShortId, Since, StateMark, Time } from '../ui/values.tsx';
-import { CAUSE, HEARTBEAT, capitalWord, duration, plural, sentenceCase, whole } from '../ui/words.ts';
+import { CAUSE, HEARTBEAT, capitalWord, duration, sentenceCase, whole } from '../ui/words.ts';
 import { CancelWaiting } from './bulk.tsx';
 import { ActionName, CALL_COLUMNS, WAIT_COLUMNS, linkStream } from './columns.tsx';
 import { CONTEXT_COLUMNS } from './places.tsx';
@@ -202,7 +202,7 @@ type GoneProps = ClientIds & Pick<DetailsProps, 'calls' | 'links'>;
 
 /** Shows what the relay still knows of a client without a connection: its calls, and its links. */
 function NotConnected({ userId, clientId, calls, links }: GoneProps) {
-  const isKnown = linksIn(links.data, clientId).length > 0 || (calls.data?.delivery.commands.nodes.length ?? 0) > 0;
+  const isKnown = linksIn(links.data, clientId).length > 0 || (calls.data?.commands.nodes.length ?? 0) > 0;
   const acts = (
     <>
       <a class="btn" href={queryPath('clients', { user: userId })}>

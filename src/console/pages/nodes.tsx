@@ -46,7 +46,6 @@ import {
   percent,
   plainWord,
   plural,
-  sentenceCase,
   whole,
 } from '../ui/words.ts';
 import { DisconnectAll } from './bulk.tsx';
