@@ -72,7 +72,7 @@ beforeAll(async () => {
   );
   commandId = handle.commandId;
   await caller.invoke({ userId: 'alice', clientId: 'kiosk-1', action: 'notes.fail' }, {});
-  opened = await openConsole(browser, `${relay.url}/console/`, { token: relay.admin });
+  opened = await openConsole(browser, `${relay.url}/console/nowhere`, { token: relay.admin });
   ({ page } = opened);
   page.on('request', (request) => void sent.push(...operationsOf(request)));
 }, 60_000);
