@@ -12,7 +12,7 @@ import { toJson } from '../../src/core/json.ts';
 import { silentLog, type EventLoop } from '../../src/core/ports.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
 import { createCrypto } from '../../src/platform/system.ts';
-import { admission, ending, keyFor } from '../contract/kit/bench.ts';
+import { admission, CALLER, ending, keyFor } from '../contract/kit/bench.ts';
 import { FakeClock, turns } from '../kit/clock.ts';
 import { copyOf, openDurable, removeFolders } from './kit/durable.ts';
 import type { OpenData } from '../../src/backends/journal/open.ts';
@@ -197,7 +197,7 @@ const admit: Acting = (world, random) => {
     kept: { payload: params, spill: null },
     scopeId: random(3) === 0 ? 'team' : (client?.userId ?? ''),
     connectWithinMs: random(2) === 0 ? 0 : 5_000,
-    waiter: { rpcId: `r${number}`, callerNodeId: 'n1', waitFor: 'admitted', withinMs: null },
+    waiter: { rpcId: `r${number}`, caller: CALLER, callerNodeId: 'n1', waitFor: 'admitted', withinMs: null },
     ...(random(2) === 0 && { traceId: null, parentSpanId: null, traceFlags: null, traceState: null, callSpan: null }),
     claim: binding && random(2) === 0 ? { binding, attempt: `x${number}` } : null,
   });

@@ -98,8 +98,8 @@ export function CallsPage() {
         many="calls"
         query={query}
         list={list}
-          filters={isAdmin.value ? FILTERS : FILTERS_OF_USER}
-          bare={(word) => (isCommandId(word) ? 'id' : isAdmin.value ? 'user' : 'action')}
+        filters={isAdmin.value ? FILTERS : FILTERS_OF_USER}
+        bare={(word) => (isCommandId(word) ? 'id' : isAdmin.value ? 'user' : 'action')}
         held="Calls on this node are shown"
         notices={
           <>
