@@ -1,14 +1,16 @@
 /**
  * Shows the history page: the streams of one user, and the retained messages of one stream. Also shows the dialog that
- * reveals a payload.
+ * reveals a payload, and the page of deduplication.
  */
 import { useEffect, useState } from 'preact/hooks';
 import {
+  DedupDocument,
   MessagesDocument,
   RevealMessageDocument,
   RevealPayloadDocument,
   RevealResultDocument,
   StreamsDocument,
+  type DedupQuery,
   type LinkRowFragment,
   type MessageKind,
   type MessageOrder,
@@ -23,10 +25,24 @@ import { callHref, pagePath, queryPath, streamHref } from '../base.ts';
 import { isAdmin, viewer } from '../shell/facts.tsx';
 import { Dialog, ReasonDialog } from '../ui/dialogs.tsx';
 import { FilterBar, choicesOf, oneOf, useUrlState, type Filter } from '../ui/filters.tsx';
-import { ActError, AsOf, ClientLink, Empty, Nil, PageHead, Section } from '../ui/page.tsx';
+import {
+  ActError,
+  AsOf,
+  ClientLink,
+  Empty,
+  ErrorNotice,
+  Facts,
+  Information,
+  Loading,
+  Nil,
+  PageHead,
+  Readouts,
+  Section,
+  Views,
+} from '../ui/page.tsx';
 import { List, Table, pageOf, type Column } from '../ui/table.tsx';
 import { Ago, Icon, Payload, ShortId, Time, timeOfFilter } from '../ui/values.tsx';
-import { bytes, capitalWord, nameClass, whole } from '../ui/words.ts';
+import { age, bytes, capitalWord, nameClass, percent, whole } from '../ui/words.ts';
 import { LINK_COLUMNS, linkStream } from './columns.tsx';
 
 const FILTERS: readonly Filter[] = [
@@ -385,5 +401,73 @@ function Revealed({ title, read, onClose }: RevealedProps) {
         </button>
       </div>
     </Dialog>
+  );
+}
+
+// Shows what the relay received more than once: statistics of ingestion, not of execution.
+
+/** The time windows that the page offers, and the one that it begins with. Seconds. */
+const WINDOWS = [60, 300, 900, 3600];
+const WINDOW = 300;
+
+export function DedupPage() {
+  const { values, hrefWith } = useUrlState();
+  const windowSeconds = WINDOWS.find((seconds) => String(seconds) === values['window']) ?? WINDOW;
+  const query = useQuery(DedupDocument, { windowSeconds });
+  const dedup = query.data?.dedup;
+  return (
+    <>
+      <PageHead title="Deduplication" acts={<AsOf queries={[query]} />}>
+        Messages that the relay received more than once. This says nothing of what clients executed.
+      </PageHead>
+      <Views
+        label="Window"
+        views={WINDOWS.map((seconds) => ({
+          name: `Last ${seconds === 3600 ? 'hour' : `${seconds / 60} min`}`,
+          href: hrefWith({ window: seconds === WINDOW ? null : String(seconds) }),
+          isCurrent: seconds === windowSeconds,
+        }))}
+      />
+      <ErrorNotice query={query} what="deduplication" />
+      {!dedup && query.loading && <Loading what="deduplication" />}
+      {dedup && <DedupDetails {...dedup} />}
+    </>
+  );
+}
+
+function DedupDetails({ stats, backend }: DedupQuery['dedup']) {
+  const { seen, unique, duplicates, liveKeys } = stats;
+  return (
+    <>
+      {!stats.exact && (
+        <Information>
+          <b>These figures are estimates.</b> This store counts the keys that it still holds, and older ones are gone.
+        </Information>
+      )}
+      <Readouts
+        figures={[
+          { name: 'Received', value: whole(seen), about: 'messages in this window' },
+          { name: 'New', value: whole(unique), about: 'seen for the first time' },
+          {
+            name: 'Repeated',
+            value: whole(duplicates),
+            about: seen === 0 ? 'none received' : percent(duplicates / seen),
+          },
+          liveKeys === null
+            ? { name: 'Remembered now', value: '–', about: 'not known cheaply' }
+            : { name: 'Remembered now', value: whole(liveKeys), about: 'message ids' },
+        ]}
+      />
+      <Section title="Deduplicator">
+        <Facts
+          rows={[
+            ['Implementation', backend.implementation],
+            ['Remembers for', age(backend.ttlSeconds * 1000)],
+            backend.namespace === null ? null : ['Namespace', backend.namespace],
+            ['Counts by', age(stats.grainSeconds * 1000)],
+          ]}
+        />
+      </Section>
+    </>
   );
 }

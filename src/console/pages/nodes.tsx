@@ -1,15 +1,10 @@
-/**
- * Shows the pages of the relay itself: its nodes, with a button that drains each; its admission scopes; and the
- * statistics of deduplication.
- */
+/** Shows the pages of the relay itself: its nodes, with a button that drains each, and its admission scopes. */
 import { useState } from 'preact/hooks';
 import {
   CapacityDocument,
-  DedupDocument,
   DrainNodeDocument,
   NodesDocument,
   type CapacityQuery,
-  type DedupQuery,
   type NodesQuery,
 } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
@@ -32,7 +27,6 @@ import {
   PageHead,
   Readouts,
   Section,
-  Views,
 } from '../ui/page.tsx';
 import { List, Table, pageOf, type Column } from '../ui/table.tsx';
 import { Ago, OUTCOME_ORDER, OutcomeMark, Since, StateMark, Time } from '../ui/values.tsx';
@@ -43,7 +37,6 @@ import {
   capitalWord,
   clock,
   nameClass,
-  percent,
   plainWord,
   plural,
   whole,
@@ -532,73 +525,5 @@ function Holders({ holders }: { readonly holders: ScopeRow['holders'] }) {
       {first.userId} / {first.clientId}
       {more > 0 && ` and ${more} more`}
     </a>
-  );
-}
-
-// Shows what the relay received more than once: statistics of ingestion, not of execution.
-
-/** The time windows that the page offers, and the one that it begins with. Seconds. */
-const WINDOWS = [60, 300, 900, 3600];
-const WINDOW = 300;
-
-export function DedupPage() {
-  const { values, hrefWith } = useUrlState();
-  const windowSeconds = WINDOWS.find((seconds) => String(seconds) === values['window']) ?? WINDOW;
-  const query = useQuery(DedupDocument, { windowSeconds });
-  const dedup = query.data?.dedup;
-  return (
-    <>
-      <PageHead title="Deduplication" acts={<AsOf queries={[query]} />}>
-        Messages that the relay received more than once. This says nothing of what clients executed.
-      </PageHead>
-      <Views
-        label="Window"
-        views={WINDOWS.map((seconds) => ({
-          name: `Last ${seconds === 3600 ? 'hour' : `${seconds / 60} min`}`,
-          href: hrefWith({ window: seconds === WINDOW ? null : String(seconds) }),
-          isCurrent: seconds === windowSeconds,
-        }))}
-      />
-      <ErrorNotice query={query} what="deduplication" />
-      {!dedup && query.loading && <Loading what="deduplication" />}
-      {dedup && <DedupDetails {...dedup} />}
-    </>
-  );
-}
-
-function DedupDetails({ stats, backend }: DedupQuery['dedup']) {
-  const { seen, unique, duplicates, liveKeys } = stats;
-  return (
-    <>
-      {!stats.exact && (
-        <Information>
-          <b>These figures are estimates.</b> This store counts the keys that it still holds, and older ones are gone.
-        </Information>
-      )}
-      <Readouts
-        figures={[
-          { name: 'Received', value: whole(seen), about: 'messages in this window' },
-          { name: 'New', value: whole(unique), about: 'seen for the first time' },
-          {
-            name: 'Repeated',
-            value: whole(duplicates),
-            about: seen === 0 ? 'none received' : percent(duplicates / seen),
-          },
-          liveKeys === null
-            ? { name: 'Remembered now', value: '–', about: 'not known cheaply' }
-            : { name: 'Remembered now', value: whole(liveKeys), about: 'message ids' },
-        ]}
-      />
-      <Section title="Deduplicator">
-        <Facts
-          rows={[
-            ['Implementation', backend.implementation],
-            ['Remembers for', age(backend.ttlSeconds * 1000)],
-            backend.namespace === null ? null : ['Namespace', backend.namespace],
-            ['Counts by', age(stats.grainSeconds * 1000)],
-          ]}
-        />
-      </Section>
-    </>
   );
 }

@@ -104,7 +104,7 @@ const CapacityPage = page(
 );
 const DedupPage = page(
   'Deduplication',
-  () => import('../pages/nodes.tsx'),
+  () => import('../pages/history.tsx'),
   (room) => room.DedupPage,
 );
 const AuditPage = page(

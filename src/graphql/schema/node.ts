@@ -8,7 +8,7 @@ import { NODE_IDS } from '../../core/limits.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import { siteKeyText } from '../../core/sites/site.ts';
 import { builder } from './builder.ts';
-import { loadWaiters } from './calls.ts';
+import { loadWaiters } from './calls-pending.ts';
 import { loadSized } from './connections.ts';
 import { loadBy, type Context, type RowSize } from './context.ts';
 import { CONTEXT_SIZE } from './contexts.ts';

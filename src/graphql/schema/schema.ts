@@ -10,6 +10,7 @@ import {
 import './actions.ts';
 import './audit.ts';
 import { builder } from './builder.ts';
+import './calls-pending.ts';
 import './calls.ts';
 import './commands-lookup.ts';
 import './commands.ts';

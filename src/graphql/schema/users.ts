@@ -21,7 +21,7 @@ import {
   scannedBy,
   scannedPageCost,
 } from './page.ts';
-import { PendingRpcConnection } from './calls.ts';
+import { PendingRpcConnection } from './calls-pending.ts';
 
 const itself = (userId: string): string => userId;
 const connectionsOfUser = loadFirstBy(itself, ({ core, requester }, ids, first) =>
