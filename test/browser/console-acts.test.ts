@@ -202,7 +202,8 @@ it('drains a node only after its name was typed', async () => {
   // The page reads its nodes again by itself. An answer without the node must neither close the dialog nor clear its
   // field.
   const completeness = { complete: true, sources: [] };
-  await answerInstead('Nodes', { delivery: { nodes: { nodes: [], completeness } } });
+  const server = { durability: null };
+  await answerInstead('Nodes', { delivery: { nodes: { nodes: [], completeness } }, server });
   await page.getByText('0 nodes reported lately').waitFor();
   expect(await page.getByLabel(`Type ${name} to drain it`).inputValue()).toBe('another');
   await page.unroute('**/graphql');
