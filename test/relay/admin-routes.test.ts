@@ -58,6 +58,7 @@ describe('a path of administrators', () => {
     expect(without.map(({ path }) => path).sort()).toEqual([
       '/dedup/backend',
       '/dedup/stats',
+      '/delivery/failures',
       '/delivery/nodes',
       '/delivery/summary',
       '/delivery/tenants',

@@ -34,6 +34,7 @@ describe('A pending RPC record', () => {
       wait_for: 'completed',
       expected_instance_id: 'i1',
       node_id: 'n1',
+      caller: { kind: 'user', name: 'alice' },
       caller_node_id: at.callboard.core.nodeId,
       created_at: new Date(began).toISOString(),
       times_out_at: new Date(began + 20_000).toISOString(),

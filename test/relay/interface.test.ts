@@ -309,8 +309,10 @@ const SITES_OF_EXECUTION: readonly Row[] = [
 
 /** The routes that the tables do not list: the relay's own calls, operator actions, and cooperative sites. */
 const BESIDES: readonly string[] = [
+  'GET /commands',
   'GET /commands/{user_id}/{client_id}/{command_id}',
   'GET /delivery/commands',
+  'GET /delivery/failures',
   'POST /commands/{user_id}/{client_id}/{command_id}/cancel',
   'POST /connections/{user_id}/{client_id}/actions/{action}',
   'POST /connections/{user_id}/{client_id}/actions/{action}/preflight',

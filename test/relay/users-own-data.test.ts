@@ -57,6 +57,7 @@ const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   'calls get': ['demo/desk/c1'],
   'calls await': ['demo/desk/c1'],
   'calls cancel': ['demo/desk/c1'],
+  'calls find': ['c1'],
   'calls reveal': ['demo/desk/c1', '--reason', 'a reason'],
   'clients get': ['demo/desk'],
   'clients actions': ['demo/desk'],

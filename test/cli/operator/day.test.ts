@@ -22,8 +22,10 @@ const ROWS = [...PAGE.matchAll(/^\| ([^|]+?\?) +\| (`callboard [^|]+?) +\|$/gm)]
 const ANSWERS: Readonly<Record<string, RegExp>> = {
   'Does anything need a person?': /^needs attention +(nothing|\d)/m,
   'Who is connected?': /^alice +desk +connected +browser /m,
-  'Who has waited over ten seconds?': /^alice +desk +c3 +lamp\.set +dispatched +\d{5} /m,
+  'Who has waited over ten seconds?': /^alice +desk +c3 +lamp\.set +alice +dispatched +\d{5} /m,
   'What failed last, and why did one call fail?': /^handler_failed: The lamp is gone\.$/m,
+  'What fails most, and on which node?': /^\S+ +1 +1 +\S+ +alice +desk +c2$/m,
+  'Why did the call with this id of a log fail?': /^handler_failed: The lamp is gone\.$/m,
   'Which client flaps?': /^alice +phone +1 +connected /m,
   'What is retained for a user, and in one stream?': /^\S+ +error +\S+ +desk +c2 +/m,
   'How many calls a second, and how slow is p99?':
