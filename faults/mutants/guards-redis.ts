@@ -306,7 +306,7 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
     name: 'records-sent-unfiltered',
     says: 'Redis sends the records that a filter leaves out',
     file: 'backends/redis/commands.lua',
-    find: 'whole and lib.commands_may_match(whole, stage, texts) and whole or false',
+    find: 'whole and lib.commands_may_match(whole, stage, texts, one_of) and whole or false',
     replace: 'whole or false',
     judge: { test: 'test/backends/redis-scans.test.ts' },
   },

@@ -414,7 +414,8 @@ for _ = 1, take() do
     for i, row in ipairs(kept) do
       local id = a[ids + row]
       local known = cmd[id] or ''
-      if #known > 1000 and select(2, string.gsub(known, '%z', '')) >= 48 then
+      -- A place has three parts, each followed by a NUL, and at least 18 characters.
+      if #known >= 16 * 18 and select(2, string.gsub(known, '%z', '')) >= 16 * 3 then
         morePlaces(keyOf[hs], id, fmt('%016.0f', at) .. '\0' .. suffix .. '\0' .. fmt('%016.0f', seq + i))
       elseif id ~= '' then
         cmd[id] = known .. atText .. '\0' .. suffix .. '\0' .. fmt('%.0f', seq + i) .. '\0'
