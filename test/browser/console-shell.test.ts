@@ -78,7 +78,8 @@ describe('a second tab', () => {
     await context.close();
   });
 
-  it('takes the token of the tab that was used last', async () => {
+  // Tabs have a fraction of a second to answer a new one. On a busy machine one of them may miss it.
+  it('takes the token of the tab that was used last', { retry: 3 }, async () => {
     const context = await newContext();
     const [ofAlice, ofAdmin] = [await context.newPage(), await context.newPage()];
     await Promise.all([ofAlice, ofAdmin].map((tab) => tab.goto(address('clients'))));
@@ -90,11 +91,11 @@ describe('a second tab', () => {
     await ofAdmin.getByText('Administrator. Signed in').waitFor();
     const third = await context.newPage();
     await third.goto(address('clients'));
-    await third.getByText('Administrator. Signed in').waitFor();
+    await third.getByText('Administrator. Signed in').waitFor({ timeout: 5_000 });
     await ofAlice.keyboard.press('Shift');
     const fourth = await context.newPage();
     await fourth.goto(address('clients'));
-    await fourth.getByText('User. Signed in').waitFor();
+    await fourth.getByText('User. Signed in').waitFor({ timeout: 5_000 });
     await context.close();
   });
 

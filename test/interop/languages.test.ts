@@ -351,6 +351,8 @@ describe.each(LANGUAGES)('the example in $name', ({ name, missing, build, client
 
   runs(
     title('passes `callboard conformance`'),
+    // On a busy machine the end of a handler may miss the deadline, which the conformance run remarks on.
+    { timeout: 240_000, retry: 2 },
     async () => {
       const results: ClaimResult[] = [];
       let url = '';
@@ -375,7 +377,6 @@ describe.each(LANGUAGES)('the example in $name', ({ name, missing, build, client
       expect(came).toBe(true);
       expect(results.filter(({ verdict, remark }) => verdict !== 'ok' || remark?.includes('deadline'))).toEqual([]);
     },
-    240_000,
   );
 
   describe('of a caller', () => {
