@@ -64,9 +64,12 @@ function explainSignIn(message: string): void {
 
 /** In session storage: the user signed this tab out, so it takes no token of another tab. */
 const LEFT = 'callboard:signed-out';
-/** The time for which a tab waits for the first answer of another one, and after it for further ones. Milliseconds. */
+/**
+ * The time for which a tab shows no sign-in form while it waits for an answer of another tab, and the time after the
+ * first answer in which further ones count. Milliseconds.
+ */
 const FIRST_MS = 250;
-const FURTHER_MS = 40;
+const FURTHER_MS = 100;
 
 const tabs: BroadcastChannel | null =
   RELAY_PATH === '' && 'BroadcastChannel' in globalThis ? new BroadcastChannel('callboard:session') : null;
@@ -85,25 +88,38 @@ tabs?.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
 
 /**
  * Signs this tab in with the token of the tab that was used last. Does nothing if this tab is signed in, if the user
- * signed it out, or if no other tab answers in time. Never rejects.
+ * signed it out, or if no other tab answers. Resolves after FIRST_MS at the latest; an answer that comes later still
+ * signs the tab in. Never rejects.
  */
 export async function takeTokenOfOtherTab(): Promise<void> {
-  if (tabs === null || token.value !== null || recall('session', LEFT) !== null) return;
+  if (tabs === null || !isWithoutToken()) return;
   const offers: { readonly token: string; readonly usedAt: number }[] = [];
-  const { promise: isOver, resolve: end } = Promise.withResolvers<void>();
+  const first = Promise.withResolvers<void>();
   const listen = ({ data }: MessageEvent<unknown>): void => {
     const offered = textMember(data, 'kind') === 'answer' ? textMember(data, 'token') : null;
     if (offered === null) return;
     offers.push({ token: offered, usedAt: Number(memberOf(data, 'usedAt')) });
-    setTimeout(end, FURTHER_MS);
+    first.resolve();
+  };
+  const take = async (): Promise<void> => {
+    await first.promise;
+    await pause(FURTHER_MS);
+    tabs.removeEventListener('message', listen);
+    const [latest] = offers.sort((one, other) => other.usedAt - one.usedAt);
+    if (latest && isWithoutToken()) signIn(latest.token);
   };
   tabs.addEventListener('message', listen);
   tabs.postMessage({ kind: 'ask' });
-  setTimeout(end, FIRST_MS);
-  await isOver;
-  tabs.removeEventListener('message', listen);
-  const [latest] = offers.sort((one, other) => other.usedAt - one.usedAt);
-  if (latest) signIn(latest.token);
+  await Promise.race([take(), pause(FIRST_MS)]);
+}
+
+/** Whether this tab is not signed in, and the user has not signed it out. */
+function isWithoutToken(): boolean {
+  return token.value === null && recall('session', LEFT) === null;
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 // Signs the tab in with the one-time code of a link: `<base>/console/#code=...`. Browsers do not send fragments to
