@@ -70,6 +70,8 @@ const LEFT = 'callboard:signed-out';
  */
 const FIRST_MS = 250;
 const FURTHER_MS = 100;
+/** The time after which an answer no longer signs a tab in, because it may be for another tab. Milliseconds. */
+const LATEST_MS = 10_000;
 
 const tabs: BroadcastChannel | null =
   RELAY_PATH === '' && 'BroadcastChannel' in globalThis ? new BroadcastChannel('callboard:session') : null;
@@ -88,8 +90,8 @@ tabs?.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
 
 /**
  * Signs this tab in with the token of the tab that was used last. Does nothing if this tab is signed in, if the user
- * signed it out, or if no other tab answers. Resolves after FIRST_MS at the latest; an answer that comes later still
- * signs the tab in. Never rejects.
+ * signed it out, or if no other tab answers. Resolves after FIRST_MS at the latest; an answer that comes later, but
+ * within LATEST_MS, still signs the tab in. Never rejects.
  */
 export async function takeTokenOfOtherTab(): Promise<void> {
   if (tabs === null || !isWithoutToken()) return;
@@ -110,6 +112,7 @@ export async function takeTokenOfOtherTab(): Promise<void> {
   };
   tabs.addEventListener('message', listen);
   tabs.postMessage({ kind: 'ask' });
+  setTimeout(() => tabs.removeEventListener('message', listen), LATEST_MS);
   await Promise.race([take(), pause(FIRST_MS)]);
 }
 

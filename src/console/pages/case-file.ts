@@ -104,7 +104,7 @@ function timeOf(ms: number): string {
 
 // Writes texts of clients so that they are no markup: they may hold links, images, HTML or the names of people.
 
-/** Returns a text as code. Inside of code nothing is markup, and nobody is notified. */
+/** Returns a text as code, in which Markdown finds no link, no image and no mention of a person. */
 function code(text: string): string {
   const shown = visibleText(text).replaceAll(/\s+/g, ' ');
   const longest = Math.max(0, ...[...shown.matchAll(/`+/g)].map(([run]) => run.length));

@@ -132,7 +132,7 @@ function inPart(part: Part, scan: Scan<Command>): Scan<Command> {
 
 // Groups commands that failed.
 
-/** The outcomes that count as failures: the command did not do what its caller wanted, and nobody cancelled it. */
+/** The outcomes that count as failures: neither completed nor cancelled. */
 export const FAILURE_OUTCOMES: readonly Outcome[] = ['failed', 'expired', 'outcome_unknown'];
 
 /** What failures are grouped by. `client`: the target, with its user. `node`: the node of the target's link. */

@@ -310,7 +310,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
       last = found;
       const refused = found && act.refused?.(found);
       if (refused) return { answer: refused, entries: [], at: 0, place: '', trimmed: null };
-      if (found?.value === 'r' || found?.value === 'm') without += found.value;
+      if (found && isWithoutRoom(found)) without += found.value;
       else {
         const waiting = found?.reason === 'differs' ? Number(found.value) : NaN;
         known = known && waiting > 0 && act.expectAgain ? act.expectAgain(waiting) : null;
@@ -341,6 +341,11 @@ const NO_READS: Given['reads'] = new Map();
 
 function failureIn(row: readonly Reply[]): [act: number, failure: Failure] {
   return [Number(row[0]), { reason: String(row[1]), value: row[2] ?? null }];
+}
+
+/** Whether there is no room for the result or the mark of a command. An act can do without either. */
+function isWithoutRoom({ reason, value }: Failure): boolean {
+  return (reason === 'share_exceeded' || reason === 'store_full') && (value === 'r' || value === 'm');
 }
 
 function pairsIn(flat: readonly Reply[]): ReadonlyMap<number, string> {

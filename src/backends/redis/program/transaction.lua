@@ -8,8 +8,9 @@
 -- number first. If a stream is not open, the same call is repeated with the libraries of history (`lib`), which open
 -- it. Such a call has one stream of each user.
 -- Returns {'OK' or 'WATCHED', streams to trim ('': history has more bytes than all may have), act and place of each
--- command that waits and of each row with a mark, the numbers after the writes, then for each act that did not pass {act, reason, value}};
--- {'FENCED'} and {'LOST'} as driver.lua; {'CLOCK', time} if the relay's time is too far from that of Redis.
+-- command that waits and of each row with a mark, the numbers after the writes, then for each act that did not pass
+-- {act, reason, value}}; {'FENCED'} and {'LOST'} as driver.lua; {'CLOCK', time} if the relay's time is too far from that
+-- of Redis.
 -- An `index` says which acts a word belongs to: pairs of bytes, the number of an act and how many words it has there
 -- plus one (for numbers: what it adds plus 64). A part of all acts has the index ''.
 local call = redis.call
@@ -306,15 +307,16 @@ end
 -- were read, their fields. Commands that were admitted for the link since then are posted by their names.
 for _ = 1, take() do
   local slot, act, box, user, client, late = take(), take(), take(), take(), take(), {}
-  for _, field in ipairs(unlisted(slot)) do
-    local place, stage = match(call('HGET', keyOf[slot], field), '^%Z*%z%Z*%z(%Z*)%z%Z*%z(%Z*)%z')
-    if stage == 'queued' then late[#late + 1] = { place = place + 0, id = string.sub(field, 2) } end
+  local fields = unlisted(slot)
+  if not ok or ok[byte(act)] then
+    for _, field in ipairs(fields) do
+      local place, stage = match(call('HGET', keyOf[slot], field), '^%Z*%z%Z*%z(%Z*)%z%Z*%z(%Z*)%z')
+      if stage == 'queued' then late[#late + 1] = { place = place + 0, id = string.sub(field, 2) } end
+    end
   end
   table.sort(late, function(x, y) return x.place < y.place end)
   for _, one in ipairs(late) do
-    if not ok or ok[byte(act)] then
-      call('XADD', box, '*', 'kind', 'command', 'userId', user, 'clientId', client, 'commandId', one.id)
-    end
+    call('XADD', box, '*', 'kind', 'command', 'userId', user, 'clientId', client, 'commandId', one.id)
   end
 end
 
