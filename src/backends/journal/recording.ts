@@ -14,7 +14,6 @@ import type { JsonText } from '../../core/json.ts';
 import type { Clock } from '../../core/ports.ts';
 import type { MemoryBackend, MemoryTables, MemoryWatcher } from '../memory/backend.ts';
 import { MemoryTransaction, type Acts, type AddedRequest, type Client } from '../memory/commands.ts';
-import type { Row } from '../memory/history-row.ts';
 import type { Entry } from '../memory/ledger.ts';
 import { NEW_COMMAND, addRow, differenceOf, packedId, type ActWriter } from './records.ts';
 
@@ -126,16 +125,16 @@ export class RecordingTransaction extends MemoryTransaction {
     this.#records.addText('"mark"');
   }
 
-  override retain(entry: Entry, row: CommandMessage): Row | null {
+  override retain(entry: Entry, row: CommandMessage): number | null {
     const records = this.#records;
     const { traceId, parentSpanId } = entry.trace;
     const trace = traceId === null && parentSpanId === null ? null : ([traceId, parentSpanId] as const);
     // The facts about rows that this row displaces follow it.
     return records.deferred(
       () => super.retain(entry, row),
-      (retained) => {
+      (seq) => {
         this.#about(entry);
-        addRow(records, entry.commandId, { ...row, trace, seq: retained?.seq ?? 0 });
+        addRow(records, entry.commandId, { ...row, trace, seq: seq ?? 0 });
       },
     );
   }
@@ -345,7 +344,7 @@ export function createWatcher(records: ActWriter, clock: Pick<Clock, 'now'>): Me
   const drop = (...fact: readonly unknown[]): void => void records.add(...fact);
   return {
     replaying: false,
-    rowDropped: ({ stream, seq }) => drop('row_gone', stream.user.userId, stream.suffix, seq),
+    rowDropped: ({ user, suffix }, seq) => drop('row_gone', user.userId, suffix, seq),
     markDropped: ({ userId, clientId, messageId }) => drop('seen_gone', userId, clientId, messageId),
     resultDropped(entry) {
       records.about(entry, false);

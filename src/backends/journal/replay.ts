@@ -23,7 +23,8 @@ import type { Site, SiteKey, SiteSession } from '../../core/sites/site.ts';
 import type { MemoryTables } from '../memory/backend.ts';
 import { MemoryTransaction, traceOf, type AddedRequest } from '../memory/commands.ts';
 import type { MarkShard } from '../memory/commands-marks.ts';
-import { NO_TRACE, type Gap, type StreamHead } from '../memory/history-rows.ts';
+import { CommandRows, NO_TRACE, type StreamHead } from '../memory/history-row.ts';
+import type { Gap } from '../memory/history-rows.ts';
 import { Entry } from '../memory/ledger.ts';
 import {
   Interned,
@@ -343,8 +344,8 @@ export class Replay {
     const { key } = this.#about;
     const { history } = this.#tables;
     const entry = this.#inSnapshot ? this.#about.entry : this.#find();
-    // The same text as that of the command or of its other rows, so that it is in memory once.
-    const commandId = entry?.commandId ?? history.tables.messages.idOf(key) ?? key.commandId;
+    const known = entry?.rows ?? history.tables.messages.rowsOf(key);
+    const commandId = known?.commandId ?? key.commandId;
     const [kind, instanceId] = [given.next<MessageKind>(), given.next<string | null>()];
     const packed = given.next<string | readonly [string] | null>();
     const place = given.next<number>();
@@ -359,12 +360,14 @@ export class Replay {
       error,
       ...(packed !== null && { id: unpackId(commandId, packed) }),
     };
-    const trace = traced ? traceOf({ ...NEW_COMMAND, traceId: traced[0], parentSpanId: traced[1] }) : NO_TRACE;
-    const about = { commandId, trace, head: entry?.head ?? this.#head(key) };
-    // Each table of a snapshot begins with its oldest row again, and has only rows that had not expired. A row in it may
-    // be of an earlier command with the same id, so it takes no trace from the command.
-    if (this.#inSnapshot) history.tables.messages.addOfCommand(about, part, this.#at, seq);
-    else history.keep(entry ?? about, part, this.#at, seq);
+    const [traceId, parentSpanId] = traced ?? [null, null];
+    // The row may be of an earlier command with the same id, which had another trace.
+    const isOfKnown = known?.trace.traceId === traceId && known.trace.parentSpanId === parentSpanId;
+    const trace = traced ? traceOf({ ...NEW_COMMAND, traceId, parentSpanId }) : NO_TRACE;
+    const rows = isOfKnown ? known : new CommandRows(commandId, trace, known?.head ?? this.#head(key));
+    // Each table of a snapshot begins with its oldest row again, and has only rows that had not expired.
+    if (this.#inSnapshot) history.tables.messages.addOfCommand(rows, part, this.#at, seq);
+    else history.keep(rows, part, this.#at, seq);
   }
 
   #head({ userId, clientId }: ClientKey): StreamHead {

@@ -15,7 +15,7 @@ import { clientStream } from '../../core/history/message.ts';
 import type { ClientKey } from '../../core/ids.ts';
 import { utf8Length, type JsonText } from '../../core/json.ts';
 import type { Holdings, Shares } from '../../core/shares/shares.ts';
-import type { StreamHead, TraceIds } from './history-rows.ts';
+import { CommandRows, type StreamHead, type TraceIds } from './history-row.ts';
 import { DueItem, List, type ListItem, SparseQueue, packTime, smallInteger, unpackTime } from './collections.ts';
 import type { ClientType } from '../../core/connections/connection.ts';
 
@@ -34,9 +34,9 @@ type NewEntry = {
  * members.
  */
 export class Entry extends DueItem implements HeldCommand {
-  readonly commandId: string;
-  readonly trace: TraceIds;
   readonly client: ClientQueue;
+  /** The command's first rows in history, which may be retained for longer than the command. */
+  readonly rows: CommandRows;
   /** The node that the command was last queued on. */
   queuedOn: string | null;
   /** The params, until dispatch. They are not needed later, because no command is written twice. */
@@ -63,9 +63,8 @@ export class Entry extends DueItem implements HeldCommand {
 
   constructor({ command, trace, client, params }: NewEntry) {
     super();
-    this.commandId = command.commandId;
-    this.trace = trace;
     this.client = client;
+    this.rows = new CommandRows(command.commandId, trace, client.head);
     this.queuedOn = command.nodeId;
     this.params = params;
     this.#record = command;
@@ -84,8 +83,12 @@ export class Entry extends DueItem implements HeldCommand {
     return this.client.head.clientId;
   }
 
-  get head(): StreamHead {
-    return this.client.head;
+  get commandId(): string {
+    return this.rows.commandId;
+  }
+
+  get trace(): TraceIds {
+    return this.rows.trace;
   }
 
   /**
