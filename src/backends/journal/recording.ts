@@ -3,7 +3,7 @@
  * that record what changed. KEPT says of each method of each port whether it is recorded.
  */
 import type { Backend } from '../../core/backend.ts';
-import type { Command, Sighting } from '../../core/commands/command.ts';
+import type { Command } from '../../core/commands/command.ts';
 import type { CommandRules } from '../../core/commands/rules.ts';
 import type { Binding } from '../../core/commands/stores.ts';
 import type { CommandMessage, Progress, Transaction } from '../../core/commands/transaction.ts';
@@ -15,7 +15,7 @@ import type { Clock } from '../../core/ports.ts';
 import type { MemoryBackend, MemoryTables, MemoryWatcher } from '../memory/backend.ts';
 import { MemoryTransaction, type Acts, type AddedRequest, type Client } from '../memory/commands.ts';
 import type { Entry } from '../memory/ledger.ts';
-import { NEW_COMMAND, addRow, differenceOf, packedId, type ActWriter } from './records.ts';
+import { NEW_COMMAND, addRow, differenceOf, type ActWriter } from './records.ts';
 
 /**
  * What happens to what a method changes when the process ends. `read`: it changes nothing. `recorded`: it is put back.
@@ -89,7 +89,7 @@ export const VERBS = {
   ...{ result: 'read', reserved: 'read', scopeFull: 'read', memberFull: 'read', queueFull: 'read', noMark: 'read' },
   ...{ noRoom: 'read', canWait: 'read', sha256: 'read', moving: 'read' },
   ...{ add: 'recorded', reserveMark: 'recorded', retain: 'recorded', move: 'recorded', queue: 'recorded' },
-  ...{ run: 'recorded', noteProgress: 'recorded', see: 'recorded', end: 'recorded', bind: 'recorded' },
+  ...{ run: 'recorded', noteProgress: 'recorded', end: 'recorded', bind: 'recorded', countEnd: 'process' },
   ...{ wait: 'process', unwait: 'process', offer: 'process', post: 'process', reply: 'process' },
 } as const satisfies { readonly [V in Verb]: Kept };
 
@@ -158,12 +158,6 @@ export class RecordingTransaction extends MemoryTransaction {
     this.#about(entry);
     this.#records.addText(`"progress",${progress.rows},${progress.at}`);
     super.noteProgress(entry, progress);
-  }
-
-  override see(entry: Entry, messageId: string, _first?: Sighting | null): void {
-    this.#about(entry);
-    this.#records.addText(`"see",${packedId(entry.commandId, messageId)}`);
-    super.see(entry, messageId);
   }
 
   override end(entry: Entry, command: Command, result: JsonText | null): void {

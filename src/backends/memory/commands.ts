@@ -45,7 +45,7 @@ export type Acts = {
   readonly mailboxes: Mailboxes;
   /** Retains a message about a command in history, and returns the number of its row. */
   readonly keep: (rows: CommandRows, row: CommandMessage, now: number, seq?: number) => number | null;
-  readonly dedup: Pick<MemoryDedup, 'see'>;
+  readonly dedup: Pick<MemoryDedup, 'countEnd'>;
   readonly sha256: (text: string) => string;
   /** Returns the holdings of a user, without creating an object in the ledger. */
   readonly holdingsOf: (userId: string) => Holdings;
@@ -212,8 +212,8 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
     entry.progress = progress;
   }
 
-  see({ userId, clientId }: Entry, messageId: string): void {
-    this.#acts.dedup.see({ userId, clientId, messageId }, this.now);
+  countEnd(isNew: boolean): void {
+    this.#acts.dedup.countEnd(isNew, this.now);
   }
 
   reply(entry: Entry): void {

@@ -11,6 +11,8 @@ export interface MemoryDedup extends DedupStore {
    * mark, and later ones do not renew it.
    */
   see(key: DedupKey, now?: number): boolean;
+  /** Counts one arrival of an end of a command. Sets no mark: the command's record says whether the end is `isNew`. */
+  countEnd(isNew: boolean, now: number): void;
   /** Reads the marks, oldest first. Between two of them, marks may be set, evicted and expire. */
   marks(): Generator<DedupKey & { readonly setAt: number }>;
   /** Sets a mark that was set at this time before a restart. Counts nothing. */
@@ -32,52 +34,58 @@ export function createMemoryDedup({ clock, ...options }: DedupMarksOptions & { r
       counters.count(now, first);
       return first;
     },
+    countEnd: (isNew, now) => counters.count(now, isNew, isNew ? 1 : 0),
     marks: () => marks.all(),
     restore: (key, setAt) => void marks.set(key, setAt),
     evict: (key, now) => marks.evictAgain(key, now),
     stats(windowSeconds) {
       const now = clock.now();
       marks.expire(now);
-      const { from, ...counted } = counters.sum(now, windowSeconds);
+      const { from, newEnds: _, ...counted } = counters.sum(now, windowSeconds);
+      const { newEnds } = counters.sum(now, DEDUP_TTL_MS / 1000);
       // If a mark was evicted early, a duplicate may have looked unique until the mark would have expired.
       const exact = marks.evictedAt + DEDUP_TTL_MS < from;
-      return { windowSeconds, ...counted, exact, grainSeconds: DEDUP_GRAIN_MS / 1000, liveKeys: marks.size };
+      return { windowSeconds, ...counted, exact, grainSeconds: DEDUP_GRAIN_MS / 1000, liveKeys: marks.size + newEnds };
     },
     backend: () => ({ implementation: 'memory', ttlSeconds: DEDUP_TTL_MS / 1000, namespace: null }),
   };
 }
 
-type Counted = Pick<DedupStats, 'seen' | 'unique' | 'duplicates'>;
+type Counted = Pick<DedupStats, 'seen' | 'unique' | 'duplicates'> & {
+  /** How many of the unique messages were ends of commands. */
+  readonly newEnds: number;
+};
 
 function createCounters() {
-  const buckets = new Map<number, { seen: number; unique: number }>();
+  const buckets = new Map<number, { seen: number; unique: number; newEnds: number }>();
   const forget = (oldest: number): void => {
     for (const bucket of buckets.keys()) {
       if (bucket < oldest) buckets.delete(bucket);
     }
   };
   return {
-    count(now: number, first: boolean): void {
+    count(now: number, first: boolean, newEnds = 0): void {
       const at = bucketOf(now);
-      const bucket = buckets.get(at) ?? { seen: 0, unique: 0 };
+      const bucket = buckets.get(at) ?? { seen: 0, unique: 0, newEnds: 0 };
       if (!buckets.has(at)) forget(at - bucketsOf(DEDUP_WINDOW_SECONDS.max));
       buckets.set(at, bucket);
       bucket.seen++;
       if (first) bucket.unique++;
+      bucket.newEnds += newEnds;
     },
     /**
      * Sums the counters of the window. `from`: when the oldest time slot of the window began, in epoch milliseconds.
      */
     sum(now: number, windowSeconds: number): Counted & { readonly from: number } {
       const first = bucketOf(now) - bucketsOf(windowSeconds) + 1;
-      let seen = 0;
-      let unique = 0;
+      let [seen, unique, newEnds] = [0, 0, 0];
       for (const [at, bucket] of buckets) {
         if (at < first) continue;
         seen += bucket.seen;
         unique += bucket.unique;
+        newEnds += bucket.newEnds;
       }
-      return { seen, unique, duplicates: seen - unique, from: first * DEDUP_GRAIN_MS };
+      return { seen, unique, duplicates: seen - unique, newEnds, from: first * DEDUP_GRAIN_MS };
     },
   };
 }
