@@ -12,7 +12,7 @@ import {
 import { type Binding, endMessageId } from '../../core/commands/stores.ts';
 import type { HeldCommand, Progress } from '../../core/commands/transaction.ts';
 import { clientStream } from '../../core/history/message.ts';
-import type { ClientKey } from '../../core/ids.ts';
+import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import { utf8Length, type JsonText } from '../../core/json.ts';
 import type { Holdings, Shares } from '../../core/shares/shares.ts';
 import { CommandRows, type StreamHead, type TraceIds } from './history-row.ts';
@@ -20,6 +20,30 @@ import { DueItem, List, type ListItem, SparseQueue, packTime, smallInteger, unpa
 import type { ClientType } from '../../core/connections/connection.ts';
 
 const NO_WAITERS: readonly WaiterRow[] = [];
+
+/** A key that leads to its entry without a look-up. Core keeps it for as long as it handles the command. */
+export class EntryKey implements CommandKey {
+  readonly userId: string;
+  readonly clientId: string;
+  readonly commandId: string;
+  readonly #entry: Entry;
+
+  constructor(entry: Entry) {
+    const { userId, clientId } = entry.client.head;
+    this.userId = userId;
+    this.clientId = clientId;
+    this.commandId = entry.commandId;
+    this.#entry = entry;
+  }
+
+  /** Returns the entry of a key; null if the key leads to none, or if the entry's record was dropped since. */
+  static entryOf(key: object): Entry | null {
+    return #entry in key && !key.#entry.reduced ? key.#entry : null;
+  }
+}
+
+/** The commands that hold a reservation in one admission scope, and how many of them each user has. */
+export type Scope = { readonly scopeId: string; readonly holders: List<Entry>; readonly members: Map<string, number> };
 
 /** The values with which an entry is created. */
 type NewEntry = {
@@ -56,7 +80,8 @@ export class Entry extends DueItem implements HeldCommand {
    * many commands without waiters can use the same empty array.
    */
   waiters = NO_WAITERS;
-  /** The command's positions in the lists of its client and of its admission scope; null once the command has ended. */
+  /** The command's admission scope, and its positions in the lists of client and scope; null once it has ended. */
+  scope: Scope | null = null;
   place: ListItem<Entry> | null = null;
   scopePlace: ListItem<Entry> | null = null;
   #record: Command | PackedCommand;

@@ -11,14 +11,11 @@ import type { Position } from '../../core/page.ts';
 import type { ShareRefusal } from '../../core/shares/shares.ts';
 import { isRelayId } from './commands-marks.ts';
 import { DueIndex, List, createSortedMap, type SortedMap, lowerBound } from './collections.ts';
-import { ClientQueue, type Entry, type UserLedger, hasNoRecord } from './ledger-entry.ts';
+import { ClientQueue, EntryKey, type Entry, type Scope, type UserLedger, hasNoRecord } from './ledger-entry.ts';
 import { EndedCommands, type EndedOptions, type RecordDrops } from './ledger-ended.ts';
 import type { Binding } from '../../core/commands/stores.ts';
 
-export { ClientQueue, Entry, WaiterRow, type UserLedger } from './ledger-entry.ts';
-
-/** The commands that hold a reservation in one admission scope, and how many of them each user has. */
-export type Scope = { readonly scopeId: string; readonly holders: List<Entry>; readonly members: Map<string, number> };
+export { ClientQueue, Entry, EntryKey, WaiterRow, type Scope, type UserLedger } from './ledger-entry.ts';
 
 /** The data that the stores of commands, waiters and nodes share. Keeps it within its limits. */
 export class Ledger {
@@ -42,11 +39,11 @@ export class Ledger {
   }
 
   find(key: CommandKey): Entry | undefined {
-    const found = this.#entries.get(key);
+    const found = EntryKey.entryOf(key) ?? this.#entries.get(key);
     // A live command never expires, so expired commands need not be dropped first.
-    if (found && found.terminalAt === null) return found;
+    if (!found || found.terminalAt === null) return found;
     this.#expire();
-    return this.#entries.get(key);
+    return found.reduced ? undefined : found;
   }
 
   client(key: ClientKey): ClientQueue {
@@ -61,7 +58,9 @@ export class Ledger {
 
   /** Returns the queue of a client, if there is one. Creates none. */
   peekClient(key: ClientKey): ClientQueue | undefined {
-    return this.#clients.get(key);
+    const entry = EntryKey.entryOf(key);
+    // Only a live command keeps the object of its client.
+    return entry?.place ? entry.client : this.#clients.get(key);
   }
 
   /** Returns the object of a user, if there is one. Creates none. */
@@ -83,6 +82,7 @@ export class Ledger {
     const { scopeId } = command;
     this.#entries.add(entry, entry);
     const scope = this.#scope(scopeId);
+    entry.scope = scope;
     entry.scopePlace = scope.holders.push(entry);
     countMember(scope, command.userId, 1);
     entry.place = (wasDispatched(command) ? entry.client.running : entry.client.waiting).push(entry);
@@ -102,20 +102,20 @@ export class Ledger {
 
   /** Removes an ended command from all indexes of live commands, and keeps it among the ended ones. */
   end(entry: Entry, now: number): void {
-    const { client, command } = entry;
+    const { client, command, scope } = entry;
     this.ended.expire(now);
     // The entry is added before the steps below, because they may drop the command's client, and with it the user.
     this.ended.add(entry);
     this.#due.delete(entry);
     if (entry.place) (wasDispatched(command) ? client.running : client.waiting).remove(entry.place);
     if (client.binding === null) this.dropIdle(client.head);
-    const scope = this.#scopes.get(command.scopeId);
     if (scope && entry.scopePlace) {
       scope.holders.remove(entry.scopePlace);
       countMember(scope, command.userId, -1);
     }
     if (scope?.holders.size === 0) this.#scopes.delete(command.scopeId);
     entry.place = null;
+    entry.scope = null;
     entry.scopePlace = null;
     entry.giveUpParams();
   }

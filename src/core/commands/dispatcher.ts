@@ -149,7 +149,7 @@ export class Dispatcher {
   }
 
   #begin(linkQueue: LinkQueue, key: CommandKey): void {
-    linkQueue.window.add(key.commandId);
+    linkQueue.window.set(key.commandId, key);
     this.#dispatch(linkQueue, key);
   }
 
@@ -267,7 +267,7 @@ function takeClaim(linkQueue: LinkQueue, key: CommandKey, attempt: string): Clai
   const { queue, window, binding } = linkQueue;
   if (queue.size > 0 || window.has(key.commandId) || !mayDispatch(linkQueue)) return null;
   const claim = { linkQueue, key, binding, attempt };
-  window.add(key.commandId);
+  window.set(key.commandId, key);
   (linkQueue.claims ??= new Map()).set(key.commandId, claim);
   linkQueue.pendingDispatches++;
   return claim;

@@ -2,7 +2,7 @@
  * Keeps the queue of commands of each link of this node, in memory, and defines the interface of a link's socket.
  * Writes nothing to sockets.
  */
-import { ByClient, ChurnMap, ChurnSet } from '../collections.ts';
+import { ByClient, ChurnMap } from '../collections.ts';
 import type { ActionAdvertisement, ClientType, DisconnectCause } from '../connections/connection.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
@@ -37,8 +37,8 @@ export type LinkQueue = {
   readonly link: ClientLink;
   /** The queued commands by id, in the order of admission. A Map, so that a row that arrives twice is queued once. */
   readonly queue: ChurnMap<string, CommandKey>;
-  /** The ids of commands that are dispatched, or being dispatched, and have not ended. */
-  readonly window: ChurnSet<string>;
+  /** The commands that are dispatched, or being dispatched, and have not ended, by id. */
+  readonly window: ChurnMap<string, CommandKey>;
   /** The commands in the window whose admission is not answered yet, by id; created with the first one. */
   claims: Map<string, Claim> | null;
   /** Whether commands may be dispatched on the link. False until the client is welcomed. */
@@ -69,7 +69,7 @@ export function createLinkQueue(client: ClientKey, binding: Binding, link: Clien
     binding,
     link,
     queue: new ChurnMap<string, CommandKey>(),
-    window: new ChurnSet<string>(),
+    window: new ChurnMap<string, CommandKey>(),
     claims: null,
     open: false,
     quiet: false,

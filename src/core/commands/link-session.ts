@@ -19,7 +19,7 @@ import type { ContextReport, ReportOutcome } from '../contexts/context.ts';
 import type { Deps } from '../deps.ts';
 import { fail, isStoreUnavailable } from '../errors.ts';
 import { LINK_STREAM, NO_PAYLOAD, type LinkMessageKind, type NewMessage } from '../history/message.ts';
-import { clientKeyText, commandKeyText, id, type ClientKey, type CommandKey } from '../ids.ts';
+import { clientKeyText, commandKeyText, id, keyOf, type ClientKey, type CommandKey } from '../ids.ts';
 import { utf8Length, type JsonText } from '../json.ts';
 import { REPLACED_GRACE_MS } from '../limits.ts';
 import { orElse, thenDo, type MaybePromise } from '../maybe-promise.ts';
@@ -98,7 +98,7 @@ async function bind(
   if (!previous) kickElsewhere(parts, result);
   const { requeued, unfinished, orphaned } = await deps.backend.commands.rebind(client, binding, 'up');
   for (let i = 0; i < requeued; i++) deps.metrics.count('commands_recovered');
-  for (const command of unfinished) linkQueue.window.add(command.commandId);
+  for (const command of unfinished) linkQueue.window.set(command.commandId, keyOf(command));
   beginResumeSpans(deps, linkQueue, unfinished);
   giveUpLater(parts, orphaned);
   linkOpened(deps, result);
@@ -314,7 +314,7 @@ class ClientSession {
       throw error;
     });
     await this.#left;
-    return [...this.#linkQueue.window];
+    return [...this.#linkQueue.window.keys()];
   }
 
   /** Called when the socket has closed. Idempotent. */
@@ -371,7 +371,10 @@ class ClientSession {
     });
   }
 
+  /** Returns the store's own key of a command that runs on this link, because a store may find the command faster by it. */
   #keyOf(commandId: string): CommandKey {
+    const known = this.#linkQueue.window.get(commandId);
+    if (known) return known;
     const { userId, clientId } = this.#linkQueue.client;
     return { userId, clientId, commandId: id('command_id', commandId) };
   }
