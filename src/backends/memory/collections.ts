@@ -106,6 +106,11 @@ export class SparseQueue<T> {
     return undefined;
   }
 
+  /** Returns all items, oldest first, perhaps with some that are deleted. Later changes do not change the array. */
+  items(): readonly T[] {
+    return this.#items.filter((item) => item !== undefined);
+  }
+
   /** Counts a deletion. Call it once for each deleted item, after `gone` returns true for the item. */
   noteDeleted(): void {
     this.#size--;
