@@ -181,7 +181,7 @@ function* others({ tables, now }: SnapshotParts, records: ActWriter): Generator<
   for (const { userId, clientId, messageId, setAt } of dedup.marks())
     yield* one(records, 'seen', userId, clientId, messageId, setAt);
   for (const table of ['messages', 'links'] as const)
-    for (const { userId, droppedAt, wholeStreamAt } of history.tables[table].gaps())
+    for (const { userId, droppedAt, wholeStreamAt } of history.tables[table].evictions.gaps())
       yield* one(records, 'gap', table, userId, null, droppedAt, wholeStreamAt === -Infinity ? null : wholeStreamAt);
 }
 

@@ -62,218 +62,205 @@ export const NO_DROPS: RowDrops & { recordDropped(): void; resultDropped(): void
 };
 
 /**
- * The messages of the history store, in every order in which they are read. Messages are added and dropped only here.
- */
-export interface Rows {
-  readonly users: SortedMap<User>;
-  readonly evictions: Evictions;
-  readonly totals: Readonly<Totals>;
-  /** The rows of all messages. */
-  readonly byAge: AgeQueue;
-  /**
-   * Adds a message and returns its row. `at` must not decrease from one call to the next. `seq`: the number that the
-   * message had before the process was restarted; returns null if the stream has it already. Takes amortised constant
-   * time.
-   */
-  add(message: NewMessage, at: number, seq?: number): Row | null;
-  /** Adds a message about a command to the stream of the command's client, like `add`. Returns the number of its row. */
-  addOfCommand(rows: CommandRows, part: CommandMessage, at: number, seq?: number): number | null;
-  /** Returns an object that holds rows of this command, so that its texts are in memory once; undefined without rows. */
-  rowsOf(command: CommandKey): CommandRows | undefined;
-  /** Drops the rows of a stream up to the number `seq`, as they were dropped for lack of room before a restart. */
-  dropUpTo(userId: string, suffix: string, seq: number): void;
-  /** What is remembered of rows that were dropped for lack of room, besides `Stream.evictedAt`. */
-  gaps(): Iterable<Gap>;
-  restoreGap(gap: Gap): void;
-  seqFloor: number;
-  /** Drops the messages that were retained at `before` or earlier. */
-  expire(before: number): void;
-}
-
-type State = {
-  readonly drops: RowDrops;
-  readonly limits: RowLimits;
-  readonly shares: Shares;
-  readonly users: SortedMap<User>;
-  readonly byAge: AgeQueue;
-  readonly evictions: Evictions;
-  readonly totals: Totals;
-  /**
-   * The first `seq` of the next stream that is created. It is higher than every `seq` of a removed stream, so a new
-   * stream with the same name reuses none.
-   */
-  seqFloor: number;
-};
-
-/**
  * Why a message is dropped. `bound`: a limit that is the same for every stream was reached. `room`: it had to make room
  * for another message, so its stream has a gap.
  */
 type Why = 'bound' | 'room';
 
-export function createRows(limits: RowLimits, shares: Shares, drops: RowDrops = NO_DROPS): Rows {
-  const state: State = {
-    drops,
-    limits,
-    shares,
-    users: createSortedMap(),
-    byAge: new AgeQueue(),
-    evictions: createEvictions(),
-    totals: { messages: 0, bytes: 0, evictedMessages: 0, evictedStreams: 0 },
-    seqFloor: 1,
-  };
-  return {
-    users: state.users,
-    evictions: state.evictions,
-    totals: state.totals,
-    byAge: state.byAge,
-    get seqFloor() {
-      return state.seqFloor;
-    },
-    set seqFloor(seq) {
-      state.seqFloor = Math.max(state.seqFloor, seq);
-    },
-    add(message, at, seq) {
-      const stream = streamFor(state, message, seq);
-      if (!stream) return null;
-      const number = stream.nextSeq;
-      const holder = fitsLinkRow(message) ? new LinkRow(message, at) : new MessageRow(message, number, at);
-      if (holder instanceof MessageRow) noteCommandOf(stream.user, holder);
-      append(state, stream, holder);
-      return new Row(stream, number, holder);
-    },
-    addOfCommand(rows, part, at, seq) {
-      const stream = streamFor(state, rows.head, seq);
-      if (!stream) return null;
-      const number = stream.nextSeq;
-      const holder = rows.fits(part) ? rows : new MessageRow(messageAbout(rows, part), number, at);
-      if (holder !== rows || rows.hold(part, number, at)) noteCommandOf(stream.user, holder);
-      append(state, stream, holder);
-      return number;
-    },
-    rowsOf({ userId, clientId, commandId }) {
-      let holder = state.users.get(userId)?.byCommand.get(commandId) ?? null;
-      for (; holder; holder = holder.older)
-        if (holder instanceof CommandRows && holder.head.clientId === clientId) return holder;
-      return undefined;
-    },
-    dropUpTo(userId, suffix, seq) {
-      const stream = state.users.get(userId)?.streams.get(suffix);
-      while (stream && stream.length > 0 && stream.firstSeq <= seq) dropFirst(state, stream, 'room');
-    },
-    gaps: () => state.evictions.gaps(),
-    restoreGap(gap) {
-      const stream = gap.suffix === null ? null : state.users.get(gap.userId)?.streams.get(gap.suffix);
-      if (stream) stream.evictedAt = Math.max(stream.evictedAt, gap.droppedAt);
-      if (gap.suffix === null) state.evictions.restore(gap);
-    },
-    expire(before) {
-      state.evictions.expire(before);
-      for (let old = state.byAge.first(); old && old.firstAt <= before; old = state.byAge.first())
-        dropFirst(state, old, 'bound');
-    },
-  };
-}
-
-/**
- * Returns the stream whose oldest row is to be dropped next: that of the user who is most over their guarantee, or the
- * oldest row of all if no user is over. Null if this is the only row of the stream `newest`, which was written last.
- */
-function nextToGo({ shares, users, byAge }: State, newest: Stream): Stream | null {
-  const isNewestRow = (stream: Stream | undefined): boolean => stream === newest && newest.length === 1;
-  const holder = shares.mostOver('history_bytes');
-  const ofHolder = holder && users.get(holder.userId)?.byAge.first();
-  const old = ofHolder && !isNewestRow(ofHolder) ? ofHolder : byAge.first();
-  return old && !isNewestRow(old) ? old : null;
-}
-
 type StreamName = { readonly userId: string; readonly suffix: string };
 
 /**
- * Returns the stream for a new row, and creates it if there is none. `seq`: as for `Rows.add`; null if the stream has a
- * row of this number already.
+ * The messages of the history store, in every order in which they are read. Messages are added and dropped only here.
  */
-function streamFor(state: State, name: StreamName, seq?: number): Stream | null {
-  const stream = state.users.get(name.userId)?.streams.get(name.suffix) ?? createStream(state, name);
-  if (seq === undefined || seq === stream.nextSeq) return stream;
-  if (stream.length > 0 && seq < stream.nextSeq) return null;
-  // The rows between were dropped while a snapshot was written, and so were those before them.
-  while (stream.length > 0) takeFirst(state, stream);
-  stream.skipTo(seq);
-  return stream;
-}
+export class Rows {
+  readonly users: SortedMap<User> = createSortedMap();
+  readonly evictions: Evictions = createEvictions();
+  readonly totals: Totals = { messages: 0, bytes: 0, evictedMessages: 0, evictedStreams: 0 };
+  /** The rows of all messages. */
+  readonly byAge = new AgeQueue();
+  readonly #limits: RowLimits;
+  readonly #shares: Shares;
+  readonly #drops: RowDrops;
+  #seqFloor = 1;
 
-function createStream(state: State, { userId, suffix }: StreamName): Stream {
-  const crowded = state.users.get(userId);
-  if (crowded && crowded.streams.size >= state.limits.streamsPerUser && !state.drops.replaying) {
-    const longestUnwritten = crowded.byLastWrite.first?.value;
-    while (longestUnwritten && longestUnwritten.length > 0) dropFirst(state, longestUnwritten, 'room');
+  constructor(limits: RowLimits, shares: Shares, drops: RowDrops = NO_DROPS) {
+    this.#limits = limits;
+    this.#shares = shares;
+    this.#drops = drops;
   }
-  const user = state.users.get(userId) ?? newUser(userId, state.shares.of(userId));
-  // A stream with the same name may have been dropped before, with all its messages.
-  const evictedAt = state.evictions.wholeStreamAt(userId);
-  const stream = new Stream(user, suffix, { seq: state.seqFloor, evictedAt });
-  state.users.set(userId, user);
-  user.streams.set(suffix, stream);
-  return stream;
+
+  /**
+   * The first `seq` of the next stream that is created. It is higher than every `seq` of a removed stream, so a new
+   * stream with the same name reuses none. It only grows.
+   */
+  get seqFloor(): number {
+    return this.#seqFloor;
+  }
+
+  set seqFloor(seq: number) {
+    this.#seqFloor = Math.max(this.#seqFloor, seq);
+  }
+
+  /**
+   * Adds a message and returns its row. `at` must not decrease from one call to the next. `seq`: the number that the
+   * message had before the process was restarted; returns null if the stream has it already. Takes amortised constant
+   * time.
+   */
+  add(message: NewMessage, at: number, seq?: number): Row | null {
+    const stream = this.#streamFor(message, seq);
+    if (!stream) return null;
+    const number = stream.nextSeq;
+    const holder = fitsLinkRow(message) ? new LinkRow(message, at) : new MessageRow(message, number, at);
+    if (holder instanceof MessageRow) noteCommandOf(stream.user, holder);
+    this.#append(stream, holder);
+    return new Row(stream, number, holder);
+  }
+
+  /** Adds a message about a command to the stream of the command's client, like `add`. Returns the number of its row. */
+  addOfCommand(rows: CommandRows, part: CommandMessage, at: number, seq?: number): number | null {
+    const stream = this.#streamFor(rows.head, seq);
+    if (!stream) return null;
+    const number = stream.nextSeq;
+    const holder = rows.fits(part) ? rows : new MessageRow(messageAbout(rows, part), number, at);
+    if (holder !== rows || rows.hold(part, number, at)) noteCommandOf(stream.user, holder);
+    this.#append(stream, holder);
+    return number;
+  }
+
+  /** Returns an object that holds rows of this command, so that its texts are in memory once; undefined without rows. */
+  rowsOf({ userId, clientId, commandId }: CommandKey): CommandRows | undefined {
+    let holder = this.users.get(userId)?.byCommand.get(commandId) ?? null;
+    for (; holder; holder = holder.older)
+      if (holder instanceof CommandRows && holder.head.clientId === clientId) return holder;
+    return undefined;
+  }
+
+  /** Drops the rows of a stream up to the number `seq`, as they were dropped for lack of room before a restart. */
+  dropUpTo(userId: string, suffix: string, seq: number): void {
+    const stream = this.users.get(userId)?.streams.get(suffix);
+    while (stream && stream.length > 0 && stream.firstSeq <= seq) this.#dropFirst(stream, 'room');
+  }
+
+  /** Puts back what was remembered of rows that were dropped for lack of room. */
+  restoreGap(gap: Gap): void {
+    const stream = gap.suffix === null ? null : this.users.get(gap.userId)?.streams.get(gap.suffix);
+    if (stream) stream.evictedAt = Math.max(stream.evictedAt, gap.droppedAt);
+    if (gap.suffix === null) this.evictions.restore(gap);
+  }
+
+  /** Drops the messages that were retained at `before` or earlier. */
+  expire(before: number): void {
+    this.evictions.expire(before);
+    for (let old = this.byAge.first(); old && old.firstAt <= before; old = this.byAge.first())
+      this.#dropFirst(old, 'bound');
+  }
+
+  /**
+   * Returns the stream for a new row, and creates it if there is none. `seq`: as for `add`; null if the stream has a row
+   * of this number already.
+   */
+  #streamFor(name: StreamName, seq?: number): Stream | null {
+    const stream = this.users.get(name.userId)?.streams.get(name.suffix) ?? this.#createStream(name);
+    if (seq === undefined || seq === stream.nextSeq) return stream;
+    if (stream.length > 0 && seq < stream.nextSeq) return null;
+    // The rows between were dropped while a snapshot was written, and so were those before them.
+    while (stream.length > 0) this.#takeFirst(stream);
+    stream.skipTo(seq);
+    return stream;
+  }
+
+  #createStream({ userId, suffix }: StreamName): Stream {
+    const crowded = this.users.get(userId);
+    if (crowded && crowded.streams.size >= this.#limits.streamsPerUser && !this.#drops.replaying) {
+      const longestUnwritten = crowded.byLastWrite.first?.value;
+      while (longestUnwritten && longestUnwritten.length > 0) this.#dropFirst(longestUnwritten, 'room');
+    }
+    const user = this.users.get(userId) ?? newUser(userId, this.#shares.of(userId));
+    // A stream with the same name may have been dropped before, with all its messages.
+    const evictedAt = this.evictions.wholeStreamAt(userId);
+    const stream = new Stream(user, suffix, { seq: this.#seqFloor, evictedAt });
+    this.users.set(userId, user);
+    user.streams.set(suffix, stream);
+    return stream;
+  }
+
+  /** Adds the next row of a stream, and then drops the rows that exceed the limits. */
+  #append(stream: Stream, holder: RowHolder): void {
+    this.#insert(stream, holder);
+    const { streamMessages, bytes } = this.#limits;
+    while (stream.length > streamMessages) this.#dropFirst(stream, 'bound');
+    while (this.totals.bytes > bytes && !this.#drops.replaying) {
+      const old = this.#nextToGo(stream);
+      if (!old) break;
+      this.#dropFirst(old, 'room');
+    }
+  }
+
+  #insert(stream: Stream, holder: RowHolder): void {
+    const { user, nextSeq: seq } = stream;
+    const bytes = holder.bytesOf(seq);
+    this.byAge.push(stream, seq);
+    user.byAge.push(stream, seq);
+    stream.push(holder);
+    if (!stream.place || user.byLastWrite.last !== stream.place) {
+      if (stream.place) user.byLastWrite.remove(stream.place);
+      stream.place = user.byLastWrite.push(stream);
+    }
+    this.totals.messages++;
+    this.totals.bytes += bytes;
+    user.holdings.take('history_bytes', bytes);
+  }
+
+  /**
+   * Returns the stream whose oldest row is to be dropped next: that of the user who is most over their guarantee, or that
+   * of the oldest row of all if no user is over. Null if this is the only row of `newest`, the stream written last.
+   */
+  #nextToGo(newest: Stream): Stream | null {
+    const isNewestRow = (stream: Stream): boolean => stream === newest && newest.length === 1;
+    const holder = this.#shares.mostOver('history_bytes');
+    const ofHolder = holder && this.users.get(holder.userId)?.byAge.first();
+    const old = ofHolder && !isNewestRow(ofHolder) ? ofHolder : this.byAge.first();
+    return old && !isNewestRow(old) ? old : null;
+  }
+
+  #dropFirst(stream: Stream, why: Why): void {
+    const { user, firstSeq, firstAt } = stream;
+    this.#takeFirst(stream);
+    if (why === 'room') {
+      this.#drops.rowDropped(stream, firstSeq);
+      this.totals.evictedMessages++;
+      stream.evictedAt = firstAt;
+      this.evictions.note(user.userId, firstAt, stream.length === 0);
+    }
+    if (stream.length === 0) this.#removeStream(stream, why);
+  }
+
+  /** Takes the oldest row out of its stream and out of all orders. */
+  #takeFirst(stream: Stream): void {
+    const { user, firstSeq: seq } = stream;
+    const holder = stream.dropFirst();
+    if (!holder) return;
+    const bytes = holder.bytesOf(seq);
+    this.byAge.noteDropped();
+    user.byAge.noteDropped();
+    this.totals.messages--;
+    this.totals.bytes -= bytes;
+    user.holdings.release('history_bytes', bytes);
+    if (!(holder instanceof LinkRow) && holder.drop(seq)) forgetCommandOf(user, holder);
+  }
+
+  #removeStream({ user, suffix, place, nextSeq }: Stream, why: Why): void {
+    user.streams.delete(suffix);
+    if (place) user.byLastWrite.remove(place);
+    this.seqFloor = nextSeq;
+    if (why === 'room') this.totals.evictedStreams++;
+    if (user.streams.size === 0) this.users.delete(user.userId);
+  }
 }
 
 function newUser(userId: string, holdings: Holdings): User {
-  const orders = { byLastWrite: new List<Stream>(), byCommand: new Map(), byAge: new AgeQueue() };
+  const orders = { byLastWrite: new List<Stream>(), byCommand: new Map<string, CommandHolder>(), byAge: new AgeQueue() };
   return { userId, streams: createSortedMap(), ...orders, holdings };
-}
-
-/** Adds the next row of a stream, and then drops the rows that exceed the limits. */
-function append(state: State, stream: Stream, holder: RowHolder): void {
-  insert(state, stream, holder);
-  const { limits } = state;
-  while (stream.length > limits.streamMessages) dropFirst(state, stream, 'bound');
-  while (state.totals.bytes > limits.bytes && !state.drops.replaying) {
-    const old = nextToGo(state, stream);
-    if (!old) break;
-    dropFirst(state, old, 'room');
-  }
-}
-
-function insert({ byAge, totals }: State, stream: Stream, holder: RowHolder): void {
-  const { user, nextSeq: seq } = stream;
-  const bytes = holder.bytesOf(seq);
-  byAge.push(stream, seq);
-  user.byAge.push(stream, seq);
-  stream.push(holder);
-  if (!stream.place || user.byLastWrite.last !== stream.place) {
-    if (stream.place) user.byLastWrite.remove(stream.place);
-    stream.place = user.byLastWrite.push(stream);
-  }
-  totals.messages++;
-  totals.bytes += bytes;
-  user.holdings.take('history_bytes', bytes);
-}
-
-function dropFirst(state: State, stream: Stream, why: Why): void {
-  const [seq, at] = [stream.firstSeq, stream.firstAt];
-  takeFirst(state, stream);
-  if (why === 'room') {
-    state.drops.rowDropped(stream, seq);
-    state.totals.evictedMessages++;
-    stream.evictedAt = at;
-    state.evictions.note(stream.user.userId, at, stream.length === 0);
-  }
-  if (stream.length === 0) removeStream(state, stream, why);
-}
-
-/** Takes the oldest row out of its stream and out of all orders. */
-function takeFirst({ byAge, totals }: State, stream: Stream): void {
-  const { user, firstSeq: seq } = stream;
-  const holder = stream.dropFirst();
-  if (!holder) return;
-  const bytes = holder.bytesOf(seq);
-  byAge.noteDropped();
-  user.byAge.noteDropped();
-  totals.messages--;
-  totals.bytes -= bytes;
-  user.holdings.release('history_bytes', bytes);
-  if (!(holder instanceof LinkRow) && holder.drop(seq)) forgetCommandOf(user, holder);
 }
 
 function noteCommandOf({ byCommand }: User, holder: CommandHolder): void {
@@ -304,15 +291,6 @@ export function rowsOfCommand({ byCommand, streams }: User, commandId: string): 
     for (const seq of holder.seqs) if (stream) rows.push(new Row(stream, seq, holder));
   }
   return rows;
-}
-
-function removeStream(state: State, stream: Stream, why: Why): void {
-  const { user } = stream;
-  user.streams.delete(stream.suffix);
-  if (stream.place) user.byLastWrite.remove(stream.place);
-  state.seqFloor = Math.max(state.seqFloor, stream.nextSeq);
-  if (why === 'room') state.totals.evictedStreams++;
-  if (user.streams.size === 0) state.users.delete(user.userId);
 }
 
 // Remembers when messages were dropped early, so that answers can report the gap.

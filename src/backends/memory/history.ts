@@ -31,15 +31,7 @@ import { SHARE_BOUNDS, createShares, type Shares } from '../../core/shares/share
 import { lowerBound } from './collections.ts';
 import { createMemoryDedup, type MemoryDedup } from './dedup.ts';
 import type { CommandRows, Row, Stream } from './history-row.ts';
-import {
-  HISTORY_LIMITS,
-  createRows,
-  rowsOfCommand,
-  type RowDrops,
-  type RowLimits,
-  type Rows,
-  type Totals,
-} from './history-rows.ts';
+import { HISTORY_LIMITS, Rows, rowsOfCommand, type RowDrops, type RowLimits, type Totals } from './history-rows.ts';
 
 type MemoryHistoryOptions = {
   readonly clock: Clock;
@@ -275,9 +267,9 @@ const TABLE_LIMITS: TableLimits = { ...HISTORY_LIMITS, linkMessages: LINK_MESSAG
  */
 function createTables(limits: TableLimits, shares: Shares | undefined, drops: RowDrops | undefined) {
   const { bytes, linkBytes, linkMessages, retentionMs } = limits;
-  const messages = createRows(limits, shares ?? sharesOf(SHARE_BOUNDS.history_bytes.guarantee, bytes), drops);
+  const messages = new Rows(limits, shares ?? sharesOf(SHARE_BOUNDS.history_bytes.guarantee, bytes), drops);
   const linkLimits = { streamMessages: linkMessages, retentionMs, bytes: linkBytes, streamsPerUser: 1 };
-  const links = createRows(linkLimits, sharesOf(LINK_BYTES_GUARANTEE, linkBytes), drops);
+  const links = new Rows(linkLimits, sharesOf(LINK_BYTES_GUARANTEE, linkBytes), drops);
   const both = [messages, links];
   /** Returns the table that holds the stream with this suffix. */
   const of = (suffix: string): Rows => (suffix === LINK_STREAM ? links : messages);
