@@ -100,7 +100,7 @@ describe('the order of rows by age', () => {
           const at = model.findIndex((row) => row.stream === stream);
           if (at < 0) return;
           expect(stream.dropFirst()).toBeDefined();
-          queue.noteDropped();
+          queue.noteDeleted();
           const [gone] = model.splice(at, 1);
           unread = unread.filter((row) => row !== gone);
         };
@@ -118,7 +118,7 @@ describe('the order of rows by age', () => {
             queue.rewind();
             unread = [...model];
           } else {
-            const row = queue.next();
+            const row = queue.nextRow();
             expect([row?.stream, row?.seq]).toEqual([unread[0]?.stream, unread[0]?.seq]);
             unread = unread.slice(1);
           }
@@ -126,7 +126,7 @@ describe('the order of rows by age', () => {
         for (const one of acts) {
           for (let i = 0; i < one.times; i++) act(one);
           expect(queue.first()).toBe(model[0]?.stream);
-          expect([...queue.backwards()].map(({ seq }) => seq)).toEqual(model.map(({ seq }) => seq).toReversed());
+          expect([...queue.newest()].map(({ seq }) => seq)).toEqual(model.map(({ seq }) => seq).toReversed());
         }
       }),
       { numRuns: 200 },

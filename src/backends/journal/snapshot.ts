@@ -80,7 +80,7 @@ function walk(parts: SnapshotParts, records: ActWriter): Generator<void> {
   records.begin(now());
   writeFloors(tables, records, history.lastAt);
   for (const [hash, until] of tickets) records.add('ticket', hash, until);
-  for (const { byAge } of [messages, links]) byAge.rewind();
+  for (const order of [ledger, messages.byAge, links.byAge]) order.rewind();
   const until = history.lastAt;
   const end = ledger.nextPlace;
   return (function* () {
@@ -102,16 +102,11 @@ function writeFloors({ history, connections }: MemoryTables, records: ActWriter,
 }
 
 function* commands({ tables: { ledger }, now }: SnapshotParts, records: ActWriter, end: number): Generator<void> {
-  let from = 0;
-  for (let count = STEP; count === STEP;) {
-    count = 0;
-    for (const { item, place } of ledger.oldestFirst(from)) {
-      if (place >= end) break;
-      writeEntry(item, records, now());
-      from = place + 1;
-      if (++count === STEP) break;
-    }
-    yield;
+  for (let count = 1; ; count++) {
+    const next = ledger.next();
+    if (!next || next.place >= end) return yield;
+    writeEntry(next.item, records, now());
+    if (count % STEP === 0) yield;
   }
 }
 
@@ -133,7 +128,7 @@ function* rows(
   const streams = new Set<Stream>();
   // Later rows are in the journal. If some have the same time, they are in both, which their numbers tell.
   for (let count = 1; ; count++) {
-    const row = queue.next();
+    const row = queue.nextRow();
     if (!row || row.at > until) break;
     writeRow(row, ledger, records);
     streams.add(row.stream);

@@ -187,10 +187,19 @@ export class DedupMarks {
     return true;
   }
 
-  /** Reads the marks that are there now, oldest first. Between two of them, marks may be set, evicted and expire. */
+  /**
+   * Reads the marks that are there now, oldest first, and perhaps some that are set later. Between two of them, marks
+   * may be set, evicted and expire. There is one reader at a time.
+   */
   *all(): Generator<DedupKey & { readonly setAt: number }> {
-    for (const { user, clientId, messageId, end, gone } of this.#oldestFirst.items())
-      if (!gone) yield { userId: user.holdings.userId, clientId, messageId, setAt: end - DEDUP_TTL_MS };
+    this.#oldestFirst.rewind();
+    // Those that are set meanwhile take the places of those that are dropped meanwhile.
+    for (let left = this.size; left > 0; left--) {
+      const next = this.#oldestFirst.next();
+      if (!next) return;
+      const { user, clientId, messageId, end } = next.item;
+      yield { userId: user.holdings.userId, clientId, messageId, setAt: end - DEDUP_TTL_MS };
+    }
   }
 
   /** Drops the marks that have expired. */

@@ -10,7 +10,7 @@ import { NO_PAYLOAD, type Message, type NewMessage, type PayloadRef } from '../.
 import type { ClientKey } from '../../core/ids.ts';
 import { utf8Length, type JsonText } from '../../core/json.ts';
 import type { Holdings } from '../../core/shares/shares.ts';
-import { packTime, unpackTime, type List, type ListItem, type SortedMap } from './collections.ts';
+import { SparseQueue, packTime, unpackTime, type List, type ListItem, type SortedMap } from './collections.ts';
 
 /**
  * The size that a message counts for besides its payload, in bytes. It covers the object that holds it, its ids, and its
@@ -431,85 +431,26 @@ export class LinkRow implements Holder {
 
 // The order of rows by age.
 
-/** A queue is compacted once it has more entries of dropped rows than this and than a quarter of its rows. */
-const SLACK = 32;
-
 /**
- * The rows of some streams, oldest first. An entry is a stream and the number of a row of it, so dropping a row changes
- * no entry: a row is dropped if its stream begins with a later one. Each method takes amortised constant time.
+ * The rows of some streams, oldest first. An entry is a stream and the number of a row, so dropping a row changes none:
+ * it is dropped if its stream begins with a later row.
  */
-export class AgeQueue {
-  #streams: (Stream | undefined)[] = [];
-  #seqs: number[] = [];
-  #head = 0;
-  #size = 0;
-  /** The index at which a reader goes on that comes back in later turns. */
-  #next = 0;
-
-  push(stream: Stream, seq: number): void {
-    this.#streams.push(stream);
-    this.#seqs.push(seq);
-    this.#size++;
-  }
-
-  /** Counts a dropped row. Call it once for each row, after it was dropped from its stream. */
-  noteDropped(): void {
-    this.#size--;
-    if (this.#streams.length > this.#size + this.#size / 4 + SLACK) this.#compact();
-  }
-
-  /** Returns the stream that has the oldest row, which is the first one of that stream. */
-  first(): Stream | undefined {
-    for (; this.#head < this.#streams.length; this.#head++) {
-      if (this.#isRetained(this.#head)) return this.#streams[this.#head];
-      // Clears the entry at once, so that a removed stream is not kept in memory until the array is shortened.
-      this.#streams[this.#head] = undefined;
-    }
-    return undefined;
+export class AgeQueue extends SparseQueue<Stream> {
+  constructor() {
+    super((stream, seq) => seq < stream.firstSeq);
   }
 
   /** Reads the rows, newest first. */
-  *backwards(): Generator<Row> {
-    for (let at = this.#streams.length - 1; at >= this.#head; at--) {
-      const row = this.#rowAt(at);
+  *newest(): Generator<Row> {
+    for (const { item, number } of this.backwards()) {
+      const row = item.row(number - item.firstSeq);
       if (row) yield row;
     }
   }
 
-  /** Lets `next` begin with the oldest row. There is one reader at a time. */
-  rewind(): void {
-    this.#next = this.#head;
-  }
-
-  /** Returns the next row that is retained; undefined at the end. Between two calls rows may be added and dropped. */
-  next(): Row | undefined {
-    while (this.#next < this.#streams.length) {
-      const row = this.#rowAt(this.#next++);
-      if (row) return row;
-    }
-    return undefined;
-  }
-
-  #isRetained(at: number): boolean {
-    return (this.#seqs[at] ?? NO_ROW) >= (this.#streams[at]?.firstSeq ?? Infinity);
-  }
-
-  #rowAt(at: number): Row | undefined {
-    const stream = this.#streams[at];
-    return stream && this.#isRetained(at) ? stream.row((this.#seqs[at] ?? NO_ROW) - stream.firstSeq) : undefined;
-  }
-
-  #compact(): void {
-    let [kept, next] = [0, 0];
-    for (let at = this.#head; at < this.#streams.length; at++) {
-      if (at === this.#next) next = kept;
-      if (!this.#isRetained(at)) continue;
-      this.#streams[kept] = this.#streams[at];
-      this.#seqs[kept++] = this.#seqs[at] ?? NO_ROW;
-    }
-    this.#next = this.#next < this.#streams.length ? next : kept;
-    this.#streams.length = kept;
-    this.#seqs.length = kept;
-    this.#head = 0;
+  /** Returns the next row after `rewind`, oldest first; undefined at the end. */
+  nextRow(): Row | undefined {
+    const found = this.next();
+    return found?.item.row(found.number - found.item.firstSeq);
   }
 }

@@ -241,8 +241,8 @@ export class Rows {
     const holder = stream.dropFirst();
     if (!holder) return;
     const bytes = holder.bytesOf(seq);
-    this.byAge.noteDropped();
-    user.byAge.noteDropped();
+    this.byAge.noteDeleted();
+    user.byAge.noteDeleted();
     this.totals.messages--;
     this.totals.bytes -= bytes;
     user.holdings.release('history_bytes', bytes);

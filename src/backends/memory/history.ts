@@ -173,7 +173,7 @@ export function createMemoryHistory({
       if (of && !stream) return null;
       const droppedAt = stream ? stream.evictedAt : messages.evictions.anyDroppedAt();
       return {
-        ...sampleRows(stream ? newestOf(stream) : messages.byAge.backwards(), bounds),
+        ...sampleRows(stream ? newestOf(stream) : messages.byAge.newest(), bounds),
         gaps: gaps('messages', droppedAt),
       };
     },
