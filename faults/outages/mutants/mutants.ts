@@ -10,7 +10,7 @@ const DIRECT_MUTANTS: readonly Mistake[] = [
     name: 'leak',
     says: 'an end does not release its reservation',
     file: 'backends/memory/ledger.ts',
-    find: 'scope.holders.remove(entry.scopePlace);',
+    find: 'scope.holders.noteDeleted();',
     replace: '',
     plan: 'F0',
     caughtBy: ['I6'],

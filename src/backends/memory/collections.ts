@@ -119,9 +119,17 @@ export class SparseQueue<T> {
     if (this.#items.length > 1.5 * this.#size + SLACK) this.#compact();
   }
 
+  /** Reads the items that are not deleted, oldest first. While they are being read, none may be deleted. */
+  *[Symbol.iterator](): Generator<T> {
+    for (let at = this.#head; at < this.#items.length; at++) {
+      const item = this.#at(at);
+      if (item !== undefined) yield item;
+    }
+  }
+
   /**
    * Reads the items that are not deleted, newest first. `below`: only items with a lower number, if numbers ascend.
-   * While they are being read, no item may be added or deleted.
+   * While they are being read, none may be added or deleted.
    */
   *backwards(below = Infinity): Generator<Numbered<T>> {
     for (let at = lowerBound(this.#items.length, (i) => this.#number(i) < below) - 1; at >= this.#head; at--) {

@@ -10,7 +10,7 @@ import { RECONCILE_BATCH } from '../../core/limits.ts';
 import type { Position } from '../../core/page.ts';
 import type { ShareRefusal } from '../../core/shares/shares.ts';
 import { isRelayId } from './commands-marks.ts';
-import { DueIndex, List, SparseQueue, createSortedMap, type SortedMap } from './collections.ts';
+import { DueIndex, SparseQueue, createSortedMap, type SortedMap } from './collections.ts';
 import { ClientQueue, EntryKey, type Entry, type Scope, type UserLedger, hasNoRecord } from './ledger-entry.ts';
 import { EndedCommands, type EndedOptions, type RecordDrops } from './ledger-ended.ts';
 import type { Binding } from '../../core/commands/stores.ts';
@@ -83,9 +83,10 @@ export class Ledger {
     this.#entries.add(entry, entry);
     const scope = this.#scope(scopeId);
     entry.scope = scope;
-    entry.scopePlace = scope.holders.push(entry);
+    scope.holders.push(entry);
     countMember(scope, command.userId, 1);
-    entry.place = (wasDispatched(command) ? entry.client.running : entry.client.waiting).push(entry);
+    entry.place = wasDispatched(command) ? 'running' : 'waiting';
+    entry.client[entry.place].push(entry);
     this.#due.set(entry, dueAt);
   }
 
@@ -96,27 +97,27 @@ export class Ledger {
   /** Moves a dispatched command from its client's waiting commands to its client's running commands. */
   run(entry: Entry): void {
     const { waiting, running } = entry.client;
-    if (entry.place) waiting.remove(entry.place);
-    entry.place = running.push(entry);
+    entry.place = 'running';
+    waiting.noteDeleted();
+    running.push(entry);
   }
 
   /** Removes an ended command from all indexes of live commands, and keeps it among the ended ones. */
   end(entry: Entry, now: number): void {
-    const { client, command, scope } = entry;
+    const { client, command, scope, place } = entry;
     this.ended.expire(now);
     // The entry is added before the steps below, because they may drop the command's client, and with it the user.
     this.ended.add(entry);
     this.#due.delete(entry);
-    if (entry.place) (wasDispatched(command) ? client.running : client.waiting).remove(entry.place);
-    if (client.binding === null) this.dropIdle(client.head);
-    if (scope && entry.scopePlace) {
-      scope.holders.remove(entry.scopePlace);
-      countMember(scope, command.userId, -1);
-    }
-    if (scope?.holders.size === 0) this.#scopes.delete(command.scopeId);
     entry.place = null;
     entry.scope = null;
-    entry.scopePlace = null;
+    if (place) client[place].noteDeleted();
+    if (client.binding === null) this.dropIdle(client.head);
+    if (scope) {
+      scope.holders.noteDeleted();
+      countMember(scope, command.userId, -1);
+      if (scope.holders.size === 0) this.#scopes.delete(command.scopeId);
+    }
     entry.giveUpParams();
   }
 
@@ -271,7 +272,7 @@ export class Ledger {
   #scope(scopeId: string): Scope {
     const known = this.#scopes.get(scopeId);
     if (known) return known;
-    const made: Scope = { scopeId, holders: new List(), members: new Map() };
+    const made: Scope = { scopeId, holders: new SparseQueue(({ scope }) => scope === null), members: new Map() };
     this.#scopes.set(scopeId, made);
     return made;
   }
