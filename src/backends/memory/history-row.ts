@@ -316,7 +316,7 @@ export class CommandRows implements CommandHolder {
       this.#result = payload;
       this.#reportedBy = instanceId ?? '';
     }
-    if (spill !== null) this.#spills = { ...NO_SPILLS, ...this.#spills, [kind]: spill };
+    if (spill !== null || this.#spills !== null) this.#spills = { ...NO_SPILLS, ...this.#spills, [kind]: spill };
     return isFirst;
   }
 

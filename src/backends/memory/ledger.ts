@@ -41,9 +41,9 @@ export class Ledger {
   find(key: CommandKey): Entry | undefined {
     const found = EntryKey.entryOf(key) ?? this.#entries.get(key);
     // A live command never expires, so expired commands need not be dropped first.
-    if (!found || found.terminalAt === null) return found;
+    if (found && found.terminalAt === null) return found;
     this.#expire();
-    return found.reduced ? undefined : found;
+    return found?.reduced ? undefined : found;
   }
 
   client(key: ClientKey): ClientQueue {
