@@ -23,7 +23,8 @@ const SPILL = { name: 's', bytes: 20_000, sha256: 'x', expiresAt: 1 };
 
 /** Returns the row of a command as the rules give it to the store. */
 function partOf(commandId: string, kind: CommandMessage['kind'], size: number | 'spilled'): CommandMessage {
-  const kept = size === 'spilled' ? { payload: null, spill: SPILL } : { payload: toJson('é'.repeat(size)), spill: null };
+  const kept =
+    size === 'spilled' ? { payload: null, spill: SPILL } : { payload: toJson('é'.repeat(size)), spill: null };
   if (kind === 'result') return { kind, instanceId: 'i1', id: `${commandId}:result:i1`, kept };
   if (kind === 'progress') return { kind, instanceId: 'i1', id: `${commandId}:progress:1`, kept };
   if (kind === 'cancel') return { kind, instanceId: null, error: { code: 'cancelled', message: 'enough' } };
@@ -51,7 +52,10 @@ describe('the rows of a command in the memory history', () => {
         });
         const shown = async ({ messages, ofCommand, streams, totals, sample }: typeof own) => ({
           streams: await streams('alice', null, ALL),
-          rows: [await messages('alice', 'clients/tab', EVERY, ALL), await messages('alice', 'clients/phone', EVERY, ALL)],
+          rows: [
+            await messages('alice', 'clients/tab', EVERY, ALL),
+            await messages('alice', 'clients/phone', EVERY, ALL),
+          ],
           commands: await Promise.all(commands.map(({ commandId }) => ofCommand('alice', commandId, ALL))),
           sample: await sample(null, { messages: 100, bytes: 1e9, of: 'stored' }),
           totals: totals(),

@@ -259,7 +259,11 @@ export class Rows {
 }
 
 function newUser(userId: string, holdings: Holdings): User {
-  const orders = { byLastWrite: new List<Stream>(), byCommand: new Map<string, CommandHolder>(), byAge: new AgeQueue() };
+  const orders = {
+    byLastWrite: new List<Stream>(),
+    byCommand: new Map<string, CommandHolder>(),
+    byAge: new AgeQueue(),
+  };
   return { userId, streams: createSortedMap(), ...orders, holdings };
 }
 
