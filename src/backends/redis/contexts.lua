@@ -83,6 +83,39 @@ lib.contexts_tally = function(part)
   call('PEXPIRE', name, lib.connections_ttl)
 end
 
+-- Notes the contexts that leave with this part: those that the client no longer reports, or reports as closed. They
+-- stay noted if they are reported again. Forgets the first ones beyond `most` that are not reported.
+lib.contexts_leave = function(part, most)
+  local name, set, leaving = key('ctxleft', part.at.ch), {}, {}
+  for i, id in ipairs(part.ids) do
+    set[id] = true
+    -- The JSON of a row ends at the first line break. In its texts quotation marks are escaped.
+    if string.find(part.rows[i], '^[^\n]*"status":"closed"') then leaving[#leaving + 1] = id end
+  end
+  local before = call('HKEYS', part.name)
+  local removed = {}
+  for _, id in ipairs(part.removed) do removed[id] = true end
+  for _, id in ipairs(before) do
+    if removed[id] or (part.snapshot and not set[id]) then leaving[#leaving + 1] = id
+    else set[id] = true end
+  end
+  if #leaving == 0 then return end
+  for _, id in ipairs(leaving) do call('HSET', name, id, text(now)) end
+  call('PEXPIRE', name, lib.connections_ttl)
+  local over = call('HLEN', name) - most
+  if over > 0 then lib.contexts_forget_left(name, set, over) end
+end
+
+-- Forgets the `over` contexts that left first, without those in `set`, which are reported now.
+lib.contexts_forget_left = function(name, set, over)
+  local flat, left = call('HGETALL', name), {}
+  for i = 1, #flat, 2 do
+    if not set[flat[i]] then left[#left + 1] = { id = flat[i], at = tonumber(flat[i + 1]) } end
+  end
+  table.sort(left, function(a, b) return a.at < b.at end)
+  for i = 1, math.min(over, #left) do call('HDEL', name, left[i].id) end
+end
+
 lib.contexts_header = function(value)
   local assignedAt, place, task = string.match(value, '^%d+|(%d*)|([^|]*)|([^|]*)|')
   return { assignedAt = assignedAt, place = place, task = task }
@@ -132,9 +165,9 @@ end
 -- act: report
 -- Stores a report of a client's contexts and windows, as a whole or not at all, if the client's link is up under this
 -- epoch.
--- a: 1 client hash, 2 epoch, 3 most contexts, 4 most windows, 5 the contexts and 6 the windows that follow: '' if the
---    report does not mention them, or `<1 for a snapshot, else 0>:<how many are set>:<how many are removed>`; from 7
---    the contexts and then the windows: of each that is set, id, task, place and row, and then the ids that are
+-- a: 1 client hash, 2 epoch, 3 most contexts, 4 most windows, 5 most contexts to remember after they left, 6 the
+--    contexts and 7 the windows that follow: '' if the report does not mention them, or
+--    `<1 for a snapshot, else 0>:<how many are set>:<how many are removed>`; from 8 the contexts and then the windows: of each that is set, id, task, place and row, and then the ids that are
 --    removed. `row`: a text that is stored as it is; `task`: '' if there is none; `place`: '1' if a context has a task,
 --    else '0', and then the window in which it counts as a worker; '' if it is no worker. Tasks and windows contain no
 --    bar.
@@ -143,14 +176,15 @@ end
 -- needs: lib-connections, lib-contexts
 acts['contexts-report'] = function(a)
   local ch = a[1]
-  local row = lib.connections_up(ch, a[2], {})
+  local row = lib.connections_up(ch, a[2], { 'places' })
   if not row then return 'fenced' end
   local owner = row.userId .. '\0' .. row.clientId .. '\0'
-  local contexts, from = lib.contexts_part(a, 5, 7, { kind = 'ctx', index = 'ctxs', ch = ch, owner = owner })
-  local windows = lib.contexts_part(a, 6, from, { kind = 'win', index = 'wins', ch = ch, owner = owner })
+  local contexts, from = lib.contexts_part(a, 6, 8, { kind = 'ctx', index = 'ctxs', ch = ch, owner = owner })
+  local windows = lib.contexts_part(a, 7, from, { kind = 'win', index = 'wins', ch = ch, owner = owner })
   if contexts and contexts.size > tonumber(a[3]) then return 'full' end
   if windows and windows.size > tonumber(a[4]) then return 'full' end
   if contexts then
+    if row.places == '1' then lib.contexts_leave(contexts, tonumber(a[5])) end
     lib.contexts_tally(contexts)
     call('HSET', key('conn', ch), 'reportsContexts', '1')
     lib.contexts_take(contexts)

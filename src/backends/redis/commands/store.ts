@@ -28,7 +28,7 @@ import type { RedisParts } from '../parts.ts';
 import type { Store } from '../store.ts';
 import { getCommands, getLive, getLoads } from './get.ts';
 import { commandParts, nameArgs, type CommandParts } from './parts.ts';
-import { encodeRequest, fieldOf, retained } from './record.ts';
+import { callerFields, encodeRequest, fieldOf, retained } from './record.ts';
 import type { ExpectedClient, Given } from './act-words.ts';
 import { queueReads } from './link-words.ts';
 import { amountsRead, clientRead, liveReads } from './transaction.ts';
@@ -321,7 +321,7 @@ export async function moveQueue(parts: CommandParts, key: ClientKey, move: Move)
 
 /** Encodes the request of a new record, with the hashes that its keys are made of. */
 function requestText(store: Store, request: AdmitRequest): string {
-  const { userId, clientId, commandId, action, digest, scopeId, namedInstanceId, caller } = request;
+  const { userId, clientId, commandId, action, digest, scopeId, namedInstanceId, contextId } = request;
   const { traceId, parentSpanId, traceFlags, traceState, callSpan, clientType } = request;
   const hashes = {
     ch: store.hash(userId, clientId),
@@ -329,7 +329,7 @@ function requestText(store: Store, request: AdmitRequest): string {
     sh: store.hash(scopeId),
     sth: store.hash(userId, clientStream(clientId)),
   };
-  const named = { userId, clientId, commandId, action, digest, scopeId, namedInstanceId, clientType };
+  const named = { userId, clientId, commandId, action, digest, scopeId, namedInstanceId, clientType, contextId };
   const traced = { traceId, parentSpanId, traceFlags, traceState, callSpan };
-  return encodeRequest({ ...hashes, ...named, ...traced, callerKind: caller.kind, callerName: caller.name });
+  return encodeRequest({ ...hashes, ...named, ...traced, ...callerFields(request.caller) });
 }

@@ -7,11 +7,18 @@ import {
   type Sighting,
 } from '../../../core/commands/command.ts';
 import type { AdmitQuestion, AdmitRequest, Binding, MailboxRow } from '../../../core/commands/stores.ts';
-import type { ClientView, MemberLimits, RefusedAdmission, Transaction } from '../../../core/commands/transaction.ts';
+import type {
+  ClientView,
+  ContextState,
+  MemberLimits,
+  RefusedAdmission,
+  Transaction,
+} from '../../../core/commands/transaction.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import { trustJson, utf8Length, type JsonText } from '../../../core/json.ts';
 import { DEDUP_TTL_MS, SIGHTINGS_PER_COMMAND, WAITERS_PER_COMMAND } from '../../../core/limits.ts';
 import { paramsAreSmall, shareRefusal, type ShareRefusal } from '../../../core/shares/shares.ts';
+import { REPORTER_FIELDS, reporterOf } from '../contexts.ts';
 import { listOf, textOr, type ReadCommand } from '../types.ts';
 import { parseWaits, waitsText, waitText, type NodeWaits } from '../waiters-local.ts';
 import { GRACE_MS, LIFE_MS, MARK_GRACE_MS, NO_LIMIT, Unread } from './act-words.ts';
@@ -149,6 +156,28 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     const results = this.tick.key('results', this.parts.hash(command.userId), resultIn);
     const result = this.read(['HGET', results, this.nameOf(command)]);
     return typeof result === 'string' ? trustJson(result) : null;
+  }
+
+  /** Reads the context and its client's connection, which must still be so when Redis writes. */
+  context(key: ClientKey, contextId: string): ContextState {
+    const hash = this.hashOfClient(key);
+    const [rows, left, connection] = (['ctx', 'ctxleft', 'conn'] as const).map((kind) =>
+      this.tick.hash(this.tick.key(kind, hash)),
+    );
+    if (!rows || !left || !connection) throw new Error('A context has three keys.');
+    const [row, isLeft, found] = this.readAll([
+      ['HGET', rows.key, contextId],
+      ['HGET', left.key, contextId],
+      ['HMGET', connection.key, ...REPORTER_FIELDS],
+    ]);
+    const reporter = reporterOf(key, listOf(found), { now: this.now, over: new Map() });
+    if (!reporter?.reportsContexts) return { kind: 'unknown' };
+    if (row === null || isLeft !== null) return { kind: 'gone' };
+    const { instanceId } = reporter;
+    this.tick.starts(this.act, rows, contextId, '');
+    this.tick.equal(this.act, left, contextId, '');
+    this.tick.equal(this.act, connection, 'instanceId', instanceId);
+    return { kind: 'reported', instanceId };
   }
 
   reserved(scopeId: string): number {
