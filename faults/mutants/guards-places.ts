@@ -66,7 +66,7 @@ export const PLACES_GUARDS: readonly GuardMutant[] = [
     name: 'reserved-id',
     says: 'any caller may choose an id of a bridge',
     file: 'core/calls/call.ts',
-    find: "return commandId.startsWith(LABEL_IDS.mcp) && callerLabel?.kind !== 'mcp';",
+    find: "return commandId?.startsWith(LABEL_IDS.mcp) === true && callerLabel?.kind !== 'mcp';",
     replace: 'return false;',
     judge: { test: 'test/core/places.test.ts' },
   },

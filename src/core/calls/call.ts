@@ -350,7 +350,8 @@ function isValid(request: InvokeRequest): boolean {
   return (
     isId(request.clientId) &&
     isName(request.action) &&
-    isAbsentOr((text) => isChoosable(text, request), commandId) &&
+    isAbsentOr(isId, commandId) &&
+    !isReservedId(commandId, request) &&
     isAbsentOr(isId, instanceId) &&
     isAbsentOr(isId, contextId) &&
     isWithin(request.connectWithinMs, CONNECT_WITHIN_MS) &&
@@ -364,12 +365,8 @@ function isValid(request: InvokeRequest): boolean {
 /** The prefixes of command ids that only calls with a label of this kind may have. */
 const LABEL_IDS: Readonly<Record<CallerLabel['kind'], string>> = { mcp: 'mcp-' };
 
-function isReservedId(commandId: string, { callerLabel }: InvokeRequest): boolean {
-  return commandId.startsWith(LABEL_IDS.mcp) && callerLabel?.kind !== 'mcp';
-}
-
-function isChoosable(commandId: string, request: InvokeRequest): boolean {
-  return isId(commandId) && !isReservedId(commandId, request);
+function isReservedId(commandId: string | null | undefined, { callerLabel }: Pick<InvokeRequest, 'callerLabel'>): boolean {
+  return commandId?.startsWith(LABEL_IDS.mcp) === true && callerLabel?.kind !== 'mcp';
 }
 
 function isAbsentOr(holds: (text: string) => boolean, text: string | null | undefined): boolean {
@@ -383,9 +380,9 @@ function throwInputErrors({ params, ...request }: InvokeRequest): void {
   check(() => name('action', request.action));
   check(() => optional(request.commandId, (text) => id('command_id', text)));
   check(() =>
-    optional(request.commandId, (text) =>
-      isReservedId(text, request) ? invalid('command_id', `ids that begin with "${LABEL_IDS.mcp}" are reserved`) : text,
-    ),
+    isReservedId(request.commandId, request)
+      ? invalid('command_id', `ids that begin with "${LABEL_IDS.mcp}" are reserved`)
+      : null,
   );
   check(() => optional(request.instanceId, (text) => id('instance_id', text)));
   check(() => optional(request.contextId, (text) => id('context_id', text)));

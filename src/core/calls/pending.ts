@@ -322,7 +322,7 @@ type WaitsAnswer = {
 };
 
 /** The version of the form of the texts. Increase it with each change of the form. */
-const FORM = 2;
+const FORM = 3;
 const READS: ReadonlySet<unknown> = new Set(['list', 'counts', 'ofUsers', 'ofClients', 'ofCommands']);
 
 /**

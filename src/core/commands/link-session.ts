@@ -93,7 +93,7 @@ async function bind(
   const { deps, dispatcher } = parts;
   const { connection } = result;
   const { instanceId, epoch, places = false } = connection;
-  const binding = { nodeId: deps.nodeId, instanceId, epoch, places };
+  const binding = { nodeId: deps.nodeId, instanceId, epoch, ...(places && { places }) };
   const { linkQueue, previous } = dispatcher.attach(client, binding, link);
   previous?.link.close('replaced', instanceId);
   if (!previous) kickElsewhere(parts, result);

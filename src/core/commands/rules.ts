@@ -96,7 +96,7 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     const refusal = this.#refuseNew(request, client);
     if (refusal) return refusal;
     const { binding } = client;
-    const queued = newCommand(request, binding, { now: this.tx.now, instanceId: this.#instanceFor(request, client) });
+    const queued = this.#named(newCommand(request, binding, this.tx.now), request, client);
     const claim = request.claim && mayMark(client, request) ? request.claim : null;
     const command = claim ? dispatched(queued, claim.binding, this.tx.now) : queued;
     const entry = this.tx.add(client, request, command, claim && attemptOf(claim.binding, claim.attempt));
@@ -183,6 +183,13 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     if (client.binding && knowsPlaces === false) return NO_PLACES;
     const seen = this.tx.context(question, contextId);
     return seen.kind === 'reported' && seen.instanceId === this.#instanceFor(question, client) ? null : CONTEXT_GONE;
+  }
+
+  /** Returns a new command with the context that its call names, if it names one. */
+  #named(command: Command, request: AdmitRequest, client: C): Command {
+    const { contextId = null } = request;
+    if (contextId === null) return command;
+    return { ...command, contextId, expectedInstanceId: this.#instanceFor(request, client) };
   }
 
   /** Returns the instance that a new command waits for; null for any. A context belongs to the one that reports it. */
@@ -511,16 +518,11 @@ function isSameLink(bound: Binding, { nodeId, epoch }: Binding): boolean {
   return bound.nodeId === nodeId && bound.epoch === epoch;
 }
 
-/** `instanceId`: the instance that the command waits for; null for any. */
-function newCommand(
-  request: AdmitRequest,
-  binding: Binding | null,
-  { now, instanceId }: { readonly now: number; readonly instanceId: string | null },
-): Command {
+function newCommand(request: AdmitRequest, binding: Binding | null, now: number): Command {
   const { userId, clientId, commandId, action, digest, scopeId, namedInstanceId } = request;
-  const { clientType, caller, traceId, parentSpanId, traceFlags, traceState, callSpan, contextId = null } = request;
+  const { clientType, caller, traceId, parentSpanId, traceFlags, traceState, callSpan } = request;
   const connectDeadline = now + request.connectWithinMs;
-  const command: Command = {
+  return {
     userId,
     clientId,
     commandId,
@@ -543,7 +545,7 @@ function newCommand(
     error: null,
     reason: null,
     attempts: 0,
-    expectedInstanceId: instanceId,
+    expectedInstanceId: namedInstanceId ?? binding?.instanceId ?? null,
     boundInstanceId: null,
     nodeId: binding?.nodeId ?? null,
     recoveredFromNodeId: null,
@@ -560,7 +562,6 @@ function newCommand(
     resultExpired: false,
     sightings: [],
   };
-  return contextId === null ? command : { ...command, contextId };
 }
 
 // Written as one literal, because every command is dispatched and a literal is faster than `changed`.

@@ -93,7 +93,7 @@ export function fieldOf(fields: readonly string[], name: (typeof STATE)[number])
 }
 
 /** Returns a field of a request that was split into its fields. */
-export function requestField(fields: readonly string[], name: (typeof REQUEST)[number]): string {
+export function requestField(fields: readonly string[], name: (typeof REQUEST | typeof OPTIONAL)[number]): string {
   return fields[(PLACES.get(name) ?? -1) - STATE.length] ?? '';
 }
 

@@ -161,22 +161,15 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
   /** Reads the context and its client's connection, which must still be so when Redis writes. */
   context(key: ClientKey, contextId: string): ContextState {
     const hash = this.hashOfClient(key);
-    const [rows, left, connection] = (['ctx', 'ctxleft', 'conn'] as const).map((kind) =>
-      this.tick.hash(this.tick.key(kind, hash)),
-    );
-    if (!rows || !left || !connection) throw new Error('A context has three keys.');
-    const [row, isLeft, found] = this.readAll([
-      ['HGET', rows.key, contextId],
-      ['HGET', left.key, contextId],
-      ['HMGET', connection.key, ...REPORTER_FIELDS],
-    ]);
+    const keyOf = (kind: ContextKey): string => this.tick.key(kind, hash);
+    const [row, left, found] = this.readAll(contextReads(keyOf, contextId));
     const reporter = reporterOf(key, listOf(found), { now: this.now, over: new Map() });
     if (!reporter?.reportsContexts) return { kind: 'unknown' };
-    if (row === null || isLeft !== null) return { kind: 'gone' };
+    if (row === null || left !== null) return { kind: 'gone' };
     const { instanceId } = reporter;
-    this.tick.starts(this.act, rows, contextId, '');
-    this.tick.equal(this.act, left, contextId, '');
-    this.tick.equal(this.act, connection, 'instanceId', instanceId);
+    this.tick.starts(this.act, this.tick.hash(keyOf('ctx')), contextId, '');
+    this.tick.equal(this.act, this.tick.hash(keyOf('ctxleft')), contextId, '');
+    this.tick.equal(this.act, this.tick.hash(keyOf('conn')), 'instanceId', instanceId);
     return { kind: 'reported', instanceId };
   }
 
@@ -523,6 +516,17 @@ export function liveReads(client: string, { commandId }: CommandKey): readonly [
 /** Returns the read of a client: its link, and how many commands wait. */
 export function clientRead(client: string): ReadCommand {
   return ['HMGET', client, 'b', 'n'];
+}
+
+type ContextKey = 'ctx' | 'ctxleft' | 'conn';
+
+/** Returns the reads of a context: its row, when it left, and the connection of its client. */
+export function contextReads(keyOf: (kind: ContextKey) => string, contextId: string): readonly ReadCommand[] {
+  return [
+    ['HGET', keyOf('ctx'), contextId],
+    ['HGET', keyOf('ctxleft'), contextId],
+    ['HMGET', keyOf('conn'), ...REPORTER_FIELDS],
+  ];
 }
 
 /** Returns the read of how much of a share all users hold, and one user. */
