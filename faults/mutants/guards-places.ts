@@ -39,6 +39,14 @@ export const PLACES_GUARDS: readonly GuardMutant[] = [
     judge: { test: 'test/core/places.test.ts' },
   },
   {
+    name: 'context-uncompared',
+    says: 'over Redis a call is admitted, or written, although its context has left since it was read',
+    file: 'backends/redis/commands/transaction.ts',
+    find: "this.tick.starts(this.act, this.tick.hash(keyOf('ctx')), contextId, '');",
+    replace: '',
+    judge: { test: 'test/backends/redis-contexts.test.ts' },
+  },
+  {
     name: 'places-unknown',
     says: 'a command that names a context is written to a client that knows no places',
     file: 'core/commands/rules.ts',
