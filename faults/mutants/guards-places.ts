@@ -42,8 +42,8 @@ export const PLACES_GUARDS: readonly GuardMutant[] = [
     name: 'context-uncompared',
     says: 'over Redis a call is admitted, or written, although its context has left since it was read',
     file: 'backends/redis/commands/transaction.ts',
-    find: "this.tick.starts(this.act, this.tick.hash(keyOf('ctx')), contextId, '');",
-    replace: '',
+    find: 'const { instanceId } = reporter;',
+    replace: "const { instanceId } = reporter;\n    if (instanceId) return { kind: 'reported', instanceId };",
     judge: { test: 'test/backends/redis-contexts.test.ts' },
   },
   {
