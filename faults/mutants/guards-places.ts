@@ -1,6 +1,5 @@
 /**
- * Lists mutants of the address of a call: copies of the sources that each leave out one check of the context that a call
- * names.
+ * Lists mutants of the calls that name a context: copies of the sources that each leave out one check of that context.
  */
 import type { GuardMutant } from './mutant.ts';
 

@@ -365,7 +365,10 @@ function isValid(request: InvokeRequest): boolean {
 /** The prefixes of command ids that only calls with a label of this kind may have. */
 const LABEL_IDS: Readonly<Record<CallerLabel['kind'], string>> = { mcp: 'mcp-' };
 
-function isReservedId(commandId: string | null | undefined, { callerLabel }: Pick<InvokeRequest, 'callerLabel'>): boolean {
+function isReservedId(
+  commandId: string | null | undefined,
+  { callerLabel }: Pick<InvokeRequest, 'callerLabel'>,
+): boolean {
   return commandId?.startsWith(LABEL_IDS.mcp) === true && callerLabel?.kind !== 'mcp';
 }
 
@@ -396,8 +399,8 @@ function throwInputErrors({ params, ...request }: InvokeRequest): void {
 
 /**
  * Returns the text whose digest decides whether two invocations of one id are the same: action, params, the named
- * instance, for a call through a site its session and grant, and the named context. Params of up to DIGEST_BYTES are compared by meaning
- * (`canonicalText`), larger ones by their exact text, because sorting them would take long.
+ * instance, for a call through a site its session and grant, and the named context. Params of up to DIGEST_BYTES are
+ * compared by meaning (`canonicalText`), larger ones by their exact text, because sorting them would take long.
  */
 function digestedText(
   given: Pick<CheckedInvoke, 'action' | 'params' | 'namedInstanceId' | 'contextId'>,

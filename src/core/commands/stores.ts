@@ -148,7 +148,7 @@ export type DispatchResult =
    * written.
    */
   | { readonly kind: 'skip' }
-  /** The link must not get the command, because of the context that it names. Nothing changed: settle it as `refuse`. */
+  /** Its context forbids writing the command to the link. Nothing changed: settle it as `refuse`. */
   | { readonly kind: 'refuse'; readonly code: ContextRefusal };
 
 export type Report = {
@@ -273,8 +273,9 @@ export interface CommandStore {
    * Records that a client's link came up or went down. `up` queues the commands that wait for the client and posts each
    * to the binding's node; `down` parks them again. Among links that come and go at the same time the highest epoch
    * wins: a link older than the bound one changes nothing. `again` queues as `up` does, but only for the bound link. A
-   * command that names another instance stays parked, or ends `expired` (`instance_replaced`) if it had been queued. One
-   * that names a context of another instance ends `expired` (`context_gone`). A long queue may move in several acts. Meanwhile no command is dispatched before one that was admitted earlier.
+   * command that names another instance stays parked, or ends `expired` (`instance_replaced`) if it had been queued. A
+   * command that names a context of another instance ends `expired` (`context_gone`). A long queue may move in several
+   * acts. Meanwhile no command is dispatched before one that was admitted earlier.
    */
   rebind(client: ClientKey, binding: Binding, link: LinkMove): MaybePromise<RebindResult>;
   /** Returns the keys of a client's commands that have not ended, in no particular order. */
