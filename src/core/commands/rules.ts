@@ -19,7 +19,6 @@ import {
   type Command,
   type NewWaiter,
   type Outcome,
-  type Sighting,
 } from './command.ts';
 import {
   endMessageId,
