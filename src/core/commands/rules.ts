@@ -17,6 +17,7 @@ import {
   waiterOf,
   wasDispatched,
   type Command,
+  type ContextRefusal,
   type NewWaiter,
   type Outcome,
 } from './command.ts';
@@ -28,7 +29,6 @@ import {
   type AdmitResult,
   type AttachResult,
   type Binding,
-  type ContextRefusal,
   type DispatchResult,
   type End,
   type FinishResult,
