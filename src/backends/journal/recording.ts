@@ -15,7 +15,7 @@ import type { Clock } from '../../core/ports.ts';
 import type { MemoryBackend, MemoryTables, MemoryWatcher } from '../memory/backend.ts';
 import { MemoryTransaction, type Acts, type AddedRequest, type Client } from '../memory/commands.ts';
 import type { Entry } from '../memory/ledger.ts';
-import { NEW_COMMAND, addRow, differenceOf, type ActWriter } from './records.ts';
+import { NEW_COMMAND, addRow, differenceOf, packTrace, type ActWriter } from './records.ts';
 
 /**
  * What happens to what a method changes when the process ends. `read`: it changes nothing. `recorded`: it is put back.
@@ -87,7 +87,7 @@ type Verb = keyof Transaction<Entry, Client>;
 export const VERBS = {
   ...{ now: 'read', find: 'read', markOf: 'read', client: 'read', isOutdated: 'read', isOver: 'read', params: 'read' },
   ...{ result: 'read', reserved: 'read', scopeFull: 'read', memberFull: 'read', queueFull: 'read', noMark: 'read' },
-  ...{ noRoom: 'read', canWait: 'read', sha256: 'read', moving: 'read' },
+  ...{ noRoom: 'read', canWait: 'read', sha256: 'read', moving: 'read', context: 'read' },
   ...{ add: 'recorded', reserveMark: 'recorded', retain: 'recorded', move: 'recorded', queue: 'recorded' },
   ...{ run: 'recorded', noteProgress: 'recorded', end: 'recorded', bind: 'recorded', countEnd: 'process' },
   ...{ wait: 'process', unwait: 'process', offer: 'process', post: 'process', reply: 'process' },
@@ -127,8 +127,7 @@ export class RecordingTransaction extends MemoryTransaction {
 
   override retain(entry: Entry, row: CommandMessage): number | null {
     const records = this.#records;
-    const { traceId, parentSpanId } = entry.trace;
-    const trace = traceId === null && parentSpanId === null ? null : ([traceId, parentSpanId] as const);
+    const trace = packTrace(entry.trace);
     // The facts about rows that this row displaces follow it.
     return records.deferred(
       () => super.retain(entry, row),

@@ -23,7 +23,7 @@ import type { Site, SiteKey, SiteSession } from '../../core/sites/site.ts';
 import type { MemoryTables } from '../memory/backend.ts';
 import { MemoryTransaction, traceOf, type AddedRequest } from '../memory/commands.ts';
 import type { MarkShard } from '../memory/commands-marks.ts';
-import { CommandRows, NO_TRACE, type StreamHead } from '../memory/history-row.ts';
+import { CommandRows, NO_TRACE, type StreamHead, type TraceIds } from '../memory/history-row.ts';
 import type { Gap } from '../memory/history-rows.ts';
 import { Entry } from '../memory/ledger.ts';
 import {
@@ -31,9 +31,11 @@ import {
   NEW_COMMAND,
   RESULT,
   applyDifference,
+  packTrace,
   readActs,
   unpackId,
   versionOf,
+  type PackedTrace,
   type ReadAct,
 } from './records.ts';
 
@@ -348,7 +350,7 @@ export class Replay {
     const place = given.next<number>();
     const payload = place === RESULT ? (entry?.result ?? null) : given.payloadOf(place);
     const [spill, error] = [given.next<PayloadRef | null>(), given.next<TerminalError | null>()];
-    const traced = given.next<readonly [string | null, string | null] | null>();
+    const traced = given.next<PackedTrace | null>();
     const seq = given.next<number>();
     const part: CommandMessage = {
       kind: this.#intern.text(kind) as MessageKind,
@@ -357,10 +359,9 @@ export class Replay {
       error,
       ...(packed !== null && { id: unpackId(commandId, packed) }),
     };
-    const [traceId, parentSpanId] = traced ?? [null, null];
     // The row may be of an earlier command with the same id, which had another trace.
-    const isOfKnown = known?.trace.traceId === traceId && known.trace.parentSpanId === parentSpanId;
-    const trace = traced ? traceOf({ ...NEW_COMMAND, traceId, parentSpanId }) : NO_TRACE;
+    const isOfKnown = known && JSON.stringify(packTrace(known.trace)) === JSON.stringify(traced);
+    const trace = traced ? unpackTrace(traced) : NO_TRACE;
     const rows = isOfKnown ? known : new CommandRows(commandId, trace, known?.head ?? this.#head(key));
     // Each table of a snapshot begins with its oldest row again, and has only rows that had not expired.
     if (this.#inSnapshot) history.tables.messages.addOfCommand(rows, part, this.#at, seq);
@@ -444,4 +445,13 @@ export class Replay {
     marks.restoreOwner({ generation, owner, count });
     owner.holdings.take('marks', count);
   }
+}
+
+function unpackTrace([traceId, parentSpanId, contextId, callerLabel]: PackedTrace): TraceIds {
+  const { caller } = NEW_COMMAND;
+  return traceOf({
+    ...{ ...NEW_COMMAND, traceId, parentSpanId },
+    ...(typeof contextId === 'string' && { contextId }),
+    ...(callerLabel && { caller: { ...caller, label: callerLabel } }),
+  });
 }

@@ -10,7 +10,7 @@ import type { MemoryTables } from '../memory/backend.ts';
 import type { AgeQueue, Row, Stream } from '../memory/history-row.ts';
 import type { Entry } from '../memory/ledger.ts';
 import type { BatchFile, OpenFile } from './files.ts';
-import { ActWriter, NEW_COMMAND, RESULT, addRow, differenceOf, quote } from './records.ts';
+import { ActWriter, NEW_COMMAND, RESULT, addRow, differenceOf, packTrace, quote } from './records.ts';
 
 /** How long a slice may take, in milliseconds. Writing a batch follows the slice. */
 const SLICE_MS = 2;
@@ -140,10 +140,10 @@ function* rows(
 
 function writeRow(row: Row, ledger: MemoryTables['ledger'], records: ActWriter): void {
   const { payload, ...message } = row.content;
-  const { id, userId, clientId, commandId, suffix, kind, instanceId, traceId, parentSpanId, spill, error } = message;
+  const { id, userId, clientId, commandId, suffix, kind, instanceId, spill, error } = message;
   records.begin(row.at);
   const ofCommand = commandId !== null && clientId !== null && suffix === clientStream(clientId);
-  if (ofCommand && traceId === null && parentSpanId === null) {
+  if (ofCommand && packTrace(message) === null) {
     const key = { userId, clientId, commandId };
     const entry = ledger.find(key);
     records.about(entry ?? key, entry !== undefined);

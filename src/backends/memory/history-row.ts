@@ -170,11 +170,13 @@ export class Row {
 /** Makes the message of a row. Copies each member, because what was retained may have more. */
 function shape({ seq, at, bytes, content }: Row): Message {
   const { id, userId, suffix, kind, clientId, instanceId, commandId, traceId, parentSpanId } = content;
-  const { payload, spill, error, link } = content;
+  const { payload, spill, error, link, contextId, callerLabel } = content;
   const ids = { id, userId, suffix, kind, clientId, instanceId, commandId, traceId, parentSpanId };
   const payloadBytes = payload === null ? (spill?.bytes ?? 0) : bytes - ROW_BYTES;
   const message = { ...ids, payload, spill, error, seq, at, payloadBytes };
-  return link ? { ...message, link } : message;
+  if (link) return { ...message, link };
+  if (contextId === undefined && !callerLabel) return message;
+  return { ...message, ...(contextId !== undefined && { contextId }), ...(callerLabel && { callerLabel }) };
 }
 
 function bytesOf(payload: JsonText | null): number {
@@ -235,8 +237,15 @@ export class MessageRow implements CommandHolder {
 /** The values that the rows of all commands of one client share: the client's ids, and the suffix of their stream. */
 export type StreamHead = ClientKey & { readonly suffix: string };
 
-/** The trace of a command. Most commands have none and use the object NO_TRACE. */
-export type TraceIds = Pick<Command, 'traceId' | 'parentSpanId' | 'traceFlags' | 'traceState' | 'callSpan'>;
+/**
+ * What the rows of a command show of its call: its trace, the context that it named, and the program that made it. Most
+ * commands have none of these and use the object NO_TRACE.
+ */
+export type TraceIds = Pick<
+  Command,
+  'traceId' | 'parentSpanId' | 'traceFlags' | 'traceState' | 'callSpan' | 'contextId'
+> &
+  Pick<NewMessage, 'callerLabel'>;
 
 export const NO_TRACE: TraceIds = {
   traceId: null,
@@ -356,9 +365,12 @@ export function messageAbout(
   { kind, instanceId, id = `${commandId}:${kind}`, kept = NO_PAYLOAD, error = null }: CommandMessage,
 ): NewMessage {
   const { userId, clientId, suffix } = head;
-  const { traceId, parentSpanId } = trace;
+  const { traceId, parentSpanId, contextId, callerLabel } = trace;
   const ids = { id, userId, suffix, kind, clientId, instanceId, commandId, traceId, parentSpanId };
-  return { ...ids, payload: kept.payload, spill: kept.spill, error };
+  const message = { ...ids, payload: kept.payload, spill: kept.spill, error };
+  if (contextId === undefined && !callerLabel) return message;
+  const named = contextId === undefined ? message : { ...message, contextId };
+  return callerLabel && kind === 'command' ? { ...named, callerLabel } : named;
 }
 
 // The history rows of links that opened or ended.
