@@ -79,7 +79,7 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
   const deps: Deps = { ...given, audit, reveal, tracing, events, loop, readTurns: new ReadTurns(READ_TURNS) };
   const { backend, clock, nodeId, shares } = deps;
   const { capabilities } = backend;
-  const correlator = new Correlator(deps);
+  const correlator = new Correlator(deps.metrics);
   const keeper = createPayloadStorage(deps);
   const acts = createActs(deps, keeper);
   const retryQueue = createStoreRetryQueue(deps);

@@ -35,7 +35,7 @@ import { paramsAreSmall, paramsBytesAtMost, type Holdings, type ShareRefusal } f
 import { DECLINED } from '../../core/trace-context.ts';
 import type { MemoryDedup } from './dedup.ts';
 import { NO_TRACE, type CommandRows, type TraceIds } from './history-row.ts';
-import { ClientQueue, Entry, EntryKey, type Ledger, type UserLedger } from './ledger.ts';
+import { ClientQueue, Entry, type Ledger, type UserLedger } from './ledger.ts';
 import type { WaiterIndex } from './waiters.ts';
 
 /** The dependencies of all acts on commands. */
@@ -192,7 +192,7 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
   }
 
   offer(entry: Entry, nodeId: string): void {
-    this.#acts.mailboxes.post(nodeId, { kind: 'command', key: new EntryKey(entry) });
+    this.#acts.mailboxes.post(nodeId, { kind: 'command', key: keyOf(entry) });
   }
 
   post(nodeId: string, row: MailboxRow): void {

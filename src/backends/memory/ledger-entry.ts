@@ -12,7 +12,7 @@ import {
 import { type Binding, endMessageId } from '../../core/commands/stores.ts';
 import type { HeldCommand, Progress } from '../../core/commands/transaction.ts';
 import { clientStream } from '../../core/history/message.ts';
-import type { ClientKey, CommandKey } from '../../core/ids.ts';
+import type { ClientKey } from '../../core/ids.ts';
 import { utf8Length, type JsonText } from '../../core/json.ts';
 import type { Holdings, Shares } from '../../core/shares/shares.ts';
 import { CommandRows, type StreamHead, type TraceIds } from './history-row.ts';
@@ -20,27 +20,6 @@ import { DueItem, SparseQueue, packTime, smallInteger, unpackTime } from './coll
 import type { ClientType } from '../../core/connections/connection.ts';
 
 const NO_WAITERS: readonly WaiterRow[] = [];
-
-/** A key that leads to its entry without a look-up. Core keeps it for as long as it handles the command. */
-export class EntryKey implements CommandKey {
-  readonly userId: string;
-  readonly clientId: string;
-  readonly commandId: string;
-  readonly #entry: Entry;
-
-  constructor(entry: Entry) {
-    const { userId, clientId } = entry.client.head;
-    this.userId = userId;
-    this.clientId = clientId;
-    this.commandId = entry.commandId;
-    this.#entry = entry;
-  }
-
-  /** Returns the entry of a key; null if the key leads to none, or if the entry's record was dropped since. */
-  static entryOf(key: object): Entry | null {
-    return #entry in key && !key.#entry.reduced ? key.#entry : null;
-  }
-}
 
 /** The commands that hold a reservation in one admission scope, and how many of them each user has. */
 export type Scope = {

@@ -11,11 +11,11 @@ import type { Position } from '../../core/page.ts';
 import type { ShareRefusal } from '../../core/shares/shares.ts';
 import { isRelayId } from './commands-marks.ts';
 import { DueIndex, SparseQueue, createSortedMap, type SortedMap } from './collections.ts';
-import { ClientQueue, EntryKey, type Entry, type Scope, type UserLedger, hasNoRecord } from './ledger-entry.ts';
+import { ClientQueue, type Entry, type Scope, type UserLedger, hasNoRecord } from './ledger-entry.ts';
 import { EndedCommands, type EndedOptions, type RecordDrops } from './ledger-ended.ts';
 import type { Binding } from '../../core/commands/stores.ts';
 
-export { ClientQueue, Entry, EntryKey, WaiterRow, type Scope, type UserLedger } from './ledger-entry.ts';
+export { ClientQueue, Entry, WaiterRow, type Scope, type UserLedger } from './ledger-entry.ts';
 
 /** The data that the stores of commands, waiters and nodes share. Keeps it within its limits. */
 export class Ledger {
@@ -39,11 +39,11 @@ export class Ledger {
   }
 
   find(key: CommandKey): Entry | undefined {
-    const found = EntryKey.entryOf(key) ?? this.#entries.get(key);
+    const found = this.#entries.get(key);
     // A live command never expires, so expired commands need not be dropped first.
     if (found && found.terminalAt === null) return found;
     this.#expire();
-    return found?.reduced ? undefined : found;
+    return this.#entries.get(key);
   }
 
   client(key: ClientKey): ClientQueue {
@@ -58,9 +58,7 @@ export class Ledger {
 
   /** Returns the queue of a client, if there is one. Creates none. */
   peekClient(key: ClientKey): ClientQueue | undefined {
-    const entry = EntryKey.entryOf(key);
-    // Only a live command keeps the object of its client.
-    return entry?.place ? entry.client : this.#clients.get(key);
+    return this.#clients.get(key);
   }
 
   /** Returns the object of a user, if there is one. Creates none. */

@@ -19,7 +19,7 @@ import type { JsonText } from '../json.ts';
 import { RELEASE_MS } from '../limits.ts';
 import { thenDo, type MaybePromise } from '../maybe-promise.ts';
 import type { Metrics } from '../metrics.ts';
-import type { Cancel, Clock } from '../ports.ts';
+import type { Cancel } from '../ports.ts';
 import type { Holdings } from '../shares/shares.ts';
 import { commandTraceFields } from '../trace-context.ts';
 import { invocation, type CallerSide, type Invocation, type OnStage, type ReportedProgress } from './call.ts';
@@ -49,11 +49,7 @@ const ONCE = { once: true } as const;
  * command: at the connect deadline and at the deadline it is settled. The object exists from before the store is asked
  * until the caller is answered.
  */
-export class Wait implements Timed {
-  dueAt = 0;
-  list: DeadlineList | null = null;
-  before: Timed | null = null;
-  after: Timed | null = null;
+export class Wait {
   readonly rpcId: string;
   readonly waitFor: WaitFor;
   readonly withinMs: number | null;
@@ -69,8 +65,8 @@ export class Wait implements Timed {
   #until: number | null = null;
   #reply: Reply | null = null;
   #resolve: ((invocation: Invocation | Promise<Invocation>) => void) | null = null;
-  /** Whether the deadline is over, and the grace period runs. */
-  #isLate = false;
+  /** Cancels the timer of the deadline, or after the deadline the timer of the grace period. */
+  #cancelDeadline: Cancel | null = null;
   #cancelConnect: Cancel | null = null;
   #cancelBudget: Cancel | null = null;
   #updates: Updates | null = null;
@@ -139,7 +135,7 @@ export class Wait implements Timed {
       const connectIn = Math.max(0, command.connectDeadline - now);
       this.#cancelConnect = clock.after(connectIn, () => this.#expire(command));
     }
-    this.#parts.correlator.deadlines.add(this, Math.max(0, command.deadline - now));
+    this.#cancelDeadline = clock.after(Math.max(0, command.deadline - now), () => this.#deadline(command));
     if (this.withinMs !== null) {
       this.#until = now + this.withinMs;
       this.#cancelBudget = clock.after(this.withinMs, this.#leave);
@@ -166,11 +162,9 @@ export class Wait implements Timed {
       );
   }
 
-  due(): void {
-    if (this.#isLate || !this.#command) return this.#leave();
-    this.#isLate = true;
-    this.#parts.correlator.deadlines.add(this, REPLY_GRACE_MS);
-    this.#expire(this.#command);
+  #deadline(command: Command): void {
+    this.#cancelDeadline = this.#parts.deps.clock.after(REPLY_GRACE_MS, this.#leave);
+    this.#expire(command);
   }
 
   readonly #leave = (): void => {
@@ -183,7 +177,7 @@ export class Wait implements Timed {
     const resolve = this.#resolve;
     if (!resolve) return null;
     this.#resolve = null;
-    this.#parts.correlator.deadlines.remove(this);
+    this.#cancelDeadline?.();
     this.#cancelConnect?.();
     this.#cancelBudget?.();
     this.#updates?.stop();
@@ -230,14 +224,12 @@ type KnownWait = {
 
 /** Resolves this node's waiters: each at most once, by the first reply. */
 export class Correlator {
-  readonly deadlines: Deadlines;
   readonly #waiting = new ChurnMap<string, Wait>();
   readonly #metrics: Metrics;
   #released = false;
 
-  constructor({ metrics, clock }: Pick<Deps, 'metrics' | 'clock'>) {
+  constructor(metrics: Metrics) {
     this.#metrics = metrics;
-    this.deadlines = new Deadlines(clock);
   }
 
   /**
@@ -292,84 +284,6 @@ export class Correlator {
 
   get size(): number {
     return this.#waiting.size;
-  }
-}
-
-// Calls waits at their deadlines.
-
-/** The waits of one length, in the order in which they began. `cancel`: cancels their timer. */
-type DeadlineList = { readonly ms: number; first: Timed | null; last: Timed | null; cancel: Cancel };
-
-/** What has a deadline. The members other than `due` belong to Deadlines. */
-interface Timed {
-  /** When it is due, by the monotonic clock. */
-  dueAt: number;
-  list: DeadlineList | null;
-  before: Timed | null;
-  after: Timed | null;
-  /** Called at the deadline. */
-  due(): void;
-}
-
-/** The most empty lists whose timers are kept. Callers choose lengths, so there may be any number of lists. */
-const EMPTY_LISTS = 64;
-
-/**
- * Calls each wait at its deadline. Waits of the same length are due in the order in which they began, so they share one
- * timer, and most waits begin and end while it runs.
- */
-class Deadlines {
-  readonly #clock: Clock;
-  readonly #lists = new Map<number, DeadlineList>();
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  add(timed: Timed, ms: number): void {
-    const list = this.#lists.get(ms) ?? this.#begin(ms);
-    timed.dueAt = this.#clock.monotonic() + ms;
-    timed.list = list;
-    timed.before = list.last;
-    if (list.last) list.last.after = timed;
-    else list.first = timed;
-    list.last = timed;
-  }
-
-  /** Does nothing if the wait has no deadline any more. */
-  remove(timed: Timed): void {
-    const { list, before, after } = timed;
-    if (!list) return;
-    if (before) before.after = after;
-    else list.first = after;
-    if (after) after.before = before;
-    else list.last = before;
-    timed.list = null;
-    timed.before = null;
-    timed.after = null;
-    if (list.first === null && this.#lists.size > EMPTY_LISTS) this.#end(list);
-  }
-
-  #begin(ms: number): DeadlineList {
-    const list: DeadlineList = { ms, first: null, last: null, cancel: () => {} };
-    list.cancel = this.#clock.after(ms, () => this.#fire(list));
-    this.#lists.set(ms, list);
-    return list;
-  }
-
-  #fire(list: DeadlineList): void {
-    for (let timed = list.first; timed; timed = list.first) {
-      const left = timed.dueAt - this.#clock.monotonic();
-      if (left > 0) return void (list.cancel = this.#clock.after(left, () => this.#fire(list)));
-      this.remove(timed);
-      timed.due();
-    }
-    this.#end(list);
-  }
-
-  #end(list: DeadlineList): void {
-    list.cancel();
-    if (this.#lists.get(list.ms) === list) this.#lists.delete(list.ms);
   }
 }
 

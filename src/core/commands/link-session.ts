@@ -372,7 +372,6 @@ class ClientSession {
     });
   }
 
-  /** Returns the store's own key of a command that runs on this link, because a store may find the command faster by it. */
   #keyOf(commandId: string): CommandKey {
     const known = this.#linkQueue.window.get(commandId);
     if (known) return known;
