@@ -134,8 +134,10 @@ function* rows(
     streams.add(row.stream);
     if (count % STEP === 0) yield;
   }
-  for (const stream of streams) if (stream.evictedAt > -Infinity) writeGapOf(stream, records);
-  yield;
+  for (const [at, stream] of [...streams].entries()) {
+    if (stream.evictedAt > -Infinity) writeGapOf(stream, records);
+    if (at % STEP === 0) yield;
+  }
 }
 
 function writeRow(row: Row, ledger: MemoryTables['ledger'], records: ActWriter): void {
