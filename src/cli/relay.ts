@@ -89,7 +89,7 @@ export function openRelay(
     async query<Data, Variables extends object>(
       document: TypedDocumentString<Data, Variables>,
       variables: Variables,
-      call?: Pick<RelayCall, 'repeatable' | 'budgetMs'>,
+      call?: Pick<RelayCall, 'repeatable' | 'signal'>,
     ): Promise<Data> {
       const { name, body } = operationOf(document, variables);
       return withWords(name, dataOf(await request('/graphql', { method: 'POST', body, ...call })));
