@@ -357,16 +357,14 @@ class ReportState<T> {
     for (const id of removed) rows.delete(id);
     for (const [id, json] of set) rows.set(id, json);
     if (rows.size > max) throw new TypeError(`${kind}: more than ${max}`);
-    for (const id of [...removed, ...set.keys()]) if (rows.get(id) !== this.#rows.get(id)) this.#changed.add(id);
-    this.#noteLeft(rows);
+    for (const id of [...removed, ...set.keys()]) {
+      const json = rows.get(id);
+      if (json === this.#rows.get(id)) continue;
+      this.#changed.add(id);
+      if (json === undefined || json.startsWith(`{"context_id":"${id}","status":"closed"`)) this.#left.add(id);
+    }
+    for (const id of this.#left) if (this.#left.size > LEFT_ROWS && !rows.has(id)) this.#left.delete(id);
     this.#rows = rows;
     this.#reported = true;
-  }
-
-  #noteLeft(rows: ReadonlyMap<string, string>): void {
-    const left = this.#left;
-    for (const id of this.#rows.keys()) if (!rows.has(id)) left.add(id);
-    for (const [id, json] of rows) if (json.startsWith(`{"context_id":"${id}","status":"closed"`)) left.add(id);
-    for (const id of left) if (left.size > LEFT_ROWS && !rows.has(id)) left.delete(id);
   }
 }

@@ -245,7 +245,7 @@ class LinkRuntime implements Runtime {
     const { clientType, places } = this.#options;
     const ids = { client_id: this.clientId, instance_id: this.instanceId, client_type: clientType };
     const payload = `{"metadata":${this.#metadata},"actions":${this.#registry.json()}}`;
-    return upFrame({ type: 'hello', token, ...ids, ...(places && { places }) }, payload);
+    return upFrame({ type: 'hello', token, ...ids, places }, payload);
   }
 
   /** Advertises once for all changes of one event-loop turn. Without a link, the next hello advertises. */
