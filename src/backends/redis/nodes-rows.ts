@@ -8,7 +8,7 @@ import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import type { JsonText } from '../../core/json.ts';
 import { NODE_SILENT_MS } from '../../core/limits.ts';
 import type { Clock } from '../../core/ports.ts';
-import { heldCommand, type Held } from './commands/held.ts';
+import { heldCommand, type Held } from './commands/entry.ts';
 import { decodeCommand, decodeEnded, encodeCommand, requestField, textsOf } from './commands/record.ts';
 import { decodeConnection } from './connections-rows.ts';
 import type { RedisParts } from './parts.ts';
@@ -99,9 +99,8 @@ function namedIn(
   fields: ReadonlyMap<string, string>,
   offered: Held | null,
 ): { readonly client: ClientKey; readonly key: CommandKey } {
-  const request = offered?.texts.request;
   const text = (name: 'userId' | 'clientId' | 'commandId'): string =>
-    request ? requestField(request, name) : (fields.get(name) ?? '');
+    offered ? offered.command[name] : (fields.get(name) ?? '');
   const client = { userId: text('userId'), clientId: text('clientId') };
   return { client, key: { ...client, commandId: text('commandId') } };
 }

@@ -2,7 +2,6 @@
  * Gives the stores of the Redis backend their access to Redis: it runs acts and reads in a partition. Besides the
  * checks at the start, only mailboxes and the bus use a connection directly.
  */
-import { BoundedMap } from '../../core/collections.ts';
 import { CallboardError } from '../../core/errors.ts';
 import { hashOf, keyOf, partitionOf, tagsOf, type KeyKind } from './keys.ts';
 import type { Program, Programs } from './program/program.ts';
@@ -42,7 +41,8 @@ export interface Store {
   partitionOfUser(userId: string): number;
   /** Returns the name of a key in a partition. */
   key(partition: number, kind: KeyKind, hash?: string): string;
-  hash(...texts: readonly string[]): string;
+  /** Returns the hash of texts, as `hashOf` computes it. */
+  hash(first: string, ...others: readonly string[]): string;
   /**
    * Runs an act of the program. Its arguments are texts and numbers; null is sent as ''. Acts of one tick and partition
    * are sent together and run in the order of the calls. Throws `store_unavailable` if Redis does not answer (the act
@@ -87,8 +87,7 @@ export interface Store {
 export function createStore(options: StoreOptions): Store {
   const { client, namespace, partitions, sha256, scopeOf } = options;
   const tags = tagsOf(namespace, partitions);
-  const digest = cached(sha256);
-  const hash = (...texts: readonly string[]): string => hashOf(digest, ...texts);
+  const hash = cachedHashes(sha256);
   const key = (partition: number, kind: KeyKind, part?: string): string => keyOf(tags[partition] ?? '', kind, part);
   const state = { trips: 0 };
   const counted = (): void => void state.trips++;
@@ -122,14 +121,30 @@ const CACHED_HASHES = 10_000;
  */
 const CACHED_CHARS = 1_000;
 
-function cached(digest: (text: string) => string): (text: string) => string {
-  const known = new BoundedMap<string, string>({ most: CACHED_HASHES });
-  return (text) => {
-    if (text.length > CACHED_CHARS) return digest(text);
-    const found = known.get(text);
-    if (found !== undefined) return found;
-    const made = digest(text);
-    known.set(text, made);
+/**
+ * Returns `hashOf` with a cache of the hashes of one text and of two, which is emptied when it is full. It looks up the
+ * texts themselves, because to join and to hash them costs more than the look-up.
+ */
+function cachedHashes(sha256: (text: string) => string): Store['hash'] {
+  let size = 0;
+  const ofOne = new Map<string, string>();
+  const ofTwo = new Map<string, Map<string, string>>();
+  const keep = (hash: string, first: string, second: string | undefined): void => {
+    if (size++ >= CACHED_HASHES) {
+      ofOne.clear();
+      ofTwo.clear();
+      size = 1;
+    }
+    if (second === undefined) return void ofOne.set(first, hash);
+    const pairs = ofTwo.get(first) ?? new Map<string, string>();
+    ofTwo.set(first, pairs.set(second, hash));
+  };
+  return (first, second?: string, ...others) => {
+    const found = second === undefined ? ofOne.get(first) : ofTwo.get(first)?.get(second);
+    if (found !== undefined && others.length === 0) return found;
+    const texts = second === undefined ? [first] : [first, second, ...others];
+    const made = hashOf(sha256, ...texts);
+    if (texts.length < 3 && texts.every((text) => text.length <= CACHED_CHARS)) keep(made, first, second);
     return made;
   };
 }

@@ -127,8 +127,9 @@ export class Tick {
   }
 
   /** Returns the name of a key, in the form that keys.ts describes. */
-  key(kind: KeyKind, ...parts: readonly string[]): string {
-    return [this.settings.start + kind, ...parts].join(':');
+  key(kind: KeyKind, part?: string, more?: string): string {
+    const name = part === undefined ? this.settings.start + kind : `${this.settings.start}${kind}:${part}`;
+    return more === undefined ? name : `${name}:${more}`;
   }
 
   /** Returns a HASH of which fields are read. */
@@ -340,52 +341,36 @@ export class Tick {
     part(this.#leases, this.#leases.size);
     part(this.#deadlines, this.#deadlines.length);
     part(this.#unknown, this.#unknown.length);
-    out.push(this.key('scopes'));
-    part(
-      [...this.#scopes.values()].map((one) => [
-        ...[one.key, one.scope, String(one.limit), String(one.come), String(one.go), one.index],
-      ]),
-      this.#scopes.size,
-    );
-    part(
-      [...this.#numbers.values()].map((one) => [...one.words, String(one.sum), String(one.come), one.index]),
-      this.#numbers.size,
-    );
-    part(
-      [...this.#shares.values()].map((one) => [
-        ...[...one.words, String(one.sum), String(one.come), one.index, ...one.over],
-      ]),
-      this.#shares.size,
-    );
-    part(
-      [...this.#counters.values()].map((one) => [...one.words, String(one.sum), one.index]),
-      this.#counters.size,
-    );
-    const writes = [...this.#writes.values(), ...this.#last];
-    part(
-      writes.map(({ start, words, index }) => [
-        ...[String(start.length), String(words.length), index],
-        ...start,
-        ...words,
-      ]),
-      writes.length,
-    );
+    out.push(this.key('scopes'), String(this.#scopes.size));
+    for (const { key, scope, limit, come, go, index } of this.#scopes.values())
+      out.push(key, scope, String(limit), String(come), String(go), index);
+    out.push(String(this.#numbers.size));
+    for (const { words, sum, come, index } of this.#numbers.values())
+      out.push(...words, String(sum), String(come), index);
+    out.push(String(this.#shares.size));
+    for (const { words, sum, come, index, over } of this.#shares.values())
+      out.push(...words, String(sum), String(come), index, ...over);
+    out.push(String(this.#counters.size));
+    for (const { words, sum, index } of this.#counters.values()) out.push(...words, String(sum), index);
+    out.push(String(this.#writes.size + this.#last.length));
+    for (const writes of [this.#writes.values(), this.#last])
+      for (const { start, words, index } of writes) {
+        out.push(String(start.length), String(words.length), index, ...start);
+        for (const word of words) out.push(word);
+      }
     part(this.#links, this.#links.length);
     part(this.#late, this.#late.length);
-    part(
-      [...this.#waiting.values()].map(({ slot, index, words }) => [slot, String(index.length), index, ...words]),
-      this.#waiting.size,
-    );
-    part(
-      [...this.#streams.values()].map(({ words, renewal, rows, ids, marks, acts }) => {
-        const isMarked = marks.some((mark) => mark !== '');
-        return [
-          ...[...words, String(rows.length), acts, String(renewal.length), isMarked ? '1' : ''],
-          ...[...renewal, ...rows, ...ids, ...(isMarked ? marks : [])],
-        ];
-      }),
-      this.#streams.size,
-    );
+    out.push(String(this.#waiting.size));
+    for (const { slot, index, words } of this.#waiting.values()) {
+      out.push(slot, String(index.length), index);
+      for (const word of words) out.push(word);
+    }
+    out.push(String(this.#streams.size));
+    for (const { words, renewal, rows, ids, marks, acts } of this.#streams.values()) {
+      const isMarked = marks.some((mark) => mark !== '');
+      out.push(...words, String(rows.length), acts, String(renewal.length), isMarked ? '1' : '');
+      out.push(...renewal, ...rows, ...ids, ...(isMarked ? marks : []));
+    }
     return out;
   }
 }

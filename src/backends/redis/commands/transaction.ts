@@ -112,13 +112,16 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     return viewOf(key, link, { binding: this.#bindingOf(link), waiting: Number(waiting ?? 0) });
   }
 
-  /** Returns the link that a text describes; null if there is none, or the lease of its node is over. */
+  /**
+   * Returns the link that a text describes; null if there is none, or the lease of its node is over. If the clock of
+   * the relay is behind, Redis says that it is.
+   */
   #bindingOf(text: string): Binding | null {
     const link = parseLink(text);
     if (!link) return null;
     const { nodeId, instanceId, epoch } = link;
     const lease = this.read(['ZSCORE', this.tick.key('nodes'), nodeId]);
-    if (lease !== null && Number(lease) <= this.now) return null;
+    if (lease !== null && (this.given.isDead === true || Number(lease) <= this.now)) return null;
     this.tick.lease(this.act, nodeId);
     return { nodeId, instanceId, epoch: Number(epoch) };
   }
@@ -138,7 +141,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
 
   params({ held, command }: Entry): JsonText | null {
     if (held.params !== null) return trustJson(held.params);
-    const params = this.read(['HGET', this.clientHash(command).key, `p${command.commandId}`]);
+    const params = this.read(paramsRead(this.clientHash(command).key, command));
     return typeof params === 'string' ? trustJson(params) : null;
   }
 
@@ -489,6 +492,11 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
 /** Returns the reads of a live command: its state, request and waits. `client`: the key of its client. */
 export function liveReads(client: string, { commandId }: CommandKey): readonly [ReadCommand] {
   return [['HMGET', client, `s${commandId}`, `a${commandId}`, `w${commandId}`]];
+}
+
+/** Returns the read of a live command's params. `client`: the key of its client. */
+export function paramsRead(client: string, { commandId }: CommandKey): ReadCommand {
+  return ['HGET', client, `p${commandId}`];
 }
 
 /** Returns the read of a client: its link, and how many commands wait. */
