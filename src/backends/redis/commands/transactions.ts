@@ -316,10 +316,10 @@ export function createTransactions(parts: TransactionsParts): Transactions {
     let last: Failure | null = null;
     let known = await act.known(null);
     let reads = known && act.besides ? await readMore(NO_READS, act.besides(known)) : NO_READS;
-    let isDead = false;
+    let isDead: boolean = false;
     for (let tries = 0; tries < TRIES; tries++) {
-      const of = { without, isDead };
-      const given = known ? { ...act.given, known, reads, ...of } : await readAll(act, of);
+      const of: Pick<Given, 'without' | 'isDead'> = { without, isDead };
+      const given: Given | Done<T> = known ? { ...act.given, known, reads, ...of } : await readAll(act, of);
       if ('answer' in given) return given;
       const found = await attempt(act, given);
       if ('answer' in found) return found;
