@@ -9,7 +9,6 @@ import type { ClientKey } from '../../../core/ids.ts';
 import { listOf, textOr, type ReadCommand, type Reply } from '../types.ts';
 import { ActWords, type QueuePart, type SeenQueue } from './act-words.ts';
 import { Entry, heldCommand, type Held } from './entry.ts';
-import { fieldOf } from './record.ts';
 
 /**
  * The most commands that one act moves. Each may add a row to the same block of history, which has at most 64 rows.
@@ -79,6 +78,8 @@ const SHORT_FIELDS = 4 * MOVED_AT_ONCE + 2;
 
 type Reading = {
   readonly read: (commands: readonly ReadCommand[]) => Promise<readonly Reply[]>;
+  /** Lists the live commands of the client, as `commands-queue` of commands.lua does. */
+  readonly list: () => Promise<Reply>;
   /** The keys of the client's HASH and of its connection. */
   readonly client: string;
   readonly connection: string;
@@ -135,9 +136,7 @@ export class QueueReader {
       const [found] = await read(commandsRead(client, all));
       return { ...owner, kind: 'whole', isLast: true, commands: heldIn(found), listed: all };
     }
-    if (isUp) return { ...owner, ...none, kind: 'first', isLast: false };
-    this.#listing = await this.#list(all);
-    return this.#next(failed);
+    return isUp ? { ...owner, ...none, kind: 'first', isLast: false } : this.#next(failed);
   }
 
   async #next(failed: boolean): Promise<QueuePart> {
@@ -162,20 +161,17 @@ export class QueueReader {
     }
   }
 
-  async #list(known: readonly string[] | null = null): Promise<Listing> {
-    const { read, client, isUp } = this.#of;
-    const all = known ?? liveIds((await read([liveRead(client)]))[0]);
-    const [states] = all.length === 0 ? [] : await read([['HMGET', client, ...fieldsOfStates(all)]]);
-    const found = listOf(states);
-    const live = all.flatMap((id, i) => {
-      // The place and the stage are among the first fields of a state.
-      const texts = String(found[i] ?? '').split('\0', 5);
-      const stage = fieldOf(texts, 'stage');
-      return stage === '' ? [] : [{ id, stage, place: Number(fieldOf(texts, 'place')) }];
-    });
-    const waiting = live.filter(({ stage }) => moves(stage, isUp));
+  async #list(): Promise<Listing> {
+    const { list, isUp } = this.#of;
+    const texts = String((await list()) ?? '').split('\0');
+    const live: { readonly id: string; readonly place: number; readonly stage: string }[] = [];
+    for (let i = 0; i + 2 < texts.length; i += 3) {
+      const [id = '', place = '', stage = ''] = [texts[i], texts[i + 1], texts[i + 2]];
+      live.push({ id, place: Number(place), stage });
+    }
+    const waiting = live.filter(({ stage }) => moves(stage, isUp)).sort((a, b) => a.place - b.place);
     const running = live.filter(({ stage }) => !moves(stage, true)).map(({ id }) => id);
-    return { waiting: waiting.sort((a, b) => a.place - b.place), running, all };
+    return { waiting, running, all: live.map(({ id }) => id) };
   }
 }
 

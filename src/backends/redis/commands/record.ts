@@ -82,7 +82,7 @@ export const REQUEST = [
 const PLACES: ReadonlyMap<string, number> = new Map([...STATE, ...REQUEST].map((name, at) => [name, at]));
 
 /** Returns a field of a state that was split into its fields. */
-export function fieldOf(fields: readonly string[], name: (typeof STATE)[number]): string {
+function fieldOf(fields: readonly string[], name: (typeof STATE)[number]): string {
   return fields[PLACES.get(name) ?? -1] ?? '';
 }
 

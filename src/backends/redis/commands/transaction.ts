@@ -435,6 +435,8 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
   /** Adds the words that write the commands as the act leaves them. Called once, after the rule. */
   close(): void {
     for (const entry of this.entries) this.#close(entry);
+    const { nodeId } = this.parts.caller;
+    this.#postNames(this.entries.filter(({ offeredTo, isNew }) => offeredTo === nodeId && !isNew));
   }
 
   #close(entry: Entry): void {
@@ -447,15 +449,21 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     if (entry.isNew && command.dispatchedAt === null) this.#enqueue(entry, client);
     else if (span !== null && entry.isChanged) this.write(['HSET', span], [this.nameOf(command), entry.whole()]);
     else if (entry.isChanged || entry.isNew) this.write(['HSET', client.key], [`s${command.commandId}`, entry.state()]);
-    if (offeredTo === null || entry.isNew) return;
-    if (offeredTo === this.parts.caller.nodeId) return this.#postName(offeredTo, command);
+    if (offeredTo === null || offeredTo === this.parts.caller.nodeId || entry.isNew) return;
     const waits = entry.waits === null || entry.waits === '' ? [] : ['waits', entry.waits];
     this.postTo(offeredTo, ['kind', 'command', 'state', entry.state(), 'request', held.request, ...waits]);
   }
 
-  /** Posts a command to the calling node, which keeps the record, so the row only names the command. */
-  #postName(nodeId: string, { userId, clientId, commandId }: CommandKey): void {
-    this.post(nodeId, { kind: 'command', key: { userId, clientId, commandId } });
+  /**
+   * Posts commands of a client to the calling node. That keeps the records, so one row names all of the commands (see
+   * `decodeRows`).
+   */
+  #postNames(entries: readonly Entry[]): void {
+    const [first] = entries;
+    if (!first) return;
+    const { userId, clientId } = first.command;
+    const commandId = entries.map(({ command }) => command.commandId).join(NUL);
+    this.post(this.parts.caller.nodeId, { kind: 'command', key: { userId, clientId, commandId } });
   }
 
   /** Writes a new command that waits, with its place in the queue, and posts it to the node of the client's link. */
@@ -474,7 +482,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
       const params = held.params !== null && utf8Length(held.params) <= CARRIED_BYTES ? held.params : '';
       return this.tick.wait(this.act, client, [...words, box, held.request, entry.waits ?? '', params, floor]);
     }
-    if (nodeId !== null) this.#postName(nodeId, command);
+    if (nodeId !== null) this.#postNames([entry]);
     this.tick.wait(this.act, client, [...words, '', '', '', '', floor]);
   }
 
