@@ -3,7 +3,7 @@
  * checks at the start, only mailboxes and the bus use a connection directly.
  */
 import { CallboardError } from '../../core/errors.ts';
-import { hashOf, keyOf, partitionOf, tagsOf, type KeyKind } from './keys.ts';
+import { hashOf, KeyNames, partitionOf, tagsOf, type KeyKind } from './keys.ts';
 import type { Program, Programs } from './program/program.ts';
 import { isRefusal } from './rights.ts';
 import {
@@ -39,8 +39,8 @@ export interface Store {
   readonly partitions: number;
   /** Returns the partition of a user: 0 to partitions - 1. */
   partitionOfUser(userId: string): number;
-  /** Returns the name of a key in a partition. */
-  key(partition: number, kind: KeyKind, hash?: string): string;
+  /** Returns the name of a key in a partition. `part` and `more`: hashes, or texts that no user chose. */
+  key(partition: number, kind: KeyKind, part?: string, more?: string): string;
   /** Returns the hash of texts, as `hashOf` computes it. */
   hash(first: string, ...others: readonly string[]): string;
   /**
@@ -88,7 +88,12 @@ export function createStore(options: StoreOptions): Store {
   const { client, namespace, partitions, sha256, scopeOf } = options;
   const tags = tagsOf(namespace, partitions);
   const hash = cachedHashes(sha256);
-  const key = (partition: number, kind: KeyKind, part?: string): string => keyOf(tags[partition] ?? '', kind, part);
+  const names = tags.map((tag) => new KeyNames(tag));
+  const key: Store['key'] = (partition, kind, part, more) => {
+    const own = names[partition];
+    if (!own) throw new Error(`There is no partition ${partition}.`);
+    return own.of(kind, part, more);
+  };
   const state = { trips: 0 };
   const counted = (): void => void state.trips++;
   const batches = createBatches({ ...options, metaOf: (partition) => key(partition, 'meta'), counted });

@@ -143,7 +143,7 @@ export function createTransactions(parts: TransactionsParts): Transactions {
   };
   store.onVerdict(forget);
   const settingsOf = (partition: number, opens: boolean): TickSettings => ({
-    start: store.key(partition, 'meta').slice(0, -'meta'.length),
+    key: (kind, part, more) => store.key(partition, kind, part, more),
     retentionMs,
     streamMessages: parts.streamMessages,
     streamsPerUser: parts.streamsPerUser,
