@@ -179,7 +179,9 @@ describe('a link that opens or closes before a long queue', () => {
     // they are decided in the same tick.
     await admit('before');
     await bench.backend.commands.settle(keyFor('before'), { kind: 'cancel', reason: null, by: 'test' });
-    await Promise.all([bench.backend.commands.rebind(ALICE, BOUND, 'up'), admit('c0')]);
+    const { commands } = bench.backend;
+    const request = admission('c0', { connectWithinMs: 60_000, chosenId: false });
+    await Promise.all([commands.rebind(ALICE, BOUND, 'up'), commands.admit(request)]);
     expect(await read(bench, 'c0')).toMatchObject({ stage: 'queued', nodeId: 'n1' });
     expect(await reported(node)).toEqual(['c0']);
   });
