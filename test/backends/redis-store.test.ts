@@ -40,7 +40,11 @@ describe('the store over Redis', () => {
     const users = Array.from({ length: 12_000 }, (_, i) => `user-${i}`);
     for (const user of [...users, ...users.slice(-3), ...users.slice(0, 3)]) {
       const [one, two, three] = [store.hash(user), store.hash(user, 'tab'), store.hash(user, 'tab', 'm1')];
-      expect([one, two, three]).toEqual([hashOf(sha256, user), hashOf(sha256, user, 'tab'), hashOf(sha256, user, 'tab', 'm1')]);
+      expect([one, two, three]).toEqual([
+        hashOf(sha256, user),
+        hashOf(sha256, user, 'tab'),
+        hashOf(sha256, user, 'tab', 'm1'),
+      ]);
       expect(store.key(0, 'client', two)).toBe(keyOf(tag, 'client', two));
       expect(store.key(0, 'names', one, '7')).toBe(keyOf(tag, 'names', `${one}:7`));
     }

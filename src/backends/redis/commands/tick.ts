@@ -275,7 +275,9 @@ export class Tick {
   #writeOf(start: readonly string[]): Write {
     const [, key = ''] = start;
     const ofKey = this.#writes.get(key) ?? [];
-    const known = ofKey.find((one) => one.start.length === start.length && one.start.every((word, i) => word === start[i]));
+    const known = ofKey.find(
+      (one) => one.start.length === start.length && one.start.every((word, i) => word === start[i]),
+    );
     if (known) return known;
     const made = { start, words: [], index: '' };
     if (ofKey.push(made) === 1) this.#writes.set(key, ofKey);
