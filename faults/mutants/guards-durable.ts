@@ -45,7 +45,7 @@ export const DURABLE_GUARDS: readonly GuardMutant[] = [
     find: 'const number = journal.rotate(head);',
     replace:
       'const number = journal.number + 1;\n      setImmediate(() => setImmediate(() => setImmediate(() => journal.rotate(head))));',
-    judge: { test: 'test/backends/durable-same.test.ts' },
+    judge: { test: 'test/backends/durable-directory.test.ts' },
   },
   {
     name: 'decision-replayed',
@@ -77,6 +77,22 @@ export const DURABLE_GUARDS: readonly GuardMutant[] = [
     file: 'backends/journal/open.ts',
     find: 'return lostPower && !later.some(wasSynced);',
     replace: 'return !later.some(wasSynced);',
+    judge: { test: 'test/backends/durable-directory.test.ts' },
+  },
+  {
+    name: 'kill-unsynced',
+    says: 'a start syncs its own records, but not those of the killed process on which they depend',
+    file: 'backends/journal/open.ts',
+    find: '  syncFiles(journals, options.openFile);\n',
+    replace: '',
+    judge: { test: 'test/backends/durable-directory.test.ts' },
+  },
+  {
+    name: 'reserve-kept',
+    says: 'a full disk cannot take back the room of a reserve that is being written',
+    file: 'backends/journal/files.ts',
+    find: 'this.#givenUp++;',
+    replace: '',
     judge: { test: 'test/backends/durable-directory.test.ts' },
   },
   {

@@ -2,7 +2,7 @@
  * The backend of direct mode with a data directory: the memory backend, whose acts are recorded in a journal and put
  * back at the start. Opens the directory, writes snapshots, and closes it.
  */
-import { existsSync, rmSync, statSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AuditStore } from '../../core/audit/audit-rows.ts';
 import type { Away, Backend, Durability } from '../../core/backend.ts';
@@ -18,13 +18,14 @@ import {
   networkFileSystem,
   openBatchFile,
   readBatches,
+  sizeOf,
   wasSynced,
   type BadEnd,
   type DataLock,
   type FileEnd,
   type OpenFile,
 } from './files.ts';
-import { Journal, makeReserve, type DataSync } from './journal.ts';
+import { Journal, type DataSync } from './journal.ts';
 import { RecordingTransaction, createWatcher, recordedPorts, refuseGrowth } from './recording.ts';
 import { ActWriter } from './records.ts';
 import { Replay, type Header } from './replay.ts';
@@ -130,12 +131,13 @@ function open(options: DataOptions, directory: DataDirectory, lock: DataLock): O
   });
   watcher.replaying = true;
   const replay = new Replay({ tables, onTime: (at) => clock.hold(at) });
-  const { next, from, tornBytes } = recover(directory, replay, { ...memory, boot });
+  const { journals, next, from, tornBytes } = recover(directory, replay, { ...memory, boot });
   clock.release();
   // What memory told while it was filled is recorded already.
   recorder.records.take();
   watcher.replaying = false;
   const header: Header = { format: FORMAT, version, boot, sync };
+  syncFiles(journals, options.openFile);
   const journal = new Journal(next, headOf(header, memory.clock.now()), {
     ...{ directory, sync, log, onFailure, records: recorder.records },
     clock: memory.clock,
@@ -153,7 +155,6 @@ function open(options: DataOptions, directory: DataDirectory, lock: DataLock): O
   rmSync(directory.loss, { force: true });
   // Files before the newest snapshot are there if the relay was killed while it removed them.
   void directory.removeBefore(from).catch((error: unknown) => log.warn({ err: error }, 'old files are still there'));
-  void makeReserve(directory).catch((error: unknown) => log.warn({ err: error }, 'the reserve cannot be written'));
   if (away?.lost) log.warn({ since: away.since }, 'records are missing: commands that had not ended end as unknown');
   const snapshots = new Snapshots({
     options,
@@ -242,6 +243,8 @@ function refuse(message: string, reason: string): never {
 // Reads a directory.
 
 type Recovered = {
+  /** The journals that were read, as paths. */
+  readonly journals: readonly string[];
   /** The number of the next journal. */
   readonly next: number;
   /** The number of the snapshot that was read, or of the first journal. */
@@ -266,8 +269,10 @@ function recover(
   }
   replay.endSnapshot();
   let tornBytes = 0;
+  const read: string[] = [];
   for (const [index, path] of journals.entries()) {
     const end = readInto(path, replay, onBytes);
+    read.push(path);
     if (end.kind === 'whole') continue;
     const later = journals.slice(index + 1);
     const lostPower = boot === null || replay.header?.boot !== boot;
@@ -280,7 +285,19 @@ function recover(
     break;
   }
   directory.removeUnfinished();
-  return { next, from, tornBytes };
+  return { journals: read, next, from, tornBytes };
+}
+
+/**
+ * Syncs files that another process has written, because what is recorded from now on depends on them. A killed process
+ * leaves writes that the disk does not have yet.
+ */
+function syncFiles(paths: readonly string[], openFile: OpenFile = openBatchFile): void {
+  for (const path of paths) {
+    const file = openFile(path);
+    file.syncNow();
+    file.close();
+  }
 }
 
 /**
@@ -469,8 +486,4 @@ async function syncNames(directory: DataDirectory): Promise<void> {
   const names = directory.names();
   await new Promise<void>((done, failed) => names.sync((error) => (error ? failed(error) : done())));
   names.close();
-}
-
-function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
