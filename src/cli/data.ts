@@ -141,10 +141,8 @@ function copy(directory: DataDirectory, to: string): void {
   const { snapshot, journals } = directory.toRead();
   const paths = [...(snapshot === null ? [] : [snapshot]), ...journals, join(directory.root, 'key')];
   for (const path of paths) copyFileSync(path, join(to, basename(path)));
-  for (const name of ['audit.jsonl', 'spill']) {
-    const beside = join(directory.root, name);
-    if (existsSync(beside)) cpSync(beside, join(to, name), { recursive: true });
-  }
+  for (const beside of [directory.audit, directory.spill])
+    if (existsSync(beside)) cpSync(beside, join(to, basename(beside)), { recursive: true });
   // A relay that starts from the copy lacks what was recorded after it.
   writeFileSync(new DataDirectory(to).loss, '');
 }

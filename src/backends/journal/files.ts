@@ -247,6 +247,16 @@ export class DataDirectory {
     return join(this.root, 'reserve');
   }
 
+  /** The file of the audit, unless the relay has another one. */
+  get audit(): string {
+    return join(this.root, 'audit.jsonl');
+  }
+
+  /** The folder of large payloads, unless the relay has another one. */
+  get spill(): string {
+    return join(this.root, 'spill');
+  }
+
   numbered(): Numbered {
     const names = readdirSync(this.root);
     const numbers = (kind: string): number[] =>

@@ -3,7 +3,6 @@
  * back at the start. Opens the directory, writes snapshots, and closes it.
  */
 import { existsSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
 import type { AuditStore } from '../../core/audit/audit-rows.ts';
 import type { Away, Backend, Durability } from '../../core/backend.ts';
 import { CallboardError, fail } from '../../core/errors.ts';
@@ -48,7 +47,7 @@ export type DataOptions = {
   readonly loop: EventLoop;
   readonly memory: Omit<MemoryOptions, 'watcher' | 'makeTransaction' | 'markSecret' | 'audit'> & {
     /** Opens the audit, once the directory is there and locked; absent: the audit is kept in memory. */
-    readonly openAudit?: () => AuditStore;
+    readonly openAudit?: (directory: DataDirectory) => AuditStore;
   };
   /** Called if records can neither be written nor given up. The process must end. */
   readonly onFailure: (error: Error) => void;
@@ -70,11 +69,6 @@ export type OpenData = {
   readonly cursorKey: Uint8Array;
   readonly directory: DataDirectory;
 };
-
-/** The paths in a data directory of what is kept beside the journal: the audit and large payloads. */
-export function dataPaths(root: string): { readonly audit: string; readonly spill: string } {
-  return { audit: join(root, 'audit.jsonl'), spill: join(root, 'spill') };
-}
 
 /** Whether `node:sqlite`, which takes the lock, is stable in this version of Node (24.15 or later). */
 function hasSqlite(version: string): boolean {
@@ -123,7 +117,7 @@ function open(options: DataOptions, directory: DataDirectory, lock: DataLock): O
   const { openAudit, ...given } = memory;
   const { backend: plain, tables } = createMemoryState({
     ...given,
-    audit: openAudit?.(),
+    audit: openAudit?.(directory),
     clock,
     watcher,
     markSecret: Buffer.from(keys('marks')).toString('base64url'),
