@@ -17,7 +17,9 @@ import { FakeClock, turns } from '../kit/clock.ts';
 import { copyOf, openDurable, removeFolders } from './kit/durable.ts';
 import type { OpenData } from '../../src/backends/journal/open.ts';
 
-const SEEDS = Number(process.env['CALLBOARD_TEST_RUNS'] ?? 6);
+/** The number of sequences, and the number before the first seed. */
+const RUNS = Number(process.env['CALLBOARD_TEST_RUNS'] ?? 6);
+const BEFORE = Number(process.env['CALLBOARD_TEST_SEED'] ?? 0);
 const ACTS = 600;
 const CLIENTS: readonly [ClientKey, ...ClientKey[]] = [
   { userId: 'alice', clientId: 'tab' },
@@ -373,7 +375,7 @@ async function run(seed: number, tight: boolean): Promise<void> {
 }
 
 describe('a backend with a data directory', () => {
-  for (let seed = 1; seed <= SEEDS; seed++) {
+  for (let seed = BEFORE + 1; seed <= BEFORE + RUNS; seed++) {
     const tight = seed % 2 === 0;
     it(`shows the same as memory alone after kills and snapshots (seed ${seed})`, { timeout: 120_000 }, () =>
       run(seed, tight),
