@@ -11,6 +11,9 @@ import { ALICE, BOUND, admission, ending, keyFor } from '../contract/kit/bench.t
 import { FakeClock, turns } from '../kit/clock.ts';
 import { Disk, copyOf, makeFolder, openDurable, removeFolders } from './kit/durable.ts';
 
+const PAGE = { first: 100, after: null } as const;
+const ANY_MESSAGE = { afterTime: null, beforeTime: null, kinds: null };
+
 afterAll(removeFolders);
 
 async function admitted({ backend }: OpenData, ...ids: readonly string[]): Promise<void> {
@@ -269,6 +272,32 @@ describe('a start', () => {
     const again = await openDurable({ root: data.directory.root });
     expect(again.backend.durability().away?.clean).toBe(true);
     await again.backend.close();
+  });
+
+  it('shows in link histories that the relay was away, and how it had ended', async () => {
+    const data = await openDurable({ boot: 'one' });
+    const seen = { nodeId: 'n1', clientType: 'browser', host: false, metadata: null, actions: [] } as const;
+    await data.backend.connections.connect({ ...ALICE, instanceId: 'i1', ...seen });
+    await turns();
+    const [killed, lostPower] = [copyOf(data), copyOf(data)];
+    await data.backend.close();
+    const ends = [];
+    for (const [root, boot] of [
+      [killed, 'one'],
+      [lostPower, 'two'],
+      [data.directory.root, 'one'],
+    ] as const) {
+      const { backend } = await openDurable({ root, boot });
+      const rows = (await backend.history.messages(ALICE.userId, 'links', ANY_MESSAGE, PAGE))?.rows ?? [];
+      ends.push(rows.map(({ row }) => `${row.kind} ${row.error?.code ?? '-'}`));
+      await backend.close();
+    }
+    const before = ['link_opened -', 'link_closed -'];
+    expect(ends).toEqual([
+      [...before, 'relay_away node_lost'],
+      [...before, 'relay_away store_lost'],
+      [...before, 'relay_away -'],
+    ]);
   });
 
   it('after a power loss ends what had not ended as unknown, unless each record was synced', async () => {

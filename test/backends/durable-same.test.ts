@@ -9,13 +9,14 @@ import { ANY_COMMAND, type Binding, type RebindResult } from '../../src/core/com
 import type { ConnectRequest } from '../../src/core/connections/connection.ts';
 import { commandKeyText, type ClientKey, type CommandKey } from '../../src/core/ids.ts';
 import { toJson } from '../../src/core/json.ts';
+import { FORGET_MS } from '../../src/core/limits.ts';
 import { silentLog, type EventLoop } from '../../src/core/ports.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
 import { createCrypto } from '../../src/platform/system.ts';
 import { admission, CALLER, ending, keyFor } from '../contract/kit/bench.ts';
 import { FakeClock, turns } from '../kit/clock.ts';
 import { copyOf, openDurable, removeFolders } from './kit/durable.ts';
-import type { OpenData } from '../../src/backends/journal/open.ts';
+import { awayRow, type OpenData } from '../../src/backends/journal/open.ts';
 
 /** The number of sequences, and the number before the first seed. */
 const RUNS = Number(process.env['CALLBOARD_TEST_RUNS'] ?? 6);
@@ -72,6 +73,8 @@ class World {
   readonly #tight: boolean;
   /** The links that are up, by the index of the client. */
   links = new Map<number, Binding>();
+  /** When the links that are not up were lost, by the index of the client. */
+  readonly lostAt = new Map<number, number>();
   keys: CommandKey[] = [];
   sessions: string[] = [];
   grants: (readonly [string, string])[] = [];
@@ -123,10 +126,17 @@ class World {
     const before = this.durable;
     await this.open(copyOf(before));
     this.snapshot = null;
+    const away = this.durable.backend.durability().away;
+    const present = CLIENTS.filter(
+      (_, at) => this.links.has(at) || (this.lostAt.get(at) ?? -Infinity) + FORGET_MS > (away?.since ?? Infinity),
+    );
     for (const [at, { epoch }] of [...this.links].sort(([, a], [, b]) => a.epoch - b.epoch)) {
       const key = CLIENTS[at];
       if (key) await this.plain.connections.disconnect(key, epoch, 'node_lost');
+      this.lostAt.set(at, this.clock.now());
     }
+    for (const userId of new Set(present.map((client) => client.userId)))
+      if (away) await this.plain.history.retain(awayRow(userId, away));
     for (const [at, binding] of this.links) {
       const key = CLIENTS[at];
       if (key) await this.plain.commands.rebind(key, binding, 'down');
@@ -252,6 +262,7 @@ async function close(world: World, at: number): Promise<void> {
   await world.both(({ connections }) => connections.disconnect(key, bound.epoch, 'lost', 1001));
   await world.both(({ commands }) => commands.rebind(key, bound, 'down'));
   world.links.delete(at);
+  world.lostAt.set(at, world.clock.now());
 }
 
 const link: Acting = async (world, random) => {

@@ -6,6 +6,7 @@ import { existsSync, rmSync } from 'node:fs';
 import type { AuditStore } from '../../core/audit/audit-rows.ts';
 import type { Away, Backend, Durability } from '../../core/backend.ts';
 import { CallboardError, fail } from '../../core/errors.ts';
+import { LINK_STREAM, NO_PAYLOAD, type NewMessage } from '../../core/history/message.ts';
 import { keyOf } from '../../core/ids.ts';
 import type { Clock, EventLoop } from '../../core/ports.ts';
 import { createMemoryState, type MemoryBackend, type MemoryOptions, type MemoryTables } from '../memory/backend.ts';
@@ -372,13 +373,15 @@ type Resumed = {
 
 /**
  * Does what is done when a node is lost: its links are lost, and commands that were not dispatched wait for their
- * clients again. After a loss, nothing is known of the commands that had not ended.
+ * clients again. After a loss, nothing is known of the commands that had not ended. Link histories show the time
+ * without the relay.
  */
 function resume({ replay, tables, ports, plain, away, now }: Resumed): void {
   for (const [hash, until] of replay.tickets) if (until > now) void plain.tickets.take(hash, until - now);
-  const { commands, connections } = ports;
+  const { commands, connections, history } = ports;
   for (const { userId, clientId, epoch } of replay.finish(now))
     void connections.disconnect({ userId, clientId }, epoch, 'node_lost');
+  if (away) for (const userId of replay.usersAtEnd) void history.retain(awayRow(userId, away));
   const queues = tables.ledger.clients().toArray();
   if (away?.lost) {
     const live = queues.flatMap(({ waiting, running }) => [...waiting, ...running].map(keyOf));
@@ -392,6 +395,25 @@ function resume({ replay, tables, ports, plain, away, now }: Resumed): void {
     if (queue) queue.binding = bound;
     void commands.rebind({ userId, clientId }, bound, 'down');
   }
+}
+
+/** Returns the row of a user's link history that says that the relay was away, and how it had ended. */
+export function awayRow(userId: string, { since, clean, lost }: Away): NewMessage {
+  const ended = clean ? 'The relay was stopped' : 'The relay ended unexpectedly';
+  const unexpected = clean ? null : { code: 'node_lost', message: `${ended}.` };
+  return {
+    ...NO_PAYLOAD,
+    id: `relay_away:${new Date(since).toISOString()}`,
+    userId,
+    suffix: LINK_STREAM,
+    kind: 'relay_away',
+    clientId: null,
+    instanceId: null,
+    commandId: null,
+    traceId: null,
+    parentSpanId: null,
+    error: lost ? { code: 'store_lost', message: `${ended}, and records of its last time are missing.` } : unexpected,
+  };
 }
 
 // Writes snapshots.

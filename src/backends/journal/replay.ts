@@ -168,6 +168,12 @@ export class Replay {
     return up.sort((a, b) => a.epoch - b.epoch);
   }
 
+  /** The users whose clients were connected in the last minute before the latest act, in order. */
+  get usersAtEnd(): readonly string[] {
+    const present = this.#seen.values().filter(({ lostAt }) => lostAt === null || lostAt + FORGET_MS > this.lastAt);
+    return [...new Set(present.map(({ connection }) => connection.userId))].sort();
+  }
+
   /** The sign-in tickets that were used, and until when they are remembered. */
   get tickets(): Map<string, number> {
     return this.#tickets;
