@@ -74,7 +74,7 @@ export const DURABLE_GUARDS: readonly GuardMutant[] = [
   {
     name: 'kill-cuts',
     says: 'after the end of a process alone, a start cuts whole batches',
-    file: 'backends/journal/open.ts',
+    file: 'backends/journal/files.ts',
     find: 'return lostPower && !later.some(wasSynced);',
     replace: 'return !later.some(wasSynced);',
     judge: { test: 'test/backends/durable-directory.test.ts' },

@@ -2,7 +2,7 @@
 import { appendFileSync, existsSync, readFileSync, readdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { DataDirectory, Reserve, sizeOf } from '../../src/backends/journal/files.ts';
+import { DataDirectory, Reserve, openBatchFile, sizeOf } from '../../src/backends/journal/files.ts';
 import type { OpenData } from '../../src/backends/journal/open.ts';
 import { KEPT, RecordingTransaction, VERBS } from '../../src/backends/journal/recording.ts';
 import { MemoryTransaction } from '../../src/backends/memory/commands.ts';
@@ -272,6 +272,20 @@ describe('a start', () => {
     const again = await openDurable({ root: data.directory.root });
     expect(again.backend.durability().away?.clean).toBe(true);
     await again.backend.close();
+  });
+
+  it('is refused if the files have another form, and changes nothing', async () => {
+    const root = makeFolder();
+    const path = new DataDirectory(root).journal(1);
+    const file = openBatchFile(path);
+    file.append('[0,"begin",{"format":99,"version":"9.9.9","boot":null,"sync":"off"}]\x1e');
+    file.close();
+    const bytes = readFileSync(path);
+    await expect(openDurable({ root })).rejects.toMatchObject({
+      code: 'store_unavailable',
+      message: expect.stringMatching(/has the form 99 of version 9\.9\.9/),
+    });
+    expect(readFileSync(path)).toEqual(bytes);
   });
 
   it('shows in link histories that the relay was away, and how it had ended', async () => {

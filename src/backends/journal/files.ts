@@ -180,8 +180,19 @@ function badEnd(rest: Buffer, offset: number): BadEnd {
   return { kind, ...found };
 }
 
+/**
+ * Returns whether a crash can have left this end of a journal, which a start then cuts off with all later journals. The
+ * end of a process leaves at most a part of the last batch. After a loss of power anything may be missing that was not
+ * synced.
+ */
+export function mayBeCut({ kind }: BadEnd, later: readonly string[], lostPower: boolean): boolean {
+  if (kind === 'damaged') return false;
+  if (kind === 'torn' && later.length === 0) return true;
+  return lostPower && !later.some(wasSynced);
+}
+
 /** Whether a batch of the file says that the file, and therefore each file before it, had been on the disk. */
-export function wasSynced(path: string): boolean {
+function wasSynced(path: string): boolean {
   let found = false;
   readBatches(path, (_body, synced) => (found ||= synced > 0));
   return found;

@@ -15,11 +15,11 @@ import {
   bootId,
   cutFile,
   lockDirectory,
+  mayBeCut,
   networkFileSystem,
   openBatchFile,
   readBatches,
   sizeOf,
-  wasSynced,
   type BadEnd,
   type DataLock,
   type FileEnd,
@@ -293,16 +293,6 @@ function syncFiles(paths: readonly string[], openFile: OpenFile = openBatchFile)
     file.syncNow();
     file.close();
   }
-}
-
-/**
- * Returns whether a crash can have left this end of a journal. The end of a process leaves at most a part of the last
- * batch. After a loss of power anything may be missing that was not synced.
- */
-function mayBeCut({ kind }: BadEnd, later: readonly string[], lostPower: boolean): boolean {
-  if (kind === 'damaged') return false;
-  if (kind === 'torn' && later.length === 0) return true;
-  return lostPower && !later.some(wasSynced);
 }
 
 function readInto(path: string, replay: Replay, onBytes: (bytes: number) => void): FileEnd {
