@@ -54,6 +54,7 @@ export class Journal {
   #stopRetry: Cancel | null = null;
   /** The attempt to write the reserve that is in progress. */
   #refilling: Promise<void> | null = null;
+  #closing = false;
   /** Called when no sync is in progress any more. */
   #onIdle: (() => void) | null = null;
   /** Whether records can be written. A journal that has failed lets nothing leave the process; a closed one, all. */
@@ -146,6 +147,7 @@ export class Journal {
 
   /** Writes and syncs what is left, and closes the files. */
   async close(): Promise<void> {
+    this.#closing = true;
     this.flush();
     this.#stopSync?.();
     await this.#stopRefilling();
@@ -207,7 +209,7 @@ export class Journal {
       if (this.#full) log.info({}, 'the disk of the data directory has room again');
       this.#full = false;
     } catch (error) {
-      if (this.#state !== 'open') return;
+      if (this.#closing || this.#state !== 'open') return;
       if (isFull(error)) this.#beginFull(error);
       else if (!this.#full) log.warn({ err: error }, 'the reserve of the data directory cannot be written');
       if (this.#full) this.#refillLater();
@@ -215,6 +217,7 @@ export class Journal {
   }
 
   async #stopRefilling(): Promise<void> {
+    if (this.#refilling) this.#reserve.giveUp();
     await this.#refilling;
     this.#stopRetry?.();
     this.#stopRetry = null;
