@@ -307,9 +307,7 @@ function judgeKept(evidence: Evidence): Judged {
 function isOnRecord({ final }: Evidence, one: Case, answer: ReturnType<typeof answersOf>[number]): boolean {
   const record = final(one);
   if (!record) return false;
-  return (
-    answer.outcome === 'pending' || (record.outcome === answer.outcome && record.execution === answer.execution)
-  );
+  return answer.outcome === 'pending' || (record.outcome === answer.outcome && record.execution === answer.execution);
 }
 
 function judgeFull({ cases, of, faults }: Evidence): Judged {
@@ -328,7 +326,9 @@ function judgeFull({ cases, of, faults }: Evidence): Judged {
     findings: [
       ...find(
         'a full disk that refused nothing',
-        times.filter((time) => !refusals.some(({ at }) => during(time, at))).map(({ from }) => ({ text: String(from) })),
+        times
+          .filter((time) => !refusals.some(({ at }) => during(time, at)))
+          .map(({ from }) => ({ text: String(from) })),
       ),
       ...find(
         'refused though the disk had room',
