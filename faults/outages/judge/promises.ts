@@ -278,7 +278,12 @@ const ROOM_NOTICED_MS = 5_000;
  */
 function judgeKept(evidence: Evidence): Judged {
   const losses = evidence.of('power');
-  const answers = [...evidence.cases.values()].flatMap((one) => answersOf(one).map((answer) => ({ one, answer })));
+  // An unknown outcome promises nothing, and may come from the caller's library, which finds no record.
+  const answers = [...evidence.cases.values()].flatMap((one) =>
+    answersOf(one)
+      .filter(({ outcome }) => outcome !== 'outcome_unknown')
+      .map((answer) => ({ one, answer })),
+  );
   const lost = answers.flatMap(({ one, answer }) => {
     const loss = losses.find(({ killedAt }) => killedAt > answer.at);
     if (!loss || isOnRecord(evidence, one, answer)) return [];
