@@ -135,8 +135,8 @@ export class DedupMarks {
   #head = 0;
   /** The number of entries that were cut from the beginning of `#places`. */
   #cut = 0;
-  /** How often entries without marks were removed, which moves the other entries. */
-  #compactions = 0;
+  /** The number of evictions, each of which moves the ids of a user against its entries. */
+  #evictions = 0;
   #size = 0;
   #evictedAt = -Infinity;
 
@@ -175,20 +175,19 @@ export class DedupMarks {
   /** Reads the marks that are there now, oldest first. Between two of them, marks may be set, evicted and expire. */
   *all(): Generator<DedupKey & { readonly setAt: number }> {
     const last = this.#cut + this.#places.length;
-    let compactions = -1;
+    let evictions = -1;
     let place = 0;
     let next = new Map<UserMarks, number>();
     for (; ; place++) {
       // What was read twice does no harm: setting a mark again changes nothing.
-      if (compactions !== this.#compactions || place < this.#cut + this.#head) {
-        compactions = this.#compactions;
+      if (evictions !== this.#evictions || place < this.#cut + this.#head) {
+        evictions = this.#evictions;
         place = this.#cut + this.#head;
         next = new Map();
       }
       const user = this.#places[place - this.#cut];
       const end = this.#ends[place - this.#cut] ?? 0;
       if (!user || place >= last) return;
-      // Evictions do not change this number: they drop a mark, and leave its entry.
       const number = next.get(user) ?? user.dropped - user.evicted;
       next.set(user, number + 1);
       const key = user.markOf(number);
@@ -236,6 +235,7 @@ export class DedupMarks {
         'no room for deduplication marks: some are dropped early',
       );
     user.evictedAt = now;
+    this.#evictions++;
     user.evicted++;
     this.#drop(user);
     if (this.places > 2 * this.#size + 16) this.#compact();
@@ -266,7 +266,6 @@ export class DedupMarks {
 
   /** Removes the entries whose marks were evicted. These are the first entries of each user. */
   #compact(): void {
-    this.#compactions++;
     let kept = 0;
     for (let at = this.#head; at < this.#places.length; at++) {
       const user = this.#places[at];
