@@ -10,8 +10,8 @@ import type { Started } from '../lib/child.ts';
 
 /** `historyBytes`: the bound of history, if it is not the default one. */
 const OPTIONS = z.object({ root: z.string(), historyBytes: z.number().optional() });
-/** `reports`: how often each call reports progress. */
-const FILL = z.object({ calls: z.number(), reports: z.number() });
+/** `events`: how many events are retained for each call. */
+const FILL = z.object({ calls: z.number(), events: z.number() });
 const USERS = 100;
 /** The number of calls in one turn of the event loop. */
 const TOGETHER = 50;
@@ -66,12 +66,12 @@ function cpuMicros(): number {
 }
 
 /** Returns the bytes of the journal for one call. */
-async function fill({ backend }: OpenData, { calls, reports }: z.infer<typeof FILL>): Promise<number> {
+async function fill({ backend }: OpenData, { calls, events }: z.infer<typeof FILL>): Promise<number> {
   const bindings: Binding[] = [];
   const before = backend.durability().bytes ?? 0;
   for (let number = 0; number < USERS; number++) bindings.push(await connect(backend, number));
   for (let number = 0; number < calls; number += TOGETHER) {
-    for (let one = number; one < number + TOGETHER; one++) await call(backend, { number: one, reports, bindings });
+    for (let one = number; one < number + TOGETHER; one++) await call(backend, { number: one, events, bindings });
     await new Promise((done) => setImmediate(done));
   }
   return ((backend.durability().bytes ?? 0) - before) / calls;
@@ -86,10 +86,10 @@ async function connect({ connections, commands }: OpenData['backend'], number: n
   return binding;
 }
 
-type Call = { readonly number: number; readonly reports: number; readonly bindings: readonly Binding[] };
+type Call = { readonly number: number; readonly events: number; readonly bindings: readonly Binding[] };
 
 /** One call, from its admission to its end. Its payloads are texts of their own. */
-async function call({ commands }: OpenData['backend'], { number, reports, bindings }: Call): Promise<void> {
+async function call({ commands, history }: OpenData['backend'], { number, events, bindings }: Call): Promise<void> {
   const at = number % USERS;
   const binding = bindings[at];
   if (!binding) return;
@@ -105,9 +105,10 @@ async function call({ commands }: OpenData['backend'], { number, reports, bindin
   });
   await commands.dispatch(key, binding);
   const { instanceId } = binding;
-  for (let report = 0; report < reports; report++) {
-    const payload = toJson({ report });
-    await commands.report(key, { instanceId, kind: 'progress', payload, kept: { payload, spill: null } });
+  for (let event = 0; event < events; event++) {
+    const ids = { id: `${key.commandId}:${event}`, suffix: 'events', kind: 'event', commandId: null } as const;
+    const traced = { traceId: null, parentSpanId: null, error: null, spill: null };
+    await history.retain({ ...key, ...ids, ...traced, instanceId, payload: toJson({ event }) ?? null });
   }
   const kept = { payload: result, spill: null };
   await commands.finish(key, { instanceId, kind: 'result', payload: result, kept, error: null, refused: false });

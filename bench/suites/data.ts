@@ -10,12 +10,12 @@ import { Results, type Run } from '../lib/rounds.ts';
 
 /** The number of calls after which the default bounds of ended commands and of history are reached. */
 const CALLS = 105_000;
-type Filling = { readonly name: string; readonly reports: number; readonly startSeconds: number };
-const DEFAULT_BOUNDS: Filling = { name: '100,000 ended commands, 210,000 rows', reports: 0, startSeconds: 2.5 };
-/** What is filled, with how many reports of progress for each call, and the bound of a start on it. */
+type Filling = { readonly name: string; readonly events: number; readonly startSeconds: number };
+const DEFAULT_BOUNDS: Filling = { name: '100,000 ended commands, 210,000 rows', events: 0, startSeconds: 2.5 };
+/** What is filled, with how many events for each call, and the bound of a start on it. */
 const FILLINGS: readonly Filling[] = [
   DEFAULT_BOUNDS,
-  { name: '100,000 ended commands, 1,050,000 rows', reports: 8, startSeconds: 6 },
+  { name: '100,000 ended commands, 1,050,000 rows', events: 8, startSeconds: 6 },
 ];
 const MODULE = 'loads/data-directory.ts';
 const GC = ['--expose-gc'];
@@ -36,10 +36,10 @@ export async function data(run: Run): Promise<Report> {
   const results = new Results();
   const fillings = FILLINGS.filter(({ name }) => run.wanted(name));
   for (let round = 0; round < run.pace.rounds; round++) {
-    for (const { name, reports } of fillings) {
+    for (const { name, events } of fillings) {
       run.say(`data: round ${round + 1}, ${name}`);
       try {
-        results.add(name, await measured(run.quick ? CALLS / 20 : CALLS, reports));
+        results.add(name, await measured(run.quick ? CALLS / 20 : CALLS, events));
       } catch (error) {
         results.fail(name, error);
       }
@@ -48,16 +48,16 @@ export async function data(run: Run): Promise<Report> {
   const rows = fillings.map(({ name }) => results.row({ name, kind: 'own' }));
   const table: Table = { title: 'A data directory', columns: COLUMNS, rows, by: 'start' };
   const notes = [
-    'Calls with params and a result of 200 bytes each are made in one process without sockets, which then writes a snapshot. Another process starts on the directory. Heap includes memory outside V8, after full collections. The first row has the default bounds; in the second each call reports progress eight times, and history may take 2 GiB.',
+    'Calls with params and a result of 200 bytes each are made in one process without sockets, which then writes a snapshot. Another process starts on the directory. Heap includes memory outside V8, after full collections. The first row has the default bounds; in the second there are eight events for each call, and history may take 2 GiB.',
   ];
   return { suite: 'data', tables: [table], goals: goalsOf(table), notes };
 }
 
-async function measured(calls: number, reports: number): Promise<Sample> {
+async function measured(calls: number, events: number): Promise<Sample> {
   const folder = mkdtempSync(join(tmpdir(), 'callboard-bench-'));
-  const options = { root: join(folder, 'data'), ...(reports > 0 && { historyBytes: HISTORY_BYTES }) };
+  const options = { root: join(folder, 'data'), ...(events > 0 && { historyBytes: HISTORY_BYTES }) };
   try {
-    const filled = await fill(options, { calls, reports });
+    const filled = await fill(options, { calls, events });
     await using child = await startChild(MODULE, { options, execArgv: GC });
     const start = (await child.ask('started', null, z.number())) / 1e6;
     const { heap, external } = await child.memory();
@@ -68,7 +68,7 @@ async function measured(calls: number, reports: number): Promise<Sample> {
   }
 }
 
-async function fill(options: object, what: { readonly calls: number; readonly reports: number }) {
+async function fill(options: object, what: { readonly calls: number; readonly events: number }) {
   await using child = await startChild(MODULE, { options, execArgv: GC });
   const call = await child.ask('fill', what, z.number());
   const { heap, external } = await child.memory();
