@@ -241,8 +241,8 @@ export class Replay {
       this.#tables.dedup.evict({ userId, clientId, messageId }, this.#at);
     },
     row_gone: (given) => {
-      const [userId, suffix, seq] = [given.next<string>(), given.next<string>(), given.next<number>()];
-      this.#rowsOf(suffix).dropUpTo(userId, suffix, seq);
+      const [userId, suffix] = [given.next<string>(), given.next<string>()];
+      this.#rowsOf(suffix).dropUpTo(userId, suffix, { seq: given.next<number>(), at: given.next<number>() });
     },
     result_gone: () => {
       const entry = this.#find();
