@@ -89,7 +89,8 @@ export class FrameRouter {
     this.#session = session;
     this.#principal = principal;
     this.#holdings = holdings;
-    this.#openedAt = parts.clock.monotonic();
+    // Core knows how long the link of a client was open.
+    this.#openedAt = session ? 0 : parts.clock.monotonic();
     if (!session) parts.log.debug({ requester: subjectOf(principal), nodeId: parts.core.nodeId }, 'caller link opened');
   }
 
@@ -372,6 +373,7 @@ export async function openLink(
     clientId: hello.client_id ?? invalid('client_id', 'required'),
     instanceId: hello.instance_id ?? invalid('instance_id', 'required for a client'),
     clientType: hello.client_type ?? invalid('client_type', 'required for a client'),
+    places: hello.places === true,
     metadata,
     actions,
   };

@@ -8,7 +8,7 @@ import {
   ID,
   NAME,
   WORDS,
-  checkFields,
+  checkRow,
   faultIn,
   membersOf,
   type BareCheck,
@@ -16,17 +16,19 @@ import {
   type FieldKind,
   type FieldRule,
   type FieldsOf,
+  type RowTable,
   type Table,
 } from './fields.ts';
-import { isRecord, ownSlice } from './json.ts';
+import { isRecord, ownSlice, parseObject } from './json.ts';
 
 /** What a client or caller sends. Only frames in UP_WITH_PAYLOAD may have a payload, the text after the header line. */
 export const UP = {
   /**
    * First frame of a link. With `client_id` the peer is a client, and `instance_id` and `client_type` are required;
-   * without it the peer is a caller. Payload: `{ metadata?, actions? }`.
+   * without it the peer is a caller. `places`: the client knows places, so a command may name one of its contexts.
+   * Payload: `{ metadata?, actions? }`.
    */
-  hello: { token: 'token', client_id: 'id?', instance_id: 'id?', client_type: 'clientType?' },
+  hello: { token: 'token', client_id: 'id?', instance_id: 'id?', client_type: 'clientType?', places: 'bool?' },
   /** A new token of the same user. Answer: `renewed`, or `refused`; the link then lives until its old token expires. */
   auth: { token: 'token' },
   /** The client received the command and will handle it. */
@@ -61,6 +63,8 @@ export const UP = {
     client_id: 'id',
     action: 'name',
     instance_id: 'id?',
+    /** The context of the client in which the command may run. Any when absent. */
+    context_id: 'id?',
     command_id: 'id?',
     wait_for: 'waitFor?',
     /** Which `stage` frames the caller wants: the first one, or all. None when absent. */
@@ -120,11 +124,15 @@ export const DOWN = {
   },
   /** The relay accepted the new token of `auth`. */
   renewed: { token_expires_at: 'int?' },
-  /** Run this command. Payload: the params. `remaining_ms`: time left until the deadline, by the relay's clock. */
+  /**
+   * Run this command. Payload: the params. `remaining_ms`: time left until the deadline, by the relay's clock.
+   * `context_id`: run it in this context, or refuse it.
+   */
   command: {
     command_id: 'id',
     action: 'name',
     remaining_ms: 'int',
+    context_id: 'id?',
     trace_id: 'text?',
     parent_span_id: 'text?',
     trace_flags: 'text?',
@@ -304,15 +312,6 @@ function faultOf(detail: string, frame: string | null, ref: string | null): Fram
   return { fault: 'invalid_argument', detail, frame, ref };
 }
 
-function parseObject(text: string): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : null;
-  } catch {
-    return null;
-  }
-}
-
 // The members of a `report` payload, in which a client reports its contexts and windows. The relay reads them, and the
 // client sends them.
 
@@ -325,7 +324,7 @@ export const CONTEXT = {
   /** The task that the context is assigned to now. */
   task_id: 'id?',
   title: 'title?',
-} as const satisfies Table;
+} as const satisfies RowTable;
 
 /**
  * One browser window. The last three members are the window's own counts, 0 when absent. The relay shows them while the
@@ -345,7 +344,7 @@ export const WINDOW = {
   worker_count: 'count?',
   idle_count: 'count?',
   busy_count: 'count?',
-} as const satisfies Table;
+} as const satisfies RowTable;
 
 export type WireContext = FieldsOf<typeof CONTEXT>;
 export type WireWindow = FieldsOf<typeof WINDOW>;
@@ -359,9 +358,9 @@ export const METADATA_MAX_BYTES = 16 * 1024;
  * Returns the row, or a description of its first fault. The description begins with the wrong member's name if the row
  * is an object. Never throws. Members that the table does not name are returned unchecked.
  */
-export function parseRow<T extends Table>(table: T, row: unknown): FieldsOf<T> | string {
-  if (typeof row !== 'object' || row === null || Array.isArray(row)) return 'an object was expected';
-  const fault = checkFields(table, row as Record<string, unknown>);
+export function parseRow<T extends RowTable>(table: T, row: unknown): FieldsOf<T> | string {
+  if (!isRecord(row)) return 'an object was expected';
+  const fault = checkRow(table, row);
   if (fault !== null) return fault;
   // Members that are null count as absent.
   return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as FieldsOf<T>;
@@ -383,10 +382,12 @@ export function writeHeader(header: DownHeader): string {
   return header.type === 'outcome' ? outcome(header) : joinFrame(header);
 }
 
-function command({ command_id, action, remaining_ms, ...trace }: HeaderOf<'command'>): string {
+function command({ command_id, action, remaining_ms, context_id, ...trace }: HeaderOf<'command'>): string {
+  const place = context_id === undefined ? '' : `,"context_id":"${context_id}"`;
   const ids = text('trace_id', trace.trace_id) + text('parent_span_id', trace.parent_span_id);
   const rest = text('trace_flags', trace.trace_flags) + text('trace_state', trace.trace_state);
-  return `{"type":"command","command_id":"${command_id}","action":"${action}","remaining_ms":${remaining_ms}${ids}${rest}}`;
+  const start = `{"type":"command","command_id":"${command_id}","action":"${action}"`;
+  return `${start},"remaining_ms":${remaining_ms}${place}${ids}${rest}}`;
 }
 
 function outcome({ ref, command_id, rpc_id, stage, execution, ...more }: HeaderOf<'outcome'>): string {

@@ -158,6 +158,7 @@ describe('GET /delivery/status', () => {
       client_id: 'tab',
       command_id: 'c1',
       action: 'open',
+      context_id: null,
       client_type: 'browser',
       scope_id: 'alice',
       stage: 'terminal',

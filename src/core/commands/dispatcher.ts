@@ -4,11 +4,11 @@ import { isStoreUnavailable } from '../errors.ts';
 import { clientKeyText, commandKeyText, type ClientKey, type CommandKey } from '../ids.ts';
 import { BACK_PRESSURE_BYTES } from '../limits.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import { ENTRY_BYTES, type StoreRetryQueue } from './acts.ts';
+import { ENTRY_BYTES, type DeliveryActs, type StoreRetryQueue } from './acts.ts';
 import type { Command } from './command.ts';
 import {
+  LinkQueue,
   LinkQueues,
-  createLinkQueue,
   endWaits,
   isAnswered,
   isBusy,
@@ -19,7 +19,6 @@ import {
   type Claim,
   type ClientLink,
   type Held,
-  type LinkQueue,
 } from './link-queues.ts';
 import { beginDispatchSpan, endDispatchSpan, endLinkSpans } from './spans.ts';
 import type { Binding, DispatchResult } from './stores.ts';
@@ -31,12 +30,14 @@ import type { Binding, DispatchResult } from './stores.ts';
 export class Dispatcher {
   readonly #deps: Deps;
   readonly #retryQueue: StoreRetryQueue;
+  readonly #settle: DeliveryActs['settle'];
   readonly #linkQueues = new LinkQueues();
   #attempts = 0;
 
-  constructor(deps: Deps, retryQueue: StoreRetryQueue) {
+  constructor(deps: Deps, retryQueue: StoreRetryQueue, { settle }: Pick<DeliveryActs, 'settle'>) {
     this.#deps = deps;
     this.#retryQueue = retryQueue;
+    this.#settle = settle;
   }
 
   /**
@@ -48,7 +49,7 @@ export class Dispatcher {
     binding: Binding,
     link: ClientLink,
   ): { linkQueue: LinkQueue; previous: LinkQueue | undefined } {
-    const linkQueue = createLinkQueue(client, binding, link);
+    const linkQueue = new LinkQueue(client, binding, link);
     return { linkQueue, previous: this.#linkQueues.bind(linkQueue) };
   }
 
@@ -105,7 +106,7 @@ export class Dispatcher {
     // A row may arrive twice. A command that is being dispatched, or was dispatched, is not queued again.
     if (linkQueue.window.has(key.commandId)) return;
     // If no other command waits, the dispatch usually begins at once, without a place in the queue.
-    if (linkQueue.queue.size === 0 && mayDispatch(linkQueue)) return this.#begin(linkQueue, key);
+    if (linkQueue.queued === 0 && mayDispatch(linkQueue)) return this.#begin(linkQueue, key);
     linkQueue.queue.set(key.commandId, key);
     this.pump(linkQueue);
   }
@@ -140,7 +141,7 @@ export class Dispatcher {
     if (!linkQueue.open) return;
     if (linkQueue.held) writeHeld(this.#deps, linkQueue, linkQueue.held);
     if (linkQueue.quiet) wakeWaits(linkQueue);
-    while (linkQueue.queue.size > 0 && mayDispatch(linkQueue)) {
+    while (linkQueue.queued > 0 && mayDispatch(linkQueue)) {
       const [commandId, key] = linkQueue.queue.first() ?? [];
       if (commandId === undefined || key === undefined) return;
       linkQueue.queue.delete(commandId);
@@ -149,7 +150,7 @@ export class Dispatcher {
   }
 
   #begin(linkQueue: LinkQueue, key: CommandKey): void {
-    linkQueue.window.add(key.commandId);
+    linkQueue.window.set(key.commandId, key);
     this.#dispatch(linkQueue, key);
   }
 
@@ -173,7 +174,7 @@ export class Dispatcher {
 
   /** The number of links with queued commands. */
   get draining(): number {
-    return [...this.#linkQueues.values()].filter(({ queue }) => queue.size > 0).length;
+    return [...this.#linkQueues.values()].filter(({ queued }) => queued > 0).length;
   }
 
   /**
@@ -204,7 +205,7 @@ export class Dispatcher {
     try {
       const answer = dispatch();
       // The answer came in the same tick, so the socket's backlog cannot have changed since it was checked.
-      if (!(answer instanceof Promise)) return writeDispatch(this.#deps, linkQueue, key, answer);
+      if (!(answer instanceof Promise)) return this.#write(linkQueue, key, answer);
       linkQueue.pendingDispatches++;
       void answer
         .then((result) => this.#writeOrHold(linkQueue, key, result))
@@ -245,10 +246,23 @@ export class Dispatcher {
     // The command ended before the answer arrived, so it is not written.
     const answer: DispatchResult = linkQueue.window.has(key.commandId) ? result : { kind: 'skip' };
     const behind = isHolding(linkQueue) || linkQueue.link.backlog() >= BACK_PRESSURE_BYTES;
-    if (answer.kind === 'skip' || !behind || !this.has(linkQueue))
-      return writeDispatch(this.#deps, linkQueue, key, answer);
+    if (answer.kind !== 'dispatch' || !behind || !this.has(linkQueue)) return this.#write(linkQueue, key, answer);
     linkQueue.held ??= new Map();
-    linkQueue.held.set(key.commandId, { key, result: answer, at: this.#deps.clock.now(), cancel: null });
+    linkQueue.held.set(key.commandId, { result: answer, at: this.#deps.clock.now(), cancel: null });
+  }
+
+  /** Writes the command, or removes it from the window of its link if it must not be written. */
+  #write(linkQueue: LinkQueue, key: CommandKey, result: DispatchResult): void {
+    if (result.kind === 'dispatch') return writeDispatch(this.#deps, linkQueue, result);
+    linkQueue.window.delete(key.commandId);
+    wakeWaits(linkQueue);
+    if (result.kind !== 'refuse') return;
+    this.#settle(key, result).catch((error: unknown) =>
+      this.#deps.log.warn(
+        { err: error, command: commandKeyText(key) },
+        'could not refuse a command for its context; it ends at its deadline',
+      ),
+    );
   }
 
   /** Gives up a dispatch that failed. Nothing is written, and reconciliation ends the command at its deadline. */
@@ -264,10 +278,10 @@ export class Dispatcher {
 
 /** Reserves room in the link's window. Null: the link has no room, or other commands wait for it. */
 function takeClaim(linkQueue: LinkQueue, key: CommandKey, attempt: string): Claim | null {
-  const { queue, window, binding } = linkQueue;
-  if (queue.size > 0 || window.has(key.commandId) || !mayDispatch(linkQueue)) return null;
+  const { queued, window, binding } = linkQueue;
+  if (queued > 0 || window.has(key.commandId) || !mayDispatch(linkQueue)) return null;
   const claim = { linkQueue, key, binding, attempt };
-  window.add(key.commandId);
+  window.set(key.commandId, key);
   (linkQueue.claims ??= new Map()).set(key.commandId, claim);
   linkQueue.pendingDispatches++;
   return claim;
@@ -280,13 +294,7 @@ function endClaim({ linkQueue, key: { commandId } }: Claim): boolean {
 
 // Writes dispatched commands to the link of their client.
 
-/** Writes the command, or removes it from the window of its link if it must not be written. */
-function writeDispatch(deps: Deps, linkQueue: LinkQueue, key: CommandKey, result: DispatchResult): void {
-  if (result.kind === 'skip') {
-    linkQueue.window.delete(key.commandId);
-    return wakeWaits(linkQueue);
-  }
-  const { command, params, remainingMs } = result;
+function writeDispatch(deps: Deps, linkQueue: LinkQueue, { command, params, remainingMs }: Held['result']): void {
   noteDispatched(deps, command);
   const trace = beginDispatchSpan(deps, linkQueue, command);
   linkQueue.link.sendCommand(command, params, remainingMs, trace);
@@ -298,11 +306,11 @@ function writeDispatch(deps: Deps, linkQueue: LinkQueue, key: CommandKey, result
 /** Writes the commands that were held because the socket had back-pressure, until it has back-pressure again. */
 function writeHeld(deps: Deps, linkQueue: LinkQueue, held: Map<string, Held>): void {
   const { link } = linkQueue;
-  for (const [commandId, { key, result, at, cancel }] of held) {
+  for (const [commandId, { result, at, cancel }] of held) {
     if (link.backlog() >= BACK_PRESSURE_BYTES) return;
     held.delete(commandId);
     const waited = Math.max(0, deps.clock.now() - at);
-    writeDispatch(deps, linkQueue, key, { ...result, remainingMs: result.remainingMs - waited });
+    writeDispatch(deps, linkQueue, { ...result, remainingMs: result.remainingMs - waited });
     if (cancel) link.sendCancel(commandId, cancel.reason);
   }
 }

@@ -19,7 +19,7 @@ import type { ContextReport, ReportOutcome } from '../contexts/context.ts';
 import type { Deps } from '../deps.ts';
 import { fail, isStoreUnavailable } from '../errors.ts';
 import { LINK_STREAM, NO_PAYLOAD, type LinkMessageKind, type NewMessage } from '../history/message.ts';
-import { clientKeyText, commandKeyText, id, type ClientKey, type CommandKey } from '../ids.ts';
+import { clientKeyText, commandKeyText, id, keyOf, type ClientKey, type CommandKey } from '../ids.ts';
 import { utf8Length, type JsonText } from '../json.ts';
 import { REPLACED_GRACE_MS } from '../limits.ts';
 import { orElse, thenDo, type MaybePromise } from '../maybe-promise.ts';
@@ -60,7 +60,7 @@ export function createLinks(given: LinkParts) {
       if (parts.isDraining()) fail('draining', 'This node takes no new links.');
       const { userId, scopes } = requireUser(requester, 'connect');
       const client: ClientKey = { userId, clientId: id('client_id', hello.clientId) };
-      const { clientType, metadata, actions } = hello;
+      const { clientType, places = false, metadata, actions } = hello;
       const instanceId = id('instance_id', hello.instanceId);
       const result = await advertised.open(client, hello, () =>
         connections.connect({
@@ -69,6 +69,7 @@ export function createLinks(given: LinkParts) {
           nodeId: deps.nodeId,
           clientType,
           host: scopes.has('host'),
+          places,
           metadata,
           actions,
         }),
@@ -91,14 +92,14 @@ async function bind(
 ): Promise<LinkSession> {
   const { deps, dispatcher } = parts;
   const { connection } = result;
-  const { instanceId, epoch } = connection;
-  const binding = { nodeId: deps.nodeId, instanceId, epoch };
+  const { instanceId, epoch, places = false } = connection;
+  const binding = { nodeId: deps.nodeId, instanceId, epoch, ...(places && { places }) };
   const { linkQueue, previous } = dispatcher.attach(client, binding, link);
   previous?.link.close('replaced', instanceId);
   if (!previous) kickElsewhere(parts, result);
   const { requeued, unfinished, orphaned } = await deps.backend.commands.rebind(client, binding, 'up');
   for (let i = 0; i < requeued; i++) deps.metrics.count('commands_recovered');
-  for (const command of unfinished) linkQueue.window.add(command.commandId);
+  for (const command of unfinished) linkQueue.window.set(command.commandId, keyOf(command));
   beginResumeSpans(deps, linkQueue, unfinished);
   giveUpLater(parts, orphaned);
   linkOpened(deps, result);
@@ -314,7 +315,7 @@ class ClientSession {
       throw error;
     });
     await this.#left;
-    return [...this.#linkQueue.window];
+    return [...this.#linkQueue.window.keys()];
   }
 
   /** Called when the socket has closed. Idempotent. */
@@ -372,6 +373,8 @@ class ClientSession {
   }
 
   #keyOf(commandId: string): CommandKey {
+    const known = this.#linkQueue.window.get(commandId);
+    if (known) return known;
     const { userId, clientId } = this.#linkQueue.client;
     return { userId, clientId, commandId: id('command_id', commandId) };
   }

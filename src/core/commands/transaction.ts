@@ -3,7 +3,7 @@ import type { MessageKind, StoredPayload, TerminalError } from '../history/messa
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import type { ShareRefusal } from '../shares/shares.ts';
-import type { Command, CommandMark, NewWaiter, Sighting } from './command.ts';
+import type { Command, CommandMark, NewWaiter } from './command.ts';
 import type { AdmitQuestion, AdmitRequest, AdmitResult, Binding, LinkMove, MailboxRow } from './stores.ts';
 
 /** The rows of a command's progress: how many there are, and when the last one was retained. */
@@ -46,6 +46,14 @@ export interface MovingQueue<E> {
   readonly isLast: boolean;
 }
 
+/**
+ * What a client reports of a context, while its link is up and until its connection is forgotten. `reported`: by this
+ * instance, not as closed, and in its first life. `gone`: not so. `unknown`: the client's instance has not reported its
+ * contexts.
+ */
+export type ContextState =
+  { readonly kind: 'reported'; readonly instanceId: string } | { readonly kind: 'gone' | 'unknown' };
+
 export type RefusedAdmission = Extract<AdmitResult, { readonly kind: 'refused' }>;
 
 /** The members of a message about a command that a rule decides. If no id is given, the id is `<command>:<kind>`. */
@@ -86,6 +94,8 @@ export interface Transaction<E extends HeldCommand, C extends ClientView> {
   params(entry: E): JsonText | null;
   /** Returns the recorded result, as long as it is retained. */
   result(entry: E): JsonText | null;
+  /** Returns what a client reports of a context. */
+  context(key: ClientKey, contextId: string): ContextState;
   /** Returns how many reservations a scope holds. For answers only: guards compare the counts themselves. */
   reserved(scopeId: string): number;
 
@@ -128,8 +138,8 @@ export interface Transaction<E extends HeldCommand, C extends ClientView> {
    */
   run(entry: E, command: Command, markedBy: string | null): JsonText | null;
   noteProgress(entry: E, progress: Progress): void;
-  /** Counts one arrival of the message of an end. `first`: the sighting that the record has of it. */
-  see(entry: E, messageId: string, first: Sighting | null): void;
+  /** Lets deduplication count one arrival of the message of an end. */
+  countEnd(isNew: boolean): void;
   /** Replies to each wait that the record satisfies now, and removes it. */
   reply(entry: E): void;
   /** Replaces the record by its last one, keeps the result, frees the reservation and replies to the waits. */
