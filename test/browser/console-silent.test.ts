@@ -89,6 +89,7 @@ it('every open page names the node that fell silent', { timeout: 180_000 }, asyn
     .first()
     .waitFor();
   // Each plot says so, because a sentence such as "Nothing was admitted" would otherwise be about all nodes.
+  await overview.getByText(/ends? in this window, without those of dies/).waitFor();
   const sentences = await overview.locator('.plot-sum').allInnerTexts();
   expect(sentences.length).toBeGreaterThan(5);
   for (const sentence of sentences) expect(sentence).toContain('Without dies');

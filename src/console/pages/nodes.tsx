@@ -119,7 +119,7 @@ const columnsOf = (delays: Delays): readonly Column<NodeRow>[] => [
     label: 'loop delay',
     cell: (node) => (
       <span class="with-spark">
-        <DelayBars reports={delays.get(node.nodeId) ?? []} />
+        <DelayBars reports={node.stale ? [] : (delays.get(node.nodeId) ?? [])} />
         {delayOf(node)}
       </span>
     ),

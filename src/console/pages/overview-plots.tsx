@@ -47,13 +47,15 @@ type PlotData = {
   readonly missing: string;
 };
 
-/**
- * Returns a sentence with the nodes that the series lack. A plot without them must not look like a plot of all nodes.
- */
-function missingText({ sources }: OverviewSeriesQuery['series']['completeness']): string {
+/** Returns the nodes that the series lack. Figures without them must not look like figures of all nodes. */
+export function missingNodes({ sources }: OverviewSeriesQuery['series']['completeness']): readonly string[] {
   const named = sources.flatMap(({ complete, nodeId }) => (complete || nodeId === null ? [] : nodeId));
   const silent = silentNodes.value.map(({ nodeId }) => nodeId);
-  const names = [...new Set([...named, ...silent])];
+  return [...new Set([...named, ...silent])];
+}
+
+function missingText(completeness: OverviewSeriesQuery['series']['completeness']): string {
+  const names = missingNodes(completeness);
   return names.length === 0 ? '' : ` Without ${names.join(' and ')}, which did not answer: what it did is not known.`;
 }
 

@@ -19,7 +19,7 @@ import { OUTCOME_ORDER, OutcomeMark } from '../ui/values.tsx';
 import { age, amount, clockAt, day, duration, percent, plural, whole, zoneName } from '../ui/words.ts';
 import { NoClients, SCOPE_COLUMNS, VersionsNotice, WAIT_COLUMNS, oldestQueued, shareOf } from './columns.tsx';
 import { WindowFailures } from './failures.tsx';
-import { OverviewPlots, SERIES_NAMES, windowOf, type WindowFigures } from './overview-plots.tsx';
+import { OverviewPlots, SERIES_NAMES, missingNodes, windowOf, type WindowFigures } from './overview-plots.tsx';
 
 /** The pause after each answer before the overview is read again, in milliseconds. */
 const EVERY_MS = 3_000;
@@ -61,7 +61,13 @@ export function OverviewPage() {
             <NoClients />
           ) : (
             <>
-              {shown && <Ends ends={shown.ends} since={sinceOf(range)} />}
+              {shown && plots.data && (
+                <Ends
+                  ends={shown.ends}
+                  since={sinceOf(range)}
+                  missing={missingNodes(plots.data.series.completeness)}
+                />
+              )}
               {span === null && <WindowFailures seconds={seconds} text={text} />}
               {plots.data && <OverviewPlots series={plots.data.series} span={span} isLoading={plots.loading} />}
               <div class="cols">
@@ -190,12 +196,15 @@ type EndsProps = {
   readonly ends: Readonly<Record<Outcome, number>>;
   /** The value of the filter `since` that shows the calls of the window; null if no filter does. */
   readonly since: string | null;
+  /** The nodes whose ends are not known. */
+  readonly missing: readonly string[];
 };
 
-function Ends({ ends, since }: EndsProps) {
+function Ends({ ends, since, missing }: EndsProps) {
   const sum = OUTCOME_ORDER.reduce((total, outcome) => total + ends[outcome], 0);
+  const whose = missing.length === 0 ? 'as the relay recorded them' : `without those of ${missing.join(' and ')}`;
   return (
-    <Section title="How calls ended" about={`${plural(sum, 'end')} in this window, as the relay recorded them`}>
+    <Section title="How calls ended" about={`${plural(sum, 'end')} in this window, ${whose}`}>
       <p class="ends">
         {OUTCOME_ORDER.map((outcome) => (
           <a key={outcome} href={endedHref(outcome, since)}>
