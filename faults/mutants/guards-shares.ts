@@ -50,7 +50,7 @@ export const SHARES_GUARDS: readonly GuardMutant[] = [
     name: 'span-not-given-back',
     says: 'what was counted for a span of results or ids stays counted once the span is removed',
     file: 'backends/redis/commands-records.lua',
-    find: 'if counted then lib.shares_return(counted, uh, name) end',
+    find: "lib.shares_return(({ [''] = 'e', n = 'm', r = 'r', d = 'd' })[letter], uh, name)",
     replace: '',
     judge: { test: 'test/contract/redis-shares.test.ts' },
   },

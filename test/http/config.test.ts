@@ -313,12 +313,14 @@ describe('configuration', () => {
   it('reports each setting of the other mode as without effect', () => {
     const shared = ['--partitions=2', '--durability=memory', '--namespace=n', '--strict-migration'];
     const legacy = ['--legacy-command-stream=s', '--legacy-pending=p'];
-    const argv = [...shared, ...legacy, '--records-max=1048576'];
+    const argv = [...shared, ...legacy];
     expect(readConfig({}, argv).warnings.map((line) => line.split(' ')[0])).toEqual(
       [...shared, ...legacy].map((flag) => flag.split('=')[0]),
     );
-    expect(readConfig({ CALLBOARD_REDIS_URL: 'redis://h', ...CREDENTIALS }, argv).warnings).toEqual([
-      '--records-max has no effect with CALLBOARD_REDIS_URL.',
+    const direct = [...argv, '--audit-file=a', '--data-sync=10'];
+    expect(readConfig({ CALLBOARD_REDIS_URL: 'redis://h', ...CREDENTIALS }, direct).warnings).toEqual([
+      '--audit-file has no effect with CALLBOARD_REDIS_URL.',
+      '--data-sync has no effect with CALLBOARD_REDIS_URL.',
     ]);
   });
 

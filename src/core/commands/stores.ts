@@ -567,7 +567,7 @@ export const COMMAND_ORDERS = ['key', 'newest'] as const;
 export type CommandOrder = (typeof COMMAND_ORDERS)[number];
 
 /** A page of commands. The default order is `key`. A position is valid only for the order in which it was returned. */
-type CommandPage = PageRequest & { readonly order?: CommandOrder | undefined };
+export type CommandPage = PageRequest & { readonly order?: CommandOrder | undefined };
 
 /**
  * Observation of delivery: records and counts, never a payload. Observing creates, acquires, renews and releases

@@ -44,6 +44,7 @@ export type RedisBenchOptions = Partial<
     | 'leaseMs'
     | 'held'
     | 'bounds'
+    | 'metrics'
   >
 > & {
   readonly partitions?: number;

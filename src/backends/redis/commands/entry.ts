@@ -19,6 +19,8 @@ export class Entry implements HeldCommand {
   progress: Progress | null;
   /** The bytes that its params hold of the share queued_bytes. */
   queuedBytes: number;
+  /** Whether the relay made its id, and there was no room for its mark. */
+  unmarked: boolean;
   /** When the record of an ended command is forgotten; null while the command is live. */
   forgetAt: number | null;
   /** The span of its result: '' if there is none, '-' if there was no room for it. */
@@ -53,6 +55,7 @@ export class Entry implements HeldCommand {
     const rows = field('progressRows');
     this.progress = rows === '' ? null : { rows: Number(rows), at: Number(field('progressRowAt')) };
     this.queuedBytes = Number(field('queuedBytes'));
+    this.unmarked = field('unmarked') === '1';
     this.forgetAt = field('forgetAt') === '' ? null : Number(field('forgetAt'));
     this.resultIn = field('resultIn');
     this.place = field('place');
@@ -88,8 +91,8 @@ export class Entry implements HeldCommand {
 
   /** Returns the text of the state after the act. `place`: that of a new command, which only Redis knows. */
   state(place = this.isNew ? '0' : this.place): string {
-    const { queuedOn, markedBy, forgetAt, resultIn, progress, queuedBytes } = this;
-    const more = { queuedOn, markedBy, forgetAt, resultIn, progress, queuedBytes };
+    const { queuedOn, markedBy, forgetAt, resultIn, progress, queuedBytes, unmarked } = this;
+    const more = { queuedOn, markedBy, forgetAt, resultIn, progress, queuedBytes, unmarked };
     return stateText(this.command, { rev: this.#revAfter(), place, ...more });
   }
 

@@ -7,10 +7,11 @@
  * dispatched. The record of an ended command is one text: the state, and then the request.
  */
 import type { ClientType } from '../../../core/connections/connection.ts';
-import { CallboardError } from '../../../core/errors.ts';
+import { CallboardError, isCode } from '../../../core/errors.ts';
 import type {
   Command,
   CommandCaller,
+  CommandMark,
   ExecutionEvidence,
   LateEvidence,
   Outcome,
@@ -56,6 +57,7 @@ export const STATE = [
   'progressRows',
   'progressRowAt',
   'queuedBytes',
+  'unmarked',
 ] as const;
 /** The fields of the request, which follow those of the state. They never change. */
 export const REQUEST = [
@@ -89,6 +91,28 @@ export function fieldOf(fields: readonly string[], name: (typeof STATE)[number])
 /** Returns a field of a request that was split into its fields. */
 export function requestField(fields: readonly string[], name: (typeof REQUEST)[number]): string {
   return fields[(PLACES.get(name) ?? -1) - STATE.length] ?? '';
+}
+
+/** Returns the names of these fields, each followed by its place in the text of a record, from 1. */
+export function placesOf(...names: readonly ((typeof STATE)[number] | (typeof REQUEST)[number])[]): readonly string[] {
+  return names.flatMap((name) => [name, String((PLACES.get(name) ?? -1) + 1)]);
+}
+
+/** What is left of the record of an ended command, and until when (see lib-reduce in commands-records.lua). */
+export type StoredMark = { readonly mark: CommandMark; readonly digest: string; readonly until: number };
+
+/** Decodes a mark that stands in the place of a record; null for a record. */
+export function decodeMark(text: string): StoredMark | null {
+  if (!text.startsWith('m\0')) return null;
+  const [, until, , endedAt, outcome, execution, code = '', hadResult, digest = ''] = text.split('\0');
+  const mark: CommandMark = {
+    outcome: outcome as Outcome,
+    execution: execution as ExecutionEvidence,
+    errorCode: isCode(code) ? code : null,
+    endedAt: Number(endedAt),
+    resultExpired: hadResult === '1',
+  };
+  return { mark, digest, until: Number(until) };
 }
 
 /** Splits the text of a record into its state and its request. */
@@ -136,6 +160,8 @@ export type StateExtras = {
   readonly resultIn: string;
   readonly progress: { readonly rows: number; readonly at: number } | null;
   readonly queuedBytes: number;
+  /** Whether the relay made the id, and there was no room for its mark. */
+  readonly unmarked: boolean;
 };
 
 /** Encodes the state of a record, in the order of STATE. */
@@ -147,7 +173,7 @@ export function stateText(c: Command, more: StateExtras): string {
     ...[more.queuedOn, c.recoveredFromNodeId, c.queuedAt, c.boundInstanceId, c.dispatchedAt, more.markedBy],
     ...[c.acknowledgedAt, c.reason?.replaceAll('\0', ''), json(c.error), c.cancelRequestedAt, more.forgetAt],
     ...[c.sightings.length === 0 ? '' : json(c.sightings), json(c.firstLate), more.resultIn],
-    ...[more.progress?.rows, more.progress?.at, more.queuedBytes > 0 ? more.queuedBytes : ''],
+    ...[more.progress?.rows, more.progress?.at, more.queuedBytes > 0 ? more.queuedBytes : '', more.unmarked ? '1' : ''],
   ]
     .map((value) => value ?? '')
     .join('\0')}\0`;

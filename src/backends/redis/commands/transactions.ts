@@ -6,13 +6,16 @@
 import { CommandRules } from '../../../core/commands/rules.ts';
 import { LINK_STREAM } from '../../../core/history/message.ts';
 import type { CommandKey } from '../../../core/ids.ts';
-import type { Clock } from '../../../core/ports.ts';
+import { DEDUP_TTL_MS } from '../../../core/limits.ts';
+import type { Metrics } from '../../../core/metrics.ts';
+import type { Clock, Log } from '../../../core/ports.ts';
 import type { ShareBounds } from '../../../core/shares/shares.ts';
 import { transactionPrograms } from '../program/program.ts';
 import { boundsOfPartition } from '../shares.ts';
 import type { Store } from '../store.ts';
 import { listOf, unavailable, type ReadCommand, type Reply } from '../types.ts';
 import type { Entry } from './entry.ts';
+import { placesOf } from './record.ts';
 import { Tick, type TickSettings } from './tick.ts';
 import { readName, Unread, type Given, type Remembered, type TransactionParts } from './act-words.ts';
 import { RedisTransaction } from './transaction.ts';
@@ -41,6 +44,8 @@ export type TransactionsParts = {
   /** The most rows of one user's link history. */
   readonly linkMessages: number;
   readonly bounds: ShareBounds | undefined;
+  readonly metrics: Metrics;
+  readonly log: Log;
   /** Whether Redis decides each act on its own. */
   readonly careful: boolean;
 };
@@ -166,8 +171,20 @@ export function createTransactions(parts: TransactionsParts): Transactions {
       const aged = ['aged', tick.renewed.includes(sth) ? '1' : ''];
       acts.push(store.act(partition, 'history-trim', [...row, ...limits, ...aged]));
     }
-    if (notes.includes('')) acts.push(store.act(partition, 'history-evict', [...(bounds['h'] ?? [])]));
+    if (notes.includes('h')) acts.push(store.act(partition, 'history-evict', [...(bounds['h'] ?? [])]));
+    if (notes.includes('e')) acts.push(dropBeyond(partition, 'e'));
+    if (notes.includes('d')) acts.push(dropBeyond(partition, 'd'));
     return acts.length === 0 ? null : Promise.allSettled(acts);
+  };
+  /** Reduces records (`e`) or drops marks of messages (`d`) until their total is kept. */
+  const dropBeyond = async (partition: number, letter: keyof typeof DROPS): Promise<void> => {
+    const { act, life, words, note } = DROPS[letter];
+    for (let more: Reply = 1; more === 1;) {
+      const args = [...(bounds[letter] ?? []), life(windowMs), ...words];
+      const [again, ...counts] = listOf(await store.act(partition, act, args));
+      more = again ?? null;
+      note(parts, counts);
+    }
   };
 
   /** Makes the words of a call. Acts that need what was not read are taken out of it. */
@@ -320,6 +337,45 @@ export function createTransactions(parts: TransactionsParts): Transactions {
   };
   const inTurn = createTurns();
   return { remembered, run: (act) => inTurn(act.key, () => run(act)) };
+}
+
+/** What is dropped once a total is exceeded: the act, for how long what it drops counts, and what its answer says. */
+type Drop = {
+  readonly act: string;
+  readonly life: (windowMs: number) => number;
+  readonly words: readonly string[];
+  /** Counts and logs what was dropped. */
+  readonly note: (parts: Pick<TransactionsParts, 'metrics' | 'log'>, counts: readonly Reply[]) => void;
+};
+
+const DROPS: Readonly<Record<'e' | 'd', Drop>> = {
+  e: {
+    act: 'commands-reduce',
+    life: (windowMs) => windowMs,
+    words: [
+      ...placesOf('admittedAt', 'outcome', 'execution', 'terminalAt', 'error', 'forgetAt', 'resultIn', 'unmarked'),
+      ...placesOf('userId', 'clientId', 'commandId', 'digest'),
+    ],
+    note({ metrics, log }, [records, results, forgotten, ...users]) {
+      countTimes(Number(records), () => metrics.count('records_reduced'));
+      countTimes(Number(results), () => metrics.count('results_given_up', 'record'));
+      countTimes(Number(forgotten), () => metrics.count('ids_forgotten'));
+      for (const userId of users) log.warn({ userId }, 'no room for marks: ended commands are forgotten early');
+    },
+  },
+  d: {
+    act: 'dedup-evict',
+    life: () => DEDUP_TTL_MS,
+    words: [],
+    note({ metrics, log }, [dropped, ...users]) {
+      countTimes(Number(dropped), () => metrics.count('dedup_marks_evicted'));
+      for (const userId of users) log.warn({ userId }, 'no room for deduplication marks: some are dropped early');
+    },
+  },
+};
+
+function countTimes(times: number, count: () => void): void {
+  for (let i = 0; i < times; i++) count();
 }
 
 /**

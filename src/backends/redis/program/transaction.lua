@@ -7,7 +7,7 @@
 -- many HASHes are read, 14 how long history is kept (ms), 15 most streams of a user, then the parts, each with its
 -- number first. If a stream is not open, the same call is repeated with the libraries of history (`lib`), which open
 -- it. Such a call has one stream of each user.
--- Returns {'OK' or 'WATCHED', streams to trim ('': history has more bytes than all may have), act and place of each
+-- Returns {'OK' or 'WATCHED', streams to trim and the letters of shares beyond their totals, act and place of each
 -- command that waits and of each row with a mark, the numbers after the writes, then for each act that did not pass
 -- {act, reason, value}}; {'FENCED'} and {'LOST'} as driver.lua; {'CLOCK', time} if the relay's time is too far from that
 -- of Redis.
@@ -26,9 +26,9 @@ end
 local function whole(number) return fmt('%d', number) end
 
 -- Says why a user may not take `by` more of a share, of which all hold `all`; nil if they may. The rule of
--- core/shares/shares.ts.
+-- core/shares/shares.ts. What exceeds a share with an index of users over their guarantee is removed afterwards.
 local function refusal(g, by, all)
-  if by <= 0 or g.guarantee < 0 or g.letter == 'h' then return nil end
+  if by <= 0 or g.guarantee < 0 or g.over ~= '' then return nil end
   local wanted, after = g.own + by, all + by
   if g.total < 0 then return wanted > g.guarantee and 'share_exceeded' or nil end
   if wanted > g.guarantee and after > g.total * 0.75 then return 'share_exceeded' end
@@ -194,14 +194,15 @@ for _ = 1, take() do
 end
 -- Ids that no ended command may have: spans of the user, start of the keys of records, name, acts.
 local spans = {}
--- Captures when an ended command is forgotten: the 26th field of its record. It may stay in Redis for longer.
-local forgetAt = '^' .. string.rep('%Z*%z', 25) .. '(%d+)%z'
+-- Captures when an ended command is forgotten: the 26th field of its record, the 2nd of its mark (lib-reduce). Both may
+-- stay in Redis for longer.
+local forgetAt, forgetMark = '^' .. string.rep('%Z*%z', 25) .. '(%d+)%z', '^m%z(%d+)%z'
 for _ = 1, take() do
   local of, start, name, acts = take(), take(), take(), take()
   spans[of] = spans[of] or call('ZRANGE', of, 0, -1)
   for _, span in ipairs(spans[of]) do
     local record = find(span, '^%d') and call('HGET', start .. span, name)
-    if record and match(record, forgetAt) + 0 > now then differs(acts, 'known') end
+    if record and (match(record, forgetMark) or match(record, forgetAt)) + 0 > now then differs(acts, 'known') end
   end
 end
 
@@ -227,7 +228,8 @@ for s = 1, take() do
   if come > 0 and held + come > limit then tight = true end
 end
 -- Shares: letter, fields of the user and of the span or '', guarantee (-1: no guard), total or -1, sum, what comes,
--- index, and for history the index of users over their guarantee with the user's member, else ''.
+-- index, and the index of users over their guarantee with the user's member, both '' if what exceeds the share is
+-- refused.
 local m, pools = seen.m, {}
 for s = 1, take() do
   local g = { share = true, letter = take(), ownField = take(), span = take(), guarantee = take() + 0, total = take() + 0, sum = take() + 0 }
@@ -468,8 +470,14 @@ for _, g in ipairs(shares) do
   end
   if g.over ~= '' and by > 0 and g.before + by > g.guarantee then call('ZADD', g.over, whole(g.before + by), g.member) end
 end
+-- A share of a number of objects may exceed its total a little, so that many are removed at once.
+local noted = {}
 for _, g in ipairs(shares) do
-  if g.letter == 'h' and g.total >= 0 and (sums.h or 0) > g.total and notes[#notes] ~= '' then notes[#notes + 1] = '' end
+  local slack = g.letter == 'h' and 0 or math.min(256, floor(g.total / 32))
+  if g.over ~= '' and g.total >= 0 and (sums[g.letter] or 0) > g.total + slack and not noted[g.letter] then
+    noted[g.letter] = true
+    notes[#notes + 1] = g.letter
+  end
 end
 for field, sum in pairs(sums) do
   if sum > 0 then
