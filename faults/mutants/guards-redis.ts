@@ -406,4 +406,20 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
     replace: 'while false do',
     judge: { test: 'test/contract/redis-shares.test.ts' },
   },
+  {
+    name: 'rate-unchecked-in-redis',
+    says: 'a bucket over all nodes refuses no call',
+    file: 'backends/redis/program/transaction.lua',
+    find: 'if missing + come > burst + 0.000001 then tight = true end',
+    replace: '',
+    judge: { test: 'test/contract/redis-commands.test.ts' },
+  },
+  {
+    name: 'rate-unkept-in-redis',
+    says: 'no call takes a token of a bucket over all nodes',
+    file: 'backends/redis/program/transaction.lua',
+    find: 'if after > g.before then',
+    replace: 'if false then',
+    judge: { test: 'test/contract/redis-commands.test.ts' },
+  },
 ];

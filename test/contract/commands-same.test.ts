@@ -104,7 +104,11 @@ const admit = fc.record({
   shared: fc.constantFrom(false, false, false, true),
   params: fc.constantFrom('none', 'small', 'large'),
   claim: fc.boolean(),
+  rule: fc.constantFrom(null, null, null, 'fast' as const, 'slow' as const),
 });
+
+/** The rate rules. Times are whole seconds and halves, so that both stores compute the same fractions. */
+const RATES = { fast: { burst: 3, perSecond: 0.5 }, slow: { burst: 1, perSecond: 0.125 } } as const;
 
 const PARAMS = { none: null, small: toJson({ n: 1 }), large: toJson('x'.repeat(700)) } as const;
 
@@ -125,6 +129,7 @@ function admitting(given: Value<typeof admit>, state: State): Act {
     kept: { payload: params, spill: null },
     connectWithinMs: given.connect,
     waiter: { rpcId: `r${number}`, caller: CALLER, callerNodeId: given.node, waitFor: given.waitFor, withinMs: null },
+    rate: given.rule && { rule: given.rule, caller: userId, ...RATES[given.rule] },
     claim: given.claim && binding?.nodeId === given.node ? { binding, attempt: `x${number}` } : null,
   });
   const key = keyOf(given.client, request.commandId);

@@ -5,9 +5,9 @@ import { shareBounds, type ShareBounds } from '../../src/core/shares/shares.ts';
 import { commandShares, type SharesBench } from './command-shares.ts';
 import { dedupShares } from './dedup.ts';
 import { historyShares } from './history-shares.ts';
-import { ALICE, BOUND, dispatched, ending, keyFor, openNode, type HistoryBounds } from './kit/bench.ts';
+import { admission, ALICE, BOUND, dispatched, ending, keyFor, openNode, type HistoryBounds } from './kit/bench.ts';
 import { newMessage } from './kit/history-model.ts';
-import { auditedBench } from './kit/redis-bench.ts';
+import { auditedBench, redisBench } from './kit/redis-bench.ts';
 import { boundsOf, sharesBench } from './redis-contracts.ts';
 
 function redis(bounds: ShareBounds, limits: HistoryBounds = {}): Promise<SharesBench> {
@@ -35,6 +35,22 @@ describe('what Redis drops', () => {
     await bench.quiet();
     await bench.close();
     expect(counts).toEqual({ records_reduced: 4, 'results_given_up:record': 4, dedup_marks_evicted: 2 });
+  });
+});
+
+describe('the bucket of a rate rule', () => {
+  it('holds over all nodes', async () => {
+    const bench = await auditedBench({ partitions: 1 });
+    const other = await redisBench({ partitions: 1, beside: bench });
+    const rate = { rule: 'slow', caller: 'alice', burst: 4, perSecond: 0.001 };
+    await bench.backend.commands.rebind(ALICE, BOUND, 'up');
+    const stores = [bench.backend.commands, other.backend.commands];
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, (_, i) => stores[i % 2]?.admit(admission(`c${i}`, { rate }))),
+    );
+    await other.close();
+    await bench.close();
+    expect(answers.filter((answer) => answer?.kind === 'admitted')).toHaveLength(4);
   });
 });
 

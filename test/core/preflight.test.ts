@@ -38,6 +38,10 @@ const waiting = async (core: Core, over: Partial<InvokeRequest>): Promise<void> 
   await settle();
 };
 
+const NO_RATE = 'Not asked: no rate rule of the policy matches.';
+/** A rate rule that allows one call. */
+const SLOW = { name: 'slow', burst: 1, perSecond: 0.5 };
+
 /** The codes with which an invocation can be refused, each with a state that causes the refusal. */
 const CASES: readonly Case[] = [
   {
@@ -136,6 +140,13 @@ const CASES: readonly Case[] = [
     options: { shares: createShares({ queued_bytes: { guarantee: 10, total: 20 } }) },
     call: { params: toJson({ text: 'x'.repeat(100) }), connectWithinMs: 1000 },
   },
+  {
+    code: 'rate_limited',
+    layer: 'rate',
+    state: 'the caller has used up the burst of a rate rule',
+    options: { policy: compilePolicy({ rules: [], scopes: [], userCapacity: null, rates: [SLOW] }) },
+    prepare: async (core) => (await online(core), await waiting(core, {})),
+  },
 ];
 
 const FULL_SPILL = await fullSpill();
@@ -167,6 +178,7 @@ describe('a preflight', () => {
     expect(seen).toEqual([
       ...['identity', 'scope', 'address', 'input', 'policy', 'relay', 'action', 'waits'].map((l) => `${l} pass relay`),
       ...['storage', 'conflict', 'target', 'capacity'].map((layer) => `${layer} pass relay`),
+      'rate skipped relay',
       ...['arguments', 'authorizer', 'approval', 'lease'].map((layer) => `client_${layer} unknown client`),
     ]);
     const capacity = preflight.layers.find(({ layer }) => layer === 'capacity');
@@ -221,18 +233,20 @@ describe('a preflight', () => {
       relay: 'Not asked: the command id is known.',
       action: 'Not asked: the client is not connected.',
       target: 'Not asked: the command id is known.',
+      rate: NO_RATE,
     });
   });
 
   it('skips a layer that does not apply, and says why', async () => {
     await using relay = await testCore();
     const away = await relay.core.rpc.preflight(alice, { ...target, connectWithinMs: 1000 });
-    expect(skippedOf(away)).toEqual({ action: 'Not asked: the client is not connected.' });
+    expect(skippedOf(away)).toEqual({ action: 'Not asked: the client is not connected.', rate: NO_RATE });
     await online(relay.core);
     const other = await relay.core.rpc.preflight(alice, { ...target, instanceId: 'i9' });
     expect(skippedOf(other)).toEqual({
       action: 'Not asked: another instance of the client is connected than the named one.',
       capacity: 'Not asked: an earlier layer decides.',
+      rate: 'Not asked: an earlier layer decides.',
     });
   });
 

@@ -358,6 +358,10 @@ describe('the policy file', () => {
         rules: [{ effect: 'deny', user: 'alice', action: ['wipe', 'drop*'] }],
         scopes: [{ id: 'team', members: '*@team.example', capacity: 5, member_capacity: 2 }],
         user_capacity: 7,
+        rates: [
+          { name: 'slow', action: 'tab.*', burst: 10, per_second: 0.5 },
+          { burst: 1, per_second: 2 },
+        ],
       }),
     );
     expect(readConfig({ CALLBOARD_POLICY_FILE: path }, []).policy).toEqual({
@@ -366,7 +370,24 @@ describe('the policy file', () => {
       ],
       scopes: [{ id: 'team', members: ['*@team.example'], capacity: 5, memberCapacity: 2 }],
       userCapacity: 7,
+      rates: [
+        expect.objectContaining({ name: 'slow', actions: ['tab.*'], burst: 10, perSecond: 0.5 }),
+        expect.objectContaining({ name: 'rates[1]', burst: 1, perSecond: 2 }),
+      ],
     });
+  });
+
+  it('has no two rates of one name, and no rate without a burst', () => {
+    const slow = { name: 'slow', burst: 1, per_second: 1 };
+    const faults = (rates: readonly object[]) =>
+      Object.keys(faultsOf({ CALLBOARD_POLICY_FILE: file(JSON.stringify({ rates })) }));
+    expect(faults([slow, slow])).toEqual(['CALLBOARD_POLICY_FILE rates']);
+    expect(
+      faults([
+        { ...slow, burst: 0 },
+        { name: 'fast', burst: 1, per_second: 0 },
+      ]),
+    ).toEqual(['CALLBOARD_POLICY_FILE rates[0].burst', 'CALLBOARD_POLICY_FILE rates[1].per_second']);
   });
 
   it('has every fault named by its place', () => {

@@ -75,6 +75,10 @@ export const KINDS = {
   members: { holds: 'HASH of a scope with several users: user hash -> its live commands', ends: 'emptied' },
   scopes: { holds: 'ZSET by name: scopes with a reservation', ends: 'emptied' },
   scopedue: { holds: 'ZSET: hashes of scopes, by a time not later than their earliest deadline', ends: 'emptied' },
+  rate: {
+    holds: 'STRING of a rate rule and a caller: how many tokens were missing in its bucket, and when',
+    ends: 'ttl',
+  },
   connectdue: {
     holds: 'ZSET: deadline, client hash and id of the commands that were never queued, by connect deadline',
     ends: 'emptied',

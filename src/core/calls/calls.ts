@@ -50,6 +50,7 @@ import {
   liveConnection,
   ownUser,
   preflight,
+  rateOf,
   refusedAdmission,
   refusedParams,
   refusedStore,
@@ -262,6 +263,7 @@ function admitRequest(
     connectWithinMs: checked.connectWithinMs,
     respondWithinMs: checked.respondWithinMs,
     waiter: { rpcId: wait.rpcId, caller: recordedAs, callerNodeId: nodeId, waitFor: wait.waitFor, withinMs: null },
+    rate: rateOf(policy, admission),
     seen,
     claim,
   };

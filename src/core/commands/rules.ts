@@ -94,6 +94,7 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     const claim = request.claim && mayMark(client, request.claim.binding) ? request.claim : null;
     const command = claim ? dispatched(queued, claim.binding, this.tx.now) : queued;
     const entry = this.tx.add(client, request, command, claim && attemptOf(claim.binding, claim.attempt));
+    if (request.rate) this.tx.takeToken(request.rate);
     this.tx.retain(entry, { kind: 'command', kept: request.kept, instanceId: queued.expectedInstanceId });
     if (!satisfied(request.waiter.waitFor, command)) this.tx.wait(entry, request.waiter);
     if (!claim) {
@@ -165,7 +166,9 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     const noMark = question.chosenId ? this.tx.noMark(client, question.commandId) : null;
     if (noMark) return { kind: 'refused', code: noMark };
     const noRoom = params === null ? null : this.tx.noRoom(client, params);
-    return noRoom && { kind: 'refused', code: noRoom, share: 'queued_bytes' };
+    if (noRoom) return { kind: 'refused', code: noRoom, share: 'queued_bytes' };
+    const retryAfterMs = question.rate ? this.tx.waitForToken(question.rate) : 0;
+    return retryAfterMs === 0 ? null : { kind: 'refused', code: 'rate_limited', retryAfterMs };
   }
 
   // Dispatch and reports.

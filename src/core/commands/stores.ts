@@ -9,6 +9,7 @@ import type { JsonText } from '../json.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { PageRequest, Scan } from '../page.ts';
 import type { Cancel, ProcessFigures } from '../ports.ts';
+import type { CallerRate } from '../rates.ts';
 import type { RefusedShare, ShareRefusal } from '../shares/shares.ts';
 import {
   hasIdOrTrace,
@@ -38,6 +39,8 @@ export type AdmitQuestion = CommandKey & {
   readonly params: JsonText | null;
   readonly connectWithinMs: number;
   readonly waiter: Pick<NewWaiter, 'waitFor'>;
+  /** The bucket that must have a token for a new command, and gives it. Null or absent: no rate rule matches. */
+  readonly rate?: CallerRate | null;
 };
 
 export type AdmitRequest = AdmitQuestion & {
@@ -75,10 +78,8 @@ export type AdmitRefusal =
   | 'instance_mismatch'
   | 'capacity_exceeded'
   | 'queue_full'
-  /**
-   * A share has no room: `queued_bytes` for the params, `marks` for the mark of an id that a caller chose, or `scope`
-   * for the user's part of its scope.
-   */
+  | 'rate_limited'
+  /** A share has no room: `queued_bytes`, `marks` (of an id that a caller chose) or `scope` (the part of the user). */
   | ShareRefusal;
 
 /**
@@ -94,9 +95,14 @@ export type AdmitResult =
   | { readonly kind: 'ended'; readonly mark: CommandMark }
   /**
    * `share`: the resource that has no room; null if the store itself has none. Absent if it is `marks`, or if the code
-   * does not concern a share.
+   * does not concern a share. `retryAfterMs`: when the bucket of a rate rule has a token; absent for other codes.
    */
-  | { readonly kind: 'refused'; readonly code: AdmitRefusal; readonly share?: RefusedShare | null }
+  | {
+      readonly kind: 'refused';
+      readonly code: AdmitRefusal;
+      readonly share?: RefusedShare | null;
+      readonly retryAfterMs?: number;
+    }
   /** The connection in `seen` is not the one that the client has now. */
   | { readonly kind: 'outdated' };
 

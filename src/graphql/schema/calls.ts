@@ -267,6 +267,7 @@ const PreflightLayerEnum = wireEnum<PreflightLayerName>(
     conflict: 'The command id must not belong to a different request.',
     target: 'The client must be connected, with the named instance, or the call must allow time to connect.',
     capacity: 'The admission scope, the client’s queue and the user’s shares must have room.',
+    rate: 'The rate rule of the policy that counts the call, if there is one, must allow another one.',
     client_arguments: 'The client checks the arguments.',
     client_authorizer: 'The client’s own authorizer decides.',
     client_approval: 'A person at the client decides.',

@@ -169,6 +169,7 @@ function admissionReads(parts: CommandParts, question: AdmitQuestion): Act<unkno
 function refusalOf({ reason, value }: Failure, { chosenId }: AdmitQuestion): AdmitResult | null {
   const code = reason as AdmitRefusal;
   if (reason === 'capacity_exceeded' || reason === 'queue_full') return { kind: 'refused', code };
+  if (reason === 'rate_limited') return { kind: 'refused', code, retryAfterMs: Number(value) };
   if (reason !== 'share_exceeded' && reason !== 'store_full') return null;
   if (value === 'scope') return { kind: 'refused', code, share: 'scope' };
   if (value === 'q') return { kind: 'refused', code, share: 'queued_bytes' satisfies RefusedShare };

@@ -3,6 +3,7 @@
  * writes that are merged by key. Knows no rule.
  */
 import type { ClientKey } from '../../../core/ids.ts';
+import type { BucketRate } from '../../../core/rates.ts';
 import type { KeyKind } from '../keys.ts';
 import type { StoreFrame } from '../types.ts';
 
@@ -37,6 +38,7 @@ type Sum = { sum: number; come: number; index: string };
 type Scope = Sum & { readonly key: string; readonly scope: string; readonly place: number; limit: number; go: number };
 /** `place`: the place among the numbers of the call, from 0. */
 type Counted = Sum & { readonly place: number; words: readonly string[] };
+type Bucket = { readonly words: readonly string[]; come: number; index: string };
 type Share = Sum & { readonly words: readonly string[]; readonly over: readonly [string, string] };
 type Waiting = { readonly slot: string; index: string; readonly words: string[] };
 /** Where commands are posted that were admitted after a queue was read. `states`: the fields that were read. */
@@ -111,6 +113,7 @@ export class Tick {
   readonly #scopes = new Map<string, Scope>();
   readonly #numbers = new Map<string, Counted>();
   readonly #shares = new Map<string, Share>();
+  readonly #buckets = new Map<string, Bucket>();
   readonly #counters = new Map<string, Sum & { readonly words: readonly string[] }>();
   readonly #writes = new Map<string, Write>();
   readonly #last: Write[] = [];
@@ -246,6 +249,14 @@ export class Tick {
     held.index += `${act}:${by} `;
   }
 
+  /** Takes a token of the bucket with this key, which must have one by the time of Redis. */
+  token(act: number, key: string, { burst, perSecond }: BucketRate): void {
+    const held = this.#buckets.get(key) ?? { words: [key, String(burst), String(perSecond)], come: 0, index: '' };
+    this.#buckets.set(key, held);
+    held.come++;
+    held.index += sign(act, 1 + 64);
+  }
+
   /** Adds 1 to a field of a HASH. */
   count(act: number, key: string, field: string): void {
     const name = key + NUL + field;
@@ -356,6 +367,10 @@ export class Tick {
         ...[...one.words, String(one.sum), String(one.come), one.index, ...one.over],
       ]),
       this.#shares.size,
+    );
+    part(
+      [...this.#buckets.values()].map((one) => [...one.words, String(one.come), one.index]),
+      this.#buckets.size,
     );
     part(
       [...this.#counters.values()].map((one) => [...one.words, String(one.sum), one.index]),

@@ -11,6 +11,7 @@ import type { ClientView, MemberLimits, RefusedAdmission, Transaction } from '..
 import { isRelayId, type ClientKey, type CommandKey } from '../../../core/ids.ts';
 import { trustJson, utf8Length, type JsonText } from '../../../core/json.ts';
 import { DEDUP_TTL_MS, SIGHTINGS_PER_COMMAND, WAITERS_PER_COMMAND } from '../../../core/limits.ts';
+import { waitOfBucket, type CallerRate } from '../../../core/rates.ts';
 import { paramsAreSmall, shareRefusal, type ShareRefusal } from '../../../core/shares/shares.ts';
 import { listOf, textOr, type ReadCommand } from '../types.ts';
 import { parseWaits, waitsText, waitText, type NodeWaits } from '../waiters-local.ts';
@@ -212,6 +213,22 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     const amounts = listOf(this.read(amountsRead(this.tick.meta.key, letter, this.parts.hash(userId))));
     const [used = 0, held = 0] = amounts.map((amount) => Number(amount ?? 0));
     return shareRefusal({ guarantee: bound[0], total: bound[1] }, { held, used, amount, admin: false });
+  }
+
+  waitForToken(rate: CallerRate): number {
+    if (!this.given.asks) return 0;
+    const [taken, at] = String(this.read(['GET', this.#bucketOf(rate)]) ?? '0 0')
+      .split(' ')
+      .map(Number);
+    return waitOfBucket(rate, taken ?? 0, this.now - (at ?? 0));
+  }
+
+  takeToken(rate: CallerRate): void {
+    this.tick.token(this.act, this.#bucketOf(rate), rate);
+  }
+
+  #bucketOf({ rule, caller }: CallerRate): string {
+    return this.tick.key('rate', this.parts.hash(rule, caller));
   }
 
   canWait(entry: Entry, waiter: Pick<NewWaiter, 'waitFor'> & Partial<NewWaiter>, most: number): boolean {

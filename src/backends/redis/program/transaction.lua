@@ -38,6 +38,11 @@ local function refusal(g, by, all)
   return (free < 0 or (wanted > 1 and wanted * reserve > free * free)) and 'store_full' or nil
 end
 
+-- Returns after how many milliseconds a bucket has a token (the rule of core/rates.ts).
+local function refill(g)
+  return fmt('%d', math.max(1, math.ceil((g.held + 1 - g.burst) * 1000 / g.perSecond - 0.000001)))
+end
+
 -- Adds to `of` what each act takes of a guard.
 local function parts(of, g)
   local function note(act, by)
@@ -69,7 +74,9 @@ local function careful(count, bad, guards)
       if g.share then
         local code = refusal(g, by, g.pool.held)
         why = code and { code, g.letter }
-      elseif by > 0 and g.held + by > g.limit and (not g.within or g.within.held > g.above) then why = { g.code, g.part } end
+      elseif by > 0 and g.held + by > g.limit and (not g.within or g.within.held > g.above) then
+        why = { g.code, g.perSecond and refill(g) or g.part }
+      end
     end
     bad[act] = why
     if not why then
@@ -244,11 +251,24 @@ end
 for _, g in ipairs(shares) do
   if refusal(g, g.come, g.pool.held + g.pool.come - g.come) then tight = true end
 end
+-- Buckets: key, size, tokens a second, how many are taken, index. A bucket is a STRING `<tokens that are missing> <time>`,
+-- by the time of Redis; it has none while it is full. Fractions are rounded, so a millionth of a token is ignored.
+local buckets = {}
+for s = 1, take() do
+  local name, burst, perSecond, come, index = take(), take() + 0, take() + 0, take() + 0, take()
+  local missing, at = match(call('GET', name) or '0 0', '^(%S+) (%d+)$')
+  missing = math.max(0, missing - math.max(0, real - at) * perSecond / 1000)
+  buckets[s] = {
+    name = name, held = missing, before = missing, burst = burst, limit = burst + 0.000001, perSecond = perSecond,
+    sum = come, index = index, code = 'rate_limited',
+  }
+  if missing + come > burst + 0.000001 then tight = true end
+end
 local ok
 if bad or tight then
   bad = bad or {}
   local guards = {}
-  for _, list in ipairs({ scopes, numbers, shares }) do
+  for _, list in ipairs({ scopes, numbers, shares, buckets }) do
     for _, g in ipairs(list) do guards[#guards + 1] = g end
   end
   ok = careful(a[9] + 0, bad, guards)
@@ -288,6 +308,11 @@ for _, g in ipairs(scopes) do
   local after = ok and g.held or g.before + g.sum
   if g.before == 0 and after > 0 then call('ZADD', named, 0, g.scope) end
   if after == 0 and g.before > 0 then call('ZREM', named, g.scope) end
+end
+for _, g in ipairs(buckets) do
+  local after = ok and g.held or g.before + g.sum
+  local ms = fmt('%.0f', math.ceil(after * 1000 / g.perSecond) + 60000)
+  if after > g.before then call('SET', g.name, fmt('%.6f %.0f', after, real), 'PX', ms) end
 end
 local counts = {}
 for i, g in ipairs(numbers) do
