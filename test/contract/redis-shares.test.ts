@@ -1,5 +1,6 @@
 /** Runs the contracts of the shares that a store counts over Redis. */
 import { describe, expect, it } from 'vitest';
+import { silentLog, type Log } from '../../src/core/ports.ts';
 import { silentMetrics } from '../../src/core/metrics.ts';
 import { shareBounds, type ShareBounds } from '../../src/core/shares/shares.ts';
 import { commandShares, type SharesBench } from './command-shares.ts';
@@ -23,7 +24,9 @@ describe('what Redis drops', () => {
     };
     const bound = (total: number) => ({ guarantee: total, total });
     const bounds = shareBounds({ ended_records: bound(2), marks: bound(4), dedup_marks: bound(3) });
-    const bench = await auditedBench({ partitions: 1, bounds, metrics: { ...silentMetrics, count } });
+    const warned: unknown[] = [];
+    const log: Log = { ...silentLog, warn: (fields, text) => void warned.push([fields, text]) };
+    const bench = await auditedBench({ partitions: 1, bounds, log, metrics: { ...silentMetrics, count } });
     const { commands, history } = bench.backend;
     await openNode(bench);
     await commands.rebind(ALICE, BOUND, 'up');
@@ -35,6 +38,7 @@ describe('what Redis drops', () => {
     await bench.quiet();
     await bench.close();
     expect(counts).toEqual({ records_reduced: 4, 'results_given_up:record': 4, dedup_marks_evicted: 2 });
+    expect(warned).toEqual([[{ userId: 'alice' }, 'no room for deduplication marks: some are dropped early']]);
   });
 });
 

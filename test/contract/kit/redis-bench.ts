@@ -45,6 +45,7 @@ export type RedisBenchOptions = Partial<
     | 'held'
     | 'bounds'
     | 'metrics'
+    | 'log'
   >
 > & {
   readonly partitions?: number;

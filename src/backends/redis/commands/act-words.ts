@@ -42,7 +42,10 @@ const BOUNDED = {
   d: { order: 'markorder', oldest: 'markoldest', over: 'markover' },
 } as const;
 
-/** What a user gets more of. `until`: when it stops to count; `span`: as it is registered; `over`: when that is removed. */
+/**
+ * One more of what a share bounds. `until`: when it no longer counts; `span`: the name of its span, which began at
+ * `began`; `over`: when the span is removed; `name`: what `drop` in Lua gets.
+ */
 type Bounded = {
   readonly letter: keyof typeof BOUNDED;
   readonly userId: string;

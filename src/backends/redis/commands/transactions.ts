@@ -125,8 +125,11 @@ export function createTransactions(parts: TransactionsParts): Transactions {
   const remembered: Remembered = { opened: new Set(), renewed: new Map(), epochs: new Map(), waiting: new Map() };
   let since = 0;
   let ahead = 0;
+  /** The users whose losses were logged, so that the log names a user about once a minute. */
+  const logged = new Set<string>();
   const forget = (): void => {
     for (const one of Object.values(remembered)) one.clear();
+    logged.clear();
   };
   /**
    * Forgets what a call has registered, because it may not have been written, and what it may have expected wrongly.
@@ -178,12 +181,17 @@ export function createTransactions(parts: TransactionsParts): Transactions {
   };
   /** Reduces records (`e`) or drops marks of messages (`d`) until their total is kept. */
   const dropBeyond = async (partition: number, letter: keyof typeof DROPS): Promise<void> => {
-    const { act, life, words, note } = DROPS[letter];
+    const { act, life, words, counters, says } = DROPS[letter];
     for (let more: Reply = 1; more === 1;) {
       const args = [...(bounds[letter] ?? []), life(windowMs), ...words];
-      const [again, ...counts] = listOf(await store.act(partition, act, args));
+      const [again, ...answer] = listOf(await store.act(partition, act, args));
       more = again ?? null;
-      note(parts, counts);
+      for (const [i, counter] of counters.entries())
+        for (let times = Number(answer[i]); times > 0; times--) parts.metrics.count(...counter);
+      for (const userId of answer.slice(counters.length).map(String)) {
+        if (!logged.has(letter + userId)) parts.log.warn({ userId }, says);
+        logged.add(letter + userId);
+      }
     }
   };
 
@@ -339,13 +347,14 @@ export function createTransactions(parts: TransactionsParts): Transactions {
   return { remembered, run: (act) => inTurn(act.key, () => run(act)) };
 }
 
-/** What is dropped once a total is exceeded: the act, for how long what it drops counts, and what its answer says. */
+/** What is dropped once a total is exceeded: the act, for how long what it drops counts, and further arguments. */
 type Drop = {
   readonly act: string;
   readonly life: (windowMs: number) => number;
   readonly words: readonly string[];
-  /** Counts and logs what was dropped. */
-  readonly note: (parts: Pick<TransactionsParts, 'metrics' | 'log'>, counts: readonly Reply[]) => void;
+  /** The counters of the numbers in the answer. Users follow them, each of whom the log names with `says`. */
+  readonly counters: readonly Parameters<Metrics['count']>[];
+  readonly says: string;
 };
 
 const DROPS: Readonly<Record<'e' | 'd', Drop>> = {
@@ -356,27 +365,17 @@ const DROPS: Readonly<Record<'e' | 'd', Drop>> = {
       ...placesOf('admittedAt', 'outcome', 'execution', 'terminalAt', 'error', 'forgetAt', 'resultIn', 'unmarked'),
       ...placesOf('userId', 'clientId', 'commandId', 'digest'),
     ],
-    note({ metrics, log }, [records, results, forgotten, ...users]) {
-      countTimes(Number(records), () => metrics.count('records_reduced'));
-      countTimes(Number(results), () => metrics.count('results_given_up', 'record'));
-      countTimes(Number(forgotten), () => metrics.count('ids_forgotten'));
-      for (const userId of users) log.warn({ userId }, 'no room for marks: ended commands are forgotten early');
-    },
+    counters: [['records_reduced'], ['results_given_up', 'record'], ['ids_forgotten']],
+    says: 'no room for marks: ended commands are forgotten early',
   },
   d: {
     act: 'dedup-evict',
     life: () => DEDUP_TTL_MS,
     words: [],
-    note({ metrics, log }, [dropped, ...users]) {
-      countTimes(Number(dropped), () => metrics.count('dedup_marks_evicted'));
-      for (const userId of users) log.warn({ userId }, 'no room for deduplication marks: some are dropped early');
-    },
+    counters: [['dedup_marks_evicted']],
+    says: 'no room for deduplication marks: some are dropped early',
   },
 };
-
-function countTimes(times: number, count: () => void): void {
-  for (let i = 0; i < times; i++) count();
-}
 
 /**
  * Returns a function that runs the acts of a command one after the other, in the order in which they were asked for.
