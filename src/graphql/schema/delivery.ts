@@ -445,8 +445,8 @@ builder.queryField('commands', (t) =>
     description: `Commands with a record. Administrators see those of all users, users those for their own clients. A page reads at most ${SCAN_BUDGET} commands; if it ends there, \`completeness\` has the reason LIMIT_REACHED, and the listing continues with the next page. In the order NEWEST, the commands of a user are searched among those of all users, so a page may be short.`,
     complexity: commandsCost,
     args: { ...commandsArguments },
-    resolve: (_, { filter, order, ...page }, { core, requester }) =>
-      core.delivery.commands(requester, filter ?? {}, { ...pageOf(page), order }),
+    resolve: (_, { filter, order, ...page }, { core, requester, reading }) =>
+      core.delivery.commands(requester, filter ?? {}, { ...pageOf(page), order, reading }),
   }),
 );
 
@@ -484,8 +484,8 @@ export const Delivery = builder.objectRef<AdminPrincipal>('Delivery').implement(
       description: `Commands with a record. A page reads at most ${SCAN_BUDGET} commands; if it ends there, \`completeness\` has the reason LIMIT_REACHED, and the listing continues with the next page.`,
       complexity: commandsCost,
       args: { ...commandsArguments },
-      resolve: (requester, { filter, order, ...page }, { core }) =>
-        core.delivery.commands(requester, filter ?? {}, { ...pageOf(page), order }),
+      resolve: (requester, { filter, order, ...page }, { core, reading }) =>
+        core.delivery.commands(requester, filter ?? {}, { ...pageOf(page), order, reading }),
     }),
   }),
 });

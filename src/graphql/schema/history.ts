@@ -218,9 +218,9 @@ builder.queryFields((t) => ({
       ...orderArgument,
       ...pageArguments,
     },
-    resolve: async (_, { stream, afterTime, beforeTime, kinds, order, ...page }, { core, requester }) => {
+    resolve: async (_, { stream, afterTime, beforeTime, kinds, order, ...page }, { core, requester, reading }) => {
       const query = { stream, afterTime, beforeTime, kinds };
-      return (await core.history.messages(requester, query, { ...pageOf(page), order })) ?? notFound();
+      return (await core.history.messages(requester, query, { ...pageOf(page), order, reading })) ?? notFound();
     },
   }),
   commandHistory: t.field({
@@ -234,8 +234,8 @@ builder.queryFields((t) => ({
       ...orderArgument,
       ...pageArguments,
     },
-    resolve: (_, { userId, commandId, order, ...page }, { core, requester }) =>
-      core.history.ofCommand(requester, userId, commandId, { ...pageOf(page), order }),
+    resolve: (_, { userId, commandId, order, ...page }, { core, requester, reading }) =>
+      core.history.ofCommand(requester, userId, commandId, { ...pageOf(page), order, reading }),
   }),
 }));
 
