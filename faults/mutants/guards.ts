@@ -8,6 +8,7 @@ import { JUDGES_GUARDS } from './guards-judges.ts';
 import { INTERRUPTION_GUARDS } from './guards-interruptions.ts';
 import { JSON_GUARDS } from './guards-json.ts';
 import { LINKS_GUARDS } from './guards-links.ts';
+import { PLACES_GUARDS } from './guards-places.ts';
 import { REDIS_GUARDS } from './guards-redis.ts';
 import { REDIS_HISTORY_GUARDS } from './guards-redis-history.ts';
 import { SHARES_GUARDS } from './guards-shares.ts';
@@ -20,6 +21,7 @@ export const GUARD_MUTANTS: readonly GuardMutant[] = [
   ...JSON_GUARDS,
   ...HTTP_GUARDS,
   ...LINKS_GUARDS,
+  ...PLACES_GUARDS,
   ...SHARES_GUARDS,
   ...STORED_GUARDS,
   ...DURABLE_GUARDS,

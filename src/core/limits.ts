@@ -253,6 +253,8 @@ export const SCOPE_HOLDERS = 100;
 
 // --- contexts, windows, workers --------------------------------------------------------------------------------------
 export const CLIENT_CONTEXTS = 1000;
+/** How many contexts of a client are remembered after they left, so that no later one with the same id is addressed. */
+export const LEFT_CONTEXTS = 256;
 export const CLIENT_WINDOWS = 100;
 export const WORKER_LIST = 1000;
 export const TITLE_MAX_CHARS = 256;

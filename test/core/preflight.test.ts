@@ -98,6 +98,20 @@ const CASES: readonly Case[] = [
     call: { instanceId: 'i9' },
   },
   {
+    code: 'context_gone',
+    layer: 'place',
+    state: 'the client does not report the context',
+    prepare: (core) => connect(core, alice, { places: true }),
+    call: { contextId: 'tab-1' },
+  },
+  {
+    code: 'context_unsupported',
+    layer: 'place',
+    state: 'the client knows no places',
+    prepare: online,
+    call: { contextId: 'tab-1' },
+  },
+  {
     code: 'capacity_exceeded',
     layer: 'capacity',
     state: 'the scope is full',
@@ -177,8 +191,8 @@ describe('a preflight', () => {
     const seen = preflight.layers.map(({ layer, verdict, askedOf }) => `${layer} ${verdict} ${askedOf}`);
     expect(seen).toEqual([
       ...['identity', 'scope', 'address', 'input', 'policy', 'relay', 'action', 'waits'].map((l) => `${l} pass relay`),
-      ...['storage', 'conflict', 'target', 'capacity'].map((layer) => `${layer} pass relay`),
-      'rate skipped relay',
+      ...['storage pass relay', 'conflict pass relay', 'target pass relay'],
+      ...['place skipped relay', 'capacity pass relay', 'rate skipped relay'],
       ...['arguments', 'authorizer', 'approval', 'lease'].map((layer) => `client_${layer} unknown client`),
     ]);
     const capacity = preflight.layers.find(({ layer }) => layer === 'capacity');
@@ -233,6 +247,7 @@ describe('a preflight', () => {
       relay: 'Not asked: the command id is known.',
       action: 'Not asked: the client is not connected.',
       target: 'Not asked: the command id is known.',
+      place: 'Not asked: the command id is known.',
       rate: NO_RATE,
     });
   });
@@ -240,11 +255,16 @@ describe('a preflight', () => {
   it('skips a layer that does not apply, and says why', async () => {
     await using relay = await testCore();
     const away = await relay.core.rpc.preflight(alice, { ...target, connectWithinMs: 1000 });
-    expect(skippedOf(away)).toEqual({ action: 'Not asked: the client is not connected.', rate: NO_RATE });
+    expect(skippedOf(away)).toEqual({
+      action: 'Not asked: the client is not connected.',
+      place: 'Not asked: the call names no context.',
+      rate: NO_RATE,
+    });
     await online(relay.core);
     const other = await relay.core.rpc.preflight(alice, { ...target, instanceId: 'i9' });
     expect(skippedOf(other)).toEqual({
       action: 'Not asked: another instance of the client is connected than the named one.',
+      place: 'Not asked: an earlier layer decides.',
       capacity: 'Not asked: an earlier layer decides.',
       rate: 'Not asked: an earlier layer decides.',
     });

@@ -3,13 +3,14 @@
  * client, and the data of a user. Only acts may change them. Also packs the records of ended commands to save memory.
  */
 import {
+  endMessageId,
   waiterOf,
   type Command,
   type NewWaiter,
   type Waiter,
   type CommandCaller,
 } from '../../core/commands/command.ts';
-import { type Binding, endMessageId } from '../../core/commands/stores.ts';
+import type { Binding } from '../../core/commands/stores.ts';
 import type { HeldCommand, Progress } from '../../core/commands/transaction.ts';
 import { clientStream } from '../../core/history/message.ts';
 import type { ClientKey } from '../../core/ids.ts';
@@ -317,7 +318,7 @@ export class PackedCommand {
   }
 
   /** Returns the whole record, as a new object. */
-  unpack({ userId, clientId, commandId, trace }: Shared): Command {
+  unpack({ userId, clientId, commandId, trace: { callerLabel: _, ...trace } }: Shared): Command {
     const admittedAt = this.#admittedAt;
     const { nodeId, instanceId } = this.#bound;
     const { terminalAt } = this;

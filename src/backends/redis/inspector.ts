@@ -1,7 +1,6 @@
 /** Core's DeliveryInspector over Redis: lists and counts commands and capacity scopes. Changes no command. */
 import type { Command } from '../../core/commands/command.ts';
 import {
-  busiestOf,
   matchesRecord,
   type CapacityScope,
   type CommandPage,
@@ -10,7 +9,7 @@ import {
   type DeliverySummary,
   type ReservedScope,
 } from '../../core/commands/stores.ts';
-import { hasLabels, type Connection } from '../../core/connections/connection.ts';
+import { busiestOf, hasLabels, type Connection } from '../../core/connections/connection.ts';
 import { clientKeyText, type ClientKey } from '../../core/ids.ts';
 import {
   CONNECT_WITHIN_MS,
@@ -511,9 +510,10 @@ async function fillPage<N>(listing: NamedListing<N>, page: PageRequest): Promise
  * be in another field, so the caller still compares each command with the filter.
  */
 function testOf(filter: DeliveryFilter): RecordTest {
-  const { clientId, stage, outcome, outcomes, nodeId, action, code, clientType, caller, callerKind, idOrTrace } =
-    filter;
-  const fields = [clientId, outcome, nodeId, action, clientType, caller, callerKind].filter((value) => value !== null);
+  const { clientId, stage, outcome, outcomes, nodeId, action, contextId, code, clientType } = filter;
+  const { caller, callerKind, idOrTrace } = filter;
+  const given = [clientId, outcome, nodeId, action, contextId, clientType, caller, callerKind];
+  const fields = given.filter((value) => value !== null);
   // A code is inside the JSON of an error, where other characters may be escaped.
   const errors = code !== null && /^[\w.:-]+$/.test(code) ? [`"code":"${code}"`] : [];
   const ends = idOrTrace === null ? [] : [`${idOrTrace}\0`];

@@ -67,6 +67,7 @@ type CallLayer = {
 
 const ID_IS_KNOWN: SkippedLayer = { kind: 'skipped', message: 'Not asked: the command id is known.' };
 const NO_RATE: SkippedLayer = { kind: 'skipped', message: 'Not asked: no rate rule of the policy matches.' };
+const NO_CONTEXT: SkippedLayer = { kind: 'skipped', message: 'Not asked: the call names no context.' };
 const NOT_CONNECTED: SkippedLayer = { kind: 'skipped', message: 'Not asked: the client is not connected.' };
 const OTHER_INSTANCE: SkippedLayer = {
   kind: 'skipped',
@@ -155,16 +156,21 @@ export function rateOf(policy: Policy, { caller, key, checked, live }: PreparedC
 
 /** Returns the part of an admission that decides whether the store refuses it. */
 function admitQuestion({ deps }: InvokeParts, call: PreparedCall): AdmitQuestion {
-  const { key, checked } = call;
+  const { key, checked, live } = call;
   const { id: scopeId, limit: scopeLimit, memberLimit = null } = deps.policy.scopeOf(key.userId);
-  const { commandId, digest, namedInstanceId, params, connectWithinMs, waitFor } = checked;
+  const { commandId, digest, namedInstanceId, contextId, params, connectWithinMs, waitFor } = checked;
   return {
     ...key,
     ...{ chosenId: commandId !== null, digest, scopeId, scopeLimit, memberLimit },
-    ...{ namedInstanceId, params, connectWithinMs },
+    ...{ namedInstanceId, contextId, knowsPlaces: knowsPlaces(checked, live), params, connectWithinMs },
     waiter: { waitFor },
     rate: rateOf(deps.policy, call),
   };
+}
+
+/** Whether the client of a call that names a context knows places; null if that need not be known, or is not. */
+export function knowsPlaces({ contextId }: CheckedInvoke, live: Connection | null): boolean | null {
+  return contextId === null || live === null ? null : live.places === true;
 }
 
 type RefusedAdmission = Extract<AdmitResult, { kind: 'refused' }>;
@@ -181,6 +187,8 @@ const ADMISSION: Readonly<
   command_conflict: { by: 'conflict', message: 'This command id was used for another request.' },
   not_connected: { by: 'target', message: 'The client is not connected, and the call allows no time to connect.' },
   instance_mismatch: { by: 'target', message: 'The live instance of the client is not the named one.' },
+  context_gone: { by: 'place', message: 'The client does not report this context, or it had left before.' },
+  context_unsupported: { by: 'place', message: 'The client cannot run a command in a named context.' },
   capacity_exceeded: {
     by: 'capacity',
     message: 'The admission scope, or the command, is at its limit.',
@@ -303,7 +311,7 @@ async function askStorage({ keeper }: InvokeParts, findings: Findings, { key, ch
 }
 
 /** The layers that the store decides in one act, in this order. */
-const STORE_LAYERS = ['conflict', 'target', 'capacity', 'rate'] as const;
+const STORE_LAYERS = ['conflict', 'target', 'place', 'capacity', 'rate'] as const;
 type StoreLayer = (typeof STORE_LAYERS)[number];
 
 async function askStore(parts: InvokeParts, findings: Findings, call: PreparedCall): Promise<Command | null> {
@@ -322,15 +330,18 @@ async function askStore(parts: InvokeParts, findings: Findings, call: PreparedCa
   return answer.kind === 'attached' ? answer.command : null;
 }
 
-/** Returns why the store does not ask a layer; null if it does. */
-function skippedByStore(layer: StoreLayer, { rate }: AdmitQuestion, { known }: AdmitPreview): SkippedLayer | null {
-  if (layer === 'rate' && !rate) return NO_RATE;
-  return known && (layer === 'target' || layer === 'rate') ? ID_IS_KNOWN : null;
+/** Returns why the store does not ask a layer; null if it does. If the command id is known, it asks few of them. */
+function skippedByStore(layer: StoreLayer, question: AdmitQuestion, { known }: AdmitPreview): SkippedLayer | null {
+  if (layer === 'rate' && !question.rate) return NO_RATE;
+  if (layer !== 'target' && layer !== 'place' && layer !== 'rate') return null;
+  if (known) return ID_IS_KNOWN;
+  return layer === 'place' && (question.contextId ?? null) === null ? NO_CONTEXT : null;
 }
 
 const STORE_PASSES: Readonly<Record<StoreLayer, string>> = {
   conflict: 'No other request has this command id.',
   target: 'The client is connected, or the call allows time to connect.',
+  place: 'The client reports the context.',
   capacity: 'There is room for the command, or for another wait on a known one.',
   rate: 'The rate rule allows the caller another call now.',
 };
@@ -345,6 +356,7 @@ const STORE_EVIDENCE: Readonly<
     namedInstanceId,
     connectWithinMs,
   }),
+  place: ({ contextId }) => ({ contextId }),
   // Members of a scope must not learn how many commands its other members have.
   capacity: ({ scopeId, scopeLimit, userId }, { reserved, queued }, { kind }) => ({
     scopeId,

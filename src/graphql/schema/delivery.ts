@@ -135,6 +135,11 @@ export const DeliveryRecord = builder.objectRef<Command>('DeliveryRecord').imple
       ClientTypeEnum,
       'What kind of program the client was at admission; null if it was not connected then.',
     ),
+    contextId: t.id({
+      nullable: true,
+      description: 'The id of the client’s context that the call named; null if it named none.',
+      resolve: ({ contextId }) => contextId ?? null,
+    }),
     caller: typed(
       CommandCallerType,
       'Who invoked the command first. A repeated invocation of the same id does not change it.',
@@ -398,6 +403,7 @@ export const DeliveryFilter = builder.inputType('DeliveryFilter', {
     }),
     nodeId: t.id({ description: 'Only commands whose target’s link is or was on this node.' }),
     action: t.string({ description: 'Only commands that invoke this action.' }),
+    contextId: t.id({ description: 'Only commands that name this context.' }),
     code: t.string({
       description: `Only commands that ended with an error of this code, at most ${ERROR_CODE_CHARS} characters.`,
     }),

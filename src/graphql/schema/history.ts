@@ -123,6 +123,11 @@ const MessageType = builder.objectRef<Message>('Message').implement({
     commandId: nullable.id('The id of the command that the message concerns; null if there is none.'),
     traceId: nullable.text('The trace id that the caller or sender gave; null if none was given.'),
     parentSpanId: nullable.text('The parent span id that the caller or sender gave; null if none was given.'),
+    contextId: t.id({
+      nullable: true,
+      description: 'The id of the client’s context that the call of the command named; null if it named none.',
+      resolve: ({ contextId }) => contextId ?? null,
+    }),
     payload: t.field({
       type: 'JSON',
       nullable: true,
