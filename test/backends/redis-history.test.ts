@@ -269,6 +269,8 @@ describe('history over Redis', () => {
         ['cmdrows', true],
         ['mark', true],
         ['seen', true],
+        // The sweep notes in `meta` how far it has come.
+        ['meta', false],
         // `rowspans` lists the spans of time of `cmdrows`. It has no expiry, but is removed together with the last
         // span.
         ['rowspans', false],
@@ -276,7 +278,7 @@ describe('history over Redis', () => {
     );
     await bench.advance(13 * HOUR);
     await bench.backend.history.users(ALL);
-    expect([...(await left()).keys()].toSorted()).toEqual(['mark', 'seen', 'streamheads']);
+    expect([...(await left()).keys()].toSorted()).toEqual(['mark', 'meta', 'seen', 'streamheads']);
   });
 
   it('removes many streams that are due at once before it counts', async () => {
