@@ -397,7 +397,7 @@ export type RefusalCode =
   | 'queue_full'
   /** `queue_timeout`, HTTP status 504. `expired`: the client was connected, but the command was not dispatched before its deadline. */
   | 'queue_timeout'
-  /** `rate_limited`, HTTP status 429. Too many requests or frames, or too many bad tokens. */
+  /** `rate_limited`, HTTP status 429. Too many calls, requests or frames, or too many bad tokens. */
   | 'rate_limited'
   /** `raw_history_disabled`, HTTP status 403. The relay runs without the raw sample of history. */
   | 'raw_history_disabled'

@@ -218,6 +218,9 @@ async function openShared(options: CallboardOptions, redis: RedisConfig): Promis
   const policy = policyOf(options);
   const shares = sharesOf(config, fitSockets);
   const spillDir = config.spillDir ?? null;
+  // The store counts by the clock of the deployment, which is known once the store is open.
+  const meterClock = { now: () => system.now() };
+  const meter = createMetrics(() => meterClock.now());
   const { backend, clock, cursorKey, spill } = await openRedisBackend({
     ...redis,
     retentionMs: config.retentionMs ?? RETENTION_MS,
@@ -229,11 +232,13 @@ async function openShared(options: CallboardOptions, redis: RedisConfig): Promis
     shares,
     system,
     log,
+    metrics: meter,
   });
+  meterClock.now = () => clock.now();
   const crypto = createCrypto(cursorKey);
   const place =
     options.spill ?? (spillDir === null ? spill : createDirectorySpill({ root: spillDir, clock, log, shares }));
-  return { backend, spill: place, crypto, clock, shares, meter: createMetrics(() => clock.now()) };
+  return { backend, spill: place, crypto, clock, shares, meter };
 }
 
 const fitSockets = (bound: ShareBound): ShareBound => withinDescriptors(bound, descriptorLimit());

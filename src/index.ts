@@ -19,7 +19,7 @@ export type { HostServer } from './http/attach.ts';
 export { createSignIn, type SignIn } from './http/sign-in.ts';
 export { signToken, type TokenRequest } from './http/tokens.ts';
 export { CallboardError, type Code, type ErrorDetails, type InputError as Fault } from './core/errors.ts';
-export type { AdmissionScope, InvocationTarget, Policy, PolicyDecision } from './core/auth/policy.ts';
+export type { AdmissionScope, CallRate, InvocationTarget, Policy, PolicyDecision } from './core/auth/policy.ts';
 export type { AdminPrincipal, Authenticator, Principal, Scope, UserPrincipal } from './core/auth/principal.ts';
 export type { PolicyFile, PolicyRule, PolicyScope } from './core/auth/policy.ts';
 export type { Backend, Capabilities } from './core/backend.ts';

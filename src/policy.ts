@@ -21,9 +21,19 @@ const SCOPE = z.strictObject({
   capacity,
   member_capacity: capacity.optional(),
 });
+const RATE = z.strictObject({
+  name: z.string().min(1).max(64).optional(),
+  user: globs.optional(),
+  caller: globs.optional(),
+  client_type: globs.optional(),
+  action: globs.optional(),
+  burst: z.number().int().min(1).max(1_000_000),
+  per_second: z.number().min(0.001).max(1_000_000),
+});
 const FILE = z.strictObject({
   rules: z.array(RULE).max(1000).default([]),
   scopes: z.array(SCOPE).max(1000).default([]),
+  rates: z.array(RATE).max(100).default([]),
   user_capacity: capacity.optional(),
 });
 
@@ -33,18 +43,26 @@ type PolicyRead = { readonly policy: PolicyFile | null; readonly faults: readonl
 /**
  * Parses the text of a policy file: `rules` in order, each `allow` or `deny` with globs on `user`, `caller` (a scope of
  * the caller's token), `client_type` and `action`; `scopes` with `members`, `capacity` and `member_capacity`;
- * `user_capacity` for users who are in no scope.
+ * `user_capacity` for users who are in no scope; `rates` with the globs of a rule, `burst` and `per_second`.
  */
 export function parsePolicyFile(text: string): PolicyRead {
   const value = parsedJson(text);
   if (value === undefined) return { policy: null, faults: [{ parameter: '', detail: 'the file is not JSON' }] };
   const parsed = FILE.safeParse(value);
   if (!parsed.success) return { policy: null, faults: parsed.error.issues.map(toFault) };
-  const twice = repeated(parsed.data.scopes.map(({ id }) => id));
-  if (twice !== undefined) {
-    return { policy: null, faults: [{ parameter: 'scopes', detail: `"${twice}" appears twice` }] };
-  }
-  return { policy: toPolicy(parsed.data), faults: [] };
+  const policy = toPolicy(parsed.data);
+  const named = { scopes: policy.scopes.map(({ id }) => id), rates: policy.rates?.map(({ name }) => name) ?? [] };
+  const faults = Object.entries(named).flatMap(([parameter, names]): InputError[] => {
+    const twice = repeated(names);
+    return twice === undefined ? [] : [{ parameter, detail: `"${twice}" appears twice` }];
+  });
+  return faults.length > 0 ? { policy: null, faults } : { policy, faults };
+}
+
+type Globs = Pick<z.infer<typeof RULE>, 'user' | 'caller' | 'client_type' | 'action'>;
+
+function globsOf({ user, caller, client_type: clientType, action }: Globs) {
+  return { users: user, callers: caller, clientTypes: clientType, actions: action };
 }
 
 function toPolicy(file: z.infer<typeof FILE>): PolicyFile {
@@ -52,14 +70,17 @@ function toPolicy(file: z.infer<typeof FILE>): PolicyFile {
     rules: file.rules.map((rule, index) => ({
       name: rule.name ?? `rules[${index}]`,
       effect: rule.effect,
-      users: rule.user,
-      callers: rule.caller,
-      clientTypes: rule.client_type,
-      actions: rule.action,
+      ...globsOf(rule),
     })),
     scopes: file.scopes.map(({ member_capacity: memberCapacity, ...scope }) => ({
       ...scope,
       ...(memberCapacity !== undefined && { memberCapacity }),
+    })),
+    rates: file.rates.map((rate, index) => ({
+      name: rate.name ?? `rates[${index}]`,
+      burst: rate.burst,
+      perSecond: rate.per_second,
+      ...globsOf(rate),
     })),
     userCapacity: file.user_capacity ?? null,
   };

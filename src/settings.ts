@@ -311,10 +311,7 @@ export const SHARED_ONLY: readonly SettingName[] = [
   ...(['LEGACY_COMMAND_STREAM', 'LEGACY_PENDING'] as const),
 ];
 /** The settings that have an effect only without REDIS_URL. */
-export const DIRECT_ONLY: readonly SettingName[] = [
-  ...(['AUDIT_FILE', 'DATA_DIR', 'DATA_SYNC'] as const),
-  ...(['RECORDS_SHARE', 'RECORDS_MAX', 'DEDUP_SHARE', 'DEDUP_MAX'] as const),
-];
+export const DIRECT_ONLY: readonly SettingName[] = ['AUDIT_FILE', 'DATA_DIR', 'DATA_SYNC'];
 
 function isOn(text: string): boolean {
   return text === 'true' || text === '1' || text === 'on';

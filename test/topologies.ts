@@ -68,7 +68,7 @@ const NOT_SHARED: readonly { readonly files: readonly string[]; readonly reason:
   },
   {
     files: ['test/relay/marks.test.ts'],
-    reason: 'fills what only the memory backend bounds: Redis keeps the records of ended commands whole',
+    reason: 'counts what the store drops; test/contract/command-shares.ts shows the same over Redis',
   },
   {
     files: ['contexts', 'invoke', 'nested', 'payload', 'updates', 'wire'].map((name) => `test/graphql/${name}.test.ts`),

@@ -46,9 +46,11 @@ function auditPartition(snapshot: Snapshot, marksRanOut: boolean): readonly stri
 }
 
 /** The fields of `meta` that are no amounts of shares. */
-const META = ['store', 'schema', 'partitions', 'floor', 'watched', 'epoch', 'counted', 'cursor', 'spill'];
+const META = ['store', 'schema', 'partitions', 'floor', 'watched', 'epoch', 'counted', 'forgot', 'cursor', 'spill'];
 /** The spans whose amounts add up to a share, by the letter that the names of the spans begin with. */
-const SHARE_OF_SPAN: Readonly<Record<string, string>> = { n: 'm', r: 'r' };
+const SHARE_OF_SPAN: Readonly<Record<string, string>> = { n: 'm', k: 'm', r: 'r', d: 'd' };
+/** The shares of which the amount of a user is the sum of its spans, which are compared with what is there. */
+const SUMS: ReadonlySet<string> = new Set(['m', 'r', 'e', 'd']);
 
 /**
  * Compares the amounts of shares: of each span and of each user with what is there, and each sum with the amounts that
@@ -62,17 +64,16 @@ function auditShares({ hashes }: Snapshot, differences: Differences, shares: Sha
     const held = Number(meta.get(field) ?? 0);
     const [first = '', user] = field.split(':');
     if (user === undefined) continue;
-    const sum = first.length === 1 ? first : `${SHARE_OF_SPAN[first.charAt(0)] ?? '?'}:${user}`;
+    // The name of a span of ended commands begins with a digit.
+    const sum = first.length === 1 ? first : `${SHARE_OF_SPAN[first.charAt(0)] ?? 'e'}:${user}`;
     sums.set(sum, (sums.get(sum) ?? 0) + held);
     const { least, most } = shares.get(field);
-    // The marks and results of a user are the sum of its spans, which is compared below.
-    const isSum = first === 'm' || first === 'r';
-    if (isSum || (held >= least && held <= most)) continue;
+    if (SUMS.has(first) || (held >= least && held <= most)) continue;
     differences.add('meta', `has ${field} at ${held} instead of ${least === most ? least : `${least} to ${most}`}`);
   }
   for (const field of new Set([...amounts.map(([name]) => name), ...sums.keys()])) {
     const [first = '', user] = field.split(':');
-    const isSum = user === undefined || first === 'm' || first === 'r';
+    const isSum = user === undefined || SUMS.has(first);
     if (isSum) differences.equal('meta', field, { has: Number(meta.get(field) ?? 0), should: sums.get(field) ?? 0 });
     if (meta.get(field) !== undefined && Number(meta.get(field)) <= 0)
       differences.add('meta', `has ${field} at ${meta.get(field)}, but an amount of 0 has no field`);

@@ -1,5 +1,5 @@
 /** Audits commands: live and ended records, names, reservations, deadlines, waits, and the spans of time. */
-import { REQUEST, STATE, textsOf } from '../../src/backends/redis/commands/record.ts';
+import { decodeMark, REQUEST, STATE, textsOf } from '../../src/backends/redis/commands/record.ts';
 import type { Differences, Shares } from './differences.ts';
 import type { Snapshot } from './snapshot.ts';
 
@@ -22,7 +22,9 @@ const WAITS = 64;
 export function auditCommands(snapshot: Snapshot, differences: Differences, shares: Shares): void {
   const spans = auditSpans(snapshot, differences);
   const live = readLive(snapshot, differences);
-  const ended = readEnded(snapshot, differences);
+  const ended = readEnded(snapshot, differences, shares);
+  auditOrder(snapshot, differences, { letter: 'e', should: orderOf(ended), shares });
+  auditOrder(snapshot, differences, { letter: 'd', should: marksIn(snapshot), shares });
   auditReservations(snapshot, differences, live);
   for (const { fields } of live)
     if (fields.queuedBytes !== '') shares.add(`q:${fields.uh}`, Number(fields.queuedBytes));
@@ -65,7 +67,7 @@ function put(lists: Lists, key: string, member: string, value: number): void {
 
 /** The spans of each user with their times of removal, by the user's hash. Compares the two indexes and the keys. */
 function auditSpans(
-  { hashes, zsets, now }: Snapshot,
+  { hashes, zsets, lists, now }: Snapshot,
   differences: Differences,
 ): ReadonlyMap<string, ReadonlyMap<string, number>> {
   const spans: Lists = new Map();
@@ -81,6 +83,7 @@ function auditSpans(
     ['ended', '', [...hashes('ended').keys()]],
     ['names', 'n', [...zsets('names').keys()]],
     ['results', 'r', [...hashes('results').keys()]],
+    ['markorder', 'd', [...lists('markorder').keys()]],
   ] as const;
   for (const [kind, letter, keys] of kinds) {
     const has = new Map(keys.map((part) => [part, 0]));
@@ -94,10 +97,15 @@ function auditSpans(
       }
     // A key expires when its span is over, or some time after it, even if no node has removed the span yet.
     const grace = kind === 'results' ? 0 : GRACE_MS;
+    // All that a span had may have been dropped for lack of room.
+    const isEmptied = (part: string): boolean =>
+      kind === 'markorder' ||
+      (kind === 'ended' && !lists('endorder').has(part)) ||
+      (kind !== 'ended' && hashes('reduced').has(divided(part)[0]));
     differences.members(
       kind,
       { has, should },
-      (part, key) => key === undefined && (over.get(part) ?? 0) + grace <= now,
+      (part, key) => key === undefined && (isEmptied(part) || (over.get(part) ?? 0) + grace <= now),
     );
   }
   return spans;
@@ -225,13 +233,23 @@ function numbered(fields: ReadonlyMap<string, string>): ReadonlyMap<string, numb
 
 // Ended commands.
 
-/** Reads the records of ended commands, and finds commands that have two records at once. */
-function readEnded(snapshot: Snapshot, differences: Differences): readonly Recorded[] {
+/**
+ * Reads the records of ended commands, and finds commands that have two records at once. Counts the marks that stand in
+ * the place of records.
+ */
+function readEnded(snapshot: Snapshot, differences: Differences, shares: Shares): readonly Recorded[] {
   const ended: Recorded[] = [];
   const kept = new Map<string, string>();
   for (const [part, records] of snapshot.hashes('ended')) {
     const [uh, span] = divided(part);
     for (const [name, whole] of records) {
+      const mark = decodeMark(whole);
+      if (mark) {
+        // The names of a command that ended late may be removed before its mark, and with them the room for the mark.
+        const isLate = mark.mark.endedAt > Number(whole.split('\0')[2]) + LIFE_MS;
+        shares.add(`k${span}:${uh}`, isLate ? 0 : 1, 1);
+        continue;
+      }
       const texts = whole.split('\0');
       const fields = fieldsOf(texts.slice(0, STATE.length).join('\0'), texts.slice(STATE.length).join('\0'));
       const one = { fields, span };
@@ -248,6 +266,57 @@ function readEnded(snapshot: Snapshot, differences: Differences): readonly Recor
     }
   }
   return ended;
+}
+
+/** The names that a share bounds over all nodes, each with the time until which it counts, by user's hash and span. */
+type Order = ReadonlyMap<string, ReadonlyMap<string, number>>;
+
+function orderOf(ended: readonly Recorded[]): Order {
+  const order: Lists = new Map();
+  for (const { fields, span } of ended)
+    put(order, `${fields.uh}:${span}`, fields.ch + fields.commandId, Number(fields.forgetAt));
+  return order;
+}
+
+/** Returns the marks of messages that are there, in the span of each by which the oldest are found. */
+function marksIn({ lists, strings, now }: Snapshot): Order {
+  const order: Lists = new Map();
+  for (const [part, entries] of lists('markorder'))
+    for (const entry of entries) {
+      const [until = '', hash = ''] = entry.split(' ');
+      // A mark expires by itself. If it was set again, it is in a later span too.
+      const own = strings('mark').get(hash)?.split(' ')[0] ?? until;
+      if (own >= until) put(order, part, hash, Number(until));
+    }
+  const listed = new Set([...order.values()].flatMap((own) => [...own.keys()]));
+  for (const [hash, mark] of strings('mark')) {
+    const until = Number(mark.split(' ')[0]);
+    if (until > now && !listed.has(hash)) put(order, 'none', hash, until);
+  }
+  return order;
+}
+
+type Ordered = { readonly letter: 'e' | 'd'; readonly should: Order; readonly shares: Shares };
+
+/** Compares the orders and the indexes by which the oldest are dropped with what is there, and counts it. */
+function auditOrder({ lists, zsets }: Snapshot, differences: Differences, { letter, should, shares }: Ordered): void {
+  const kind = letter === 'e' ? 'endorder' : 'markorder';
+  const has: Lists = new Map();
+  for (const [part, entries] of lists(kind)) {
+    for (const entry of entries) put(has, part, entry.slice(entry.indexOf(' ') + 1), Number(entry.split(' ')[0]));
+    if ((has.get(part)?.size ?? 0) < entries.length) differences.add(`${kind}:${part}`, 'has a name twice');
+  }
+  differences.keys(kind, { has, should });
+  const oldest = new Map<string, number>();
+  for (const [part, own] of should) {
+    const [uh, span] = divided(part);
+    shares.add(`${letter === 'd' ? 'd' : ''}${span}:${uh}`, own.size);
+    oldest.set(uh, Math.min(oldest.get(uh) ?? Infinity, ...own.values()));
+  }
+  const index = zsets(letter === 'e' ? 'endedoldest' : 'markoldest').get('');
+  const known = new Map([...(index ?? [])].map(([member, at]) => [member.split('\0')[1], at]));
+  for (const [uh, at] of oldest)
+    if ((known.get(uh) ?? Infinity) > at) differences.add(kind, `has ${uh} from ${at} on, the index ${known.get(uh)}`);
 }
 
 /** Compares how many commands are forgotten in each second with the records. */

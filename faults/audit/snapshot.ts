@@ -10,6 +10,7 @@ type Content = {
   readonly ZSET: ReadonlyMap<string, number>;
   readonly SET: ReadonlySet<string>;
   readonly STREAM: readonly Entry[];
+  readonly LIST: readonly string[];
   readonly STRING: string;
 };
 type Type = keyof Content;
@@ -31,6 +32,7 @@ export type Snapshot = {
   zsets(kind: KeyKind): ReadonlyMap<string, Content['ZSET']>;
   sets(kind: KeyKind): ReadonlyMap<string, Content['SET']>;
   streams(kind: KeyKind): ReadonlyMap<string, Content['STREAM']>;
+  lists(kind: KeyKind): ReadonlyMap<string, Content['LIST']>;
   strings(kind: KeyKind): ReadonlyMap<string, Content['STRING']>;
 };
 
@@ -50,6 +52,7 @@ const READS: Readonly<Record<Type, (name: string) => string[]>> = {
   ZSET: (name) => ['zrange', name, '0', '-1', 'WITHSCORES'],
   SET: (name) => ['smembers', name],
   STREAM: (name) => ['xrange', name, '-', '+'],
+  LIST: (name) => ['lrange', name, '0', '-1'],
   STRING: (name) => ['get', name],
 };
 
@@ -127,6 +130,7 @@ function snapshotOf({ tag, names, known, contents, time }: Read): Snapshot {
     zsets: keysOf('ZSET'),
     sets: keysOf('SET'),
     streams: keysOf('STREAM'),
+    lists: keysOf('LIST'),
     strings: keysOf('STRING'),
   };
 }
@@ -136,6 +140,7 @@ const DECODERS: { readonly [T in Type]: (reply: unknown) => Content[T] } = {
   ZSET: (reply) => new Map(pairsOf(reply as string[]).map(([member, score]) => [member, Number(score)])),
   SET: (reply) => new Set(reply as string[]),
   STREAM: (reply) => (reply as [string, string[]][]).map(([id, fields]) => ({ id, fields })),
+  LIST: (reply) => reply as string[],
   STRING: (reply) => String(reply),
 };
 

@@ -10,8 +10,8 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
     name: 'no-frame-rate',
     says: 'a link may send any number of unsolicited frames',
     file: 'core/rates.ts',
-    find: 'if (this.#tokens >= 1 - ROUNDING) {',
-    replace: 'if (this.#tokens >= -1e9) {',
+    find: 'return this.#tokens >= 1 - ROUNDING ? 0',
+    replace: 'return this.#tokens >= -1e9 ? 0',
     judge: { test: 'test/gateway/frame-limits.test.ts' },
   },
   {

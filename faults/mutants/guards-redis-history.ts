@@ -74,7 +74,7 @@ export const REDIS_HISTORY_GUARDS: readonly GuardMutant[] = [
     name: 'history-read-on',
     says: 'a page of messages is read to its end although its answer was given up',
     file: 'backends/redis/history-pages.ts',
-    find: '    checkStopped(asked.page);',
+    find: '    asked.page.reading?.check();',
     replace: '',
     judge: { test: 'test/backends/redis-scans.test.ts' },
   },

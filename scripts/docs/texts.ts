@@ -79,6 +79,7 @@ export const LIMIT_TEXTS: Readonly<Record<string, Readonly<Record<string, string
     RESPOND_WITHIN_MS: '`respond_within_ms`',
     AWAIT_WITHIN_MS: '`within_ms` of an await',
     RESERVATIONS_PER_SCOPE: 'live commands of one admission scope, unless a policy file says otherwise',
+    RATE_CALLERS: 'callers whose buckets one rate rule of the policy remembers in direct mode',
     WAITERS_PER_COMMAND: 'callers that wait for one command',
     SIGHTINGS_PER_COMMAND: 'sightings that are kept of one command',
     TERMINAL_MS: 'the id of an ended command is known (IDEMPOTENCY_WINDOW_MS)',

@@ -126,6 +126,13 @@ export function commandKeyText(key: CommandKey): string {
   return `${key.userId}/${key.clientId}/${key.commandId}`;
 }
 
+/** Matches the ids that the relay makes for commands: UUIDs of version 7, which sort by time. */
+const RELAY_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+export function isRelayId(commandId: string): boolean {
+  return RELAY_ID.test(commandId);
+}
+
 // Checks integers against their declared ranges.
 
 type Range = { readonly default: number; readonly min: number; readonly max: number };

@@ -144,6 +144,11 @@ export const OPERATOR_TOKEN_SECONDS = 8 * 3600;
 // --- commands --------------------------------------------------------------------------------------------------------
 /** The most commands of one client that are not dispatched yet. */
 export const QUEUE_PER_CLIENT = 1000;
+/**
+ * In direct mode, the most callers of one rate rule whose buckets are remembered. The bucket that was used longest ago is
+ * forgotten first; it is full when it is used again.
+ */
+export const RATE_CALLERS = 10_000;
 /** The default capacity of an admission scope, in live commands. */
 export const RESERVATIONS_PER_SCOPE = 10_000;
 export const CONNECT_WITHIN_MS = { default: 0, min: 0, max: 300_000 } as const;

@@ -13,6 +13,9 @@ const ROUNDING = 1e-6;
 /** The rate of a token bucket. `burst`: the most tokens that it holds; it starts full. */
 export type BucketRate = { readonly perSecond: number; readonly burst: number };
 
+/** The bucket of a rate rule of the policy for one caller. `caller`: the holder (see `holderOf` in shares.ts). */
+export type CallerRate = BucketRate & { readonly rule: string; readonly caller: string };
+
 /**
  * A token bucket. Tokens are requests, frames, lines or bytes. In any `t` seconds `take` grants at most
  * `burst + t * perSecond` tokens.
@@ -33,13 +36,16 @@ export class TokenBucket {
 
   /** Takes one token and returns 0. If there is none, takes nothing and returns the milliseconds until there is one. */
   take(): number {
+    const wait = this.waitMs;
+    if (wait === 0) this.#tokens = Math.max(0, this.#tokens - 1);
+    else this.#refused++;
+    return wait;
+  }
+
+  /** What `take` would return now. Takes nothing. */
+  get waitMs(): number {
     this.#refill();
-    if (this.#tokens >= 1 - ROUNDING) {
-      this.#tokens = Math.max(0, this.#tokens - 1);
-      return 0;
-    }
-    this.#refused++;
-    return this.#msUntil(1);
+    return this.#tokens >= 1 - ROUNDING ? 0 : this.#msUntil(1);
   }
 
   /**
@@ -81,7 +87,7 @@ export class TokenBucket {
 
   /** Returns a whole number of milliseconds, at least 1, after which there are this many tokens. */
   #msUntil(tokens: number): number {
-    return Math.max(1, Math.ceil(((tokens - this.#tokens) * 1000) / this.#rate.perSecond - ROUNDING));
+    return msToRefill(tokens - this.#tokens, this.#rate);
   }
 
   #refill(): void {
@@ -91,6 +97,20 @@ export class TokenBucket {
     this.#refilledAt = now;
     if (this.#tokens === burst) this.#refused = 0;
   }
+}
+
+/** Returns a whole number of milliseconds, at least 1, in which a bucket gets this many tokens. */
+function msToRefill(tokens: number, { perSecond }: BucketRate): number {
+  return Math.max(1, Math.ceil((tokens * 1000) / perSecond - ROUNDING));
+}
+
+/**
+ * Returns what `TokenBucket.waitMs` returns for a bucket that a store keeps: `taken` tokens were missing `elapsedMs`
+ * ago. `backends/redis/program/transaction.lua` has the same rule.
+ */
+export function waitOfBucket(rate: BucketRate, taken: number, elapsedMs: number): number {
+  const missing = Math.max(0, taken - (Math.max(0, elapsedMs) * rate.perSecond) / 1000);
+  return missing + 1 <= rate.burst + ROUNDING ? 0 : msToRefill(missing + 1 - rate.burst, rate);
 }
 
 /** At most `most` events in any `ms` milliseconds. */

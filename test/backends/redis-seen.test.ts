@@ -6,8 +6,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Connection, ConnectRequest } from '../../src/core/connections/connection.ts';
 import { toJson } from '../../src/core/json.ts';
 import { NODE_LEASE_MS } from '../../src/core/limits.ts';
-import { CALLER, admission, ALICE, keyFor, kinds, openNode } from '../contract/kit/bench.ts';
-import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
+import type { AdmitRequest } from '../../src/core/commands/stores.ts';
+import { shareBounds, type GivenBounds } from '../../src/core/shares/shares.ts';
+import { CALLER, admission, ALICE, ending, keyFor, kinds, openNode } from '../contract/kit/bench.ts';
+import { auditedBench, redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { advertisement } from '../kit/core.ts';
 
 const REQUEST: ConnectRequest = {
@@ -114,6 +116,21 @@ describe('an admission that rests on a connection seen earlier', () => {
     expect(await admit(await see())).toBe('attached');
   });
 
+  it('finds the mark of an ended command, and refuses an id that was forgotten', async () => {
+    const bound = (total: number) => ({ guarantee: total, total });
+    await using small = await smallBench({ ended_records: bound(1), marks: bound(2) });
+    const { bench: own, admitSeen, run } = small;
+    const parked = admission('b1', { userId: 'bob', scopeId: 'bob', connectWithinMs: 60_000 });
+    expect(await own.backend.commands.admit(parked)).toMatchObject({ kind: 'admitted' });
+    await run('c1');
+    for (const n of [1, 2]) await run(relayId(n), { chosenId: false });
+    await own.quiet();
+    expect(await admitSeen('c1')).toMatchObject({ kind: 'ended', mark: { outcome: 'completed' } });
+    // The share `marks` has no room, which is "store_full" for an id that was never used.
+    expect(await admitSeen(relayId(1))).toEqual({ kind: 'refused', code: 'share_exceeded' });
+    expect(await admitSeen(relayId(3))).toEqual({ kind: 'refused', code: 'store_full' });
+  });
+
   it('knows no connection that was read as lost', async () => {
     await see();
     await bench.backend.connections.disconnect(ALICE, link.epoch, 'client_closed');
@@ -130,3 +147,24 @@ describe('an admission that rests on a connection seen earlier', () => {
     expect(lastSeen(other)?.lastSeenAt).toBe(bench.now());
   });
 });
+
+function relayId(n: number): string {
+  return `01900000-0000-7000-8000-${String(n).padStart(12, '0')}`;
+}
+
+/** Opens a backend with these bounds and a connected client. Its admissions rest on the connection that it has seen. */
+async function smallBench(bounds: GivenBounds) {
+  const bench = await auditedBench({ partitions: 1, bounds: shareBounds(bounds) });
+  await openNode(bench);
+  const { connections, commands } = bench.backend;
+  const { connection: seen } = await connections.connect(REQUEST);
+  await commands.rebind(ALICE, seen, 'up');
+  const admitSeen = (commandId: string, over: Partial<AdmitRequest> = {}) =>
+    commands.admit(admission(commandId, { seen, ...over }));
+  const run = async (commandId: string, over: Partial<AdmitRequest> = {}): Promise<void> => {
+    expect(await admitSeen(commandId, over)).toMatchObject({ kind: 'admitted' });
+    await commands.dispatch(keyFor(commandId), seen);
+    await commands.finish(keyFor(commandId), ending());
+  };
+  return { bench, admitSeen, run, [Symbol.asyncDispose]: () => bench.close() };
+}

@@ -4,7 +4,8 @@
  */
 import * as fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { AdmitRequest } from '../../src/core/commands/stores.ts';
+import { ANY_COMMAND, type AdmitRequest } from '../../src/core/commands/stores.ts';
+import type { CommandKey } from '../../src/core/ids.ts';
 import { toJson, type JsonText } from '../../src/core/json.ts';
 import { TERMINAL_MS } from '../../src/core/limits.ts';
 import { shareBounds, type GivenBounds, type ShareBounds, type ShareName } from '../../src/core/shares/shares.ts';
@@ -16,6 +17,32 @@ export type MakeSharesBench = (bounds: ShareBounds) => Promise<SharesBench>;
 
 /** The time after which nothing of an ended command is kept, in milliseconds. */
 const EVERYTHING_OVER_MS = 3 * TERMINAL_MS;
+
+function ofUser(userId: string, commandId: string): CommandKey {
+  return { userId, clientId: 'tab', commandId };
+}
+
+function invoking(userId: string, commandId: string, over: Partial<AdmitRequest> = {}): AdmitRequest {
+  return admission(commandId, { userId, clientId: 'tab', scopeId: userId, ...over });
+}
+
+/** Runs a command to its end. */
+async function ran(
+  { backend: { commands } }: Bench,
+  userId: string,
+  commandId: string,
+  over: Partial<AdmitRequest> = {},
+): Promise<void> {
+  await commands.rebind({ userId, clientId: 'tab' }, BOUND, 'up');
+  await commands.admit(invoking(userId, commandId, over));
+  await commands.dispatch(ofUser(userId, commandId), BOUND);
+  await commands.finish(ofUser(userId, commandId), ending());
+}
+
+/** Returns an id in the form of those that the relay makes. */
+function relayId(n: number): string {
+  return `01900000-0000-7000-8000-${String(n).padStart(12, '0')}`;
+}
 
 /** Returns JSON of exactly this many bytes. */
 function text(bytes: number): JsonText {
@@ -154,6 +181,107 @@ export function commandShares(name: string, make: MakeSharesBench, { runs }: { r
       expect(await bench.used('marks')).toBe(1);
       expect(await park(bench, 'b1', bob)).toMatchObject({ kind: 'admitted' });
       expect(await park(bench, 'd1', { userId: 'carol' })).toEqual({ ...refused, code: 'store_full' });
+    });
+
+    it('reduce records to marks, first of the user over the guarantee, and their ids still run only once', async () => {
+      const bench = await opened({ ended_records: { guarantee: 2, total: 4 } });
+      const { commands, inspector, waiters } = bench.backend;
+      for (const id of ['a1', 'a2']) await ran(bench, 'alice', id);
+      for (let i = 0; i < 10; i++) await ran(bench, 'mallory', `m${i}`);
+      expect(await bench.used('ended_records')).toBe(4);
+      const record = async (userId: string, id: string) => (await commands.get([ofUser(userId, id)]))[0];
+      expect([await record('alice', 'a1'), await record('mallory', 'm8')]).toMatchObject([{}, {}]);
+      expect([await record('mallory', 'm0'), await record('mallory', 'm7')]).toEqual([null, null]);
+      const mark = {
+        ...{ outcome: 'completed', execution: 'reported_by_client', errorCode: null },
+        ...{ endedAt: bench.now(), resultExpired: true },
+      };
+      expect(await commands.admit(invoking('mallory', 'm0'))).toEqual({ kind: 'ended', mark });
+      expect((await commands.preview(invoking('mallory', 'm0'))).answer).toEqual({ kind: 'ended', mark });
+      const conflict = { kind: 'refused', code: 'command_conflict' };
+      expect(await commands.admit(invoking('mallory', 'm0', { digest: 'd2' }))).toEqual(conflict);
+      const marks = [ofUser('mallory', 'm0'), ofUser('mallory', 'm9'), ofUser('alice', 'm0')].map((key) =>
+        commands.mark(key),
+      );
+      expect(await Promise.all(marks)).toEqual([mark, null, null]);
+      const waiter = { rpcId: 'r', caller: CALLER, callerNodeId: 'n1', waitFor: 'completed', withinMs: null } as const;
+      expect(await waiters.attach(ofUser('mallory', 'm0'), waiter)).toEqual({ kind: 'ended', mark });
+      expect(await commands.finish(ofUser('mallory', 'm0'), ending())).toEqual({ kind: 'unknown' });
+      const listed = async (userId: string | null) => {
+        const { rows, gaps } = await inspector.list({ ...ANY_COMMAND, userId }, { first: 100, after: null });
+        return [rows.length, gaps.map(({ reason }) => reason)];
+      };
+      expect(await listed('alice')).toEqual([2, []]);
+      expect(await listed('mallory')).toEqual([2, ['evicted']]);
+      expect(await listed(null)).toEqual([4, ['evicted']]);
+      await bench.advance(TERMINAL_MS);
+      expect(await commands.admit(invoking('mallory', 'm0', { connectWithinMs: 1 }))).toMatchObject({
+        kind: 'admitted',
+      });
+      expect(await listed('mallory')).toEqual([1, []]);
+    });
+
+    it('keep the outcome and the code of a failure in the mark', async () => {
+      const bench = await opened({ ended_records: { guarantee: 1, total: 1 } });
+      const { commands } = bench.backend;
+      await commands.rebind({ userId: 'alice', clientId: 'tab' }, BOUND, 'up');
+      await commands.admit(invoking('alice', 'a1'));
+      await commands.dispatch(ofUser('alice', 'a1'), BOUND);
+      const error = { code: 'lease_busy', message: '"code":"internal"' };
+      await commands.finish(ofUser('alice', 'a1'), ending({ kind: 'error', payload: null, error, refused: true }));
+      await ran(bench, 'alice', 'a2');
+      await bench.used('ended_records');
+      expect(await commands.mark(ofUser('alice', 'a1'))).toMatchObject({
+        ...{ outcome: 'failed', execution: 'refused_by_client', errorCode: 'lease_busy', resultExpired: false },
+      });
+    });
+
+    it('reduce the oldest record of all users if no user is over the guarantee', async () => {
+      const bench = await opened({ ended_records: { guarantee: 5, total: 5 } });
+      for (const userId of ['carol', 'alice', 'bob', 'erin', 'dave', 'frank']) {
+        await ran(bench, userId, 'c');
+        await bench.advance(10);
+      }
+      expect(await bench.used('ended_records')).toBe(5);
+      const users = ['alice', 'bob', 'carol', 'dave', 'erin', 'frank'];
+      const found = await bench.backend.commands.get(users.map((userId) => ofUser(userId, 'c')));
+      expect(users.filter((_, i) => found[i] === null)).toEqual(['carol']);
+    });
+
+    it('forget ids of the relay without room for marks, and do not run one that a caller chooses', async () => {
+      const bench = await opened({
+        ended_records: { guarantee: 2, total: 4 },
+        marks: { guarantee: 4, total: 8 },
+      });
+      const { commands, inspector } = bench.backend;
+      for (let i = 0; i < 6; i++) await ran(bench, 'bob', `b${i}`);
+      for (let i = 0; i < 20; i++) await ran(bench, 'alice', relayId(i), { chosenId: false });
+      expect(await bench.used('marks')).toBe(8);
+      expect(await bench.used('ended_records')).toBe(4);
+      expect(await commands.mark(ofUser('alice', relayId(10)))).toBeNull();
+      const { gaps } = await inspector.list({ ...ANY_COMMAND, userId: 'alice' }, { first: 10, after: null });
+      expect(gaps.map(({ reason }) => reason)).toEqual(['evicted']);
+      await bench.advance(TERMINAL_MS - 1);
+      const refused = { kind: 'refused', code: 'share_exceeded' };
+      const forgotten = invoking('alice', relayId(10), { connectWithinMs: 1 });
+      expect((await commands.preview(forgotten)).answer).toEqual(refused);
+      expect(await commands.admit(forgotten)).toEqual(refused);
+    });
+
+    it('take room for the mark of an id of the relay once a caller names it', async () => {
+      const bench = await opened({ marks: { guarantee: 4, total: 4 } });
+      const { commands } = bench.backend;
+      for (let i = 0; i < 4; i++) await ran(bench, 'bob', `b${i}`);
+      await bench.advance((TERMINAL_MS / 6) * 5);
+      await ran(bench, 'alice', relayId(1), { chosenId: false });
+      expect(await bench.used('marks')).toBe(4);
+      // The marks of bob are given back before the record of alice is forgotten.
+      await bench.advance((TERMINAL_MS / 12) * 11);
+      expect(await bench.used('marks')).toBe(0);
+      for (let i = 0; i < 2; i++) {
+        expect(await commands.admit(invoking('alice', relayId(1)))).toMatchObject({ kind: 'attached' });
+        expect(await bench.used('marks')).toBe(1);
+      }
     });
 
     it('answer every waiter with the whole result, even if there is no room to keep it', async () => {

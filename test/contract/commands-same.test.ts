@@ -47,7 +47,12 @@ const SEED = process.env['CALLBOARD_TEST_SEED'];
 /** Limits that a short sequence reaches. */
 const LIMITS = { retentionMs: 240_000, streamMessages: 12, streamsPerUser: 3 } as const;
 const WINDOW_MS = 90_000;
-const BOUNDS: ShareBounds = { ...SHARE_BOUNDS, queued_bytes: { guarantee: 800, total: 1_600 } };
+const BOUNDS: ShareBounds = {
+  ...SHARE_BOUNDS,
+  queued_bytes: { guarantee: 800, total: 1_600 },
+  // With an odd number of records, one of the two users always has more than the other.
+  ended_records: { guarantee: 2, total: 4 },
+};
 const SUFFIXES = ['clients/tab', 'clients/tab', 'clients/phone', 'sites/s/events', 'notes'] as const;
 const REPORT: NodeReport = {
   ...{ listenerAlive: true, reconciliationAlive: true, activeDrainers: 0, connectionWaiters: 0, links: 0 },
@@ -74,7 +79,9 @@ type Act = (side: Side) => unknown;
 type Value<A> = A extends fc.Arbitrary<infer V> ? V : never;
 
 const client = fc.nat({ max: CLIENTS.length - 1 });
-const name = fc.constantFrom('a', 'b', 'c', 'd', 'e');
+/** The ids that callers choose. */
+const NAMED = ['a', 'b', 'c', 'd', 'e'] as const;
+const name = fc.constantFrom(...NAMED);
 const node = fc.constantFrom('n1', ...NODES);
 const instance = fc.constantFrom('i1', 'i1', 'i2');
 const waitFor = fc.constantFrom('completed', 'completed', 'acknowledged', 'admitted');
@@ -97,7 +104,11 @@ const admit = fc.record({
   shared: fc.constantFrom(false, false, false, true),
   params: fc.constantFrom('none', 'small', 'large'),
   claim: fc.boolean(),
+  rule: fc.constantFrom(null, null, null, 'fast' as const, 'slow' as const),
 });
+
+/** The rate rules. Times are whole seconds and halves, so that both stores compute the same fractions. */
+const RATES = { fast: { burst: 3, perSecond: 0.5 }, slow: { burst: 1, perSecond: 0.125 } } as const;
 
 const PARAMS = { none: null, small: toJson({ n: 1 }), large: toJson('x'.repeat(700)) } as const;
 
@@ -118,6 +129,7 @@ function admitting(given: Value<typeof admit>, state: State): Act {
     kept: { payload: params, spill: null },
     connectWithinMs: given.connect,
     waiter: { rpcId: `r${number}`, caller: CALLER, callerNodeId: given.node, waitFor: given.waitFor, withinMs: null },
+    rate: given.rule && { rule: given.rule, caller: userId, ...RATES[given.rule] },
     claim: given.claim && binding?.nodeId === given.node ? { binding, attempt: `x${number}` } : null,
   });
   const key = keyOf(given.client, request.commandId);
@@ -406,13 +418,14 @@ type Side = Bench & {
   readonly leave: (nodeId: string) => Promise<void>;
 };
 
-/** `quiet`: resolves once what the store does in the background is done. */
+/** `quiet`: resolves once what the store does in the background, such as reducing records, is done. */
 async function sideOf(bench: Bench, quiet: () => Promise<void>): Promise<Side> {
   const nodes = new Map<string, Awaited<ReturnType<typeof openNode>>>();
   for (const nodeId of NODES) nodes.set(nodeId, await openNode(bench, nodeId));
   return {
     ...bench,
     async take() {
+      await quiet();
       await bench.advance(0);
       return [...nodes.values()].map(({ rows }) => rows.splice(0));
     },
@@ -471,6 +484,8 @@ async function shown({ backend, take }: Side): Promise<unknown> {
     live: await Promise.all(CLIENTS.map(async (key) => [...(await commands.live(key))].sort(byKey))),
     loads: await commands.loads(CLIENTS),
     scopes,
+    marks: await Promise.all(CLIENTS.flatMap((key) => NAMED.map((id) => commands.mark({ ...key, commandId: id })))),
+    incomplete: (await inspector.list(ANY_COMMAND, PAGE)).gaps.map(({ reason }) => reason),
     waits: waits.map((rows) => rows.map(({ waiter }) => waiter)),
     users,
     streams,

@@ -1,7 +1,7 @@
 /** Defines the contract tests of the port CommandStore, which keeps commands. Every backend must pass them. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ALICE, type Bench, commandActs, dispatched, ending, keyFor, type MakeBench } from './kit/bench.ts';
-import { admissions, dispatch, previews } from './commands/admission.ts';
+import { admissions, dispatch, previews, rates } from './commands/admission.ts';
 import { ends, reports, settling } from './commands/ends.ts';
 import { places } from './commands/places.ts';
 import { rebinding } from './commands/rebinding.ts';
@@ -18,6 +18,7 @@ export function commandContract(name: string, make: MakeBench): void {
 
     admissions(() => bench);
     previews(() => bench);
+    rates(() => bench);
     dispatch(() => bench);
     reports(() => bench);
     ends(() => bench);

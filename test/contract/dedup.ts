@@ -8,6 +8,8 @@ import type { DedupStore } from '../../src/core/dedup/dedup.ts';
 import type { HistoryStore, IngestedMessage } from '../../src/core/history/message.ts';
 import { DEDUP_TTL_MS, SIGHTINGS_PER_COMMAND } from '../../src/core/limits.ts';
 import { BOUND, dispatched, ending, keyFor, type Bench, type MakeBench } from './kit/bench.ts';
+import { shareBounds, type ShareBounds } from '../../src/core/shares/shares.ts';
+import type { SharesBench } from './command-shares.ts';
 import { newMessage } from './kit/history-model.ts';
 
 const EVERY = { afterTime: null, beforeTime: null, kinds: null };
@@ -172,6 +174,62 @@ export function dedupContract(name: string, make: MakeBench, { runs = 100 } = {}
         }),
         { numRuns: runs },
       );
+    });
+  });
+}
+
+/** Defines the tests of the share `dedup_marks`. */
+export function dedupShares(name: string, make: (bounds: ShareBounds) => Promise<SharesBench>): void {
+  describe(`the share of deduplication marks on ${name}`, () => {
+    let bench: SharesBench;
+    const opened = async (guarantee: number, total: number): Promise<HistoryStore> => {
+      bench = await make(shareBounds({ dedup_marks: { guarantee, total } }));
+      return bench.backend.history;
+    };
+    afterEach(() => bench.close());
+    const kindOf = async (history: HistoryStore, userId: string, id: string): Promise<string> =>
+      (await history.ingest(event(id, { userId }))).kind;
+
+    it('drops marks of the user who is most over the guarantee, oldest first, and the counters are not exact', async () => {
+      const history = await opened(2, 4);
+      for (const id of ['a1', 'a2']) await kindOf(history, 'alice', id);
+      expect((await bench.backend.dedup.stats(3600)).exact).toBe(true);
+      for (let i = 0; i < 10; i++) expect(await kindOf(history, 'mallory', `m${i}`)).toBe('retained');
+      expect(await bench.used('dedup_marks')).toBe(4);
+      for (const id of ['a1', 'a2']) expect(await kindOf(history, 'alice', id)).toBe('duplicate');
+      for (const id of ['m9', 'm8']) expect(await kindOf(history, 'mallory', id)).toBe('duplicate');
+      expect(await kindOf(history, 'mallory', 'm7')).toBe('retained');
+      expect(await kindOf(history, 'mallory', 'm8')).toBe('retained');
+      const { dedup } = bench.backend;
+      expect(await dedup.stats(10)).toMatchObject({ exact: false, seen: 18, duplicates: 4 });
+      await bench.advance(2 * DEDUP_TTL_MS);
+      expect((await dedup.stats(10)).exact).toBe(true);
+      expect((await dedup.stats(3600)).exact).toBe(false);
+    });
+
+    it('drops marks that have expired before those of the user who is most over the guarantee', async () => {
+      const history = await opened(3, 6);
+      for (const id of ['m1', 'm2', 'm3']) await kindOf(history, 'mallory', id);
+      await bench.advance(DEDUP_TTL_MS);
+      for (const id of ['a1', 'a2', 'a3', 'a4', 'a5', 'a6']) await kindOf(history, 'alice', id);
+      for (const id of ['a1', 'a2', 'a3', 'a4', 'a5', 'a6'])
+        expect(await kindOf(history, 'alice', id)).toBe('duplicate');
+      expect(await bench.used('dedup_marks')).toBe(6);
+      expect((await bench.backend.dedup.stats(10)).exact).toBe(true);
+    });
+
+    it('drops the oldest mark of all users if no user is over the guarantee, and all are given back', async () => {
+      const history = await opened(5, 5);
+      for (const userId of ['carol', 'alice', 'bob', 'erin', 'dave', 'frank']) {
+        await kindOf(history, userId, 'm');
+        await bench.advance(10);
+      }
+      for (const userId of ['alice', 'bob', 'erin', 'dave', 'frank'])
+        expect([userId, await kindOf(history, userId, 'm')]).toEqual([userId, 'duplicate']);
+      expect(await kindOf(history, 'carol', 'm')).toBe('retained');
+      await bench.advance(10 * DEDUP_TTL_MS);
+      await bench.backend.dedup.stats(10);
+      expect(await bench.used('dedup_marks')).toBe(0);
     });
   });
 }

@@ -6,7 +6,9 @@ import type { Client } from '../../src/backends/redis/types.ts';
 import { silentLog } from '../../src/core/ports.ts';
 import { startRedisCluster, type RedisCluster } from '../kit/redis-cluster.ts';
 import { auditedBench, type RedisBench, type RedisBenchOptions } from './kit/redis-bench.ts';
-import { redisContracts } from './redis-contracts.ts';
+import { commandShares } from './command-shares.ts';
+import { dedupShares } from './dedup.ts';
+import { redisContracts, sharesBench } from './redis-contracts.ts';
 
 const NAME = 'Redis Cluster';
 const MASTERS = 3;
@@ -27,6 +29,8 @@ function bench(more: RedisBenchOptions = {}): Promise<RedisBench> {
 }
 
 redisContracts(NAME, bench);
+commandShares(NAME, (bounds) => sharesBench(bench, { bounds }), { runs: 4 });
+dedupShares(NAME, (bounds) => sharesBench(bench, { bounds }));
 
 it('all three masters took part in the tests above', async () => {
   for (const command of ['evalsha', 'hgetall', 'zadd', 'xadd']) {

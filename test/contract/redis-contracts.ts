@@ -1,5 +1,6 @@
 /** Defines the contract tests of the Redis stores that keep connections, commands, history and sites, for any Redis. */
 import { commandContract } from './commands.ts';
+import type { SharesBench } from './command-shares.ts';
 import { commandModel } from './commands-model.ts';
 import { connectionContract } from './connections.ts';
 import { contextContract } from './contexts.ts';
@@ -31,6 +32,18 @@ export function redisContracts(name: string, make: MakeRedisBench): void {
   dedupContract(name, () => make(), { runs: 8 });
   siteContract(name, () => make());
   sessionContract(name, () => make());
+}
+
+/** Opens a bench with one partition, so that the totals of shares are not divided. */
+export async function sharesBench(make: MakeRedisBench, options: RedisBenchOptions): Promise<SharesBench> {
+  const bench = await make({ partitions: 1, ...options });
+  return {
+    ...bench,
+    async used(share) {
+      while ((await bench.store.act(0, 'commands-sweep', [100])) === 1);
+      return (await bench.backend.sharesInUse?.())?.get(share) ?? NaN;
+    },
+  };
 }
 
 /** Returns the limits that are set. An option that is present but undefined would replace its default. */

@@ -18,7 +18,7 @@ type Damage = {
 };
 
 const DAMAGES: readonly Damage[] = [
-  ...(['q', 'r', 'm', 'h'] as const).map((share): Damage => ({
+  ...(['q', 'r', 'm', 'h', 'e', 'd'] as const).map((share): Damage => ({
     says: `the total of the share ${share} is too high`,
     kind: 'meta',
     command: (name) => ['HINCRBY', name, share, 7],
@@ -88,6 +88,24 @@ const DAMAGES: readonly Damage[] = [
     says: 'the number of ended commands is too low',
     kind: 'endedcount',
     command: (name) => ['DEL', name],
+    found: 'lacks ',
+  },
+  {
+    says: 'an ended command is never reduced to a mark',
+    kind: 'endorder',
+    command: (name) => ['LPOP', name],
+    found: 'lacks ',
+  },
+  {
+    says: 'the user with the oldest ended command is not found',
+    kind: 'endedoldest',
+    command: (name) => ['DEL', name],
+    found: 'the index undefined',
+  },
+  {
+    says: 'the mark of a message is never dropped',
+    kind: 'markorder',
+    command: (name) => ['LPOP', name],
     found: 'lacks ',
   },
   {

@@ -5,6 +5,7 @@ import { type ShareBounds, createShares } from '../../src/core/shares/shares.ts'
 import { createCrypto } from '../../src/platform/system.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { commandShares, type SharesBench } from './command-shares.ts';
+import { dedupShares } from './dedup.ts';
 import { historyShares } from './history-shares.ts';
 import type { HistoryBounds } from './kit/bench.ts';
 
@@ -29,5 +30,6 @@ async function memory(bounds: ShareBounds, limits: HistoryBounds = {}): Promise<
   };
 }
 
+dedupShares('memory', memory);
 commandShares('memory', (bounds) => memory(bounds), { runs: 100 });
 historyShares('memory', memory, { runs: 60 });

@@ -38,6 +38,10 @@ const waiting = async (core: Core, over: Partial<InvokeRequest>): Promise<void> 
   await settle();
 };
 
+const NO_RATE = 'Not asked: no rate rule of the policy matches.';
+/** A rate rule that allows one call. */
+const SLOW = { name: 'slow', burst: 1, perSecond: 0.5 };
+
 /** The codes with which an invocation can be refused, each with a state that causes the refusal. */
 const CASES: readonly Case[] = [
   {
@@ -150,6 +154,13 @@ const CASES: readonly Case[] = [
     options: { shares: createShares({ queued_bytes: { guarantee: 10, total: 20 } }) },
     call: { params: toJson({ text: 'x'.repeat(100) }), connectWithinMs: 1000 },
   },
+  {
+    code: 'rate_limited',
+    layer: 'rate',
+    state: 'the caller has used up the burst of a rate rule',
+    options: { policy: compilePolicy({ rules: [], scopes: [], userCapacity: null, rates: [SLOW] }) },
+    prepare: async (core) => (await online(core), await waiting(core, {})),
+  },
 ];
 
 const FULL_SPILL = await fullSpill();
@@ -181,7 +192,7 @@ describe('a preflight', () => {
     expect(seen).toEqual([
       ...['identity', 'scope', 'address', 'input', 'policy', 'relay', 'action', 'waits'].map((l) => `${l} pass relay`),
       ...['storage pass relay', 'conflict pass relay', 'target pass relay'],
-      ...['place skipped relay', 'capacity pass relay'],
+      ...['place skipped relay', 'capacity pass relay', 'rate skipped relay'],
       ...['arguments', 'authorizer', 'approval', 'lease'].map((layer) => `client_${layer} unknown client`),
     ]);
     const capacity = preflight.layers.find(({ layer }) => layer === 'capacity');
@@ -237,6 +248,7 @@ describe('a preflight', () => {
       action: 'Not asked: the client is not connected.',
       target: 'Not asked: the command id is known.',
       place: 'Not asked: the command id is known.',
+      rate: NO_RATE,
     });
   });
 
@@ -246,6 +258,7 @@ describe('a preflight', () => {
     expect(skippedOf(away)).toEqual({
       action: 'Not asked: the client is not connected.',
       place: 'Not asked: the call names no context.',
+      rate: NO_RATE,
     });
     await online(relay.core);
     const other = await relay.core.rpc.preflight(alice, { ...target, instanceId: 'i9' });
@@ -253,6 +266,7 @@ describe('a preflight', () => {
       action: 'Not asked: another instance of the client is connected than the named one.',
       place: 'Not asked: an earlier layer decides.',
       capacity: 'Not asked: an earlier layer decides.',
+      rate: 'Not asked: an earlier layer decides.',
     });
   });
 

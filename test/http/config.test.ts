@@ -313,12 +313,14 @@ describe('configuration', () => {
   it('reports each setting of the other mode as without effect', () => {
     const shared = ['--partitions=2', '--durability=memory', '--namespace=n', '--strict-migration'];
     const legacy = ['--legacy-command-stream=s', '--legacy-pending=p'];
-    const argv = [...shared, ...legacy, '--records-max=1048576'];
+    const argv = [...shared, ...legacy];
     expect(readConfig({}, argv).warnings.map((line) => line.split(' ')[0])).toEqual(
       [...shared, ...legacy].map((flag) => flag.split('=')[0]),
     );
-    expect(readConfig({ CALLBOARD_REDIS_URL: 'redis://h', ...CREDENTIALS }, argv).warnings).toEqual([
-      '--records-max has no effect with CALLBOARD_REDIS_URL.',
+    const direct = [...argv, '--audit-file=a', '--data-sync=10'];
+    expect(readConfig({ CALLBOARD_REDIS_URL: 'redis://h', ...CREDENTIALS }, direct).warnings).toEqual([
+      '--audit-file has no effect with CALLBOARD_REDIS_URL.',
+      '--data-sync has no effect with CALLBOARD_REDIS_URL.',
     ]);
   });
 
@@ -356,6 +358,10 @@ describe('the policy file', () => {
         rules: [{ effect: 'deny', user: 'alice', action: ['wipe', 'drop*'] }],
         scopes: [{ id: 'team', members: '*@team.example', capacity: 5, member_capacity: 2 }],
         user_capacity: 7,
+        rates: [
+          { name: 'slow', action: 'tab.*', burst: 10, per_second: 0.5 },
+          { burst: 1, per_second: 2 },
+        ],
       }),
     );
     expect(readConfig({ CALLBOARD_POLICY_FILE: path }, []).policy).toEqual({
@@ -364,7 +370,24 @@ describe('the policy file', () => {
       ],
       scopes: [{ id: 'team', members: ['*@team.example'], capacity: 5, memberCapacity: 2 }],
       userCapacity: 7,
+      rates: [
+        expect.objectContaining({ name: 'slow', actions: ['tab.*'], burst: 10, perSecond: 0.5 }),
+        expect.objectContaining({ name: 'rates[1]', burst: 1, perSecond: 2 }),
+      ],
     });
+  });
+
+  it('has no two rates of one name, and no rate without a burst', () => {
+    const slow = { name: 'slow', burst: 1, per_second: 1 };
+    const faults = (rates: readonly object[]) =>
+      Object.keys(faultsOf({ CALLBOARD_POLICY_FILE: file(JSON.stringify({ rates })) }));
+    expect(faults([slow, slow])).toEqual(['CALLBOARD_POLICY_FILE rates']);
+    expect(
+      faults([
+        { ...slow, burst: 0 },
+        { name: 'fast', burst: 1, per_second: 0 },
+      ]),
+    ).toEqual(['CALLBOARD_POLICY_FILE rates[0].burst', 'CALLBOARD_POLICY_FILE rates[1].per_second']);
   });
 
   it('has every fault named by its place', () => {

@@ -8,6 +8,8 @@ export const ADMIN_TOKEN = 'the-administrator-of-the-fault-runs';
 /** The first boot number of a node's second processes. It is distinct from the boot numbers of the node itself. */
 const TWINS = 1_000;
 const SOURCE = join(import.meta.dirname, '..', '..', '..', 'src');
+/** Redis keeps each record, because the judge reads the records of all commands at the end of a run. */
+const EVERY_RECORD = { CALLBOARD_RECORDS_SHARE: '10000000', CALLBOARD_RECORDS_MAX: '10000000' };
 /** One relay of the run, which keeps its node id and port through all its boots. */
 export type Relay = {
   readonly name: string;
@@ -101,7 +103,7 @@ async function boot(options: RelayOptions, port: number, count: number) {
       CALLBOARD_NAMESPACE: namespace,
       CALLBOARD_SECRET: SECRET,
       CALLBOARD_ADMIN_TOKEN: ADMIN_TOKEN,
-      ...(redisUrl === null ? {} : { CALLBOARD_REDIS_URL: redisUrl }),
+      ...(redisUrl === null ? {} : { CALLBOARD_REDIS_URL: redisUrl, ...EVERY_RECORD }),
       ...env,
     },
   });

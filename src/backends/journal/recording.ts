@@ -87,10 +87,10 @@ type Verb = keyof Transaction<Entry, Client>;
 export const VERBS = {
   ...{ now: 'read', find: 'read', markOf: 'read', client: 'read', isOutdated: 'read', isOver: 'read', params: 'read' },
   ...{ result: 'read', reserved: 'read', scopeFull: 'read', memberFull: 'read', queueFull: 'read', noMark: 'read' },
-  ...{ noRoom: 'read', canWait: 'read', sha256: 'read', moving: 'read', context: 'read' },
+  ...{ noRoom: 'read', waitForToken: 'read', canWait: 'read', sha256: 'read', moving: 'read', context: 'read' },
   ...{ add: 'recorded', reserveMark: 'recorded', retain: 'recorded', move: 'recorded', queue: 'recorded' },
   ...{ run: 'recorded', noteProgress: 'recorded', end: 'recorded', bind: 'recorded', countEnd: 'process' },
-  ...{ wait: 'process', unwait: 'process', offer: 'process', post: 'process', reply: 'process' },
+  ...{ wait: 'process', unwait: 'process', offer: 'process', post: 'process', reply: 'process', takeToken: 'process' },
 } as const satisfies { readonly [V in Verb]: Kept };
 
 /** The transaction of the memory backend, with a record of each change. */

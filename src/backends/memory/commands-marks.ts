@@ -6,7 +6,7 @@ import { hash, randomBytes } from 'node:crypto';
 import { NO_DIGEST, type CommandMark, type ExecutionEvidence, type Outcome } from '../../core/commands/command.ts';
 import { ByClient } from '../../core/collections.ts';
 import { CODES, type Code } from '../../core/errors.ts';
-import type { ClientKey, CommandKey } from '../../core/ids.ts';
+import { isRelayId, type ClientKey, type CommandKey } from '../../core/ids.ts';
 
 /**
  * The number of generations that a window is divided into. A mark lives for the window, and its memory is freed at most
@@ -180,13 +180,6 @@ function digestWords(digest: string): Uint32Array {
 }
 
 const NO_WORDS = new Uint32Array(4);
-
-/** Matches the ids that the relay makes: UUIDs of version 7, which sort by time. */
-const RELAY_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
-
-export function isRelayId(commandId: string): boolean {
-  return RELAY_ID.test(commandId);
-}
 
 /**
  * Returns the 128 bits of a UUID, with the first and the third word exchanged. A table finds the slot of a key by its

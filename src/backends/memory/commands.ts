@@ -28,9 +28,10 @@ import type {
 import { CallboardError } from '../../core/errors.ts';
 import { keyOf, type ClientKey, type CommandKey } from '../../core/ids.ts';
 import { utf8Length, type JsonText } from '../../core/json.ts';
-import { NODE_SILENT_MS } from '../../core/limits.ts';
+import { NODE_SILENT_MS, RATE_CALLERS } from '../../core/limits.ts';
 import { scanSorted } from '../../core/page.ts';
 import type { Clock } from '../../core/ports.ts';
+import { RateTable, TokenBucket, type CallerRate } from '../../core/rates.ts';
 import { paramsAreSmall, paramsBytesAtMost, type Holdings, type ShareRefusal } from '../../core/shares/shares.ts';
 import { DECLINED } from '../../core/trace-context.ts';
 import type { MemoryDedup } from './dedup.ts';
@@ -72,6 +73,8 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
   readonly #acts: Acts;
   readonly #ledger: Ledger;
   readonly #rules: CommandRules<Entry, Client>;
+  /** The buckets of the callers of each rate rule. They are full when a process begins. */
+  readonly #rates = new Map<string, RateTable<TokenBucket>>();
 
   constructor(acts: Acts) {
     this.#acts = acts;
@@ -156,6 +159,22 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
     if (binding && waiting.size === 0 && paramsAreSmall(params)) return null;
     if (holdings.refusal('queued_bytes', paramsBytesAtMost(params)) === null) return null;
     return holdings.refusal('queued_bytes', utf8Length(params));
+  }
+
+  waitForToken(rate: CallerRate): number {
+    return this.#bucketOf(rate).waitMs;
+  }
+
+  takeToken(rate: CallerRate): void {
+    this.#bucketOf(rate).take();
+  }
+
+  #bucketOf({ rule, caller, burst, perSecond }: CallerRate): TokenBucket {
+    const { clock } = this.#acts;
+    const known = this.#rates.get(rule);
+    const table = known ?? new RateTable(RATE_CALLERS, () => new TokenBucket(clock, { burst, perSecond }));
+    if (!known) this.#rates.set(rule, table);
+    return table.of(caller);
   }
 
   canWait({ waiters }: Entry, _waiter: object, most: number): boolean {

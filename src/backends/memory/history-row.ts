@@ -2,8 +2,7 @@
  * The rows of the memory history: the objects that hold them, the view in which a row is read, the streams and users
  * that have them, and their order by age. Only history-rows.ts adds and drops rows.
  */
-import type { Command } from '../../core/commands/command.ts';
-import { endMessageId } from '../../core/commands/stores.ts';
+import { endMessageId, type Command } from '../../core/commands/command.ts';
 import type { CommandMessage } from '../../core/commands/transaction.ts';
 import { linkRowId, type LinkDetails } from '../../core/connections/connection.ts';
 import { NO_PAYLOAD, type Message, type NewMessage, type PayloadRef } from '../../core/history/message.ts';

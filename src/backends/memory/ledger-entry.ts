@@ -3,13 +3,14 @@
  * client, and the data of a user. Only acts may change them. Also packs the records of ended commands to save memory.
  */
 import {
+  endMessageId,
   waiterOf,
   type Command,
   type NewWaiter,
   type Waiter,
   type CommandCaller,
 } from '../../core/commands/command.ts';
-import { type Binding, endMessageId } from '../../core/commands/stores.ts';
+import type { Binding } from '../../core/commands/stores.ts';
 import type { HeldCommand, Progress } from '../../core/commands/transaction.ts';
 import { clientStream } from '../../core/history/message.ts';
 import type { ClientKey } from '../../core/ids.ts';

@@ -5,11 +5,10 @@
 import { ByClient } from '../../core/collections.ts';
 import type { Clock } from '../../core/ports.ts';
 import { wasDispatched, type CommandMark } from '../../core/commands/command.ts';
-import { keyOf, type ClientKey, type CommandKey } from '../../core/ids.ts';
+import { isRelayId, keyOf, type ClientKey, type CommandKey } from '../../core/ids.ts';
 import { RECONCILE_BATCH } from '../../core/limits.ts';
 import type { Position } from '../../core/page.ts';
 import type { ShareRefusal } from '../../core/shares/shares.ts';
-import { isRelayId } from './commands-marks.ts';
 import { DueIndex, SparseQueue, createSortedMap, type SortedMap } from './collections.ts';
 import { ClientQueue, type Entry, type Scope, type UserLedger, hasNoRecord } from './ledger-entry.ts';
 import { EndedCommands, type EndedOptions, type RecordDrops } from './ledger-ended.ts';

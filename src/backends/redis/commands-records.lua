@@ -107,16 +107,17 @@ end
 -- is removed as a whole. `spans:<user's hash>` has the spans of a user, by when they are removed; `endedspans` has
 -- those of all users. The name of a span says what its key holds and when the span began: `<began>.<window>` records of
 -- commands that ended in it; `n<began>.<window>` names of commands that were admitted in it; `r<began>` results of
--- commands that ended in it. `window` is the idempotency window of those records: records with different windows never
--- share a span.
+-- commands that ended in it; `d<began>` the order of the marks of messages that were set in it. `window` is the
+-- idempotency window of those records: records with different windows never share a span. A span of records has a
+-- second key, `endorder`, with the order of its records (see lib-bounded).
 -- needs: lib-shares
 
 -- Reads the spans of a user, ordered by time of removal, the latest first. `ended`: a list of the spans of records;
--- `named`: a list of the spans of names.
+-- `named`: a list of the spans of names; `marked`: a list of the spans of marks.
 lib.spans_of = function(uh)
-  local spans = { ended = {}, named = {} }
+  local spans = { ended = {}, named = {}, marked = {} }
   for _, name in ipairs(call('ZREVRANGE', key('spans', uh), 0, -1)) do
-    local list = ({ [''] = spans.ended, n = spans.named })[string.match(name, '^%l?')]
+    local list = ({ [''] = spans.ended, n = spans.named, d = spans.marked })[string.match(name, '^%l?')]
     if list then list[#list + 1] = name end
   end
   return spans
@@ -128,7 +129,8 @@ lib.spans_key = function(uh, name)
   local of = lib.spans_parts[name]
   if not of then
     local letter = string.match(name, '^%l')
-    of = { kind = ({ n = 'names', r = 'results' })[letter] or 'ended', began = letter and string.sub(name, 2) or name }
+    local kind = ({ n = 'names', r = 'results', d = 'markorder' })[letter] or 'ended'
+    of = { kind = kind, began = letter and string.sub(name, 2) or name }
     lib.spans_parts[name] = of
   end
   return key(of.kind, uh, of.began)
@@ -139,14 +141,203 @@ lib.spans_sweep = function(limit)
   local over = call('ZRANGEBYSCORE', key('endedspans'), '-inf', text(now), 'LIMIT', 0, limit + 1)
   for i = 1, math.min(limit, #over) do
     local uh, name, userId = string.match(over[i], '^(%Z*)%z(%Z*)%z(.*)$')
+    local letter = string.match(name, '^%l?')
     call('UNLINK', lib.spans_key(uh, name))
-    local counted = ({ n = 'm', r = 'r' })[string.match(name, '^%l?')]
-    if counted then lib.shares_return(counted, uh, name) end
+    if letter == '' then
+      call('UNLINK', key('endorder', uh, name))
+      lib.shares_return('m', uh, 'k' .. name)
+    end
+    lib.shares_return(({ [''] = 'e', n = 'm', r = 'r', d = 'd' })[letter], uh, name)
     call('ZREM', key('spans', uh), name)
     call('ZREM', key('endedspans'), over[i])
-    if call('EXISTS', key('spans', uh)) == 0 then call('ZREM', key('cmdusers'), userId .. '\0' .. uh) end
+    if call('EXISTS', key('spans', uh)) == 0 then
+      for _, index in ipairs(lib.spans_indexes) do call('ZREM', key(index), userId .. '\0' .. uh) end
+    end
   end
   return #over > limit
+end
+
+-- The indexes of users with a span.
+lib.spans_indexes = { 'cmdusers', 'endedoldest', 'endedover', 'markoldest', 'markover' }
+
+-- library: lib-bounded
+-- Keeps the totals of two shares: removes ended commands (`e`) and marks of messages (`d`), the oldest first, beyond
+-- them. Each user and span has a LIST of both, in the order in which they were written, each as `<time> <name>`: until
+-- when it counts, and its name. One index has for each user the time of the oldest, or an earlier one, which a search
+-- corrects. Another one has the users that were over their guarantee when they last got more, by how many they had.
+-- needs: lib-shares, lib-spans
+
+-- The most that one call removes.
+lib.bounded_most = 256
+-- The most users that one call looks at to find the oldest of all.
+lib.bounded_looks = 1024
+
+-- What the functions below need to know of each share. `spans`: the list of spans (see spans_of); `order`: the kind of
+-- key with the order of a span.
+lib.bounded_of = {
+  e = { share = 'e', spans = 'ended', order = 'endorder', over = 'endedover', oldest = 'endedoldest' },
+  d = { share = 'd', spans = 'marked', order = 'markorder', over = 'markover', oldest = 'markoldest' },
+}
+
+lib.bounded_order = function(of, uh, span)
+  return key(of.order, uh, of.share == 'd' and string.sub(span, 2) or span)
+end
+
+-- Returns the oldest that a user has: its time, its span and its name; nil if there is none.
+lib.bounded_oldest = function(of, uh)
+  local spans = lib.spans_of(uh)[of.spans]
+  for i = #spans, 1, -1 do
+    local at, name = string.match(call('LINDEX', lib.bounded_order(of, uh, spans[i]), 0) or '', '^(%d+) (.*)$')
+    if at then return tonumber(at), spans[i], name end
+  end
+end
+
+-- Returns the hash and the id of the user who has the oldest of all, and its time; nil if no user has any, or if the
+-- call has looked at its most. `life`: for how long what is written now counts.
+lib.bounded_first = function(of, life)
+  local index = key(of.oldest)
+  while lib.bounded_looks > 0 do
+    lib.bounded_looks = lib.bounded_looks - 1
+    local first = call('ZRANGE', index, 0, 0, 'WITHSCORES')
+    if not first[1] then return nil end
+    local known = tonumber(first[2])
+    local userId, uh = string.match(first[1], '^(.*)%z(.*)$')
+    local at = lib.bounded_oldest(of, uh)
+    if at and at <= known then return uh, userId, at end
+    -- What a user without any writes next counts at least until then.
+    if not at and known >= now + life then return nil end
+    call('ZADD', index, text(at or now + life), first[1])
+  end
+end
+
+-- Removes at most `most` of a user's oldest from the order and the amounts of the share. Calls `drop` for each with the
+-- user's hash and id, the span, the name, and whether it still counts. Returns how many there were.
+lib.bounded_drop = function(of, uh, userId, most, drop)
+  local _, span = lib.bounded_oldest(of, uh)
+  if not span then return 0 end
+  local dropped = call('LPOP', lib.bounded_order(of, uh, span), most)
+  lib.shares_take(of.share, uh, -#dropped, span)
+  for _, entry in ipairs(dropped) do
+    local at, name = string.match(entry, '^(%d+) (.*)$')
+    drop(uh, userId, span, name, tonumber(at) > now)
+  end
+  return #dropped
+end
+
+-- Removes what no longer counts, and then, until the total is kept, the oldest of the user who is most over the
+-- guarantee, or the oldest of all if no user is over. Returns true if the caller must call again.
+lib.bounded_keep = function(of, bounds, drop)
+  local excess, left = lib.shares_held(of.share) - bounds.total, lib.bounded_most
+  local uh, userId, at = lib.bounded_first(of, bounds.life)
+  while excess > 0 and left > 0 and uh and at <= now do
+    lib.bounded_drop(of, uh, userId, 1, drop)
+    excess, left = excess - 1, left - 1
+    uh, userId, at = lib.bounded_first(of, bounds.life)
+  end
+  while excess > 0 and left > 0 do
+    local most
+    uh, userId, most = lib.shares_most_over(of.share, of.over, bounds.guarantee)
+    if not uh then uh, userId = lib.bounded_first(of, bounds.life) end
+    local count = uh and lib.bounded_drop(of, uh, userId, math.min(excess, left, most or 1), drop) or 0
+    if count == 0 then return lib.bounded_looks == 0 end
+    excess, left = excess - count, left - count
+  end
+  return excess > 0
+end
+
+-- library: lib-reduce
+-- Reduces the record of an ended command to a mark: in the place of the record stands
+-- `m NUL <until> NUL <admitted> NUL <ended> NUL <outcome> NUL <execution> NUL <code> NUL <1 if it had a result> NUL
+-- <digest> NUL`. A command without room for a mark leaves none. `reduced` says until when listings lack commands of a
+-- user, or of any, and has the greatest id of a user's commands that left no mark.
+-- needs: lib-newest, lib-shares, lib-spans
+
+-- The longest time between the admission and the end of a command, ms.
+lib.reduce_life = 660000
+-- How long after its end a row of a mailbox may still name the result of a command, ms.
+lib.reduce_named = 60000
+
+-- Returns the span of the names of commands that were admitted at this time.
+lib.reduce_names = function(at, window)
+  local hour = at - at % 3600000
+  local length = math.min(3600000, math.max(60000, math.floor(tonumber(window) / 2)))
+  return 'n' .. text(hour + math.floor((at - hour) / length) * length) .. '.' .. window
+end
+
+-- Removes an ended command from the listings and counts. Returns the span of its name.
+lib.reduce_unlist = function(uh, name, record, window)
+  local admitted, ended = tonumber(record.admittedAt), tonumber(record.terminalAt)
+  local listed, span = record.clientId .. '\0' .. record.commandId, lib.reduce_names(admitted, window)
+  call('ZREM', lib.spans_key(uh, span), listed)
+  if ended > admitted + lib.reduce_life then
+    call('ZREM', lib.spans_key(uh, lib.reduce_names(ended, window)), listed)
+  end
+  call('ZREM', lib.newest_key(admitted), uh .. name)
+  local second = text(math.floor(tonumber(record.forgetAt) / 1000))
+  if call('HINCRBY', key('endedcount'), second, -1) <= 0 then call('HDEL', key('endedcount'), second) end
+  return span
+end
+
+-- From now on, `count` marks of a user are given back with the span of their ends, and not with that of their names.
+lib.reduce_move = function(uh, names, ended, count)
+  if not call('ZSCORE', key('spans', uh), names) then return end
+  lib.shares_add(joined(names, uh), -count)
+  lib.shares_add(joined('k' .. ended, uh), count)
+end
+
+-- Removes the result of an ended command, unless a row of a mailbox may still name it: then it goes with its span.
+lib.reduce_result = function(uh, name, record)
+  if tonumber(record.terminalAt) + lib.reduce_named > now then return end
+  local results = lib.spans_key(uh, 'r' .. record.resultIn)
+  local result = call('HGET', results, name)
+  if not result then return end
+  call('HDEL', results, name)
+  lib.shares_take('r', uh, -#result, 'r' .. record.resultIn)
+end
+
+-- Notes until when listings lack commands, and the greatest id that left no mark, '' if each has one, under the name of
+-- a user or of all. Returns whether it is the first such id.
+lib.reduce_note = function(name, till, id)
+  local known = call('HMGET', name, 'until', 'id')
+  local before, greatest = tonumber(known[1] or 0), known[2] or ''
+  if before <= now then greatest = '' end
+  local first = greatest == '' and id ~= ''
+  if lib.newest_before(greatest, id) then greatest = id end
+  till = math.max(before, till)
+  call('HSET', name, 'until', text(till), 'id', greatest)
+  call('PEXPIRE', name, text(till - now + 60000))
+  return first
+end
+
+-- Reduces the record of a user's command to its mark, or removes it if it does not count any more. `fields`: the place
+-- of each field in a record; `done`: counts what was reduced, and has what reduce_note and reduce_move get for each user.
+lib.reduce_record = function(uh, span, name, counts, fields, done)
+  local records = lib.spans_key(uh, span)
+  local whole = call('HGET', records, name)
+  if not whole then return end
+  if not counts then return call('HDEL', records, name) end
+  local record, values = {}, {}
+  for value in string.gmatch(whole, '(%Z*)%z') do values[#values + 1] = value end
+  for field, place in pairs(fields) do record[field] = values[place] or '' end
+  local names = lib.reduce_unlist(uh, name, record, string.match(span, '%.(%d+)$'))
+  local had = record.resultIn ~= '' and record.resultIn ~= '-'
+  if had then lib.reduce_result(uh, name, record) end
+  done.records, done.results = done.records + 1, done.results + (had and 1 or 0)
+  local note = done.notes[uh] or { till = 0, id = '', userId = record.userId, marks = {} }
+  done.notes[uh] = note
+  note.till = math.max(note.till, tonumber(record.forgetAt))
+  if record.unmarked == '1' then
+    done.forgotten = done.forgotten + 1
+    if lib.newest_before(note.id, record.commandId) then note.id = record.commandId end
+    return call('HDEL', records, name)
+  end
+  local mark = {
+    'm', record.forgetAt, record.admittedAt, record.terminalAt, record.outcome, record.execution,
+    string.match(record.error, '"code":"([%w_]+)"') or '', record.resultIn ~= '' and '1' or '', record.digest, '',
+  }
+  call('HSET', records, name, table.concat(mark, '\0'))
+  note.marks[names] = note.marks[names] or {}
+  note.marks[names][span] = (note.marks[names][span] or 0) + 1
 end
 
 -- library: lib-newest
@@ -162,4 +353,13 @@ end
 
 lib.newest_key = function(at)
   return key('admitted', lib.newest_of(at))
+end
+
+-- Says whether the bytes of a text come before those of another. Lua's own comparison depends on the server's locale.
+lib.newest_before = function(a, b)
+  for i = 1, math.min(#a, #b) do
+    local left, right = string.byte(a, i), string.byte(b, i)
+    if left ~= right then return left < right end
+  end
+  return #a < #b
 end

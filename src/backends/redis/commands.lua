@@ -143,3 +143,31 @@ end
 acts['commands-sweep'] = function(a)
   return lib.ended_sweep(tonumber(a[1])) and 1 or 0
 end
+
+-- act: reduce
+-- Reduces the oldest records of ended commands to marks until their total is kept. Called after an end that exceeded
+-- it. a: 1 the guarantee of a user, 2 the total of this partition, 3 the idempotency window (ms), then fields of a
+-- record, each a name and its place in the text.
+-- Returns {1 if the caller must call again or else 0, how many records were reduced, how many of them had a result, how
+-- many ids were forgotten because they have no mark, then each user of whom an id was forgotten for the first time}.
+-- class: allow_oom
+-- rows: all
+-- needs: lib-bounded, lib-reduce
+acts['commands-reduce'] = function(a)
+  local fields, done, users = {}, { records = 0, results = 0, forgotten = 0, notes = {} }, {}
+  for i = 4, #a, 2 do fields[a[i]] = tonumber(a[i + 1]) end
+  local bounds = { guarantee = tonumber(a[1]), total = tonumber(a[2]), life = tonumber(a[3]) }
+  local more = lib.bounded_keep(lib.bounded_of.e, bounds, function(uh, _, span, name, counts)
+    lib.reduce_record(uh, span, name, counts, fields, done)
+  end)
+  local till = 0
+  for uh, note in pairs(done.notes) do
+    till = math.max(till, note.till)
+    if lib.reduce_note(key('reduced', uh), note.till, note.id) then users[#users + 1] = note.userId end
+    for names, of in pairs(note.marks) do
+      for ended, count in pairs(of) do lib.reduce_move(uh, names, ended, count) end
+    end
+  end
+  if till > 0 then lib.reduce_note(key('reduced'), till, '') end
+  return { more and 1 or 0, done.records, done.results, done.forgotten, unpack(users) }
+end

@@ -3,7 +3,7 @@
 
 -- act: stats
 -- Adds up the counters of the last buckets, including the current one. a: 1 how many buckets. Returns {seen, unique,
--- duplicates}.
+-- duplicates, when a mark was last dropped for lack of room (0: never), now}.
 -- class: allow_oom
 acts['dedup-stats'] = function(a)
   local current = math.floor(now / 10000)
@@ -12,5 +12,26 @@ acts['dedup-stats'] = function(a)
     local counted = call('HMGET', key('seen', text(bucket)), 'unique', 'duplicates')
     for i = 1, 2 do sums[i] = sums[i] + tonumber(counted[i] or 0) end
   end
-  return { text(sums[1] + sums[2]), text(sums[1]), text(sums[2]) }
+  return { text(sums[1] + sums[2]), text(sums[1]), text(sums[2]), call('HGET', KEYS[1], 'forgot') or '0', text(now) }
+end
+
+-- act: evict
+-- Drops the oldest marks until their total is kept. Called after a message that exceeded it. a: 1 the guarantee of a
+-- user, 2 the total of this partition, 3 how long a mark counts (ms).
+-- Returns {1 if the caller must call again or else 0, how many marks were dropped, then the users whose they were}.
+-- class: allow_oom
+-- rows: all
+-- needs: lib-bounded
+acts['dedup-evict'] = function(a)
+  local count, users, known = 0, {}, {}
+  local bounds = { guarantee = tonumber(a[1]), total = tonumber(a[2]), life = tonumber(a[3]) }
+  local more = lib.bounded_keep(lib.bounded_of.d, bounds, function(uh, userId, _, hash, counts)
+    if not counts then return end
+    call('DEL', key('mark', hash))
+    count = count + 1
+    if not known[uh] then users[#users + 1] = userId end
+    known[uh] = true
+  end)
+  if count > 0 then call('HSET', KEYS[1], 'forgot', text(now)) end
+  return { more and 1 or 0, count, unpack(users) }
 end

@@ -5,8 +5,8 @@ import { listOf } from './types.ts';
 import type { Store } from './store.ts';
 
 /**
- * Creates Core's DedupStore over Redis. It only reads counters. The acts that ingest messages set the marks. No mark is
- * dropped early, so the counters are exact.
+ * Creates Core's DedupStore over Redis. It only reads counters. The acts that ingest messages set the marks. The
+ * counters are exact unless a mark was dropped early for lack of room.
  */
 export function createRedisDedup({ store }: { readonly store: Store }): DedupStore {
   return {
@@ -16,12 +16,18 @@ export function createRedisDedup({ store }: { readonly store: Store }): DedupSto
         Array.from({ length: store.partitions }, (_, partition) => store.act(partition, 'dedup-stats', [buckets])),
       );
       const sum = (at: number): number => counts.reduce<number>((all, count) => all + Number(listOf(count)[at]), 0);
+      // As in memory: a duplicate may have looked unique until the dropped mark would have expired.
+      const isExact = counts.every((count) => {
+        const [droppedAt, now] = listOf(count).slice(3).map(Number);
+        const from = (Math.floor((now ?? 0) / DEDUP_GRAIN_MS) - buckets + 1) * DEDUP_GRAIN_MS;
+        return !droppedAt || droppedAt + DEDUP_TTL_MS < from;
+      });
       return {
         windowSeconds,
         seen: sum(0),
         unique: sum(1),
         duplicates: sum(2),
-        exact: true,
+        exact: isExact,
         grainSeconds: DEDUP_GRAIN_MS / 1000,
         // Redis does not count keys by kind.
         liveKeys: null,

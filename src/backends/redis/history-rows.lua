@@ -152,19 +152,12 @@ end
 
 -- Returns the least recently written stream of the user who is most over their guarantee; nil if no user is over.
 lib.history_of_most_over = function(guarantee)
-  local index = key('historyover')
   while true do
-    local top = call('ZREVRANGE', index, 0, 0, 'WITHSCORES')
-    if not top[1] then return nil end
-    local userId, uh = string.match(top[1], '^(.*)%z(.*)$')
-    local held = lib.shares_held('h', uh)
-    if held <= guarantee then call('ZREM', index, top[1])
-    elseif held ~= tonumber(top[2]) then call('ZADD', index, text(held), top[1])
-    else
-      local suffix, sth = lib.history_oldest(uh)
-      if suffix then return { userId = userId, uh = uh, suffix = suffix, sth = sth } end
-      call('ZREM', index, top[1])
-    end
+    local uh, userId = lib.shares_most_over('h', 'historyover', guarantee)
+    if not uh then return nil end
+    local suffix, sth = lib.history_oldest(uh)
+    if suffix then return { userId = userId, uh = uh, suffix = suffix, sth = sth } end
+    call('ZREM', key('historyover'), userId .. '\0' .. uh)
   end
 end
 

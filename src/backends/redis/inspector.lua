@@ -63,15 +63,6 @@ end
 -- needs: lib-newest
 -- rows: all
 
--- Says whether the bytes of a text come before those of another. Lua's own comparison depends on the server's locale.
-lib.newest_before = function(a, b)
-  for i = 1, math.min(#a, #b) do
-    local left, right = string.byte(a, i), string.byte(b, i)
-    if left ~= right then return left < right end
-  end
-  return #a < #b
-end
-
 acts['inspector-newest'] = function(a)
   local most, time, member = tonumber(a[1]), given(a[2]), a[3]
   local oldest = math.max(now - tonumber(a[4]), tonumber(given(a[5]) or 0) + 1)

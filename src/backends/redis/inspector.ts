@@ -3,6 +3,7 @@ import type { Command } from '../../core/commands/command.ts';
 import {
   matchesRecord,
   type CapacityScope,
+  type CommandPage,
   type DeliveryFilter,
   type DeliveryInspector,
   type DeliverySummary,
@@ -19,7 +20,7 @@ import {
   TERMINAL_MS,
 } from '../../core/limits.ts';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
-import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../core/page.ts';
+import { SCAN_BUDGET, type ObservedSource, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import {
   decodeLive,
   READ_BATCH,
@@ -50,6 +51,25 @@ export function createRedisInspector(
     busiest: (first) => busiest(store, first),
     list: createInspectorList({ ...parts, connections }),
   };
+}
+
+/** Says whether records of ended commands of a user, or of any, were reduced to marks within their window. */
+async function gapsOf(
+  { store, clock }: Pick<RedisParts, 'store' | 'clock'>,
+  { userId, stage }: DeliveryFilter,
+): Promise<readonly ObservedSource[]> {
+  // Only records of ended commands are reduced, so a listing of live commands is complete.
+  if (stage !== null && stage !== 'terminal') return [];
+  const part = userId === null ? undefined : store.hash(userId);
+  const found = await Promise.all(
+    partitionsOf(store, userId).map((partition) =>
+      store.read([['HGET', store.key(partition, 'reduced', part), 'until']]),
+    ),
+  );
+  const now = clock.now();
+  if (found.flat().every((until) => Number(until ?? 0) <= now)) return [];
+  const gap = { source: 'delivery', nodeId: null, observed: 0, limit: null, reason: 'evicted' } as const;
+  return [{ ...gap, complete: false, asOf: now }];
 }
 
 async function scopes(store: Store, page: PageRequest): Promise<Scan<CapacityScope>> {
@@ -178,28 +198,33 @@ function scopeOf(scopeId: string, reservedCommands: number, flat: readonly Reply
 
 // Lists commands that match a filter, in the order of names or of admission. Changes no command.
 
-type InspectorListParts = Pick<RedisParts, 'store' | 'retentionMs' | 'idempotencyWindowMs'> & {
+type InspectorListParts = Pick<RedisParts, 'store' | 'clock' | 'retentionMs' | 'idempotencyWindowMs'> & {
   /** Reads the connections of clients as they are now, one answer per key. */
   readonly connections: (keys: readonly ClientKey[]) => MaybePromise<readonly (Connection | null)[]>;
 };
 
 /** Creates the listing of commands. Each page reads names from an index, in order, then the records of these names. */
 function createInspectorList(parts: InspectorListParts): DeliveryInspector['list'] {
-  return (filter, page) => {
-    const keep: KeepMatching = (commands) => matching(parts, filter, commands);
-    if (page.order === 'newest') return listNewest(parts, { filter, page, keep });
-    const { userId, clientId, ...others } = filter;
-    const test = testOf(filter);
-    return fillPage(
-      {
-        names: (part) => namesAfter(parts.store, filter, part),
-        positionOf: (name) => name.split('\0'),
-        commands: async (names) => keep(await readMatching(parts, names.map(keyOfName), test)),
-        plain: Object.values(others).every((value) => value === null) && (userId !== null || clientId === null),
-      },
-      page,
-    );
+  return async (filter, page) => {
+    const [scan, gaps] = await Promise.all([listMatching(parts, filter, page), gapsOf(parts, filter)]);
+    return { ...scan, gaps };
   };
+}
+
+function listMatching(parts: InspectorListParts, filter: DeliveryFilter, page: CommandPage): Promise<Scan<Command>> {
+  const keep: KeepMatching = (commands) => matching(parts, filter, commands);
+  if (page.order === 'newest') return listNewest(parts, { filter, page, keep });
+  const { userId, clientId, ...others } = filter;
+  const test = testOf(filter);
+  return fillPage(
+    {
+      names: (part) => namesAfter(parts.store, filter, part),
+      positionOf: (name) => name.split('\0'),
+      commands: async (names) => keep(await readMatching(parts, names.map(keyOfName), test)),
+      plain: Object.values(others).every((value) => value === null) && (userId !== null || clientId === null),
+    },
+    page,
+  );
 }
 
 /** Reads the next names of commands of one client, of one user or of all, merged over the partitions. */

@@ -14,7 +14,7 @@ import calculateSlot from 'cluster-key-slot';
 export const KINDS = {
   meta: {
     holds:
-      'HASH: store, schema, partitions, floor, watched, epoch, counted, calls:<node>, what users hold of shares (see lib-shares in shares.lua); of a namespace: cursor, spill',
+      'HASH: store, schema, partitions, floor, watched, epoch, counted, forgot, calls:<node>, what users hold of shares (see lib-shares in shares.lua); of a namespace: cursor, spill',
     ends: 'kept',
   },
 
@@ -53,7 +53,14 @@ export const KINDS = {
     holds: 'ZSET of a user and span, by name: client NUL command, of the commands admitted in it',
     ends: 'ttl',
   },
-  ended: { holds: 'HASH of a user and span: records of the commands that ended in it', ends: 'ttl' },
+  ended: { holds: 'HASH of a user and span: records, or marks, of the commands that ended in it', ends: 'ttl' },
+  endorder: { holds: 'LIST of a user and span: the commands with a record, in the order of their ends', ends: 'ttl' },
+  endedoldest: { holds: 'ZSET: user NUL hash, by a time not later than its oldest in `endorder`', ends: 'emptied' },
+  endedover: { holds: 'ZSET: user NUL hash, by ended records, of users over their guarantee', ends: 'emptied' },
+  reduced: {
+    holds: 'HASH of a user, and of all: until when listings lack commands, the greatest id that left no mark',
+    ends: 'ttl',
+  },
   results: { holds: 'HASH of a user and span: results of the commands that ended in it', ends: 'ttl' },
   spans: {
     holds: 'ZSET of a user: its spans of time, by when they are removed (see lib-spans in commands-records.lua)',
@@ -72,6 +79,10 @@ export const KINDS = {
   members: { holds: 'HASH of a scope with several users: user hash -> its live commands', ends: 'emptied' },
   scopes: { holds: 'ZSET by name: scopes with a reservation', ends: 'emptied' },
   scopedue: { holds: 'ZSET: hashes of scopes, by a time not later than their earliest deadline', ends: 'emptied' },
+  rate: {
+    holds: 'STRING of a rate rule and a caller: how many tokens were missing in its bucket, and when',
+    ends: 'ttl',
+  },
   connectdue: {
     holds: 'ZSET: deadline, client hash and id of the commands that were never queued, by connect deadline',
     ends: 'emptied',
@@ -99,6 +110,9 @@ export const KINDS = {
   },
 
   mark: { holds: 'STRING of a message: it was ingested', ends: 'ttl' },
+  markorder: { holds: 'LIST of a user and span: its marks, in the order in which they were set', ends: 'ttl' },
+  markoldest: { holds: 'ZSET: user NUL hash, by a time not later than its oldest in `markorder`', ends: 'emptied' },
+  markover: { holds: 'ZSET: user NUL hash, by marks, of users over their guarantee', ends: 'emptied' },
   seen: { holds: 'HASH of a bucket of 10 s: unique, duplicates', ends: 'ttl' },
 
   signin: { holds: 'STRING of a ticket (by its hash): it was used to sign in', ends: 'ttl' },

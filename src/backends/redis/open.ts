@@ -5,6 +5,7 @@ import { CallboardError } from '../../core/errors.ts';
 import type { SpillStore } from '../../core/history/message.ts';
 import { NODE_LEASE_MS } from '../../core/limits.ts';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
+import type { Metrics } from '../../core/metrics.ts';
 import { silentLog, type Clock, type Log } from '../../core/ports.ts';
 import type { Shares } from '../../core/shares/shares.ts';
 import { createRedisAudit } from './audit.ts';
@@ -79,6 +80,7 @@ export type RedisBackendOptions = {
   /** Timers of this machine. */
   readonly system: Clock;
   readonly log: Log;
+  readonly metrics?: Metrics | undefined;
 };
 
 export type RedisBackend = {

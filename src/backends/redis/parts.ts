@@ -1,4 +1,5 @@
 /** The dependencies and limits that all stores of the Redis backend share. */
+import type { Metrics } from '../../core/metrics.ts';
 import type { Clock, Log } from '../../core/ports.ts';
 import type { ShareBounds } from '../../core/shares/shares.ts';
 import type { HeldCommands } from './commands/entry.ts';
@@ -10,6 +11,8 @@ import type { LocalWaits } from './waiters-local.ts';
 export type RedisParts = {
   readonly store: Store;
   readonly log: Log;
+  /** Counts what is dropped for lack of room; by default nothing is counted. */
+  readonly metrics?: Metrics | undefined;
   readonly sha256: (text: string) => string;
   /** Timers of this machine. */
   readonly system: Clock;

@@ -4,9 +4,14 @@ import { listOf } from './types.ts';
 import type { Store } from './store.ts';
 
 /** The letter of each share in Lua (see shares.lua). */
-const LETTERS = { queued_bytes: 'q', result_bytes: 'r', marks: 'm', history_bytes: 'h' } as const satisfies Partial<
-  Record<ShareName, string>
->;
+const LETTERS = {
+  queued_bytes: 'q',
+  result_bytes: 'r',
+  ended_records: 'e',
+  marks: 'm',
+  dedup_marks: 'd',
+  history_bytes: 'h',
+} as const satisfies Partial<Record<ShareName, string>>;
 const COUNTED = Object.keys(LETTERS) as readonly (keyof typeof LETTERS)[];
 
 /** The limits of shares in one partition, by letter: the guarantee of a user, and the total of the partition. */

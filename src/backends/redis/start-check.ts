@@ -209,7 +209,7 @@ function unlessCode(expected: string): (error: unknown) => void {
 // Opens the namespace in Redis: schema, partitions, and the secret that signs cursors.
 
 /** The version of the data in Redis. Every change that older nodes would misread increments it. */
-export const SCHEMA = 9;
+export const SCHEMA = 10;
 
 type Namespace = {
   /**

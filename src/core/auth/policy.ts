@@ -3,6 +3,7 @@
  * rules, admission scopes and patterns.
  */
 import { RESERVATIONS_PER_SCOPE } from '../limits.ts';
+import type { BucketRate, CallerRate } from '../rates.ts';
 import type { CallingPrincipal } from './principal.ts';
 
 /**
@@ -25,11 +26,16 @@ export type PolicyDecision = { readonly allowed: true } | { readonly allowed: fa
  */
 export type AdmissionScope = { readonly id: string; readonly limit: number; readonly memberLimit?: number };
 
+/** The rate of the calls of each caller that a rule counts. `rule`: the name of the rule, which names the buckets. */
+export type CallRate = Omit<CallerRate, 'caller'>;
+
 /** The deployment's policy. Pure: the same arguments give the same result for as long as the node runs. */
 export interface Policy {
   decide(requester: CallingPrincipal, target: InvocationTarget): PolicyDecision;
   /** Returns the admission scope of a user; each user has exactly one. */
   scopeOf(userId: string): AdmissionScope;
+  /** Returns the rate that bounds such calls of the requester; null if none does. Absent: no call has a rate. */
+  rateOf?(requester: CallingPrincipal, target: InvocationTarget): CallRate | null;
 }
 
 /** The prefix of the id of a user's own scope. It is used only if a scope of the policy has the user's id as its id. */
@@ -77,6 +83,12 @@ export type PolicyRule = {
 };
 
 /**
+ * A rate rule: each caller has a bucket of `burst` tokens, and gets `perSecond` tokens a second. Each admitted call that
+ * the rule matches takes one. The lists are those of PolicyRule.
+ */
+export type PolicyRate = Omit<PolicyRule, 'effect'> & BucketRate;
+
+/**
  * An admission scope: users that share one capacity (live commands). `members` are globs of users. `memberCapacity`:
  * the most live commands of one member while more than three quarters of the capacity are in use; absent: a tenth of
  * the capacity, at least 1.
@@ -93,6 +105,8 @@ const MEMBER_PART = 1 / 10;
 export type PolicyFile = {
   readonly rules: readonly PolicyRule[];
   readonly scopes: readonly PolicyScope[];
+  /** The first one that matches counts a call. */
+  readonly rates?: readonly PolicyRate[] | undefined;
   /** The capacity of a user that belongs to no scope; null: RESERVATIONS_PER_SCOPE. */
   readonly userCapacity: number | null;
 };
@@ -103,40 +117,46 @@ export type PolicyFile = {
  * scope with a matching member, otherwise to a scope of its own.
  */
 export function compilePolicy(file: PolicyFile): Policy {
-  const rules = file.rules.map(compileRule);
+  const rules = file.rules.map((rule) => ({ rule, matches: compileMatch(rule, rule.effect === 'deny') }));
+  const { rates = [] } = file;
   return {
     decide(requester, target) {
       const usual = defaultPolicy.decide(requester, target);
       if (!usual.allowed) return usual;
-      const rule = rules.find(({ matches }) => matches(requester, target));
+      const rule = rules.find(({ matches }) => matches(requester, target))?.rule;
       return rule?.effect === 'deny' ? { allowed: false, rule: rule.name } : usual;
     },
     scopeOf: compileScopes(file),
+    ...(rates.length > 0 && { rateOf: compileRates(rates) }),
   };
 }
 
-type CompiledRule = Pick<PolicyRule, 'name' | 'effect'> & {
-  matches(requester: CallingPrincipal, target: InvocationTarget): boolean;
-};
+type Matches = (requester: CallingPrincipal, target: InvocationTarget) => boolean;
 
-function compileRule(rule: PolicyRule): CompiledRule {
+function compileRates(rates: readonly PolicyRate[]): NonNullable<Policy['rateOf']> {
+  const rules = rates.map((rule) => {
+    const { name, burst, perSecond } = rule;
+    return { rate: { rule: name, burst, perSecond }, matches: compileMatch(rule, true) };
+  });
+  return (requester, target) => rules.find(({ matches }) => matches(requester, target))?.rate ?? null;
+}
+
+/**
+ * Compiles the lists of a rule. `restricts`: the rule refuses or counts calls, so it also matches while the type of the
+ * client is unknown, because the client is not connected. A rule that allows and names client types does not.
+ */
+function compileMatch(rule: Omit<PolicyRule, 'effect'>, restricts: boolean): Matches {
   const users = anyOf(rule.users);
   const callers = anyOf(rule.callers);
   const types = anyOf(rule.clientTypes);
   const actions = anyOf(rule.actions);
-  // While the type is unknown (the client is not connected), a deny rule with client types matches, and an allow rule
-  // with client types does not.
   const typeMatches = (type: string | null): boolean =>
-    type === null ? rule.clientTypes === undefined || rule.effect === 'deny' : types(type);
-  return {
-    name: rule.name,
-    effect: rule.effect,
-    matches: (requester, target) =>
-      users(target.userId) &&
-      actions(target.action) &&
-      typeMatches(target.clientType) &&
-      scopesOf(requester).some(callers),
-  };
+    type === null ? rule.clientTypes === undefined || restricts : types(type);
+  return (requester, target) =>
+    users(target.userId) &&
+    actions(target.action) &&
+    typeMatches(target.clientType) &&
+    scopesOf(requester).some(callers);
 }
 
 function anyOf(patterns: readonly string[] | undefined): Glob {

@@ -230,7 +230,7 @@ export function invocation(command: Command, rpcId: string | null, result: JsonT
  */
 export const PREFLIGHT_LAYERS = [
   ...(['identity', 'scope', 'address', 'input', 'policy', 'relay', 'action', 'waits'] as const),
-  ...(['storage', 'conflict', 'target', 'place', 'capacity'] as const),
+  ...(['storage', 'conflict', 'target', 'place', 'capacity', 'rate'] as const),
   ...(['client_arguments', 'client_authorizer', 'client_approval', 'client_lease'] as const),
 ] as const;
 export type PreflightLayerName = (typeof PREFLIGHT_LAYERS)[number];

@@ -60,6 +60,7 @@ import {
   liveConnection,
   ownUser,
   preflight,
+  rateOf,
   refusedAdmission,
   refusedParams,
   refusedStore,
@@ -275,6 +276,7 @@ function admitRequest(
     connectWithinMs: checked.connectWithinMs,
     respondWithinMs: checked.respondWithinMs,
     waiter: { rpcId: wait.rpcId, caller: recordedAs, callerNodeId: nodeId, waitFor: wait.waitFor, withinMs: null },
+    rate: rateOf(policy, admission),
     seen,
     claim,
   };

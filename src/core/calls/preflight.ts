@@ -2,7 +2,7 @@
  * The checks that an invocation passes before it reaches the store, and the preflight, which predicts by the same
  * checks whether an invocation would be admitted. Neither changes anything.
  */
-import { isOwnScope } from '../auth/policy.ts';
+import { isOwnScope, type Policy } from '../auth/policy.ts';
 import { requireScope, subjectOf, type CallingPrincipal, type Requester } from '../auth/principal.ts';
 import type { Command } from '../commands/command.ts';
 import type { Dispatcher } from '../commands/dispatcher.ts';
@@ -14,6 +14,7 @@ import { canonicalUser, type CommandKey } from '../ids.ts';
 import { toJson } from '../json.ts';
 import { QUEUE_PER_CLIENT } from '../limits.ts';
 import { thenDo, type MaybePromise } from '../maybe-promise.ts';
+import type { CallerRate } from '../rates.ts';
 import {
   SHARE_MESSAGE,
   holderOf,
@@ -65,6 +66,7 @@ type CallLayer = {
 };
 
 const ID_IS_KNOWN: SkippedLayer = { kind: 'skipped', message: 'Not asked: the command id is known.' };
+const NO_RATE: SkippedLayer = { kind: 'skipped', message: 'Not asked: no rate rule of the policy matches.' };
 const NO_CONTEXT: SkippedLayer = { kind: 'skipped', message: 'Not asked: the call names no context.' };
 const NOT_CONNECTED: SkippedLayer = { kind: 'skipped', message: 'Not asked: the client is not connected.' };
 const OTHER_INSTANCE: SkippedLayer = {
@@ -144,8 +146,17 @@ export function refusedParams(error: unknown): InvokeRefusal {
   return refused(error.code, 'capacity', error.message, { retryAfterMs: 1000, share: 'spilled_bytes' });
 }
 
+/** Returns the bucket of the rate rule that counts the call; null if no rule does. */
+export function rateOf(policy: Policy, { caller, key, checked, live }: PreparedCall): CallerRate | null {
+  if (!policy.rateOf) return null;
+  const target = { userId: key.userId, clientType: live?.clientType ?? null, action: checked.action };
+  const rate = policy.rateOf(caller, target);
+  return rate && { ...rate, caller: holderOf(caller) };
+}
+
 /** Returns the part of an admission that decides whether the store refuses it. */
-function admitQuestion({ deps }: InvokeParts, { key, checked, live }: PreparedCall): AdmitQuestion {
+function admitQuestion({ deps }: InvokeParts, call: PreparedCall): AdmitQuestion {
+  const { key, checked, live } = call;
   const { id: scopeId, limit: scopeLimit, memberLimit = null } = deps.policy.scopeOf(key.userId);
   const { commandId, digest, namedInstanceId, contextId, params, connectWithinMs, waitFor } = checked;
   return {
@@ -153,6 +164,7 @@ function admitQuestion({ deps }: InvokeParts, { key, checked, live }: PreparedCa
     ...{ chosenId: commandId !== null, digest, scopeId, scopeLimit, memberLimit },
     ...{ namedInstanceId, contextId, knowsPlaces: knowsPlaces(checked, live), params, connectWithinMs },
     waiter: { waitFor },
+    rate: rateOf(deps.policy, call),
   };
 }
 
@@ -187,6 +199,7 @@ const ADMISSION: Readonly<
     message: 'The maximum number of commands already wait for this client.',
     retryAfterMs: 1000,
   },
+  rate_limited: { by: 'capacity', message: 'A rate rule of the policy allows the caller no further call now.' },
 };
 
 export function refused(
@@ -207,10 +220,10 @@ function refusedShare(code: ShareRefusal, share: RefusedShare | null): InvokeRef
 }
 
 /** Returns the answer to a refusal of the store, without the command's id. */
-export function refusedAdmission({ code, share = 'marks' }: RefusedAdmission): InvokeRefusal {
+export function refusedAdmission({ code, share = 'marks', retryAfterMs }: RefusedAdmission): InvokeRefusal {
   if (isShareRefusal(code)) return refusedShare(code, share);
-  const { by, message, retryAfterMs } = ADMISSION[code];
-  return refused(code, by, message, { retryAfterMs: retryAfterMs ?? null });
+  const { by, message, retryAfterMs: usual = null } = ADMISSION[code];
+  return refused(code, by, message, { retryAfterMs: retryAfterMs ?? usual });
 }
 
 /** Returns the refusal for the error of a store that has no room for the act itself. Rethrows every other error. */
@@ -298,7 +311,7 @@ async function askStorage({ keeper }: InvokeParts, findings: Findings, { key, ch
 }
 
 /** The layers that the store decides in one act, in this order. */
-const STORE_LAYERS = ['conflict', 'target', 'place', 'capacity'] as const;
+const STORE_LAYERS = ['conflict', 'target', 'place', 'capacity', 'rate'] as const;
 type StoreLayer = (typeof STORE_LAYERS)[number];
 
 async function askStore(parts: InvokeParts, findings: Findings, call: PreparedCall): Promise<Command | null> {
@@ -308,18 +321,19 @@ async function askStore(parts: InvokeParts, findings: Findings, call: PreparedCa
   if ('kind' in preview) return (findings.refuse('capacity', refusedAdmission(preview)), null);
   const { answer } = preview;
   const refusal = answer.kind === 'refused' ? refusedAdmission(answer) : null;
+  const refusing = refusal?.code === 'rate_limited' ? 'rate' : refusal?.by;
   for (const layer of STORE_LAYERS) {
-    const skipped = skippedByStore(layer, question, preview);
-    const found = layer === refusal?.by ? refusal : skipped;
+    const found = layer === refusing ? refusal : skippedByStore(layer, question, preview);
     findings.note(layer, found, STORE_PASSES[layer], STORE_EVIDENCE[layer](question, preview, call.caller));
     if (found?.kind === 'refused') return null;
   }
   return answer.kind === 'attached' ? answer.command : null;
 }
 
-/** The store checks neither the target nor the place if the command id is known. */
+/** Returns why the store does not ask a layer; null if it does. If the command id is known, it asks few of them. */
 function skippedByStore(layer: StoreLayer, question: AdmitQuestion, { known }: AdmitPreview): SkippedLayer | null {
-  if (layer !== 'target' && layer !== 'place') return null;
+  if (layer === 'rate' && !question.rate) return NO_RATE;
+  if (layer !== 'target' && layer !== 'place' && layer !== 'rate') return null;
   if (known) return ID_IS_KNOWN;
   return layer === 'place' && (question.contextId ?? null) === null ? NO_CONTEXT : null;
 }
@@ -329,6 +343,7 @@ const STORE_PASSES: Readonly<Record<StoreLayer, string>> = {
   target: 'The client is connected, or the call allows time to connect.',
   place: 'The client reports the context.',
   capacity: 'There is room for the command, or for another wait on a known one.',
+  rate: 'The rate rule allows the caller another call now.',
 };
 
 const STORE_EVIDENCE: Readonly<
@@ -352,6 +367,7 @@ const STORE_EVIDENCE: Readonly<
     queued,
     of: QUEUE_PER_CLIENT,
   }),
+  rate: ({ rate }) => (rate ? { rule: rate.rule, burst: rate.burst, perSecond: rate.perSecond } : {}),
 };
 
 // Collects the answers of the layers of a preflight. It makes no decision itself.

@@ -19,17 +19,9 @@ import {
 } from '../limits.ts';
 import { thenDo, type MaybePromise } from '../maybe-promise.ts';
 import type { Cancel } from '../ports.ts';
-import { isTerminal, type Command } from './command.ts';
+import { endMessageId, isTerminal, type Command } from './command.ts';
 import { recordLateResult } from './spans.ts';
-import {
-  endMessageId,
-  type End,
-  type FinishResult,
-  type Report,
-  type ReportResult,
-  type SettleResult,
-  type Settlement,
-} from './stores.ts';
+import type { End, FinishResult, Report, ReportResult, SettleResult, Settlement } from './stores.ts';
 
 /**
  * Records what happens to commands. `report` and `finish` store a large payload before the row that refers to it. After

@@ -171,6 +171,17 @@ export function durationOf({ admittedAt, terminalAt }: Pick<Command, 'admittedAt
   return terminalAt === null ? null : Math.max(0, terminalAt - admittedAt);
 }
 
+/**
+ * Builds the id of the message that carries an end. An end that is sent again has the same id. Uses `join`, because the
+ * id is kept and the string of a template literal would keep each of its parts in memory.
+ */
+export function endMessageId(
+  commandId: string,
+  { kind, instanceId }: { readonly kind: string; readonly instanceId: string },
+): string {
+  return [commandId, kind, instanceId].join(':');
+}
+
 /** Whether this administrator invoked the command. */
 export function isCallOf({ caller }: Command, administrator: AdminPrincipal): boolean {
   return caller.kind === 'admin' && caller.name === administrator.name;

@@ -10,6 +10,7 @@ import { BORROWED_PART, SCOPE_SHARE } from '../shares/shares.ts';
 import {
   END_MESSAGES,
   changed,
+  endMessageId,
   isTerminal,
   satisfied,
   see,
@@ -21,22 +22,21 @@ import {
   type NewWaiter,
   type Outcome,
 } from './command.ts';
-import {
-  endMessageId,
-  type AdmitPreview,
-  type AdmitQuestion,
-  type AdmitRequest,
-  type AdmitResult,
-  type AttachResult,
-  type Binding,
-  type DispatchResult,
-  type End,
-  type FinishResult,
-  type RebindResult,
-  type Report,
-  type ReportResult,
-  type Settlement,
-  type SettleResult,
+import type {
+  AdmitPreview,
+  AdmitQuestion,
+  AdmitRequest,
+  AdmitResult,
+  AttachResult,
+  Binding,
+  DispatchResult,
+  End,
+  FinishResult,
+  RebindResult,
+  Report,
+  ReportResult,
+  Settlement,
+  SettleResult,
 } from './stores.ts';
 import type { ClientView, CommandMessage, HeldCommand, Move, RefusedAdmission, Transaction } from './transaction.ts';
 
@@ -99,6 +99,7 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     const claim = request.claim && mayMark(client, request) ? request.claim : null;
     const command = claim ? dispatched(queued, claim.binding, this.tx.now) : queued;
     const entry = this.tx.add(client, request, command, claim && attemptOf(claim.binding, claim.attempt));
+    if (request.rate) this.tx.takeToken(request.rate);
     this.tx.retain(entry, { kind: 'command', kept: request.kept, instanceId: queued.expectedInstanceId });
     if (!satisfied(request.waiter.waitFor, command)) this.tx.wait(entry, request.waiter);
     if (!claim) {
@@ -172,7 +173,9 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     const noMark = question.chosenId ? this.tx.noMark(client, question.commandId) : null;
     if (noMark) return { kind: 'refused', code: noMark };
     const noRoom = params === null ? null : this.tx.noRoom(client, params);
-    return noRoom && { kind: 'refused', code: noRoom, share: 'queued_bytes' };
+    if (noRoom) return { kind: 'refused', code: noRoom, share: 'queued_bytes' };
+    const retryAfterMs = question.rate ? this.tx.waitForToken(question.rate) : 0;
+    return retryAfterMs === 0 ? null : { kind: 'refused', code: 'rate_limited', retryAfterMs };
   }
 
   /** Returns why a new call may not have the context that it names, or null if it may, or names none. */

@@ -9,6 +9,7 @@ import type { JsonText } from '../json.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { PageRequest, Scan } from '../page.ts';
 import type { Cancel, ProcessFigures } from '../ports.ts';
+import type { CallerRate } from '../rates.ts';
 import type { RefusedShare, ShareRefusal } from '../shares/shares.ts';
 import {
   hasIdOrTrace,
@@ -39,6 +40,8 @@ export type AdmitQuestion = CommandKey & {
   readonly params: JsonText | null;
   readonly connectWithinMs: number;
   readonly waiter: Pick<NewWaiter, 'waitFor'>;
+  /** The bucket that must have a token for a new command, and gives it. Null or absent: no rate rule matches. */
+  readonly rate?: CallerRate | null;
   /** The context of the client that the call names. Absent or null: none. */
   readonly contextId?: string | null;
   /** Whether the connected client knows places; null or absent if it is not known, or if the call names no context. */
@@ -81,10 +84,8 @@ export type AdmitRefusal =
   | ContextRefusal
   | 'capacity_exceeded'
   | 'queue_full'
-  /**
-   * A share has no room: `queued_bytes` for the params, `marks` for the mark of an id that a caller chose, or `scope`
-   * for the user's part of its scope.
-   */
+  | 'rate_limited'
+  /** A share has no room: `queued_bytes`, `marks` (of an id that a caller chose) or `scope` (the part of the user). */
   | ShareRefusal;
 
 /**
@@ -100,9 +101,14 @@ export type AdmitResult =
   | { readonly kind: 'ended'; readonly mark: CommandMark }
   /**
    * `share`: the resource that has no room; null if the store itself has none. Absent if it is `marks`, or if the code
-   * does not concern a share.
+   * does not concern a share. `retryAfterMs`: when the bucket of a rate rule has a token; absent for other codes.
    */
-  | { readonly kind: 'refused'; readonly code: AdmitRefusal; readonly share?: RefusedShare | null }
+  | {
+      readonly kind: 'refused';
+      readonly code: AdmitRefusal;
+      readonly share?: RefusedShare | null;
+      readonly retryAfterMs?: number;
+    }
   /** The connection in `seen` is not the one that the client has now. */
   | { readonly kind: 'outdated' };
 
@@ -172,14 +178,6 @@ export type End = {
   /** The client refused the command before its handler ran. */
   readonly refused: boolean;
 };
-
-/**
- * Builds the id of the message that carries an end. An end that is sent again has the same id. Uses `join`, because the
- * id is kept and the string of a template literal would keep each of its parts in memory.
- */
-export function endMessageId(commandId: string, { kind, instanceId }: Pick<End, 'kind' | 'instanceId'>): string {
-  return [commandId, kind, instanceId].join(':');
-}
 
 export type FinishResult =
   | { readonly kind: 'finished'; readonly command: Command }
@@ -573,7 +571,7 @@ export const COMMAND_ORDERS = ['key', 'newest'] as const;
 export type CommandOrder = (typeof COMMAND_ORDERS)[number];
 
 /** A page of commands. The default order is `key`. A position is valid only for the order in which it was returned. */
-type CommandPage = PageRequest & { readonly order?: CommandOrder | undefined };
+export type CommandPage = PageRequest & { readonly order?: CommandOrder | undefined };
 
 /**
  * Observation of delivery: records and counts, never a payload. Observing creates, acquires, renews and releases

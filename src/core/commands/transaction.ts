@@ -2,6 +2,7 @@
 import type { MessageKind, StoredPayload, TerminalError } from '../history/message.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
+import type { CallerRate } from '../rates.ts';
 import type { ShareRefusal } from '../shares/shares.ts';
 import type { Command, CommandMark, NewWaiter } from './command.ts';
 import type { AdmitQuestion, AdmitRequest, AdmitResult, Binding, LinkMove, MailboxRow } from './stores.ts';
@@ -110,6 +111,8 @@ export interface Transaction<E extends HeldCommand, C extends ClientView> {
   noMark(client: C, commandId: string): ShareRefusal | null;
   /** Returns why the params may not wait: they exceed what the user may hold. */
   noRoom(client: C, params: JsonText): ShareRefusal | null;
+  /** Returns after how many milliseconds the bucket has a token; 0 if it has one, or if `takeToken` decides. */
+  waitForToken(rate: CallerRate): number;
   /** Whether the command has fewer than `most` waits. In a preview, `waiter` has only `waitFor`. */
   canWait(entry: E, waiter: Pick<NewWaiter, 'waitFor'>, most: number): boolean;
 
@@ -119,6 +122,8 @@ export interface Transaction<E extends HeldCommand, C extends ClientView> {
    * params count as waiting, unless it was dispatched in this same act.
    */
   add(client: C, request: AdmitRequest, command: Command, markedBy: string | null): E;
+  /** Takes a token of the bucket. Called only if `waitForToken` returned 0. */
+  takeToken(rate: CallerRate): void;
   /** Reserves room for the mark of a known command, if there is room and none is reserved yet. */
   reserveMark(entry: E): void;
   /** Registers a wait. No other wait has its rpc id. */

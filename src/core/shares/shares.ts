@@ -23,7 +23,7 @@ export const SHARE_NAMES = [
   'queued_bytes',
   /** The bytes of results of ended commands. */
   'result_bytes',
-  /** The number of ended commands with a whole record. Beyond it, only their marks are kept. Direct mode only. */
+  /** The number of ended commands with a whole record. Beyond it, only their marks are kept. */
   'ended_records',
   /** The bytes of retained history. */
   'history_bytes',
@@ -41,7 +41,7 @@ export const SHARE_NAMES = [
   'marks',
   /**
    * The number of remembered ids of ingested messages, by which repeated ones are recognised. When it is used up, ids are
-   * forgotten early, and the counters of deduplication are no longer exact. Direct mode only.
+   * forgotten early, and the counters of deduplication are no longer exact.
    */
   'dedup_marks',
   /**

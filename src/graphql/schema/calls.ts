@@ -272,6 +272,7 @@ const PreflightLayerEnum = wireEnum<PreflightLayerName>(
     target: 'The client must be connected, with the named instance, or the call must allow time to connect.',
     place: 'A named context must be one that the client reports.',
     capacity: 'The admission scope, the client’s queue and the user’s shares must have room.',
+    rate: 'The rate rule of the policy that counts the call, if there is one, must allow another one.',
     client_arguments: 'The client checks the arguments.',
     client_authorizer: 'The client’s own authorizer decides.',
     client_approval: 'A person at the client decides.',

@@ -44,7 +44,7 @@ export const CODE_MEANINGS: Readonly<Record<Code, string>> = {
   unsupported_media_type: 'The body is not JSON by its `content-type`.',
   capacity_exceeded: 'A limit is reached: live commands of the scope, waits on the command, rows of a listing.',
   queue_full: '1000 commands wait for this client.',
-  rate_limited: 'Too many requests or frames, or too many bad tokens.',
+  rate_limited: 'Too many calls, requests or frames, or too many bad tokens.',
   share_exceeded: 'The user has more than their guaranteed share of something that is scarce now; `share` names it.',
   internal: 'An error of the relay; the message has the id under which it is logged.',
   store_unavailable: 'The store does not answer.',

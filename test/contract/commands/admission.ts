@@ -253,3 +253,67 @@ export function dispatch(bench: () => Bench): void {
     });
   });
 }
+
+/** Defines the tests of the buckets from which admissions take tokens. */
+export function rates(bench: () => Bench): void {
+  const { admit, bind } = commandActs(bench);
+  const slow = { rule: 'slow', caller: 'alice', burst: 2, perSecond: 0.5 };
+  const limited = (retryAfterMs: number) => ({ kind: 'refused', code: 'rate_limited', retryAfterMs });
+
+  describe('a rate rule', () => {
+    it('admits a burst, says when the next call may succeed, and writes nothing for a refused one', async () => {
+      await bind();
+      for (const id of ['c1', 'c2']) expect(await admit(id, { rate: slow })).toMatchObject({ kind: 'admitted' });
+      expect(await admit('c3', { rate: slow })).toEqual(limited(2_000));
+      expect(await bench().backend.commands.get([keyFor('c3')])).toEqual([null]);
+      expect(await kinds(bench(), 'c3')).toEqual([]);
+      await bench().advance(1_500);
+      expect(await admit('c3', { rate: slow })).toEqual(limited(500));
+      await bench().advance(500);
+      expect(await admit('c3', { rate: slow })).toMatchObject({ kind: 'admitted' });
+      expect(await admit('c4', { rate: slow })).toEqual(limited(2_000));
+    });
+
+    it('is shown by the preview, which takes no token', async () => {
+      await bind();
+      const answer = async (id: string) =>
+        (await bench().backend.commands.preview(admission(id, { rate: slow }))).answer;
+      for (let i = 0; i < 3; i++) expect(await answer('c1')).toEqual({ kind: 'admitted' });
+      for (const id of ['c1', 'c2']) await admit(id, { rate: slow });
+      expect(await answer('c3')).toEqual(limited(2_000));
+      await bench().advance(2_000);
+      expect(await answer('c3')).toEqual({ kind: 'admitted' });
+    });
+
+    it('takes no token for a repeated call, nor for one that is refused for another reason', async () => {
+      const one = { ...slow, burst: 1 };
+      expect(await admit('c0', { rate: one })).toEqual({ kind: 'refused', code: 'not_connected' });
+      await bind();
+      expect(await admit('c0', { rate: one, scopeLimit: 0 })).toEqual({ kind: 'refused', code: 'capacity_exceeded' });
+      expect(await admit('c1', { rate: one })).toMatchObject({ kind: 'admitted' });
+      expect(await admit('c1', { rate: one })).toMatchObject({ kind: 'attached' });
+      expect(await admit('c2', { rate: one })).toEqual(limited(2_000));
+      await bench().advance(2_000);
+      expect(await admit('c1', { rate: one })).toMatchObject({ kind: 'attached' });
+      expect(await admit('c2', { rate: one })).toMatchObject({ kind: 'admitted' });
+    });
+
+    it('has a bucket for each caller and rule', async () => {
+      await bind();
+      const one = { ...slow, burst: 1 };
+      const buckets = [one, { ...one, caller: '/admin/ops' }, { ...one, rule: 'other' }];
+      for (const [i, rate] of buckets.entries())
+        expect(await admit(`c${i}`, { rate })).toMatchObject({ kind: 'admitted' });
+      for (const rate of buckets) expect(await admit('c9', { rate })).toEqual(limited(2_000));
+      expect(await admit('c9')).toMatchObject({ kind: 'admitted' });
+    });
+
+    it('admits no more than the burst of calls that arrive together', async () => {
+      await bind();
+      const ids = Array.from({ length: 20 }, (_, i) => `c${i}`);
+      const answers = await Promise.all(ids.map((id) => admit(id, { rate: { ...slow, burst: 7 } })));
+      expect(answers.map(({ kind }) => kind)).toEqual(ids.map((_, i) => (i < 7 ? 'admitted' : 'refused')));
+      expect(answers.slice(7)).toEqual(ids.slice(7).map(() => limited(2_000)));
+    });
+  });
+}

@@ -46,6 +46,8 @@ export type RedisBenchOptions = Partial<
     | 'leaseMs'
     | 'held'
     | 'bounds'
+    | 'metrics'
+    | 'log'
   >
 > & {
   readonly partitions?: number;

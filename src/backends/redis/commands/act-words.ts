@@ -33,6 +33,30 @@ const FETCHED_MS = 60_000;
 const NEWEST_TRIM_MS = 10_000;
 export const NO_LIMIT = 1e15;
 
+/** The time in which marks of messages share a span, in milliseconds. */
+const MARKS_MS = 30_000;
+
+/** The kinds of keys by which Redis keeps the totals of two shares: see lib-bounded of commands-records.lua. */
+const BOUNDED = {
+  e: { order: 'endorder', oldest: 'endedoldest', over: 'endedover' },
+  d: { order: 'markorder', oldest: 'markoldest', over: 'markover' },
+} as const;
+
+/**
+ * One more of what a share bounds. `until`: when it no longer counts; `span`: the name of its span, which began at
+ * `began`; `over`: when the span is removed; `name`: what `drop` in Lua gets.
+ */
+type Bounded = {
+  readonly letter: keyof typeof BOUNDED;
+  readonly userId: string;
+  readonly uh: string;
+  readonly began: string;
+  readonly span: string;
+  readonly over: number;
+  readonly name: string;
+  readonly until: number;
+};
+
 /** What a process remembers of Redis: keys that it need not register again, and more. Dropped once a minute. */
 export type Remembered = {
   /** Keys of spans that are registered with their expiry. */
@@ -221,6 +245,7 @@ export class ActWords {
     }
     if (isCounted) this.countSeen('unique');
     const value = `${this.now + DEDUP_TTL_MS} ${token} ${token} `;
+    this.countMark(message.userId, hash);
     this.append(message, [key, value, DEDUP_TTL_MS + MARK_GRACE_MS].join(NUL));
     return { kind: 'appended', place: null };
   }
@@ -284,6 +309,31 @@ export class ActWords {
     this.tick.once(['PEXPIRE', bucket, String(SEEN_MS)]);
   }
 
+  /** Counts the mark of a message, which is set now. */
+  private countMark(userId: string, name: string): void {
+    const uh = this.parts.hash(userId);
+    const began = String(this.now - (this.now % MARKS_MS));
+    const until = this.now + DEDUP_TTL_MS;
+    const span = { name: `d${began}`, over: Number(began) + MARKS_MS + DEDUP_TTL_MS + MARK_GRACE_MS };
+    this.openSpan(userId, uh, { ...span, key: this.tick.key('markorder', uh, began), grace: GRACE_MS });
+    this.countBounded({ letter: 'd', userId, uh, began, span: span.name, over: span.over, name, until });
+  }
+
+  /** Counts one more of what a share bounds over all nodes, and notes it as the newest of its user. */
+  protected countBounded({ letter, userId, uh, began, span, over, name, until }: Bounded): void {
+    const { order, oldest, over: usersOver } = BOUNDED[letter];
+    const member = userId + NUL + uh;
+    const key = this.tick.key(order, uh, began);
+    this.write(['RPUSH', key], [`${until} ${name}`]);
+    const index = [this.tick.key(usersOver), member] as const;
+    this.tick.share(this.act, { letter, uh, span, bound: this.parts.bounds[letter] ?? null, over: index }, 1);
+    const registered = `${key} oldest`;
+    if (this.parts.remembered.opened.has(registered)) return;
+    this.noteOpened(registered);
+    this.tick.once(['ZADD', this.tick.key(oldest), 'NX', String(until), member]);
+    this.tick.once(['PEXPIRE', key, String(over - this.now + GRACE_MS)]);
+  }
+
   protected keepResult(entry: Entry, uh: string, result: JsonText): void {
     const { retentionMs, windowMs, bounds } = this.parts;
     if (this.given.without?.includes('r')) return void (entry.resultIn = '-');
@@ -301,15 +351,20 @@ export class ActWords {
 
   /** Adds the name of a command to the listings, and returns its span. */
   protected nameIn({ userId, clientId, commandId }: CommandKey, uh: string): string {
-    const { windowMs } = this.parts;
-    const hour = this.now - (this.now % HOUR_MS);
-    const length = Math.min(HOUR_MS, Math.max(60_000, Math.floor(windowMs / 2)));
-    const began = hour + Math.floor((this.now - hour) / length) * length;
-    const name = `n${began}.${windowMs}`;
+    const { name, over } = this.spanOfNames(this.now);
     const key = this.tick.key('names', uh, name.slice(1));
     this.write(['ZADD', key], ['0', clientId + NUL + commandId]);
-    this.openSpan(userId, uh, { key, name, over: began + length + LIFE_MS + windowMs, grace: GRACE_MS });
+    this.openSpan(userId, uh, { key, name, over, grace: GRACE_MS });
     return name;
+  }
+
+  /** Returns the span of the names of commands that are admitted at this time, as in lib-reduce. */
+  protected spanOfNames(at: number): { readonly name: string; readonly over: number } {
+    const { windowMs } = this.parts;
+    const hour = at - (at % HOUR_MS);
+    const length = Math.min(HOUR_MS, Math.max(60_000, Math.floor(windowMs / 2)));
+    const began = hour + Math.floor((at - hour) / length) * length;
+    return { name: `n${began}.${windowMs}`, over: began + length + LIFE_MS + windowMs };
   }
 
   /** Registers a span of a user, unless this process has done so within the last minute. */

@@ -99,6 +99,8 @@ export class Entry implements HeldCommand {
   progress: Progress | null;
   /** The bytes that its params hold of the share queued_bytes. */
   queuedBytes: number;
+  /** Whether the relay made its id, and there was no room for its mark. */
+  unmarked: boolean;
   /** When the record of an ended command is forgotten; null while the command is live. */
   forgetAt: number | null;
   /** The span of its result: '' if there is none, '-' if there was no room for it. */
@@ -127,6 +129,7 @@ export class Entry implements HeldCommand {
     this.markedBy = extras.markedBy;
     this.progress = extras.progress;
     this.queuedBytes = extras.queuedBytes;
+    this.unmarked = extras.unmarked;
     this.forgetAt = extras.forgetAt;
     this.resultIn = extras.resultIn;
   }
@@ -150,7 +153,7 @@ export class Entry implements HeldCommand {
   /** A command that the act adds. */
   static added(command: Command, { request, params, markedBy, queuedBytes }: Added): Entry {
     const of = { queuedOn: command.nodeId, markedBy, queuedBytes };
-    const extras = { rev: 0, place: '', forgetAt: null, resultIn: '', progress: null, ...of };
+    const extras = { rev: 0, place: '', forgetAt: null, resultIn: '', progress: null, unmarked: false, ...of };
     return new Entry({ command, extras, request, waits: '', params }, { span: null, isNew: true });
   }
 
@@ -170,8 +173,9 @@ export class Entry implements HeldCommand {
   }
 
   #extras(place: string): StateExtras {
-    const { queuedOn, markedBy, forgetAt, resultIn, progress, queuedBytes } = this;
-    return { rev: this.#revAfter(), place, queuedOn, markedBy, forgetAt, resultIn, progress, queuedBytes };
+    const { queuedOn, markedBy, forgetAt, resultIn, progress, queuedBytes, unmarked } = this;
+    const more = { queuedOn, markedBy, forgetAt, resultIn, progress, queuedBytes, unmarked };
+    return { rev: this.#revAfter(), place, ...more };
   }
 
   /** An act that changes nothing writes nothing, so the next revision is left to the act that does. */

@@ -1,6 +1,7 @@
 /** What the Redis files for commands share: their dependencies, and the names of a command in arguments. */
 import type { CommandKey } from '../../../core/ids.ts';
 import { LINK_MESSAGES, STREAMS_PER_USER, TERMINAL_MS } from '../../../core/limits.ts';
+import { silentMetrics } from '../../../core/metrics.ts';
 import type { RedisParts } from '../parts.ts';
 import type { Store } from '../store.ts';
 import { createLocalWaits, type LocalWaits } from '../waiters-local.ts';
@@ -22,8 +23,8 @@ export type CommandParts = {
 export function commandParts(parts: RedisParts): CommandParts {
   const { store, retentionMs, idempotencyWindowMs: windowMs = TERMINAL_MS, bounds, careful = false } = parts;
   const { held = createHeldCommands(), waits = createLocalWaits() } = parts;
-  const { streamsPerUser = STREAMS_PER_USER, linkMessages = LINK_MESSAGES } = parts;
-  const settings = { ...parts, windowMs, bounds, streamsPerUser, linkMessages, careful };
+  const { streamsPerUser = STREAMS_PER_USER, linkMessages = LINK_MESSAGES, metrics = silentMetrics } = parts;
+  const settings = { ...parts, windowMs, bounds, streamsPerUser, linkMessages, careful, metrics };
   return {
     store,
     windowMs,

@@ -8,10 +8,11 @@
  */
 import type { CallerLabel } from '../../../core/auth/principal.ts';
 import type { ClientType } from '../../../core/connections/connection.ts';
-import { CallboardError } from '../../../core/errors.ts';
+import { CallboardError, isCode } from '../../../core/errors.ts';
 import type {
   Command,
   CommandCaller,
+  CommandMark,
   ExecutionEvidence,
   LateEvidence,
   Outcome,
@@ -57,6 +58,7 @@ export const STATE = [
   'progressRows',
   'progressRowAt',
   'queuedBytes',
+  'unmarked',
 ] as const;
 /** The fields of the request, which follow those of the state. They never change. */
 export const REQUEST = [
@@ -95,6 +97,28 @@ function fieldOf(fields: readonly string[], name: (typeof STATE)[number]): strin
 /** Returns a field of a request that was split into its fields. */
 export function requestField(fields: readonly string[], name: (typeof REQUEST | typeof OPTIONAL)[number]): string {
   return fields[(PLACES.get(name) ?? -1) - STATE.length] ?? '';
+}
+
+/** Returns the names of these fields, each followed by its place in the text of a record, from 1. */
+export function placesOf(...names: readonly ((typeof STATE)[number] | (typeof REQUEST)[number])[]): readonly string[] {
+  return names.flatMap((name) => [name, String((PLACES.get(name) ?? -1) + 1)]);
+}
+
+/** What is left of the record of an ended command, and until when (see lib-reduce in commands-records.lua). */
+export type StoredMark = { readonly mark: CommandMark; readonly digest: string; readonly until: number };
+
+/** Decodes a mark that stands in the place of a record; null for a record. */
+export function decodeMark(text: string): StoredMark | null {
+  if (!text.startsWith('m\0')) return null;
+  const [, until, , endedAt, outcome, execution, code = '', hadResult, digest = ''] = text.split('\0');
+  const mark: CommandMark = {
+    outcome: outcome as Outcome,
+    execution: execution as ExecutionEvidence,
+    errorCode: isCode(code) ? code : null,
+    endedAt: Number(endedAt),
+    resultExpired: hadResult === '1',
+  };
+  return { mark, digest, until: Number(until) };
 }
 
 /** Splits the text of a record into its state and its request. */
@@ -149,6 +173,8 @@ export type StateExtras = {
   readonly resultIn: string;
   readonly progress: { readonly rows: number; readonly at: number } | null;
   readonly queuedBytes: number;
+  /** Whether the relay made the id, and there was no room for its mark. */
+  readonly unmarked: boolean;
 };
 
 /** Encodes the state of a record, in the order of STATE. */
@@ -192,6 +218,7 @@ export function stateText(c: Command, more: StateExtras): string {
     progress?.rows,
     progress?.at,
     queuedBytes,
+    more.unmarked ? '1' : '',
   ];
   return `${fields.join('\0')}\0`;
 }
@@ -208,6 +235,7 @@ export function extrasOf(state: readonly string[]): StateExtras {
     resultIn: fieldOf(state, 'resultIn'),
     progress: rows === '' ? null : { rows: Number(rows), at: Number(fieldOf(state, 'progressRowAt')) },
     queuedBytes: Number(fieldOf(state, 'queuedBytes')),
+    unmarked: fieldOf(state, 'unmarked') === '1',
   };
 }
 

@@ -15,7 +15,7 @@ import type {
   Settlement,
   SettleResult,
 } from '../../../core/commands/stores.ts';
-import { isTerminal, satisfied } from '../../../core/commands/command.ts';
+import { isTerminal, satisfied, type CommandMark } from '../../../core/commands/command.ts';
 import type { Attempt } from '../../../core/commands/rules.ts';
 import type { Move } from '../../../core/commands/transaction.ts';
 import type { Connection } from '../../../core/connections/connection.ts';
@@ -31,7 +31,7 @@ import { commandParts, nameArgs, type CommandParts } from './parts.ts';
 import { callerFields, encodeRequest, retained } from './record.ts';
 import type { ExpectedClient, Given } from './act-words.ts';
 import { QueueReader } from './link-words.ts';
-import { amountsRead, clientRead, contextReads, liveReads, paramsRead } from './transaction.ts';
+import { amountsRead, clientRead, contextReads, liveReads, paramsRead, type RedisTransaction } from './transaction.ts';
 import type { Act, Done, Failure } from './transactions.ts';
 
 /** The most characters of a history row besides its payload. */
@@ -53,8 +53,7 @@ export function createRedisCommands(redis: RedisParts): CommandStore {
     live: (client) => getLive(store, client),
     loads: (clients) => getLoads(store, clients),
     get: (keys) => getCommands(redis, keys),
-    // Redis keeps every record for the whole idempotency window, so no ended command is reduced to a mark.
-    mark: () => null,
+    mark: (key) => readMark(parts, key),
     result: (key) => readResult(parts, key),
   };
 }
@@ -179,6 +178,7 @@ function admissionReads(parts: CommandParts, question: AdmitQuestion): Act<unkno
 function refusalOf({ reason, value }: Failure, { chosenId }: AdmitQuestion): AdmitResult | null {
   const code = reason as AdmitRefusal;
   if (reason === 'capacity_exceeded' || reason === 'queue_full') return { kind: 'refused', code };
+  if (reason === 'rate_limited') return { kind: 'refused', code, retryAfterMs: Number(value) };
   if (reason !== 'share_exceeded' && reason !== 'store_full') return null;
   if (value === 'scope') return { kind: 'refused', code, share: 'scope' };
   if (value === 'q') return { kind: 'refused', code, share: 'queued_bytes' satisfies RefusedShare };
@@ -290,16 +290,33 @@ async function settle(parts: CommandParts, key: CommandKey, settlement: Settleme
 }
 
 /** Reads the result of an ended command; null if there is none, or it is no longer shown. */
-async function readResult(parts: CommandParts, key: CommandKey): Promise<JsonText | null> {
-  const { answer } = await parts.transactions.run<JsonText | null>({
+function readResult(parts: CommandParts, key: CommandKey): Promise<JsonText | null> {
+  return readCommand(parts, key, (tx) => {
+    const entry = tx.find(key);
+    return entry && tx.result(entry);
+  });
+}
+
+/** Reads the mark of an ended command; null if it has a record, or is unknown. */
+function readMark(parts: CommandParts, key: CommandKey): Promise<CommandMark | null> {
+  return readCommand(parts, key, (tx) => {
+    const mark = tx.find(key) ? null : tx.markOf(key, null);
+    return mark === 'conflict' ? null : mark;
+  });
+}
+
+/** Reads what the transaction of an act finds of a command. Changes nothing. */
+async function readCommand<T>(
+  parts: CommandParts,
+  key: CommandKey,
+  find: (tx: RedisTransaction) => T | null,
+): Promise<T | null> {
+  const { answer } = await parts.transactions.run<T | null>({
     key,
     given: {},
     known: () => null,
     first: commandReads(parts, key),
-    run(_rules, tx) {
-      const entry = tx.find(key);
-      return entry && tx.result(entry);
-    },
+    run: (_rules, tx) => find(tx),
     ...{ grows: false, chars: 0 },
   });
   return answer;

@@ -3,6 +3,7 @@
  * writes that are merged by key. Knows no rule.
  */
 import type { ClientKey } from '../../../core/ids.ts';
+import type { BucketRate } from '../../../core/rates.ts';
 import type { KeyKind } from '../keys.ts';
 import type { StoreFrame } from '../types.ts';
 
@@ -37,6 +38,7 @@ type Sum = { sum: number; come: number; index: string };
 type Scope = Sum & { readonly key: string; readonly scope: string; readonly place: number; limit: number; go: number };
 /** `place`: the place among the numbers of the call, from 0. */
 type Counted = Sum & { readonly place: number; words: readonly string[] };
+type Bucket = { readonly words: readonly string[]; come: number; index: string };
 type Share = Sum & {
   readonly of: ShareOf;
   readonly words: readonly string[];
@@ -116,6 +118,7 @@ export class Tick {
   readonly #numbers = new Map<string, Counted>();
   /** The shares, by the hash of their user. */
   readonly #shares = new Map<string, Share[]>();
+  readonly #buckets = new Map<string, Bucket>();
   readonly #counters = new Map<string, Sum & { readonly words: readonly string[] }>();
   /** The commands by key, and all of them in their order. */
   readonly #writes = new Map<string, Write[]>();
@@ -256,6 +259,14 @@ export class Tick {
     return made;
   }
 
+  /** Takes a token of the bucket with this key, which must have one by the time of Redis. */
+  token(act: number, key: string, { burst, perSecond }: BucketRate): void {
+    const held = this.#buckets.get(key) ?? { words: [key, String(burst), String(perSecond)], come: 0, index: '' };
+    this.#buckets.set(key, held);
+    held.come++;
+    held.index += sign(act, 1 + 64);
+  }
+
   /** Adds 1 to a field of a HASH. */
   count(act: number, key: string, field: string): void {
     const name = key + NUL + field;
@@ -371,6 +382,8 @@ export class Tick {
     out.push(String(shares.length));
     for (const { words, sum, come, index, over } of shares)
       out.push(...words, String(sum), String(come), index, ...over);
+    out.push(String(this.#buckets.size));
+    for (const { words, come, index } of this.#buckets.values()) out.push(...words, String(come), index);
     out.push(String(this.#counters.size));
     for (const { words, sum, index } of this.#counters.values()) out.push(...words, String(sum), index);
     out.push(String(this.#ordered.length + this.#last.length));

@@ -8,9 +8,10 @@ import type {
   RefusedAdmission,
   Transaction,
 } from '../../../core/commands/transaction.ts';
-import type { ClientKey, CommandKey } from '../../../core/ids.ts';
+import { isRelayId, type ClientKey, type CommandKey } from '../../../core/ids.ts';
 import { trustJson, utf8Length, type JsonText } from '../../../core/json.ts';
 import { WAITERS_PER_COMMAND } from '../../../core/limits.ts';
+import { waitOfBucket, type CallerRate } from '../../../core/rates.ts';
 import { paramsAreSmall, shareRefusal, type ShareRefusal } from '../../../core/shares/shares.ts';
 import { REPORTER_FIELDS, reporterOf } from '../connections-rows.ts';
 import { listOf, textOr, type ReadCommand } from '../types.ts';
@@ -18,6 +19,7 @@ import { parseWaits, waitsText, waitText, type NodeWaits } from '../waiters-loca
 import { GRACE_MS, LIFE_MS, NO_LIMIT, Unread } from './act-words.ts';
 import { Entry } from './entry.ts';
 import { LinkWords, parseLink } from './link-words.ts';
+import { decodeMark, type StoredMark } from './record.ts';
 import type { ReadHash } from './tick.ts';
 
 const NUL = '\0';
@@ -36,6 +38,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
   /** The place of the number of waiting commands in the answer; null: it is compared. */
   counted: number | null = null;
   #found = false;
+  #mark: StoredMark | null = null;
   #client: Client | null = null;
   #member: MemberLimits | null = null;
   #queueLimit = NO_LIMIT;
@@ -51,6 +54,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     const read = known ? null : (this.#readLive(key) ?? this.#readEnded(key));
     const entry = known?.command ? Entry.live(known.command) : read;
     if (entry) this.entries.push(entry);
+    if (this.#mark) return null;
     if (!entry) this.#expectNone(key);
     else if (entry.span === null) this.tick.starts(this.act, this.clientHash(key), `s${key.commandId}`, entry.start);
     else this.tick.starts(this.act, this.tick.hash(entry.span), this.nameOf(key), entry.start);
@@ -70,8 +74,12 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     const keys = spans.filter((span) => /^\d/.test(span)).map((span) => this.tick.key('ended', uh, span));
     const records = this.readAll(keys.map((span) => ['HGET', span, this.nameOf(key)]));
     for (const [i, whole] of records.entries()) {
-      const entry = typeof whole === 'string' ? Entry.ended(whole, keys[i] ?? '') : null;
-      if (entry && (entry.forgetAt ?? 0) > this.now) return entry;
+      if (typeof whole !== 'string') continue;
+      const mark = decodeMark(whole);
+      if (mark && mark.until > this.now) this.#mark = mark;
+      if (mark) continue;
+      const entry = Entry.ended(whole, keys[i] ?? '');
+      if ((entry.forgetAt ?? 0) > this.now) return entry;
     }
     return null;
   }
@@ -82,9 +90,10 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     this.tick.unknown(this.act, this.parts.hash(key.userId), this.nameOf(key));
   }
 
-  /** Redis keeps every record for the whole idempotency window, so no ended command is reduced to a mark. */
-  markOf(): CommandMark | 'conflict' | null {
-    return null;
+  /** Returns the mark that `find` has read in the place of a record. */
+  markOf(_key: CommandKey, digest: string | null): CommandMark | 'conflict' | null {
+    if (!this.#mark) return null;
+    return digest === null || this.#mark.digest === digest ? this.#mark.mark : 'conflict';
   }
 
   client(key: ClientKey): Client {
@@ -194,9 +203,20 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     return this.given.asks && waiting.size >= most ? refusal : null;
   }
 
-  noMark(client: Client): ShareRefusal | null {
+  /** An id that the relay may have made before, and forgotten for lack of room, is refused too. */
+  noMark({ userId }: Client, commandId: string): ShareRefusal | null {
     this.#chosen = true;
-    return this.given.asks ? this.#noShare(client.userId, 'm', 1) : null;
+    if (isRelayId(commandId) && commandId <= this.#forgottenId(userId)) return 'share_exceeded';
+    return this.given.asks ? this.#noShare(userId, 'm', 1) : null;
+  }
+
+  /** Returns the greatest id of a user's commands that left no mark; '' if there is none. Expects none until it is read. */
+  #forgottenId(userId: string): string {
+    const reduced = this.tick.hash(this.tick.key('reduced', this.parts.hash(userId)));
+    const [until, id] = this.given.known ? [] : listOf(this.read(['HMGET', reduced.key, 'until', 'id']));
+    const known = textOr(id ?? null) ?? '';
+    this.tick.equal(this.act, reduced, 'id', known);
+    return Number(until ?? 0) > this.now ? known : '';
   }
 
   /** Small params for a connected client with an empty queue are never refused: they are about to be dispatched. */
@@ -212,6 +232,22 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     const amounts = listOf(this.read(amountsRead(this.tick.meta.key, letter, this.parts.hash(userId))));
     const [used = 0, held = 0] = amounts.map((amount) => Number(amount ?? 0));
     return shareRefusal({ guarantee: bound[0], total: bound[1] }, { held, used, amount, admin: false });
+  }
+
+  waitForToken(rate: CallerRate): number {
+    if (!this.given.asks) return 0;
+    const [taken, at] = String(this.read(['GET', this.#bucketOf(rate)]) ?? '0 0')
+      .split(' ')
+      .map(Number);
+    return waitOfBucket(rate, taken ?? 0, this.now - (at ?? 0));
+  }
+
+  takeToken(rate: CallerRate): void {
+    this.tick.token(this.act, this.#bucketOf(rate), rate);
+  }
+
+  #bucketOf({ rule, caller }: CallerRate): string {
+    return this.tick.key('rate', this.parts.hash(rule, caller));
   }
 
   canWait(entry: Entry, waiter: Pick<NewWaiter, 'waitFor'> & Partial<NewWaiter>, most: number): boolean {
@@ -250,7 +286,7 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     const words = [`a${commandId}`, entry.held.request];
     if (params !== null) words.push(`p${commandId}`, params);
     this.write(['HSET', hashOfClient.key], words);
-    this.#nameSpan(request, uh);
+    this.#nameSpan(entry, uh);
     if (marked) this.tick.equal(this.act, hashOfClient, 'n', '');
     else {
       // A later command of the same call must not be dispatched before this one.
@@ -275,8 +311,15 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     return entry;
   }
 
-  /** The names of commands have room for their marks as long as there is some; see `#nameSpan`. */
-  reserveMark(): void {}
+  reserveMark(entry: Entry): void {
+    const { userId, admittedAt } = entry.command;
+    if (!entry.unmarked || this.#noShare(userId, 'm', 1) !== null) return;
+    const span = this.spanOfNames(admittedAt).name;
+    this.tick.share(this.act, { letter: 'm', uh: this.parts.hash(userId), span, bound: null }, 1);
+    entry.unmarked = false;
+    entry.isChanged = true;
+    this.changes++;
+  }
 
   wait(entry: Entry, waiter: NewWaiter): void {
     const text = this.#waitName(waiter);
@@ -392,9 +435,12 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     const forgetAt = this.now + windowMs;
     const length = Math.max(1_000, Math.floor(windowMs / 2));
     const began = this.now - (this.now % length);
-    const ended = this.tick.key('ended', uh, `${began}.${windowMs}`);
-    const span = { key: ended, name: `${began}.${windowMs}`, over: began + length + windowMs, grace: GRACE_MS };
-    this.openSpan(userId, uh, span);
+    const name = `${began}.${windowMs}`;
+    const ended = this.tick.key('ended', uh, name);
+    const over = began + length + windowMs;
+    this.openSpan(userId, uh, { key: ended, name, over, grace: GRACE_MS });
+    const counted = { userId, uh, began: name, span: name, over };
+    this.countBounded({ ...counted, letter: 'e', name: this.nameOf(command), until: forgetAt });
     // A command that ends so late that its name is removed before its record gets a second name.
     if (this.now > command.admittedAt + LIFE_MS) this.nameIn(command, uh);
     this.tick.count(this.act, this.tick.key('endedcount'), String(Math.floor(forgetAt / 1_000)));
@@ -494,9 +540,9 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
    * Adds the name of a new command to the listings, and takes room for its mark. Without room, an id that the relay
    * made is not counted.
    */
-  #nameSpan(request: AdmitRequest, uh: string): void {
-    const span = this.nameIn(request, uh);
-    if (!this.#chosen && this.given.without?.includes('m')) return;
+  #nameSpan(entry: Entry, uh: string): void {
+    const span = this.nameIn(entry.command, uh);
+    if (!this.#chosen && this.given.without?.includes('m')) return void (entry.unmarked = true);
     this.tick.share(this.act, { letter: 'm', uh, span, bound: this.parts.bounds['m'] ?? null }, 1);
   }
 }

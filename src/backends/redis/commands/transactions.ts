@@ -6,14 +6,17 @@
 import { CommandRules } from '../../../core/commands/rules.ts';
 import { LINK_STREAM } from '../../../core/history/message.ts';
 import type { CommandKey } from '../../../core/ids.ts';
+import { DEDUP_TTL_MS } from '../../../core/limits.ts';
 import type { MaybePromise } from '../../../core/maybe-promise.ts';
-import type { Clock } from '../../../core/ports.ts';
+import type { Metrics } from '../../../core/metrics.ts';
+import type { Clock, Log } from '../../../core/ports.ts';
 import type { ShareBounds } from '../../../core/shares/shares.ts';
 import { transactionPrograms } from '../program/program.ts';
 import { boundsOfPartition } from '../shares.ts';
 import type { Store } from '../store.ts';
 import { listOf, unavailable, type ReadCommand, type Reply } from '../types.ts';
 import type { Entry } from './entry.ts';
+import { placesOf } from './record.ts';
 import { Tick, type TickSettings } from './tick.ts';
 import { readName, Unread, type Given, type Remembered, type TransactionParts } from './act-words.ts';
 import { RedisTransaction } from './transaction.ts';
@@ -42,6 +45,8 @@ export type TransactionsParts = {
   /** The most rows of one user's link history. */
   readonly linkMessages: number;
   readonly bounds: ShareBounds | undefined;
+  readonly metrics: Metrics;
+  readonly log: Log;
   /** Whether Redis decides each act on its own. */
   readonly careful: boolean;
 };
@@ -130,8 +135,11 @@ export function createTransactions(parts: TransactionsParts): Transactions {
   };
   let since = 0;
   let ahead = 0;
+  /** The users whose losses were logged, so that the log names a user about once a minute. */
+  const logged = new Set<string>();
   const forget = (): void => {
     for (const one of Object.values(remembered)) one.clear();
+    logged.clear();
   };
   /**
    * Forgets what a call has registered, because it may not have been written, and what it may have expected wrongly.
@@ -176,8 +184,25 @@ export function createTransactions(parts: TransactionsParts): Transactions {
       const aged = ['aged', tick.renewed.includes(sth) ? '1' : ''];
       acts.push(store.act(partition, 'history-trim', [...row, ...limits, ...aged]));
     }
-    if (notes.includes('')) acts.push(store.act(partition, 'history-evict', [...(bounds['h'] ?? [])]));
+    if (notes.includes('h')) acts.push(store.act(partition, 'history-evict', [...(bounds['h'] ?? [])]));
+    if (notes.includes('e')) acts.push(dropBeyond(partition, 'e'));
+    if (notes.includes('d')) acts.push(dropBeyond(partition, 'd'));
     return acts.length === 0 ? null : Promise.allSettled(acts);
+  };
+  /** Reduces records (`e`) or drops marks of messages (`d`) until their total is kept. */
+  const dropBeyond = async (partition: number, letter: keyof typeof DROPS): Promise<void> => {
+    const { act, life, words, counters, says } = DROPS[letter];
+    for (let more: Reply = 1; more === 1;) {
+      const args = [...(bounds[letter] ?? []), life(windowMs), ...words];
+      const [again, ...answer] = listOf(await store.act(partition, act, args));
+      more = again ?? null;
+      for (const [i, counter] of counters.entries())
+        for (let times = Number(answer[i]); times > 0; times--) parts.metrics.count(...counter);
+      for (const userId of answer.slice(counters.length).map(String)) {
+        if (!logged.has(letter + userId)) parts.log.warn({ userId }, says);
+        logged.add(letter + userId);
+      }
+    }
   };
 
   /** Makes the words of a call. Acts that need what was not read are taken out of it. */
@@ -345,6 +370,36 @@ export function createTransactions(parts: TransactionsParts): Transactions {
   const inTurn = createTurns();
   return { remembered, run: (act) => inTurn(act.key, () => run(act)) };
 }
+
+/** What is dropped once a total is exceeded: the act, for how long what it drops counts, and further arguments. */
+type Drop = {
+  readonly act: string;
+  readonly life: (windowMs: number) => number;
+  readonly words: readonly string[];
+  /** The counters of the numbers in the answer. Users follow them, each of whom the log names with `says`. */
+  readonly counters: readonly Parameters<Metrics['count']>[];
+  readonly says: string;
+};
+
+const DROPS: Readonly<Record<'e' | 'd', Drop>> = {
+  e: {
+    act: 'commands-reduce',
+    life: (windowMs) => windowMs,
+    words: [
+      ...placesOf('admittedAt', 'outcome', 'execution', 'terminalAt', 'error', 'forgetAt', 'resultIn', 'unmarked'),
+      ...placesOf('userId', 'clientId', 'commandId', 'digest'),
+    ],
+    counters: [['records_reduced'], ['results_given_up', 'record'], ['ids_forgotten']],
+    says: 'no room for marks: ended commands are forgotten early',
+  },
+  d: {
+    act: 'dedup-evict',
+    life: () => DEDUP_TTL_MS,
+    words: [],
+    counters: [['dedup_marks_evicted']],
+    says: 'no room for deduplication marks: some are dropped early',
+  },
+};
 
 /**
  * Returns a function that runs the acts of a command one after the other, in the order in which they were asked for.

@@ -7,7 +7,7 @@
 -- many HASHes are read, 14 how long history is kept (ms), 15 most streams of a user, then the parts, each with its
 -- number first. If a stream is not open, the same call is repeated with the libraries of history (`lib`), which open
 -- it. Such a call has one stream of each user.
--- Returns {'OK' or 'WATCHED', streams to trim ('': history has more bytes than all may have), act and place of each
+-- Returns {'OK' or 'WATCHED', streams to trim and the letters of shares beyond their totals, act and place of each
 -- command that waits and of each row with a mark, the numbers after the writes, then for each act that did not pass
 -- {act, reason, value}}; {'FENCED'} and {'LOST'} as driver.lua; {'CLOCK', time} if the relay's time is too far from that
 -- of Redis.
@@ -26,9 +26,9 @@ end
 local function whole(number) return fmt('%d', number) end
 
 -- Says why a user may not take `by` more of a share, of which all hold `all`; nil if they may. The rule of
--- core/shares/shares.ts.
+-- core/shares/shares.ts. What exceeds a share with an index of users over their guarantee is removed afterwards.
 local function refusal(g, by, all)
-  if by <= 0 or g.guarantee < 0 or g.letter == 'h' then return nil end
+  if by <= 0 or g.guarantee < 0 or g.over ~= '' then return nil end
   local wanted, after = g.own + by, all + by
   if g.total < 0 then return wanted > g.guarantee and 'share_exceeded' or nil end
   if wanted > g.guarantee and after > g.total * 0.75 then return 'share_exceeded' end
@@ -36,6 +36,11 @@ local function refusal(g, by, all)
   local reserve = floor(g.total / 16)
   local free = g.total + reserve - after
   return (free < 0 or (wanted > 1 and wanted * reserve > free * free)) and 'store_full' or nil
+end
+
+-- Returns after how many milliseconds a bucket has a token (the rule of core/rates.ts).
+local function refill(g)
+  return fmt('%d', math.max(1, math.ceil((g.held + 1 - g.burst) * 1000 / g.perSecond - 0.000001)))
 end
 
 -- Adds to `of` what each act takes of a guard.
@@ -69,7 +74,9 @@ local function careful(count, bad, guards)
       if g.share then
         local code = refusal(g, by, g.pool.held)
         why = code and { code, g.letter }
-      elseif by > 0 and g.held + by > g.limit and (not g.within or g.within.held > g.above) then why = { g.code, g.part } end
+      elseif by > 0 and g.held + by > g.limit and (not g.within or g.within.held > g.above) then
+        why = { g.code, g.perSecond and refill(g) or g.part }
+      end
     end
     bad[act] = why
     if not why then
@@ -194,14 +201,15 @@ for _ = 1, take() do
 end
 -- Ids that no ended command may have: spans of the user, start of the keys of records, name, acts.
 local spans = {}
--- Captures when an ended command is forgotten: the 26th field of its record. It may stay in Redis for longer.
-local forgetAt = '^' .. string.rep('%Z*%z', 25) .. '(%d+)%z'
+-- Captures when an ended command is forgotten: the 26th field of its record, the 2nd of its mark (lib-reduce). Both may
+-- stay in Redis for longer.
+local forgetAt, forgetMark = '^' .. string.rep('%Z*%z', 25) .. '(%d+)%z', '^m%z(%d+)%z'
 for _ = 1, take() do
   local of, start, name, acts = take(), take(), take(), take()
   spans[of] = spans[of] or call('ZRANGE', of, 0, -1)
   for _, span in ipairs(spans[of]) do
     local record = find(span, '^%d') and call('HGET', start .. span, name)
-    if record and match(record, forgetAt) + 0 > now then differs(acts, 'known') end
+    if record and (match(record, forgetMark) or match(record, forgetAt)) + 0 > now then differs(acts, 'known') end
   end
 end
 
@@ -227,7 +235,8 @@ for s = 1, take() do
   if come > 0 and held + come > limit then tight = true end
 end
 -- Shares: letter, fields of the user and of the span or '', guarantee (-1: no guard), total or -1, sum, what comes,
--- index, and for history the index of users over their guarantee with the user's member, else ''.
+-- index, and the index of users over their guarantee with the user's member, both '' if what exceeds the share is
+-- refused.
 local m, pools = seen.m, {}
 for s = 1, take() do
   local g = { share = true, letter = take(), ownField = take(), span = take(), guarantee = take() + 0, total = take() + 0, sum = take() + 0 }
@@ -242,11 +251,24 @@ end
 for _, g in ipairs(shares) do
   if refusal(g, g.come, g.pool.held + g.pool.come - g.come) then tight = true end
 end
+-- Buckets: key, size, tokens a second, how many are taken, index. A bucket is a STRING `<tokens that are missing> <time>`,
+-- by the time of Redis; it has none while it is full. Fractions are rounded, so a millionth of a token is ignored.
+local buckets = {}
+for s = 1, take() do
+  local name, burst, perSecond, come, index = take(), take() + 0, take() + 0, take() + 0, take()
+  local missing, at = match(call('GET', name) or '0 0', '^(%S+) (%d+)$')
+  missing = math.max(0, missing - math.max(0, real - at) * perSecond / 1000)
+  buckets[s] = {
+    name = name, held = missing, before = missing, burst = burst, limit = burst + 0.000001, perSecond = perSecond,
+    sum = come, index = index, code = 'rate_limited',
+  }
+  if missing + come > burst + 0.000001 then tight = true end
+end
 local ok
 if bad or tight then
   bad = bad or {}
   local guards = {}
-  for _, list in ipairs({ scopes, numbers, shares }) do
+  for _, list in ipairs({ scopes, numbers, shares, buckets }) do
     for _, g in ipairs(list) do guards[#guards + 1] = g end
   end
   ok = careful(a[9] + 0, bad, guards)
@@ -286,6 +308,11 @@ for _, g in ipairs(scopes) do
   local after = ok and g.held or g.before + g.sum
   if g.before == 0 and after > 0 then call('ZADD', named, 0, g.scope) end
   if after == 0 and g.before > 0 then call('ZREM', named, g.scope) end
+end
+for _, g in ipairs(buckets) do
+  local after = ok and g.held or g.before + g.sum
+  local ms = fmt('%.0f', math.ceil(after * 1000 / g.perSecond) + 60000)
+  if after > g.before then call('SET', g.name, fmt('%.6f %.0f', after, real), 'PX', ms) end
 end
 local counts = {}
 for i, g in ipairs(numbers) do
@@ -468,8 +495,14 @@ for _, g in ipairs(shares) do
   end
   if g.over ~= '' and by > 0 and g.before + by > g.guarantee then call('ZADD', g.over, whole(g.before + by), g.member) end
 end
+-- A share of a number of objects may exceed its total a little, so that many are removed at once.
+local noted = {}
 for _, g in ipairs(shares) do
-  if g.letter == 'h' and g.total >= 0 and (sums.h or 0) > g.total and notes[#notes] ~= '' then notes[#notes + 1] = '' end
+  local slack = g.letter == 'h' and 0 or math.min(256, floor(g.total / 32))
+  if g.over ~= '' and g.total >= 0 and (sums[g.letter] or 0) > g.total + slack and not noted[g.letter] then
+    noted[g.letter] = true
+    notes[#notes + 1] = g.letter
+  end
 end
 for field, sum in pairs(sums) do
   if sum > 0 then
