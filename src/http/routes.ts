@@ -11,6 +11,7 @@ import type { MetricsFormat } from '../platform/prometheus.ts';
 import { named, type JsonSchema } from '../rest/forms.ts';
 import type { Described, OpenApiDocument } from '../rest/openapi.ts';
 import { problemCodes } from '../rest/problem.ts';
+import { ownOrigin, type OriginRule } from '../web/request.ts';
 import { PackedText, sendPacked, sendText, weightsOf, type PackedFile } from '../web/reply.ts';
 import { type BearerAuthenticator, bearerOf, type AuthenticateRequest } from './auth.ts';
 import {
@@ -39,6 +40,11 @@ export type BuiltinRoutesOptions = MetricsRouteOptions &
     readonly clientFiles: URL;
     /** The console for operators. Absent: it is switched off. */
     readonly operatorConsole?: Omit<ConsoleOptions, 'basePath'> | null;
+    readonly origins: OriginRule;
+    /** Whether the relay serves the endpoint of agents. */
+    readonly hasMcp: boolean;
+    /** The issuer of the tokens that agents fetch themselves; null: none is configured. */
+    readonly issuer: string | null;
   };
 
 const READING = ['GET', 'HEAD'];
@@ -63,6 +69,9 @@ export function createBuiltinRoutes(options: BuiltinRoutesOptions): ReadonlyMap<
     ['/connect', { ...open(refuseWithoutUpgrade), authentication: 'bearer' }],
     ...(signIn || tickets
       ? [['/sign-in', createSignInRoute({ signIn, tickets })] satisfies [string, BuiltinRoute]]
+      : []),
+    ...(options.hasMcp && options.issuer !== null
+      ? [[METADATA_PATH, open((info) => sendMetadata(info, options))] satisfies [string, BuiltinRoute]]
       : []),
     ...CLIENT_FILES.map((name): [string, BuiltinRoute] => [`/clients/${name}`, open((info) => client(info, name))]),
   ];
@@ -136,6 +145,36 @@ async function sendReadiness(
   const lost = core.durability().away?.lost === true;
   const answer = { status: 'ready', ...(full.length > 0 && { full_shares: full }), ...(lost && { store_lost: true }) };
   sendText(response, 200, JSON_TYPE, JSON.stringify(answer));
+}
+
+// The metadata by which agents find out where to get a token (RFC 9728).
+
+/** The path of the endpoint of agents. */
+export const MCP_PATH = '/mcp';
+const METADATA_PATH = `/.well-known/oauth-protected-resource${MCP_PATH}`;
+
+type Origin = Pick<BuiltinRoutesOptions, 'basePath' | 'origins'>;
+
+/** Returns the address of the metadata, as the requester reaches the relay. */
+export function metadataUrl({ request }: RequestInfo, { basePath, origins }: Origin): string {
+  return `${ownOrigin(request, origins.trustProxy) ?? ''}${basePath}${METADATA_PATH}`;
+}
+
+/** Returns the value of `www-authenticate` that names the metadata. */
+export function challenge(metadata: string): string {
+  return `Bearer resource_metadata="${metadata}", scope="invoke"`;
+}
+
+function sendMetadata({ request, response }: RequestInfo, options: BuiltinRoutesOptions): void {
+  const { issuer, basePath, origins } = options;
+  const metadata = {
+    resource: `${ownOrigin(request, origins.trustProxy) ?? ''}${basePath}${MCP_PATH}`,
+    authorization_servers: [issuer],
+    scopes_supported: ['invoke'],
+    bearer_methods_supported: ['header'],
+    resource_name: 'callboard',
+  };
+  sendText(response, 200, JSON_TYPE, JSON.stringify(metadata));
 }
 
 function refuseWithoutUpgrade({ response }: RequestInfo): void {

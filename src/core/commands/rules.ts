@@ -284,15 +284,25 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
 
   // Ends without a report, and cancels.
 
-  /** Ends a command that its client did not end, or records a request to cancel it. */
+  /**
+   * Ends a command that its client did not end, records a request to cancel it, or records that its answer was
+   * delivered.
+   */
   settle(key: CommandKey, settlement: Settlement): SettleResult {
     const entry = this.tx.find(key);
     if (!entry) return { kind: 'unknown' };
     const { command } = entry;
+    if (settlement.kind === 'answered') return { kind: 'unchanged', command: this.#answered(entry) };
     if (isTerminal(command)) return { kind: 'unchanged', command };
     if (settlement.kind === 'cancel') return this.#cancel(entry, settlement);
     const code = settlement.kind === 'expire' ? this.#dueCode(command) : giveUpCode(command, settlement);
     return code ? { kind: 'settled', command: this.#endUnreported(entry, code) } : { kind: 'unchanged', command };
+  }
+
+  #answered(entry: E): Command {
+    const { command } = entry;
+    if (!isTerminal(command) || command.answeredAt !== undefined) return command;
+    return this.#move(entry, { answeredAt: this.tx.now });
   }
 
   /**

@@ -184,6 +184,8 @@ export type FinishResult =
   | { readonly kind: 'unknown' };
 
 export type Settlement =
+  /** Records that the answer of the ended command reached its caller. Changes nothing while the command is live. */
+  | { readonly kind: 'answered' }
   /** Requests a cancel. It ends a command that was not dispatched; for a dispatched one it is only recorded. */
   | { readonly kind: 'cancel'; readonly reason: string | null; readonly by: string }
   /** Ends the command if it is due: `expired` if it was never dispatched, else `outcome_unknown`. */
