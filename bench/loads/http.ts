@@ -49,7 +49,7 @@ function run({ port, requests, connections, ms }: z.infer<typeof RUN>): Promise<
   };
   for (let i = 0; i < connections; i++) {
     let sent = 0;
-    const bytes = texts[i % texts.length] ?? Buffer.alloc(0);
+    const next = numbered(texts[i % texts.length] ?? Buffer.alloc(0), i);
     const reader = createAnswerReader((length, status) => {
       if (status !== 200) return reject(new Error(`It answered ${status}.`));
       const now = performance.now();
@@ -58,7 +58,7 @@ function run({ port, requests, connections, ms }: z.infer<typeof RUN>): Promise<
       size = length;
       if (now >= until) return done();
       sent = now;
-      socket.write(bytes);
+      socket.write(next());
     });
     const socket = connect({
       port,
@@ -68,13 +68,30 @@ function run({ port, requests, connections, ms }: z.infer<typeof RUN>): Promise<
     });
     socket.on('connect', () => {
       sent = performance.now();
-      socket.write(bytes);
+      socket.write(next());
     });
     socket.on('error', reject);
     socket.on('close', () => reject(new Error('It closed a connection.')));
     sockets.push(socket);
   }
   return promise.finally(() => sockets.forEach((socket) => socket.destroy()));
+}
+
+/** What a request has in place of its number, of as many digits. Requests without it are all the same. */
+export const NUMBER = '#'.repeat(12);
+/** The numbers that one connection may use in the life of this process. */
+const NUMBERS = 1_000_000_000;
+let used = 0;
+
+/** Returns a function that returns a request, each time with another number if it has a place for one. */
+function numbered(request: Buffer, connection: number): () => Buffer {
+  const at = request.indexOf(NUMBER);
+  if (at < 0) return () => request;
+  const own = Buffer.from(request);
+  return () => {
+    own.write(String((connection % 1_000) * NUMBERS + used++).padStart(NUMBER.length, '0'), at);
+    return Buffer.from(own);
+  };
 }
 
 /** Sends one request and returns the response, including its head. */

@@ -8,6 +8,7 @@ import { JUDGES_GUARDS } from './guards-judges.ts';
 import { INTERRUPTION_GUARDS } from './guards-interruptions.ts';
 import { JSON_GUARDS } from './guards-json.ts';
 import { LINKS_GUARDS } from './guards-links.ts';
+import { MCP_GUARDS } from './guards-mcp.ts';
 import { REDIS_GUARDS } from './guards-redis.ts';
 import { REDIS_HISTORY_GUARDS } from './guards-redis-history.ts';
 import { SHARES_GUARDS } from './guards-shares.ts';
@@ -29,4 +30,5 @@ export const GUARD_MUTANTS: readonly GuardMutant[] = [
   ...ADVERTISED_GUARDS,
   ...JUDGES_GUARDS,
   ...INTERRUPTION_GUARDS,
+  ...MCP_GUARDS,
 ];

@@ -174,12 +174,9 @@ type Router = (info: RequestInfo, exchange: Exchange) => MaybePromise<RouteLabel
 
 function createRouter(options: RequestHandlerOptions): Router {
   const { authenticate, siteEvents, origins } = options;
-  const operatorConsole = createConsoleRoute(options);
-  const builtin = createBuiltinRoutes({
-    ...options,
-    hasMcp: options.mcp !== null,
-    openapi: () => options.rest.openapi(),
-  });
+  const hasMcp = options.mcp !== null;
+  const operatorConsole = createConsoleRoute({ ...options, hasMcp });
+  const builtin = createBuiltinRoutes({ ...options, hasMcp, openapi: () => options.rest.openapi() });
   const routeOf = (path: string): BuiltinRoute | undefined =>
     builtin.get(path) ?? operatorConsole(path) ?? (isSiteEvents(path) ? siteEvents : undefined);
   const answer = createApiRouter(options);

@@ -39,7 +39,7 @@ export type BuiltinRoutesOptions = MetricsRouteOptions &
     /** The directory with the browser builds of the client libraries. */
     readonly clientFiles: URL;
     /** The console for operators. Absent: it is switched off. */
-    readonly operatorConsole?: Omit<ConsoleOptions, 'basePath'> | null;
+    readonly operatorConsole?: Omit<ConsoleOptions, 'basePath' | 'mcp'> | null;
     readonly origins: OriginRule;
     /** Whether the relay serves the endpoint of agents. */
     readonly hasMcp: boolean;
@@ -82,8 +82,9 @@ export function createBuiltinRoutes(options: BuiltinRoutesOptions): ReadonlyMap<
 export function createConsoleRoute({
   operatorConsole = null,
   basePath,
-}: Pick<BuiltinRoutesOptions, 'operatorConsole' | 'basePath'>): (path: string) => BuiltinRoute | undefined {
-  const page = operatorConsole && open(createConsole({ ...operatorConsole, basePath }));
+  hasMcp,
+}: Pick<BuiltinRoutesOptions, 'operatorConsole' | 'basePath' | 'hasMcp'>): (path: string) => BuiltinRoute | undefined {
+  const page = operatorConsole && open(createConsole({ ...operatorConsole, basePath, mcp: hasMcp }));
   return (path) => (page && isConsole(path) ? page : undefined);
 }
 
