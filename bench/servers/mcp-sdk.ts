@@ -9,7 +9,9 @@ import { ACTION } from '../lib/rpc.ts';
 export async function start(): Promise<Started> {
   const handler = createMcpHandler(() => {
     const server = new Server({ name: 'bare', version: '1' }, { capabilities: { tools: {} } });
-    server.setRequestHandler('tools/list', async () => ({ tools: [{ name: ACTION, inputSchema: { type: 'object' } }] }));
+    server.setRequestHandler('tools/list', async () => ({
+      tools: [{ name: ACTION, inputSchema: { type: 'object' } }],
+    }));
     server.setRequestHandler('tools/call', async ({ params }) => {
       const result = { ok: params.arguments };
       return { content: [{ type: 'text', text: JSON.stringify(result) }], structuredContent: result };

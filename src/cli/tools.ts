@@ -34,7 +34,10 @@ export async function token(argv: readonly string[], io: Io): Promise<void> {
   if (forAgents && own.has('--scope')) faults.push('--scope: is not allowed together with --mcp');
   const scopes = readScopes(forAgents ? 'mcp' : (own.get('--scope') ?? 'connect,invoke'), faults);
   const ttlSeconds = readTtl(own.get('--ttl'), forAgents ? TTL_MCP : TTL_DEFAULT, faults);
-  const actions = own.get('--actions')?.split(/[\s,]+/).filter((pattern) => pattern !== '');
+  const actions = own
+    .get('--actions')
+    ?.split(/[\s,]+/)
+    .filter((pattern) => pattern !== '');
   if (actions?.length === 0) faults.push('--actions: expected patterns of actions, such as tab.*');
   const config = readConfig(io.env, rest);
   const { issuer, audience } = config.auth;

@@ -38,10 +38,19 @@ import { MetricsToken } from './tokens.ts';
 
 export type AppOptions = Omit<
   RequestHandlerOptions,
-  'authenticate' | 'graphql' | 'rest' | 'mcp' | 'gateway' | 'siteEvents' | 'sockets' | 'inbound' | 'unread' | 'metricsToken'
+  | 'authenticate'
+  | 'graphql'
+  | 'rest'
+  | 'mcp'
+  | 'gateway'
+  | 'siteEvents'
+  | 'sockets'
+  | 'inbound'
+  | 'unread'
+  | 'metricsToken'
 > & {
-  /** Whether agents are served at `/mcp`. The package of the MCP server is loaded with their first request. */
-  readonly mcp: boolean;
+  /** Whether agents are served at `/mcp`; default false. The package of the MCP server is loaded with their first request. */
+  readonly mcp?: boolean;
   readonly authenticator: BearerAuthenticator;
   readonly introspection: Introspection;
   /** The token that reads `/metrics` and nothing else. */

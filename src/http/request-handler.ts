@@ -51,7 +51,7 @@ import { isSiteEvents } from './site-events.ts';
 import { isAnswering, type Sockets, type UnreadBytes } from './sockets.ts';
 import { AnonymousGate } from './auth.ts';
 
-export type RequestHandlerOptions = Omit<BuiltinRoutesOptions, 'openapi' | 'hasMcp'> & {
+export type RequestHandlerOptions = Omit<BuiltinRoutesOptions, 'openapi' | 'agents'> & {
   readonly core: Core;
   readonly log: Log;
   readonly meter: Meter;
@@ -60,6 +60,8 @@ export type RequestHandlerOptions = Omit<BuiltinRoutesOptions, 'openapi' | 'hasM
   readonly rest: RestHandler;
   /** The endpoint of agents; null: it is switched off. */
   readonly mcp: McpHandler | null;
+  /** The issuer of the tokens that agents fetch themselves; null or absent: none is configured. */
+  readonly issuer?: string | null;
   readonly gateway: Pick<Gateway, 'upgrade'>;
   /** The route of every path for which `isSiteEvents` is true. */
   readonly siteEvents: BuiltinRoute;
@@ -174,9 +176,9 @@ type Router = (info: RequestInfo, exchange: Exchange) => MaybePromise<RouteLabel
 
 function createRouter(options: RequestHandlerOptions): Router {
   const { authenticate, siteEvents, origins } = options;
-  const hasMcp = options.mcp !== null;
-  const operatorConsole = createConsoleRoute({ ...options, hasMcp });
-  const builtin = createBuiltinRoutes({ ...options, hasMcp, openapi: () => options.rest.openapi() });
+  const agents = options.mcp && { issuer: options.issuer ?? null, origins };
+  const operatorConsole = createConsoleRoute({ ...options, agents });
+  const builtin = createBuiltinRoutes({ ...options, agents, openapi: () => options.rest.openapi() });
   const routeOf = (path: string): BuiltinRoute | undefined =>
     builtin.get(path) ?? operatorConsole(path) ?? (isSiteEvents(path) ? siteEvents : undefined);
   const answer = createApiRouter(options);
@@ -282,7 +284,7 @@ function refuse(
   const { request, response, path } = info;
   if (response.headersSent) return void response.destroy();
   if (error.status === 401) {
-    const metadata = mcp && path === MCP_PATH && issuer ? metadataUrl(info, { basePath, origins }) : null;
+    const metadata = mcp && path === MCP_PATH && issuer ? metadataUrl(info, basePath, origins) : null;
     response.setHeader('www-authenticate', metadata === null ? 'Bearer' : challenge(metadata));
   }
   if (error.details.retryAfterMs !== undefined) {

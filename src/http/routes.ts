@@ -40,12 +40,16 @@ export type BuiltinRoutesOptions = MetricsRouteOptions &
     readonly clientFiles: URL;
     /** The console for operators. Absent: it is switched off. */
     readonly operatorConsole?: Omit<ConsoleOptions, 'basePath' | 'mcp'> | null;
-    readonly origins: OriginRule;
-    /** Whether the relay serves the endpoint of agents. */
-    readonly hasMcp: boolean;
-    /** The issuer of the tokens that agents fetch themselves; null: none is configured. */
-    readonly issuer: string | null;
+    /** Present if the relay serves agents. */
+    readonly agents?: AgentRoutes | null;
   };
+
+/** What the routes for agents depend on. */
+type AgentRoutes = {
+  /** The issuer of the tokens that agents fetch themselves; null: none is configured. */
+  readonly issuer: string | null;
+  readonly origins: OriginRule;
+};
 
 const READING = ['GET', 'HEAD'];
 
@@ -70,8 +74,8 @@ export function createBuiltinRoutes(options: BuiltinRoutesOptions): ReadonlyMap<
     ...(signIn || tickets
       ? [['/sign-in', createSignInRoute({ signIn, tickets })] satisfies [string, BuiltinRoute]]
       : []),
-    ...(options.hasMcp && options.issuer !== null
-      ? [[METADATA_PATH, open((info) => sendMetadata(info, options))] satisfies [string, BuiltinRoute]]
+    ...(options.agents && options.agents.issuer !== null
+      ? [[METADATA_PATH, open(metadataRoute(options.agents, basePath))] satisfies [string, BuiltinRoute]]
       : []),
     ...CLIENT_FILES.map((name): [string, BuiltinRoute] => [`/clients/${name}`, open((info) => client(info, name))]),
   ];
@@ -82,9 +86,9 @@ export function createBuiltinRoutes(options: BuiltinRoutesOptions): ReadonlyMap<
 export function createConsoleRoute({
   operatorConsole = null,
   basePath,
-  hasMcp,
-}: Pick<BuiltinRoutesOptions, 'operatorConsole' | 'basePath' | 'hasMcp'>): (path: string) => BuiltinRoute | undefined {
-  const page = operatorConsole && open(createConsole({ ...operatorConsole, basePath, mcp: hasMcp }));
+  agents = null,
+}: Pick<BuiltinRoutesOptions, 'operatorConsole' | 'basePath' | 'agents'>): (path: string) => BuiltinRoute | undefined {
+  const page = operatorConsole && open(createConsole({ ...operatorConsole, basePath, mcp: agents !== null }));
   return (path) => (page && isConsole(path) ? page : undefined);
 }
 
@@ -154,11 +158,9 @@ async function sendReadiness(
 export const MCP_PATH = '/mcp';
 const METADATA_PATH = `/.well-known/oauth-protected-resource${MCP_PATH}`;
 
-type Origin = Pick<BuiltinRoutesOptions, 'basePath' | 'origins'>;
-
 /** Returns the address of the metadata, as the requester reaches the relay. */
-export function metadataUrl({ request }: RequestInfo, { basePath, origins }: Origin): string {
-  return `${ownOrigin(request, origins.trustProxy) ?? ''}${basePath}${METADATA_PATH}`;
+export function metadataUrl({ request }: RequestInfo, basePath: string, { trustProxy }: OriginRule): string {
+  return `${ownOrigin(request, trustProxy) ?? ''}${basePath}${METADATA_PATH}`;
 }
 
 /** Returns the value of `www-authenticate` that names the metadata. */
@@ -166,16 +168,17 @@ export function challenge(metadata: string): string {
   return `Bearer resource_metadata="${metadata}", scope="invoke"`;
 }
 
-function sendMetadata({ request, response }: RequestInfo, options: BuiltinRoutesOptions): void {
-  const { issuer, basePath, origins } = options;
-  const metadata = {
-    resource: `${ownOrigin(request, origins.trustProxy) ?? ''}${basePath}${MCP_PATH}`,
-    authorization_servers: [issuer],
-    scopes_supported: ['invoke'],
-    bearer_methods_supported: ['header'],
-    resource_name: 'callboard',
+function metadataRoute({ issuer, origins }: AgentRoutes, basePath: string): BuiltinRoute['handle'] {
+  return ({ request, response }) => {
+    const metadata = {
+      resource: `${ownOrigin(request, origins.trustProxy) ?? ''}${basePath}${MCP_PATH}`,
+      authorization_servers: [issuer],
+      scopes_supported: ['invoke'],
+      bearer_methods_supported: ['header'],
+      resource_name: 'callboard',
+    };
+    sendText(response, 200, JSON_TYPE, JSON.stringify(metadata));
   };
-  sendText(response, 200, JSON_TYPE, JSON.stringify(metadata));
 }
 
 function refuseWithoutUpgrade({ response }: RequestInfo): void {

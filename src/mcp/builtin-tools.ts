@@ -14,6 +14,7 @@ import {
   clientText,
   splitArguments,
   type ActionTool,
+  type Offer,
   type Tool,
 } from './tools.ts';
 
@@ -111,7 +112,8 @@ type Run = (parts: BuiltinParts, call: BuiltinCall, given: Given) => Promise<Too
 
 const RUNS: Readonly<Record<string, Run>> = {
   await_command: awaitCommand,
-  call_action: (parts, call, given) => callAction(parts, call, given, (request, asked) => parts.calls.invoke(request, asked)),
+  call_action: (parts, call, given) =>
+    callAction(parts, call, given, (request, asked) => parts.calls.invoke(request, asked)),
   cancel_command: cancelCommand,
   describe_action: describeAction,
   find_actions: findActions,
@@ -154,7 +156,10 @@ async function callAction(
 }
 
 /** Builds the call of an action from the arguments of a tool. Own arguments of a wrong type are left to core's checks. */
-export function actionCall(action: string, { params, own }: NonNullable<ReturnType<typeof splitArguments>>): ActionCall {
+export function actionCall(
+  action: string,
+  { params, own }: NonNullable<ReturnType<typeof splitArguments>>,
+): ActionCall {
   const text = (json: JsonText | undefined): string | null => {
     const value = json === undefined ? null : parsedJson(json);
     return value === null ? null : String(value);
@@ -177,24 +182,48 @@ async function preflight(core: Core, { requester }: AgentRequest, call: ActionCa
   const { wouldAdmit, firstRefusal, layers } = await core.rpc.preflight(requester, asked);
   return success({
     would_admit: wouldAdmit,
-    first_refusal: firstRefusal && { layer: firstRefusal.layer, code: firstRefusal.code, message: firstRefusal.message },
+    first_refusal: firstRefusal && {
+      layer: firstRefusal.layer,
+      code: firstRefusal.code,
+      message: firstRefusal.message,
+    },
     layers: layers.map(({ layer, verdict, code, message }) => ({ layer, verdict, code, message })),
   });
 }
 
-async function findActions(_parts: BuiltinParts, { tools }: BuiltinCall, given: Given): Promise<ToolResult> {
-  const words = (textIn(given, 'query') ?? '').toLowerCase().split(/\s+/).filter((word) => word !== '');
-  const found = (await tools()).filter(({ action, tool }) => {
-    const text = `${action} ${tool.description}`.toLowerCase();
-    return words.every((word) => text.includes(word));
-  });
+/** The most actions that find_actions shows. */
+const FOUND = 100;
+
+/** Finds actions among all that are offered now, also those for which there was no room in the list of tools. */
+async function findActions({ core, calls }: BuiltinParts, call: BuiltinCall, given: Given): Promise<ToolResult> {
+  const { requester } = call.request;
+  const { userId } = requester;
+  const words = (textIn(given, 'query') ?? '').toLowerCase().split(/\s+/);
+  const names = new Map((await call.tools()).map(({ action, tool }) => [action, tool.name]));
+  const offers = (await calls.offers(requester)).filter(({ clientType, action: { name } }) =>
+    core.actions.mayInvoke(requester, { userId, clientType, action: name }),
+  );
+  const found = [...Map.groupBy(offers, ({ action }) => action.name)]
+    .map(([action, [offer]]) => ({ action, tool: names.get(action) ?? null, says: offer ? saysOf(offer) : '' }))
+    .filter(({ action, says }) => words.every((word) => `${action} ${says}`.toLowerCase().includes(word)))
+    .sort((a, b) => (a.action < b.action ? -1 : 1));
   return success({
-    actions: found.map(({ action, tool }) => ({ action, tool: tool.name, description: tool.description })),
+    actions: found.slice(0, FOUND),
+    ...(found.length > FOUND && { more: found.length - FOUND }),
     ...(found.length === 0 && { advice: 'No action has all these words. list_clients shows who is connected.' }),
   });
 }
 
-async function describeAction({ core, calls }: BuiltinParts, { request }: BuiltinCall, given: Given): Promise<ToolResult> {
+function saysOf({ clientId, action: { summary, description } }: Offer): string {
+  const text = [summary, description].filter((one) => one !== null).join(' ');
+  return clientText(`From the client "${clientId}": ${text === '' ? 'no description.' : text}`, DESCRIPTION_CHARS);
+}
+
+async function describeAction(
+  { core, calls }: BuiltinParts,
+  { request }: BuiltinCall,
+  given: Given,
+): Promise<ToolResult> {
   const [action, client] = [textIn(given, 'action'), textIn(given, 'client')];
   if (action === null) return missing('action');
   const { requester } = request;
@@ -238,7 +267,8 @@ async function listClients({ core }: BuiltinParts, { request }: BuiltinCall): Pr
     clients: clients.map(({ clientId, clientType, actions }) => ({
       client: clientId,
       client_type: clientType,
-      actions: actions.filter(({ name }) => core.actions.mayInvoke(requester, { userId, clientType, action: name })).length,
+      actions: actions.filter(({ name }) => core.actions.mayInvoke(requester, { userId, clientType, action: name }))
+        .length,
       contexts: (contexts.get(clientId) ?? [])
         .filter((context) => contextStatus(context) !== 'closed')
         .slice(0, CONTEXTS_SHOWN)

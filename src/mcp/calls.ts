@@ -102,7 +102,10 @@ export function createCalls(core: Core) {
 // Chooses the client that runs an action.
 
 /** Reads the live connections of the requester's user. */
-export async function liveClients({ connections, clock }: Core, requester: UserPrincipal): Promise<readonly Connection[]> {
+export async function liveClients(
+  { connections, clock }: Core,
+  requester: UserPrincipal,
+): Promise<readonly Connection[]> {
   const found: Connection[] = [];
   let after: string | null = null;
   do {
@@ -131,7 +134,8 @@ async function chooseClient(core: Core, requester: UserPrincipal, call: ActionCa
   const { action, client, contextId } = call;
   const { userId } = requester;
   if (client !== null) {
-    if (!isId(client)) return { refused: refusal('invalid_argument', 'client: this is no id of a client.', SEE_CLIENTS) };
+    if (!isId(client))
+      return { refused: refusal('invalid_argument', 'client: this is no id of a client.', SEE_CLIENTS) };
     const [connection = null] = await core.connections.many([{ userId, clientId: client }]);
     return { clientId: client, harmless: isHarmless(connection, action) };
   }
@@ -139,7 +143,8 @@ async function chooseClient(core: Core, requester: UserPrincipal, call: ActionCa
     ({ actions, clientType }) =>
       actions.some(({ name }) => name === action) && core.actions.mayInvoke(requester, { userId, clientType, action }),
   );
-  const [first, ...others] = contextId === null || clients.length < 2 ? clients : await having(core, clients, contextId);
+  const [first, ...others] =
+    contextId === null || clients.length < 2 ? clients : await having(core, clients, contextId);
   if (first && others.length === 0) return { clientId: first.clientId, harmless: isHarmless(first, action) };
   return { refused: clients.length === 0 ? noClient(action) : ambiguous(action, first ? [first, ...others] : clients) };
 }

@@ -143,10 +143,11 @@ function webRequest({ headers }: IncomingMessage, signal: AbortSignal): Request 
   return new Request('http://relay.invalid/mcp', { method: 'POST', headers: passed, signal });
 }
 
+const CALL_PARAMS: ObjectShape = { members: new Map([['arguments', 'text']]), others: 'skipped' };
 const CALL: ObjectShape = {
-  members: new Map([
+  members: new Map<string, ObjectShape | 'plain'>([
     ['id', 'plain'],
-    ['params', { members: new Map([['arguments', 'text']]), others: 'skipped' }],
+    ['params', CALL_PARAMS],
   ]),
   others: 'skipped',
 };
@@ -171,7 +172,12 @@ async function send(answer: Response, { response, reply }: McpExchange, session:
   const headers = session !== null && answer.ok ? { 'mcp-session-id': session } : {};
   if (answer.body && type.startsWith('text/event-stream')) {
     reply.open();
-    response.writeHead(answer.status, { 'content-type': type, 'cache-control': 'no-cache', 'x-accel-buffering': 'no', ...headers });
+    response.writeHead(answer.status, {
+      'content-type': type,
+      'cache-control': 'no-cache',
+      'x-accel-buffering': 'no',
+      ...headers,
+    });
     response.flushHeaders();
     return stream(answer.body, response);
   }
@@ -196,7 +202,8 @@ async function stream(body: ReadableStream<Uint8Array>, response: ServerResponse
     const { done, value } = await reader.read();
     if (response.destroyed) return void reader.cancel().catch(() => {});
     if (done) return void response.end();
-    if (!response.write(value)) await Promise.race([closed, new Promise<void>((drained) => response.once('drain', drained))]);
+    if (!response.write(value))
+      await Promise.race([closed, new Promise<void>((drained) => response.once('drain', drained))]);
   }
 }
 

@@ -41,7 +41,8 @@ export function success(value: unknown, about?: About): ToolResult {
 function succeeded(json: string | null, about?: About): ToolResult {
   const meta = about && { _meta: { [COMMAND_META]: { client: about.clientId, command_id: about.commandId } } };
   const more = about?.attachedTo ? [attached(about)] : [];
-  if (json === null || json === 'null') return { content: texts('The action completed and returned nothing.', ...more), ...meta };
+  if (json === null || json === 'null')
+    return { content: texts('The action completed and returned nothing.', ...more), ...meta };
   if (json.length > RESULT_CHARS) {
     const where = about ? ` get_command with the command ${about.commandId} says what is recorded of it.` : '';
     const note = `The result has ${json.length} characters; the first ${RESULT_CHARS} are above.${where}`;
@@ -129,7 +130,8 @@ function adviceOf(outcome: string, execution: Command['execution'], commandId: s
   if (outcome === 'outcome_unknown')
     return `Check by other means whether it took effect. An identical call is refused unless it passes repeat_of: "${commandId}". get_command has the evidence.`;
   if (execution === 'not_written') return 'Repeating the call is safe.';
-  if (outcome === 'completed') return 'It completed, and its result is no longer kept. Do not repeat it for the result.';
+  if (outcome === 'completed')
+    return 'It completed, and its result is no longer kept. Do not repeat it for the result.';
   return 'Look at the message before you repeat the call.';
 }
 

@@ -94,7 +94,7 @@ export function createAgentServers({ core, version }: { readonly core: Core; rea
       });
       server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
         const { id, envelope } = mcpReq;
-        const host = hostOf(envelope?.[sdk.CLIENT_INFO_META_KEY] ?? server.getClientVersion()) ?? session.host;
+        const host = hostOf(infoIn(envelope) ?? server.getClientVersion()) ?? session.host;
         const given = session.args?.get(id) ?? (params.arguments ? trustJson(JSON.stringify(params.arguments)) : null);
         const result = await call(params.name, given, agentRequest(session, host, mcpReq));
         return result as unknown as Sdk.CallToolResult;
@@ -140,6 +140,13 @@ function goneTool(name: string): ToolResult {
   );
 }
 
+/** The member of a message's envelope in which the program of the agent describes itself. */
+const INFO_META = 'io.modelcontextprotocol/clientInfo';
+
+function infoIn(envelope: object | undefined): unknown {
+  return Object.entries(envelope ?? {}).find(([name]) => name === INFO_META)?.[1];
+}
+
 /** The most characters of the name and of the version of a program. */
 const HOST_CHARS = 64;
 
@@ -148,5 +155,8 @@ export function hostOf(info: unknown): AgentHost | null {
   if (!isRecord(info)) return null;
   const { name, version } = info;
   if (typeof name !== 'string' || name === '') return null;
-  return { name: name.slice(0, HOST_CHARS), version: typeof version === 'string' ? version.slice(0, HOST_CHARS) : null };
+  return {
+    name: name.slice(0, HOST_CHARS),
+    version: typeof version === 'string' ? version.slice(0, HOST_CHARS) : null,
+  };
 }

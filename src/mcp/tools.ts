@@ -48,7 +48,8 @@ type OwnArgument = (typeof OWN_ARGUMENTS)[number];
 export const ARGUMENT_SCHEMAS: Readonly<Record<OwnArgument, object>> = {
   client: {
     type: 'string',
-    description: 'The id of the client that is to run the action. Needed if several clients offer it: see list_clients.',
+    description:
+      'The id of the client that is to run the action. Needed if several clients offer it: see list_clients.',
   },
   context_id: {
     type: 'string',
@@ -87,7 +88,12 @@ function plainName(action: string): string {
 /** Returns a text of a client on one line, with hidden characters as their codes, and at most `most` characters. */
 export function clientText(text: string, most: number): string {
   // White space first: a line feed could make the rest look like a text of the relay or of another client.
-  const line = visibleText(text.slice(0, 4 * most).toWellFormed().replaceAll(/\s+/g, ' ')).trim();
+  const line = visibleText(
+    text
+      .slice(0, 4 * most)
+      .toWellFormed()
+      .replaceAll(/\s+/g, ' '),
+  ).trim();
   return line.length <= most ? line : `${line.slice(0, most - 1).toWellFormed()}…`;
 }
 
@@ -136,7 +142,8 @@ function shape(schemas: readonly (JsonText | null)[], most: number): Shaped {
   };
   const [text = null, ...others] = schemas;
   const [schema] = parsed;
-  if (text === null || others.length > 0 || text.length > most || !isRecord(schema) || refersOutside(schema)) return open;
+  if (text === null || others.length > 0 || text.length > most || !isRecord(schema) || refersOutside(schema))
+    return open;
   if (COMBINING.some((word) => Object.hasOwn(schema, word))) {
     if (text.includes('$ref') || text.includes('$dynamicRef')) return open;
     const { $schema, ...within } = schema;
@@ -297,7 +304,9 @@ function variantsOf(offers: readonly Offer[], before: readonly Variant[]): reado
       const types = new Set(group.map(({ clientType }) => clientType));
       const [first] = group.toSorted((a, b) => (a.clientId < b.clientId ? -1 : 1));
       const action = known?.action ?? first?.action;
-      return action && { key, by: known?.by ?? first?.clientId ?? '', text: known?.text ?? textOf(action), types, action };
+      return (
+        action && { key, by: known?.by ?? first?.clientId ?? '', text: known?.text ?? textOf(action), types, action }
+      );
     })
     .filter((variant) => variant !== undefined)
     .sort((a, b) => (a.key < b.key ? -1 : 1));

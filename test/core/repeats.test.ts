@@ -29,7 +29,13 @@ async function call({ core }: Pick<TestCore, 'core'>, over: Over = {}): Promise<
   if (decision.kind !== 'new' && decision.kind !== 'attach') throw new Error(decision.kind);
   const { commandId } = decision;
   const { params } = { ...CALL, ...over };
-  const invoked = await core.rpc.invoke(alice, { ...CALL, params, commandId, waitFor: 'admitted', respondWithinMs: 1_000 });
+  const invoked = await core.rpc.invoke(alice, {
+    ...CALL,
+    params,
+    commandId,
+    waitFor: 'admitted',
+    respondWithinMs: 1_000,
+  });
   if (invoked.kind === 'refused') throw new Error(invoked.code);
   await settle();
   return commandId;
@@ -164,7 +170,8 @@ describe('after an unknown outcome', () => {
       await relay.clock.advance(2_000);
       await client.session.alive();
     }
-    for (let n = 0; n < 1_000; n++) expect(await decide(relay, { params: params(n) })).toMatchObject({ kind: 'refused' });
+    for (let n = 0; n < 1_000; n++)
+      expect(await decide(relay, { params: params(n) })).toMatchObject({ kind: 'refused' });
     expect(client.sent).toHaveLength(1_000);
   }, 120_000);
 });
@@ -172,23 +179,26 @@ describe('after an unknown outcome', () => {
 describe('the latest of many identical calls', () => {
   it('is found however many there were and whenever they ran', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 400_000 }), { minLength: 1, maxLength: 40 }), async (pauses) => {
-        await using relay = await testCore();
-        const client = await connect(relay.core, alice);
-        const ids: string[] = [];
-        for (const pause of pauses) {
-          await relay.clock.advance(pause);
-          await client.session.alive();
-          const commandId = await call(relay);
-          ids.push(commandId);
-          await complete(client, commandId);
-          await answered(relay, commandId);
-        }
-        expect(new Set(ids).size).toBe(pauses.length);
-        const latest = await decide(relay, { repeatOf: ids.at(-1) ?? null });
-        expect(latest).toMatchObject({ kind: 'new' });
-        expect(ids).not.toContain(latest.kind === 'new' ? latest.commandId : null);
-      }),
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: 0, max: 400_000 }), { minLength: 1, maxLength: 40 }),
+        async (pauses) => {
+          await using relay = await testCore();
+          const client = await connect(relay.core, alice);
+          const ids: string[] = [];
+          for (const pause of pauses) {
+            await relay.clock.advance(pause);
+            await client.session.alive();
+            const commandId = await call(relay);
+            ids.push(commandId);
+            await complete(client, commandId);
+            await answered(relay, commandId);
+          }
+          expect(new Set(ids).size).toBe(pauses.length);
+          const latest = await decide(relay, { repeatOf: ids.at(-1) ?? null });
+          expect(latest).toMatchObject({ kind: 'new' });
+          expect(ids).not.toContain(latest.kind === 'new' ? latest.commandId : null);
+        },
+      ),
       { numRuns: 20 },
     );
   }, 120_000);

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { main } from '../../src/cli/main.ts';
 import { signToken } from '../../src/http/tokens.ts';
+import type { ToolResult } from '../../src/mcp/results.ts';
 import type { Tool } from '../../src/mcp/tools.ts';
 import { startRealRelay, type RealRelay } from '../clients/kit/real-relay.ts';
 import { callTool, connectClient, overHttp, post, textOf, type RawAnswer } from './kit/agents.ts';
@@ -22,7 +23,11 @@ describe('the token of an agent', () => {
     };
     expect(await asked(null)).toEqual([401, 'unauthenticated', expect.any(String)]);
     expect(await asked(relay.admin)).toEqual([403, 'forbidden', expect.stringContaining('callboard token --mcp')]);
-    expect(await asked(await relay.token('alice', 'connect'))).toEqual([403, 'forbidden', expect.stringContaining('invoke')]);
+    expect(await asked(await relay.token('alice', 'connect'))).toEqual([
+      403,
+      'forbidden',
+      expect.stringContaining('invoke'),
+    ]);
     for (const scope of ['invoke', 'mcp']) expect(await list(relay, await relay.token('alice', scope))).toHaveLength(8);
   });
 
@@ -45,7 +50,10 @@ describe('the token of an agent', () => {
     const token = await printed(relay, ['--mcp', '--user', 'alice', '--actions', 'tab.*, note.*']);
     expect((await list(relay, token)).map(({ name }) => name).slice(8)).toEqual(['tab_open']);
     expect(textOf((await callTool(at(relay, token), 'tab_open')).result)).toBe('"opened"');
-    const calls: [string, object][] = [['pay_now', {}], ['call_action', { action: 'pay.now', client: 'desk' }]];
+    const calls: [string, object][] = [
+      ['pay_now', {}],
+      ['call_action', { action: 'pay.now', client: 'desk' }],
+    ];
     for (const [tool, args] of calls) {
       const said = textOf((await callTool(at(relay, token), tool, { ...args })).result);
       expect(said).toMatch(/^(not_connected|policy_denied)[^]*Nothing ran/);
@@ -53,7 +61,9 @@ describe('the token of an agent', () => {
     const other = await callTool(at(relay, await relay.token('alice', 'invoke')), 'pay_now');
     const command = other.result._meta['callboard/command'];
     expect(textOf((await callTool(at(relay, token), 'get_command', command)).result)).toMatch(/^not_found/);
-    expect(textOf((await callTool(at(relay, token), 'describe_action', { action: 'pay.now' })).result)).toMatch(/^not_connected/);
+    expect(textOf((await callTool(at(relay, token), 'describe_action', { action: 'pay.now' })).result)).toMatch(
+      /^not_connected/,
+    );
     const rest = await relay.token('alice', 'invoke');
     expect(JSON.stringify(await list(relay, rest))).toContain('pay_now');
   });
@@ -80,7 +90,12 @@ describe('the token of an agent', () => {
 /** Runs `callboard token` with the secret of the relay. Returns what it prints. */
 async function printed(relay: RealRelay, argv: readonly string[]): Promise<string> {
   let out = '';
-  const io = { env: { CALLBOARD_SECRET: relay.secret }, print: (text: string) => void (out += text), complain: (text: string) => void (out += text), onStop() {} };
+  const io = {
+    env: { CALLBOARD_SECRET: relay.secret },
+    print: (text: string) => void (out += text),
+    complain: (text: string) => void (out += text),
+    onStop() {},
+  };
   const exit = await main(['token', ...argv], io);
   expect([exit, out]).toEqual([0, expect.stringMatching(/^ey/)]);
   return out.trim();
@@ -93,7 +108,9 @@ describe('a policy', () => {
     await using _desk = await connectClient(relay, (runtime) => runtime.handle('pay.now', {}, () => 'paid'));
     const token = await relay.token('alice', 'invoke');
     expect(await list(relay, token)).toHaveLength(8);
-    const said = textOf((await callTool(at(relay, token), 'call_action', { action: 'pay.now', client: 'desk' })).result);
+    const said = textOf(
+      (await callTool(at(relay, token), 'call_action', { action: 'pay.now', client: 'desk' })).result,
+    );
     expect(said).toMatch(/^policy_denied: .*no agents/);
     const headers = { authorization: `Bearer ${token}` };
     const rest = await fetch(`${relay.url}/connections/alice/desk/actions/pay.now`, { method: 'POST', headers });
@@ -108,17 +125,28 @@ describe('whatever two users advertise', () => {
     const spec = fc.record({
       name,
       summary: fc.string({ unit: 'binary', maxLength: 40 }),
-      schema: fc.constantFrom({}, true, { type: 'object' }, { type: 'object', properties: { client: { type: 'string' } } }, { anyOf: [{ type: 'object' }] }),
+      schema: fc.constantFrom(
+        {},
+        true,
+        { type: 'object' },
+        { type: 'object', properties: { client: { type: 'string' } } },
+        { anyOf: [{ type: 'object' }] },
+      ),
     });
+    let run = 0;
     await fc.assert(
       fc.asyncProperty(fc.uniqueArray(spec, { maxLength: 12, selector: (one) => one.name }), async (specs) => {
         const define = (mark: string) => (runtime: Awaited<ReturnType<typeof connectClient>>) => {
           for (const { name: action, summary, schema } of specs)
             runtime.handle(`${mark}.${action}`, { summary: `${mark} ${summary}`, schema }, () => `${mark} ran`);
         };
-        await using _a = await connectClient(relay, define('MINE'), { user: 'alice', clientId: 'MINE-desk' });
-        await using _b = await connectClient(relay, define('HERS'), { user: 'bob', clientId: 'HERS-desk' });
-        for (const [user, own, other] of [['alice', 'MINE', 'HERS'], ['bob', 'HERS', 'MINE']] as const) {
+        const [alice, bob] = [`alice-${++run}`, `bob-${run}`];
+        await using _a = await connectClient(relay, define('MINE'), { user: alice, clientId: 'MINE-desk' });
+        await using _b = await connectClient(relay, define('HERS'), { user: bob, clientId: 'HERS-desk' });
+        for (const [user, own, other] of [
+          [alice, 'MINE', 'HERS'],
+          [bob, 'HERS', 'MINE'],
+        ] as const) {
           const token = await relay.token(user, 'invoke');
           const tools = (await list(relay, token)).slice(8);
           expect(tools.length).toBe(specs.length);
@@ -129,9 +157,14 @@ describe('whatever two users advertise', () => {
             expect(said).toBe(`"${own} ran"`);
             texts.push(said);
           }
-          for (const tool of ['list_clients', 'find_actions']) texts.push((await callTool(at(relay, token), tool)).text);
+          for (const tool of ['list_clients', 'find_actions'])
+            texts.push((await callTool(at(relay, token), tool)).text);
           for (const action of specs.map((one) => `${other}.${one.name}`).slice(0, 2)) {
-            const calls = [['call_action', { action, client: `${other}-desk` }], ['call_action', { action }], ['describe_action', { action }]] as const;
+            const calls = [
+              ['call_action', { action, client: `${other}-desk` }],
+              ['call_action', { action }],
+              ['describe_action', { action }],
+            ] as const;
             for (const [tool, args] of calls) {
               const said = textOf((await callTool(at(relay, token), tool, args)).result);
               expect(said).toMatch(/^not_connected/);
@@ -164,8 +197,18 @@ describe('authorization', () => {
       resource_name: 'callboard',
     });
     const sign = (audience: string) =>
-      signToken({ secret, user: 'alice', scopes: ['invoke'], ttlSeconds: 60, now: Date.now(), issuer: auth.issuer, audience });
-    expect((await post({ url, token: await sign('https://other.example') }, { method: 'tools/list' })).status).toBe(401);
+      signToken({
+        secret,
+        user: 'alice',
+        scopes: ['invoke'],
+        ttlSeconds: 60,
+        now: Date.now(),
+        issuer: auth.issuer,
+        audience,
+      });
+    expect((await post({ url, token: await sign('https://other.example') }, { method: 'tools/list' })).status).toBe(
+      401,
+    );
     expect((await post({ url, token: await sign(auth.audience) }, { method: 'tools/list' })).status).toBe(200);
     const elsewhere = await fetch(`${url}/users`);
     expect(elsewhere.headers.get('www-authenticate')).toBe('Bearer');
@@ -179,7 +222,11 @@ describe('authorization', () => {
   it('pages of other origins are refused, and other methods than POST', async () => {
     await using relay = await startRealRelay({ mcp: 'on' });
     const token = await relay.token('alice', 'invoke');
-    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', origin: 'https://evil.example' };
+    const headers = {
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/json',
+      origin: 'https://evil.example',
+    };
     expect((await fetch(`${relay.url}/mcp`, { method: 'POST', headers, body: '{}' })).status).toBe(403);
     const got = await fetch(`${relay.url}/mcp`, { headers: { authorization: `Bearer ${token}` } });
     expect([got.status, got.headers.get('allow')]).toEqual([405, 'POST']);
@@ -191,17 +238,24 @@ describe('authorization', () => {
   });
 });
 
+/** Returns the record of the command that a result is about. */
+function recordOf(relay: RealRelay, { _meta: meta }: ToolResult) {
+  const { client, command_id: commandId } = meta?.['callboard/command'] as { client: string; command_id: string };
+  const requester = { kind: 'admin', name: 'test', expiresAt: null } as const;
+  return relay.callboard.core.delivery.status(requester, { userId: 'alice', clientId: client, commandId });
+}
+
 describe('the record of a call', () => {
   it('names the program of the agent, in both generations', async () => {
     await using relay = await startRealRelay({ mcp: 'on' });
     await using _desk = await connectClient(relay, (runtime) => runtime.handle('open', {}, () => 'ok'));
     const token = await relay.token('alice', 'invoke');
-    for (const [generation, host] of [['SDK 1', 'old-host'], ['SDK 2 at 2026-07-28', 'new-host']] as const) {
+    for (const [generation, host] of [
+      ['SDK 1', 'old-host'],
+      ['SDK 2 at 2026-07-28', 'new-host'],
+    ] as const) {
       await using agent = await overHttp(generation, { url: relay.url, token });
-      const { _meta: meta } = await agent.call('open', { by: host });
-      const { command_id } = meta?.['callboard/command'] as { command_id: string };
-      const requester = { kind: 'admin', name: 'test', expiresAt: null } as const;
-      const command = await relay.callboard.core.delivery.status(requester, { userId: 'alice', clientId: 'desk', commandId: command_id });
+      const command = await recordOf(relay, await agent.call('open', { by: host }));
       expect(command?.caller).toMatchObject({ kind: 'user', name: 'alice', label: { kind: 'mcp', name: host } });
     }
   });
@@ -211,9 +265,8 @@ describe('the record of a call', () => {
     await using _desk = await connectClient(relay, (runtime) => runtime.handle('open', {}, () => 'ok'));
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
     const token = await relay.token('alice', 'invoke');
-    await callTool(at(relay, token), 'open', {}, { meta: { traceparent } });
-    const headers = { authorization: `Bearer ${relay.admin}` };
-    const found = await fetch(`${relay.url}/commands?order=newest`, { headers });
-    expect(await found.text()).toContain('0af7651916cd43dd8448eb211c80319c');
+    const { result } = await callTool(at(relay, token), 'open', {}, { meta: { traceparent } });
+    const command = await recordOf(relay, result);
+    expect(command).toMatchObject({ traceId: '0af7651916cd43dd8448eb211c80319c', parentSpanId: 'b7ad6b7169203331' });
   });
 });

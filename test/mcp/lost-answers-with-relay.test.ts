@@ -13,7 +13,10 @@ import { callTool, connectClient, textOf } from './kit/agents.ts';
 import { startResettingProxy } from './kit/resetting-proxy.ts';
 
 describe('a proxy that resets the connection after a part of the answer', () => {
-  it.each([['JSON', {}], ['an event stream', { progressToken: 1 }]])(
+  it.each([
+    ['JSON', {}],
+    ['an event stream', { progressToken: 1 }],
+  ])(
     'causes no second run, wherever it cuts %s',
     async (_, meta) => {
       await using relay = await startRealRelay({ mcp: 'on' });
@@ -26,7 +29,10 @@ describe('a proxy that resets the connection after a part of the answer', () => 
       );
       await using proxy = await startResettingProxy(relay.url);
       const token = await relay.token('alice', 'invoke');
-      const [near, direct] = [{ url: proxy.url, token }, { url: relay.url, token }];
+      const [near, direct] = [
+        { url: proxy.url, token },
+        { url: relay.url, token },
+      ];
       await callTool(near, 'add', { n: -1 }, { meta });
       const whole = proxy.received;
       expect(whole).toBeGreaterThan(3_000);
@@ -68,38 +74,59 @@ async function kill(child: ChildProcess): Promise<void> {
 }
 
 describe('a relay that is killed during a call', () => {
-  const shared = () => ({ CALLBOARD_REDIS_URL: inject('redisUrl'), CALLBOARD_NAMESPACE: randomUUID(), CALLBOARD_DURABILITY: 'memory' });
+  const shared = () => ({
+    CALLBOARD_REDIS_URL: inject('redisUrl'),
+    CALLBOARD_NAMESPACE: randomUUID(),
+    CALLBOARD_DURABILITY: 'memory',
+  });
   it.each([
     ['with a data directory', () => ({ CALLBOARD_DATA_DIR: ownFolder(), CALLBOARD_DATA_SYNC: 'always' })],
     ['over Redis', shared],
-  ])('%s knows the command afterwards, and the repeated call does not run it', async (_, make) => {
-    const env: Record<string, string> = make();
-    const port = await freePort();
-    const url = `http://127.0.0.1:${port}`;
-    const token = await signToken({ secret: SECRET, user: 'alice', scopes: ['connect', 'invoke'], ttlSeconds: 600, now: Date.now() });
-    const first = await startProcess(port, env);
-    let runs = 0;
-    const { promise: began, resolve: begins } = Promise.withResolvers<void>();
-    const { promise: held, resolve: release } = Promise.withResolvers<void>();
-    await using runtime = createRuntime({ url: `ws://127.0.0.1:${port}/connect`, token, clientId: 'desk', clientType: 'console' });
-    runtime.handle('pay', {}, async () => {
-      runs++;
-      begins();
-      await held;
-      return { paid: runs };
-    });
-    runtime.connect();
-    await runtime.ready();
-    const lost = callTool({ url, token }, 'pay', { amount: 5 }).catch(() => null);
-    await began;
-    await kill(first);
-    expect(await lost).toBeNull();
-    const second = await startProcess(port, env);
-    release();
-    await expect
-      .poll(async () => textOf((await callTool({ url, token }, 'pay', { amount: 5 }).catch(() => null))?.result), { timeout: 60_000 })
-      .toMatch(/"paid":1|MAY HAVE RUN|may have run/);
-    expect(runs).toBe(1);
-    await kill(second);
-  }, 120_000);
+  ])(
+    '%s knows the command afterwards, and the repeated call does not run it',
+    async (_, make) => {
+      const env: Record<string, string> = make();
+      const port = await freePort();
+      const url = `http://127.0.0.1:${port}`;
+      const token = await signToken({
+        secret: SECRET,
+        user: 'alice',
+        scopes: ['connect', 'invoke'],
+        ttlSeconds: 600,
+        now: Date.now(),
+      });
+      const first = await startProcess(port, env);
+      let runs = 0;
+      const { promise: began, resolve: begins } = Promise.withResolvers<void>();
+      const { promise: held, resolve: release } = Promise.withResolvers<void>();
+      await using runtime = createRuntime({
+        url: `ws://127.0.0.1:${port}/connect`,
+        token,
+        clientId: 'desk',
+        clientType: 'console',
+      });
+      runtime.handle('pay', {}, async () => {
+        runs++;
+        begins();
+        await held;
+        return { paid: runs };
+      });
+      runtime.connect();
+      await runtime.ready();
+      const lost = callTool({ url, token }, 'pay', { amount: 5 }).catch(() => null);
+      await began;
+      await kill(first);
+      expect(await lost).toBeNull();
+      const second = await startProcess(port, env);
+      release();
+      await expect
+        .poll(async () => textOf((await callTool({ url, token }, 'pay', { amount: 5 }).catch(() => null))?.result), {
+          timeout: 60_000,
+        })
+        .toMatch(/"paid":1|MAY HAVE RUN|may have run/);
+      expect(runs).toBe(1);
+      await kill(second);
+    },
+    120_000,
+  );
 });

@@ -16,7 +16,14 @@ import {
   type Offer,
 } from '../../src/mcp/tools.ts';
 
-const NOTHING = { summary: null, description: null, version: null, checksArguments: null, schema: null, metadata: null };
+const NOTHING = {
+  summary: null,
+  description: null,
+  version: null,
+  checksArguments: null,
+  schema: null,
+  metadata: null,
+};
 
 function offer(name: string, over: Partial<ActionAdvertisement> = {}, clientId = 'desk'): Offer {
   return { clientId, clientType: 'browser', action: { ...NOTHING, name, ...over } };
@@ -100,7 +107,10 @@ describe('the schema of a tool', () => {
 
   it('renames an argument of the tool that the action uses for itself', () => {
     const { tool, placing } = toolOf({ type: 'object', properties: { client: { type: 'integer' } } });
-    expect(tool.inputSchema['properties']).toMatchObject({ client: { type: 'integer' }, callboard_client: { type: 'string' } });
+    expect(tool.inputSchema['properties']).toMatchObject({
+      client: { type: 'integer' },
+      callboard_client: { type: 'string' },
+    });
     const split = splitArguments(trustJson('{"client":7,"callboard_client":"desk"}'), placing);
     expect(split).toEqual({ params: '{"client":7}', own: { client: '"desk"' } });
   });
@@ -176,7 +186,8 @@ describe('the list of tools', () => {
 
   it('stays the same while tabs with the same actions come and go a thousand times', () => {
     const catalog = new Catalog();
-    const tab = (n: number): Offer[] => ['open', 'close'].map((name) => offer(`tab.${name}`, { summary: name }, `tab-${n}`));
+    const tab = (n: number): Offer[] =>
+      ['open', 'close'].map((name) => offer(`tab.${name}`, { summary: name }, `tab-${n}`));
     const first = text(toolsOf(tab(0), catalog));
     for (let n = 1; n <= 1_000; n++) {
       const open = [...tab(n), ...(n % 3 === 0 ? tab(n + 1) : [])];
@@ -204,7 +215,9 @@ describe('the list of tools', () => {
 
   it('is bounded in size although 300 actions have large schemas', () => {
     const schema = trustJson(JSON.stringify({ type: 'object', description: 'x'.repeat(15_000) }));
-    const tools = toolsOf(Array.from({ length: 300 }, (_, i) => offer(`a.${i}`, { schema, summary: 'y'.repeat(9_000) })));
+    const tools = toolsOf(
+      Array.from({ length: 300 }, (_, i) => offer(`a.${i}`, { schema, summary: 'y'.repeat(9_000) })),
+    );
     expect(tools).toHaveLength(300);
     expect(text(tools).length).toBeLessThan(2 * 1024 * 1024);
   });
@@ -220,7 +233,9 @@ describe('the list of tools', () => {
   });
 
   it('keeps members that have the names of prototypes', () => {
-    const schema = trustJson('{"type":"object","properties":{"__proto__":{"type":"string"},"constructor":{"type":"string"}}}');
+    const schema = trustJson(
+      '{"type":"object","properties":{"__proto__":{"type":"string"},"constructor":{"type":"string"}}}',
+    );
     const [found] = toolsOf([offer('lamp.set', { schema })]);
     const shown = JSON.stringify(found?.tool);
     expect(shown).toContain('"__proto__":{"type":"string"}');

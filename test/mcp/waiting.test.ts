@@ -87,7 +87,9 @@ describe('a call of an agent', () => {
     const { text, result, headers } = await answer;
     expect(headers['content-type']).toMatch(/^text\/event-stream/);
     expect(result.structuredContent).toEqual({ ok: true });
-    const sent = [...text.matchAll(/^data: (.*)$/gm)].map(([, data = '']) => JSON.parse(data)).filter(({ method }) => method);
+    const sent = [...text.matchAll(/^data: (.*)$/gm)]
+      .map(([, data = '']) => JSON.parse(data))
+      .filter(({ method }) => method);
     expect(sent.map(({ params }) => params.progress)).toEqual([5, 10]);
     expect(sent[1].params).toMatchObject({ progressToken: 'p', message: expect.stringContaining('{"done":3') });
   });
@@ -142,7 +144,10 @@ describe('when an agent hangs up', () => {
 
 describe('an answer', () => {
   /** Calls `open` and lets the client answer. Returns how often it was dispatched so far. */
-  async function complete({ tab, call }: Awaited<ReturnType<typeof start>>, more: Omit<RawMessage, 'method' | 'params'> = {}) {
+  async function complete(
+    { tab, call }: Awaited<ReturnType<typeof start>>,
+    more: Omit<RawMessage, 'method' | 'params'> = {},
+  ) {
     const before = commandsOf(tab);
     const answer = call({ n: 1 }, more);
     const first = await Promise.race([tab.next('command').catch(() => null), answer.then(() => null)]);
@@ -190,7 +195,9 @@ describe('an answer', () => {
     expect((await withKey('order-1')).ran).toBe(1);
     expect((await withKey('order-1')).ran).toBe(0);
     expect((await withKey('order-2')).ran).toBe(1);
-    const [command] = (await at.relay.data('{ findCommands(idOrTrace: "order-1") { nodes { commandId } } }'))['findCommands'].nodes;
+    const [command] = (await at.relay.data('{ findCommands(idOrTrace: "order-1") { nodes { commandId } } }'))[
+      'findCommands'
+    ].nodes;
     expect(command.commandId).toBe('order-1');
     expect(textOf((await withKey('not an id')).result)).toMatch(/^invalid_argument/);
   });

@@ -211,7 +211,7 @@ const MEMBERS = [
   ...(['traceId', 'parentSpanId', 'traceFlags', 'traceState'] as const),
   ...(['expectedInstanceId', 'boundInstanceId', 'nodeId', 'recoveredFromNodeId'] as const),
   ...(['admittedAt', 'queuedAt', 'dispatchedAt', 'acknowledgedAt', 'terminalAt', 'cancelRequestedAt'] as const),
-  ...(['connectDeadline', 'deadline', 'lateResults', 'firstLate', 'resultExpired', 'sightings'] as const),
+  ...(['connectDeadline', 'deadline', 'lateResults', 'firstLate', 'resultExpired', 'sightings', 'answeredAt'] as const),
 ] as const satisfies readonly (keyof Command)[];
 
 type Member = (typeof MEMBERS)[number];
@@ -221,7 +221,7 @@ const ALL: Exclude<keyof Command, Member | keyof CommandKey> extends never ? tru
 const TIMES: ReadonlySet<Member> = new Set(
   ALL && [
     ...(['admittedAt', 'queuedAt', 'dispatchedAt', 'acknowledgedAt', 'terminalAt', 'cancelRequestedAt'] as const),
-    ...(['connectDeadline', 'deadline'] as const),
+    ...(['connectDeadline', 'deadline', 'answeredAt'] as const),
   ],
 );
 const IS_TIME: readonly boolean[] = MEMBERS.map((member) => TIMES.has(member));
@@ -280,6 +280,7 @@ export function differenceOf(before: Command, after: Command, at: number): strin
   if (a.resultExpired !== b.resultExpired) text += `,33,${a.resultExpired}`;
   if (a.sightings !== b.sightings && a.sightings.length + b.sightings.length > 0)
     text += `,34,${json(packSightings(a, at))}`;
+  if (a.answeredAt !== b.answeredAt) text += `,35,${since(a.answeredAt ?? null, at)}`;
   return `[${text.slice(1)}]`;
 }
 

@@ -26,8 +26,7 @@ export type RepeatableCall = ClientKey & {
 
 /** An earlier identical call: its record, or the mark that is left of it. */
 export type EarlierCall = { readonly commandId: string } & (
-  | { readonly command: Command; readonly mark: null }
-  | { readonly command: null; readonly mark: CommandMark }
+  { readonly command: Command; readonly mark: null } | { readonly command: null; readonly mark: CommandMark }
 );
 
 /**

@@ -136,7 +136,11 @@ export function post(
 }
 
 /** Sends the text of a message, as old clients send it. */
-export function postText({ url, token }: Endpoint, body: string, more: Record<string, string> = {}): Promise<RawAnswer> {
+export function postText(
+  { url, token }: Endpoint,
+  body: string,
+  more: Record<string, string> = {},
+): Promise<RawAnswer> {
   const headers = {
     ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
     authorization: `Bearer ${token}`,
@@ -179,7 +183,14 @@ export type RawMessage = {
 
 /** Returns the result in a JSON answer, or in the last event of a stream. */
 function resultIn(text: string): unknown {
-  const data = text.startsWith('{') ? text : (text.trim().split('\n').findLast((line) => line.startsWith('data: ')) ?? '').slice(6);
+  const data = text.startsWith('{')
+    ? text
+    : (
+        text
+          .trim()
+          .split('\n')
+          .findLast((line) => line.startsWith('data: ')) ?? ''
+      ).slice(6);
   try {
     return JSON.parse(data).result;
   } catch {
