@@ -457,7 +457,8 @@ export const ENUM_WORDS = {
   "Scope": {
     "CONNECT": "connect",
     "INVOKE": "invoke",
-    "HOST": "host"
+    "HOST": "host",
+    "MCP": "mcp"
   },
   "Mode": {
     "DIRECT": "direct",

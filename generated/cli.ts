@@ -421,7 +421,9 @@ export type Scope =
   /** Host sites of the user and ingest events. */
   | 'host'
   /** Read the user’s own data and invoke actions of its clients. */
-  | 'invoke';
+  | 'invoke'
+  /** Call actions of the user’s clients as an agent, over MCP, and nothing else. */
+  | 'mcp';
 
 /** Whether a session can be used; derived when it is read. */
 export type SessionState =

@@ -628,7 +628,9 @@ export type Scope =
   /** Host sites of the user and ingest events. */
   | 'HOST'
   /** Read the user’s own data and invoke actions of its clients. */
-  | 'INVOKE';
+  | 'INVOKE'
+  /** Call actions of the user’s clients as an agent, over MCP, and nothing else. */
+  | 'MCP';
 
 /** Whether a session can be used; derived when it is read. */
 export type SessionState =

@@ -30,9 +30,8 @@ async function start(env: Readonly<Record<string, string>> = {}) {
   createInterface({ input: child.stderr }).on('line', (line) => line.startsWith('loads ') && loaded.push(line));
   for await (const line of createInterface({ input: child.stdout })) {
     const { url, admin_token: token, user_token: userToken } = JSON.parse(line) as Record<string, string>;
-    if (url === undefined || token === undefined) throw new Error(line);
     const has = (name: string): boolean => loaded.some((one) => one.includes(`/node_modules/${name}/`));
-    return { url, token, userToken, loaded, has };
+    return { url: url ?? '', token: token ?? '', userToken: userToken ?? '', loaded, has };
   }
   throw new Error('it ended without a word');
 }
@@ -72,7 +71,7 @@ describe('a relay in direct mode', () => {
 
 describe('a trial', () => {
   it('loads the package of the MCP server with the first request of an agent', async () => {
-    const { url, userToken = null, has } = await start();
+    const { url, userToken, has } = await start();
     const asked = (token: string | null) =>
       ask(`${url}/mcp`, {
         method: 'POST',
