@@ -89,8 +89,8 @@ export const MCP_GUARDS: readonly GuardMutant[] = [
     ...TOOLS,
     name: 'remote-references-passed-on',
     says: 'a schema that refers to another address is passed on to hosts',
-    find: ' || refersOutside(schema)) return open;',
-    replace: ') return open;',
+    find: ' || refersOutside(schema))',
+    replace: ')',
   },
   {
     ...TOOLS,

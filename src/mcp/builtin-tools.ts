@@ -5,7 +5,7 @@ import { CallboardError } from '../core/errors.ts';
 import { isId, isName, type CommandKey } from '../core/ids.ts';
 import { parsedJson, type JsonText } from '../core/json.ts';
 import { MAX_REASON, PAGE_MAX } from '../core/limits.ts';
-import { liveClients, hasEnded, WAIT_MS, type ActionCall, type AgentRequest, type Calls } from './calls.ts';
+import { liveClients, hasEnded, WAIT_MS, type AgentCall, type AgentRequest, type Calls } from './calls.ts';
 import { answerOf, caseOf, caseOfMark, failure, refusal, success, type ToolResult } from './results.ts';
 import {
   ARGUMENT_SCHEMAS,
@@ -146,7 +146,7 @@ async function callAction(
   _parts: BuiltinParts,
   { args, request }: BuiltinCall,
   given: Given,
-  run: (request: AgentRequest, call: ActionCall) => Promise<ToolResult>,
+  run: (request: AgentRequest, call: AgentCall) => Promise<ToolResult>,
 ): Promise<ToolResult> {
   const action = textIn(given, 'action');
   if (action === null || !isName(action)) return missing('action');
@@ -159,7 +159,7 @@ async function callAction(
 export function actionCall(
   action: string,
   { params, own }: NonNullable<ReturnType<typeof splitArguments>>,
-): ActionCall {
+): AgentCall {
   const text = (json: JsonText | undefined): string | null => {
     const value = json === undefined ? null : parsedJson(json);
     return value === null ? null : String(value);
@@ -175,7 +175,7 @@ export function actionCall(
   };
 }
 
-async function preflight(core: Core, { requester }: AgentRequest, call: ActionCall): Promise<ToolResult> {
+async function preflight(core: Core, { requester }: AgentRequest, call: AgentCall): Promise<ToolResult> {
   const { action, client, params, respondWithinMs } = call;
   if (client === null) return missing('client');
   const asked = { userId: requester.userId, clientId: client, action, params, respondWithinMs };

@@ -38,7 +38,7 @@ export type AgentRequest = {
 export type AgentHost = { readonly name: string; readonly version: string | null };
 
 /** What an agent calls. */
-export type ActionCall = {
+export type AgentCall = {
   readonly action: string;
   readonly client: string | null;
   readonly contextId: string | null;
@@ -74,7 +74,7 @@ export function createCalls(core: Core) {
     /** Returns what the connected clients of the requester advertise and it may invoke. */
     offers: (requester: UserPrincipal): Promise<readonly Offer[]> => offersOf(core, requester),
     /** Invokes an action and waits for its end, for at most WAIT_MS. */
-    async invoke(request: AgentRequest, call: ActionCall): Promise<ToolResult> {
+    async invoke(request: AgentRequest, call: AgentCall): Promise<ToolResult> {
       const chosen = await chooseClient(core, request.requester, call);
       if ('refused' in chosen) return chosen.refused;
       const { clientId, harmless } = chosen;
@@ -130,7 +130,7 @@ async function offersOf(core: Core, requester: UserPrincipal): Promise<readonly 
 
 type Chosen = { readonly clientId: string; readonly harmless: boolean } | { readonly refused: ToolResult };
 
-async function chooseClient(core: Core, requester: UserPrincipal, call: ActionCall): Promise<Chosen> {
+async function chooseClient(core: Core, requester: UserPrincipal, call: AgentCall): Promise<Chosen> {
   const { action, client, contextId } = call;
   const { userId } = requester;
   if (client !== null) {
@@ -185,7 +185,7 @@ function ambiguous(action: string, clients: readonly Connection[]): ToolResult {
 
 // Recognises repeated calls.
 
-type Addressed = ActionCall & { readonly clientId: string; readonly harmless: boolean };
+type Addressed = AgentCall & { readonly clientId: string; readonly harmless: boolean };
 type Run = Extract<RepeatDecision, { readonly kind: 'new' | 'attach' }>;
 
 /** Returns the command that the call is to run or to attach to, or the refusal of a repeated call. */
@@ -207,7 +207,7 @@ async function decide(core: Core, request: AgentRequest, call: Addressed): Promi
 // Invokes and waits.
 
 type Invoking = {
-  readonly call: ActionCall;
+  readonly call: AgentCall;
   readonly clientId: string;
   readonly decision: Run;
   readonly abandon: (requester: UserPrincipal, key: CommandKey) => void;
@@ -229,7 +229,7 @@ async function invokeAs(core: Core, request: AgentRequest, invoking: Invoking): 
 }
 
 /** Builds core's request: the only place that names the members of a call through the bridge. */
-function invokeRequest(request: AgentRequest, call: ActionCall, key: CommandKey): InvokeRequest {
+function invokeRequest(request: AgentRequest, call: AgentCall, key: CommandKey): InvokeRequest {
   const { action, params, respondWithinMs } = call;
   const { trace, notes } = request;
   return { ...key, action, params, respondWithinMs, trace, onSpan: spanNoter(notes), waitFor: 'completed' };

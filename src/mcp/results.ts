@@ -25,7 +25,7 @@ export const RESULT_CHARS = 256 * 1024;
 const MESSAGE_CHARS = 500;
 
 /** The command that a result is about. */
-export type About = {
+export type ResultSubject = {
   readonly clientId: string;
   readonly commandId: string;
   /** The earlier call whose answer this is; null: this call ran the command. */
@@ -33,12 +33,12 @@ export type About = {
   readonly now: number;
 };
 
-export function success(value: unknown, about?: About): ToolResult {
+export function success(value: unknown, about?: ResultSubject): ToolResult {
   return succeeded(JSON.stringify(value), about);
 }
 
 /** The result of an action, or of a built-in tool. `json`: null if the action returned nothing. */
-function succeeded(json: string | null, about?: About): ToolResult {
+function succeeded(json: string | null, about?: ResultSubject): ToolResult {
   const meta = about && { _meta: { [COMMAND_META]: { client: about.clientId, command_id: about.commandId } } };
   const more = about?.attachedTo ? [attached(about)] : [];
   if (json === null || json === 'null')
@@ -52,7 +52,7 @@ function succeeded(json: string | null, about?: About): ToolResult {
   return { content: texts(json, ...more), ...(isRecord(value) && { structuredContent: value }), ...meta };
 }
 
-function attached({ attachedTo, commandId, now }: About): string {
+function attached({ attachedTo, commandId, now }: ResultSubject): string {
   const began = attachedTo?.command?.admittedAt;
   const when = began === undefined ? 'earlier' : `${Math.max(0, Math.round((now - began) / 1000))} s ago`;
   return `This call did not run the action again: it is the answer of the identical call made ${when}, whose answer is not known to have arrived. To run it once more, pass repeat_of: "${commandId}".`;
@@ -92,7 +92,7 @@ export function refusedCall({ code, message, retryAfterMs }: Refused): ToolResul
 }
 
 /** The answer to a call that ended, or whose wait ended before. */
-export function answerOf(invocation: Exclude<Invocation, Refused>, about: About): ToolResult {
+export function answerOf(invocation: Exclude<Invocation, Refused>, about: ResultSubject): ToolResult {
   const end = endOf(invocation);
   if (end.outcome === null) return stillRunning(end.stage, about);
   if (end.outcome === 'completed' && end.error === null) return succeeded(invocation.result, about);
@@ -135,7 +135,7 @@ function adviceOf(outcome: string, execution: Command['execution'], commandId: s
   return 'Look at the message before you repeat the call.';
 }
 
-function stillRunning(stage: Command['stage'], { commandId, clientId }: About): ToolResult {
+function stillRunning(stage: Command['stage'], { commandId, clientId }: ResultSubject): ToolResult {
   return failure([
     `still_running: The command ${commandId} on the client ${clientId} has not ended; its stage is ${stage}.`,
     stage === 'admitted' || stage === 'queued' ? 'It was not handed to the client yet.' : 'It may be running now.',

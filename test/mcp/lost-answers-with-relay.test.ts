@@ -7,10 +7,10 @@ import { afterEach, describe, expect, inject, it } from 'vitest';
 import { signToken } from '../../src/http/tokens.ts';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
 import { startRealRelay } from '../clients/kit/real-relay.ts';
+import { startResettingProxy } from '../kit/tcp-proxy.ts';
 import { freePort } from '../kit/free-port.ts';
 import { ownFolder } from '../kit/folder.ts';
 import { callTool, connectClient, textOf } from './kit/agents.ts';
-import { startResettingProxy } from './kit/resetting-proxy.ts';
 
 describe('a proxy that resets the connection after a part of the answer', () => {
   it.each([
