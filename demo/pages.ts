@@ -159,6 +159,7 @@ const actions = [
 
 /** JavaScript for the browser. It reports the page's window, as far as a page can see it, and the page's own tab. */
 const PLACE = `const windowId = 'window-' + crypto.randomUUID().slice(0, 8);
+const contextId = newContextId();
 
 function report() {
   const visible = document.visibilityState === 'visible';
@@ -166,7 +167,7 @@ function report() {
   const looks = { focused: document.hasFocus(), type: 'normal', state: visible ? 'normal' : 'minimized', incognito: false };
   runtime.reportWindows([{ ...place, ...looks, tabCount: 1, draining: false, status: 'open' }]);
   const status = visible ? 'active' : 'idle';
-  runtime.reportContexts([{ ...place, contextId: 'tab', status, title: document.title, metadata: { path: '/' } }]);
+  runtime.reportContexts([{ ...place, contextId, status, title: document.title, metadata: { path: '/' } }]);
 }
 
 document.addEventListener('visibilitychange', report);
@@ -175,7 +176,7 @@ report();`;
 
 function pageScript(relayUrl: string): string {
   const { clientId, clientType } = PAGE;
-  return `import { createRuntime } from ${literal(`${relayUrl}/clients/runtime.js`)};
+  return `import { createRuntime, newContextId } from ${literal(`${relayUrl}/clients/runtime.js`)};
 
 ${ACTIONS}
 
@@ -190,6 +191,8 @@ const runtime = createRuntime({
   token,
   clientId: ${literal(clientId)},
   clientType: ${literal(clientType)},
+  // The page is the only context of its client, so each command runs in the context that it names.
+  places: true,
   metadata: { path: '/', language: navigator.language },
   actions: actions.map((action) => ({
     ...action,

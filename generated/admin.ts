@@ -119,6 +119,8 @@ export type DeliveryFilter = {
   clientType?: ClientType | null | undefined;
   /** Only commands that ended with an error of this code, at most 64 characters. */
   code?: string | null | undefined;
+  /** Only commands that name this context. */
+  contextId?: string | null | undefined;
   /** Only commands with this id, with an id that ends with this text of at least 8 characters, or with this trace id: at most 256 characters. */
   idOrTrace?: string | null | undefined;
   /** Only with all of these labels, each `key=value`: at most 8, each at most 256 characters. Labels are the texts, numbers and booleans at the top level of a client’s metadata and in its member `labels`. The labels are those of the client’s connection now: commands of a client without one never match. */
@@ -311,6 +313,8 @@ export type PendingRpcFilter = {
   checkInstance?: string | null | undefined;
   /** Only waits whose target is this client. */
   clientId?: string | null | undefined;
+  /** Only waits on commands that name this context. */
+  contextId?: string | null | undefined;
   /** Only waits that are at least this old, 0 to 86400000 milliseconds. */
   minAgeMs?: number | null | undefined;
   /** Only waits whose target’s link is on this node. */
@@ -339,10 +343,14 @@ export type RefusalCode =
   | 'client_denied'
   /** `client_timeout`, HTTP status 200. The handler was stopped: it took longer than the client allows, or its deadline passed by the client’s clock. */
   | 'client_timeout'
-  /** `command_conflict`, HTTP status 409. The command id is in use for another action, other params or another instance. */
+  /** `command_conflict`, HTTP status 409. The command id is in use for another action, other params, another instance or another context. */
   | 'command_conflict'
   /** `connect_timeout`, HTTP status 504. `expired`: the client did not connect in time. */
   | 'connect_timeout'
+  /** `context_gone`, HTTP status 409. The client does not report the context that the call names, or reports it again after it had left. Nothing ran. */
+  | 'context_gone'
+  /** `context_unsupported`, HTTP status 409. The call names a context, and the client does not know places. Nothing ran. */
+  | 'context_unsupported'
   /** `draining`, HTTP status 503. This node shuts down and admits nothing new. */
   | 'draining'
   /** `forbidden`, HTTP status 403. The token does not allow this. */
@@ -470,7 +478,7 @@ export type ConnectionsQueryVariables = Exact<{
 }>;
 
 
-export type ConnectionsQuery = { connections: { nextCursor: string | null, nodes: Array<{ userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
+export type ConnectionsQuery = { connections: { nextCursor: string | null, nodes: Array<{ userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, knowsPlaces: boolean, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
 
 export type ActionsQueryVariables = Exact<{
   userId: string;
@@ -489,7 +497,7 @@ export type ActionSampleQuery = { actions: { complete: boolean, items: Array<{ u
 
 export type AdvertisementRowFragment = { name: string, summary: string | null, description: string | null, version: string | null, checksArguments: boolean | null, schema: unknown, metadata: unknown };
 
-export type ConnectionRowFragment = { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> };
+export type ConnectionRowFragment = { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, knowsPlaces: boolean, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> };
 
 export type UsersQueryVariables = Exact<{
   after?: string | null | undefined;
@@ -504,7 +512,7 @@ export type UserQueryVariables = Exact<{
 }>;
 
 
-export type UserQuery = { user: { userId: string, connectionCount: number, streamCount: number, pendingRpcCount: number, id: string, connections: { nextCursor: string | null, nodes: Array<{ userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> }> }, streams: { nextCursor: string | null, nodes: Array<{ key: string, userId: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }> }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } | null };
+export type UserQuery = { user: { userId: string, connectionCount: number, streamCount: number, pendingRpcCount: number, id: string, connections: { nextCursor: string | null, nodes: Array<{ userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, knowsPlaces: boolean, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> }> }, streams: { nextCursor: string | null, nodes: Array<{ key: string, userId: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }> }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } | null };
 
 export type ContextsQueryVariables = Exact<{
   filter?: ContextFilter | null | undefined;
@@ -584,7 +592,7 @@ export type CommandFileQueryVariables = Exact<{
 }>;
 
 
-export type CommandFileQuery = { command: { userId: string, clientId: string, commandId: string, action: string, outcome: Outcome | null, error: { code: string, message: string } | null, delivery: { userId: string, clientId: string, commandId: string, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null, caller: { kind: CommandCallerKind, name: string } } | null, waiters: Array<{ rpcId: string, commandId: string, userId: string, clientId: string, action: string, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, ageMs: number, stage: Stage, caller: { kind: CommandCallerKind, name: string }, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, sightings: Array<{ messageId: string, count: number, firstSeenAt: string, lastSeenAt: string }>, connection: { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> } | null, history: { nextCursor: string | null, nodes: Array<{ messageId: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, id: string, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } | null };
+export type CommandFileQuery = { command: { userId: string, clientId: string, commandId: string, action: string, outcome: Outcome | null, error: { code: string, message: string } | null, delivery: { userId: string, clientId: string, commandId: string, contextId: string | null, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null, caller: { kind: CommandCallerKind, name: string } } | null, waiters: Array<{ rpcId: string, commandId: string, userId: string, clientId: string, action: string, contextId: string | null, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, ageMs: number, stage: Stage, caller: { kind: CommandCallerKind, name: string }, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, sightings: Array<{ messageId: string, count: number, firstSeenAt: string, lastSeenAt: string }>, connection: { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, knowsPlaces: boolean, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> } | null, history: { nextCursor: string | null, nodes: Array<{ messageId: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, contextId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, id: string, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } | null };
 
 export type PendingQueryVariables = Exact<{
   filter?: PendingRpcFilter | null | undefined;
@@ -593,7 +601,7 @@ export type PendingQueryVariables = Exact<{
 }>;
 
 
-export type PendingQuery = { pendingRpcs: { nextCursor: string | null, nodes: Array<{ rpcId: string, commandId: string, userId: string, clientId: string, action: string, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, ageMs: number, stage: Stage, caller: { kind: CommandCallerKind, name: string }, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
+export type PendingQuery = { pendingRpcs: { nextCursor: string | null, nodes: Array<{ rpcId: string, commandId: string, userId: string, clientId: string, action: string, contextId: string | null, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, ageMs: number, stage: Stage, caller: { kind: CommandCallerKind, name: string }, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
 
 export type PendingCountQueryVariables = Exact<{
   filter?: PendingRpcFilter | null | undefined;
@@ -609,7 +617,7 @@ export type PendingCountByNodeQueryVariables = Exact<{
 
 export type PendingCountByNodeQuery = { pendingRpcCountByNode: { items: Array<{ nodeId: string | null, count: number }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
 
-export type WaiterRowFragment = { rpcId: string, commandId: string, userId: string, clientId: string, action: string, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, ageMs: number, stage: Stage, caller: { kind: CommandCallerKind, name: string }, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null };
+export type WaiterRowFragment = { rpcId: string, commandId: string, userId: string, clientId: string, action: string, contextId: string | null, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, ageMs: number, stage: Stage, caller: { kind: CommandCallerKind, name: string }, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null };
 
 export type DeliverySummaryQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -639,7 +647,7 @@ export type DeliveryCommandsQueryVariables = Exact<{
 }>;
 
 
-export type DeliveryCommandsQuery = { delivery: { commands: { nextCursor: string | null, nodes: Array<{ userId: string, clientId: string, commandId: string, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null, caller: { kind: CommandCallerKind, name: string } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } };
+export type DeliveryCommandsQuery = { delivery: { commands: { nextCursor: string | null, nodes: Array<{ userId: string, clientId: string, commandId: string, contextId: string | null, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null, caller: { kind: CommandCallerKind, name: string } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } };
 
 export type DeliveryStatusQueryVariables = Exact<{
   userId: string;
@@ -648,9 +656,9 @@ export type DeliveryStatusQueryVariables = Exact<{
 }>;
 
 
-export type DeliveryStatusQuery = { delivery: { status: { userId: string, clientId: string, commandId: string, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null, caller: { kind: CommandCallerKind, name: string } } | null } };
+export type DeliveryStatusQuery = { delivery: { status: { userId: string, clientId: string, commandId: string, contextId: string | null, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null, caller: { kind: CommandCallerKind, name: string } } | null } };
 
-export type DeliveryRowFragment = { userId: string, clientId: string, commandId: string, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null, caller: { kind: CommandCallerKind, name: string } };
+export type DeliveryRowFragment = { userId: string, clientId: string, commandId: string, contextId: string | null, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null, caller: { kind: CommandCallerKind, name: string } };
 
 export type CancelMutationVariables = Exact<{
   input: CancelCommandInput;
@@ -670,7 +678,7 @@ export type DisconnectMutationVariables = Exact<{
 
 
 export type DisconnectMutation = { disconnectClient:
-    | { __typename: 'DisconnectReceipt', state: DisconnectState, connection: { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> } }
+    | { __typename: 'DisconnectReceipt', state: DisconnectState, connection: { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, knowsPlaces: boolean, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, closeCode: number | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> } }
     | { __typename: 'Refusal', code: RefusalCode, message: string, retryAfterMs: number | null }
    };
 
@@ -710,7 +718,7 @@ export type MessagesQueryVariables = Exact<{
 }>;
 
 
-export type MessagesQuery = { messages: { nextCursor: string | null, nodes: Array<{ payload: unknown, payloadState: PayloadState, messageId: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, id: string, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
+export type MessagesQuery = { messages: { nextCursor: string | null, nodes: Array<{ payload: unknown, payloadState: PayloadState, messageId: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, contextId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, id: string, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
 
 export type CommandMessagesQueryVariables = Exact<{
   userId: string;
@@ -722,7 +730,7 @@ export type CommandMessagesQueryVariables = Exact<{
 }>;
 
 
-export type CommandMessagesQuery = { commandHistory: { nextCursor: string | null, nodes: Array<{ payload: unknown, payloadState: PayloadState, messageId: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, id: string, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
+export type CommandMessagesQuery = { commandHistory: { nextCursor: string | null, nodes: Array<{ payload: unknown, payloadState: PayloadState, messageId: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, contextId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, id: string, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
 
 export type RawMessagesQueryVariables = Exact<{
   stream?: string | null | undefined;
@@ -735,7 +743,7 @@ export type RawMessagesQuery = { rawMessages: { items: Array<unknown>, completen
 
 export type StreamRowFragment = { key: string, userId: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null };
 
-export type MessageRowFragment = { messageId: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, id: string, error: { code: string, message: string } | null };
+export type MessageRowFragment = { messageId: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, contextId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, id: string, error: { code: string, message: string } | null };
 
 export type DedupQueryVariables = Exact<{
   windowSeconds?: number;
@@ -783,6 +791,7 @@ export const ConnectionRowFragmentDoc = new TypedDocumentString(`
   nodeId
   status
   clientType
+  knowsPlaces
   metadata
   connectedAt
   lastSeenAt
@@ -852,6 +861,7 @@ export const WaiterRowFragmentDoc = new TypedDocumentString(`
   userId
   clientId
   action
+  contextId
   waitFor
   caller {
     kind
@@ -876,6 +886,7 @@ export const DeliveryRowFragmentDoc = new TypedDocumentString(`
   userId
   clientId
   commandId
+  contextId
   scopeId
   stage
   outcome
@@ -928,6 +939,7 @@ export const MessageRowFragmentDoc = new TypedDocumentString(`
   clientId
   instanceId
   commandId
+  contextId
   traceId
   parentSpanId
   payloadBytes
@@ -977,6 +989,7 @@ export const ConnectionsDocument = new TypedDocumentString(`
   nodeId
   status
   clientType
+  knowsPlaces
   metadata
   connectedAt
   lastSeenAt
@@ -1142,6 +1155,7 @@ export const UserDocument = new TypedDocumentString(`
   nodeId
   status
   clientType
+  knowsPlaces
   metadata
   connectedAt
   lastSeenAt
@@ -1506,6 +1520,7 @@ export const CommandFileDocument = new TypedDocumentString(`
   nodeId
   status
   clientType
+  knowsPlaces
   metadata
   connectedAt
   lastSeenAt
@@ -1531,6 +1546,7 @@ fragment WaiterRow on PendingRpc {
   userId
   clientId
   action
+  contextId
   waitFor
   caller {
     kind
@@ -1553,6 +1569,7 @@ fragment DeliveryRow on DeliveryRecord {
   userId
   clientId
   commandId
+  contextId
   scopeId
   stage
   outcome
@@ -1586,6 +1603,7 @@ fragment MessageRow on Message {
   clientId
   instanceId
   commandId
+  contextId
   traceId
   parentSpanId
   payloadBytes
@@ -1625,6 +1643,7 @@ export const PendingDocument = new TypedDocumentString(`
   userId
   clientId
   action
+  contextId
   waitFor
   caller {
     kind
@@ -1822,6 +1841,7 @@ export const DeliveryCommandsDocument = new TypedDocumentString(`
   userId
   clientId
   commandId
+  contextId
   scopeId
   stage
   outcome
@@ -1870,6 +1890,7 @@ export const DeliveryStatusDocument = new TypedDocumentString(`
   userId
   clientId
   commandId
+  contextId
   scopeId
   stage
   outcome
@@ -1935,6 +1956,7 @@ export const DisconnectDocument = new TypedDocumentString(`
   nodeId
   status
   clientType
+  knowsPlaces
   metadata
   connectedAt
   lastSeenAt
@@ -2044,6 +2066,7 @@ export const MessagesDocument = new TypedDocumentString(`
   clientId
   instanceId
   commandId
+  contextId
   traceId
   parentSpanId
   payloadBytes
@@ -2094,6 +2117,7 @@ export const CommandMessagesDocument = new TypedDocumentString(`
   clientId
   instanceId
   commandId
+  contextId
   traceId
   parentSpanId
   payloadBytes

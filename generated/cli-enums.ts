@@ -397,6 +397,8 @@ export const ENUM_WORDS = {
     "stale_instance": "stale_instance",
     "instance_mismatch": "instance_mismatch",
     "not_connected": "not_connected",
+    "context_gone": "context_gone",
+    "context_unsupported": "context_unsupported",
     "session_inactive": "session_inactive",
     "payload_too_large": "payload_too_large",
     "unsupported_media_type": "unsupported_media_type",
@@ -434,6 +436,7 @@ export const ENUM_WORDS = {
     "ARGUMENTS": "arguments",
     "CAPACITY": "capacity",
     "TARGET": "target",
+    "PLACE": "place",
     "CONFLICT": "conflict",
     "SITE": "site",
     "RELAY": "relay"

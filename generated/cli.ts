@@ -293,10 +293,14 @@ export type RefusalCode =
   | 'client_denied'
   /** `client_timeout`, HTTP status 200. The handler was stopped: it took longer than the client allows, or its deadline passed by the client’s clock. */
   | 'client_timeout'
-  /** `command_conflict`, HTTP status 409. The command id is in use for another action, other params or another instance. */
+  /** `command_conflict`, HTTP status 409. The command id is in use for another action, other params, another instance or another context. */
   | 'command_conflict'
   /** `connect_timeout`, HTTP status 504. `expired`: the client did not connect in time. */
   | 'connect_timeout'
+  /** `context_gone`, HTTP status 409. The client does not report the context that the call names, or reports it again after it had left. Nothing ran. */
+  | 'context_gone'
+  /** `context_unsupported`, HTTP status 409. The call names a context, and the client does not know places. Nothing ran. */
+  | 'context_unsupported'
   /** `draining`, HTTP status 503. This node shuts down and admits nothing new. */
   | 'draining'
   /** `forbidden`, HTTP status 403. The token does not allow this. */
@@ -394,6 +398,8 @@ export type RefusedBy =
   | 'capacity'
   /** The command id was used for a different request. */
   | 'conflict'
+  /** The client does not report the named context, or knows no places. */
+  | 'place'
   /** The central policy denies the invocation. */
   | 'policy'
   /** This node does not do it now, or at all. */
@@ -499,7 +505,7 @@ export type GetClientQueryVariables = Exact<{
 }>;
 
 
-export type GetClientQuery = { connection: { queued: number, status: ConnectionStatus, metadata: unknown, heartbeat: HeartbeatIndicator, in_flight: number, reconnects_last_hour: number, user_id: string, client_id: string, instance_id: string, node_id: string, client_type: ClientType, connected_at: string, last_seen_at: string, disconnected_at: string | null, disconnect_cause: DisconnectCause | null, close_code: number | null, recently_replaced: boolean, replaced_instance_id: string | null, action_names: Array<string>, predecessors: Array<{ cause: DisconnectCause, instance_id: string, node_id: string, replaced_at: string }> } | null };
+export type GetClientQuery = { connection: { queued: number, status: ConnectionStatus, metadata: unknown, heartbeat: HeartbeatIndicator, in_flight: number, reconnects_last_hour: number, user_id: string, client_id: string, instance_id: string, node_id: string, client_type: ClientType, knows_places: boolean, connected_at: string, last_seen_at: string, disconnected_at: string | null, disconnect_cause: DisconnectCause | null, close_code: number | null, recently_replaced: boolean, replaced_instance_id: string | null, action_names: Array<string>, predecessors: Array<{ cause: DisconnectCause, instance_id: string, node_id: string, replaced_at: string }> } | null };
 
 export type ListFlappingClientsQueryVariables = Exact<{
   limit?: number;
@@ -529,7 +535,7 @@ export type GetCallQueryVariables = Exact<{
 }>;
 
 
-export type GetCallQuery = { command: { action: string, outcome: Outcome | null, user_id: string, client_id: string, command_id: string, error: { code: string, message: string } | null, delivery: { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string } } | null, waiters: Array<{ rpc_id: string, wait_for: WaitStage, age_ms: number, times_out_at: string, caller: { kind: CommandCallerKind, name: string } }>, sightings: Array<{ count: number, message_id: string, first_seen_at: string, last_seen_at: string }>, history: { next_cursor: string | null, items: Array<{ at: string, kind: MessageKind, stream: string, message_id: string, payload_bytes: number, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } } | null };
+export type GetCallQuery = { command: { action: string, outcome: Outcome | null, user_id: string, client_id: string, command_id: string, error: { code: string, message: string } | null, delivery: { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string } } | null, waiters: Array<{ rpc_id: string, wait_for: WaitStage, age_ms: number, times_out_at: string, caller: { kind: CommandCallerKind, name: string } }>, sightings: Array<{ count: number, message_id: string, first_seen_at: string, last_seen_at: string }>, history: { next_cursor: string | null, items: Array<{ at: string, kind: MessageKind, stream: string, message_id: string, payload_bytes: number, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } } | null };
 
 export type TailCallsSubscriptionVariables = Exact<{
   user_id?: string | null | undefined;
@@ -540,7 +546,7 @@ export type TailCallsSubscriptionVariables = Exact<{
 }>;
 
 
-export type TailCallsSubscription = { commandEvents: { at: string, missed: number, event: CommandEventStage, record: { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string } } } };
+export type TailCallsSubscription = { commandEvents: { at: string, missed: number, event: CommandEventStage, record: { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string } } } };
 
 export type RevealPayloadMutationVariables = Exact<{
   user_id: string;
@@ -576,7 +582,7 @@ export type FollowMessagesQueryVariables = Exact<{
 }>;
 
 
-export type FollowMessagesQuery = { messages: { items: Array<{ stream: string, kind: MessageKind, at: string, payload: unknown, message_id: string, client_id: string | null, instance_id: string | null, command_id: string | null, trace_id: string | null, parent_span_id: string | null, payload_state: PayloadState, payload_bytes: number, payload_sha256: string | null, error: { code: string, message: string } | null, link: { epoch: number, cause: DisconnectCause | null, client_type: ClientType, node_id: string, close_code: number | null, open_ms: number | null, previous_instance_id: string | null } | null }>, page_info: { end_cursor: string | null } } };
+export type FollowMessagesQuery = { messages: { items: Array<{ stream: string, kind: MessageKind, at: string, payload: unknown, message_id: string, client_id: string | null, instance_id: string | null, command_id: string | null, context_id: string | null, trace_id: string | null, parent_span_id: string | null, payload_state: PayloadState, payload_bytes: number, payload_sha256: string | null, error: { code: string, message: string } | null, link: { epoch: number, cause: DisconnectCause | null, client_type: ClientType, node_id: string, close_code: number | null, open_ms: number | null, previous_instance_id: string | null } | null }>, page_info: { end_cursor: string | null } } };
 
 export type ListAuditQueryVariables = Exact<{
   user_id?: string | null | undefined;
@@ -616,9 +622,9 @@ export type ListConnectionsQueryVariables = Exact<{
 }>;
 
 
-export type ListConnectionsQuery = { connections: { next_cursor: string | null, items: Array<{ status: ConnectionStatus, metadata: unknown, heartbeat: HeartbeatIndicator, user_id: string, client_id: string, instance_id: string, node_id: string, client_type: ClientType, connected_at: string, last_seen_at: string, disconnected_at: string | null, disconnect_cause: DisconnectCause | null, close_code: number | null, recently_replaced: boolean, replaced_instance_id: string | null, action_names: Array<string>, predecessors: Array<{ cause: DisconnectCause, instance_id: string, node_id: string, replaced_at: string }> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
+export type ListConnectionsQuery = { connections: { next_cursor: string | null, items: Array<{ status: ConnectionStatus, metadata: unknown, heartbeat: HeartbeatIndicator, user_id: string, client_id: string, instance_id: string, node_id: string, client_type: ClientType, knows_places: boolean, connected_at: string, last_seen_at: string, disconnected_at: string | null, disconnect_cause: DisconnectCause | null, close_code: number | null, recently_replaced: boolean, replaced_instance_id: string | null, action_names: Array<string>, predecessors: Array<{ cause: DisconnectCause, instance_id: string, node_id: string, replaced_at: string }> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
 
-export type SnapshotFragment = { status: ConnectionStatus, metadata: unknown, heartbeat: HeartbeatIndicator, user_id: string, client_id: string, instance_id: string, node_id: string, client_type: ClientType, connected_at: string, last_seen_at: string, disconnected_at: string | null, disconnect_cause: DisconnectCause | null, close_code: number | null, recently_replaced: boolean, replaced_instance_id: string | null, action_names: Array<string>, predecessors: Array<{ cause: DisconnectCause, instance_id: string, node_id: string, replaced_at: string }> };
+export type SnapshotFragment = { status: ConnectionStatus, metadata: unknown, heartbeat: HeartbeatIndicator, user_id: string, client_id: string, instance_id: string, node_id: string, client_type: ClientType, knows_places: boolean, connected_at: string, last_seen_at: string, disconnected_at: string | null, disconnect_cause: DisconnectCause | null, close_code: number | null, recently_replaced: boolean, replaced_instance_id: string | null, action_names: Array<string>, predecessors: Array<{ cause: DisconnectCause, instance_id: string, node_id: string, replaced_at: string }> };
 
 export type ListContextsQueryVariables = Exact<{
   user_id?: string | null | undefined;
@@ -659,6 +665,7 @@ export type ListDeliveryCommandsQueryVariables = Exact<{
   outcomes?: Array<Outcome> | Outcome | null | undefined;
   node_id?: string | null | undefined;
   action?: string | null | undefined;
+  context_id?: string | null | undefined;
   code?: string | null | undefined;
   client_type?: ClientType | null | undefined;
   labels?: Array<string> | string | null | undefined;
@@ -673,7 +680,7 @@ export type ListDeliveryCommandsQueryVariables = Exact<{
 }>;
 
 
-export type ListDeliveryCommandsQuery = { delivery: { commands: { next_cursor: string | null, items: Array<{ action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } } };
+export type ListDeliveryCommandsQuery = { delivery: { commands: { next_cursor: string | null, items: Array<{ action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } } };
 
 export type GroupFailuresQueryVariables = Exact<{
   by?: Array<FailureKey> | FailureKey;
@@ -682,6 +689,7 @@ export type GroupFailuresQueryVariables = Exact<{
   outcomes?: Array<Outcome> | Outcome | null | undefined;
   node_id?: string | null | undefined;
   action?: string | null | undefined;
+  context_id?: string | null | undefined;
   code?: string | null | undefined;
   admitted_after?: string | null | undefined;
   admitted_before?: string | null | undefined;
@@ -691,7 +699,7 @@ export type GroupFailuresQueryVariables = Exact<{
 }>;
 
 
-export type GroupFailuresQuery = { delivery: { failures: { count: number, group_count: number, items: Array<{ action: string | null, code: string | null, count: number, share: number, user_id: string | null, client_id: string | null, node_id: string | null, last: { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string } } }>, outcomes: Array<{ outcome: Outcome, count: number }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } } };
+export type GroupFailuresQuery = { delivery: { failures: { count: number, group_count: number, items: Array<{ action: string | null, code: string | null, count: number, share: number, user_id: string | null, client_id: string | null, node_id: string | null, last: { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string } } }>, outcomes: Array<{ outcome: Outcome, count: number }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } } };
 
 export type FindCommandsQueryVariables = Exact<{
   id_or_trace: string;
@@ -700,7 +708,7 @@ export type FindCommandsQueryVariables = Exact<{
 }>;
 
 
-export type FindCommandsQuery = { findCommands: { next_cursor: string | null, items: Array<{ action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
+export type FindCommandsQuery = { findCommands: { next_cursor: string | null, items: Array<{ action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string } }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
 
 export type DisconnectClientMutationVariables = Exact<{
   user_id: string;
@@ -710,13 +718,13 @@ export type DisconnectClientMutationVariables = Exact<{
 
 
 export type DisconnectClientMutation = { disconnectClient:
-    | { state: DisconnectState, connection: { status: ConnectionStatus, metadata: unknown, heartbeat: HeartbeatIndicator, user_id: string, client_id: string, instance_id: string, node_id: string, client_type: ClientType, connected_at: string, last_seen_at: string, disconnected_at: string | null, disconnect_cause: DisconnectCause | null, close_code: number | null, recently_replaced: boolean, replaced_instance_id: string | null, action_names: Array<string>, predecessors: Array<{ cause: DisconnectCause, instance_id: string, node_id: string, replaced_at: string }> } }
+    | { state: DisconnectState, connection: { status: ConnectionStatus, metadata: unknown, heartbeat: HeartbeatIndicator, user_id: string, client_id: string, instance_id: string, node_id: string, client_type: ClientType, knows_places: boolean, connected_at: string, last_seen_at: string, disconnected_at: string | null, disconnect_cause: DisconnectCause | null, close_code: number | null, recently_replaced: boolean, replaced_instance_id: string | null, action_names: Array<string>, predecessors: Array<{ cause: DisconnectCause, instance_id: string, node_id: string, replaced_at: string }> } }
     | { by: RefusedBy, code: RefusalCode, message: string, share: string | null, retry_after_ms: number | null, errors: Array<{ parameter: string, detail: string }> }
    };
 
 export type DispatcherNodeReportFragment = { links: number, stale: boolean, draining: boolean, node_id: string, mailbox_listener_alive: boolean, reconciliation_alive: boolean, active_drainers: number, connection_waiters: number, unfinished_commands: number, updated_at: string, counters: Array<{ name: string, value: number }> };
 
-export type DeliveryStatusRecordFragment = { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string } };
+export type DeliveryStatusRecordFragment = { action: string, stage: Stage, outcome: Outcome | null, execution: ExecutionEvidence, attempts: number, deadline: string, code: string | null, message: string | null, reason: string | null, user_id: string, client_id: string, command_id: string, context_id: string | null, client_type: ClientType | null, scope_id: string, last_proven_stage: Stage, admitted_at: string, queued_at: string | null, dispatched_at: string | null, acknowledged_at: string | null, terminal_at: string | null, duration_ms: number | null, node_id: string | null, bound_instance_id: string | null, recovered_from_node_id: string | null, cancel_requested_at: string | null, late_results: number, first_late_at: string | null, caller: { kind: CommandCallerKind, name: string } };
 
 export type ListStreamsQueryVariables = Exact<{
   user_id: string;
@@ -740,17 +748,18 @@ export type ListMessagesQueryVariables = Exact<{
 }>;
 
 
-export type ListMessagesQuery = { messages: { next_cursor: string | null, items: Array<{ stream: string, kind: MessageKind, at: string, payload: unknown, message_id: string, client_id: string | null, instance_id: string | null, command_id: string | null, trace_id: string | null, parent_span_id: string | null, payload_state: PayloadState, payload_bytes: number, payload_sha256: string | null, error: { code: string, message: string } | null, link: { epoch: number, cause: DisconnectCause | null, client_type: ClientType, node_id: string, close_code: number | null, open_ms: number | null, previous_instance_id: string | null } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
+export type ListMessagesQuery = { messages: { next_cursor: string | null, items: Array<{ stream: string, kind: MessageKind, at: string, payload: unknown, message_id: string, client_id: string | null, instance_id: string | null, command_id: string | null, context_id: string | null, trace_id: string | null, parent_span_id: string | null, payload_state: PayloadState, payload_bytes: number, payload_sha256: string | null, error: { code: string, message: string } | null, link: { epoch: number, cause: DisconnectCause | null, client_type: ClientType, node_id: string, close_code: number | null, open_ms: number | null, previous_instance_id: string | null } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
 
 export type StreamSummaryFragment = { suffix: string, stream: string, user_id: string, message_count: number | null, first_at: string | null, last_at: string | null };
 
-export type MessageSummaryFragment = { stream: string, kind: MessageKind, at: string, payload: unknown, message_id: string, client_id: string | null, instance_id: string | null, command_id: string | null, trace_id: string | null, parent_span_id: string | null, payload_state: PayloadState, payload_bytes: number, payload_sha256: string | null, error: { code: string, message: string } | null, link: { epoch: number, cause: DisconnectCause | null, client_type: ClientType, node_id: string, close_code: number | null, open_ms: number | null, previous_instance_id: string | null } | null };
+export type MessageSummaryFragment = { stream: string, kind: MessageKind, at: string, payload: unknown, message_id: string, client_id: string | null, instance_id: string | null, command_id: string | null, context_id: string | null, trace_id: string | null, parent_span_id: string | null, payload_state: PayloadState, payload_bytes: number, payload_sha256: string | null, error: { code: string, message: string } | null, link: { epoch: number, cause: DisconnectCause | null, client_type: ClientType, node_id: string, close_code: number | null, open_ms: number | null, previous_instance_id: string | null } | null };
 
 export type ListPendingRpcsQueryVariables = Exact<{
   user_id?: string | null | undefined;
   client_id?: string | null | undefined;
   node_id?: string | null | undefined;
   caller_node_id?: string | null | undefined;
+  context_id?: string | null | undefined;
   caller?: string | null | undefined;
   caller_kind?: CommandCallerKind | null | undefined;
   min_age_ms?: number | null | undefined;
@@ -760,13 +769,14 @@ export type ListPendingRpcsQueryVariables = Exact<{
 }>;
 
 
-export type ListPendingRpcsQuery = { pendingRpcs: { next_cursor: string | null, items: Array<{ action: string, stage: Stage, rpc_id: string, command_id: string, user_id: string, client_id: string, wait_for: WaitStage, expected_instance_id: string | null, node_id: string | null, caller_node_id: string, created_at: string, times_out_at: string, age_ms: number, caller: { kind: CommandCallerKind, name: string }, instance_mismatch: { expected_instance_id: string, observed_instance_id: string | null, observed_at: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
+export type ListPendingRpcsQuery = { pendingRpcs: { next_cursor: string | null, items: Array<{ action: string, stage: Stage, rpc_id: string, command_id: string, user_id: string, client_id: string, wait_for: WaitStage, expected_instance_id: string | null, context_id: string | null, node_id: string | null, caller_node_id: string, created_at: string, times_out_at: string, age_ms: number, caller: { kind: CommandCallerKind, name: string }, instance_mismatch: { expected_instance_id: string, observed_instance_id: string | null, observed_at: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } };
 
 export type CountPendingRpcsQueryVariables = Exact<{
   user_id?: string | null | undefined;
   client_id?: string | null | undefined;
   node_id?: string | null | undefined;
   caller_node_id?: string | null | undefined;
+  context_id?: string | null | undefined;
   caller?: string | null | undefined;
   caller_kind?: CommandCallerKind | null | undefined;
   min_age_ms?: number | null | undefined;
@@ -799,7 +809,7 @@ export type UserSummaryQueryVariables = Exact<{
 }>;
 
 
-export type UserSummaryQuery = { user: { user_id: string, connection_count: number, stream_count: number, pending_rpc_count: number, connections: { next_cursor: string | null, items: Array<{ status: ConnectionStatus, metadata: unknown, heartbeat: HeartbeatIndicator, user_id: string, client_id: string, instance_id: string, node_id: string, client_type: ClientType, connected_at: string, last_seen_at: string, disconnected_at: string | null, disconnect_cause: DisconnectCause | null, close_code: number | null, recently_replaced: boolean, replaced_instance_id: string | null, action_names: Array<string>, predecessors: Array<{ cause: DisconnectCause, instance_id: string, node_id: string, replaced_at: string }> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } }, streams: { next_cursor: string | null, items: Array<{ suffix: string, stream: string, user_id: string, message_count: number | null, first_at: string | null, last_at: string | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } | null };
+export type UserSummaryQuery = { user: { user_id: string, connection_count: number, stream_count: number, pending_rpc_count: number, connections: { next_cursor: string | null, items: Array<{ status: ConnectionStatus, metadata: unknown, heartbeat: HeartbeatIndicator, user_id: string, client_id: string, instance_id: string, node_id: string, client_type: ClientType, knows_places: boolean, connected_at: string, last_seen_at: string, disconnected_at: string | null, disconnect_cause: DisconnectCause | null, close_code: number | null, recently_replaced: boolean, replaced_instance_id: string | null, action_names: Array<string>, predecessors: Array<{ cause: DisconnectCause, instance_id: string, node_id: string, replaced_at: string }> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } }, streams: { next_cursor: string | null, items: Array<{ suffix: string, stream: string, user_id: string, message_count: number | null, first_at: string | null, last_at: string | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, node_id: string | null, as_of: string }> } } | null };
 
 export class TypedDocumentString<TResult, TVariables>
   extends String
@@ -862,6 +872,7 @@ export const SnapshotFragmentDoc = new TypedDocumentString(`
   node_id: nodeId
   status
   client_type: clientType
+  knows_places: knowsPlaces
   metadata
   connected_at: connectedAt
   last_seen_at: lastSeenAt
@@ -944,6 +955,7 @@ export const DeliveryStatusRecordFragmentDoc = new TypedDocumentString(`
   client_id: clientId
   command_id: commandId
   action
+  context_id: contextId
   client_type: clientType
   scope_id: scopeId
   stage
@@ -992,6 +1004,7 @@ export const MessageSummaryFragmentDoc = new TypedDocumentString(`
   client_id: clientId
   instance_id: instanceId
   command_id: commandId
+  context_id: contextId
   trace_id: traceId
   parent_span_id: parentSpanId
   payload(include: $include_payload)
@@ -1259,6 +1272,7 @@ export const GetClientDocument = new TypedDocumentString(`
   node_id: nodeId
   status
   client_type: clientType
+  knows_places: knowsPlaces
   metadata
   connected_at: connectedAt
   last_seen_at: lastSeenAt
@@ -1442,6 +1456,7 @@ fragment DeliveryStatusRecord on DeliveryRecord {
   client_id: clientId
   command_id: commandId
   action
+  context_id: contextId
   client_type: clientType
   scope_id: scopeId
   stage
@@ -1494,6 +1509,7 @@ export const TailCallsDocument = new TypedDocumentString(`
   client_id: clientId
   command_id: commandId
   action
+  context_id: contextId
   client_type: clientType
   scope_id: scopeId
   stage
@@ -1605,6 +1621,7 @@ export const FollowMessagesDocument = new TypedDocumentString(`
   client_id: clientId
   instance_id: instanceId
   command_id: commandId
+  context_id: contextId
   trace_id: traceId
   parent_span_id: parentSpanId
   payload(include: $include_payload)
@@ -1761,6 +1778,7 @@ fragment Snapshot on ConnectionSnapshot {
   node_id: nodeId
   status
   client_type: clientType
+  knows_places: knowsPlaces
   metadata
   connected_at: connectedAt
   last_seen_at: lastSeenAt
@@ -1884,7 +1902,7 @@ fragment Window on BrowserWindow {
   reported_at: reportedAt
 }`) as unknown as TypedDocumentString<ListBrowserWindowsQuery, ListBrowserWindowsQueryVariables>;
 export const ListDeliveryCommandsDocument = new TypedDocumentString(`
-    query ListDeliveryCommands($user_id: ID, $client_id: ID, $stage: Stage, $outcome: Outcome, $outcomes: [Outcome!], $node_id: ID, $action: String, $code: String, $client_type: ClientType, $labels: [String!], $admitted_after: DateTime, $admitted_before: DateTime, $id_or_trace: ID, $caller: String, $caller_kind: CommandCallerKind, $order: CommandOrder! = KEY, $cursor: String, $limit: Int! = 100) {
+    query ListDeliveryCommands($user_id: ID, $client_id: ID, $stage: Stage, $outcome: Outcome, $outcomes: [Outcome!], $node_id: ID, $action: String, $context_id: ID, $code: String, $client_type: ClientType, $labels: [String!], $admitted_after: DateTime, $admitted_before: DateTime, $id_or_trace: ID, $caller: String, $caller_kind: CommandCallerKind, $order: CommandOrder! = KEY, $cursor: String, $limit: Int! = 100) {
   delivery {
     commands(
       filter: {
@@ -1895,6 +1913,7 @@ export const ListDeliveryCommandsDocument = new TypedDocumentString(`
         outcomes: $outcomes
         nodeId: $node_id
         action: $action
+        contextId: $context_id
         code: $code
         clientType: $client_type
         labels: $labels
@@ -1935,6 +1954,7 @@ fragment DeliveryStatusRecord on DeliveryRecord {
   client_id: clientId
   command_id: commandId
   action
+  context_id: contextId
   client_type: clientType
   scope_id: scopeId
   stage
@@ -1964,7 +1984,7 @@ fragment DeliveryStatusRecord on DeliveryRecord {
   }
 }`) as unknown as TypedDocumentString<ListDeliveryCommandsQuery, ListDeliveryCommandsQueryVariables>;
 export const GroupFailuresDocument = new TypedDocumentString(`
-    query GroupFailures($by: [FailureKey!]! = [ACTION, CODE], $user_id: ID, $client_id: ID, $outcomes: [Outcome!], $node_id: ID, $action: String, $code: String, $admitted_after: DateTime, $admitted_before: DateTime, $caller: String, $caller_kind: CommandCallerKind, $limit: Int! = 20) {
+    query GroupFailures($by: [FailureKey!]! = [ACTION, CODE], $user_id: ID, $client_id: ID, $outcomes: [Outcome!], $node_id: ID, $action: String, $context_id: ID, $code: String, $admitted_after: DateTime, $admitted_before: DateTime, $caller: String, $caller_kind: CommandCallerKind, $limit: Int! = 20) {
   delivery {
     failures(
       filter: {
@@ -1973,6 +1993,7 @@ export const GroupFailuresDocument = new TypedDocumentString(`
         outcomes: $outcomes
         nodeId: $node_id
         action: $action
+        contextId: $context_id
         code: $code
         admittedAfter: $admitted_after
         admittedBefore: $admitted_before
@@ -2023,6 +2044,7 @@ fragment DeliveryStatusRecord on DeliveryRecord {
   client_id: clientId
   command_id: commandId
   action
+  context_id: contextId
   client_type: clientType
   scope_id: scopeId
   stage
@@ -2080,6 +2102,7 @@ fragment DeliveryStatusRecord on DeliveryRecord {
   client_id: clientId
   command_id: commandId
   action
+  context_id: contextId
   client_type: clientType
   scope_id: scopeId
   stage
@@ -2127,6 +2150,7 @@ export const DisconnectClientDocument = new TypedDocumentString(`
   node_id: nodeId
   status
   client_type: clientType
+  knows_places: knowsPlaces
   metadata
   connected_at: connectedAt
   last_seen_at: lastSeenAt
@@ -2230,6 +2254,7 @@ fragment MessageSummary on Message {
   client_id: clientId
   instance_id: instanceId
   command_id: commandId
+  context_id: contextId
   trace_id: traceId
   parent_span_id: parentSpanId
   payload(include: $include_payload)
@@ -2251,13 +2276,14 @@ fragment MessageSummary on Message {
   }
 }`) as unknown as TypedDocumentString<ListMessagesQuery, ListMessagesQueryVariables>;
 export const ListPendingRpcsDocument = new TypedDocumentString(`
-    query ListPendingRpcs($user_id: ID, $client_id: ID, $node_id: ID, $caller_node_id: ID, $caller: String, $caller_kind: CommandCallerKind, $min_age_ms: Int, $check_instance: ID, $cursor: String, $limit: Int! = 100) {
+    query ListPendingRpcs($user_id: ID, $client_id: ID, $node_id: ID, $caller_node_id: ID, $context_id: ID, $caller: String, $caller_kind: CommandCallerKind, $min_age_ms: Int, $check_instance: ID, $cursor: String, $limit: Int! = 100) {
   pendingRpcs(
     filter: {
       userId: $user_id
       clientId: $client_id
       nodeId: $node_id
       callerNodeId: $caller_node_id
+      contextId: $context_id
       caller: $caller
       callerKind: $caller_kind
       minAgeMs: $min_age_ms
@@ -2274,6 +2300,7 @@ export const ListPendingRpcsDocument = new TypedDocumentString(`
       action
       wait_for: waitFor
       expected_instance_id: expectedInstanceId
+      context_id: contextId
       node_id: nodeId
       caller {
         kind
@@ -2309,13 +2336,14 @@ export const ListPendingRpcsDocument = new TypedDocumentString(`
   }
 }`) as unknown as TypedDocumentString<ListPendingRpcsQuery, ListPendingRpcsQueryVariables>;
 export const CountPendingRpcsDocument = new TypedDocumentString(`
-    query CountPendingRpcs($user_id: ID, $client_id: ID, $node_id: ID, $caller_node_id: ID, $caller: String, $caller_kind: CommandCallerKind, $min_age_ms: Int) {
+    query CountPendingRpcs($user_id: ID, $client_id: ID, $node_id: ID, $caller_node_id: ID, $context_id: ID, $caller: String, $caller_kind: CommandCallerKind, $min_age_ms: Int) {
   pendingRpcCount(
     filter: {
       userId: $user_id
       clientId: $client_id
       nodeId: $node_id
       callerNodeId: $caller_node_id
+      contextId: $context_id
       caller: $caller
       callerKind: $caller_kind
       minAgeMs: $min_age_ms
@@ -2388,6 +2416,7 @@ fragment Snapshot on ConnectionSnapshot {
   node_id: nodeId
   status
   client_type: clientType
+  knows_places: knowsPlaces
   metadata
   connected_at: connectedAt
   last_seen_at: lastSeenAt

@@ -177,6 +177,8 @@ export type DeliveryFilter = {
   clientType?: ClientType | null | undefined;
   /** Only commands that ended with an error of this code, at most 64 characters. */
   code?: string | null | undefined;
+  /** Only commands that name this context. */
+  contextId?: string | null | undefined;
   /** Only commands with this id, with an id that ends with this text of at least 8 characters, or with this trace id: at most 256 characters. */
   idOrTrace?: string | null | undefined;
   /** Only with all of these labels, each `key=value`: at most 8, each at most 256 characters. Labels are the texts, numbers and booleans at the top level of a client’s metadata and in its member `labels`. The labels are those of the client’s connection now: commands of a client without one never match. */
@@ -290,6 +292,8 @@ export type InvokeActionInput = {
   commandId?: string | null | undefined;
   /** How long the command may wait for its client to connect, 0 to 300000 milliseconds. With 0, the call is refused if the client is not connected. */
   connectWithinMs?: number;
+  /** The id of the client’s context, such as a tab, in which the command may run, and in no other. The call is refused with `context_gone` if the client does not report it. Omitted: the client chooses. */
+  contextId?: string | null | undefined;
   /** The id of the client instance that must be live. Omitted: any instance. */
   instanceId?: string | null | undefined;
   /** The action’s arguments, a JSON object. Omitted: none. */
@@ -403,6 +407,8 @@ export type PendingRpcFilter = {
   checkInstance?: string | null | undefined;
   /** Only waits whose target is this client. */
   clientId?: string | null | undefined;
+  /** Only waits on commands that name this context. */
+  contextId?: string | null | undefined;
   /** Only waits that are at least this old, 0 to 86400000 milliseconds. */
   minAgeMs?: number | null | undefined;
   /** Only waits whose target’s link is on this node. */
@@ -440,6 +446,8 @@ export type PreflightLayerName =
   | 'IDENTITY'
   /** The relay checks the input. */
   | 'INPUT'
+  /** A named context must be one that the client reports. */
+  | 'PLACE'
   /** The central policy decides. */
   | 'POLICY'
   /** The node must not be draining. */
@@ -484,10 +492,14 @@ export type RefusalCode =
   | 'client_denied'
   /** `client_timeout`, HTTP status 200. The handler was stopped: it took longer than the client allows, or its deadline passed by the client’s clock. */
   | 'client_timeout'
-  /** `command_conflict`, HTTP status 409. The command id is in use for another action, other params or another instance. */
+  /** `command_conflict`, HTTP status 409. The command id is in use for another action, other params, another instance or another context. */
   | 'command_conflict'
   /** `connect_timeout`, HTTP status 504. `expired`: the client did not connect in time. */
   | 'connect_timeout'
+  /** `context_gone`, HTTP status 409. The client does not report the context that the call names, or reports it again after it had left. Nothing ran. */
+  | 'context_gone'
+  /** `context_unsupported`, HTTP status 409. The call names a context, and the client does not know places. Nothing ran. */
+  | 'context_unsupported'
   /** `draining`, HTTP status 503. This node shuts down and admits nothing new. */
   | 'draining'
   /** `forbidden`, HTTP status 403. The token does not allow this. */
@@ -585,6 +597,8 @@ export type RefusedBy =
   | 'CAPACITY'
   /** The command id was used for a different request. */
   | 'CONFLICT'
+  /** The client does not report the named context, or knows no places. */
+  | 'PLACE'
   /** The central policy denies the invocation. */
   | 'POLICY'
   /** This node does not do it now, or at all. */
@@ -917,7 +931,7 @@ export type CallPageQueryVariables = Exact<{
 }>;
 
 
-export type CallPageQuery = { command: { userId: string, clientId: string, commandId: string, action: string, outcome: Outcome | null, resultExpired: boolean, error: { code: string, message: string } | null, delivery: { queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, attempts: number, boundInstanceId: string | null, cancelRequestedAt: string | null, recoveredFromNodeId: string | null, userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string } } | null, waiters: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string }, instanceMismatch: { observedAt: string } | null }>, sightings: Array<{ messageId: string, count: number }>, connection: { userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string> } | null, history: { nodes: Array<{ messageId: string, stream: string, traceId: string | null, id: string, at: string, kind: MessageKind, payloadBytes: number, payloadState: PayloadState, error: { message: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } | null };
+export type CallPageQuery = { command: { userId: string, clientId: string, commandId: string, action: string, outcome: Outcome | null, resultExpired: boolean, error: { code: string, message: string } | null, delivery: { queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, attempts: number, contextId: string | null, boundInstanceId: string | null, cancelRequestedAt: string | null, recoveredFromNodeId: string | null, userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string } } | null, waiters: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string }, instanceMismatch: { observedAt: string } | null }>, sightings: Array<{ messageId: string, count: number }>, connection: { userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string> } | null, history: { nodes: Array<{ messageId: string, stream: string, traceId: string | null, id: string, at: string, kind: MessageKind, payloadBytes: number, payloadState: PayloadState, error: { message: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } | null };
 
 export type CallUpdatesSubscriptionVariables = Exact<{
   userId: string;
@@ -1076,7 +1090,7 @@ export type InvokeTargetQueryVariables = Exact<{
 }>;
 
 
-export type InvokeTargetQuery = { connection: { actions: { items: Array<{ name: string, summary: string | null, schema: unknown }> } } | null };
+export type InvokeTargetQuery = { connection: { knowsPlaces: boolean, contexts: { nodes: Array<{ contextId: string, title: string | null, status: ContextStatus }> }, actions: { items: Array<{ name: string, summary: string | null, schema: unknown }> } } | null };
 
 export type InvokeMutationVariables = Exact<{
   input: InvokeActionInput;
@@ -2324,6 +2338,7 @@ export const CallPageDocument = new TypedDocumentString(`
       dispatchedAt
       acknowledgedAt
       attempts
+      contextId
       boundInstanceId
       cancelRequestedAt
       recoveredFromNodeId
@@ -3085,6 +3100,14 @@ export const ActionsOfUserDocument = new TypedDocumentString(`
 export const InvokeTargetDocument = new TypedDocumentString(`
     query InvokeTarget($userId: ID!, $clientId: ID!) {
   connection(userId: $userId, clientId: $clientId) {
+    knowsPlaces
+    contexts(first: 100) {
+      nodes {
+        contextId
+        title
+        status
+      }
+    }
     actions {
       items {
         name

@@ -9,6 +9,7 @@ import { INTERRUPTION_GUARDS } from './guards-interruptions.ts';
 import { JSON_GUARDS } from './guards-json.ts';
 import { LINKS_GUARDS } from './guards-links.ts';
 import { MCP_GUARDS } from './guards-mcp.ts';
+import { PLACES_GUARDS } from './guards-places.ts';
 import { REDIS_GUARDS } from './guards-redis.ts';
 import { REDIS_HISTORY_GUARDS } from './guards-redis-history.ts';
 import { SHARES_GUARDS } from './guards-shares.ts';
@@ -21,6 +22,7 @@ export const GUARD_MUTANTS: readonly GuardMutant[] = [
   ...JSON_GUARDS,
   ...HTTP_GUARDS,
   ...LINKS_GUARDS,
+  ...PLACES_GUARDS,
   ...SHARES_GUARDS,
   ...STORED_GUARDS,
   ...DURABLE_GUARDS,

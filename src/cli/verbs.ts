@@ -61,7 +61,9 @@ const CALLER_FLAGS = {
   caller: 'Only this caller: the name of an administrator, or the id of a user or a grant',
   callerKind: { help: 'Only this kind of caller', values: wordsOf('CommandCallerKind') },
 };
-const WAIT_FLAGS = { ...CLIENT_FLAGS, ...CALLER_FLAGS, older: 'Only waits older than this, such as 10s' };
+/** Named in full, because `--context` selects the relay. */
+const CONTEXT_FLAG = { contextId: 'Only calls that name this context of their client' };
+const WAIT_FLAGS = { ...CLIENT_FLAGS, ...CONTEXT_FLAG, ...CALLER_FLAGS, older: 'Only waits older than this, such as 10s' };
 const CURSOR_FLAG = { cursor: 'Where the page begins: next_cursor of the page before' };
 /** The flags of verbs that list rows in pages. */
 const PAGE_FLAGS: Readonly<Record<string, Flag>> = {
@@ -81,6 +83,7 @@ const YES_FLAG: Readonly<Record<string, Flag>> = {
 };
 
 const PARAMS = { params: 'File with the parameters as JSON; - reads standard input' };
+const PLACE = { contextId: 'Id of the context, such as a tab, in which the command may run, and in no other' };
 const BUDGETS = {
   connect: 'How long to wait for the client to connect, such as 5s (default 0s)',
   respond: 'How long the client may take, such as 30s (default 30s)',
@@ -245,6 +248,7 @@ export const VERBS: readonly Verb[] = [
     args: CALL_ARGS,
     flags: {
       ...PARAMS,
+      ...PLACE,
       id: 'Id of the command; a repeated id never runs twice',
       ...BUDGETS,
       ...PROGRESS_FLAG,
@@ -257,7 +261,7 @@ export const VERBS: readonly Verb[] = [
     name: 'preflight',
     brief: 'Ask what would refuse a call; nothing is admitted or written',
     args: CALL_ARGS,
-    flags: { ...PARAMS, id: 'Id of the command', ...BUDGETS },
+    flags: { ...PARAMS, ...PLACE, id: 'Id of the command', ...BUDGETS },
     examples: ['preflight alice/desk lamp.set on:=true'],
     load: async () => (await import('./run/calls.ts')).preflight,
   },
@@ -266,6 +270,7 @@ export const VERBS: readonly Verb[] = [
     brief: 'List calls that the relay tracks, newest first',
     flags: {
       ...CLIENT_FLAGS,
+      ...CONTEXT_FLAG,
       action: 'Only this action',
       outcome: { help: 'Only this outcome', values: wordsOf('Outcome') },
       stage: { help: 'Only this stage', values: wordsOf('Stage') },
@@ -299,6 +304,7 @@ export const VERBS: readonly Verb[] = [
         many: true,
       },
       ...CLIENT_FLAGS,
+      ...CONTEXT_FLAG,
       action: 'Only this action',
       code: 'Only this code of an error, such as handler_failed',
       nodeId: 'Only this node',

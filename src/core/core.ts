@@ -83,7 +83,7 @@ export function createCore({ audit: bounds, reveal = 'argument', tracing = null,
   const keeper = createPayloadStorage(deps);
   const acts = createActs(deps, keeper);
   const retryQueue = createStoreRetryQueue(deps);
-  const dispatcher = new Dispatcher(deps, retryQueue);
+  const dispatcher = new Dispatcher(deps, retryQueue, acts);
   const questions = new NodeQuestions(deps);
   const series = createSeries(deps, questions);
   sampleNode(deps, dispatcher, correlator);

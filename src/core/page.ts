@@ -5,11 +5,12 @@
  */
 import { requirePrincipal, subjectOf, type Requester } from './auth/principal.ts';
 import { BoundedMap } from './collections.ts';
-import { CallboardError, fail, invalid } from './errors.ts';
+import { fail, invalid } from './errors.ts';
 import { canonicalJson } from './json.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from './limits.ts';
 import { thenDo, type MaybePromise } from './maybe-promise.ts';
 import type { Clock, Crypto } from './ports.ts';
+import type { DocumentReading } from './reading.ts';
 
 /** The sort tuple of a row, as texts that are compared one by one by UTF-16 code units. */
 export type Position = readonly string[];
@@ -20,17 +21,11 @@ export type PageRequest = {
   /** The position after which the page starts; null: it starts at the first row. */
   readonly after: Position | null;
   /**
-   * Returns whether the answer was given up, because its requester hung up or its time is over. A store that needs
-   * several calls for a page checks this before each of them, and then rejects with `store_unavailable`. Absent: the
-   * answer is never given up.
+   * The reads of the document that this page is for. A store that needs several calls for a page checks it before each
+   * of them. Absent: the answer is never given up.
    */
-  readonly stopped?: (() => boolean) | undefined;
+  readonly reading?: DocumentReading | undefined;
 };
-
-/** Throws `store_unavailable` if the answer to this page was given up. A store calls it before each of its calls. */
-export function checkStopped({ stopped }: Pick<PageRequest, 'stopped'>): void {
-  if (stopped?.()) throw new CallboardError('store_unavailable', 'The answer was given up.');
-}
 
 export type IncompleteReason = 'limit_reached' | 'node_silent' | 'store_unavailable' | 'evicted' | 'not_supported';
 export type EvidenceSource =
@@ -152,7 +147,10 @@ export type Summary<T> = Page<T> & { readonly total: number };
 // Makes and checks signed cursors, and makes pages of listings with them.
 
 /** The paging arguments of a request: `first` is 1 to 1000 (default 100), `after` an opaque cursor. */
-export type PageArgs = { readonly first?: number | null | undefined; readonly after?: string | null | undefined };
+export type PageArgs = Pick<PageRequest, 'reading'> & {
+  readonly first?: number | null | undefined;
+  readonly after?: string | null | undefined;
+};
 
 /** A filter as a request gives it. Members that are absent or null match every row. */
 export type GivenFilter<Filter> = { readonly [Name in keyof Filter]?: Filter[Name] | undefined };
@@ -191,7 +189,8 @@ export class Cursors {
   request(listing: Listing, args: PageArgs): PageRequest {
     const first = args.first ?? PAGE_DEFAULT;
     if (!Number.isInteger(first) || first < 1 || first > PAGE_MAX) invalid('limit', `expected 1 to ${PAGE_MAX}`);
-    return { first, after: args.after === null || args.after === undefined ? null : this.decode(listing, args.after) };
+    const after = args.after === null || args.after === undefined ? null : this.decode(listing, args.after);
+    return { first, after, reading: args.reading };
   }
 
   encode(listing: Listing, position: Position): string {

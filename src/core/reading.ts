@@ -3,7 +3,7 @@
  * loads in progress, and refuses further reads once no requester waits for the answer.
  */
 import { CallboardError } from './errors.ts';
-import { READING_BYTES, ROWS_LOADED_TOGETHER } from './limits.ts';
+import { READING_BYTES, ROWS_LOADED_TOGETHER, SCANNED_TOGETHER } from './limits.ts';
 
 /** A value that was read, and roughly how many bytes it takes in memory. */
 export type Sized<T> = { readonly value: T; readonly bytes: number };
@@ -21,6 +21,7 @@ export class DocumentReading {
   readonly #loads: Loads;
   #known = new Map<string, Promise<unknown>>();
   #bytes = 0;
+  #scanned = 0;
   #ended = false;
 
   /** `signal` is aborted when the requester hangs up; absent: the reader never hangs up. */
@@ -54,6 +55,16 @@ export class DocumentReading {
       this.check();
       return load();
     });
+  }
+
+  /** Counts rows that a filter of the document scans where each row is dear, as records of commands are over Redis. */
+  countScanned(rows: number): void {
+    this.#scanned += rows;
+  }
+
+  /** Whether the filters of the document have scanned so many dear rows that its pages must end. */
+  get scannedEnough(): boolean {
+    return this.#scanned >= SCANNED_TOGETHER;
   }
 
   /** Ends the reading: from now on `check` throws. Called when the time of the document is over. */
@@ -90,6 +101,7 @@ export class DocumentReading {
   forget(): void {
     this.#known = new Map();
     this.#bytes = 0;
+    this.#scanned = 0;
   }
 }
 

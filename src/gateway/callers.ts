@@ -118,6 +118,7 @@ export class Callers {
       params,
       commandId: frame.command_id,
       instanceId: frame.instance_id,
+      contextId: frame.context_id,
       waitFor: frame.wait_for,
       connectWithinMs: frame.connect_within_ms,
       respondWithinMs: frame.respond_within_ms,

@@ -372,6 +372,7 @@ export async function openLink(
     clientId: hello.client_id ?? invalid('client_id', 'required'),
     instanceId: hello.instance_id ?? invalid('instance_id', 'required for a client'),
     clientType: hello.client_type ?? invalid('client_type', 'required for a client'),
+    places: hello.places === true,
     metadata,
     actions,
   };

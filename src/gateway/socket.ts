@@ -188,13 +188,14 @@ export class FrameWriter implements ClientLink {
 
   sendCommand(command: Command, params: JsonText | null, remainingMs: number, trace: TraceFields | null): void {
     this.expect(command);
-    const { commandId, action } = command;
+    const { commandId, action, contextId } = command;
     const { traceId, parentSpanId, traceFlags, traceState } = trace ?? command;
     const header = {
       type: 'command',
       command_id: commandId,
       action,
       remaining_ms: Math.max(0, Math.floor(remainingMs)),
+      context_id: contextId,
       trace_id: traceId ?? undefined,
       parent_span_id: parentSpanId ?? undefined,
       trace_flags: traceFlags ?? undefined,

@@ -176,9 +176,9 @@ export function actionCall(
 }
 
 async function preflight(core: Core, { requester }: AgentRequest, call: AgentCall): Promise<ToolResult> {
-  const { action, client, params, respondWithinMs } = call;
+  const { action, client, contextId, params, respondWithinMs } = call;
   if (client === null) return missing('client');
-  const asked = { userId: requester.userId, clientId: client, action, params, respondWithinMs };
+  const asked = { userId: requester.userId, clientId: client, action, params, contextId, respondWithinMs };
   const { wouldAdmit, firstRefusal, layers } = await core.rpc.preflight(requester, asked);
   return success({
     would_admit: wouldAdmit,

@@ -12,7 +12,7 @@ import { isId, type CommandKey } from '../core/ids.ts';
 import type { JsonText } from '../core/json.ts';
 import { PAGE_MAX } from '../core/limits.ts';
 import type { Cancel } from '../core/ports.ts';
-import type { UserPrincipal } from '../core/auth/principal.ts';
+import type { CallerLabel, UserPrincipal } from '../core/auth/principal.ts';
 import type { TraceContext } from '../core/trace-context.ts';
 import { noteCommand, spanNoter, type RequestNotes } from '../web/request.ts';
 import { answerOf, refusal, refusedCall, refusedRepeat, type ToolResult } from './results.ts';
@@ -87,7 +87,10 @@ export function createCalls(core: Core) {
       const wait = new Patience(core, request, withinMs);
       const { trace, notes } = request;
       const found = await core.rpc
-        .await(request.requester, { ...key, withinMs, trace, onSpan: spanNoter(notes), ...wait.side })
+        .await(request.requester, {
+          ...{ ...key, withinMs, trace, callerLabel: labelOf(request), onSpan: spanNoter(notes) },
+          ...wait.side,
+        })
         .finally(() => wait.end());
       return found && noteCommand(notes, found);
     },
@@ -230,9 +233,15 @@ async function invokeAs(core: Core, request: AgentRequest, invoking: Invoking): 
 
 /** Builds core's request: the only place that names the members of a call through the bridge. */
 function invokeRequest(request: AgentRequest, call: AgentCall, key: CommandKey): InvokeRequest {
-  const { action, params, respondWithinMs } = call;
+  const { action, params, contextId, respondWithinMs } = call;
   const { trace, notes } = request;
-  return { ...key, action, params, respondWithinMs, trace, onSpan: spanNoter(notes), waitFor: 'completed' };
+  const asked = { ...key, action, params, contextId, respondWithinMs, callerLabel: labelOf(request) };
+  return { ...asked, trace, onSpan: spanNoter(notes), waitFor: 'completed' };
+}
+
+/** Returns the label of the agent's program, which records name. Its ids have a prefix that only such calls may have. */
+function labelOf({ host }: AgentRequest): CallerLabel {
+  return { kind: 'mcp', name: host?.name ?? 'unnamed', version: host?.version ?? null };
 }
 
 /** The wait of an agent: it ends when its time is over or the agent hangs up, and sends progress in the meantime. */

@@ -34,6 +34,10 @@ export const CODES = {
   stale_instance: 409,
   instance_mismatch: 409,
   not_connected: 409,
+  /** The client does not report the context that the call names, or reports it again after it had left. */
+  context_gone: 409,
+  /** The call names a context, and the client does not know places. */
+  context_unsupported: 409,
   session_inactive: 409,
   payload_too_large: 413,
   unsupported_media_type: 415,
@@ -93,6 +97,7 @@ export const CLIENT_REFUSALS = [
   'arguments_invalid',
   'lease_busy',
   'unknown_action',
+  'context_gone',
 ] as const satisfies readonly Code[];
 
 // The words for the state of a command.

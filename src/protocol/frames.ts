@@ -24,9 +24,10 @@ import { isRecord, ownSlice } from './json.ts';
 export const UP = {
   /**
    * First frame of a link. With `client_id` the peer is a client, and `instance_id` and `client_type` are required;
-   * without it the peer is a caller. Payload: `{ metadata?, actions? }`.
+   * without it the peer is a caller. `places`: the client knows places, so a command may name one of its contexts.
+   * Payload: `{ metadata?, actions? }`.
    */
-  hello: { token: 'token', client_id: 'id?', instance_id: 'id?', client_type: 'clientType?' },
+  hello: { token: 'token', client_id: 'id?', instance_id: 'id?', client_type: 'clientType?', places: 'bool?' },
   /** A new token of the same user. Answer: `renewed`, or `refused`; the link then lives until its old token expires. */
   auth: { token: 'token' },
   /** The client received the command and will handle it. */
@@ -61,6 +62,8 @@ export const UP = {
     client_id: 'id',
     action: 'name',
     instance_id: 'id?',
+    /** The context of the client in which the command may run. Any when absent. */
+    context_id: 'id?',
     command_id: 'id?',
     wait_for: 'waitFor?',
     /** Which `stage` frames the caller wants: the first one, or all. None when absent. */
@@ -120,11 +123,15 @@ export const DOWN = {
   },
   /** The relay accepted the new token of `auth`. */
   renewed: { token_expires_at: 'int?' },
-  /** Run this command. Payload: the params. `remaining_ms`: time left until the deadline, by the relay's clock. */
+  /**
+   * Run this command. Payload: the params. `remaining_ms`: time left until the deadline, by the relay's clock.
+   * `context_id`: run it in this context, or refuse it.
+   */
   command: {
     command_id: 'id',
     action: 'name',
     remaining_ms: 'int',
+    context_id: 'id?',
     trace_id: 'text?',
     parent_span_id: 'text?',
     trace_flags: 'text?',
@@ -383,10 +390,12 @@ export function writeHeader(header: DownHeader): string {
   return header.type === 'outcome' ? outcome(header) : joinFrame(header);
 }
 
-function command({ command_id, action, remaining_ms, ...trace }: HeaderOf<'command'>): string {
+function command({ command_id, action, remaining_ms, context_id, ...trace }: HeaderOf<'command'>): string {
+  const place = context_id === undefined ? '' : `,"context_id":"${context_id}"`;
   const ids = text('trace_id', trace.trace_id) + text('parent_span_id', trace.parent_span_id);
   const rest = text('trace_flags', trace.trace_flags) + text('trace_state', trace.trace_state);
-  return `{"type":"command","command_id":"${command_id}","action":"${action}","remaining_ms":${remaining_ms}${ids}${rest}}`;
+  const start = `{"type":"command","command_id":"${command_id}","action":"${action}"`;
+  return `${start},"remaining_ms":${remaining_ms}${place}${ids}${rest}}`;
 }
 
 function outcome({ ref, command_id, rpc_id, stage, execution, ...more }: HeaderOf<'outcome'>): string {

@@ -46,6 +46,8 @@ const REASONS: Readonly<Record<string, string>> = {
   client_denied: 'Client refused: its own rules deny it',
   client_timeout: 'The client gave up within its own time',
   connect_timeout: 'Client did not connect in time',
+  context_gone: 'The named context was gone',
+  context_unsupported: 'The client knows no places',
   draining: 'The node was being drained',
   handler_failed: 'The handler of the client failed',
   instance_mismatch: 'Another instance of the client was connected',

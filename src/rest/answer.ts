@@ -116,20 +116,17 @@ function statusOfOutcome(outcome: unknown, reads: boolean): 200 | 202 | null {
 }
 
 /**
- * Answers an invocation: a 504 problem if the request waited and the outcome is in UNPROVEN, otherwise the invocation.
+ * Answers an invocation: a problem with the status of its code, mostly 504, if the request waited and the outcome is in
+ * UNPROVEN; otherwise the invocation.
  */
 function invocationAnswer(members: Readonly<Record<string, unknown>>, reads: boolean): Answer {
   const { outcome, error } = members;
   const status = statusOfOutcome(outcome, reads);
   if (status !== null) return { status, body: members };
   const { code, message } = isRecord(error) ? error : {};
-  const known = isCode(code) && statusOf(code) === 504;
-  const unproven = UNPROVEN[String(outcome)] ?? UNKNOWN_END;
-  return problem({
-    ...(known ? { code, detail: String(message) } : unproven),
-    status: 504,
-    command: members,
-  });
+  const known = isCode(code) && statusOf(code) >= 400 ? { code, detail: String(message) } : null;
+  const end = known ?? UNPROVEN[String(outcome)] ?? UNKNOWN_END;
+  return problem({ ...end, status: statusOf(end.code), command: members });
 }
 
 /**

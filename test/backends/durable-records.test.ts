@@ -19,10 +19,11 @@ const OTHER: Omit<Command, keyof typeof KEY> = {
   ...{ version: 7, stage: 'terminal', lastProvenStage: 'acknowledged', outcome: 'failed' },
   ...{ execution: 'reported_by_client', error: { code: 'x"', message: 'line\nä' }, reason: 'a "reason"', attempts: 1 },
   ...{ action: 'notes.add', scopeId: 'te\\am', digest: 'd1', namedInstanceId: 'i1', clientType: 'mobile' },
-  ...{ caller: { kind: 'grant', name: 'gränt' }, callSpan: '00', traceId: 't', parentSpanId: 'p', traceFlags: '01' },
+  ...{ caller: { kind: 'grant', name: 'gränt', label: { kind: 'mcp', name: 'a "host"', version: null } }, callSpan: '00', traceId: 't', parentSpanId: 'p', traceFlags: '01' },
   ...{ traceState: 'v=1', expectedInstanceId: 'i1', boundInstanceId: 'i2', nodeId: 'n1', recoveredFromNodeId: 'n2' },
   ...{ admittedAt: AT - 5, queuedAt: AT - 4, dispatchedAt: AT - 3, acknowledgedAt: AT - 2, terminalAt: AT - 1 },
   ...{ cancelRequestedAt: AT, connectDeadline: AT + 1, deadline: AT + 2, lateResults: 2, resultExpired: true },
+  contextId: 'tab-1',
   firstLate: { at: AT - 1, instanceId: 'i9', kind: 'result', digest: 'd' },
   sightings: [
     { messageId: 'c1:result:i1', firstSeenAt: AT - 9, lastSeenAt: AT - 8, count: 3 },

@@ -1,8 +1,9 @@
 /** Tests contexts over Redis, seen from two processes. */
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { KINDS } from '../../src/backends/redis/keys.ts';
 import { connectionStatus } from '../../src/core/connections/connection.ts';
 import { FORGET_MS, STALE_MS } from '../../src/core/limits.ts';
+import { admission, keyFor } from '../contract/kit/bench.ts';
 import { hello } from '../contract/kit/connections-model.ts';
 import {
   ANY_CONTEXT,
@@ -36,6 +37,14 @@ describe('contexts over Redis', () => {
     snapshot(context('c'), worker('w', { windowId: 'v', taskId: 'a|b' })),
     snapshot(browserWindow('v')),
   );
+
+  /** Connects a client that knows places. It reports one context that leaves, and then the others. */
+  const join = async (userId: string) => {
+    const { connection } = await one.backend.connections.connect(hello(userId, 'tab', { places: true }));
+    await one.backend.contexts.report(connection, connection.epoch, report(snapshot(context('old'))));
+    await one.backend.contexts.report(connection, connection.epoch, all);
+    return connection;
+  };
 
   it('are visible from another process, with the state of a link that only the first one has', async () => {
     const { connection } = await one.backend.connections.connect(hello('alice', 'tab'));
@@ -93,10 +102,9 @@ describe('contexts over Redis', () => {
   });
 
   it('last as long as their link shows signs of life, whatever the expiry of their keys', async () => {
-    const { connection } = await one.backend.connections.connect(hello('alice', 'tab'));
-    await one.backend.contexts.report(TAB, connection.epoch, all);
+    const connection = await join('alice');
     const partition = one.store.partitionOfUser('alice');
-    const held = (['conn', 'ctx', 'win', 'ctxwin'] as const).map((kind) =>
+    const held = (['conn', 'ctx', 'ctxleft', 'win', 'ctxwin'] as const).map((kind) =>
       one.store.key(partition, kind, one.store.hash('alice', 'tab')),
     );
     for (const key of held) await runRaw(one, ['PEXPIRE', key, 600_000]);
@@ -110,15 +118,13 @@ describe('contexts over Redis', () => {
 
   it('leave nothing behind once their clients are forgotten, and no key without an expiry', async () => {
     for (const userId of ['alice', 'bob', 'carol']) {
-      const { connection } = await one.backend.connections.connect(hello(userId, 'tab'));
-      await one.backend.contexts.report(connection, connection.epoch, all);
-      expect(connectionStatus(connection, one.now())).toBe('connected');
+      expect(connectionStatus(await join(userId), one.now())).toBe('connected');
     }
     // Keys of the history of links are left out, because they stay as long as all history.
     const ownKeys = async () => (await keysOf(one)).filter(({ kind }) => !kind.startsWith('stream'));
     const live = await ownKeys();
     expect(new Set(live.map(({ kind }) => kind))).toEqual(
-      new Set(['meta', 'conn', 'conns', 'connusers', 'conngone', 'ctx', 'win', 'ctxwin', 'ctxs', 'wins']),
+      new Set(['meta', 'conn', 'conns', 'connusers', 'conngone', 'ctx', 'ctxleft', 'win', 'ctxwin', 'ctxs', 'wins']),
     );
     for (const { kind, ttl } of live) {
       const { ends } = Object.entries(KINDS).find(([name]) => name === kind)?.[1] ?? { ends: 'unknown' };
@@ -128,5 +134,24 @@ describe('contexts over Redis', () => {
     await one.advance(60_000 + FORGET_MS);
     await two.backend.connections.users(PAGE);
     expect((await ownKeys()).map(({ kind }) => kind).filter((kind) => kind !== 'meta')).toEqual([]);
+  });
+
+  it.each(['admission', 'dispatch'])('that leave between the read and the write refuse a call at its %s', async (at) => {
+    const { backend, store } = one;
+    const { nodeId, instanceId, epoch } = await join('alice');
+    const binding = { nodeId, instanceId, epoch, places: true };
+    await backend.commands.rebind(TAB, binding, 'up');
+    const transact = store.transact.bind(store);
+    const leaveBefore = () =>
+      vi.spyOn(store, 'transact').mockImplementationOnce(async (...given) => {
+        await two.backend.contexts.report(TAB, epoch, report(snapshot(context('other'))));
+        return transact(...given);
+      });
+    if (at === 'admission') leaveBefore();
+    const admitted = await backend.commands.admit(admission('c1', { contextId: 'c', knowsPlaces: true }));
+    if (at === 'admission') return expect(admitted).toEqual({ kind: 'refused', code: 'context_gone' });
+    leaveBefore();
+    const refused = { kind: 'refuse', code: 'context_gone' };
+    expect(await backend.commands.dispatch(keyFor('c1'), binding, 'x1')).toEqual(refused);
   });
 });

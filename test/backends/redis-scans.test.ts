@@ -3,6 +3,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ANY_COMMAND, type DeliveryFilter } from '../../src/core/commands/stores.ts';
 import type { Message, MessagePage } from '../../src/core/history/message.ts';
 import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../src/core/page.ts';
+import { SCANNED_AT_LEAST, SCANNED_TOGETHER } from '../../src/core/limits.ts';
+import { DocumentReading } from '../../src/core/reading.ts';
 import { NAMES } from '../../src/backends/redis/inspector.ts';
 import { READ_BATCH } from '../../src/backends/redis/commands/get.ts';
 import { MAX_ROWS } from '../../src/backends/redis/store.ts';
@@ -12,6 +14,14 @@ import { newMessage } from '../contract/kit/history-model.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 
 const EVERY = { afterTime: null, beforeTime: null };
+/** Returns the reads of a document whose requester hangs up as soon as this is true. */
+const givenUpWhen = (aborted: () => boolean): DocumentReading =>
+  new DocumentReading({
+    get aborted() {
+      return aborted();
+    },
+  });
+
 /** The most blocks of one read. */
 const MOST_BLOCKS = 256;
 
@@ -63,7 +73,8 @@ describe('scans over Redis', () => {
         const reads = seen.filter(({ name }) => name === 'commands-read');
         const named = seen.filter(({ name }) => name.startsWith('inspector-'));
         expect(named.length).toBeGreaterThan(2);
-        for (const { name, args } of named) expect(Number(name === 'inspector-names' ? args[6] : args[0])).toBe(NAMES);
+        const steps = named.map(({ name, args }) => Number(name === 'inspector-names' ? args[6] : args[0]));
+        expect(steps).toEqual([SCANNED_AT_LEAST, ...Array.from(steps.slice(1), () => NAMES)]);
         const rows = reads.map(({ args }) => (args.length - 3 - Number(args[1]) - Number(args[2])) / 3);
         expect(rows.reduce((sum, one) => sum + one, 0)).toBe(3 * NAMES);
         expect(Math.max(...rows)).toBeLessThanOrEqual(READ_BATCH);
@@ -120,9 +131,37 @@ describe('scans over Redis', () => {
       const { seen } = watchActs();
       for (const most of [1, 2]) {
         seen.length = 0;
-        const page = list({ action: 'rare' }, { first: 10, after: null, stopped: () => seen.length >= most });
-        await expect(page).rejects.toMatchObject({ code: 'store_unavailable', message: 'The answer was given up.' });
+        const reading = givenUpWhen(() => seen.length >= most);
+        const page = list({ action: 'rare' }, { first: 10, after: null, reading });
+        await expect(page).rejects.toMatchObject({ code: 'store_unavailable' });
         expect(seen).toHaveLength(most);
+      }
+    });
+
+    it('scan for all pages of a document together as much as for one, and a few for each page, which then goes on', async () => {
+      await admitMany(3 * NAMES);
+      const { seen } = watchActs();
+      const readRecords = () => {
+        const reads = seen.splice(0).filter(({ name }) => name === 'commands-read');
+        return reads.reduce((sum, { args }) => sum + (args.length - 3 - Number(args[1]) - Number(args[2])) / 3, 0);
+      };
+      for (const order of ['key', 'newest'] as const) {
+        const reading = new DocumentReading();
+        reading.countScanned(SCANNED_TOGETHER - SCANNED_AT_LEAST - 1);
+        const rare = (after: Position | null) => list({ action: 'rare' }, { first: 10, after, order, reading });
+        const cut = await rare(null);
+        expect([cut.rows, cut.cut, readRecords()]).toEqual([[], true, SCANNED_AT_LEAST + NAMES]);
+        let after: Position | null = null;
+        for (let pages = 1; ; pages++) {
+          const page: Awaited<ReturnType<typeof list>> = await rare(after);
+          after = page.next;
+          if (after !== null) expect([page.cut, readRecords()]).toEqual([true, SCANNED_AT_LEAST]);
+          else break;
+          expect(pages).toBeLessThanOrEqual((3 * NAMES) / SCANNED_AT_LEAST);
+        }
+        // A listing that filters nothing reads no more than it shows, so it is not cut.
+        expect((await list({ userId: 'alice' }, { first: 200, after: null, reading })).rows).toHaveLength(200);
+        readRecords();
       }
     });
 
@@ -208,10 +247,11 @@ describe('scans over Redis', () => {
     it('stop between two reads once their answer is given up', async () => {
       for (let i = 0; i < 40; i++) await retain(`m${i}`);
       const read = vi.spyOn(bench.store, 'read');
-      const given = page(['cancel'], { first: 10, after: null, stopped: () => read.mock.calls.length > 0 });
+      const reading = givenUpWhen(() => read.mock.calls.length > 0);
+      const given = page(['cancel'], { first: 10, after: null, reading });
       await expect(given).rejects.toMatchObject({ code: 'store_unavailable' });
       expect(read).toHaveBeenCalledTimes(1);
-      const ofCommand = bench.backend.history.ofCommand('alice', 'c1', { first: 10, after: null, stopped: () => true });
+      const ofCommand = bench.backend.history.ofCommand('alice', 'c1', { first: 10, after: null, reading });
       await expect(ofCommand).rejects.toMatchObject({ code: 'store_unavailable' });
     });
   });

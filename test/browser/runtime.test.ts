@@ -1,57 +1,23 @@
 /** Tests the built client libraries in a browser page, with a real relay. */
-import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Browser, Page } from 'playwright-core';
 import { createHttpCaller } from '../../src/clients/caller/index.ts';
-import { buildClients, type Built } from '../../src/clients/build.ts';
 import { startRealRelay } from '../clients/kit/real-relay.ts';
 import { launchChromium } from './kit/chromium.ts';
+import { builtClients, startSite, type BuiltClients, type Site } from './kit/client-site.ts';
 
-let folder: string;
-let built: readonly Built[];
+let built: BuiltClients;
 let browser: Browser;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'callboard-clients-'));
-  built = await buildClients(folder);
+  built = await builtClients();
   browser = await launchChromium();
 });
 
 afterAll(async () => {
   await browser?.close();
-  await rm(folder, { recursive: true, force: true });
+  await built?.[Symbol.asyncDispose]();
 });
-
-type Site = AsyncDisposable & { readonly origin: string };
-
-/** Serves a page that uses the built libraries from another origin than the relay's. */
-async function startSite(): Promise<Site> {
-  const server = createServer((request, response) => {
-    const library = built.find(({ file }) => request.url === `/${file}`);
-    const script = library || request.url === '/client-page.js';
-    response.setHeader('content-type', script ? 'text/javascript' : 'text/html');
-    // The relay has another origin, so the policy must name it. Otherwise only the page's own files are allowed.
-    response.setHeader('content-security-policy', "default-src 'self'; connect-src ws://127.0.0.1:*");
-    const page = new URL(`kit/client-page.${script ? 'js' : 'html'}`, import.meta.url);
-    const file = library ? join(folder, library.file) : page;
-    void readFile(file).then((bytes) => response.end(bytes));
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  if (typeof address !== 'object' || address === null) throw new Error('no address');
-  return {
-    origin: `http://127.0.0.1:${address.port}`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((done) => server.close(done));
-    },
-  };
-}
 
 async function open(site: Site): Promise<Page & AsyncDisposable> {
   const page = await browser.newPage();
@@ -66,7 +32,7 @@ function call(page: Page, name: 'startClient' | 'setTitle', ...args: readonly st
 }
 
 test('a page runs the built runtime: it connects to a relay, checks arguments and answers commands', async () => {
-  await using site = await startSite();
+  await using site = await startSite(built, 'client-page');
   await using relay = await startRealRelay({ allowedOrigins: [site.origin] });
   await using page = await open(site);
   expect(await call(page, 'startClient', relay.link, await relay.token('alice', 'connect'))).toBe('connected');
@@ -81,14 +47,14 @@ test('a page runs the built runtime: it connects to a relay, checks arguments an
 });
 
 test('a page of an origin that is not allowed gets no link', async () => {
-  await using site = await startSite();
+  await using site = await startSite(built, 'client-page');
   await using relay = await startRealRelay({ allowedOrigins: ['https://elsewhere.test'] });
   await using page = await open(site);
   expect(await call(page, 'startClient', relay.link, await relay.token('alice', 'connect'))).toBe('disconnected');
 });
 
 test('a page invokes with the built caller over a link', async () => {
-  await using site = await startSite();
+  await using site = await startSite(built, 'client-page');
   await using relay = await startRealRelay({ allowedOrigins: [site.origin] });
   await using tab = await open(site);
   await call(tab, 'startClient', relay.link, await relay.token('alice', 'connect'));
@@ -99,7 +65,7 @@ test('a page invokes with the built caller over a link', async () => {
 });
 
 test('the built libraries need nothing except a browser, and stay small', () => {
-  const sizes = Object.fromEntries(built.map(({ file, gzipBytes }) => [file, gzipBytes]));
+  const sizes = Object.fromEntries(built.files.map(({ file, gzipBytes }) => [file, gzipBytes]));
   expect(sizes['runtime.js']).toBeLessThanOrEqual(20_000);
   expect(sizes['caller.js']).toBeLessThanOrEqual(9_200);
   expect(sizes['site.js']).toBeLessThanOrEqual(5_000);

@@ -1,6 +1,6 @@
 /** Tests how a runtime runs, refuses and cancels commands. */
 import { describe, expect, test } from 'vitest';
-import { ActionCancelled, ActionError, type Call } from '../../src/clients/runtime/index.ts';
+import { ActionCancelled, ActionError, newContextId, type Call } from '../../src/clients/runtime/index.ts';
 import { settle } from '../kit/clock.ts';
 import type { FakeLink } from '../kit/fake-relay.ts';
 import { gate, json, startRuntimeBench } from './kit/runtime-bench.ts';
@@ -439,5 +439,72 @@ describe('the registry', () => {
     link.command('c2', 'a', { a: 1 });
     expect(json((await link.next('result')).payload)).toBe('a');
     await settle();
+  });
+});
+
+describe('a command that names a context', () => {
+  const place = (contextId: string) => ({ contextId, status: 'active', ownership: 'user-owned' }) as const;
+  const send = (link: FakeLink, commandId: string, contextId: string): void =>
+    link.send({ type: 'command', command_id: commandId, action: 'look', remaining_ms: 9_000, context_id: contextId });
+
+  test('is run with the name of the context that the client reports', async () => {
+    await using bench = await startRuntimeBench({ places: true });
+    bench.runtime.handle('look', {}, (_, { contextId }) => contextId);
+    bench.runtime.reportContexts([place('t1'), place('t2')]);
+    const link = await bench.up();
+    expect(link.hello.places).toBe(true);
+    send(link, 'c1', 't2');
+    expect(json((await link.next('result')).payload)).toBe('t2');
+    link.command('c2', 'look');
+    expect((await link.next('result')).payload).toBeNull();
+  });
+
+  test('is refused where the context is unknown, closed, gone, or back in another life', async () => {
+    await using bench = await startRuntimeBench({ places: true });
+    let runs = 0;
+    bench.runtime.handle('look', {}, () => ++runs);
+    bench.runtime.reportContexts([place('t1'), { ...place('shut'), status: 'closed' }]);
+    const link = await bench.up();
+    const refused = async (commandId: string, contextId: string): Promise<void> => {
+      send(link, commandId, contextId);
+      expect(await refusal(link, commandId)).toBe('context_gone');
+    };
+    await refused('c1', 'never');
+    await refused('c2', 'shut');
+    bench.runtime.reportContexts({ removed: ['t1'] });
+    await refused('c3', 't1');
+    bench.runtime.reportContexts({ set: [place('t1')] });
+    await refused('c4', 't1');
+    bench.runtime.reportContexts([place('t1'), place('t3')]);
+    bench.runtime.reportContexts([place('t4')]);
+    await refused('c5', 't3');
+    expect(runs).toBe(0);
+  });
+
+  test('is refused if the context goes while somebody decides about it', async () => {
+    const asked = gate();
+    const decide = gate();
+    const approve = async (): Promise<boolean> => {
+      asked.open();
+      await decide.opened;
+      return true;
+    };
+    await using bench = await startRuntimeBench({ places: true, approve });
+    let runs = 0;
+    bench.runtime.handle('look', { approval: true }, () => ++runs);
+    bench.runtime.reportContexts([place('t1')]);
+    const link = await bench.up();
+    send(link, 'c1', 't1');
+    await asked.opened;
+    bench.runtime.reportContexts([]);
+    decide.open();
+    expect(await refusal(link, 'c1')).toBe('context_gone');
+    expect(runs).toBe(0);
+  });
+
+  test('needs an id that was never used: each one that the library makes is new', () => {
+    const made = Array.from({ length: 1_000 }, newContextId);
+    expect(new Set(made).size).toBe(1_000);
+    for (const id of made) expect(id).toMatch(/^ctx-[\w-]{10,}$/);
   });
 });

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ALICE, type Bench, commandActs, dispatched, ending, keyFor, type MakeBench } from './kit/bench.ts';
 import { admissions, dispatch, previews } from './commands/admission.ts';
 import { ends, reports, settling } from './commands/ends.ts';
+import { places } from './commands/places.ts';
 import { rebinding } from './commands/rebinding.ts';
 
 /** Defines the tests that every CommandStore must pass. */
@@ -22,6 +23,7 @@ export function commandContract(name: string, make: MakeBench): void {
     ends(() => bench);
     settling(() => bench);
     rebinding(() => bench);
+    places(() => bench);
 
     it('names the commands of a client that have not ended, queued, parked or dispatched', async () => {
       const live = async () => (await bench.backend.commands.live(ALICE)).map(({ commandId }) => commandId).sort();

@@ -94,6 +94,20 @@ const CASES: readonly Case[] = [
     call: { instanceId: 'i9' },
   },
   {
+    code: 'context_gone',
+    layer: 'place',
+    state: 'the client does not report the context',
+    prepare: (core) => connect(core, alice, { places: true }),
+    call: { contextId: 'tab-1' },
+  },
+  {
+    code: 'context_unsupported',
+    layer: 'place',
+    state: 'the client knows no places',
+    prepare: online,
+    call: { contextId: 'tab-1' },
+  },
+  {
     code: 'capacity_exceeded',
     layer: 'capacity',
     state: 'the scope is full',
@@ -166,7 +180,8 @@ describe('a preflight', () => {
     const seen = preflight.layers.map(({ layer, verdict, askedOf }) => `${layer} ${verdict} ${askedOf}`);
     expect(seen).toEqual([
       ...['identity', 'scope', 'address', 'input', 'policy', 'relay', 'action', 'waits'].map((l) => `${l} pass relay`),
-      ...['storage', 'conflict', 'target', 'capacity'].map((layer) => `${layer} pass relay`),
+      ...['storage pass relay', 'conflict pass relay', 'target pass relay'],
+      ...['place skipped relay', 'capacity pass relay'],
       ...['arguments', 'authorizer', 'approval', 'lease'].map((layer) => `client_${layer} unknown client`),
     ]);
     const capacity = preflight.layers.find(({ layer }) => layer === 'capacity');

@@ -1,6 +1,7 @@
 /** Tests the operator's view of delivery over GraphQL, without payloads. */
 import { getNamedType, isInterfaceType, isObjectType, isUnionType, type GraphQLNamedType } from 'graphql';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { DocumentReading } from '../../src/core/reading.ts';
 import { schema } from '../../src/graphql/schema/schema.ts';
 import { meanwhile, settle } from '../kit/clock.ts';
 import { PROCESS, connect, user } from '../kit/core.ts';
@@ -54,6 +55,25 @@ describe('payloads', () => {
       expect.arrayContaining(['CommandRef', 'Counter', 'DeliveryRecord', 'CapacityScope', 'ObservedSource']),
     );
   });
+});
+
+it('all listings of a document read for one document, so that they end together and share a bound', async () => {
+  await using opened = await openCore();
+  await invoke(opened, 'c1');
+  const { inspector, history } = opened.backend;
+  const lists = vi.spyOn(inspector, 'list');
+  const ofCommand = vi.spyOn(history, 'ofCommand');
+  await dataOf(
+    `{ a: commands(filter: { action: "x" }) { nextCursor } b: commands(order: NEWEST) { nextCursor }
+       findCommands(idOrTrace: "c1") { nextCursor }
+       delivery { commands { nextCursor } failures(by: [ACTION]) { count } }
+       commandHistory(userId: "alice", commandId: "c1") { nextCursor } }`,
+    { core: opened.core, requester: admin },
+  );
+  const readings = [...lists.mock.calls.map(([, page]) => page), ...ofCommand.mock.calls.map(([, , page]) => page)];
+  expect(readings.length).toBeGreaterThanOrEqual(6);
+  expect(new Set(readings.map(({ reading }) => reading)).size).toBe(1);
+  expect(readings[0]?.reading).toBeInstanceOf(DocumentReading);
 });
 
 describe('the limits of proof are stated by', () => {

@@ -113,6 +113,18 @@ const ROWS: Partial<Record<Code, Row>> = {
     },
   },
   not_connected: { provoke: (stage) => call(stage) },
+  context_gone: {
+    async provoke(stage) {
+      await live(stage, { places: true });
+      return call(stage, { context_id: 'tab-1' });
+    },
+  },
+  context_unsupported: {
+    async provoke(stage) {
+      await live(stage);
+      return call(stage, { context_id: 'tab-1' });
+    },
+  },
   action_not_advertised: {
     async provoke(stage) {
       await live(stage, { actions: [] });

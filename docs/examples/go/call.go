@@ -19,6 +19,7 @@ func runCall(url string, token func() string, args []string) int {
 	flags := flag.NewFlagSet("call", flag.ExitOnError)
 	user := flags.String("user", "", "the user of the client; by default the user of the token")
 	commandID := flags.String("command-id", newID(), "an id of your own")
+	contextID := flags.String("context-id", "", "the context of the client in which the command may run")
 	connectWithin := flags.Int64("connect-within-ms", 0, "how long to wait for the client to connect")
 	respondWithin := flags.Int64("respond-within-ms", 30_000, "how long the command may take")
 	_ = flags.Parse(args)
@@ -26,7 +27,7 @@ func runCall(url string, token func() string, args []string) int {
 		fail("usage: callboard-example call [flags] <client-id> <action> [params]")
 	}
 	own := &call{answer: make(chan Frame, 1), request: Header{Ref: "1", UserID: *user, CommandID: *commandID,
-		ClientID: flags.Arg(0), Action: flags.Arg(1), ConnectWithinMs: *connectWithin, RespondWithinMs: *respondWithin}}
+		ClientID: flags.Arg(0), Action: flags.Arg(1), ContextID: *contextID, ConnectWithinMs: *connectWithin, RespondWithinMs: *respondWithin}}
 	if flags.NArg() > 2 {
 		own.params = json.RawMessage(flags.Arg(2))
 	}
@@ -55,7 +56,7 @@ func (c *call) opened(Header) {
 		return
 	}
 	header.Type, header.WithinMs = "await", header.RespondWithinMs
-	header.Action, header.ConnectWithinMs, header.RespondWithinMs = "", 0, 0
+	header.Action, header.ContextID, header.ConnectWithinMs, header.RespondWithinMs = "", "", 0, 0
 	c.link.Send(Frame{Header: header})
 }
 

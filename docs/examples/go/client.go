@@ -92,19 +92,22 @@ func echo(ctx context.Context, params map[string]json.RawMessage, progress func(
 type client struct {
 	link     *Link
 	commands *Commands
-	mutex    sync.Mutex
-	closing  bool
-	closed   chan struct{}
-	once     sync.Once
+	// The place where the commands of this client run. Its id is never used again.
+	contextID string
+	mutex     sync.Mutex
+	closing   bool
+	closed    chan struct{}
+	once      sync.Once
 }
 
 func runClient(url string, token func() string, clientID string) error {
-	own := &client{closed: make(chan struct{})}
+	own := &client{closed: make(chan struct{}), contextID: "lamp-" + newID()}
 	// New for each start of the program, and the same whenever this run reconnects.
 	instanceID := newID()
 	own.link = &Link{URL: url, Token: token, Opened: own.opened, Received: own.received, Report: report}
 	own.link.Hello = func(token string) Frame {
-		header := Header{Type: "hello", Token: token, ClientID: clientID, InstanceID: instanceID, ClientType: "console"}
+		header := Header{Type: "hello", Token: token, ClientID: clientID, InstanceID: instanceID,
+			ClientType: "console", Places: true}
 		payload := `{"metadata":{"language":"go"},"actions":[` + string(lampAdvertisement) + `,` +
 			string(echoAdvertisement) + `]}`
 		return Frame{Header: header, Payload: json.RawMessage(payload)}
@@ -114,7 +117,8 @@ func runClient(url string, token func() string, clientID string) error {
 		"lamp.set":         {Advertisement: lampAdvertisement, Check: checkLamp, Run: light.set},
 		"conformance.echo": {Advertisement: echoAdvertisement, Check: checkEcho, Run: echo},
 	}
-	own.commands = NewCommands(own.link, actions, report)
+	isHere := func(contextID string) bool { return contextID == own.contextID }
+	own.commands = NewCommands(own.link, actions, isHere, report)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM)
 	go func() {
@@ -128,6 +132,10 @@ func (c *client) opened(welcome Header) {
 	report("connected", map[string]any{"epoch": welcome.Epoch, "resumed": welcome.Resumed})
 	if c.isClosing() {
 		c.link.Send(Frame{Header: Header{Type: "closing"}})
+	} else {
+		place := `{"context_id":"` + c.contextID + `","status":"active","ownership":"worker","title":"The lamp"}`
+		payload := json.RawMessage(`{"contexts":{"snapshot":true,"set":[` + place + `]}}`)
+		c.link.Send(Frame{Header: Header{Type: "report"}, Payload: payload})
 	}
 	c.commands.Resend()
 }

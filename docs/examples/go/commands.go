@@ -39,7 +39,9 @@ type Action struct {
 type Commands struct {
 	Link    *Link
 	Actions map[string]Action
-	Report  func(event string, more map[string]any)
+	// IsHere says whether a context, in which a command wants to run, is there.
+	IsHere func(contextID string) bool
+	Report func(event string, more map[string]any)
 
 	mutex    sync.Mutex
 	refusing bool
@@ -50,8 +52,10 @@ type Commands struct {
 }
 
 // NewCommands returns an empty set of commands.
-func NewCommands(link *Link, actions map[string]Action, report func(string, map[string]any)) *Commands {
-	commands := &Commands{Link: link, Actions: actions, Report: report, running: map[string]context.CancelFunc{}}
+func NewCommands(link *Link, actions map[string]Action, isHere func(string) bool,
+	report func(string, map[string]any)) *Commands {
+	commands := &Commands{Link: link, Actions: actions, IsHere: isHere, Report: report,
+		running: map[string]context.CancelFunc{}}
 	commands.settled.L = &commands.mutex
 	return commands
 }
@@ -190,6 +194,10 @@ func (c *Commands) handle(ctx context.Context, frame Frame) (any, error) {
 	}
 	if err := action.Check(params); err != nil {
 		return nil, ActionError{"arguments_invalid", err.Error()}
+	}
+	// Right before the handler, because a context may go while a client decides about a command.
+	if place := frame.Header.ContextID; place != "" && !c.IsHere(place) {
+		return nil, ActionError{"context_gone", "There is no context " + place + "."}
 	}
 	c.Link.Send(Frame{Header: Header{Type: "ack", CommandID: id}})
 	c.Report("running", map[string]any{"command_id": id})

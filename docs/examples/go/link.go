@@ -37,6 +37,8 @@ type Header struct {
 	ClientID        string `json:"client_id,omitempty"`
 	InstanceID      string `json:"instance_id,omitempty"`
 	ClientType      string `json:"client_type,omitempty"`
+	Places          bool   `json:"places,omitempty"`
+	ContextID       string `json:"context_id,omitempty"`
 	UserID          string `json:"user_id,omitempty"`
 	CommandID       string `json:"command_id,omitempty"`
 	Action          string `json:"action,omitempty"`

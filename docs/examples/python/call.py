@@ -1,6 +1,6 @@
 """Calls an action of a client, and prints the outcome as a line of JSON. PROTOCOL.md, section 7.
 
-    RELAY=ws://127.0.0.1:4400/connect TOKEN=... python3 call.py <client-id> <action> [<params>] [--user <user-id>]
+    RELAY=ws://127.0.0.1:4400/connect TOKEN=... python3 call.py <client-id> <action> [<params>] [--user <user-id>] [--context-id <id>]
 
 A call whose answer is lost with its link is awaited over the next link, so that it runs once. Exits with 0 if the
 command completed.
@@ -40,8 +40,9 @@ class Call:
             await self.link.send({"type": "await", **common, "stages": "all", "within_ms": given.respond_within_ms})
         else:
             times = {"connect_within_ms": given.connect_within_ms, "respond_within_ms": given.respond_within_ms}
+            place = {"context_id": given.context_id} if given.context_id else {}
             await self.link.send(
-                {"type": "invoke", **common, "action": given.action, "stages": "all", **times}, given.params
+                {"type": "invoke", **common, "action": given.action, **place, "stages": "all", **times}, given.params
             )
 
     async def _received(self, header: dict, payload: Optional[str]) -> None:
@@ -70,6 +71,7 @@ async def main() -> int:
     parser.add_argument("params", nargs="?", type=json.loads, default={})
     parser.add_argument("--user")
     parser.add_argument("--command-id")
+    parser.add_argument("--context-id")
     parser.add_argument("--connect-within-ms", type=int, default=0)
     parser.add_argument("--respond-within-ms", type=int, default=30_000)
     call = Call(os.environ["RELAY"], os.environ["TOKEN"], parser.parse_args())

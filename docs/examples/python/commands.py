@@ -56,8 +56,14 @@ class _Running:
 class Commands:
     """The commands of one client. `report` is called with what happens, for a log."""
 
-    def __init__(self, link: Callable[[], Link], actions: Dict[str, Action], report: Callable[..., None]):
-        self._link, self._actions, self._report = link, actions, report
+    def __init__(
+        self,
+        link: Callable[[], Link],
+        actions: Dict[str, Action],
+        is_here: Callable[[str], bool],
+        report: Callable[..., None],
+    ):
+        self._link, self._actions, self._is_here, self._report = link, actions, is_here, report
         self._running: Dict[str, _Running] = {}
         self._seen: "OrderedDict[str, None]" = OrderedDict()
         self._outbox: "OrderedDict[str, str]" = OrderedDict()
@@ -108,7 +114,7 @@ class Commands:
         # A little early, so that the relay has the end before the deadline, at which it records one itself.
         deadline = loop.call_later(header["remaining_ms"] * 0.9 / 1000, running.stop, "deadline")
         try:
-            value = await self._handle(command_id, header["action"], payload)
+            value = await self._handle(command_id, header, payload)
             end = {"type": "result"}
         except asyncio.CancelledError:
             cancelled = running.stopped_by == "cancel"
@@ -122,15 +128,19 @@ class Commands:
         del self._running[command_id]
         await self._end(command_id, end, value)
 
-    async def _handle(self, command_id: str, name: str, payload: Optional[str]) -> Any:
+    async def _handle(self, command_id: str, header: dict, payload: Optional[str]) -> Any:
         if self.refusing:
             raise ActionError("client_denied", "The client is leaving.")
+        name, context_id = header["action"], header.get("context_id")
         action = self._actions.get(name)
         if action is None:
             raise ActionError("unknown_action", f"There is no action {name}.")
         given = json.loads(payload) if payload else {}
         params = {name: value for name, value in given.items() if not name.startswith(RESERVED)}
         action.check(params)
+        # Right before the handler, because a context may go while a client decides about a command.
+        if context_id is not None and not self._is_here(context_id):
+            raise ActionError("context_gone", f"There is no context {context_id}.")
         await self._link().send({"type": "ack", "command_id": command_id})
         self._report("running", command_id=command_id)
         return await action.handler(

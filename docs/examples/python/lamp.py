@@ -97,13 +97,15 @@ class Client:
         self._client_id = client_id
         # New for each start of the program, and the same whenever this run reconnects.
         self._instance_id = str(uuid.uuid4())
-        self._commands = Commands(lambda: self.link, self._actions, report)
+        # The place where the commands of this client run. Its id is never used again.
+        self._context_id = f"lamp-{uuid.uuid4()}"
+        self._commands = Commands(lambda: self.link, self._actions, self._context_id.__eq__, report)
         self.link = Link(url, token, self._hello, self._opened, self._received, report)
         self._closing = False
         self._closed = asyncio.Event()
 
     def _hello(self, token: str) -> str:
-        own = {"client_id": self._client_id, "instance_id": self._instance_id, "client_type": "console"}
+        own = {"client_id": self._client_id, "instance_id": self._instance_id, "client_type": "console", "places": True}
         actions = [action.advertisement for action in self._actions.values()]
         return join({"type": "hello", "token": token, **own}, {"metadata": {"language": "python"}, "actions": actions})
 
@@ -111,6 +113,9 @@ class Client:
         report("connected", epoch=welcome["epoch"], resumed=welcome.get("resumed", False))
         if self._closing:
             await self.link.send({"type": "closing"})
+        else:
+            place = {"context_id": self._context_id, "status": "active", "ownership": "worker", "title": "The lamp"}
+            await self.link.send({"type": "report"}, {"contexts": {"snapshot": True, "set": [place]}})
         await self._commands.resend()
 
     async def _received(self, header: dict, payload: Optional[str]) -> None:

@@ -16,7 +16,7 @@ import type { MemoryBackend, MemoryTables, MemoryWatcher } from '../memory/backe
 import { MemoryTransaction, type Acts, type AddedRequest, type Client } from '../memory/commands.ts';
 import type { Row } from '../memory/history-row.ts';
 import type { Entry } from '../memory/ledger.ts';
-import { NEW_COMMAND, addRow, differenceOf, packedId, type ActWriter } from './records.ts';
+import { NEW_COMMAND, addRow, differenceOf, packTrace, packedId, type ActWriter } from './records.ts';
 
 /**
  * What happens to what a method changes when the process ends. `read`: it changes nothing. `recorded`: it is put back.
@@ -88,7 +88,7 @@ type Verb = keyof Transaction<Entry, Client>;
 export const VERBS = {
   ...{ now: 'read', find: 'read', markOf: 'read', client: 'read', isOutdated: 'read', isOver: 'read', params: 'read' },
   ...{ result: 'read', reserved: 'read', scopeFull: 'read', memberFull: 'read', queueFull: 'read', noMark: 'read' },
-  ...{ noRoom: 'read', canWait: 'read', sha256: 'read', moving: 'read' },
+  ...{ noRoom: 'read', canWait: 'read', sha256: 'read', moving: 'read', context: 'read' },
   ...{ add: 'recorded', reserveMark: 'recorded', retain: 'recorded', move: 'recorded', queue: 'recorded' },
   ...{ run: 'recorded', noteProgress: 'recorded', see: 'recorded', end: 'recorded', bind: 'recorded' },
   ...{ wait: 'process', unwait: 'process', offer: 'process', post: 'process', reply: 'process' },
@@ -128,8 +128,7 @@ export class RecordingTransaction extends MemoryTransaction {
 
   override retain(entry: Entry, row: CommandMessage): Row | null {
     const records = this.#records;
-    const { traceId, parentSpanId } = entry.trace;
-    const trace = traceId === null && parentSpanId === null ? null : ([traceId, parentSpanId] as const);
+    const trace = packTrace(entry.trace);
     // The facts about rows that this row displaces follow it.
     return records.deferred(
       () => super.retain(entry, row),

@@ -2,8 +2,10 @@
  * The form of the records of a journal. A record is one act: its time, and the facts that it decided. A fact says the
  * resulting state, so that putting it back twice, or over a later state, changes nothing.
  */
+import type { CallerLabel } from '../../core/auth/principal.ts';
 import type { Command, CommandCaller, Sighting } from '../../core/commands/command.ts';
 import type { CommandMessage } from '../../core/commands/transaction.ts';
+import type { NewMessage } from '../../core/history/message.ts';
 import type { CommandKey } from '../../core/ids.ts';
 import type { JsonText } from '../../core/json.ts';
 
@@ -211,7 +213,8 @@ const MEMBERS = [
   ...(['traceId', 'parentSpanId', 'traceFlags', 'traceState'] as const),
   ...(['expectedInstanceId', 'boundInstanceId', 'nodeId', 'recoveredFromNodeId'] as const),
   ...(['admittedAt', 'queuedAt', 'dispatchedAt', 'acknowledgedAt', 'terminalAt', 'cancelRequestedAt'] as const),
-  ...(['connectDeadline', 'deadline', 'lateResults', 'firstLate', 'resultExpired', 'sightings', 'answeredAt'] as const),
+  ...(['connectDeadline', 'deadline', 'lateResults', 'firstLate', 'resultExpired', 'sightings', 'contextId'] as const),
+  'answeredAt',
 ] as const satisfies readonly (keyof Command)[];
 
 type Member = (typeof MEMBERS)[number];
@@ -257,7 +260,7 @@ export function differenceOf(before: Command, after: Command, at: number): strin
   if (a.digest !== b.digest) text += `,10,${json(a.digest)}`;
   if (a.namedInstanceId !== b.namedInstanceId) text += `,11,${quote(a.namedInstanceId)}`;
   if (a.clientType !== b.clientType) text += `,12,${quote(a.clientType)}`;
-  if (a.caller !== b.caller) text += `,13,["${a.caller.kind}",${quote(a.caller.name)}]`;
+  if (a.caller !== b.caller) text += `,13,["${a.caller.kind}",${quote(a.caller.name)}${labelOf(a.caller)}]`;
   if (a.callSpan !== b.callSpan) text += `,14,${json(a.callSpan)}`;
   if (a.traceId !== b.traceId) text += `,15,${json(a.traceId)}`;
   if (a.parentSpanId !== b.parentSpanId) text += `,16,${json(a.parentSpanId)}`;
@@ -280,8 +283,14 @@ export function differenceOf(before: Command, after: Command, at: number): strin
   if (a.resultExpired !== b.resultExpired) text += `,33,${a.resultExpired}`;
   if (a.sightings !== b.sightings && a.sightings.length + b.sightings.length > 0)
     text += `,34,${json(packSightings(a, at))}`;
-  if (a.answeredAt !== b.answeredAt) text += `,35,${since(a.answeredAt ?? null, at)}`;
+  if (a.contextId !== b.contextId) text += `,35,${json(a.contextId ?? null)}`;
+  if (a.answeredAt !== b.answeredAt) text += `,36,${since(a.answeredAt ?? null, at)}`;
   return `[${text.slice(1)}]`;
+}
+
+/** Returns the label of a caller as further elements of an array: its kind, name and version. */
+function labelOf({ label }: CommandCaller): string {
+  return label ? `,"${label.kind}",${quote(label.name)},${quote(label.version)}` : '';
 }
 
 function since(time: number | null, at: number): number | null {
@@ -308,7 +317,8 @@ export function applyDifference(
     if (member === undefined) throw new Error(`a command has no member ${number}`);
     if (IS_TIME[number]) after[member] = value === null ? null : (value as number) + at;
     else if (member === 'sightings') after[member] = unpackSightings(before.commandId, value as PackedSighting[], at);
-    else if (member === 'caller') after[member] = intern.caller(value as [CommandCaller['kind'], string]);
+    else if (member === 'contextId' && value === null) delete after[member];
+    else if (member === 'caller') after[member] = intern.caller(value as PackedCaller);
     else after[member] = typeof value === 'string' ? intern.text(value) : value;
   }
   return after as unknown as Command;
@@ -349,11 +359,23 @@ function unpackSightings(commandId: string, packed: readonly PackedSighting[], a
   }));
 }
 
-/** A row of the history of a command: the trace of the command, null if it has none, and the number of the row. */
-type CommandRow = CommandMessage & {
-  readonly trace: readonly [traceId: string | null, parentSpanId: string | null] | null;
-  readonly seq: number;
-};
+/** What a row of a command shows of its call. The last two are left out if the call named neither. */
+export type PackedTrace = readonly [
+  traceId: string | null,
+  parentSpanId: string | null,
+  contextId?: string | null,
+  callerLabel?: CallerLabel | null,
+];
+
+type TraceOfRow = Pick<NewMessage, 'traceId' | 'parentSpanId' | 'contextId' | 'callerLabel'>;
+
+export function packTrace({ traceId, parentSpanId, contextId, callerLabel }: TraceOfRow): PackedTrace | null {
+  if (contextId !== undefined || callerLabel) return [traceId, parentSpanId, contextId ?? null, callerLabel ?? null];
+  return traceId === null && parentSpanId === null ? null : [traceId, parentSpanId];
+}
+
+/** A row of the history of a command, with its number. `trace`: null if the row shows nothing of the call. */
+type CommandRow = CommandMessage & { readonly trace: PackedTrace | null; readonly seq: number };
 
 /** Adds a row of the command that the act is about. `place`: the number of its payload, if the act has it already. */
 export function addRow(
@@ -366,6 +388,15 @@ export function addRow(
   const more = `${json(kept?.spill ?? null)},${json(error)},${json(trace)},${seq}`;
   records.addText(`"row","${kind}",${quote(instanceId)},${packed},${place},${more}`);
 }
+
+/** The kind and the name of a caller, and those of its label with the version, if it has one. */
+type PackedCaller = readonly [
+  kind: CommandCaller['kind'],
+  name: string,
+  labelKind?: CallerLabel['kind'],
+  labelName?: string,
+  version?: string | null,
+];
 
 /** The most strings and callers that are remembered at once. */
 const INTERNED = 20_000;
@@ -383,12 +414,13 @@ export class Interned {
     return text;
   }
 
-  caller([kind, name]: readonly [CommandCaller['kind'], string]): CommandCaller {
-    const key = `${kind}/${name}`;
+  caller(packed: PackedCaller): CommandCaller {
+    const key = packed.join('\n');
     const known = this.#callers.get(key);
     if (known) return known;
     if (this.#callers.size >= INTERNED) this.#callers = new Map();
-    const made = { kind, name };
+    const [kind, name, labelKind, labelName = '', version = null] = packed;
+    const made = { kind, name, ...(labelKind && { label: { kind: labelKind, name: labelName, version } }) };
     this.#callers.set(key, made);
     return made;
   }

@@ -23,7 +23,7 @@ import type { Site, SiteKey, SiteSession } from '../../core/sites/site.ts';
 import type { MemoryTables } from '../memory/backend.ts';
 import { MemoryTransaction, traceOf, type AddedRequest } from '../memory/commands.ts';
 import type { MarkShard } from '../memory/commands-marks.ts';
-import { NO_TRACE, type Gap, type StreamHead } from '../memory/history-rows.ts';
+import { NO_TRACE, type Gap, type StreamHead, type TraceIds } from '../memory/history-rows.ts';
 import { Entry } from '../memory/ledger.ts';
 import {
   Interned,
@@ -33,6 +33,7 @@ import {
   readActs,
   unpackId,
   versionOf,
+  type PackedTrace,
   type ReadAct,
 } from './records.ts';
 
@@ -350,7 +351,7 @@ export class Replay {
     const place = given.next<number>();
     const payload = place === RESULT ? (entry?.result ?? null) : given.payloadOf(place);
     const [spill, error] = [given.next<PayloadRef | null>(), given.next<TerminalError | null>()];
-    const traced = given.next<readonly [string | null, string | null] | null>();
+    const traced = given.next<PackedTrace | null>();
     const seq = given.next<number>();
     const part: CommandMessage = {
       kind: this.#intern.text(kind) as MessageKind,
@@ -359,7 +360,7 @@ export class Replay {
       error,
       ...(packed !== null && { id: unpackId(commandId, packed) }),
     };
-    const trace = traced ? traceOf({ ...NEW_COMMAND, traceId: traced[0], parentSpanId: traced[1] }) : NO_TRACE;
+    const trace = traced ? unpackTrace(traced) : NO_TRACE;
     const about = { commandId, trace, head: entry?.head ?? this.#head(key) };
     // Each table of a snapshot begins with its oldest row again, and has only rows that had not expired. A row in it may
     // be of an earlier command with the same id, so it takes no trace from the command.
@@ -444,4 +445,13 @@ export class Replay {
     marks.restoreOwner({ generation, owner, count });
     owner.holdings.take('marks', count);
   }
+}
+
+function unpackTrace([traceId, parentSpanId, contextId, callerLabel]: PackedTrace): TraceIds {
+  const { caller } = NEW_COMMAND;
+  return traceOf({
+    ...{ ...NEW_COMMAND, traceId, parentSpanId },
+    ...(typeof contextId === 'string' && { contextId }),
+    ...(callerLabel && { caller: { ...caller, label: callerLabel } }),
+  });
 }

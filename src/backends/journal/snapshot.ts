@@ -10,7 +10,7 @@ import type { MemoryTables } from '../memory/backend.ts';
 import type { Row, RowList, Stream } from '../memory/history-row.ts';
 import type { Entry } from '../memory/ledger.ts';
 import type { BatchFile, OpenFile } from './files.ts';
-import { ActWriter, NEW_COMMAND, RESULT, addRow, differenceOf, quote } from './records.ts';
+import { ActWriter, NEW_COMMAND, RESULT, addRow, differenceOf, packTrace, quote } from './records.ts';
 
 /** How long a slice may take, in milliseconds. Writing a batch follows the slice. */
 const SLICE_MS = 2;
@@ -145,11 +145,11 @@ function* rows(
 
 function writeRow(row: Row, ledger: MemoryTables['ledger'], records: ActWriter): void {
   // Rows have these members as getters, which a spread would leave out.
-  const { userId, clientId, commandId, suffix, traceId, parentSpanId, link } = row.content;
+  const { userId, clientId, commandId, suffix, traceId, parentSpanId, link, contextId, callerLabel } = row.content;
   const { id, kind, instanceId, payload, spill, error } = row.content;
   records.begin(row.at);
   const ofCommand = commandId !== null && clientId !== null && suffix === clientStream(clientId);
-  if (ofCommand && traceId === null && parentSpanId === null) {
+  if (ofCommand && packTrace({ traceId, parentSpanId, contextId, callerLabel }) === null) {
     const key = { userId, clientId, commandId };
     const entry = ledger.find(key);
     records.about(entry ?? key, entry !== undefined);
@@ -160,7 +160,8 @@ function writeRow(row: Row, ledger: MemoryTables['ledger'], records: ActWriter):
     return addRow(records, commandId, message, place);
   }
   const ids = { id, userId, suffix, kind, clientId, instanceId, commandId, traceId, parentSpanId };
-  records.add('retained', { ...ids, spill, error, ...(link && { link }) }, records.payload(payload), row.seq);
+  const message = { ...ids, spill, error, link, contextId, callerLabel };
+  records.add('retained', message, records.payload(payload), row.seq);
 }
 
 function writeGapOf(stream: Stream, records: ActWriter, told: Set<Stream>): void {

@@ -107,8 +107,6 @@ export function createMemoryState({
   const history = createMemoryHistory({ clock, limits, dedup, shares, ...(watcher && { drops: watcher }) });
   const reports = createReportingInstances();
   const holdingsOf = (userId: string): Holdings => shares.of(userId);
-  const acts: Acts = { clock, ledger, waiters, mailboxes, keep: history.keep, dedup, sha256, holdingsOf };
-  const tx = makeTransaction(acts);
   const connections = createMemoryConnections({
     clock,
     onGone: reports.drop,
@@ -117,13 +115,18 @@ export function createMemoryState({
       else history.keepRow(message);
     },
   });
+  const contexts = createMemoryContexts({ clock, instances: reports, peek: connections.peek });
+  const { state: contextState, ...contextPort } = contexts;
+  const { keep } = history;
+  const acts: Acts = { clock, ledger, waiters, mailboxes, keep, dedup, sha256, holdingsOf, contextState };
+  const tx = makeTransaction(acts);
   const { tables: siteTables, ...siteStores } = createMemorySites(clock);
   const backend: MemoryBackend = {
     tickets: createMemoryTickets(clock),
     capabilities: { shared: false, exactDedupCounters: true, cheapStreamSummaries: true },
     connections,
     reconnects: createMemoryReconnects(clock),
-    contexts: createMemoryContexts({ clock, instances: reports, peek: connections.peek }),
+    contexts: contextPort,
     commands: createMemoryCommands(tx, ledger),
     waiters: createMemoryWaiters(tx, createWaitReads(clock, ledger, waiters)),
     nodes: createMemoryNodes(clock, mailboxes, ledger),

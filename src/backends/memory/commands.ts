@@ -18,6 +18,7 @@ import type {
 import type {
   ClientView,
   CommandMessage,
+  ContextState,
   MemberLimits,
   MovingQueue,
   Progress,
@@ -48,12 +49,14 @@ export type Acts = {
   readonly keep: (about: About, row: CommandMessage, now: number, seq?: number) => Row | null;
   readonly dedup: Pick<MemoryDedup, 'see'>;
   readonly sha256: (text: string) => string;
+  /** Returns what a client reports of a context. */
+  readonly contextState: (key: ClientKey, contextId: string) => ContextState;
   /** Returns the holdings of a user, without creating an object in the ledger. */
   readonly holdingsOf: (userId: string) => Holdings;
 };
 
 /** What the store keeps of a request besides the record. */
-export type AddedRequest = ClientKey & TraceIds & Pick<AdmitRequest, 'params' | 'chosenId'>;
+export type AddedRequest = ClientKey & Traced & Pick<AdmitRequest, 'params' | 'chosenId'>;
 
 /** A client that has an object in the ledger, or one that has none, because it has no link and no live command. */
 export type Client = ClientView & {
@@ -118,6 +121,10 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
 
   result({ result }: Entry): JsonText | null {
     return result;
+  }
+
+  context(key: ClientKey, contextId: string): ContextState {
+    return this.#acts.contextState(key, contextId);
   }
 
   reserved(scopeId: string): number {
@@ -256,15 +263,20 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
 
 const NONE: readonly Entry[] & { readonly size: number } = Object.assign([], { size: 0 });
 
+type Traced = Omit<TraceIds, 'callerLabel'> & Pick<Command, 'caller'>;
+
 /**
- * Returns the trace of a new command. Most commands have no trace, or one that the tracer declined to record. All of
- * these use the same two objects.
+ * Returns what the rows of a new command show of its call. Most commands have no trace, or one that the tracer declined
+ * to record. All of these use the same two objects.
  */
-export function traceOf({ traceId, parentSpanId, traceFlags, traceState, callSpan }: TraceIds): TraceIds {
-  const given = traceId ?? parentSpanId ?? traceFlags ?? traceState;
+export function traceOf(call: Traced): TraceIds {
+  const { traceId, parentSpanId, traceFlags, traceState, callSpan, contextId } = call;
+  const { label: callerLabel } = call.caller;
+  const given = traceId ?? parentSpanId ?? traceFlags ?? traceState ?? contextId ?? callerLabel ?? null;
   if (given === null && callSpan === null) return NO_TRACE;
   if (given === null && callSpan === DECLINED) return DECLINED_TRACE;
-  return { traceId, parentSpanId, traceFlags, traceState, callSpan };
+  const trace = { traceId, parentSpanId, traceFlags, traceState, callSpan };
+  return { ...trace, ...(contextId !== undefined && { contextId }), ...(callerLabel && { callerLabel }) };
 }
 
 const DECLINED_TRACE: TraceIds = { ...NO_TRACE, callSpan: DECLINED };

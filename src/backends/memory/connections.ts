@@ -88,6 +88,7 @@ export function createMemoryConnections({
       nodeId: request.nodeId,
       clientType: request.clientType,
       host: request.host,
+      places: request.places === true,
       metadata: request.metadata,
       actions: request.actions,
       // All clients use one counter, so that a client gets no epoch twice even if its row was forgotten.

@@ -18,8 +18,9 @@ import {
   type WindowCounts,
   type WindowFilter,
 } from '../../core/contexts/context.ts';
+import type { ContextState } from '../../core/commands/transaction.ts';
 import { clientKeyText, type ClientKey } from '../../core/ids.ts';
-import { CLIENT_CONTEXTS, CLIENT_WINDOWS, COUNT_SCAN } from '../../core/limits.ts';
+import { CLIENT_CONTEXTS, CLIENT_WINDOWS, COUNT_SCAN, LEFT_CONTEXTS } from '../../core/limits.ts';
 import { scanSorted, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import type { Clock } from '../../core/ports.ts';
 import { createSortedMap, type SortedMap } from './collections.ts';
@@ -34,11 +35,16 @@ type MemoryContextsOptions = {
   readonly peek: (key: ClientKey) => Connection | null;
 };
 
+/** Core's ContextStore, with the method that acts on commands read in their own tick. */
+export interface MemoryContexts extends ContextStore {
+  state(key: ClientKey, contextId: string): ContextState;
+}
+
 /**
  * Creates core's ContextStore in memory. Reports are kept by client. Each row is shown with the present state of its
  * client's connection.
  */
-export function createMemoryContexts(options: MemoryContextsOptions): ContextStore {
+export function createMemoryContexts(options: MemoryContextsOptions): MemoryContexts {
   const { instances } = options;
   const contexts = (filter: ContextFilter, after: Position | null) =>
     rowsOf(options, { filter, after, of: (instance, from) => contextsOf(instance, filter, from) });
@@ -65,9 +71,16 @@ export function createMemoryContexts(options: MemoryContextsOptions): ContextSto
       if (!isLive(connection, now) || connection.epoch !== epoch) return 'fenced';
       const instance = instances.get(key) ?? emptyInstance(connection);
       if (!fits(instance, report)) return 'full';
+      if (connection.places && report.contexts) noteLeft(instance, report.contexts);
       take(instance, report, now);
       instances.add(instance);
       return 'taken';
+    },
+    state(key, contextId) {
+      const instance = instances.get(key);
+      if (!instance?.reportsContexts || options.peek(key) === null) return { kind: 'unknown' };
+      const isHere = instance.contexts.get(contextId) !== undefined && !instance.left?.has(contextId);
+      return isHere ? { kind: 'reported', instanceId: instance.instanceId } : { kind: 'gone' };
     },
     list,
     lists: (filters, first) => filters.map((filter) => list(filter, { first, after: null })),
@@ -232,6 +245,11 @@ type ReportingInstance = ClientKey & {
   readonly windows: SortedMap<HeldWindow>;
   /** True once the instance reported a list of contexts, even an empty one. */
   reportsContexts: boolean;
+  /**
+   * The contexts that left: that the client no longer reports, or reports as closed; the first to leave comes first.
+   * They stay here if they are reported again. Created with the first one, and only for clients that know places.
+   */
+  left: Set<string> | null;
   /** The number of contexts in each window, computed at the first read after a report; null until then. */
   counts: ReadonlyMap<string, WindowCounts> | null;
   /** The contexts in each window, in order of their ids, grouped at the first read after a report; null until then. */
@@ -300,6 +318,7 @@ function emptyInstance({ userId, clientId, instanceId, clientType }: Connection)
     contexts: createSortedMap(),
     windows: createSortedMap(),
     reportsContexts: false,
+    left: null,
     counts: null,
     byWindow: null,
   };
@@ -327,6 +346,26 @@ function take(instance: ReportingInstance, { contexts, windows }: ContextReport,
     });
   }
   if (windows) change(instance.windows, windows, (reported) => [reported.windowId, { ...stamp, ...reported }]);
+}
+
+/** Notes the contexts that leave with a report. Forgets the first ones beyond LEFT_CONTEXTS that are not reported. */
+function noteLeft(instance: ReportingInstance, { snapshot, set, removed }: ReportPart<ReportedContext>): void {
+  const { contexts } = instance;
+  const reported = new Set(set.map(contextIdOf));
+  const gone = snapshot ? [...contexts.keys()].filter((id) => !reported.has(id)) : removed;
+  const closed = set.filter(({ status }) => status === 'closed').map(contextIdOf);
+  const leaving = [...gone.filter((id) => contexts.get(id) !== undefined), ...closed];
+  if (leaving.length === 0) return;
+  const left = (instance.left ??= new Set());
+  for (const id of leaving) {
+    left.delete(id);
+    left.add(id);
+  }
+  const isStill = (id: string): boolean => reported.has(id) || (contexts.get(id) !== undefined && !gone.includes(id));
+  for (const id of left) {
+    if (left.size <= LEFT_CONTEXTS) break;
+    if (!isStill(id)) left.delete(id);
+  }
 }
 
 /** Counts the workers of a window from the client's contexts. Returns null if the client reports no contexts. */

@@ -108,10 +108,12 @@ export class MessageRow extends Row {
 /** Makes the message of a row. Copies each member, because `given` may be the row itself. */
 function shape(given: NewMessage, { seq, at, payloadBytes }: Row): Message {
   const { id, userId, suffix, kind, clientId, instanceId, commandId, traceId, parentSpanId } = given;
-  const { payload, spill, error, link } = given;
+  const { payload, spill, error, link, contextId, callerLabel } = given;
   const ids = { id, userId, suffix, kind, clientId, instanceId, commandId, traceId, parentSpanId };
   const message = { ...ids, payload, spill, error, seq, at, payloadBytes };
-  return link ? { ...message, link } : message;
+  if (link) return { ...message, link };
+  if (contextId === undefined && !callerLabel) return message;
+  return { ...message, ...(contextId !== undefined && { contextId }), ...(callerLabel && { callerLabel }) };
 }
 
 /** A linked list of rows, in the order in which they were added. A row is its own node in the list. */

@@ -2,6 +2,7 @@
  * Holds the retained messages and their indexes, remembers which messages were dropped early, and has the rows of
  * messages about commands. No other file may add or drop a message.
  */
+import type { CallerLabel } from '../../core/auth/principal.ts';
 import type { Command } from '../../core/commands/command.ts';
 import {
   NO_PAYLOAD,
@@ -384,8 +385,15 @@ function createEvictions() {
 /** The values that the rows of all commands of one client share: the client's ids, and the suffix of their stream. */
 export type StreamHead = ClientKey & { readonly suffix: string };
 
-/** The trace of a command. Most commands have none and use the object NO_TRACE. */
-export type TraceIds = Pick<Command, 'traceId' | 'parentSpanId' | 'traceFlags' | 'traceState' | 'callSpan'>;
+/**
+ * What the rows of a command show of its call: its trace, the context that it named, and the program that made it. Most
+ * commands have none of these and use the object NO_TRACE.
+ */
+export type TraceIds = Pick<
+  Command,
+  'traceId' | 'parentSpanId' | 'traceFlags' | 'traceState' | 'callSpan' | 'contextId'
+> &
+  Pick<NewMessage, 'callerLabel'>;
 
 export const NO_TRACE: TraceIds = {
   traceId: null,
@@ -453,5 +461,14 @@ class CommandRow extends Row implements NewMessage {
 
   get parentSpanId(): string | null {
     return this.#trace.parentSpanId;
+  }
+
+  /** Undefined where other messages lack the member; so is `callerLabel`. */
+  get contextId(): string | undefined {
+    return this.#trace.contextId;
+  }
+
+  get callerLabel(): CallerLabel | undefined {
+    return this.kind === 'command' ? this.#trace.callerLabel : undefined;
   }
 }

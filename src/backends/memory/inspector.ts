@@ -4,9 +4,8 @@
  */
 import type { Clock } from '../../core/ports.ts';
 import type { Command } from '../../core/commands/command.ts';
-import { type Connection, hasLabels } from '../../core/connections/connection.ts';
+import { busiestOf, hasLabels, type Connection } from '../../core/connections/connection.ts';
 import {
-  busiestOf,
   matchesRecord,
   type CapacityScope,
   type DeliveryFilter,

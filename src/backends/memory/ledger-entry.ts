@@ -317,7 +317,7 @@ export class PackedCommand {
   }
 
   /** Returns the whole record, as a new object. */
-  unpack({ userId, clientId, commandId, trace }: Shared): Command {
+  unpack({ userId, clientId, commandId, trace: { callerLabel: _, ...trace } }: Shared): Command {
     const admittedAt = this.#admittedAt;
     const { nodeId, instanceId } = this.#bound;
     const { terminalAt } = this;

@@ -61,6 +61,7 @@ export function createWaitReads(
     return ({ request, entry, createdAt }: WaiterRow): boolean =>
       (filter.clientId === null || entry.clientId === filter.clientId) &&
       (filter.nodeId === null || entry.command.nodeId === filter.nodeId) &&
+      (filter.contextId === null || entry.command.contextId === filter.contextId) &&
       (filter.callerNodeId === null || request.callerNodeId === filter.callerNodeId) &&
       matchesCaller(filter, request.caller) &&
       createdAt <= bornBefore;

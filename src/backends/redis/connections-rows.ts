@@ -29,6 +29,7 @@ export function decodeConnection(fields: Fields): Connection | null {
     epoch: Number(text('epoch')),
     clientType: text('clientType') as ClientType,
     host: text('host') === '1',
+    places: text('places') === '1',
     metadata: jsonOr(row.get('metadata')),
     actions,
     connectedAt: Number(text('connectedAt')),

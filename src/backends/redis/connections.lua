@@ -31,7 +31,7 @@ end
 lib.connections_drop = function(user, client, ch)
   local from = '[' .. user .. '\0' .. client .. '\0'
   local to = '(' .. user .. '\0' .. client .. '\1'
-  call('UNLINK', key('ctx', ch), key('win', ch), key('ctxwin', ch))
+  call('UNLINK', key('ctx', ch), key('ctxleft', ch), key('win', ch), key('ctxwin', ch))
   return call('ZREMRANGEBYLEX', key('ctxs'), from, to) + call('ZREMRANGEBYLEX', key('wins'), from, to)
 end
 
@@ -155,7 +155,7 @@ end
 
 -- Renews the expiry of a client's keys.
 lib.connections_renewed = function(ch)
-  for _, kind in ipairs({ 'conn', 'ctx', 'win', 'ctxwin' }) do
+  for _, kind in ipairs({ 'conn', 'ctx', 'ctxleft', 'win', 'ctxwin' }) do
     call('PEXPIRE', key(kind, ch), lib.connections_ttl)
   end
 end
@@ -229,7 +229,8 @@ end
 -- act: connect
 -- Binds a client to an instance and a node under a new epoch, and replaces the link that it had before.
 -- a: 1 client hash, 2 user, 3 client, 4 instance, 5 node, 6 client type, 7 host ('1' or ''), 8 metadata or '', 9
--- actions, 10 their revision, 11 where and how long rows of its link history are kept (see lib-links)
+-- actions, 10 their revision, 11 where and how long rows of its link history are kept (see lib-links), 12 '1' if it
+-- knows places
 -- Returns {epoch, now, replaced instance, replaced at, previous row as a flat list, predecessors}; absent values are
 -- null. A repeated call binds again, under a higher epoch; the last epoch is valid.
 -- class: grow
@@ -240,7 +241,7 @@ acts['connections-connect'] = function(a)
   local previous = lib.connections_load(ch)
   local row = {
     userId = a[2], clientId = a[3], instanceId = a[4], nodeId = a[5], clientType = a[6], host = a[7],
-    metadata = given(a[8]), actions = a[9], rev = a[10], links = a[11],
+    metadata = given(a[8]), actions = a[9], rev = a[10], links = a[11], places = given(a[12]),
     connectedAt = text(now), lastSeenAt = text(now), renewedAt = text(now),
   }
   if previous and previous.instanceId == a[4] then

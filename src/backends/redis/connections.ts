@@ -94,9 +94,9 @@ export function createRedisConnections(parts: RedisParts): ConnectionStore {
 }
 
 function connectArgs(parts: RedisParts, request: ConnectRequest): string[] {
-  const { userId, clientId, instanceId, nodeId, clientType, host, metadata, actions } = request;
+  const { userId, clientId, instanceId, nodeId, clientType, host, places, metadata, actions } = request;
   const reported = [host ? '1' : '', metadata ?? '', ...advertisementOf(parts.store, actions)];
-  return [userId, clientId, instanceId, nodeId, clientType, ...reported, linksOf(parts, userId)];
+  return [userId, clientId, instanceId, nodeId, clientType, ...reported, linksOf(parts, userId), places ? '1' : ''];
 }
 
 /** Returns the text that says where and how long a user's link history is kept (see lib-links in connections.lua). */
@@ -117,6 +117,7 @@ function connected(request: ConnectRequest, reply: Fields): ConnectResult {
     nodeId: request.nodeId,
     clientType: request.clientType,
     host: request.host,
+    places: request.places === true,
     metadata: request.metadata,
     actions: request.actions,
     epoch: Number(epoch),

@@ -83,6 +83,43 @@ lib.contexts_tally = function(part)
   call('PEXPIRE', name, lib.connections_ttl)
 end
 
+-- Notes the contexts that leave with this part, before it is written: those that the client no longer reports, or
+-- reports as closed. They stay noted if they are reported again.
+lib.contexts_leave = function(part)
+  local name, set, leaving = key('ctxleft', part.at.ch), {}, {}
+  for i, id in ipairs(part.ids) do
+    set[id] = true
+    -- The JSON of a row ends at the first line break. In its texts quotation marks are escaped.
+    if string.find(part.rows[i], '^[^\n]*"status":"closed"') then leaving[#leaving + 1] = id end
+  end
+  for _, id in ipairs(part.removed) do
+    if part.before[id] then leaving[#leaving + 1] = id end
+  end
+  for _, id in ipairs(part.snapshot and call('HKEYS', part.name) or {}) do
+    if not set[id] then leaving[#leaving + 1] = id end
+  end
+  for _, id in ipairs(leaving) do call('HSET', name, id, text(now)) end
+  if #leaving > 0 then call('PEXPIRE', name, lib.connections_ttl) end
+end
+
+-- Forgets the contexts that left first, beyond `most`, except those that are reported now. Called after the report is
+-- written.
+lib.contexts_forget_left = function(part, most)
+  local name, left = key('ctxleft', part.at.ch), {}
+  local over = call('HLEN', name) - most
+  if over <= 0 then return end
+  local flat = call('HGETALL', name)
+  for i = 1, #flat, 2 do left[#left + 1] = { id = flat[i], at = tonumber(flat[i + 1]) } end
+  table.sort(left, function(a, b) return a.at < b.at end)
+  for _, one in ipairs(left) do
+    if over <= 0 then return end
+    if not call('HGET', part.name, one.id) then
+      call('HDEL', name, one.id)
+      over = over - 1
+    end
+  end
+end
+
 lib.contexts_header = function(value)
   local assignedAt, place, task = string.match(value, '^%d+|(%d*)|([^|]*)|([^|]*)|')
   return { assignedAt = assignedAt, place = place, task = task }
@@ -132,28 +169,30 @@ end
 -- act: report
 -- Stores a report of a client's contexts and windows, as a whole or not at all, if the client's link is up under this
 -- epoch.
--- a: 1 client hash, 2 epoch, 3 most contexts, 4 most windows, 5 the contexts and 6 the windows that follow: '' if the
---    report does not mention them, or `<1 for a snapshot, else 0>:<how many are set>:<how many are removed>`; from 7
---    the contexts and then the windows: of each that is set, id, task, place and row, and then the ids that are
---    removed. `row`: a text that is stored as it is; `task`: '' if there is none; `place`: '1' if a context has a task,
---    else '0', and then the window in which it counts as a worker; '' if it is no worker. Tasks and windows contain no
---    bar.
+-- a: 1 client hash, 2 epoch, 3 most contexts, 4 most windows, 5 most contexts to remember after they left, 6 the
+--    contexts and 7 the windows that follow: '' if the report does not mention them, or `<1 for a snapshot, else
+--    0>:<how many are set>:<how many are removed>`; from 8 the contexts and then the windows: of each that is set, id,
+--    task, place and row, and then the ids that are removed. `row`: a text that is stored as it is; `task`: '' if there
+--    is none; `place`: '1' if a context has a task, else '0', and then the window in which it counts as a worker; '' if
+--    it is no worker. Tasks and windows contain no bar.
 -- Returns 'taken', 'full' or 'fenced'.
 -- class: grow
 -- needs: lib-connections, lib-contexts
 acts['contexts-report'] = function(a)
   local ch = a[1]
-  local row = lib.connections_up(ch, a[2], {})
+  local row = lib.connections_up(ch, a[2], { 'places' })
   if not row then return 'fenced' end
   local owner = row.userId .. '\0' .. row.clientId .. '\0'
-  local contexts, from = lib.contexts_part(a, 5, 7, { kind = 'ctx', index = 'ctxs', ch = ch, owner = owner })
-  local windows = lib.contexts_part(a, 6, from, { kind = 'win', index = 'wins', ch = ch, owner = owner })
+  local contexts, from = lib.contexts_part(a, 6, 8, { kind = 'ctx', index = 'ctxs', ch = ch, owner = owner })
+  local windows = lib.contexts_part(a, 7, from, { kind = 'win', index = 'wins', ch = ch, owner = owner })
   if contexts and contexts.size > tonumber(a[3]) then return 'full' end
   if windows and windows.size > tonumber(a[4]) then return 'full' end
   if contexts then
+    if row.places == '1' then lib.contexts_leave(contexts) end
     lib.contexts_tally(contexts)
     call('HSET', key('conn', ch), 'reportsContexts', '1')
     lib.contexts_take(contexts)
+    if row.places == '1' then lib.contexts_forget_left(contexts, tonumber(a[5])) end
   end
   if windows then lib.contexts_take(windows) end
   return 'taken'

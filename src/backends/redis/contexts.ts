@@ -20,7 +20,7 @@ import {
 } from '../../core/contexts/context.ts';
 import { clientKeyText, type ClientKey } from '../../core/ids.ts';
 import { trustJson } from '../../core/json.ts';
-import { CLIENT_CONTEXTS, CLIENT_WINDOWS, COUNT_SCAN } from '../../core/limits.ts';
+import { CLIENT_CONTEXTS, CLIENT_WINDOWS, COUNT_SCAN, LEFT_CONTEXTS } from '../../core/limits.ts';
 import { comparePositions, scanSorted, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import { DocumentReading } from '../../core/reading.ts';
 import {
@@ -67,7 +67,7 @@ export function createRedisContexts({ store }: RedisParts): ContextStore {
   ): Promise<Scan<CountedWindow>> => scanPage({ looker, listing: windowListing(context, filter), reading }, page);
   return {
     async report(key, epoch, report) {
-      const bounds = [CLIENT_CONTEXTS, CLIENT_WINDOWS];
+      const bounds = [CLIENT_CONTEXTS, CLIENT_WINDOWS, LEFT_CONTEXTS];
       const args = [store.hash(key.userId, key.clientId), epoch, ...bounds, ...reportArgs(report)];
       const outcome = await store.act(store.partitionOfUser(key.userId), 'contexts-report', args);
       return outcome as ReportOutcome;
@@ -340,7 +340,7 @@ function placeName(windowId: string): string {
 type Reporter = Omit<Reported, 'reportedAt'> & { readonly reportsContexts: boolean };
 
 /** The fields of a client's row that `reporterOf` needs, in this order. */
-const REPORTER_FIELDS = [
+export const REPORTER_FIELDS = [
   'instanceId',
   'clientType',
   'nodeId',
@@ -352,7 +352,7 @@ const REPORTER_FIELDS = [
 ] as const;
 
 /** Decodes REPORTER_FIELDS of a client's row. Returns null if there is no row, or the row is due to be forgotten. */
-function reporterOf(key: ClientKey, values: readonly Reply[], leases: LeaseView): Reporter | null {
+export function reporterOf(key: ClientKey, values: readonly Reply[], leases: LeaseView): Reporter | null {
   const row = new Map<string, string>();
   REPORTER_FIELDS.forEach((name, i) => {
     const value = values[i];

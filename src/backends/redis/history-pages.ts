@@ -8,7 +8,7 @@ import {
   type MessagePage,
 } from '../../core/history/message.ts';
 import { PAGE_READ_BYTES } from '../../core/limits.ts';
-import { checkStopped, SCAN_BUDGET, sortable, type Position, type Scan, type ObservedSource } from '../../core/page.ts';
+import { SCAN_BUDGET, sortable, type Position, type Scan, type ObservedSource } from '../../core/page.ts';
 import {
   decodeBlocks,
   decodeRows,
@@ -134,7 +134,7 @@ async function scanStream(
   const { at, seq } = placeOf(start.slice(1));
   const reads = asked.beyond === null || backwards ? [] : [blockAt(stream, at, seq)];
   for (let count = FIRST_BATCH; ; count = batchOf(taking.wanted, seen, count)) {
-    checkStopped(asked.page);
+    asked.page.reading?.check();
     const [command, from, to] = backwards ? (['XREVRANGE', end, start] as const) : (['XRANGE', start, end] as const);
     const replies = await store.read([...reads.splice(0), [command, stream, from, to, 'COUNT', count]]);
     const blocks = replies.flatMap((reply) => rawBlocks(reply));
@@ -265,7 +265,7 @@ async function scanCommand(parts: HistoryParts, name: CommandName, page: Message
   let after = page.after;
   let [scanned, bytes] = [0, 0];
   for (;;) {
-    checkStopped(page);
+    page.reading?.check();
     const count = Math.min(PLACES_BATCH, page.first - rows.length + 1);
     const { places, gaps } = await readIndex(parts, name, { first: count, after, order: page.order });
     const messages = await readPlaces(parts, name, places);

@@ -5,7 +5,7 @@
 -- most 64 rows or 32 KiB; one row may be larger). The id of an entry is `<at>-<seq of its first row>`. It has one
 -- field: its name is the number of rows, and its value the rows one after the other. Each row is its fields in this
 -- order, each followed by a NUL: id, kind, clientId, instanceId, commandId, traceId, parentSpanId, bytes of the
--- payload, error (JSON), spill (JSON), payload. history-rows.ts reads and writes the same format.
+-- payload and optional members, error (JSON), spill (JSON), payload. history-rows.ts reads and writes the same format.
 -- needs: lib-history, lib-history-bytes, lib-history-commands
 
 -- How many ids of blocks one read ahead gets, and how many such reads one call makes at most.

@@ -41,14 +41,23 @@ export function refuseNul({ id, clientId, instanceId, commandId, traceId, parent
     throw new CallboardError('internal', 'A row of history holds no NUL.');
 }
 
-/** Encodes a message as a row of a block: its fields, each followed by a NUL (see lib-history-blocks). */
+/**
+ * Encodes a message as a row of a block: its fields, each followed by a NUL (see lib-history-blocks). Members that few
+ * messages have follow the number of bytes, as JSON after a blank, so that other messages take no more bytes.
+ */
 export function rowText(message: NewMessage): string {
   const { id, kind, clientId, instanceId, commandId, traceId, parentSpanId, error, spill, payload, link } = message;
   const ids = [id, kind, clientId ?? '', instanceId ?? '', commandId ?? '', traceId ?? '', parentSpanId ?? ''];
   const texts = [error ? JSON.stringify(error) : '', spill ? JSON.stringify(spill) : ''];
   const whole = link ? JSON.stringify(link) : (payload ?? '');
-  return [...ids, payloadBytesOf(message), ...texts, whole, ''].join('\0');
+  return [...ids, `${payloadBytesOf(message)}${optionalText(message)}`, ...texts, whole, ''].join('\0');
 }
+
+function optionalText({ contextId, callerLabel }: OptionalMembers): string {
+  return contextId === undefined && !callerLabel ? '' : ` ${JSON.stringify({ contextId, callerLabel })}`;
+}
+
+type OptionalMembers = Pick<NewMessage, 'contextId' | 'callerLabel'>;
 
 export function streamHash(store: Store, { userId, suffix }: StreamName): string {
   return store.hash(userId, suffix);
@@ -159,6 +168,7 @@ function membersOf(fields: readonly string[]): Omit<Message, 'userId' | 'suffix'
     fields;
   const isLink = isLinkKind(kind);
   const link = isLink ? parsed<StoredLink>(payload) : null;
+  const [, size, optional] = /^(\d*) ?(.*)$/.exec(bytes ?? '') ?? [];
   return {
     id,
     kind: kindOf(kind),
@@ -172,7 +182,8 @@ function membersOf(fields: readonly string[]): Omit<Message, 'userId' | 'suffix'
     payload: payload && !isLink ? trustJson(payload) : null,
     ...(link && { link: { ...link, closeCode: link.closeCode ?? null } }),
     spill: parsed<PayloadRef>(spill),
-    payloadBytes: Number(bytes),
+    payloadBytes: Number(size),
+    ...parsed<OptionalMembers>(optional),
   };
 }
 

@@ -1,7 +1,6 @@
 /** Core's DeliveryInspector over Redis: lists and counts commands and capacity scopes. Changes no command. */
 import type { Command } from '../../core/commands/command.ts';
 import {
-  busiestOf,
   matchesRecord,
   type CapacityScope,
   type DeliveryFilter,
@@ -9,17 +8,18 @@ import {
   type DeliverySummary,
   type ReservedScope,
 } from '../../core/commands/stores.ts';
-import { hasLabels, type Connection } from '../../core/connections/connection.ts';
+import { busiestOf, hasLabels, type Connection } from '../../core/connections/connection.ts';
 import { clientKeyText, type ClientKey } from '../../core/ids.ts';
 import {
   CONNECT_WITHIN_MS,
   DELIVERY_SAMPLE,
   RESPOND_WITHIN_MS,
+  SCANNED_AT_LEAST,
   SCOPE_HOLDERS,
   TERMINAL_MS,
 } from '../../core/limits.ts';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
-import { SCAN_BUDGET, checkStopped, type PageRequest, type Position, type Scan } from '../../core/page.ts';
+import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import { READ_BATCH, readMatching, readNamed, type CommandName, type RecordTest } from './commands/get.ts';
 import { decodeLive, readOfLive } from './commands/live.ts';
 import type { RedisParts } from './parts.ts';
@@ -445,23 +445,26 @@ type NamedListing<N> = {
 };
 
 /**
- * Fills one page. At most SCAN_BUDGET names are read. No call reads more than NAMES names or READ_BATCH records, and
- * each begins when the one before has been answered.
+ * Fills one page. At most SCAN_BUDGET names are read, or SCANNED_AT_LEAST once the page's document has scanned enough.
+ * No call reads more than NAMES names or READ_BATCH records, and each begins when the one before has been answered.
  */
 async function fillPage<N>(listing: NamedListing<N>, page: PageRequest): Promise<Scan<Command>> {
   const { names, positionOf, commands, plain } = listing;
+  const { reading } = page;
   const rows: { row: Command; position: Position }[] = [];
-  const step = plain ? Math.min(NAMES, page.first + 1) : NAMES;
+  const most = plain ? Math.min(NAMES, page.first + 1) : NAMES;
+  let step = plain ? most : SCANNED_AT_LEAST;
   let scanned = 0;
   let last = page.after;
   for (;;) {
-    checkStopped(page);
+    reading?.check();
     const found = await names({ first: step, after: last });
     for (let from = 0; from < found.length; from += READ_BATCH) {
       if (rows.length === page.first) return { rows, next: last, gaps: [] };
-      checkStopped(page);
+      reading?.check();
       const some = found.slice(from, from + READ_BATCH);
       const read = await commands(some);
+      if (!plain) reading?.countScanned(some.length);
       for (const [i, name] of some.entries()) {
         if (rows.length === page.first) return { rows, next: last, gaps: [] };
         if (scanned === SCAN_BUDGET) return { rows, next: last, gaps: [], cut: true };
@@ -472,6 +475,8 @@ async function fillPage<N>(listing: NamedListing<N>, page: PageRequest): Promise
       }
     }
     if (found.length < step) return { rows, next: null, gaps: [] };
+    if (!plain && reading?.scannedEnough) return { rows, next: last, gaps: [], cut: true };
+    step = most;
   }
 }
 
@@ -480,9 +485,10 @@ async function fillPage<N>(listing: NamedListing<N>, page: PageRequest): Promise
  * be in another field, so the caller still compares each command with the filter.
  */
 function testOf(filter: DeliveryFilter): RecordTest {
-  const { clientId, stage, outcome, outcomes, nodeId, action, code, clientType, caller, callerKind, idOrTrace } =
-    filter;
-  const fields = [clientId, outcome, nodeId, action, clientType, caller, callerKind].filter((value) => value !== null);
+  const { clientId, stage, outcome, outcomes, nodeId, action, contextId, code, clientType } = filter;
+  const { caller, callerKind, idOrTrace } = filter;
+  const given = [clientId, outcome, nodeId, action, contextId, clientType, caller, callerKind];
+  const fields = given.filter((value) => value !== null);
   // A code is inside the JSON of an error, where other characters may be escaped.
   const errors = code !== null && /^[\w.:-]+$/.test(code) ? [`"code":"${code}"`] : [];
   const ends = idOrTrace === null ? [] : [`${idOrTrace}\0`];

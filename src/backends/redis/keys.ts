@@ -35,6 +35,10 @@ export const KINDS = {
   reconnects: { holds: 'ZSET of a slot of time: user NUL client, by how often its link opened again', ends: 'ttl' },
 
   ctx: { holds: 'HASH of a client: context -> JSON', ends: 'ttl' },
+  ctxleft: {
+    holds: 'HASH of a client that knows places: context that is no longer reported -> when it left',
+    ends: 'ttl',
+  },
   win: { holds: 'HASH of a client: window -> JSON', ends: 'ttl' },
   ctxwin: { holds: 'HASH of a client: window -> workers and busy ones of its contexts', ends: 'ttl' },
   ctxs: { holds: 'ZSET by name: user NUL client NUL context', ends: 'emptied' },

@@ -89,10 +89,11 @@ async function listWaits(
 ): Promise<Scan<PendingWait>> {
   const candidates = matching(waits, { filter, after, bornBefore: await bornBefore(store, filter), most: SCAN_BUDGET });
   const rows: ListedWait[] = [];
-  const stretch = filter.nodeId === null ? Math.min(STRETCH, first + 1) : STRETCH;
+  const isOfAny = filter.nodeId === null && filter.contextId === null;
+  const stretch = isOfAny ? Math.min(STRETCH, first + 1) : STRETCH;
   for (let at = 0; at < candidates.length; at += stretch) {
     const found = await readPending(store, candidates.slice(at, at + stretch));
-    rows.push(...found.filter(({ row }) => onNode(filter, row)));
+    rows.push(...found.filter(({ row }) => isOfCommand(filter, row)));
     if (rows.length > first) break;
   }
   if (rows.length > first) return { rows: rows.slice(0, first), next: rows[first - 1]?.position ?? null, gaps: [] };
@@ -113,7 +114,7 @@ async function tallyWaits(
   });
   const counts = new Map<string | null, number>();
   for (const { row } of await readPending(store, candidates)) {
-    if (!onNode(filter, row)) continue;
+    if (!isOfCommand(filter, row)) continue;
     const { nodeId } = row.command;
     counts.set(nodeId, (counts.get(nodeId) ?? 0) + 1);
   }
@@ -150,7 +151,7 @@ async function bornBefore(store: Store, { minAgeMs }: WaiterFilter): Promise<num
   return minAgeMs === null ? Infinity : (await lookAtNodes({ store }, HOME)).now - minAgeMs;
 }
 
-/** Returns at most `most` waits that match the filter. The `nodeId` of the filter is not compared here. */
+/** Returns at most `most` waits that match the filter, except for what `isOfCommand` compares. */
 function matching(waits: LocalWaits, { filter, after, bornBefore, most }: Search): readonly LocalWait[] {
   const { userId, clientId, callerNodeId } = filter;
   const found: LocalWait[] = [];
@@ -168,8 +169,11 @@ function matching(waits: LocalWaits, { filter, after, bornBefore, most }: Search
   return found;
 }
 
-function onNode({ nodeId }: WaiterFilter, { command }: PendingWait): boolean {
-  return nodeId === null || command.nodeId === nodeId;
+/** Whether the command of a wait matches the filter. */
+function isOfCommand({ nodeId, contextId }: WaiterFilter, { command }: PendingWait): boolean {
+  return (
+    (nodeId === null || command.nodeId === nodeId) && (contextId === null || command.contextId === contextId)
+  );
 }
 
 /** The most commands that one pipeline reads. */

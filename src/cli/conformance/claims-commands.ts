@@ -119,6 +119,16 @@ export const COMMAND_CLAIMS: readonly ConformanceClaim[] = [
     },
   },
   {
+    name: 'context_gone',
+    section: 5,
+    says: 'a command that names a context which is not there is refused without `ack`',
+    optional: true,
+    async check(trial) {
+      if (trial.link.hello.places !== true) throw new NoVerdict('unused', '`hello` is without `places`');
+      await expectRefusal(trial, trial.command({}, { contextId: 'conformance-absent' }), 'context_gone');
+    },
+  },
+  {
     name: 'progress',
     section: 5,
     says: 'progress is reported while the handler runs, and never after the end',

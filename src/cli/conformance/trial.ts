@@ -41,7 +41,12 @@ export class NoVerdict extends Error {
 /** A command that was sent. `from`: the number of frames that had come over its link before. */
 export type SentCommand = { readonly id: string; readonly link: PeerLink; readonly from: number };
 
-type Command = { readonly id?: string; readonly action?: string; readonly remainingMs?: number };
+type Command = {
+  readonly id?: string;
+  readonly action?: string;
+  readonly contextId?: string;
+  readonly remainingMs?: number;
+};
 
 export type TrialOptions = {
   readonly peer: Peer;
@@ -154,19 +159,14 @@ export class Trial {
   }
 
   /** Sends a command. `params`: a value, JSON text as it is, or undefined for no payload. */
-  command(params: object | string | undefined, { id, action, remainingMs = 60_000 }: Command = {}): SentCommand {
+  command(params: object | string | undefined, given: Command = {}): SentCommand {
+    const { id, action = this.options.action, contextId, remainingMs = 60_000 } = given;
     const link = this.link;
     const command_id = id ?? `conformance-${++this.#commands}`;
     const sent = { id: command_id, link, from: link.frames.length };
     const payload = typeof params === 'object' ? JSON.stringify(params) : (params ?? null);
-    link.sendText(
-      joinFrame(
-        { type: 'command', command_id, action: action ?? this.options.action, remaining_ms: remainingMs } as {
-          type: string;
-        },
-        payload,
-      ),
-    );
+    const header = { type: 'command', command_id, action, remaining_ms: remainingMs, context_id: contextId };
+    link.sendText(joinFrame(header, payload));
     return sent;
   }
 

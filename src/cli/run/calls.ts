@@ -110,7 +110,7 @@ async function invocationOf({ args, flags }: OperatorRun) {
   return {
     path: `/connections${pathOf(user, client)}/actions${pathOf(action)}`,
     ids: [user, client, command_id] satisfies Ids,
-    body: { command_id, ...budgets, ...(params !== undefined && { params }) },
+    body: { command_id, context_id: flags['contextId'], ...budgets, ...(params !== undefined && { params }) },
     budgetMs: connect + respond,
   };
 }
@@ -195,6 +195,7 @@ export const callsLs = queryListing({
     user_id: flags['userId'],
     client_id: flags['clientId'],
     action: flags['action'],
+    context_id: flags['contextId'],
     code: flags['code'],
     node_id: flags['nodeId'],
     labels: lists['label'],
@@ -248,6 +249,7 @@ export const callsFailures: RunVerb = async (run) => {
     user_id: flags['userId'],
     client_id: flags['clientId'],
     action: flags['action'],
+    context_id: flags['contextId'],
     code: flags['code'],
     node_id: flags['nodeId'],
     caller: flags['caller'],
@@ -350,10 +352,10 @@ export const waitsWatch: RunVerb = (run) =>
   });
 
 function filterOf({ flags }: OperatorRun) {
-  const { older, userId: user_id, clientId: client_id, caller } = flags;
+  const { older, userId: user_id, clientId: client_id, contextId: context_id, caller } = flags;
   const caller_kind = readWord('CommandCallerKind', flags['callerKind']);
   const min_age_ms = older === undefined ? undefined : readMs(older, 0, '--older');
-  return { user_id, client_id, caller, caller_kind, min_age_ms };
+  return { user_id, client_id, context_id, caller, caller_kind, min_age_ms };
 }
 
 const SUBJECTS = { params: 'command_params', result: 'command_result', message: 'message' } as const;
@@ -441,7 +443,8 @@ function entriesOf(call: CaseFile, delivery: Delivery): readonly Entry[] {
 }
 
 function stagesOf({ client_id, outcome }: CaseFile, delivery: Delivery): readonly (Entry | null)[] {
-  const { caller, scope_id, node_id, bound_instance_id, attempts, recovered_from_node_id } = delivery;
+  const { caller, scope_id, context_id, node_id, bound_instance_id, attempts, recovered_from_node_id } = delivery;
+  const where = context_id === null ? '' : `, for the context ${context_id}`;
   const on = node_id === null ? '' : ` on ${node_id}`;
   const from = recovered_from_node_id === null ? '' : `, taken over from ${recovered_from_node_id}`;
   const instance = bound_instance_id === null ? client_id : `instance ${bound_instance_id} of ${client_id}`;
@@ -450,7 +453,7 @@ function stagesOf({ client_id, outcome }: CaseFile, delivery: Delivery): readonl
     entry(
       delivery.admitted_at,
       'admitted',
-      `called by ${caller.kind} ${caller.name}; counted in the scope ${scope_id}`,
+      `called by ${caller.kind} ${caller.name}${where}; counted in the scope ${scope_id}`,
     ),
     entry(delivery.queued_at, 'queued', `for the link of ${client_id}${on}${from}`),
     entry(

@@ -59,6 +59,12 @@ export type Handle = { readonly userId: string; readonly clientId: string; reado
 export type InvokeOptions = {
   /** The id of the command; generated when absent. The same id with the same action and params never runs twice. */
   readonly commandId?: string;
+  /**
+   * The context of the client, such as a tab, in which the command may run, and in no other. Refused with
+   * `context_gone` if the client does not report it, or with `context_unsupported` if it knows no places. Default: the
+   * client chooses.
+   */
+  readonly contextId?: string;
   /** The stage to wait for. Default `completed`. */
   readonly waitFor?: WireWaitStage;
   /** How long to wait for the client to connect, in milliseconds: 0 to 300000, default 0. */
@@ -393,6 +399,7 @@ class HttpCaller extends TracingCaller {
       params,
       command_id: handle.commandId,
       instance_id: target.instanceId,
+      context_id: options.contextId,
       wait_for: options.waitFor,
       connect_within_ms: options.connectWithinMs,
       respond_within_ms: options.respondWithinMs,

@@ -274,6 +274,7 @@ function invokeFrames({ handle, target, params, options }: InvokeCall, trace: Wi
     ...idsOf(handle),
     action: target.action,
     instance_id: target.instanceId,
+    context_id: options.contextId,
     wait_for: options.waitFor,
     ...updatesOf(options),
     connect_within_ms: options.connectWithinMs,

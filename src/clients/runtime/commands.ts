@@ -24,6 +24,8 @@ export type CommandFrame = Extract<DownFrame, { type: 'command' }>;
 
 type CommandsOptions = Pick<RuntimeOptions, 'authorize' | 'approve' | 'onError' | 'clock' | 'tracing'> & {
   readonly registry: ActionRegistry;
+  /** Whether the client still reports this context. */
+  hasContext(contextId: string): boolean;
   ack(commandId: string): void;
   /** Sends the waiting reports at once. */
   flush(): void;
@@ -115,7 +117,13 @@ export class Commands {
     if (!action) return failure('unknown_action', boundedMessage(`This client has no action ${frame.action}.`));
     const parsed = parseParams(frame.payload);
     if (!parsed) return failure('arguments_invalid', 'The params are not an object.');
-    return { action, parsed };
+    return this.#contextGone(frame.context_id) ?? { action, parsed };
+  }
+
+  /** Returns the end of a command whose context is gone; null if it is there, or if the command names none. */
+  #contextGone(contextId: string | null | undefined): EndReport | null {
+    if (contextId == null || this.#options.hasContext(contextId)) return null;
+    return failure('context_gone', `The context ${contextId} is gone.`);
   }
 
   /** Checks the params. Returns the job with the params that the schema gives, or the end of a refused command. */
@@ -176,6 +184,9 @@ export class Commands {
     const refused = await this.#judge(job);
     if (refused) return refused;
     const { action, request, running } = job;
+    // The context may have gone while somebody decided about the command.
+    const gone = this.#contextGone(request.contextId);
+    if (gone) return gone;
     const leased = action.spec.lease === true;
     if (leased && this.#leases.has(action.name)) return failure('lease_busy', 'The action is running already.');
     if (leased) this.#leases.add(action.name);
@@ -247,6 +258,7 @@ function requestOf(
     paramsText: frame.payload ?? '{}',
     signal,
     site,
+    contextId: frame.context_id ?? null,
     deadline: now + Math.max(0, frame.remaining_ms),
     traceId: frame.trace_id ?? null,
     parentSpanId: frame.parent_span_id ?? null,

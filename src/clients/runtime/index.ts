@@ -1,5 +1,5 @@
 /** Exports `callboard/runtime`, a client that advertises actions and runs commands, in Node and browsers. */
-export { createRuntime } from './runtime.ts';
+export { createRuntime, newContextId } from './runtime.ts';
 export { ActionCancelled, ActionError, SiteRefusedError, type ActionErrorCode } from './ends.ts';
 export { defineActions } from '../link/actions.ts';
 export type * from '../link/actions.ts';

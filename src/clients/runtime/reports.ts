@@ -18,6 +18,8 @@ import { byteLength, fits, retryMs, toJson, type Refused } from './ends.ts';
  * REPORT_WAIT_MS and are reported together, so that frequent changes do not cost the client its link.
  */
 const REPORT_RATE = 20;
+/** How many rows that left are remembered, besides those that came back. The relay remembers as many. */
+const LEFT_ROWS = 256;
 const REPORT_WAIT_MS = 100;
 
 /** The codes of refusals that say that a limit of the relay is used up. The relay may accept the report later. */
@@ -59,6 +61,12 @@ export class Reporter {
   windows(update: RowsUpdate<ReportedWindow>): void {
     this.#windows.update(update);
     this.#schedule();
+  }
+
+  /** Whether the context is reported, not as closed, and has never left since it was reported first. */
+  hasContext(contextId: string): boolean {
+    const json = this.#contexts.row(contextId);
+    return json !== undefined && (JSON.parse(json) as WireContext).status !== 'closed';
   }
 
   /** Called for each new link. Nothing has been reported on it yet. */
@@ -273,6 +281,8 @@ class ReportState<T> {
   readonly #options: ReportStateOptions<T>;
   #rows = new Map<string, string>();
   readonly #changed = new Set<string>();
+  /** The last rows that left. A row that comes back under the id of one of them is another row. */
+  readonly #left = new Set<string>();
   /** Whether the client has reported this kind. If not, nothing is sent about it. */
   #reported = false;
   /** Whether the relay has a snapshot, so that changes are enough. */
@@ -296,6 +306,11 @@ class ReportState<T> {
     const both = removed.find((id) => rows.has(id));
     if (both !== undefined) throw new TypeError(`${this.#options.kind}: ${both} is both set and removed`);
     this.#keep(rows, removed);
+  }
+
+  /** Returns a row in its first life, as JSON. */
+  row(id: string): string | undefined {
+    return this.#left.has(id) ? undefined : this.#rows.get(id);
   }
 
   /** Makes the next report a snapshot, because the relay has none any more. */
@@ -342,6 +357,8 @@ class ReportState<T> {
     for (const [id, json] of set) rows.set(id, json);
     if (rows.size > max) throw new TypeError(`${kind}: more than ${max}`);
     for (const id of [...removed, ...set.keys()]) if (rows.get(id) !== this.#rows.get(id)) this.#changed.add(id);
+    for (const id of removed) if (this.#rows.has(id) && !rows.has(id)) this.#left.add(id);
+    for (const id of this.#left) if (this.#left.size > LEFT_ROWS && !rows.has(id)) this.#left.delete(id);
     this.#rows = rows;
     this.#reported = true;
   }

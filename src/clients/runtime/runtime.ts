@@ -56,6 +56,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   return new LinkRuntime(options);
 }
 
+/** Returns a new random id for a context, so that no later context is taken for this one. */
+export function newContextId(): string {
+  return randomId('ctx-');
+}
+
 class LinkRuntime implements Runtime {
   readonly clientId: string;
   readonly instanceId: string;
@@ -104,6 +109,7 @@ class LinkRuntime implements Runtime {
     this.#commands = new Commands({
       ...options,
       registry: this.#registry,
+      hasContext: (contextId) => this.#reporter.hasContext(contextId),
       ack: (commandId) => void this.#link.send({ type: 'ack', command_id: commandId }),
       flush: () => this.#link.flush(),
       progress: (frame, isLast) => this.#progress(frame, isLast),
@@ -231,9 +237,10 @@ class LinkRuntime implements Runtime {
   }
 
   #hello(token: string): string {
-    const ids = { client_id: this.clientId, instance_id: this.instanceId, client_type: this.#options.clientType };
+    const { clientType, places } = this.#options;
+    const ids = { client_id: this.clientId, instance_id: this.instanceId, client_type: clientType };
     const payload = `{"metadata":${this.#metadata},"actions":${this.#registry.json()}}`;
-    return upFrame({ type: 'hello', token, ...ids }, payload);
+    return upFrame({ type: 'hello', token, ...ids, ...(places && { places }) }, payload);
   }
 
   /** Advertises once for all changes of one event-loop turn. Without a link, the next hello advertises. */

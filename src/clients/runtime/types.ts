@@ -38,6 +38,11 @@ export type Call = {
   readonly traceState: string | null;
   /** The cooperative site and session of the call; null for an ordinary command. */
   readonly site: SiteCall | null;
+  /**
+   * The context in which the command must run, and in no other: one that `reportContexts` reports, in its first life.
+   * Null: the call named none. Only a runtime with the option `places` gets such commands.
+   */
+  readonly contextId: string | null;
   remainingMs(): number;
   /**
    * Reports progress as JSON: as evidence, and to callers that asked for it. Best effort: returns false when it was not
@@ -84,6 +89,12 @@ export type RuntimeOptions = LinkOptions & {
    * the previous run of the same client.
    */
   readonly instanceId?: string;
+  /**
+   * Whether the handlers run a command that names a context (`call.contextId`) there and nowhere else. Then callers may
+   * name the contexts that `reportContexts` reports. The runtime refuses a command whose context is gone. Default
+   * false: the relay refuses such calls.
+   */
+  readonly places?: boolean;
   /** Facts about this client for operators: any JSON of at most 16 KiB. Default null. */
   readonly metadata?: unknown;
   /** The actions to begin with. `handle` adds more. */
@@ -184,7 +195,8 @@ export interface Runtime extends AsyncDisposable {
    * Sets the execution contexts of this client. A list replaces all of them; an object has only the changes. The
    * runtime keeps the current state. It reports a snapshot to the relay after each `welcome`, and changes at other
    * times. All changes of one event-loop turn go into one report. Throws TypeError, naming the wrong member, or for
-   * more than 1000 contexts; the state is then unchanged.
+   * more than 1000 contexts; the state is then unchanged. A context that callers may name needs an id that no earlier
+   * context had: `newContextId()` makes one.
    */
   reportContexts(contexts: readonly ReportedContext[] | ReportChanges<ReportedContext>): void;
   /** Like `reportContexts`, for browser windows: at most 100. */

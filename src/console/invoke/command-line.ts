@@ -11,6 +11,7 @@ type LineOf = {
   /** The params as JSON text. Absent: the line leaves them for the user to write. */
   readonly params?: string | undefined;
   readonly commandId?: string | undefined;
+  readonly contextId?: string | null | undefined;
   readonly respondWithinMs?: number | undefined;
   readonly connectWithinMs?: number | undefined;
 };
@@ -29,10 +30,11 @@ export function curlLine(call: LineOf): string {
 }
 
 /** Returns the body of the request. Members that the user did not choose are absent, so the relay uses its defaults. */
-function bodyOf({ params = ARGUMENTS, commandId, respondWithinMs, connectWithinMs }: LineOf): string {
+function bodyOf({ params = ARGUMENTS, commandId, contextId, respondWithinMs, connectWithinMs }: LineOf): string {
   const members = [
     `"params":${params}`,
     commandId === undefined ? null : `"command_id":${JSON.stringify(commandId)}`,
+    contextId == null ? null : `"context_id":${JSON.stringify(contextId)}`,
     respondWithinMs === undefined ? null : `"respond_within_ms":${respondWithinMs}`,
     connectWithinMs === undefined ? null : `"connect_within_ms":${connectWithinMs}`,
   ];
@@ -46,10 +48,12 @@ function quote(text: string): string {
 
 /** Writes the call for Callboard's own command line, which takes the token from the environment or from a context. */
 export function commandLine(call: LineOf): string {
-  const { userId, clientId, action, params = ARGUMENTS, commandId, respondWithinMs, connectWithinMs } = call;
+  const { userId, clientId, action, params = ARGUMENTS, commandId, contextId } = call;
+  const { respondWithinMs, connectWithinMs } = call;
   // Other users of the machine can read arguments, so the params are passed over standard input.
   const flags = [
     commandId === undefined ? [] : ['--id', commandId],
+    contextId == null ? [] : ['--context-id', contextId],
     connectWithinMs === undefined ? [] : ['--connect', `${connectWithinMs}ms`],
     respondWithinMs === undefined ? [] : ['--respond', `${respondWithinMs}ms`],
     ['--url', relayUrl()],

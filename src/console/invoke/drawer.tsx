@@ -28,6 +28,7 @@ import workerUrl from './check-worker.ts?worker&url';
 
 type InvokeClient = NonNullable<InvokeTargetQuery['connection']>;
 type TargetAction = InvokeClient['actions']['items'][number];
+type Place = InvokeClient['contexts']['nodes'][number];
 
 export type InvokeStart = {
   readonly userId?: string;
@@ -89,6 +90,7 @@ export function Drawer({ start, onClose }: DrawerProps) {
         <CallForm
           key={`${userId}/${clientId}/${actionName}`}
           {...{ userId, clientId, actionName, action }}
+          places={target?.knowsPlaces ? target.contexts.nodes : []}
           onLeave={onClose}
         />
       ) : (
@@ -230,13 +232,16 @@ type CallFormProps = {
   readonly actionName: string;
   /** The action to invoke. Null: the client does not advertise it at present. */
   readonly action: TargetAction | null;
+  /** The contexts that the client reports. Empty if a call cannot name one. */
+  readonly places: readonly Place[];
   /** Called when a link of the drawer leads to another page. */
   readonly onLeave: () => void;
 };
 
-function CallForm({ userId, clientId, actionName, action, onLeave }: CallFormProps) {
+function CallForm({ userId, clientId, actionName, action, places, onLeave }: CallFormProps) {
   const [params, setParams] = useState('{}');
   const [budgets, setBudgets] = useState<BudgetValues>(DEFAULT_BUDGETS);
+  const [contextId, setContextId] = useState<string | null>(null);
   const [commandId, setCommandId] = useState(() => createCommandId(Date.now()));
   const [sent, setSent] = useState<readonly Sent[]>([]);
   const body = useRef<HTMLDivElement>(null);
@@ -246,7 +251,7 @@ function CallForm({ userId, clientId, actionName, action, onLeave }: CallFormPro
   const isFit = schema !== null && checked !== NOTHING_FOUND && unchecked === null && faults.length === 0;
   const isSending = sent[0]?.state === 'sending';
   const isReady = !isSending && !faults.some(({ syntax }) => syntax);
-  const call = { userId, clientId, action: actionName, commandId, ...budgets };
+  const call = { userId, clientId, action: actionName, commandId, contextId, ...budgets };
   // The result is at the top, and the button may have been pressed at the end of a long form.
   useEffect(() => body.current?.scrollTo({ top: 0 }), [sent.length]);
   const submit = (): void => {
@@ -269,6 +274,7 @@ function CallForm({ userId, clientId, actionName, action, onLeave }: CallFormPro
         <div class="drawer-form">
           <DrainNotice />
           <ArgumentsEditor schema={schema} text={params} faults={faults} unchecked={unchecked} onChange={setParams} />
+          <PlaceField places={places} value={contextId} onChange={setContextId} />
           <Budgets values={budgets} onChange={setBudgets} />
         </div>
         <div class="drawer-side">
@@ -299,6 +305,37 @@ function CallForm({ userId, clientId, actionName, action, onLeave }: CallFormPro
         </button>
       </footer>
     </>
+  );
+}
+
+type PlaceProps = {
+  readonly places: readonly Place[];
+  /** The context that the call names; null: none. */
+  readonly value: string | null;
+  readonly onChange: (contextId: string | null) => void;
+};
+
+/** Shows the choice of the context in which the command may run. Shows nothing if the client reports none. */
+function PlaceField({ places, value, onChange }: PlaceProps) {
+  const open = places.filter(({ contextId, status }) => status !== 'CLOSED' || contextId === value);
+  if (open.length === 0) return null;
+  return (
+    <div class="field">
+      <label for="invoke-place">Runs in</label>
+      <select
+        class="in"
+        id="invoke-place"
+        value={value ?? ''}
+        onChange={({ currentTarget }) => onChange(currentTarget.value || null)}
+      >
+        <option value="">wherever the client chooses</option>
+        {open.map(({ contextId, title }) => (
+          <option key={contextId} value={contextId}>
+            {title === null ? contextId : `${title} (${shortId(contextId)})`}
+          </option>
+        ))}
+      </select>
+    </div>
   );
 }
 

@@ -243,6 +243,7 @@ function Record({ call }: Part) {
         rows={[
           ['Client', <a href={clientHref(call)}>{`${call.userId} / ${call.clientId}`}</a>],
           ['Action', <ActionName name={call.action} />],
+          delivery.contextId === null ? null : ['Context', <FullId id={delivery.contextId} what="context id" />],
           [
             'Instance',
             delivery.boundInstanceId === null ? (

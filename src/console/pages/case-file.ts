@@ -54,7 +54,7 @@ function factsOf({ call, traceHref }: CallCase): readonly Line[] {
 }
 
 function recordLines(delivery: NonNullable<CallDetails['delivery']>): readonly Line[] {
-  const { admittedAt, terminalAt, reason, boundInstanceId, nodeId, lateResults } = delivery;
+  const { admittedAt, terminalAt, reason, contextId, boundInstanceId, nodeId, lateResults } = delivery;
   const took = terminalAt === null ? null : duration(Date.parse(terminalAt) - Date.parse(admittedAt));
   return [
     `Called by: ${code(callerText(delivery))}`,
@@ -67,6 +67,7 @@ function recordLines(delivery: NonNullable<CallDetails['delivery']>): readonly L
     reason && `Reason: ${code(reason)}`,
     lateResults === 0 ? null : `Since then: ${plural(lateResults, 'late result')}`,
     `Node: ${nodeId === null ? 'none' : code(nodeId)}`,
+    contextId && `Context: ${code(contextId)}`,
     `Instance: ${boundInstanceId === null ? 'none, it was never written' : code(boundInstanceId)}`,
     `Scope: ${code(delivery.scopeId)}`,
   ];

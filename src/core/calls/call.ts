@@ -3,6 +3,7 @@
  * and the check of an invocation's input, with the digest of what it asks for.
  */
 import type { WireCancelState } from '../../protocol/codes.ts';
+import type { CallerLabel } from '../auth/principal.ts';
 import {
   errorOfMark,
   isTerminal,
@@ -48,6 +49,10 @@ export type InvokeRequest = ClientKey &
     readonly params: JsonText | null;
     readonly commandId?: string | null | undefined;
     readonly instanceId?: string | null | undefined;
+    /** The context in which the command may run, and in no other. */
+    readonly contextId?: string | null | undefined;
+    /** The program that calls. With one, the command id may have the prefix that is reserved for its kind. */
+    readonly callerLabel?: CallerLabel | undefined;
     readonly waitFor?: WaitFor | null | undefined;
     readonly connectWithinMs?: number | null | undefined;
     readonly respondWithinMs?: number | null | undefined;
@@ -91,7 +96,8 @@ export interface HangUp {
  */
 export type OnStage = (command: Command) => void;
 
-export type RefusedBy = 'address' | 'policy' | 'arguments' | 'capacity' | 'target' | 'conflict' | 'site' | 'relay';
+export type RefusedBy =
+  'address' | 'policy' | 'arguments' | 'capacity' | 'target' | 'place' | 'conflict' | 'site' | 'relay';
 
 /**
  * An invocation as its caller sees it. `pending`: the wait ended before the command did, because its stage was reached
@@ -127,6 +133,7 @@ export type Invocation =
 export type AwaitRequest = CommandKey &
   TracedRequest &
   CallerSide & {
+    readonly callerLabel?: CallerLabel | undefined;
     readonly waitFor?: WaitFor | null | undefined;
     /** How long to wait, in milliseconds; 0 reads the record and registers no waiter. */
     readonly withinMs?: number | null | undefined;
@@ -223,7 +230,7 @@ export function invocation(command: Command, rpcId: string | null, result: JsonT
  */
 export const PREFLIGHT_LAYERS = [
   ...(['identity', 'scope', 'address', 'input', 'policy', 'relay', 'action', 'waits'] as const),
-  ...(['storage', 'conflict', 'target', 'capacity'] as const),
+  ...(['storage', 'conflict', 'target', 'place', 'capacity'] as const),
   ...(['client_arguments', 'client_authorizer', 'client_approval', 'client_lease'] as const),
 ] as const;
 export type PreflightLayerName = (typeof PREFLIGHT_LAYERS)[number];
@@ -270,6 +277,7 @@ export type CheckedInvoke = TraceFields & {
   readonly action: string;
   readonly commandId: string | null;
   readonly namedInstanceId: string | null;
+  readonly contextId: string | null;
   readonly params: JsonText | null;
   readonly waitFor: WaitFor;
   readonly connectWithinMs: number;
@@ -300,7 +308,8 @@ export function checkInvoke(
   { site = null, span = null }: { readonly site?: SitePart | null; readonly span?: CallSpan | null } = {},
 ): CheckedInvoke {
   if (!isValid(request)) throwInputErrors(request);
-  const { clientId, action, params, commandId = null, instanceId: namedInstanceId = null } = request;
+  const { clientId, action, params, commandId = null, contextId = null } = request;
+  const { instanceId: namedInstanceId = null } = request;
   if (params !== null && holdsReserved(params))
     fail('reserved_parameter', `Parameter names that begin with "${RESERVED}" are reserved for the relay.`);
   return {
@@ -308,13 +317,17 @@ export function checkInvoke(
     action,
     commandId,
     namedInstanceId,
+    contextId,
     params: site ? withSite(params, site) : params,
     waitFor: request.waitFor ?? 'completed',
     connectWithinMs: request.connectWithinMs ?? CONNECT_WITHIN_MS.default,
     respondWithinMs: request.respondWithinMs ?? RESPOND_WITHIN_MS.default,
     ...traceOf(request, span),
     span,
-    digest: commandId === null ? NO_DIGEST : crypto.sha256(digestedText({ action, params, namedInstanceId }, site)),
+    digest:
+      commandId === null
+        ? NO_DIGEST
+        : crypto.sha256(digestedText({ action, params, namedInstanceId, contextId }, site)),
   };
 }
 
@@ -333,18 +346,30 @@ function traceOf(request: InvokeRequest, span: CallSpan | null): TraceFields {
 
 /** Whether `throwInputErrors` would find nothing, without the cost of collecting errors. */
 function isValid(request: InvokeRequest): boolean {
-  const { commandId, instanceId, traceId, parentSpanId, params } = request;
+  const { commandId, instanceId, contextId, traceId, parentSpanId, params } = request;
   return (
     isId(request.clientId) &&
     isName(request.action) &&
     isAbsentOr(isId, commandId) &&
+    !isReservedId(commandId, request) &&
     isAbsentOr(isId, instanceId) &&
+    isAbsentOr(isId, contextId) &&
     isWithin(request.connectWithinMs, CONNECT_WITHIN_MS) &&
     isWithin(request.respondWithinMs, RESPOND_WITHIN_MS) &&
     isAbsentOr(isTrace, traceId) &&
     isAbsentOr(isTrace, parentSpanId) &&
     (params === null || isObjectText(params))
   );
+}
+
+/** The prefixes of command ids that only calls with a label of this kind may have. */
+const LABEL_IDS: Readonly<Record<CallerLabel['kind'], string>> = { mcp: 'mcp-' };
+
+function isReservedId(
+  commandId: string | null | undefined,
+  { callerLabel }: Pick<InvokeRequest, 'callerLabel'>,
+): boolean {
+  return commandId?.startsWith(LABEL_IDS.mcp) === true && callerLabel?.kind !== 'mcp';
 }
 
 function isAbsentOr(holds: (text: string) => boolean, text: string | null | undefined): boolean {
@@ -357,7 +382,13 @@ function throwInputErrors({ params, ...request }: InvokeRequest): void {
   check(() => id('client_id', request.clientId));
   check(() => name('action', request.action));
   check(() => optional(request.commandId, (text) => id('command_id', text)));
+  check(() =>
+    isReservedId(request.commandId, request)
+      ? invalid('command_id', `ids that begin with "${LABEL_IDS.mcp}" are reserved`)
+      : null,
+  );
   check(() => optional(request.instanceId, (text) => id('instance_id', text)));
+  check(() => optional(request.contextId, (text) => id('context_id', text)));
   check(() => within('connect_within_ms', request.connectWithinMs, CONNECT_WITHIN_MS));
   check(() => within('respond_within_ms', request.respondWithinMs, RESPOND_WITHIN_MS));
   check(() => optional(request.traceId, (text) => trace('trace_id', text)));
@@ -368,15 +399,18 @@ function throwInputErrors({ params, ...request }: InvokeRequest): void {
 
 /**
  * Returns the text whose digest decides whether two invocations of one id are the same: action, params, the named
- * instance, and for a call through a site its session and grant. Params of up to DIGEST_BYTES are compared by meaning
- * (`canonicalText`), larger ones by their exact text, because sorting them would take long.
+ * instance, for a call through a site its session and grant, and the named context. Params of up to DIGEST_BYTES are
+ * compared by meaning (`canonicalText`), larger ones by their exact text, because sorting them would take long.
  */
 function digestedText(
-  { action, params, namedInstanceId }: Pick<CheckedInvoke, 'action' | 'params' | 'namedInstanceId'>,
+  given: Pick<CheckedInvoke, 'action' | 'params' | 'namedInstanceId' | 'contextId'>,
   site: SitePart | null,
 ): string {
+  const { action, params, namedInstanceId, contextId } = given;
   const canonicalParams = params === null ? '{}' : longerThan(params, DIGEST_BYTES) ? params : canonicalText(params);
-  const rest = [action, namedInstanceId, ...(site ? [site.sessionId, site.grantId] : [])];
+  // With a context the list has an odd number of elements, so no two calls of different kinds have the same list.
+  const place = contextId === null ? [] : [contextId];
+  const rest = [action, namedInstanceId, ...(site ? [site.sessionId, site.grantId] : []), ...place];
   return `${JSON.stringify(rest)}${canonicalParams}`;
 }
 

@@ -3,7 +3,16 @@
  * records the spans of these requests.
  */
 import type { RecordedAct } from '../audit/audit.ts';
-import { requireScope, subjectOf, type CallingPrincipal, type Principal, type Requester } from '../auth/principal.ts';
+import {
+  callerLabel,
+  requireScope,
+  subjectOf,
+  type CallerLabel,
+  type CallingPrincipal,
+  type Principal,
+  type Requester,
+} from '../auth/principal.ts';
+import { BoundedMap } from '../collections.ts';
 import { isCallOf, isTerminal, satisfied, type CommandCaller } from '../commands/command.ts';
 import type { NodeQuestions } from '../commands/nodes.ts';
 import { checkReason, ownKey } from '../commands/operator.ts';
@@ -47,6 +56,7 @@ import {
 import { createPending } from './pending.ts';
 import {
   CALL_LAYERS,
+  knowsPlaces,
   liveConnection,
   ownUser,
   preflight,
@@ -110,7 +120,8 @@ function invoke(parts: InvokeParts, requester: Requester, request: InvokeRequest
     const caller = requireScope(requester, 'invoke');
     const userId = ownUser(caller, request.userId);
     const checked = checkInvoke(parts.deps.crypto, request, { span });
-    return invokeChecked(parts, { caller, userId, checked, wait: request });
+    const recordedAs = callerOf(caller, request.callerLabel);
+    return invokeChecked(parts, { caller, recordedAs, userId, checked, wait: request });
   });
 }
 
@@ -253,6 +264,8 @@ function admitRequest(
     scopeLimit,
     memberLimit,
     namedInstanceId: checked.namedInstanceId,
+    contextId: checked.contextId,
+    knowsPlaces: knowsPlaces(checked, live),
     clientType: live?.clientType ?? null,
     params: checked.params,
     kept,
@@ -317,15 +330,28 @@ function keepParams(parts: InvokeParts, admission: Admission, wait: Wait): Maybe
 
 const CALLERS = new WeakMap<CallingPrincipal, CommandCaller>();
 
+/** The callers with labels that were made last. */
+const LABELLED = new BoundedMap<string, CommandCaller>({ most: 1_000 });
+
 /**
- * Returns the caller for the records of a command and of its waits. It is always the same object for one principal,
- * because ended commands keep it in memory.
+ * Returns the caller for the records of a command and of its waits. It is always the same object for one principal and
+ * label, because ended commands keep it in memory.
  */
-function callerOf(caller: CallingPrincipal): CommandCaller {
+function callerOf(caller: CallingPrincipal, given?: CallerLabel): CommandCaller {
+  if (given) return labelled(callerOf(caller), callerLabel(given));
   const known = CALLERS.get(caller);
   if (known) return known;
   const made: CommandCaller = { kind: caller.kind, name: caller.kind === 'admin' ? caller.name : caller.userId };
   CALLERS.set(caller, made);
+  return made;
+}
+
+function labelled(caller: CommandCaller, label: CallerLabel): CommandCaller {
+  const made = { ...caller, label };
+  const key = JSON.stringify(made);
+  const known = LABELLED.get(key);
+  if (known) return known;
+  LABELLED.set(key, made);
   return made;
 }
 
@@ -358,7 +384,7 @@ async function waitAgain(
   const holdings = deps.shares.of(holderOf(requester));
   const shortage = holdings.refusal('waits', 1);
   if (shortage) fail(shortage, SHARE_MESSAGE[shortage], { share: 'waits', retryAfterMs: 1000 });
-  const recordedAs = callerOf(requireScope(requester, 'invoke'));
+  const recordedAs = callerOf(requireScope(requester, 'invoke'), request.callerLabel);
   const wait = new Wait(parts, { waitFor, withinMs, holdings, recordedAs, caller: request });
   let attached;
   try {

@@ -123,13 +123,14 @@ export function createPending(deps: Deps, questions: NodeQuestions) {
 type PendingCount = Counted & { readonly completeness: Completeness };
 
 function filterOf(requester: Requester, query: PendingQuery): WaiterFilter {
-  const { clientId, nodeId, callerNodeId, minAgeMs } = query;
+  const { clientId, nodeId, callerNodeId, contextId, minAgeMs } = query;
   return {
     ...callerFilterOf(query),
     userId: readScope(requester, query.userId),
     clientId: clientId == null ? null : id('client_id', clientId),
     nodeId: nodeId == null ? null : id('node_id', nodeId),
     callerNodeId: callerNodeId == null ? null : id('caller_node_id', callerNodeId),
+    contextId: contextId == null ? null : id('context_id', contextId),
     minAgeMs: minAgeMs == null ? null : within('min_age_ms', minAgeMs, MIN_AGE_MS),
   };
 }
@@ -321,7 +322,7 @@ type WaitsAnswer = {
 };
 
 /** The version of the form of the texts. Increase it with each change of the form. */
-const FORM = 2;
+const FORM = 3;
 const READS: ReadonlySet<unknown> = new Set(['list', 'counts', 'ofUsers', 'ofClients', 'ofCommands']);
 
 /**

@@ -65,6 +65,7 @@ type CallLayer = {
 };
 
 const ID_IS_KNOWN: SkippedLayer = { kind: 'skipped', message: 'Not asked: the command id is known.' };
+const NO_CONTEXT: SkippedLayer = { kind: 'skipped', message: 'Not asked: the call names no context.' };
 const NOT_CONNECTED: SkippedLayer = { kind: 'skipped', message: 'Not asked: the client is not connected.' };
 const OTHER_INSTANCE: SkippedLayer = {
   kind: 'skipped',
@@ -146,15 +147,20 @@ export function refusedParams(error: unknown): InvokeRefusal {
 }
 
 /** Returns the part of an admission that decides whether the store refuses it. */
-function admitQuestion({ deps }: InvokeParts, { key, checked }: PreparedCall): AdmitQuestion {
+function admitQuestion({ deps }: InvokeParts, { key, checked, live }: PreparedCall): AdmitQuestion {
   const { id: scopeId, limit: scopeLimit, memberLimit = null } = deps.policy.scopeOf(key.userId);
-  const { commandId, digest, namedInstanceId, params, connectWithinMs, waitFor } = checked;
+  const { commandId, digest, namedInstanceId, contextId, params, connectWithinMs, waitFor } = checked;
   return {
     ...key,
     ...{ chosenId: commandId !== null, digest, scopeId, scopeLimit, memberLimit },
-    ...{ namedInstanceId, params, connectWithinMs },
+    ...{ namedInstanceId, contextId, knowsPlaces: knowsPlaces(checked, live), params, connectWithinMs },
     waiter: { waitFor },
   };
+}
+
+/** Whether the client of a call that names a context knows places; null if that need not be known, or is not. */
+export function knowsPlaces({ contextId }: CheckedInvoke, live: Connection | null): boolean | null {
+  return contextId === null || live === null ? null : live.places === true;
 }
 
 type RefusedAdmission = Extract<AdmitResult, { kind: 'refused' }>;
@@ -171,6 +177,8 @@ const ADMISSION: Readonly<
   command_conflict: { by: 'conflict', message: 'This command id was used for another request.' },
   not_connected: { by: 'target', message: 'The client is not connected, and the call allows no time to connect.' },
   instance_mismatch: { by: 'target', message: 'The live instance of the client is not the named one.' },
+  context_gone: { by: 'place', message: 'The client does not report this context, or it had left before.' },
+  context_unsupported: { by: 'place', message: 'The client cannot run a command in a named context.' },
   capacity_exceeded: {
     by: 'capacity',
     message: 'The admission scope, or the command, is at its limit.',
@@ -292,7 +300,7 @@ async function askStorage({ keeper }: InvokeParts, findings: Findings, { key, ch
 }
 
 /** The layers that the store decides in one act, in this order. */
-const STORE_LAYERS = ['conflict', 'target', 'capacity'] as const;
+const STORE_LAYERS = ['conflict', 'target', 'place', 'capacity'] as const;
 type StoreLayer = (typeof STORE_LAYERS)[number];
 
 async function askStore(parts: InvokeParts, findings: Findings, call: PreparedCall): Promise<Command | null> {
@@ -303,8 +311,7 @@ async function askStore(parts: InvokeParts, findings: Findings, call: PreparedCa
   const { answer } = preview;
   const refusal = answer.kind === 'refused' ? refusedAdmission(answer) : null;
   for (const layer of STORE_LAYERS) {
-    // The store does not check the target if the command id is known.
-    const skipped = layer === 'target' && preview.known ? ID_IS_KNOWN : null;
+    const skipped = skippedByStore(layer, question, preview);
     const found = layer === refusal?.by ? refusal : skipped;
     findings.note(layer, found, STORE_PASSES[layer], STORE_EVIDENCE[layer](question, preview, call.caller));
     if (found?.kind === 'refused') return null;
@@ -312,9 +319,17 @@ async function askStore(parts: InvokeParts, findings: Findings, call: PreparedCa
   return answer.kind === 'attached' ? answer.command : null;
 }
 
+/** The store checks neither the target nor the place if the command id is known. */
+function skippedByStore(layer: StoreLayer, question: AdmitQuestion, { known }: AdmitPreview): SkippedLayer | null {
+  if (layer !== 'target' && layer !== 'place') return null;
+  if (known) return ID_IS_KNOWN;
+  return layer === 'place' && (question.contextId ?? null) === null ? NO_CONTEXT : null;
+}
+
 const STORE_PASSES: Readonly<Record<StoreLayer, string>> = {
   conflict: 'No other request has this command id.',
   target: 'The client is connected, or the call allows time to connect.',
+  place: 'The client reports the context.',
   capacity: 'There is room for the command, or for another wait on a known one.',
 };
 
@@ -328,6 +343,7 @@ const STORE_EVIDENCE: Readonly<
     namedInstanceId,
     connectWithinMs,
   }),
+  place: ({ contextId }) => ({ contextId }),
   // Members of a scope must not learn how many commands its other members have.
   capacity: ({ scopeId, scopeLimit, userId }, { reserved, queued }, { kind }) => ({
     scopeId,

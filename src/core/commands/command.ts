@@ -3,12 +3,13 @@
  * waits on a command, and the events of commands.
  */
 import type { WireExecution, WireOutcome, WireStage } from '../../protocol/codes.ts';
-import type { AdminPrincipal } from '../auth/principal.ts';
+import type { AdminPrincipal, CallerLabel } from '../auth/principal.ts';
 import type { ClientType } from '../connections/connection.ts';
 import type { Code } from '../errors.ts';
 import type { TerminalError } from '../history/message.ts';
 import type { CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
+import { SIGHTINGS_PER_COMMAND } from '../limits.ts';
 import type { TraceFields } from '../trace-context.ts';
 
 export type Stage = WireStage;
@@ -35,17 +36,26 @@ export type LateEvidence = {
  * Who invoked a command. `name`: an administrator's name, a user's id, or the id of the grant through which a viewer of
  * a site invoked it. It stays the same when the requester's token is renewed.
  */
-export type CommandCaller = { readonly kind: 'admin' | 'user' | 'grant'; readonly name: string };
+export type CommandCaller = {
+  readonly kind: 'admin' | 'user' | 'grant';
+  readonly name: string;
+  /** The program that called in this requester's name. Absent: the call named none. */
+  readonly label?: CallerLabel;
+};
 
 /** Selects callers. A caller must match every member that is not null. */
 export type CallerFilter = {
-  /** The name of the caller, as in CommandCaller. */
+  /** The name of the caller, or that of its label. */
   readonly caller: string | null;
-  readonly callerKind: CommandCaller['kind'] | null;
+  /** The kind of the caller, or that of its label. */
+  readonly callerKind: CommandCaller['kind'] | CallerLabel['kind'] | null;
 };
 
-export function matchesCaller({ caller, callerKind }: CallerFilter, { kind, name }: CommandCaller): boolean {
-  return (caller === null || name === caller) && (callerKind === null || kind === callerKind);
+export function matchesCaller({ caller, callerKind }: CallerFilter, { kind, name, label }: CommandCaller): boolean {
+  return (
+    (caller === null || name === caller || label?.name === caller) &&
+    (callerKind === null || kind === callerKind || label?.kind === callerKind)
+  );
 }
 
 /**
@@ -73,6 +83,8 @@ export type Command = CommandKey &
     readonly attempts: number;
     /** The instance that the caller named; null for any. */
     readonly namedInstanceId: string | null;
+    /** The context of the client that the caller named. Absent: the caller named none. */
+    readonly contextId?: string;
     /** What kind of program the client was when the command was admitted; null if it was not connected then. */
     readonly clientType: ClientType | null;
     /** The instance that was connected when the command was admitted or queued. */
@@ -187,6 +199,24 @@ function reached(command: Command, stage: Stage): boolean {
   return RANK[command.stage] >= RANK[stage];
 }
 
+/** Returns a record with these changes and the next version. */
+export function changed(before: Command, change: Partial<Command>): Command {
+  return { ...before, ...change, version: before.version + 1 };
+}
+
+/** Returns the sightings with a new one, if there is room. */
+export function see({ sightings }: Command, messageId: string, now: number): readonly Sighting[] {
+  if (sightings.length >= SIGHTINGS_PER_COMMAND) return sightings;
+  return [...sightings, { messageId, firstSeenAt: now, lastSeenAt: now, count: 1 }];
+}
+
+/** Returns the sightings with one more arrival of `seen`. */
+export function seeAgain({ sightings }: Command, seen: Sighting, now: number): readonly Sighting[] {
+  return sightings.map((sighting) =>
+    sighting === seen ? { ...seen, lastSeenAt: now, count: seen.count + 1 } : sighting,
+  );
+}
+
 // The error messages of commands that ended without a report of their client.
 
 /** The messages by error code, the same in every backend. For a code without a message, the code itself is used. */
@@ -195,6 +225,8 @@ export const END_MESSAGES: Partial<Record<Code, string>> = {
   queue_timeout: 'The command was not dispatched before its deadline; nothing was written to the client.',
   response_timeout: 'The client reported no end before the deadline; the command may have run.',
   instance_replaced: 'Another instance of the client took over.',
+  context_gone: 'The context that the call names is gone; nothing was written to the client.',
+  context_unsupported: 'The call names a context, which the client does not know; nothing was written to it.',
   node_lost: 'The node that held the link was lost.',
   store_lost: 'The store lost data that it had confirmed.',
 };

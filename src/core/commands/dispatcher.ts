@@ -4,7 +4,7 @@ import { isStoreUnavailable } from '../errors.ts';
 import { clientKeyText, commandKeyText, type ClientKey, type CommandKey } from '../ids.ts';
 import { BACK_PRESSURE_BYTES } from '../limits.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import { ENTRY_BYTES, type StoreRetryQueue } from './acts.ts';
+import { ENTRY_BYTES, type DeliveryActs, type StoreRetryQueue } from './acts.ts';
 import type { Command } from './command.ts';
 import {
   LinkQueues,
@@ -31,12 +31,14 @@ import type { Binding, DispatchResult } from './stores.ts';
 export class Dispatcher {
   readonly #deps: Deps;
   readonly #retryQueue: StoreRetryQueue;
+  readonly #settle: DeliveryActs['settle'];
   readonly #linkQueues = new LinkQueues();
   #attempts = 0;
 
-  constructor(deps: Deps, retryQueue: StoreRetryQueue) {
+  constructor(deps: Deps, retryQueue: StoreRetryQueue, { settle }: Pick<DeliveryActs, 'settle'>) {
     this.#deps = deps;
     this.#retryQueue = retryQueue;
+    this.#settle = settle;
   }
 
   /**
@@ -204,7 +206,7 @@ export class Dispatcher {
     try {
       const answer = dispatch();
       // The answer came in the same tick, so the socket's backlog cannot have changed since it was checked.
-      if (!(answer instanceof Promise)) return writeDispatch(this.#deps, linkQueue, key, answer);
+      if (!(answer instanceof Promise)) return this.#write(linkQueue, key, answer);
       linkQueue.pendingDispatches++;
       void answer
         .then((result) => this.#writeOrHold(linkQueue, key, result))
@@ -245,10 +247,23 @@ export class Dispatcher {
     // The command ended before the answer arrived, so it is not written.
     const answer: DispatchResult = linkQueue.window.has(key.commandId) ? result : { kind: 'skip' };
     const behind = isHolding(linkQueue) || linkQueue.link.backlog() >= BACK_PRESSURE_BYTES;
-    if (answer.kind === 'skip' || !behind || !this.has(linkQueue))
-      return writeDispatch(this.#deps, linkQueue, key, answer);
+    if (answer.kind !== 'dispatch' || !behind || !this.has(linkQueue)) return this.#write(linkQueue, key, answer);
     linkQueue.held ??= new Map();
-    linkQueue.held.set(key.commandId, { key, result: answer, at: this.#deps.clock.now(), cancel: null });
+    linkQueue.held.set(key.commandId, { result: answer, at: this.#deps.clock.now(), cancel: null });
+  }
+
+  /** Writes the command, or removes it from the window of its link if it must not be written. */
+  #write(linkQueue: LinkQueue, key: CommandKey, result: DispatchResult): void {
+    if (result.kind === 'dispatch') return writeDispatch(this.#deps, linkQueue, result);
+    linkQueue.window.delete(key.commandId);
+    wakeWaits(linkQueue);
+    if (result.kind !== 'refuse') return;
+    this.#settle(key, result).catch((error: unknown) =>
+      this.#deps.log.warn(
+        { err: error, command: commandKeyText(key) },
+        'could not refuse a command for its context; it ends at its deadline',
+      ),
+    );
   }
 
   /** Gives up a dispatch that failed. Nothing is written, and reconciliation ends the command at its deadline. */
@@ -280,13 +295,7 @@ function endClaim({ linkQueue, key: { commandId } }: Claim): boolean {
 
 // Writes dispatched commands to the link of their client.
 
-/** Writes the command, or removes it from the window of its link if it must not be written. */
-function writeDispatch(deps: Deps, linkQueue: LinkQueue, key: CommandKey, result: DispatchResult): void {
-  if (result.kind === 'skip') {
-    linkQueue.window.delete(key.commandId);
-    return wakeWaits(linkQueue);
-  }
-  const { command, params, remainingMs } = result;
+function writeDispatch(deps: Deps, linkQueue: LinkQueue, { command, params, remainingMs }: Held['result']): void {
   noteDispatched(deps, command);
   const trace = beginDispatchSpan(deps, linkQueue, command);
   linkQueue.link.sendCommand(command, params, remainingMs, trace);
@@ -298,11 +307,11 @@ function writeDispatch(deps: Deps, linkQueue: LinkQueue, key: CommandKey, result
 /** Writes the commands that were held because the socket had back-pressure, until it has back-pressure again. */
 function writeHeld(deps: Deps, linkQueue: LinkQueue, held: Map<string, Held>): void {
   const { link } = linkQueue;
-  for (const [commandId, { key, result, at, cancel }] of held) {
+  for (const [commandId, { result, at, cancel }] of held) {
     if (link.backlog() >= BACK_PRESSURE_BYTES) return;
     held.delete(commandId);
     const waited = Math.max(0, deps.clock.now() - at);
-    writeDispatch(deps, linkQueue, key, { ...result, remainingMs: result.remainingMs - waited });
+    writeDispatch(deps, linkQueue, { ...result, remainingMs: result.remainingMs - waited });
     if (cancel) link.sendCancel(commandId, cancel.reason);
   }
 }

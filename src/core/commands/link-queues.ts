@@ -14,7 +14,6 @@ import type { Binding, CommandLoad, DispatchClaim, DispatchResult } from './stor
 
 /** A recorded dispatch that is not yet written to its link. */
 export type Held = {
-  readonly key: CommandKey;
   readonly result: Extract<DispatchResult, { kind: 'dispatch' }>;
   readonly at: number;
   /** A cancel that was requested while the dispatch was held. */
@@ -246,6 +245,8 @@ export type HelloRequest = {
   readonly clientId: string;
   readonly instanceId: string;
   readonly clientType: ClientType;
+  /** Whether the client knows places: it runs a command that names a context there and nowhere else. */
+  readonly places?: boolean;
   readonly metadata: JsonText | null;
   readonly actions: readonly ActionAdvertisement[];
 };

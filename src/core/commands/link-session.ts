@@ -60,7 +60,7 @@ export function createLinks(given: LinkParts) {
       if (parts.isDraining()) fail('draining', 'This node takes no new links.');
       const { userId, scopes } = requireUser(requester, 'connect');
       const client: ClientKey = { userId, clientId: id('client_id', hello.clientId) };
-      const { clientType, metadata, actions } = hello;
+      const { clientType, places = false, metadata, actions } = hello;
       const instanceId = id('instance_id', hello.instanceId);
       const result = await advertised.open(client, hello, () =>
         connections.connect({
@@ -69,6 +69,7 @@ export function createLinks(given: LinkParts) {
           nodeId: deps.nodeId,
           clientType,
           host: scopes.has('host'),
+          places,
           metadata,
           actions,
         }),
@@ -91,8 +92,8 @@ async function bind(
 ): Promise<LinkSession> {
   const { deps, dispatcher } = parts;
   const { connection } = result;
-  const { instanceId, epoch } = connection;
-  const binding = { nodeId: deps.nodeId, instanceId, epoch };
+  const { instanceId, epoch, places = false } = connection;
+  const binding = { nodeId: deps.nodeId, instanceId, epoch, ...(places && { places }) };
   const { linkQueue, previous } = dispatcher.attach(client, binding, link);
   previous?.link.close('replaced', instanceId);
   if (!previous) kickElsewhere(parts, result);

@@ -54,7 +54,7 @@ export function createLookup(deps: Deps) {
      * those with FAILURE_OUTCOMES. Reads at most SCAN_BUDGET records, newest admission first. `first`: the most groups
      * to return, 1 to SHOWN_FAILURES. Throws `invalid_argument` if an argument is not valid.
      */
-    async failures(requester: Requester, query: DeliveryQuery, { by, first }: FailureGrouping): Promise<Failures> {
+    async failures(requester: Requester, query: DeliveryQuery, { by, first, reading }: FailureGrouping): Promise<Failures> {
       requireAdmin(requester);
       if (by.length === 0) invalid('by', 'expected at least one');
       if (!isWithin(first, SHOWN_FAILURES)) invalid('first', `expected 1 to ${SHOWN_FAILURES.max}`);
@@ -62,7 +62,7 @@ export function createLookup(deps: Deps) {
       const outcomes = given.outcomes ?? (given.outcome === null ? FAILURE_OUTCOMES : null);
       const filter = { ...given, outcomes };
       const silent = silentSources(deps, 'delivery', filter.nodeId);
-      const page = { first: SCAN_BUDGET, after: null, order: 'newest' } as const;
+      const page = { first: SCAN_BUDGET, after: null, order: 'newest', reading } as const;
       const scan = withGaps(...(await Promise.all([inspector.list(filter, page), silent])));
       const groups = groupsOf(scan, new Set(by));
       const read = observed(...source(), scan.rows.length, scan.next === null ? null : SCAN_BUDGET);
@@ -139,7 +139,10 @@ export const FAILURE_OUTCOMES: readonly Outcome[] = ['failed', 'expired', 'outco
 export const FAILURE_KEYS = ['action', 'code', 'client', 'node'] as const;
 export type FailureKey = (typeof FAILURE_KEYS)[number];
 
-export type FailureGrouping = { readonly by: readonly FailureKey[]; readonly first: number };
+export type FailureGrouping = Pick<PageRequest, 'reading'> & {
+  readonly by: readonly FailureKey[];
+  readonly first: number;
+};
 
 /**
  * Failures that have the same values for all keys of the grouping. The member of a key that is not one of them is null.

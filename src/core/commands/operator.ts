@@ -326,7 +326,7 @@ function isCallerName(text: string): boolean {
 /** Checks the filter of a list of commands. Throws `invalid_argument` or `invalid_user` if a member is not valid. */
 export function filterOf(query: DeliveryQuery): DeliveryFilter {
   const { userId, clientId, nodeId, action, stage = null, outcome = null, code = null, clientType = null } = query;
-  const { outcomes, admittedAfter = null, admittedBefore = null, idOrTrace } = query;
+  const { contextId, outcomes, admittedAfter = null, admittedBefore = null, idOrTrace } = query;
   if (code === '' || !hasAtMost(code ?? '', ERROR_CODE_CHARS))
     invalid('code', `expected 1 to ${ERROR_CODE_CHARS} characters`);
   return {
@@ -337,6 +337,7 @@ export function filterOf(query: DeliveryQuery): DeliveryFilter {
     outcome,
     outcomes: outcomes == null ? null : checkOutcomes(outcomes),
     action: action == null ? null : name('action', action),
+    contextId: contextId == null ? null : id('context_id', contextId),
     code,
     clientType,
     labels: checkLabels('labels', query.labels),

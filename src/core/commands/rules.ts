@@ -9,8 +9,11 @@ import { PROGRESS_ROW_MS, QUEUE_PER_CLIENT, SIGHTINGS_PER_COMMAND, WAITERS_PER_C
 import { BORROWED_PART, SCOPE_SHARE } from '../shares/shares.ts';
 import {
   END_MESSAGES,
+  changed,
   isTerminal,
   satisfied,
+  see,
+  seeAgain,
   waiterOf,
   wasDispatched,
   type Command,
@@ -26,6 +29,7 @@ import {
   type AdmitResult,
   type AttachResult,
   type Binding,
+  type ContextRefusal,
   type DispatchResult,
   type End,
   type FinishResult,
@@ -41,6 +45,8 @@ const SCOPE_FULL: RefusedAdmission = { kind: 'refused', code: 'capacity_exceeded
 const MEMBER_FULL: RefusedAdmission = { kind: 'refused', code: 'share_exceeded', share: SCOPE_SHARE };
 const QUEUE_FULL: RefusedAdmission = { kind: 'refused', code: 'queue_full' };
 const CONFLICT: RefusedAdmission = { kind: 'refused', code: 'command_conflict' };
+const CONTEXT_GONE: RefusedAdmission = { kind: 'refused', code: 'context_gone' };
+const NO_PLACES: RefusedAdmission = { kind: 'refused', code: 'context_unsupported' };
 const WAITS_FULL: RefusedAdmission = { kind: 'refused', code: 'capacity_exceeded' };
 
 type Known<E> = {
@@ -90,8 +96,8 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     const refusal = this.#refuseNew(request, client);
     if (refusal) return refusal;
     const { binding } = client;
-    const queued = newCommand(request, binding, this.tx.now);
-    const claim = request.claim && mayMark(client, request.claim.binding) ? request.claim : null;
+    const queued = this.#named(newCommand(request, binding, this.tx.now), request, client);
+    const claim = request.claim && mayMark(client, request) ? request.claim : null;
     const command = claim ? dispatched(queued, claim.binding, this.tx.now) : queued;
     const entry = this.tx.add(client, request, command, claim && attemptOf(claim.binding, claim.attempt));
     this.tx.retain(entry, { kind: 'command', kept: request.kept, instanceId: queued.expectedInstanceId });
@@ -155,6 +161,8 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     if (!binding && connectWithinMs === 0) return { kind: 'refused', code: 'not_connected' };
     if (binding && namedInstanceId !== null && namedInstanceId !== binding.instanceId)
       return { kind: 'refused', code: 'instance_mismatch' };
+    const ofContext = this.#refuseContext(question, client);
+    if (ofContext) return ofContext;
     const full =
       this.tx.scopeFull(scopeId, scopeLimit, SCOPE_FULL) ??
       (memberLimit === null
@@ -166,6 +174,31 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     if (noMark) return { kind: 'refused', code: noMark };
     const noRoom = params === null ? null : this.tx.noRoom(client, params);
     return noRoom && { kind: 'refused', code: noRoom, share: 'queued_bytes' };
+  }
+
+  /** Returns why a new call may not have the context that it names, or null if it may, or names none. */
+  #refuseContext(question: AdmitQuestion, client: C): RefusedAdmission | null {
+    const { contextId = null, knowsPlaces = null } = question;
+    if (contextId === null) return null;
+    if (client.binding && knowsPlaces === false) return NO_PLACES;
+    const seen = this.tx.context(question, contextId);
+    return seen.kind === 'reported' && seen.instanceId === this.#instanceFor(question, client) ? null : CONTEXT_GONE;
+  }
+
+  /** Returns a new command with the context that its call names, if it names one. */
+  #named(command: Command, request: AdmitRequest, client: C): Command {
+    const { contextId = null } = request;
+    if (contextId === null) return command;
+    return { ...command, contextId, expectedInstanceId: this.#instanceFor(request, client) };
+  }
+
+  /** Returns the instance that a new command waits for; null for any. A context belongs to the one that reports it. */
+  #instanceFor(question: AdmitQuestion, { binding }: C): string | null {
+    const { namedInstanceId, contextId = null } = question;
+    const instanceId = namedInstanceId ?? binding?.instanceId ?? null;
+    if (instanceId !== null || contextId === null) return instanceId;
+    const seen = this.tx.context(question, contextId);
+    return seen.kind === 'reported' ? seen.instanceId : null;
   }
 
   // Dispatch and reports.
@@ -180,9 +213,22 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     if (before.stage !== 'queued' && !isRepeated) return SKIP;
     const bound = this.tx.client(key).binding;
     if (!bound || !isSameLink(bound, binding)) return SKIP;
+    const refusal = isRepeated ? null : this.#refuseDispatch(before, binding);
+    if (refusal) return { kind: 'refuse', code: refusal };
     const command = isRepeated ? before : dispatched(before, binding, this.tx.now);
     const params = isRepeated ? this.tx.params(entry) : this.tx.run(entry, command, markedBy);
     return { kind: 'dispatch', command, params, remainingMs: command.deadline - this.tx.now };
+  }
+
+  /**
+   * Returns why a link may not get a command, because of the context that it names; null if it may. After a restart of
+   * the relay a client may not have reported its contexts yet: then the client itself decides.
+   */
+  #refuseDispatch(command: Command, { places }: Binding): ContextRefusal | null {
+    const { contextId } = command;
+    if (contextId === undefined) return null;
+    if (places !== true) return 'context_unsupported';
+    return this.tx.context(command, contextId).kind === 'gone' ? 'context_gone' : null;
   }
 
   /** Records an acknowledgement or progress of the bound instance. */
@@ -295,7 +341,7 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     if (settlement.kind === 'answered') return { kind: 'unchanged', command: this.#answered(entry) };
     if (isTerminal(command)) return { kind: 'unchanged', command };
     if (settlement.kind === 'cancel') return this.#cancel(entry, settlement);
-    const code = settlement.kind === 'expire' ? this.#dueCode(command) : giveUpCode(command, settlement);
+    const code = this.#codeOf(command, settlement);
     return code ? { kind: 'settled', command: this.#endUnreported(entry, code) } : { kind: 'unchanged', command };
   }
 
@@ -303,6 +349,12 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     const { command } = entry;
     if (!isTerminal(command) || command.answeredAt !== undefined) return command;
     return this.#move(entry, { answeredAt: this.tx.now });
+  }
+
+  #codeOf(command: Command, settlement: Exclude<Settlement, { kind: 'cancel' | 'answered' }>): Code | null {
+    if (settlement.kind === 'expire') return this.#dueCode(command);
+    if (settlement.kind === 'refuse') return wasDispatched(command) ? null : settlement.code;
+    return giveUpCode(command, settlement);
   }
 
   /**
@@ -389,11 +441,16 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
 
   /**
    * Queues a command on the client's link. Returns false if the command names another instance. Such a command ends if
-   * it was queued before. Otherwise it keeps waiting for that instance.
+   * it was queued before. Otherwise it keeps waiting for that instance. A command that names a context of another
+   * instance ends, because that context never returns.
    */
   #queue(entry: E, { instanceId, nodeId }: Binding): boolean {
     const { command } = entry;
-    const { namedInstanceId, queuedAt } = command;
+    const { namedInstanceId, queuedAt, contextId, expectedInstanceId } = command;
+    if (contextId !== undefined && expectedInstanceId !== instanceId) {
+      this.#endUnreported(entry, 'context_gone');
+      return false;
+    }
     if (namedInstanceId !== null && namedInstanceId !== instanceId) {
       if (queuedAt !== null) this.#endUnreported(entry, 'instance_replaced');
       return false;
@@ -453,8 +510,9 @@ export function attemptOf({ epoch }: Binding, attempt: string | null): string | 
  * Whether a command that is admitted now may be dispatched in the same act: the client is bound to the link that offers
  * it, and no other command waits, so that the order of admission is kept.
  */
-function mayMark({ binding, waiting }: ClientView, offered: Binding): boolean {
-  return binding !== null && waiting.size === 0 && isSameLink(binding, offered);
+function mayMark({ binding, waiting }: ClientView, { claim, contextId = null }: AdmitRequest): boolean {
+  if (!claim || binding === null || waiting.size > 0 || !isSameLink(binding, claim.binding)) return false;
+  return contextId === null || claim.binding.places === true;
 }
 
 /**
@@ -528,21 +586,6 @@ function dispatched(before: Command, { instanceId }: Binding, now: number): Comm
     boundInstanceId: instanceId,
     dispatchedAt: now,
   };
-}
-
-function changed(before: Command, change: Partial<Command>): Command {
-  return { ...before, ...change, version: before.version + 1 };
-}
-
-function see({ sightings }: Command, messageId: string, now: number): readonly Sighting[] {
-  if (sightings.length >= SIGHTINGS_PER_COMMAND) return sightings;
-  return [...sightings, { messageId, firstSeenAt: now, lastSeenAt: now, count: 1 }];
-}
-
-function seeAgain({ sightings }: Command, seen: Sighting, now: number): readonly Sighting[] {
-  return sightings.map((sighting) =>
-    sighting === seen ? { ...seen, lastSeenAt: now, count: seen.count + 1 } : sighting,
-  );
 }
 
 function giveUpCode(command: Command, { code, instanceId }: Extract<Settlement, { kind: 'give_up' }>): Code | null {

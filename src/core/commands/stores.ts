@@ -2,9 +2,9 @@
  * The storage ports of commands, waiters and nodes, and the reading port of the inspector, with the types of their
  * arguments and answers. One atomic act is one method.
  */
-import { compareClients, type ClientType, type Connection, type Label } from '../connections/connection.ts';
+import type { Busy, ClientType, Connection, Label } from '../connections/connection.ts';
 import type { StoredPayload, TerminalError } from '../history/message.ts';
-import { clientKeyText, type ClientKey, type CommandKey } from '../ids.ts';
+import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { PageRequest, Scan } from '../page.ts';
@@ -38,6 +38,10 @@ export type AdmitQuestion = CommandKey & {
   readonly params: JsonText | null;
   readonly connectWithinMs: number;
   readonly waiter: Pick<NewWaiter, 'waitFor'>;
+  /** The context of the client that the call names. Absent or null: none. */
+  readonly contextId?: string | null;
+  /** Whether the connected client knows places; null or absent if it is not known, or if the call names no context. */
+  readonly knowsPlaces?: boolean | null;
 };
 
 export type AdmitRequest = AdmitQuestion & {
@@ -69,10 +73,14 @@ export type AdmitRequest = AdmitQuestion & {
 /** A request to record the dispatch together with the admission. `attempt`: as for `CommandStore.dispatch`. */
 export type DispatchClaim = { readonly binding: Binding; readonly attempt: string };
 
+/** Why a command may not be written to its client: because of the context that it names. */
+export type ContextRefusal = 'context_gone' | 'context_unsupported';
+
 export type AdmitRefusal =
   | 'command_conflict'
   | 'not_connected'
   | 'instance_mismatch'
+  | ContextRefusal
   | 'capacity_exceeded'
   | 'queue_full'
   /**
@@ -117,7 +125,13 @@ export type AdmitPreview = {
 export type CommandLoad = { readonly inFlight: number; readonly queued: number };
 
 /** The link that a client is bound to. */
-export type Binding = { readonly nodeId: string; readonly instanceId: string; readonly epoch: number };
+export type Binding = {
+  readonly nodeId: string;
+  readonly instanceId: string;
+  readonly epoch: number;
+  /** Whether the client knows places. Only the node of the link says so; stores need not keep it. */
+  readonly places?: boolean;
+};
 
 /** A recorded dispatch: the command may be written to its link. */
 type MarkedDispatch = {
@@ -133,7 +147,9 @@ export type DispatchResult =
    * The command is unknown, ended, parked, due, was dispatched before, or belongs to another link. It must not be
    * written.
    */
-  | { readonly kind: 'skip' };
+  | { readonly kind: 'skip' }
+  /** Its context forbids writing the command to the link. Nothing changed: settle it as `refuse`. */
+  | { readonly kind: 'refuse'; readonly code: ContextRefusal };
 
 export type Report = {
   readonly instanceId: string;
@@ -190,6 +206,8 @@ export type Settlement =
   | { readonly kind: 'cancel'; readonly reason: string | null; readonly by: string }
   /** Ends the command if it is due: `expired` if it was never dispatched, else `outcome_unknown`. */
   | { readonly kind: 'expire' }
+  /** Ends the command `expired`, unless it was dispatched. */
+  | { readonly kind: 'refuse'; readonly code: ContextRefusal }
   /**
    * Ends the command: `outcome_unknown` if it was dispatched, else `expired`. If `instanceId` is given, the command
    * ends only if it was dispatched to that instance, or waits for it.
@@ -258,7 +276,8 @@ export interface CommandStore {
    * to the binding's node; `down` parks them again. Among links that come and go at the same time the highest epoch
    * wins: a link older than the bound one changes nothing. `again` queues as `up` does, but only for the bound link. A
    * command that names another instance stays parked, or ends `expired` (`instance_replaced`) if it had been queued. A
-   * long queue may move in several acts. Meanwhile no command is dispatched before one that was admitted earlier.
+   * command that names a context of another instance ends `expired` (`context_gone`). A long queue may move in several
+   * acts. Meanwhile no command is dispatched before one that was admitted earlier.
    */
   rebind(client: ClientKey, binding: Binding, link: LinkMove): MaybePromise<RebindResult>;
   /** Returns the keys of a client's commands that have not ended, in no particular order. */
@@ -290,6 +309,8 @@ export type WaiterFilter = {
   /** The node of the target's connection. */
   readonly nodeId: string | null;
   readonly callerNodeId: string | null;
+  /** The context that the command names. */
+  readonly contextId: string | null;
   readonly minAgeMs: number | null;
 } & CallerFilter;
 
@@ -299,6 +320,7 @@ export const ANY_WAIT: WaiterFilter = {
   clientId: null,
   nodeId: null,
   callerNodeId: null,
+  contextId: null,
   minAgeMs: null,
   caller: null,
   callerKind: null,
@@ -483,24 +505,6 @@ export type CapacityScope = {
  */
 export type ReservedScope = Pick<CapacityScope, 'scopeId' | 'reservedCommands'> & { readonly userId: string };
 
-/** A client and the number of its live commands. */
-export type Busy = ClientKey & { readonly commands: number };
-
-/** Counts the clients of live commands, and returns those with the most in the order of `DeliveryInspector.busiest`. */
-export function busiestOf(clients: Iterable<ClientKey>, first: number): readonly Busy[] {
-  const counts = new Map<string, { readonly client: ClientKey; commands: number }>();
-  for (const client of clients) {
-    const text = clientKeyText(client);
-    const known = counts.get(text);
-    if (known) known.commands++;
-    else counts.set(text, { client, commands: 1 });
-  }
-  return [...counts.values()]
-    .sort((a, b) => b.commands - a.commands || compareClients(a.client, b.client))
-    .slice(0, first)
-    .map(({ client: { userId, clientId }, commands }) => ({ userId, clientId, commands }));
-}
-
 export type DeliveryFilter = {
   readonly userId: string | null;
   readonly clientId: string | null;
@@ -510,6 +514,8 @@ export type DeliveryFilter = {
   readonly outcomes: readonly Outcome[] | null;
   readonly nodeId: string | null;
   readonly action: string | null;
+  /** The context that the command names. */
+  readonly contextId: string | null;
   /** The code of the error that the command ended with; null: any or none. */
   readonly code: string | null;
   readonly clientType: ClientType | null;
@@ -531,6 +537,7 @@ export const ANY_COMMAND: DeliveryFilter = {
   outcomes: null,
   nodeId: null,
   action: null,
+  contextId: null,
   code: null,
   clientType: null,
   labels: null,
@@ -543,7 +550,7 @@ export const ANY_COMMAND: DeliveryFilter = {
 
 /** Whether a command's record matches a filter. Does not compare the user, nor the labels of the client. */
 export function matchesRecord(filter: DeliveryFilter, command: Command): boolean {
-  const { clientId, stage, outcome, outcomes, nodeId, action, code, clientType } = filter;
+  const { clientId, stage, outcome, outcomes, nodeId, action, contextId, code, clientType } = filter;
   const { admittedAfter, admittedBefore, idOrTrace } = filter;
   return (
     (clientId === null || command.clientId === clientId) &&
@@ -552,6 +559,7 @@ export function matchesRecord(filter: DeliveryFilter, command: Command): boolean
     (outcomes === null || (command.outcome !== null && outcomes.includes(command.outcome))) &&
     (nodeId === null || command.nodeId === nodeId) &&
     (action === null || command.action === action) &&
+    (contextId === null || command.contextId === contextId) &&
     (code === null || command.error?.code === code) &&
     (clientType === null || command.clientType === clientType) &&
     (admittedAfter === null || command.admittedAt > admittedAfter) &&

@@ -46,6 +46,14 @@ export interface MovingQueue<E> {
   readonly isLast: boolean;
 }
 
+/**
+ * What a client reports of a context, while its link is up and until its connection is forgotten. `reported`: by this
+ * instance, not as closed, and in its first life. `gone`: not so. `unknown`: the client's instance has not reported its
+ * contexts.
+ */
+export type ContextState =
+  { readonly kind: 'reported'; readonly instanceId: string } | { readonly kind: 'gone' | 'unknown' };
+
 export type RefusedAdmission = Extract<AdmitResult, { readonly kind: 'refused' }>;
 
 /** The members of a message about a command that a rule decides. If no id is given, the id is `<command>:<kind>`. */
@@ -86,6 +94,8 @@ export interface Transaction<E extends HeldCommand, C extends ClientView> {
   params(entry: E): JsonText | null;
   /** Returns the recorded result, as long as it is retained. */
   result(entry: E): JsonText | null;
+  /** Returns what a client reports of a context. */
+  context(key: ClientKey, contextId: string): ContextState;
   /** Returns how many reservations a scope holds. For answers only: guards compare the counts themselves. */
   reserved(scopeId: string): number;
 

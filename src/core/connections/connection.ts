@@ -4,7 +4,7 @@
  */
 import { readScope, type Principal } from '../auth/principal.ts';
 import { invalid } from '../errors.ts';
-import { hasAtMost, id, name, type ClientKey } from '../ids.ts';
+import { clientKeyText, hasAtMost, id, name, type ClientKey } from '../ids.ts';
 import { isRecord, type JsonText } from '../json.ts';
 import {
   DEAD_MS,
@@ -112,6 +112,8 @@ export type Connection = ClientKey & {
    * client.
    */
   readonly host: boolean;
+  /** Whether calls may name a context of the client: it said in its hello that it knows places. Absent: no. */
+  readonly places?: boolean;
   readonly metadata: JsonText | null;
   readonly actions: readonly ActionAdvertisement[];
   readonly connectedAt: number;
@@ -210,6 +212,8 @@ export type ConnectRequest = ClientKey & {
   readonly clientType: ClientType;
   /** Whether the link's token has the scope `host`. */
   readonly host: boolean;
+  /** As in Connection. */
+  readonly places?: boolean;
   readonly metadata: JsonText | null;
   readonly actions: readonly ActionAdvertisement[];
 };
@@ -342,6 +346,24 @@ export type ClientSample = {
   readonly complete: boolean;
   readonly completeness: Completeness;
 };
+
+/** A client and the number of its live commands. */
+export type Busy = ClientKey & { readonly commands: number };
+
+/** Counts the clients of live commands, and returns those with the most in the order of `DeliveryInspector.busiest`. */
+export function busiestOf(clients: Iterable<ClientKey>, first: number): readonly Busy[] {
+  const counts = new Map<string, { readonly client: ClientKey; commands: number }>();
+  for (const client of clients) {
+    const text = clientKeyText(client);
+    const known = counts.get(text);
+    if (known) known.commands++;
+    else counts.set(text, { client, commands: 1 });
+  }
+  return [...counts.values()]
+    .sort((a, b) => b.commands - a.commands || compareClients(a.client, b.client))
+    .slice(0, first)
+    .map(({ client: { userId, clientId }, commands }) => ({ userId, clientId, commands }));
+}
 
 // Checks the filters of connection listings, and decides which connections match.
 

@@ -1,4 +1,5 @@
 /** The types of a retained message and its payload, and the ports of history and of the spill store. */
+import type { CallerLabel } from '../auth/principal.ts';
 import type { LinkDetails } from '../connections/connection.ts';
 import type { CallboardError } from '../errors.ts';
 import { isId, suffixSegments } from '../ids.ts';
@@ -58,6 +59,10 @@ export type NewMessage = StoredPayload & {
    * no payload, error, command or trace.
    */
   readonly link?: LinkDetails;
+  /** The context that the call named, in messages about its command. Absent: it named none. */
+  readonly contextId?: string | undefined;
+  /** The program that made the call, in messages of the kind `command`. Absent: the call named none. */
+  readonly callerLabel?: CallerLabel | undefined;
 };
 
 /**

@@ -95,6 +95,11 @@ const PendingRpcType = builder.objectRef<PendingRpc>('PendingRpc').implement({
       InstanceMismatchType,
       'The difference between the expected and the observed instance; null if no different instance was observed.',
     ),
+    contextId: t.id({
+      nullable: true,
+      description: 'The id of the client’s context that the command names; null if it names none.',
+      resolve: ({ command }) => command.contextId ?? null,
+    }),
     stage: t.field({
       type: StageEnum,
       description: 'How far the command came.',
@@ -115,6 +120,7 @@ const PendingRpcFilter = builder.inputType('PendingRpcFilter', {
     clientId: t.id({ description: 'Only waits whose target is this client.' }),
     nodeId: t.id({ description: 'Only waits whose target’s link is on this node.' }),
     callerNodeId: t.id({ description: 'Only waits of callers on this node.' }),
+    contextId: t.id({ description: 'Only waits on commands that name this context.' }),
     ...callerFilterFields(t, 'waits of'),
     minAgeMs: t.int({
       description: `Only waits that are at least this old, ${MIN_AGE_MS.min} to ${MIN_AGE_MS.max} milliseconds.`,

@@ -124,6 +124,10 @@ const InvokeActionInput = builder.inputType('InvokeActionInput', {
     userId: t.id({ required: true, description: 'The id of the user that the target client belongs to.' }),
     clientId: t.id({ required: true, description: 'The id of the target client.' }),
     instanceId: t.id({ description: 'The id of the client instance that must be live. Omitted: any instance.' }),
+    contextId: t.id({
+      description:
+        'The id of the client’s context, such as a tab, in which the command may run, and in no other. The call is refused with `context_gone` if the client does not report it. Omitted: the client chooses.',
+    }),
     action: t.string({ required: true, description: 'The name of the action to run.' }),
     params: t.field({ type: 'JSON', description: 'The action’s arguments, a JSON object. Omitted: none.' }),
     commandId: t.id({
@@ -266,6 +270,7 @@ const PreflightLayerEnum = wireEnum<PreflightLayerName>(
     storage: 'The store of large payloads must have room for the params.',
     conflict: 'The command id must not belong to a different request.',
     target: 'The client must be connected, with the named instance, or the call must allow time to connect.',
+    place: 'A named context must be one that the client reports.',
     capacity: 'The admission scope, the client’s queue and the user’s shares must have room.',
     client_arguments: 'The client checks the arguments.',
     client_authorizer: 'The client’s own authorizer decides.',

@@ -18,7 +18,8 @@ builder.queryField('findCommands', (t) =>
       }),
       ...pageArguments,
     },
-    resolve: (_, { idOrTrace, ...page }, { core, requester }) => core.lookup.find(requester, idOrTrace, pageOf(page)),
+    resolve: (_, { idOrTrace, ...page }, { core, requester, reading }) =>
+      core.lookup.find(requester, idOrTrace, { ...pageOf(page), reading }),
   }),
 );
 
@@ -101,7 +102,7 @@ builder.objectField(Delivery, 'failures', (t) =>
         description: `The most groups to return: ${SHOWN_FAILURES.min} to ${SHOWN_FAILURES.max}.`,
       }),
     },
-    resolve: (requester, { filter, by, first }, { core }) =>
-      core.lookup.failures(requester, filter ?? {}, { by, first }),
+    resolve: (requester, { filter, by, first }, { core, reading }) =>
+      core.lookup.failures(requester, filter ?? {}, { by, first, reading }),
   }),
 );

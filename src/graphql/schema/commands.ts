@@ -54,8 +54,8 @@ export const CommandType = builder.objectRef<Command>('Command').implement({
       description: 'Retained messages that name this command. Reading this may scan the user’s streams.',
       complexity: pageCost,
       args: { ...orderArgument, ...pageArguments },
-      resolve: ({ userId, commandId }, { order, ...page }, { core, requester }) =>
-        core.history.ofCommand(requester, userId, commandId, { ...pageOf(page), order }),
+      resolve: ({ userId, commandId }, { order, ...page }, { core, requester, reading }) =>
+        core.history.ofCommand(requester, userId, commandId, { ...pageOf(page), order, reading }),
     }),
     sightings: list(
       SightingType,

@@ -173,6 +173,10 @@ export const ConnectionSnapshot = builder.objectRef<Connection>('ConnectionSnaps
       resolve: (connection, _, { core }) => connectionStatus(connection, core.clock.now()),
     }),
     clientType: typed(ClientTypeEnum, 'What kind of program the client says it is.'),
+    knowsPlaces: t.boolean({
+      description: 'Whether a call may name a context of the client.',
+      resolve: ({ places }) => places === true,
+    }),
     metadata: nullable.json('What the client said about itself, stored unchanged; null if it said nothing.'),
     connectedAt: time('When the relay bound this link to the client.'),
     lastSeenAt: time('When the client was last heard from.'),

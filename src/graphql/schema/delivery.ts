@@ -135,6 +135,11 @@ export const DeliveryRecord = builder.objectRef<Command>('DeliveryRecord').imple
       ClientTypeEnum,
       'What kind of program the client was at admission; null if it was not connected then.',
     ),
+    contextId: t.id({
+      nullable: true,
+      description: 'The id of the client’s context that the call named; null if it named none.',
+      resolve: ({ contextId }) => contextId ?? null,
+    }),
     caller: typed(
       CommandCallerType,
       'Who invoked the command first. A repeated invocation of the same id does not change it.',
@@ -398,6 +403,7 @@ export const DeliveryFilter = builder.inputType('DeliveryFilter', {
     }),
     nodeId: t.id({ description: 'Only commands whose target’s link is or was on this node.' }),
     action: t.string({ description: 'Only commands that invoke this action.' }),
+    contextId: t.id({ description: 'Only commands that name this context.' }),
     code: t.string({
       description: `Only commands that ended with an error of this code, at most ${ERROR_CODE_CHARS} characters.`,
     }),
@@ -445,8 +451,8 @@ builder.queryField('commands', (t) =>
     description: `Commands with a record. Administrators see those of all users, users those for their own clients. A page reads at most ${SCAN_BUDGET} commands; if it ends there, \`completeness\` has the reason LIMIT_REACHED, and the listing continues with the next page. In the order NEWEST, the commands of a user are searched among those of all users, so a page may be short.`,
     complexity: commandsCost,
     args: { ...commandsArguments },
-    resolve: (_, { filter, order, ...page }, { core, requester }) =>
-      core.delivery.commands(requester, filter ?? {}, { ...pageOf(page), order }),
+    resolve: (_, { filter, order, ...page }, { core, requester, reading }) =>
+      core.delivery.commands(requester, filter ?? {}, { ...pageOf(page), order, reading }),
   }),
 );
 
@@ -484,8 +490,8 @@ export const Delivery = builder.objectRef<AdminPrincipal>('Delivery').implement(
       description: `Commands with a record. A page reads at most ${SCAN_BUDGET} commands; if it ends there, \`completeness\` has the reason LIMIT_REACHED, and the listing continues with the next page.`,
       complexity: commandsCost,
       args: { ...commandsArguments },
-      resolve: (requester, { filter, order, ...page }, { core }) =>
-        core.delivery.commands(requester, filter ?? {}, { ...pageOf(page), order }),
+      resolve: (requester, { filter, order, ...page }, { core, reading }) =>
+        core.delivery.commands(requester, filter ?? {}, { ...pageOf(page), order, reading }),
     }),
   }),
 });

@@ -123,6 +123,11 @@ const MessageType = builder.objectRef<Message>('Message').implement({
     commandId: nullable.id('The id of the command that the message concerns; null if there is none.'),
     traceId: nullable.text('The trace id that the caller or sender gave; null if none was given.'),
     parentSpanId: nullable.text('The parent span id that the caller or sender gave; null if none was given.'),
+    contextId: t.id({
+      nullable: true,
+      description: 'The id of the client’s context that the call of the command named; null if it named none.',
+      resolve: ({ contextId }) => contextId ?? null,
+    }),
     payload: t.field({
       type: 'JSON',
       nullable: true,
@@ -218,9 +223,9 @@ builder.queryFields((t) => ({
       ...orderArgument,
       ...pageArguments,
     },
-    resolve: async (_, { stream, afterTime, beforeTime, kinds, order, ...page }, { core, requester }) => {
+    resolve: async (_, { stream, afterTime, beforeTime, kinds, order, ...page }, { core, requester, reading }) => {
       const query = { stream, afterTime, beforeTime, kinds };
-      return (await core.history.messages(requester, query, { ...pageOf(page), order })) ?? notFound();
+      return (await core.history.messages(requester, query, { ...pageOf(page), order, reading })) ?? notFound();
     },
   }),
   commandHistory: t.field({
@@ -234,8 +239,8 @@ builder.queryFields((t) => ({
       ...orderArgument,
       ...pageArguments,
     },
-    resolve: (_, { userId, commandId, order, ...page }, { core, requester }) =>
-      core.history.ofCommand(requester, userId, commandId, { ...pageOf(page), order }),
+    resolve: (_, { userId, commandId, order, ...page }, { core, requester, reading }) =>
+      core.history.ofCommand(requester, userId, commandId, { ...pageOf(page), order, reading }),
   }),
 }));
 

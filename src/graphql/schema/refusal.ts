@@ -32,10 +32,13 @@ export const CODE_MEANINGS: Readonly<Record<Code, string>> = {
   method_not_allowed: 'The path does not take this HTTP method.',
   not_acceptable: 'The answer has no form that `accept` allows.',
   ambiguous: 'Several rows fit the request; the message names the parameter that selects one.',
-  command_conflict: 'The command id is in use for another action, other params or another instance.',
+  command_conflict: 'The command id is in use for another action, other params, another instance or another context.',
   stale_instance: 'Events were reported for an instance that is not the client’s present one.',
   instance_mismatch: 'Another instance of the client is connected than the one named.',
   not_connected: 'The client is not connected, or is closing; the call allows no time to connect.',
+  context_gone:
+    'The client does not report the context that the call names, or reports it again after it had left. Nothing ran.',
+  context_unsupported: 'The call names a context, and the client does not know places. Nothing ran.',
   session_inactive: 'The site session is over, or suspended while its host is away.',
   payload_too_large: 'The body or the payload is too large.',
   unsupported_media_type: 'The body is not JSON by its `content-type`.',
@@ -147,6 +150,7 @@ const RefusedByEnum = wireEnum<Layer>('RefusedBy', 'The layer of the relay that 
   capacity: 'A limit on capacity, rate or storage is reached.',
   target:
     'The target client is not connected, has another instance than the requested one, or does not advertise the action.',
+  place: 'The client does not report the named context, or knows no places.',
   conflict: 'The command id was used for a different request.',
   site: 'The rules of the site deny the request.',
   relay: 'This node does not do it now, or at all.',

@@ -70,6 +70,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   arguments_invalid: {
     up: (it) => [it.header['code'] === 'arguments_invalid' ? with_(it, { code: 'handler_failed' }) : it],
   },
+  context_gone: { down: (it) => [it.header.type === 'command' ? with_(it, { context_id: undefined }) : it] },
   progress: {
     up(it, { memory }) {
       if (it.header.type === 'progress') memory.set(idOf(it), it);
@@ -203,13 +204,16 @@ describe.concurrent('a wrong client', () => {
   test('without the optional features fails nothing', async ({ expect }) => {
     const results = await checkWrong({
       up: (it) => {
-        if (it.header.type === 'hello') return [{ ...it, payload: '{"actions":[{"name":"conformance.echo"}]}' }];
+        if (it.header.type === 'hello')
+          return [{ ...with_(it, { places: false }), payload: '{"actions":[{"name":"conformance.echo"}]}' }];
         const isOptional = it.header.type === 'progress' || it.header.type === 'closing';
         const rounded = it.payload?.includes('9007199254740993') ? '{"value":9007199254740992}' : it.payload;
         return isOptional ? [] : [{ ...it, payload: rounded }];
       },
     });
     expect(verdictsOf(results, 'fails')).toEqual([]);
-    expect(verdictsOf(results, 'unused')).toEqual(['exact_numbers', 'arguments_invalid', 'progress', 'closing']);
+    expect(verdictsOf(results, 'unused')).toEqual([
+      ...['exact_numbers', 'arguments_invalid', 'context_gone', 'progress', 'closing'],
+    ]);
   });
 });

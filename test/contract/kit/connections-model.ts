@@ -91,7 +91,7 @@ export class ConnectionModel {
   }
 
   async #connect({ kind: _, ...ids }: Act & { kind: 'connect' }): Promise<void> {
-    const request = { ...ids, clientType: 'web' as const, host: false, metadata: null, actions: [] };
+    const request = { ...ids, clientType: 'web' as const, host: false, places: false, metadata: null, actions: [] };
     const previous = this.#find(ids);
     const same = previous?.instanceId === ids.instanceId;
     const kind = previous === null ? 'connected' : same ? 'resumed' : 'replaced';
@@ -180,6 +180,7 @@ export function hello(userId: string, clientId: string, over: Partial<ConnectReq
     nodeId: 'n1',
     clientType: 'browser',
     host: true,
+    places: false,
     metadata: null,
     actions: [],
     ...over,

@@ -163,11 +163,14 @@ export class ActWords {
   }
 
   retain({ command }: Entry, { id, kind, kept, instanceId, error = null }: CommandMessage): void {
-    const { userId, clientId, commandId, traceId, parentSpanId } = command;
+    const { userId, clientId, commandId, traceId, parentSpanId, contextId, caller } = command;
+    const callerLabel = kind === 'command' ? caller.label : undefined;
     this.append({
       ...{ userId, suffix: clientStream(clientId), id: id ?? `${commandId}:${kind}`, kind, clientId },
       ...{ instanceId: instanceId ?? command.boundInstanceId, commandId, traceId, parentSpanId, error },
       ...{ payload: kept?.payload ?? null, spill: kept?.spill ?? null },
+      ...(contextId !== undefined && { contextId }),
+      ...(callerLabel && { callerLabel }),
     });
   }
 

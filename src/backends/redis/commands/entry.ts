@@ -2,7 +2,7 @@
 import type { Command } from '../../../core/commands/command.ts';
 import type { HeldCommand, Progress } from '../../../core/commands/transaction.ts';
 import { heldCommand, type Held } from './held.ts';
-import { commandOf, fieldOf, splitRecord, stateText } from './record.ts';
+import { commandOf, endedRequest, fieldOf, splitRecord, stateText } from './record.ts';
 
 type Added = {
   readonly request: string;
@@ -101,7 +101,7 @@ export class Entry implements HeldCommand {
 
   /** Returns the whole text of the record after the act. */
   whole(): string {
-    return this.state() + this.held.request;
+    return this.state() + endedRequest(this.held.request, this.command);
   }
 
   /**

@@ -6,6 +6,7 @@
  * `o` the highest place in its queue that was given to a command. `n` and `o` are removed once every command was
  * dispatched. The record of an ended command is one text: the state, and then the request.
  */
+import type { CallerLabel } from '../../../core/auth/principal.ts';
 import type { ClientType } from '../../../core/connections/connection.ts';
 import { CallboardError } from '../../../core/errors.ts';
 import type {
@@ -79,7 +80,12 @@ export const REQUEST = [
   'clientType',
   'callSpan',
 ] as const;
-const PLACES: ReadonlyMap<string, number> = new Map([...STATE, ...REQUEST].map((name, at) => [name, at]));
+/**
+ * The fields that a request may have besides. Those after the last one with a value are left out, so that a request
+ * without any of them takes no more bytes. Records that were written before one was added lack it.
+ */
+const OPTIONAL = ['contextId', 'labelKind', 'labelName', 'labelVersion', 'answeredAt'] as const;
+const PLACES: ReadonlyMap<string, number> = new Map([...STATE, ...REQUEST, ...OPTIONAL].map((name, at) => [name, at]));
 
 /** Returns a field of a state that was split into its fields. */
 export function fieldOf(fields: readonly string[], name: (typeof STATE)[number]): string {
@@ -87,7 +93,7 @@ export function fieldOf(fields: readonly string[], name: (typeof STATE)[number])
 }
 
 /** Returns a field of a request that was split into its fields. */
-export function requestField(fields: readonly string[], name: (typeof REQUEST)[number]): string {
+export function requestField(fields: readonly string[], name: (typeof REQUEST | typeof OPTIONAL)[number]): string {
   return fields[(PLACES.get(name) ?? -1) - STATE.length] ?? '';
 }
 
@@ -116,14 +122,30 @@ export function encodeRequest(values: Values): string {
   return encode(REQUEST, values);
 }
 
+/** Returns the fields of a request that say who made it. */
+export function callerFields({ kind, name, label }: CommandCaller): Values {
+  const named = { callerKind: kind, callerName: name };
+  return label ? { ...named, labelKind: label.kind, labelName: label.name, labelVersion: label.version } : named;
+}
+
+/**
+ * Returns the text of the request in the record of an ended command. Its last field, which says when the answer was
+ * delivered, is the only one that is added later.
+ */
+export function endedRequest(request: string, { answeredAt }: Command): string {
+  if (answeredAt === undefined) return request;
+  const fields = request.split('\0').slice(0, -1);
+  const at = (PLACES.get('answeredAt') ?? 0) - STATE.length;
+  return `${[...Array.from({ length: at }, (_, i) => fields[i] ?? ''), answeredAt].join('\0')}\0`;
+}
+
 /** Encodes a command as the text of its record. */
 export function encodeCommand(command: Command): string {
   const texts = Object.entries(command).map(([name, value]): [string, string | null] => {
     if (value === null) return [name, null];
     return [name, typeof value === 'object' ? JSON.stringify(value) : String(value)];
   });
-  const { kind: callerKind, name: callerName } = command.caller;
-  return encode([...STATE, ...REQUEST], { ...Object.fromEntries(texts), callerKind, callerName });
+  return encode([...STATE, ...REQUEST], { ...Object.fromEntries(texts), ...callerFields(command.caller) });
 }
 
 /** What the state of a record has besides core's Command. */
@@ -153,8 +175,10 @@ export function stateText(c: Command, more: StateExtras): string {
     .join('\0')}\0`;
 }
 
+/** Encodes these fields and, after them, the optional fields that have values. */
 function encode(names: readonly string[], values: Values): string {
-  const texts = names.map((name) => values[name] ?? '');
+  const given = OPTIONAL.findLastIndex((name) => (values[name] ?? '') !== '') + 1;
+  const texts = [...names, ...OPTIONAL.slice(0, given)].map((name) => values[name] ?? '');
   if (texts.some((text) => text.includes('\0'))) throw new CallboardError('internal', 'A record holds no NUL.');
   return `${texts.join('\0')}\0`;
 }
@@ -174,6 +198,8 @@ export function commandOf({ state, request }: RecordTexts): Command {
   const maybe = (name: string): string | null => text(name) || null;
   const number = (name: string): number => Number(text(name));
   const stamp = (name: string): number | null => (text(name) === '' ? null : number(name));
+  const contextId = text('contextId');
+  const answeredAt = stamp('answeredAt');
   return {
     userId: text('userId'),
     clientId: text('clientId'),
@@ -197,7 +223,7 @@ export function commandOf({ state, request }: RecordTexts): Command {
     recoveredFromNodeId: maybe('recoveredFromNodeId'),
     traceId: maybe('traceId'),
     parentSpanId: maybe('parentSpanId'),
-    caller: { kind: text('callerKind') as CommandCaller['kind'], name: text('callerName') },
+    caller: callerOf(text),
     traceFlags: maybe('traceFlags'),
     traceState: maybe('traceState'),
     callSpan: maybe('callSpan'),
@@ -213,7 +239,16 @@ export function commandOf({ state, request }: RecordTexts): Command {
     resultExpired: text('resultIn') === NO_ROOM,
     firstLate: parsed<LateEvidence>(maybe('firstLate')),
     sightings: parsed<readonly Sighting[]>(maybe('sightings')) ?? [],
+    ...(contextId !== '' && { contextId }),
+    ...(answeredAt !== null && { answeredAt }),
   };
+}
+
+function callerOf(text: (name: string) => string): CommandCaller {
+  const caller = { kind: text('callerKind') as CommandCaller['kind'], name: text('callerName') };
+  const kind = text('labelKind') as CallerLabel['kind'] | '';
+  if (kind === '') return caller;
+  return { ...caller, label: { kind, name: text('labelName'), version: text('labelVersion') || null } };
 }
 
 /**

@@ -28,10 +28,10 @@ import type { RedisParts } from '../parts.ts';
 import type { Store } from '../store.ts';
 import { getCommands, getLive, getLoads } from './get.ts';
 import { commandParts, nameArgs, type CommandParts } from './parts.ts';
-import { encodeRequest, fieldOf, retained } from './record.ts';
+import { callerFields, encodeRequest, fieldOf, requestField, retained } from './record.ts';
 import type { ExpectedClient, Given } from './act-words.ts';
 import { queueReads } from './link-words.ts';
-import { amountsRead, clientRead, liveReads } from './transaction.ts';
+import { amountsRead, clientRead, contextReads, liveReads } from './transaction.ts';
 import type { Act, Done, Failure } from './transactions.ts';
 
 /** The most characters of a history row besides its payload. */
@@ -119,11 +119,13 @@ async function admit(parts: CommandParts, request: AdmitRequest): Promise<AdmitR
 
 async function admitAs(parts: CommandParts, request: AdmitRequest, wait: string): Promise<Done<AdmitResult>> {
   const { store, transactions, held } = parts;
-  const { userId, clientId, params, seen = null, waiter, kept } = request;
+  const { userId, clientId, params, seen = null, waiter, kept, contextId = null } = request;
   const text = requestText(store, request);
   const partition = store.partitionOfUser(userId);
   const nodeId = store.callerOf(partition)?.nodeId;
-  const client = seen && waiter.callerNodeId === nodeId ? expectedClient(store, seen) : null;
+  // A context must be read, so what is expected of the client is of no use.
+  const isExpected = seen !== null && contextId === null && waiter.callerNodeId === nodeId;
+  const client = isExpected ? expectedClient(store, seen) : null;
   const name = `${userId}\0${clientId}`;
   const done = await transactions.run<AdmitResult>({
     key: request,
@@ -162,8 +164,13 @@ function seenText(store: Store, { nodeId, epoch, instanceId, actions }: Connecti
 function admissionReads(parts: CommandParts, question: AdmitQuestion): Act<unknown>['first'] {
   const { store } = parts;
   const [client] = nameArgs(store, question);
-  const ofCommand = question.chosenId ? commandReads(parts, question) : () => [];
-  return (keyOf, partition) => [clientRead(keyOf(partition, 'client', client)), ...ofCommand(keyOf, partition)];
+  const { contextId = null, chosenId } = question;
+  const ofCommand = chosenId ? commandReads(parts, question) : () => [];
+  return (keyOf, partition) => [
+    clientRead(keyOf(partition, 'client', client)),
+    ...ofCommand(keyOf, partition),
+    ...(contextId === null ? [] : contextReads((kind) => keyOf(partition, kind, client), contextId)),
+  ];
 }
 
 /** Returns the refusal that a guard in Redis found; null: the act is decided again. */
@@ -206,7 +213,7 @@ async function dispatch(parts: CommandParts, key: CommandKey, { binding, attempt
   const known = (): Given['known'] => {
     const command = held.get(key);
     if (!command || command.params === null || fieldOf(command.texts.state, 'stage') !== 'queued') return null;
-    return { client, command };
+    return requestField(command.texts.request, 'contextId') === '' ? { client, command } : null;
   };
   const [hash] = nameArgs(store, key);
   const ofCommand = commandReads(parts, key);
@@ -321,7 +328,7 @@ export async function moveQueue(parts: CommandParts, key: ClientKey, move: Move)
 
 /** Encodes the request of a new record, with the hashes that its keys are made of. */
 function requestText(store: Store, request: AdmitRequest): string {
-  const { userId, clientId, commandId, action, digest, scopeId, namedInstanceId, caller } = request;
+  const { userId, clientId, commandId, action, digest, scopeId, namedInstanceId, contextId } = request;
   const { traceId, parentSpanId, traceFlags, traceState, callSpan, clientType } = request;
   const hashes = {
     ch: store.hash(userId, clientId),
@@ -329,7 +336,7 @@ function requestText(store: Store, request: AdmitRequest): string {
     sh: store.hash(scopeId),
     sth: store.hash(userId, clientStream(clientId)),
   };
-  const named = { userId, clientId, commandId, action, digest, scopeId, namedInstanceId, clientType };
+  const named = { userId, clientId, commandId, action, digest, scopeId, namedInstanceId, clientType, contextId };
   const traced = { traceId, parentSpanId, traceFlags, traceState, callSpan };
-  return encodeRequest({ ...hashes, ...named, ...traced, callerKind: caller.kind, callerName: caller.name });
+  return encodeRequest({ ...hashes, ...named, ...traced, ...callerFields(request.caller) });
 }

@@ -7,11 +7,18 @@ import {
   type Sighting,
 } from '../../../core/commands/command.ts';
 import type { AdmitQuestion, AdmitRequest, Binding, MailboxRow } from '../../../core/commands/stores.ts';
-import type { ClientView, MemberLimits, RefusedAdmission, Transaction } from '../../../core/commands/transaction.ts';
+import type {
+  ClientView,
+  ContextState,
+  MemberLimits,
+  RefusedAdmission,
+  Transaction,
+} from '../../../core/commands/transaction.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import { trustJson, utf8Length, type JsonText } from '../../../core/json.ts';
 import { DEDUP_TTL_MS, SIGHTINGS_PER_COMMAND, WAITERS_PER_COMMAND } from '../../../core/limits.ts';
 import { paramsAreSmall, shareRefusal, type ShareRefusal } from '../../../core/shares/shares.ts';
+import { REPORTER_FIELDS, reporterOf } from '../contexts.ts';
 import { listOf, textOr, type ReadCommand } from '../types.ts';
 import { parseWaits, waitsText, waitText, type NodeWaits } from '../waiters-local.ts';
 import { GRACE_MS, LIFE_MS, MARK_GRACE_MS, NO_LIMIT, Unread } from './act-words.ts';
@@ -149,6 +156,21 @@ export class RedisTransaction extends LinkWords implements Transaction<Entry, Cl
     const results = this.tick.key('results', this.parts.hash(command.userId), resultIn);
     const result = this.read(['HGET', results, this.nameOf(command)]);
     return typeof result === 'string' ? trustJson(result) : null;
+  }
+
+  /** Reads the context and its client's connection, which must still be so when Redis writes. */
+  context(key: ClientKey, contextId: string): ContextState {
+    const hash = this.hashOfClient(key);
+    const keyOf = (kind: ContextKey): string => this.tick.key(kind, hash);
+    const [row, left, found] = this.readAll(contextReads(keyOf, contextId));
+    const reporter = reporterOf(key, listOf(found), { now: this.now, over: new Map() });
+    if (!reporter?.reportsContexts) return { kind: 'unknown' };
+    if (row === null || left !== null) return { kind: 'gone' };
+    const { instanceId } = reporter;
+    this.tick.starts(this.act, this.tick.hash(keyOf('ctx')), contextId, '');
+    this.tick.equal(this.act, this.tick.hash(keyOf('ctxleft')), contextId, '');
+    this.tick.equal(this.act, this.tick.hash(keyOf('conn')), 'instanceId', instanceId);
+    return { kind: 'reported', instanceId };
   }
 
   reserved(scopeId: string): number {
@@ -494,6 +516,17 @@ export function liveReads(client: string, { commandId }: CommandKey): readonly [
 /** Returns the read of a client: its link, and how many commands wait. */
 export function clientRead(client: string): ReadCommand {
   return ['HMGET', client, 'b', 'n'];
+}
+
+type ContextKey = 'ctx' | 'ctxleft' | 'conn';
+
+/** Returns the reads of a context: its row, when it left, and the connection of its client. */
+export function contextReads(keyOf: (kind: ContextKey) => string, contextId: string): readonly ReadCommand[] {
+  return [
+    ['HGET', keyOf('ctx'), contextId],
+    ['HGET', keyOf('ctxleft'), contextId],
+    ['HMGET', keyOf('conn'), ...REPORTER_FIELDS],
+  ];
 }
 
 /** Returns the read of how much of a share all users hold, and one user. */

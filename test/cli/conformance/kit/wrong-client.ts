@@ -129,7 +129,7 @@ function startClient(
 ): ClientProgram {
   const { WrongSocket, cut } = socketsOf(fault);
   const runtime = createRuntime({
-    ...{ url, token: TOKEN, clientId: 'author-1', clientType: 'console', WebSocket: WrongSocket, clock },
+    ...{ url, token: TOKEN, clientId: 'author-1', clientType: 'console', places: true, WebSocket: WrongSocket, clock },
     ...(fault.instanceId !== undefined && { instanceId: fault.instanceId }),
     random: () => 0.2,
     onStatus: changed,
