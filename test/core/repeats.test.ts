@@ -33,6 +33,7 @@ async function call({ core }: Pick<TestCore, 'core'>, over: Over = {}): Promise<
     ...CALL,
     params,
     commandId,
+    callerLabel: { kind: 'mcp', name: 'test', version: null },
     waitFor: 'admitted',
     respondWithinMs: 1_000,
   });

@@ -7,11 +7,12 @@ import { isTerminal, type Command, type CommandMark } from '../commands/command.
 import type { CommandKey, ClientKey } from '../ids.ts';
 import { canonicalText, longerThan, type JsonText } from '../json.ts';
 import { DIGEST_BYTES } from '../limits.ts';
+import { LABEL_IDS } from './call.ts';
 import { ownUser } from './preflight.ts';
 import type { WaitParts } from './wait.ts';
 
 /** What the ids of these commands begin with. No other caller may choose such an id. */
-export const REPEATABLE_PREFIX = 'mcp-';
+export const REPEATABLE_PREFIX = LABEL_IDS.mcp;
 
 /** What a call asks for. Two calls of one requester are identical if all members but the last two are equal. */
 export type RepeatableCall = ClientKey & {
