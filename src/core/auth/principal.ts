@@ -165,6 +165,12 @@ export type CallerLabel = { readonly kind: 'mcp'; readonly name: string; readonl
 
 const LABEL_CHARS = 64;
 
+/** Returns the program of a label with its version, as one text for people; null without a label. */
+export function programOf(label: CallerLabel | undefined): string | null {
+  if (!label) return null;
+  return label.version === null ? label.name : `${label.name} ${label.version}`;
+}
+
 /** Makes a label: name and version without control characters, cut at 64 characters. */
 export function callerLabel({ kind, name, version }: CallerLabel): CallerLabel {
   const bounded = (text: string): string => text.replaceAll(/\p{Cc}/gu, '').slice(0, LABEL_CHARS);
