@@ -138,6 +138,35 @@ describe('with several clients that offer an action', () => {
   });
 });
 
+describe('with clients that report contexts', () => {
+  it('a call names one, runs in it alone, and is refused when it is gone', async () => {
+    await using relay = await startRealRelay({ mcp: 'on' });
+    const ran: (string | null)[] = [];
+    const tabs = (...ids: string[]) => ids.map((contextId) => ({ contextId, status: 'active', ownership: 'user-owned' }) as const);
+    const define = (runtime: Runtime) =>
+      void runtime.handle('look', {}, (_, { contextId }) => (ran.push(contextId), contextId));
+    await using desk = await connectClient(relay, define);
+    await using kitchen = await connectClient(relay, define, { clientId: 'kitchen' });
+    desk.reportContexts(tabs('tab-1', 'tab-2'));
+    kitchen.reportContexts(tabs('tab-3'));
+    await using agent = await overHttp('SDK 2 at 2026-07-28', await at(relay));
+    const contexts = async () => {
+      const { structuredContent } = await agent.call('list_clients');
+      const clients = structuredContent?.['clients'] as { contexts: { context_id: string }[] }[];
+      return clients.flatMap((client) => client.contexts.map(({ context_id }) => context_id));
+    };
+    await expect.poll(contexts).toEqual(['tab-1', 'tab-2', 'tab-3']);
+    expect(textOf(await agent.call('look', { context_id: 'tab-2', client: 'desk' }))).toBe('"tab-2"');
+    expect(textOf(await agent.call('look', { context_id: 'tab-3' }))).toBe('"tab-3"');
+    desk.reportContexts({ removed: ['tab-2'] });
+    await expect.poll(contexts).toEqual(['tab-1', 'tab-3']);
+    const gone = textOf(await agent.call('look', { context_id: 'tab-2', client: 'desk', n: 1 }));
+    expect(gone).toMatch(/^context_gone: [^]*Nothing ran\./);
+    expect(textOf(await agent.call('look', { context_id: 'tab-9' }))).toMatch(/^ambiguous_client: /);
+    expect(ran).toEqual(['tab-2', 'tab-3']);
+  });
+});
+
 it('numbers of params and results keep their digits, in both protocols', async () => {
   await using relay = await startRealRelay({ mcp: 'on' });
   const texts: string[] = [];
