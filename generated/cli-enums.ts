@@ -490,7 +490,8 @@ export const ENUM_WORDS = {
   "CommandCallerKind": {
     "ADMIN": "admin",
     "USER": "user",
-    "GRANT": "grant"
+    "GRANT": "grant",
+    "MCP": "mcp"
   },
   "CommandOrder": {
     "KEY": "key",

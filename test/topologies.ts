@@ -106,7 +106,8 @@ export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly 
   { files: ['test/mcp/tools.test.ts'], reason: 'tries functions: no relay is opened' },
   {
     files: ['test/mcp/lost-answers-with-relay.test.ts'],
-    reason: 'starts processes whose mode it chooses itself; its proxy cuts the caller’s connection, which no store changes',
+    reason:
+      'starts processes whose mode it chooses itself; its proxy cuts the caller’s connection, which no store changes',
   },
   { files: ['test/http/key-set.test.ts'], reason: 'tries keys, which do not depend on the store' },
   { files: ['test/browser/console-silent.test.ts'], reason: 'opens nodes over Redis itself, whatever the topology' },

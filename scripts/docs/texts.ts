@@ -131,7 +131,8 @@ export const LIMIT_TEXTS: Readonly<Record<string, Readonly<Record<string, string
     DOCUMENT_TURN_COST: 'cost of the documents that begin in one turn of the event loop; a dearer one begins alone',
     DOCUMENT_SMALL_COST: 'cost up to which documents in progress are bounded only by the share `documents`',
     READING_BYTES: 'what one document remembers of its reads; beyond, rows are read again for each field',
-    SCANNED_TOGETHER: 'records of commands that the filters of one document scan over Redis; beyond, its pages end early',
+    SCANNED_TOGETHER:
+      'records of commands that the filters of one document scan over Redis; beyond, its pages end early',
     QUERY_MS: 'time to the answer; after it, nothing more is read',
     SUBSCRIPTION_QUEUE: 'events that the queue of a subscription holds; the oldest is dropped and counted',
     SSE_PER_PRINCIPAL: 'event streams of one user',

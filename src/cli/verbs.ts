@@ -63,7 +63,12 @@ const CALLER_FLAGS = {
 };
 /** Named in full, because `--context` selects the relay. */
 const CONTEXT_FLAG = { contextId: 'Only calls that name this context of their client' };
-const WAIT_FLAGS = { ...CLIENT_FLAGS, ...CONTEXT_FLAG, ...CALLER_FLAGS, older: 'Only waits older than this, such as 10s' };
+const WAIT_FLAGS = {
+  ...CLIENT_FLAGS,
+  ...CONTEXT_FLAG,
+  ...CALLER_FLAGS,
+  older: 'Only waits older than this, such as 10s',
+};
 const CURSOR_FLAG = { cursor: 'Where the page begins: next_cursor of the page before' };
 /** The flags of verbs that list rows in pages. */
 const PAGE_FLAGS: Readonly<Record<string, Flag>> = {

@@ -156,10 +156,7 @@ async function callAction(
 }
 
 /** Builds the call of an action from the arguments of a tool. Own arguments of a wrong type are left to core's checks. */
-export function actionCall(
-  action: string,
-  { params, own }: NonNullable<ReturnType<typeof splitArguments>>,
-): AgentCall {
+export function actionCall(action: string, { params, own }: NonNullable<ReturnType<typeof splitArguments>>): AgentCall {
   const text = (json: JsonText | undefined): string | null => {
     const value = json === undefined ? null : parsedJson(json);
     return value === null ? null : String(value);

@@ -142,7 +142,8 @@ describe('with clients that report contexts', () => {
   it('a call names one, runs in it alone, and is refused when it is gone', async () => {
     await using relay = await startRealRelay({ mcp: 'on' });
     const ran: (string | null)[] = [];
-    const tabs = (...ids: string[]) => ids.map((contextId) => ({ contextId, status: 'active', ownership: 'user-owned' }) as const);
+    const tabs = (...ids: string[]) =>
+      ids.map((contextId) => ({ contextId, status: 'active', ownership: 'user-owned' }) as const);
     const define = (runtime: Runtime) =>
       void runtime.handle('look', {}, (_, { contextId }) => (ran.push(contextId), contextId));
     await using desk = await connectClient(relay, define);

@@ -55,7 +55,12 @@ function ActionLink(row: NamedCall) {
   );
 }
 
-const CALLER_KINDS = { ADMIN: 'Administrator', USER: 'User', GRANT: 'Viewer of a site, by the grant', MCP: 'Agent of' } as const;
+const CALLER_KINDS = {
+  ADMIN: 'Administrator',
+  USER: 'User',
+  GRANT: 'Viewer of a site, by the grant',
+  MCP: 'Agent of',
+} as const;
 
 type CallerProps = { readonly caller: CallerPartFragment; readonly page: 'calls' | 'waits' };
 

@@ -54,7 +54,11 @@ export function createLookup(deps: Deps) {
      * those with FAILURE_OUTCOMES. Reads at most SCAN_BUDGET records, newest admission first. `first`: the most groups
      * to return, 1 to SHOWN_FAILURES. Throws `invalid_argument` if an argument is not valid.
      */
-    async failures(requester: Requester, query: DeliveryQuery, { by, first, reading }: FailureGrouping): Promise<Failures> {
+    async failures(
+      requester: Requester,
+      query: DeliveryQuery,
+      { by, first, reading }: FailureGrouping,
+    ): Promise<Failures> {
       requireAdmin(requester);
       if (by.length === 0) invalid('by', 'expected at least one');
       if (!isWithin(first, SHOWN_FAILURES)) invalid('first', `expected 1 to ${SHOWN_FAILURES.max}`);

@@ -131,7 +131,8 @@ const MessageType = builder.objectRef<Message>('Message').implement({
     }),
     program: t.string({
       nullable: true,
-      description: 'The program of the agent that made the call, in messages of the kind `COMMAND`; null for other callers.',
+      description:
+        'The program of the agent that made the call, in messages of the kind `COMMAND`; null for other callers.',
       resolve: ({ callerLabel }) => programOf(callerLabel),
     }),
     payload: t.field({

@@ -95,7 +95,7 @@ export async function connectClient(
   { user = 'alice', clientId = 'desk' }: { readonly user?: string; readonly clientId?: string } = {},
 ): Promise<Runtime> {
   const token = (): Promise<string> => relay.token(user, 'connect');
-  const runtime = createRuntime({ url: relay.link, token, clientId, clientType: 'browser' });
+  const runtime = createRuntime({ url: relay.link, token, clientId, clientType: 'browser', places: true });
   define(runtime);
   runtime.connect();
   await runtime.ready();
