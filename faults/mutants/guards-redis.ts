@@ -274,8 +274,8 @@ export const REDIS_GUARDS: readonly GuardMutant[] = [
     name: 'marked-before-those-that-wait',
     says: 'an admission marks its command although others wait for the client',
     file: 'core/commands/rules.ts',
-    find: 'binding !== null && waiting.size === 0 && isSameLink',
-    replace: 'binding !== null && isSameLink',
+    find: 'binding === null || waiting.size > 0 || !isSameLink',
+    replace: 'binding === null || !isSameLink',
     judge: { test: 'test/backends/redis-claims.test.ts' },
   },
   {

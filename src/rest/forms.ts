@@ -129,7 +129,7 @@ const SITE_LIST = { maxItems: SITE_NAMES };
 const FORMS: Readonly<Record<string, Form>> = {
   ...sameForm(USER, 'userId', 'owner'),
   ...sameForm(ID, 'clientId', 'instanceId', 'commandId', 'nodeId', 'callerNodeId', 'windowId', 'taskId'),
-  ...sameForm(ID, 'checkInstance', 'messageId', 'sessionId', 'grantId'),
+  ...sameForm(ID, 'contextId', 'checkInstance', 'messageId', 'sessionId', 'grantId'),
   siteId: SITE_ID,
   action: ACTION,
   actions: { ...ACTION, list: SITE_LIST },

@@ -30,6 +30,7 @@ export const HELPER_SPLINTERS: Readonly<Record<string, string>> = {
   'faults/mutants/guards-durable.ts': GUARDS,
   'faults/mutants/guards-json.ts': GUARDS,
   'faults/mutants/guards-judges.ts': GUARDS,
+  'faults/mutants/guards-places.ts': GUARDS,
   'faults/mutants/guards-redis-history.ts': GUARDS,
   'faults/mutants/guards-stored.ts': GUARDS,
 };

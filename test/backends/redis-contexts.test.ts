@@ -136,22 +136,25 @@ describe('contexts over Redis', () => {
     expect((await ownKeys()).map(({ kind }) => kind).filter((kind) => kind !== 'meta')).toEqual([]);
   });
 
-  it.each(['admission', 'dispatch'])('that leave between the read and the write refuse a call at its %s', async (at) => {
-    const { backend, store } = one;
-    const { nodeId, instanceId, epoch } = await join('alice');
-    const binding = { nodeId, instanceId, epoch, places: true };
-    await backend.commands.rebind(TAB, binding, 'up');
-    const transact = store.transact.bind(store);
-    const leaveBefore = () =>
-      vi.spyOn(store, 'transact').mockImplementationOnce(async (...given) => {
-        await two.backend.contexts.report(TAB, epoch, report(snapshot(context('other'))));
-        return transact(...given);
-      });
-    if (at === 'admission') leaveBefore();
-    const admitted = await backend.commands.admit(admission('c1', { contextId: 'c', knowsPlaces: true }));
-    if (at === 'admission') return expect(admitted).toEqual({ kind: 'refused', code: 'context_gone' });
-    leaveBefore();
-    const refused = { kind: 'refuse', code: 'context_gone' };
-    expect(await backend.commands.dispatch(keyFor('c1'), binding, 'x1')).toEqual(refused);
-  });
+  it.each(['admission', 'dispatch'])(
+    'that leave between the read and the write refuse a call at its %s',
+    async (at) => {
+      const { backend, store } = one;
+      const { nodeId, instanceId, epoch } = await join('alice');
+      const binding = { nodeId, instanceId, epoch, places: true };
+      await backend.commands.rebind(TAB, binding, 'up');
+      const transact = store.transact.bind(store);
+      const leaveBefore = () =>
+        vi.spyOn(store, 'transact').mockImplementationOnce(async (...given) => {
+          await two.backend.contexts.report(TAB, epoch, report(snapshot(context('other'))));
+          return transact(...given);
+        });
+      if (at === 'admission') leaveBefore();
+      const admitted = await backend.commands.admit(admission('c1', { contextId: 'c', knowsPlaces: true }));
+      if (at === 'admission') return expect(admitted).toEqual({ kind: 'refused', code: 'context_gone' });
+      leaveBefore();
+      const refused = { kind: 'refuse', code: 'context_gone' };
+      expect(await backend.commands.dispatch(keyFor('c1'), binding, 'x1')).toEqual(refused);
+    },
+  );
 });

@@ -105,7 +105,10 @@ class Tabs {
 }
 
 /** Calls the action of a tab, and says how the call ended. */
-async function mark(caller: Caller, { n, contextId, ms }: { n: number; contextId: string; ms: number }): Promise<Ended> {
+async function mark(
+  caller: Caller,
+  { n, contextId, ms }: { n: number; contextId: string; ms: number },
+): Promise<Ended> {
   const target = { userId: 'alice', clientId: 'browser', action: 'tab.mark' };
   try {
     const end = await caller.invoke<{ page: string }>(target, { n, ms }, { contextId });

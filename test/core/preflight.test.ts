@@ -236,17 +236,22 @@ describe('a preflight', () => {
       relay: 'Not asked: the command id is known.',
       action: 'Not asked: the client is not connected.',
       target: 'Not asked: the command id is known.',
+      place: 'Not asked: the command id is known.',
     });
   });
 
   it('skips a layer that does not apply, and says why', async () => {
     await using relay = await testCore();
     const away = await relay.core.rpc.preflight(alice, { ...target, connectWithinMs: 1000 });
-    expect(skippedOf(away)).toEqual({ action: 'Not asked: the client is not connected.' });
+    expect(skippedOf(away)).toEqual({
+      action: 'Not asked: the client is not connected.',
+      place: 'Not asked: the call names no context.',
+    });
     await online(relay.core);
     const other = await relay.core.rpc.preflight(alice, { ...target, instanceId: 'i9' });
     expect(skippedOf(other)).toEqual({
       action: 'Not asked: another instance of the client is connected than the named one.',
+      place: 'Not asked: an earlier layer decides.',
       capacity: 'Not asked: an earlier layer decides.',
     });
   });

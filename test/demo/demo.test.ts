@@ -148,7 +148,11 @@ describe('callboard demo', () => {
     const window = await until('the window of the page', async () => (await operator.windows('carol'))[0] ?? null);
     expect(window).toMatchObject({ client_id: 'page', ownership: 'user-owned', worker_count: 0 });
     const [tab] = await operator.contexts('carol');
-    expect(tab).toMatchObject({ context_id: expect.stringMatching(/^ctx-/), window_id: window.window_id, task_id: null });
+    expect(tab).toMatchObject({
+      context_id: expect.stringMatching(/^ctx-/),
+      window_id: window.window_id,
+      task_id: null,
+    });
   });
 
   it('makes results that history spills, and returns them only if payloads are requested', async () => {

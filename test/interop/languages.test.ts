@@ -199,20 +199,23 @@ describe.each(LANGUAGES)('the example in $name', ({ name, missing, build, client
       expect(failed.error).toEqual({ code: 'handler_failed', message: 'the lamp cannot fade that slowly' });
     });
 
-    runs(title('runs a command that names its context there, and is not asked for a context that is gone'), async () => {
-      await using relay = await startTestRelay();
-      await using program = await connected(relay);
-      const reported = async (): Promise<string | undefined> =>
-        (await relay.data('{ contexts(filter: { userId: "alice" }) { nodes { contextId } } }'))['contexts'].nodes[0]
-          ?.contextId;
-      await expect.poll(reported, POLL).toBeDefined();
-      const context_id = await reported();
-      const ran = JSON.parse((await relay.post(ACTION, { context_id, params: { on: true } })).text);
-      expect(ran).toMatchObject({ outcome: 'completed', result: { is: true } });
-      const gone = JSON.parse((await relay.post(ACTION, { context_id: 'another', params: { on: true } })).text);
-      expect(gone).toMatchObject({ status: 409, code: 'context_gone', by: 'place' });
-      expect(program.events.filter(({ event }) => event === 'running')).toHaveLength(1);
-    });
+    runs(
+      title('runs a command that names its context there, and is not asked for a context that is gone'),
+      async () => {
+        await using relay = await startTestRelay();
+        await using program = await connected(relay);
+        const reported = async (): Promise<string | undefined> =>
+          (await relay.data('{ contexts(filter: { userId: "alice" }) { nodes { contextId } } }'))['contexts'].nodes[0]
+            ?.contextId;
+        await expect.poll(reported, POLL).toBeDefined();
+        const context_id = await reported();
+        const ran = JSON.parse((await relay.post(ACTION, { context_id, params: { on: true } })).text);
+        expect(ran).toMatchObject({ outcome: 'completed', result: { is: true } });
+        const gone = JSON.parse((await relay.post(ACTION, { context_id: 'another', params: { on: true } })).text);
+        expect(gone).toMatchObject({ status: 409, code: 'context_gone', by: 'place' });
+        expect(program.events.filter(({ event }) => event === 'running')).toHaveLength(1);
+      },
+    );
 
     runs(title('reports progress, and stops when it is asked to'), async () => {
       await using relay = await startTestRelay();

@@ -33,6 +33,7 @@ describe('A pending RPC record', () => {
       action: 'open',
       wait_for: 'completed',
       expected_instance_id: 'i1',
+      context_id: null,
       node_id: 'n1',
       caller: { kind: 'user', name: 'alice' },
       caller_node_id: at.callboard.core.nodeId,

@@ -47,6 +47,7 @@ test('it states bounds, defaults, words, bodies and every status of an invocatio
   expect(Object.keys(body.properties).sort()).toEqual([
     'command_id',
     'connect_within_ms',
+    'context_id',
     'instance_id',
     'params',
     'parent_span_id',

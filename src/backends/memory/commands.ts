@@ -56,7 +56,7 @@ export type Acts = {
 };
 
 /** What the store keeps of a request besides the record. */
-export type AddedRequest = ClientKey & Traced & Pick<AdmitRequest, 'params' | 'chosenId'>;
+export type AddedRequest = ClientKey & Pick<AdmitRequest, 'params' | 'chosenId'>;
 
 /** A client that has an object in the ledger, or one that has none, because it has no link and no live command. */
 export type Client = ClientView & {
@@ -165,7 +165,7 @@ export class MemoryTransaction implements Transaction<Entry, Client> {
 
   add(client: Client, request: AddedRequest, command: Command): Entry {
     const queue = client instanceof ClientQueue ? client : this.#ledger.client(request);
-    const entry = new Entry({ command, trace: traceOf(request), client: queue, params: request.params });
+    const entry = new Entry({ command, trace: traceOf(command), client: queue, params: request.params });
     if (command.dispatchedAt === null) entry.holdParams();
     else entry.giveUpParams();
     this.#ledger.reserveMark(entry, request.chosenId);

@@ -3,7 +3,15 @@
  * up at a given time, reads pages and counts from the indexes by name, and computes the revisions of advertised
  * actions.
  */
-import type { ClientType, Connection, DisconnectCause, Predecessor } from '../../core/connections/connection.ts';
+import {
+  connectionStatus,
+  type ClientType,
+  type Connection,
+  type DisconnectCause,
+  type Predecessor,
+} from '../../core/connections/connection.ts';
+import type { Reported } from '../../core/contexts/context.ts';
+import type { ClientKey } from '../../core/ids.ts';
 import { DEAD_MS, FORGET_MS } from '../../core/limits.ts';
 import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import type { DocumentReading, Sized } from '../../core/reading.ts';
@@ -91,6 +99,40 @@ export function stampsOf(row: ReadonlyMap<string, string>): Stamps {
 
 // Reads pages and counts of listings (connections, contexts, windows) from the indexes by name, merged over the
 // partitions. Each caller says which rows its listing keeps.
+
+/** The facts in a client's row that apply to all contexts and windows that the client reported. */
+export type Reporter = Omit<Reported, 'reportedAt'> & { readonly reportsContexts: boolean };
+
+/** The fields of a client's row that `reporterOf` needs, in this order. */
+export const REPORTER_FIELDS = [
+  'instanceId',
+  'clientType',
+  'nodeId',
+  'lastSeenAt',
+  'disconnectedAt',
+  'disconnectCause',
+  'closeCode',
+  'reportsContexts',
+] as const;
+
+/** Decodes REPORTER_FIELDS of a client's row. Returns null if there is no row, or the row is due to be forgotten. */
+export function reporterOf(key: ClientKey, values: readonly Reply[], leases: LeaseView): Reporter | null {
+  const row = new Map<string, string>();
+  REPORTER_FIELDS.forEach((name, i) => {
+    const value = values[i];
+    if (typeof value === 'string') row.set(name, value);
+  });
+  const stamps = row.has('instanceId') ? stampsAt(stampsOf(row), leases) : null;
+  return (
+    stamps && {
+      ...key,
+      clientType: row.get('clientType') as ClientType,
+      instanceId: row.get('instanceId') ?? '',
+      linkLost: connectionStatus(stamps, leases.now) !== 'connected',
+      reportsContexts: row.has('reportsContexts'),
+    }
+  );
+}
 
 /** The most members that a filtered scan reads at once. */
 const CHUNK = 1_000;

@@ -1,5 +1,5 @@
 /** Core's ContextStore over Redis: the execution contexts and windows that clients report. */
-import { connectionStatus, type ClientType } from '../../core/connections/connection.ts';
+import type { ClientType } from '../../core/connections/connection.ts';
 import {
   contextStatus,
   windowStatus,
@@ -12,34 +12,33 @@ import {
   type ExecutionContext,
   type ReportOutcome,
   type ReportPart,
-  type Reported,
   type ReportedContext,
   type ReportedWindow,
   type WindowCounts,
   type WindowFilter,
 } from '../../core/contexts/context.ts';
-import { clientKeyText, type ClientKey } from '../../core/ids.ts';
+import { clientKeyText } from '../../core/ids.ts';
 import { trustJson } from '../../core/json.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS, COUNT_SCAN, LEFT_CONTEXTS } from '../../core/limits.ts';
 import { comparePositions, scanSorted, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import { DocumentReading } from '../../core/reading.ts';
 import {
+  REPORTER_FIELDS,
   allRows,
   countRows,
   createLooker,
   firstRows,
+  reporterOf,
   scanPage,
-  stampsAt,
-  stampsOf,
-  type LeaseView,
   type Listing,
   type Looker,
   type Member,
+  type Reporter,
 } from './connections-rows.ts';
 import type { KeyKind } from './keys.ts';
 import type { RedisParts } from './parts.ts';
 import { partitionsOf, type Store } from './store.ts';
-import { fieldsOf, listOf, textOr, type Reply } from './types.ts';
+import { fieldsOf, listOf, textOr } from './types.ts';
 
 type Context = { readonly store: Store; readonly looker: Looker; readonly loader: ContextLoader };
 
@@ -334,40 +333,6 @@ function placeOf({ windowId, ownership, status, taskId }: ReportedContext): stri
 /** Returns the field of a window in the HASH `ctxwin`. */
 function placeName(windowId: string): string {
   return encodeURIComponent(windowId);
-}
-
-/** The facts in a client's row that apply to all contexts and windows that the client reported. */
-type Reporter = Omit<Reported, 'reportedAt'> & { readonly reportsContexts: boolean };
-
-/** The fields of a client's row that `reporterOf` needs, in this order. */
-export const REPORTER_FIELDS = [
-  'instanceId',
-  'clientType',
-  'nodeId',
-  'lastSeenAt',
-  'disconnectedAt',
-  'disconnectCause',
-  'closeCode',
-  'reportsContexts',
-] as const;
-
-/** Decodes REPORTER_FIELDS of a client's row. Returns null if there is no row, or the row is due to be forgotten. */
-export function reporterOf(key: ClientKey, values: readonly Reply[], leases: LeaseView): Reporter | null {
-  const row = new Map<string, string>();
-  REPORTER_FIELDS.forEach((name, i) => {
-    const value = values[i];
-    if (typeof value === 'string') row.set(name, value);
-  });
-  const stamps = row.has('instanceId') ? stampsAt(stampsOf(row), leases) : null;
-  return (
-    stamps && {
-      ...key,
-      clientType: row.get('clientType') as ClientType,
-      instanceId: row.get('instanceId') ?? '',
-      linkLost: connectionStatus(stamps, leases.now) !== 'connected',
-      reportsContexts: row.has('reportsContexts'),
-    }
-  );
 }
 
 type Kept = { readonly reportedAt: number; readonly taskAssignedAt: number | null; readonly row: string };

@@ -171,9 +171,7 @@ function matching(waits: LocalWaits, { filter, after, bornBefore, most }: Search
 
 /** Whether the command of a wait matches the filter. */
 function isOfCommand({ nodeId, contextId }: WaiterFilter, { command }: PendingWait): boolean {
-  return (
-    (nodeId === null || command.nodeId === nodeId) && (contextId === null || command.contextId === contextId)
-  );
+  return (nodeId === null || command.nodeId === nodeId) && (contextId === null || command.contextId === contextId);
 }
 
 /** The most commands that one pipeline reads. */

@@ -199,6 +199,9 @@ function reached(command: Command, stage: Stage): boolean {
   return RANK[command.stage] >= RANK[stage];
 }
 
+/** Why a command may not be written to its client: because of the context that it names. */
+export type ContextRefusal = 'context_gone' | 'context_unsupported';
+
 /** Returns a record with these changes and the next version. */
 export function changed(before: Command, change: Partial<Command>): Command {
   return { ...before, ...change, version: before.version + 1 };

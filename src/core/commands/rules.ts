@@ -17,9 +17,9 @@ import {
   waiterOf,
   wasDispatched,
   type Command,
+  type ContextRefusal,
   type NewWaiter,
   type Outcome,
-  type Sighting,
 } from './command.ts';
 import {
   endMessageId,
@@ -29,7 +29,6 @@ import {
   type AdmitResult,
   type AttachResult,
   type Binding,
-  type ContextRefusal,
   type DispatchResult,
   type End,
   type FinishResult,
@@ -330,10 +329,7 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
 
   // Ends without a report, and cancels.
 
-  /**
-   * Ends a command that its client did not end, records a request to cancel it, or records that its answer was
-   * delivered.
-   */
+  /** Ends a command that its client did not end, or records a request to cancel it or the delivery of its answer. */
   settle(key: CommandKey, settlement: Settlement): SettleResult {
     const entry = this.tx.find(key);
     if (!entry) return { kind: 'unknown' };

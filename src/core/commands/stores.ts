@@ -17,6 +17,7 @@ import {
   type Command,
   type CommandCaller,
   type CommandMark,
+  type ContextRefusal,
   type NewWaiter,
   type Outcome,
   type Reply,
@@ -72,9 +73,6 @@ export type AdmitRequest = AdmitQuestion & {
 
 /** A request to record the dispatch together with the admission. `attempt`: as for `CommandStore.dispatch`. */
 export type DispatchClaim = { readonly binding: Binding; readonly attempt: string };
-
-/** Why a command may not be written to its client: because of the context that it names. */
-export type ContextRefusal = 'context_gone' | 'context_unsupported';
 
 export type AdmitRefusal =
   | 'command_conflict'
@@ -192,10 +190,7 @@ export type FinishResult =
    * sightings, as a `late_result` row.
    */
   | { readonly kind: 'late'; readonly command: Command }
-  /**
-   * Another instance is bound, or the command was never dispatched. The report is kept as evidence and resolves
-   * nothing.
-   */
+  /** Another instance is bound, or the command was never dispatched. The report is only kept as evidence. */
   | { readonly kind: 'fenced'; readonly command: Command }
   | { readonly kind: 'unknown' };
 

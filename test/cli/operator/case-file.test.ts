@@ -8,7 +8,14 @@ const COMPLETE = { complete: true, sources: [] };
 const DELIVERY: NonNullable<CaseFile['delivery']> = {
   ...IDS,
   ...{ client_type: 'console', scope_id: 'alice', stage: 'dispatched', outcome: null, last_proven_stage: 'dispatched' },
-  ...{ execution: 'may_have_run', attempts: 1, admitted_at: AT, queued_at: AT, acknowledged_at: null },
+  ...{
+    context_id: null,
+    execution: 'may_have_run',
+    attempts: 1,
+    admitted_at: AT,
+    queued_at: AT,
+    acknowledged_at: null,
+  },
   ...{ dispatched_at: '2026-01-31T23:59:59.250Z', terminal_at: null, duration_ms: null, node_id: 'node-a' },
   ...{ deadline: '2026-02-01T00:00:29.000Z', bound_instance_id: 'i1', recovered_from_node_id: null },
   ...{ cancel_requested_at: null, late_results: 0, first_late_at: null, code: null, message: null, reason: null },

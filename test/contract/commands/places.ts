@@ -203,7 +203,7 @@ export function places(bench: () => Bench): void {
 
     it('is answered as by a plain list of first lives after any sequence of reports and links', async () => {
       const tab = await join(bench());
-      const id = fc.constantFrom('a', 'b', 'c');
+      const id = fc.constantFrom<string>('a', 'b', 'c');
       const act = fc.oneof(
         fc.record({
           set: fc.uniqueArray(id, { maxLength: 3 }),
